@@ -1,0 +1,16 @@
+# Warnings, sanitizers and ccache, the same for every target.
+add_library(plenum_flags INTERFACE)
+target_compile_options(plenum_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+if(PLENUM_WERROR)
+  target_compile_options(plenum_flags INTERFACE -Werror)
+endif()
+
+if(PLENUM_SANITIZE)
+  add_compile_options(-fsanitize=${PLENUM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PLENUM_SANITIZE})
+endif()
+
+find_program(PLENUM_CCACHE ccache)
+if(PLENUM_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${PLENUM_CCACHE})
+endif()

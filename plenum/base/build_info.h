@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+namespace plenum::base {
+
+/// What this binary was built from and what CMake found beside it. Empty means not found.
+struct BuildInfo {
+  std::string version;
+  std::string compiler;
+  std::string build_type;
+  std::string sanitizers;
+  std::string blas_library;
+  std::string mpi_library;
+  std::string cuda_toolkit;
+  std::string nccl_header;
+  bool cuda_backend = false;
+};
+
+BuildInfo build_info();
+
+}  // namespace plenum::base

@@ -1,0 +1,183 @@
+#include "plenum/base/options.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "plenum/base/check.h"
+#include "plenum/base/units.h"
+
+namespace plenum::base {
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitution = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitution});
+    }
+  }
+  return row[b.size()];
+}
+
+std::int64_t parse_bounded(const std::string& name, const std::string& text, std::int64_t minimum,
+                           std::int64_t maximum) {
+  const std::int64_t value = parse_integer(text, name);
+  require(value >= minimum, "{} must be at least {}: {}", name, minimum, value);
+  require(value <= maximum, "{} must be at most {}: {}", name, maximum, value);
+  return value;
+}
+
+}  // namespace
+
+const Option* OptionTable::find(std::string_view name) const {
+  const auto found = std::find_if(options_.begin(), options_.end(),
+                                  [&](const Option& option) { return option.name == name; });
+  return found == options_.end() ? nullptr : &*found;
+}
+
+Option& OptionTable::add_option(Option option) {
+  check(find(option.name) == nullptr, "option is declared twice: {}.{}", name_, option.name);
+  options_.push_back(std::move(option));
+  return options_.back();
+}
+
+Option& OptionTable::add(std::string name, bool& value, std::string help) {
+  Option option{.name = std::move(name),
+                .help = std::move(help),
+                .placeholder = "",
+                .kind = Option::Kind::Flag,
+                .choices = {},
+                .set = {},
+                .get = {}};
+  option.set = [&value, key = option.name](const std::vector<std::string>& given) {
+    require(given.front() == "true" || given.front() == "false", "{} must be true or false: '{}'", key,
+            given.front());
+    value = given.front() == "true";
+  };
+  option.get = [&value]() -> std::vector<std::string> { return {value ? "true" : "false"}; };
+  return add_option(std::move(option));
+}
+
+Option& OptionTable::add(std::string name, std::int64_t& value, std::int64_t minimum, std::int64_t maximum,
+                         std::string help) {
+  Option option{.name = std::move(name),
+                .help = std::move(help),
+                .placeholder = "N",
+                .kind = Option::Kind::Integer,
+                .choices = {},
+                .set = {},
+                .get = {}};
+  option.set = [&value, key = option.name, minimum, maximum](const std::vector<std::string>& given) {
+    value = parse_bounded(key, given.front(), minimum, maximum);
+  };
+  option.get = [&value]() -> std::vector<std::string> { return {fmt::format("{}", value)}; };
+  return add_option(std::move(option));
+}
+
+Option& OptionTable::add(std::string name, std::optional<std::int64_t>& value, std::int64_t minimum,
+                         std::int64_t maximum, std::string help) {
+  Option option{.name = std::move(name),
+                .help = std::move(help),
+                .placeholder = "N",
+                .kind = Option::Kind::Integer,
+                .choices = {},
+                .set = {},
+                .get = {}};
+  option.set = [&value, key = option.name, minimum, maximum](const std::vector<std::string>& given) {
+    value = parse_bounded(key, given.front(), minimum, maximum);
+  };
+  option.get = [&value]() -> std::vector<std::string> {
+    if (!value) return {};
+    return {fmt::format("{}", *value)};
+  };
+  return add_option(std::move(option));
+}
+
+Option& OptionTable::add(std::string name, double& value, double minimum, double maximum, std::string help) {
+  Option option{.name = std::move(name),
+                .help = std::move(help),
+                .placeholder = "X",
+                .kind = Option::Kind::Number,
+                .choices = {},
+                .set = {},
+                .get = {}};
+  option.set = [&value, key = option.name, minimum, maximum](const std::vector<std::string>& given) {
+    const double number = parse_number(given.front(), key);
+    require(number >= minimum && number <= maximum, "{} must be between {} and {}: {}", key, minimum, maximum,
+            given.front());
+    value = number;
+  };
+  option.get = [&value]() -> std::vector<std::string> { return {fmt::format("{}", value)}; };
+  return add_option(std::move(option));
+}
+
+Option& OptionTable::add_fraction(std::string name, double& value, std::string help) {
+  Option option{.name = std::move(name),
+                .help = std::move(help),
+                .placeholder = "X|X%",
+                .kind = Option::Kind::Number,
+                .choices = {},
+                .set = {},
+                .get = {}};
+  option.set = [&value, key = option.name](const std::vector<std::string>& given) {
+    value = parse_fraction(given.front(), key);
+  };
+  option.get = [&value]() -> std::vector<std::string> { return {fmt::format("{}", value)}; };
+  return add_option(std::move(option));
+}
+
+Option& OptionTable::add(std::string name, std::string& value, std::string placeholder, std::string help) {
+  Option option{.name = std::move(name),
+                .help = std::move(help),
+                .placeholder = std::move(placeholder),
+                .kind = Option::Kind::Text,
+                .choices = {},
+                .set = {},
+                .get = {}};
+  option.set = [&value](const std::vector<std::string>& given) { value = given.front(); };
+  option.get = [&value]() -> std::vector<std::string> { return {value}; };
+  return add_option(std::move(option));
+}
+
+Option& OptionTable::add(std::string name, std::vector<std::string>& values, std::string placeholder,
+                         std::string help) {
+  Option option{.name = std::move(name),
+                .help = std::move(help),
+                .placeholder = std::move(placeholder),
+                .kind = Option::Kind::TextList,
+                .choices = {},
+                .set = {},
+                .get = {}};
+  option.set = [&values](const std::vector<std::string>& given) { values = given; };
+  option.get = [&values] { return values; };
+  return add_option(std::move(option));
+}
+
+std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& known) {
+  std::optional<std::string> best;
+  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string suggest_name(std::string_view name, const std::vector<std::string>& known) {
+  const std::optional<std::string> nearest = nearest_name(name, known);
+  return nearest ? fmt::format("; did you mean '{}'?", *nearest) : std::string();
+}
+
+void fail_choice(const std::string& name, const std::string& value, const std::vector<std::string>& choices) {
+  fail("{} must be one of {}: '{}'{}", name, fmt::join(choices, ", "), value, suggest_name(value, choices));
+}
+
+}  // namespace plenum::base

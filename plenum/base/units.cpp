@@ -1,0 +1,68 @@
+#include "plenum/base/units.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "plenum/base/check.h"
+
+namespace plenum::base {
+
+std::string format_count(std::uint64_t count) {
+  const std::string digits = fmt::format("{}", count);
+  std::string grouped;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) grouped += ',';
+    grouped += digits[i];
+  }
+  return grouped;
+}
+
+std::string format_bytes(std::uint64_t bytes) {
+  static constexpr std::array<const char*, 6> kSuffixes = {"kB", "MB", "GB", "TB", "PB", "EB"};
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1000;
+  std::size_t suffix = 0;
+  while (value >= 999.5 && suffix + 1 < kSuffixes.size()) {
+    value /= 1000;
+    ++suffix;
+  }
+  return fmt::format("{:.{}f} {}", value, value < 99.95 ? 1 : 0, kSuffixes[suffix]);
+}
+
+std::string format_seconds(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.0f} us", seconds * 1e6);
+  if (seconds < 0.9995) return fmt::format("{:.1f} ms", seconds * 1e3);
+  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<std::uint64_t>(std::llround(seconds));
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  if (whole < 48 * 3600) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+  return fmt::format("{} d {} h", whole / 86400, whole % 86400 / 3600);
+}
+
+double parse_fraction(std::string_view text, std::string_view what) {
+  const bool percent = text.ends_with('%');
+  const double number = parse_number(percent ? text.substr(0, text.size() - 1) : text, what);
+  const double fraction = percent ? number / 100 : number;
+  require(fraction >= 0 && fraction <= 1, "{} must be between 0 and 1, or 0% and 100%: {}", what, text);
+  return fraction;
+}
+
+std::int64_t parse_integer(std::string_view text, std::string_view what) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  require(error != std::errc::result_out_of_range, "{} is out of range: {}", what, text);
+  require(error == std::errc{} && end == text.data() + text.size(), "{} must be a whole number: '{}'", what,
+          text);
+  return value;
+}
+
+double parse_number(std::string_view text, std::string_view what) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  require(error == std::errc{} && end == text.data() + text.size() && std::isfinite(value),
+          "{} must be a number: '{}'", what, text);
+  return value;
+}
+
+}  // namespace plenum::base

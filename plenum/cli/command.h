@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plenum/base/options.h"
+
+namespace plenum::cli {
+
+/// One command of the program: parse, call, print. Its options are the tables of the components it drives.
+class Command {
+ public:
+  virtual ~Command() = default;
+
+  virtual std::string name() const = 0;
+  /// One line for the list of commands.
+  virtual std::string summary() const = 0;
+  /// The tables bound to this command's own option structs.
+  virtual std::vector<base::OptionTable> tables() = 0;
+  /// Runs with the options set. Throws UserError or InternalError; returns the exit code.
+  virtual int run() = 0;
+};
+
+/// Every command, in the order in which help lists them.
+std::vector<std::unique_ptr<Command>> all_commands();
+
+std::unique_ptr<Command> make_doctor_command();
+
+}  // namespace plenum::cli

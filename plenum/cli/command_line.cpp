@@ -1,0 +1,197 @@
+#include "plenum/cli/command_line.h"
+
+#include <cstdio>
+#include <map>
+#include <optional>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "plenum/base/build_info.h"
+#include "plenum/base/check.h"
+#include "plenum/cli/command.h"
+#include "plenum/io/config_file.h"
+
+namespace plenum::cli {
+namespace {
+
+using base::Option;
+using base::OptionTable;
+
+constexpr int kUserErrorCode = 2;
+constexpr int kInternalErrorCode = 70;
+
+/// A command as CLI11 sees it: flags gather raw text; the option tables give it meaning afterwards, so that a
+/// file's values can be laid under the flags.
+struct BoundCommand {
+  Command* command = nullptr;
+  CLI::App* app = nullptr;
+  std::vector<OptionTable> tables;
+  std::map<std::string, std::vector<std::string>> given;  ///< by option name
+  std::string config_path;
+  bool print_config = false;
+};
+
+void bind_option(BoundCommand& bound, const Option& option) {
+  std::vector<std::string>& values = bound.given[option.name];
+  const std::string flag = "--" + option.name;
+  if (option.kind == Option::Kind::Flag) {
+    bound.app->add_flag_function(
+        flag + ",!--no-" + option.name,
+        [&values](std::int64_t count) { values = {count > 0 ? "true" : "false"}; }, option.help);
+    return;
+  }
+  CLI::Option* added =
+      bound.app->add_option(option.positional ? option.name + "," + flag : flag, values, option.help);
+  added->type_name(option.placeholder);
+  if (option.kind == Option::Kind::TextList) {
+    added->expected(1, 1 << 20);
+    if (!option.positional) added->expected(1)->take_all();
+  } else {
+    added->expected(1);
+  }
+  if (!option.choices.empty()) {
+    added->description(fmt::format("{}: {}", option.help, fmt::join(option.choices, ", ")));
+  }
+}
+
+void bind_command(CLI::App& app, BoundCommand& bound) {
+  bound.app = app.add_subcommand(bound.command->name(), bound.command->summary());
+  bound.tables = bound.command->tables();
+  for (const OptionTable& table : bound.tables) {
+    for (const Option& option : table.options()) bind_option(bound, option);
+  }
+  bound.app->add_option("--config", bound.config_path, "Read options from a TOML file; flags win over it")
+      ->type_name("FILE");
+  bound.app->add_flag("--print-config", bound.print_config, "Print all options as a TOML file and stop");
+}
+
+/// Every table of every command, so that one file can configure a whole run. A section that several commands
+/// share is known once.
+std::vector<OptionTable> known_tables(const std::vector<BoundCommand>& commands) {
+  std::map<std::string, OptionTable> by_name;
+  for (const BoundCommand& bound : commands) {
+    for (const OptionTable& table : bound.tables) by_name.emplace(table.name(), table);
+  }
+  std::vector<OptionTable> tables;
+  for (auto& [name, table] : by_name) tables.push_back(std::move(table));
+  return tables;
+}
+
+void apply_options(BoundCommand& bound, const std::vector<io::ConfigEntry>& entries) {
+  for (OptionTable& table : bound.tables) {
+    for (const io::ConfigEntry& entry : entries) {
+      if (entry.section != table.name()) continue;
+      try {
+        table.find(entry.key)->set(entry.values);
+      } catch (const base::UserError& error) {
+        base::fail("{}: {}", entry.place, error.what());
+      }
+    }
+    for (const Option& option : table.options()) {
+      const std::vector<std::string>& values = bound.given[option.name];
+      if (values.empty()) continue;
+      try {
+        option.set(values);
+      } catch (const base::UserError& error) {
+        base::fail("{}{}", option.positional ? "" : "--", error.what());
+      }
+    }
+  }
+}
+
+std::vector<std::string> flag_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// One line that says what is wrong with the command line and what was probably meant.
+std::string explain(const CLI::ParseError& error, const CLI::App& app, const CLI::App* chosen) {
+  const auto* extras = dynamic_cast<const CLI::ExtrasError*>(&error);
+  const CLI::App& owner = chosen != nullptr ? *chosen : app;
+  const std::vector<std::string> remaining = app.remaining(true);
+  if (extras != nullptr && !remaining.empty()) {
+    const std::string word = remaining.front().substr(0, remaining.front().find('='));
+    if (word.starts_with("-")) {
+      return fmt::format("unknown option {}{}", word, base::suggest_name(word, flag_names(owner)));
+    }
+    if (chosen != nullptr) return fmt::format("unexpected argument '{}'", word);
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+    return fmt::format("unknown command '{}'{}", word, base::suggest_name(word, names));
+  }
+  std::string text = error.what();
+  if (const std::size_t end = text.find('\n'); end != std::string::npos) text.resize(end);
+  return text;
+}
+
+int dispatch(int argc, const char* const* argv) {
+  CLI::App app("Plenum trains BERT-style encoders: no padding, no leakage between documents, no idle slot.",
+               "plenum");
+  app.set_version_flag("--version", fmt::format("plenum {}", base::build_info().version));
+  app.require_subcommand(0, 1);
+  app.option_defaults()->always_capture_default(false);
+
+  const std::vector<std::unique_ptr<Command>> owned = all_commands();
+  std::vector<BoundCommand> commands(owned.size());
+  for (std::size_t i = 0; i < owned.size(); ++i) {
+    commands[i].command = owned[i].get();
+    bind_command(app, commands[i]);
+  }
+
+  BoundCommand* chosen = nullptr;
+  const auto find_chosen = [&] {
+    for (BoundCommand& bound : commands) {
+      if (bound.app->parsed()) chosen = &bound;
+    }
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForVersion& version) {
+    return app.exit(version);
+  } catch (const CLI::ParseError& error) {
+    find_chosen();
+    throw base::UserError(explain(error, app, chosen != nullptr ? chosen->app : nullptr));
+  }
+  find_chosen();
+  if (chosen == nullptr) {
+    fmt::print("{}", app.help());
+    return 0;
+  }
+
+  std::vector<io::ConfigEntry> entries;
+  if (!chosen->config_path.empty())
+    entries = io::read_config_file(chosen->config_path, known_tables(commands));
+  apply_options(*chosen, entries);
+  if (chosen->print_config) {
+    fmt::print("{}", io::print_config(chosen->tables));
+    return 0;
+  }
+  return chosen->command->run();
+}
+
+}  // namespace
+
+int run_command_line(int argc, const char* const* argv) {
+  try {
+    const int code = dispatch(argc, argv);
+    base::require(std::fflush(stdout) == 0, "cannot write to standard output");
+    return code;
+  } catch (const base::UserError& error) {
+    fmt::print(stderr, "plenum: error: {}\n", error.what());
+    return kUserErrorCode;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "plenum: error: out of memory\n");
+    return kUserErrorCode;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "plenum: internal error: {}\n", error.what());
+    return kInternalErrorCode;
+  }
+}
+
+}  // namespace plenum::cli

@@ -1,0 +1,11 @@
+#include "plenum/cli/command.h"
+
+namespace plenum::cli {
+
+std::vector<std::unique_ptr<Command>> all_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(make_doctor_command());
+  return commands;
+}
+
+}  // namespace plenum::cli

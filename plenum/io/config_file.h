@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plenum/base/options.h"
+
+namespace plenum::io {
+
+/// One `key = value` of a TOML file that belongs to a known option.
+struct ConfigEntry {
+  std::string section;
+  std::string key;
+  std::vector<std::string> values;
+  std::string place;  ///< file:line, for errors
+};
+
+/// Reads a TOML file of `[section]` tables with `key = value` lines against the known option tables. An
+/// unknown section or key, or a value of the wrong type, throws UserError with file and line and the nearest
+/// known name.
+std::vector<ConfigEntry> read_config_file(const std::string& path,
+                                          const std::vector<base::OptionTable>& known);
+
+/// Writes tables as a TOML file that read_config_file accepts; an option without a value is a comment.
+std::string print_config(const std::vector<base::OptionTable>& tables);
+
+}  // namespace plenum::io

@@ -1,0 +1,142 @@
+#include "plenum/io/file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "plenum/base/check.h"
+
+namespace plenum::io {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
+
+std::string reason() {
+  return std::strerror(errno);
+}
+
+/// A descriptor that closes itself.
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags) : value_(::open(path.c_str(), flags | O_CLOEXEC)) {
+    base::require(value_ >= 0, "cannot open {}: {}", path, reason());
+  }
+  ~Descriptor() { ::close(value_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return value_; }
+
+ private:
+  int value_;
+};
+
+std::size_t regular_file_size(const Descriptor& file, const std::string& path) {
+  struct stat info {};
+  base::require(::fstat(file.get(), &info) == 0, "cannot read {}: {}", path, reason());
+  base::require(!S_ISDIR(info.st_mode), "cannot read {}: it is a directory", path);
+  return static_cast<std::size_t>(info.st_size);
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  const Descriptor file(path, O_RDONLY);
+  std::string text;
+  text.reserve(regular_file_size(file, path));
+  char chunk[1 << 16];
+  while (true) {
+    const ssize_t count = ::read(file.get(), chunk, sizeof chunk);
+    if (count < 0 && errno == EINTR) continue;
+    base::require(count >= 0, "cannot read {}: {}", path, reason());
+    if (count == 0) return text;
+    text.append(chunk, static_cast<std::size_t>(count));
+  }
+}
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), partial_path_(path_ + ".partial") {
+  descriptor_ = ::open(partial_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  base::require(descriptor_ >= 0, "cannot write {}: {}", partial_path_, reason());
+  buffer_.reserve(kBufferBytes);
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(partial_path_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+void AtomicFile::write(std::string_view text) {
+  base::check(descriptor_ >= 0, "file is written after commit: {}", path_);
+  buffer_.append(text);
+  if (buffer_.size() >= kBufferBytes) flush();
+}
+
+void AtomicFile::flush() {
+  std::string_view rest = buffer_;
+  while (!rest.empty()) {
+    const ssize_t count = ::write(descriptor_, rest.data(), rest.size());
+    if (count < 0 && errno == EINTR) continue;
+    base::require(count >= 0, "cannot write {}: {}", path_, reason());
+    rest.remove_prefix(static_cast<std::size_t>(count));
+  }
+  buffer_.clear();
+}
+
+void AtomicFile::commit() {
+  flush();
+  base::require(::fsync(descriptor_) == 0, "cannot write {}: {}", path_, reason());
+  const int closed = ::close(std::exchange(descriptor_, -1));
+  if (closed != 0 || std::rename(partial_path_.c_str(), path_.c_str()) != 0) {
+    const std::string why = reason();
+    ::unlink(partial_path_.c_str());
+    base::fail("cannot write {}: {}", path_, why);
+  }
+  const std::string parent = std::filesystem::path(path_).parent_path().string();
+  sync_directory(parent.empty() ? "." : parent);
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+MappedFile::MappedFile(const std::string& path) {
+  const Descriptor file(path, O_RDONLY);
+  size_ = regular_file_size(file, path);
+  if (size_ == 0) return;
+  void* address = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), 0);
+  base::require(address != MAP_FAILED, "cannot map {}: {}", path, reason());
+  data_ = static_cast<const std::byte*>(address);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+void sync_directory(const std::string& path) {
+  const Descriptor directory(path, O_RDONLY | O_DIRECTORY);
+  base::require(::fsync(directory.get()) == 0, "cannot sync {}: {}", path, reason());
+}
+
+}  // namespace plenum::io

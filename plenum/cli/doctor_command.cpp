@@ -1,20 +1,101 @@
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "plenum/base/build_info.h"
+#include "plenum/base/machine.h"
+#include "plenum/base/units.h"
 #include "plenum/cli/command.h"
 
 namespace plenum::cli {
 namespace {
 
+/// A part of machine or build: whether Plenum uses it here, and what there is or why not.
+struct Part {
+  std::string name;
+  bool used = false;
+  std::string detail;
+};
+
+constexpr const char* kNothingYet = "nothing in this version calls it";
+
+Part blas_part(const base::BuildInfo& build) {
+  if (build.blas_library.empty()) return {"BLAS", false, "not found when built; " + std::string(kNothingYet)};
+  return {"BLAS", false, fmt::format("{} found; {}", build.blas_library, kNothingYet)};
+}
+
+Part mpi_part(const base::BuildInfo& build) {
+  if (build.mpi_library.empty()) return {"MPI", false, "not found when built; " + std::string(kNothingYet)};
+  return {"MPI", false, fmt::format("{}; {}", build.mpi_library, kNothingYet)};
+}
+
+Part cuda_part(const base::BuildInfo& build) {
+  if (build.cuda_toolkit.empty()) return {"CUDA", false, "no toolkit found when built"};
+  if (!build.cuda_backend) {
+    return {"CUDA", false,
+            fmt::format("toolkit {} found; built without it (make build PRESET=cuda)", build.cuda_toolkit)};
+  }
+  return {"CUDA", false, fmt::format("built with toolkit {}; {}", build.cuda_toolkit, kNothingYet)};
+}
+
+Part nccl_part(const base::BuildInfo& build) {
+  if (build.nccl_header.empty()) return {"NCCL", false, "not found when built; " + std::string(kNothingYet)};
+  return {"NCCL", false, fmt::format("headers in {}; {}", build.nccl_header, kNothingYet)};
+}
+
+Part gpu_part(const base::Machine& machine) {
+  if (machine.nvidia_driver.empty()) return {"GPU", false, "no NVIDIA driver is loaded"};
+  return {"GPU", false, fmt::format("{}; {}", machine.nvidia_driver, kNothingYet)};
+}
+
+std::vector<Part> examine() {
+  const base::BuildInfo build = base::build_info();
+  const base::Machine machine = base::inspect_machine();
+  std::string compiler = fmt::format("{}, {}", build.compiler, build.build_type);
+  if (!build.sanitizers.empty()) compiler += fmt::format(", sanitizers {} (slow)", build.sanitizers);
+  return {{"compiler", true, compiler},
+          {"CPU", true, machine.cpu_model},
+          {"extensions", true, fmt::format("{}", fmt::join(machine.cpu_features, " "))},
+          {"cores", true, fmt::format("{} usable: the default of --threads", machine.usable_cores)},
+          {"memory", true,
+           fmt::format("{}, {} available", base::format_bytes(machine.memory_bytes),
+                       base::format_bytes(machine.available_memory_bytes))},
+          blas_part(build),
+          mpi_part(build),
+          cuda_part(build),
+          nccl_part(build),
+          gpu_part(machine)};
+}
+
 class DoctorCommand final : public Command {
  public:
   std::string name() const override { return "doctor"; }
   std::string summary() const override { return "What this machine and this build can do, and why not more"; }
-  std::vector<base::OptionTable> tables() override { return {}; }
+
+  std::vector<base::OptionTable> tables() override {
+    base::OptionTable table("doctor");
+    table.add("json", json_, "Print JSON");
+    return {table};
+  }
+
   int run() override {
-    fmt::print("plenum {}\n", base::build_info().version);
+    const std::vector<Part> parts = examine();
+    if (json_) {
+      nlohmann::ordered_json report;
+      report["version"] = base::build_info().version;
+      for (const Part& part : parts)
+        report["parts"].push_back({{"name", part.name}, {"used", part.used}, {"detail", part.detail}});
+      fmt::print("{}\n", report.dump(2));
+      return 0;
+    }
+    fmt::print("plenum {}\n\n  {:<11} {:<5} {}\n", base::build_info().version, "part", "used",
+               "what is here");
+    for (const Part& part : parts)
+      fmt::print("  {:<11} {:<5} {}\n", part.name, part.used ? "yes" : "no", part.detail);
     return 0;
   }
+
+ private:
+  bool json_ = false;
 };
 
 }  // namespace

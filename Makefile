@@ -1,0 +1,58 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`. `make help` lists the rest.
+.DEFAULT_GOAL := build
+PRESET ?= cpu
+JOBS ?= $(shell nproc)
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+
+.PHONY: help build demo test sanitize fuzz bench format lint bundle clean
+
+help: ## List the targets
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 12
+
+build: ## Build build/plenum (PRESET=cpu|cuda|asan|tsan)
+	@tools/bootstrap build
+	@tools/build $(PRESET) plenum
+
+demo: ## Prepare and pack real text, and show it
+	@tools/bootstrap build demo
+	@tools/build cpu plenum
+	@tools/demo
+
+test: ## Run every test that needs no accelerator
+	@tools/bootstrap build test
+	@tools/build cpu
+	@ctest --preset cpu --parallel $(JOBS)
+	@tools/build asan fuzzers
+	@tools/fuzz short
+
+sanitize: ## Run the tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
+	@tools/bootstrap build test
+	@tools/build asan
+	@ctest --preset asan --parallel $(JOBS)
+	@tools/build tsan
+	@ctest --preset tsan --parallel $(JOBS)
+
+fuzz: ## Fuzz every parser for a long time (SECONDS_EACH=600), guided by coverage where clang is there
+	@tools/bootstrap build test fuzz
+	@tools/fuzz long
+
+bench: ## Measure, beside the peers where they can be installed
+	@tools/bootstrap build bench
+	@tools/build cpu
+	@tools/bench
+
+format: ## Format all sources
+	@tools/bootstrap lint
+	@git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
+
+lint: ## Check format and run clang-tidy
+	@tools/bootstrap build test lint
+	@git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror
+	@tools/build cpu
+	@git ls-files 'plenum/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy --quiet -p build
+
+bundle: ## Gather what a machine without a network lacks into bundle/
+	@tools/bundle
+
+clean: ## Remove everything that was built
+	rm -rf build build-cuda build-asan build-tsan build-fuzz demo

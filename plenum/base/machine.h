@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plenum::base {
+
+/// What the running machine offers. Empty or 0 means that it could not be found out.
+struct Machine {
+  std::string cpu_model;
+  std::vector<std::string>
+      cpu_features;      ///< the vector extensions that kernels may use: avx2, fma, avx512f …
+  int usable_cores = 0;  ///< cores this process may run on (affinity and container limits counted)
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t available_memory_bytes = 0;
+  std::string nvidia_driver;  ///< version text of the loaded kernel driver
+};
+
+Machine inspect_machine();
+
+/// The number of cores this process may run on: what `--threads` defaults to.
+int usable_cores();
+
+}  // namespace plenum::base

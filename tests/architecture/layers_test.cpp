@@ -1,0 +1,104 @@
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/architecture/source_tree.h"
+
+namespace plenum::architecture {
+namespace {
+
+// The level of each folder: a folder includes itself and folders of a strictly lower level. Folders that do
+// not exist yet stand here so that their place is known.
+const std::map<std::string, int> kLevels = {
+    {"base", 0},     {"tensor", 1},   {"trace", 1}, {"io", 1},    {"packing", 1}, {"schedule", 2},
+    {"describe", 2}, {"kernels", 2},  {"comm", 3},  {"model", 3}, {"plan", 3},    {"data", 4},
+    {"optim", 4},    {"pipeline", 5}, {"train", 6}, {"cli", 7},
+};
+
+// Folders that stand alone, usable as libraries by other projects: the only folders they may include.
+const std::map<std::string, std::set<std::string>> kPure = {
+    {"packing", {"base"}},
+    {"schedule", {"base", "trace"}},
+    {"describe", {"base"}},
+    {"plan", {"base", "trace", "packing", "schedule", "describe"}},
+};
+
+// Headers that may appear only below the given paths.
+const std::vector<std::pair<std::regex, std::vector<std::string>>> kConfinedHeaders = {
+    {std::regex("<mpi\\.h>"), {"plenum/comm/"}},
+    {std::regex("<nccl\\.h>"), {"plenum/comm/"}},
+    {std::regex("<(cuda|cublas|cudnn|cusolver|nvtx|cub/|mma|cooperative_groups).*>"),
+     {"plenum/kernels/cuda/", "plenum/tensor/cuda_", "plenum/comm/nccl"}},
+    {std::regex("<CLI/.*>"), {"plenum/cli/"}},
+    {std::regex("<toml\\+\\+/.*>"), {"plenum/io/"}},
+    {std::regex("<simdjson\\.h>"), {"plenum/io/", "plenum/data/"}},
+    {std::regex("<utf8proc\\.h>"), {"plenum/data/"}},
+    {std::regex("<(zlib|zstd|xxhash)\\.h>"), {"plenum/io/"}},
+    {std::regex("<nlohmann/.*>"),
+     {"plenum/io/", "plenum/data/", "plenum/cli/", "plenum/model/", "plenum/train/"}},
+    {std::regex("<iostream>"), {}},
+};
+
+std::string folder_of(const std::string& path) {
+  const std::size_t start = path.find('/') + 1;
+  return path.substr(start, path.find('/', start) - start);
+}
+
+bool lies_below(const std::string& path, const std::vector<std::string>& prefixes) {
+  for (const std::string& prefix : prefixes) {
+    if (path.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+TEST(Layers, EveryFolderHasALevel) {
+  for (const SourceFile& file : source_files("plenum")) {
+    EXPECT_TRUE(kLevels.contains(folder_of(file.path)))
+        << file.path << ": add the folder to kLevels and to docs/design.md";
+  }
+}
+
+TEST(Layers, AFolderIncludesOnlyLowerLevels) {
+  const std::regex include("^\\s*#\\s*include\\s+\"([^\"]+)\"");
+  int edges = 0;
+  for (const SourceFile& file : source_files("plenum")) {
+    const std::string folder = folder_of(file.path);
+    for (const std::string& line : file.lines) {
+      std::smatch match;
+      if (!std::regex_search(line, match, include)) continue;
+      const std::string target = match[1];
+      if (target == "plenum_build_info.h") continue;
+      ASSERT_TRUE(target.starts_with("plenum/"))
+          << file.path << ": include by the path from the root: " << target;
+      const std::string other = folder_of(target);
+      ++edges;
+      if (other == folder) continue;
+      EXPECT_LT(kLevels.at(other), kLevels.at(folder)) << file.path << " includes " << target;
+      if (const auto pure = kPure.find(folder); pure != kPure.end()) {
+        EXPECT_TRUE(pure->second.contains(other))
+            << file.path << " includes " << target << "; " << folder << " stands alone";
+      }
+    }
+  }
+  EXPECT_GT(edges, 20) << "the includes were not found at all";
+}
+
+TEST(Layers, HeadersOfLibrariesStayInTheirFolders) {
+  const std::regex include("^\\s*#\\s*include\\s+(<[^>]+>)");
+  for (const SourceFile& file : source_files("plenum")) {
+    for (const std::string& line : file.lines) {
+      std::smatch match;
+      if (!std::regex_search(line, match, include)) continue;
+      for (const auto& [header, allowed] : kConfinedHeaders) {
+        if (!std::regex_match(match[1].str(), header)) continue;
+        EXPECT_TRUE(lies_below(file.path, allowed)) << file.path << " includes " << match[1];
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plenum::architecture

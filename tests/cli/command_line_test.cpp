@@ -1,0 +1,80 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "plenum/cli/command.h"
+#include "plenum/io/file.h"
+
+#include "tests/cli/program.h"
+#include "tests/io/temporary_directory.h"
+
+namespace plenum::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(CommandLine, ListsTheCommandsWhenNoneIsGiven) {
+  const ProgramResult result = run_program("");
+  EXPECT_EQ(result.exit_code, 0);
+  for (const auto& command : all_commands()) EXPECT_THAT(result.output, HasSubstr(command->name()));
+}
+
+TEST(CommandLine, NamesTheNearestCommandAndOption) {
+  const ProgramResult command = run_program("doctr");
+  EXPECT_EQ(command.exit_code, 2);
+  EXPECT_EQ(command.errors, "plenum: error: unknown command 'doctr'; did you mean 'doctor'?\n");
+  const ProgramResult option = run_program("doctor --jsn");
+  EXPECT_EQ(option.exit_code, 2);
+  EXPECT_EQ(option.errors, "plenum: error: unknown option --jsn; did you mean '--json'?\n");
+}
+
+TEST(CommandLine, EveryCommandHasHelpAndPrintsAConfigurationItCanRead) {
+  const io::TemporaryDirectory directory;
+  for (const auto& command : all_commands()) {
+    const ProgramResult help = run_program(command->name() + " --help");
+    EXPECT_EQ(help.exit_code, 0) << command->name();
+    EXPECT_THAT(help.output, HasSubstr("--config")) << command->name();
+    const ProgramResult config = run_program(command->name() + " --print-config");
+    EXPECT_EQ(config.exit_code, 0) << command->name() << config.errors;
+    io::write_file(directory.file("run.toml"), config.output);
+    const ProgramResult again =
+        run_program(command->name() + " --print-config --config " + directory.file("run.toml"));
+    EXPECT_EQ(again.exit_code, 0) << command->name() << again.errors;
+    EXPECT_EQ(again.output, config.output) << command->name();
+  }
+}
+
+TEST(CommandLine, FlagsWinOverTheFile) {
+  const io::TemporaryDirectory directory;
+  io::write_file(directory.file("run.toml"), "[doctor]\njson = true\n");
+  const std::string config = "doctor --print-config --config " + directory.file("run.toml");
+  EXPECT_THAT(run_program(config).output, HasSubstr("json = true"));
+  EXPECT_THAT(run_program(config + " --no-json").output, HasSubstr("json = false"));
+}
+
+TEST(CommandLine, OptionNamesAreUniqueWithinACommand) {
+  for (const auto& command : all_commands()) {
+    std::vector<std::string> names = {"config", "print-config", "help"};
+    for (const base::OptionTable& table : command->tables()) {
+      for (const base::Option& option : table.options()) {
+        EXPECT_EQ(std::count(names.begin(), names.end(), option.name), 0)
+            << command->name() << " --" << option.name;
+        names.push_back(option.name);
+        EXPECT_FALSE(option.help.empty()) << command->name() << " --" << option.name;
+      }
+    }
+  }
+}
+
+TEST(Doctor, ReportsEveryPartInBothForms) {
+  const nlohmann::json report = nlohmann::json::parse(run_program("doctor --json").output);
+  const std::string text = run_program("doctor").output;
+  for (const char* part : {"compiler", "CPU", "cores", "memory", "BLAS", "MPI", "CUDA", "NCCL", "GPU"}) {
+    const auto matches = [&](const nlohmann::json& entry) { return entry["name"] == part; };
+    EXPECT_EQ(std::count_if(report["parts"].begin(), report["parts"].end(), matches), 1) << part;
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+}  // namespace
+}  // namespace plenum::cli

@@ -1,0 +1,13 @@
+# The Debian and Ubuntu packages Plenum needs, by purpose: the one list that tools/bootstrap and tools/bundle read.
+# shellcheck shell=bash disable=SC2034
+packages_build=(g++ cmake ninja-build ccache
+  libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libsimdjson-dev
+  libutf8proc-dev libxxhash-dev libzstd-dev zlib1g-dev)
+packages_test=(libgtest-dev libgmock-dev python3)
+packages_bench=(libbenchmark-dev python3 python3-venv)
+packages_fuzz=(clang libclang-rt-14-dev)
+packages_lint=(clang-format clang-tidy)
+packages_demo=()
+# Headers and libraries that `make bundle` gathers for machines without a network.
+packages_bundle=(libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libsimdjson-dev
+  libutf8proc-dev libxxhash-dev libzstd-dev zlib1g-dev libgtest-dev libgmock-dev libbenchmark-dev)

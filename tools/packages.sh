@@ -5,7 +5,9 @@ packages_build=(g++ cmake ninja-build ccache
   libutf8proc-dev libxxhash-dev libzstd-dev zlib1g-dev)
 packages_test=(libgtest-dev libgmock-dev python3)
 packages_bench=(libbenchmark-dev python3 python3-venv)
-packages_fuzz=(clang libclang-rt-14-dev)
+# The runtime of the fuzzer is packaged by clang's own version.
+clang_version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)
+packages_fuzz=(clang "libclang-rt-${clang_version:-14}-dev")
 packages_lint=(clang-format clang-tidy)
 packages_demo=()
 # Headers and libraries that `make bundle` gathers for machines without a network.

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "plenum/base/check.h"
+
+/// One input for the parser under test. Each fuzzer defines it; libFuzzer or tests/fuzz/driver.cpp calls it.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace plenum::fuzz {
+
+inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+/// Runs a parser on what may be nonsense: it may succeed or throw UserError with a message of one line.
+/// Anything else ends the process as a finding.
+template <typename Parse>
+void parse_or_refuse(Parse&& parse) {
+  try {
+    std::forward<Parse>(parse)();
+  } catch (const base::UserError& error) {
+    const std::string_view message(error.what());
+    if (message.empty() || message.find('\n') != std::string_view::npos) __builtin_trap();
+  }
+}
+
+/// Bytes as a file in memory, for parsers that take a path.
+class InputFile {
+ public:
+  explicit InputFile(std::string_view bytes) : descriptor_(::memfd_create("fuzz", 0)) {
+    if (::write(descriptor_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+      __builtin_trap();
+  }
+  ~InputFile() { ::close(descriptor_); }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace plenum::fuzz

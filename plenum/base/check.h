@@ -3,6 +3,7 @@
 #include <concepts>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,7 +13,9 @@ namespace plenum::base {
 /// Something the user can mend: configuration, files, hardware. One line that says what to do; exit code 2.
 class UserError : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  /// Control characters, which a message may quote from a broken file, are written as escapes: it stays one
+  /// line.
+  explicit UserError(std::string_view message);
 };
 
 /// A bug in Plenum. Carries the place that noticed it; exit code 70.

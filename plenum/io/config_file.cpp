@@ -89,8 +89,38 @@ std::vector<std::string> option_names(const OptionTable& table) {
   return names;
 }
 
+/// Throws UserError for a character outside ASCII that stands outside strings and comments. TOML forbids it,
+/// and toml++ 3.3 runs into undefined behaviour on some of them (found by fuzzing) before it would say so.
+void require_ascii_outside_strings(const std::string& text, const std::string& path) {
+  std::size_t line = 1;
+  std::string_view closing;  // what ends the string or comment we are in; empty outside
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = std::string_view(text).substr(i);
+    if (rest.front() == '\n') ++line;
+    if (!closing.empty()) {
+      if (closing.front() == '"' && rest.front() == '\\') {
+        ++i;
+        if (i < text.size() && text[i] == '\n') ++line;
+      } else if (rest.starts_with(closing) || (closing.size() == 1 && rest.front() == '\n')) {
+        i += closing.size() - 1;
+        closing = {};
+      }
+      continue;
+    }
+    for (const std::string_view opening : {"\"\"\"", "'''", "\"", "'", "#"}) {
+      if (!rest.starts_with(opening)) continue;
+      closing = opening == "#" ? "\n" : opening;
+      i += opening.size() - 1;
+      break;
+    }
+    base::require(static_cast<unsigned char>(rest.front()) < 0x80,
+                  "{}:{}: a character outside ASCII must stand in quotes", path, line);
+  }
+}
+
 toml::table parse(const std::string& path) {
   const std::string text = read_file(path);
+  require_ascii_outside_strings(text, path);
   try {
     return toml::parse(text, path);
   } catch (const toml::parse_error& error) {

@@ -31,5 +31,9 @@ TEST(Require, ThrowsUserErrorOnlyWhenItDoesNotHold) {
   EXPECT_THROW(require(false, "depth must be at least 1: {}", 0), UserError);
 }
 
+TEST(UserError, StaysOneLineWhateverItQuotes) {
+  EXPECT_STREQ(UserError("saw 'a\nb\x1b[1m'").what(), "saw 'a\\nb\\x1b[1m'");
+}
+
 }  // namespace
 }  // namespace plenum::base

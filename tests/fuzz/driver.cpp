@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
-#include <sanitizer/common_interface_defs.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "plenum/base/philox.h"
 #include "plenum/base/units.h"
@@ -22,16 +24,13 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t kLongestInput = 4096;
-const Bytes* current_input = nullptr;
+constexpr unsigned kSecondsPerInput = 20;
 
-/// The input that broke the parser, kept for a look and for tests/fuzz/seeds.
-void save_current_input() {
-  if (current_input == nullptr) return;
-  std::ofstream file("fuzz-finding.bin", std::ios::binary);
-  file.write(reinterpret_cast<const char*>(current_input->data()),
-             static_cast<std::streamsize>(current_input->size()));
-  std::fprintf(stderr, "fuzz: the input is in fuzz-finding.bin (%zu bytes)\n", current_input->size());
-}
+/// The input in work, in memory that the parent process sees too.
+struct CurrentInput {
+  std::size_t size = 0;
+  std::uint8_t bytes[kLongestInput] = {};
+};
 
 /// A stream of random numbers: the n-th draw of this run.
 class Dice {
@@ -93,9 +92,28 @@ void mutate(Bytes& bytes, const std::vector<Bytes>& seeds, Dice& dice) {
   if (bytes.size() > kLongestInput) bytes.resize(kLongestInput);
 }
 
-void run(const Bytes& bytes) {
-  current_input = &bytes;
-  LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+void run(const Bytes& bytes, CurrentInput& current) {
+  current.size = std::min(bytes.size(), kLongestInput);
+  std::copy_n(bytes.begin(), current.size, current.bytes);
+  ::alarm(kSecondsPerInput);
+  LLVMFuzzerTestOneInput(current.bytes, current.size);
+}
+
+/// What the child process does: every seed as it is, then `runs` mutated ones.
+int fuzz(const std::vector<Bytes>& seeds, std::int64_t runs, Dice dice, CurrentInput& current) {
+  try {
+    for (const Bytes& seed : seeds) run(seed, current);
+    for (std::int64_t i = 0; i < runs; ++i) {
+      Bytes bytes = seeds[dice.below(seeds.size())];
+      const std::size_t mutations = 1 + dice.below(8);
+      for (std::size_t m = 0; m < mutations; ++m) mutate(bytes, seeds, dice);
+      run(bytes, current);
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fuzz: not a UserError: %s\n", error.what());
+    return 1;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -105,22 +123,24 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: %s SEED_DIRECTORY RUNS [SEED]\n", argv[0]);
     return 2;
   }
-  __sanitizer_set_death_callback(save_current_input);
   const std::vector<Bytes> seeds = read_seeds(argv[1]);
   const std::int64_t runs = plenum::base::parse_integer(argv[2], "runs");
-  Dice dice(argc > 3 ? static_cast<std::uint64_t>(plenum::base::parse_integer(argv[3], "seed")) : 1);
-  try {
-    for (const Bytes& seed : seeds) run(seed);
-    for (std::int64_t i = 0; i < runs; ++i) {
-      Bytes bytes = seeds[dice.below(seeds.size())];
-      const std::size_t mutations = 1 + dice.below(8);
-      for (std::size_t m = 0; m < mutations; ++m) mutate(bytes, seeds, dice);
-      run(bytes);
-    }
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "fuzz: %s\n", error.what());
-    save_current_input();
-    return 1;
-  }
-  return 0;
+  const Dice dice(argc > 3 ? static_cast<std::uint64_t>(plenum::base::parse_integer(argv[3], "seed")) : 1);
+  void* shared =
+      ::mmap(nullptr, sizeof(CurrentInput), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CurrentInput& current = *new (shared) CurrentInput;
+
+  // The parser runs in a child: whatever ends it (a sanitizer, a signal, a hang), the parent still has the
+  // input.
+  const pid_t child = ::fork();
+  if (child == 0) return fuzz(seeds, runs, dice, current);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
+  std::ofstream file("fuzz-finding.bin", std::ios::binary);
+  file.write(reinterpret_cast<const char*>(current.bytes), static_cast<std::streamsize>(current.size));
+  std::fprintf(stderr,
+               "fuzz: the parser ended with status 0x%x; its input is in fuzz-finding.bin (%zu bytes)\n",
+               status, current.size);
+  return 1;
 }

@@ -79,6 +79,13 @@ TEST_F(ConfigFile, SaysWhereTheSyntaxBreaks) {
   EXPECT_THAT(error_of("[pack\n"), HasSubstr("run.toml:1"));
 }
 
+TEST_F(ConfigFile, TakesOtherAlphabetsInStringsAndCommentsOnly) {
+  EXPECT_EQ(read("# é\n[pack]\nname = \"é\" # é\n").size(), 1u);
+  EXPECT_EQ(read("[pack]\nname = '''é\n'é'''\n").front().values.front(), "é\n'é");
+  EXPECT_EQ(read("[pack]\nname = \"\\\"é\"\n").front().values.front(), "\"é");
+  EXPECT_THAT(error_of("[pack]\nname = \"a\"\né = 1\n"), HasSubstr("run.toml:3: a character outside ASCII"));
+}
+
 TEST_F(ConfigFile, ReadsBackWhatPrintConfigWrites) {
   Settings other;
   other.flag = true;

@@ -9,7 +9,7 @@ packages_bench=(libbenchmark-dev python3 python3-venv)
 clang_version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)
 packages_fuzz=(clang "libclang-rt-${clang_version:-14}-dev")
 packages_lint=(clang-format clang-tidy)
-packages_demo=()
+packages_demo=(gzip)
 # Headers and libraries that `make bundle` gathers for machines without a network.
 packages_bundle=(libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libsimdjson-dev
   libutf8proc-dev libxxhash-dev libzstd-dev zlib1g-dev libgtest-dev libgmock-dev libbenchmark-dev)

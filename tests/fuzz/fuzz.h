@@ -39,14 +39,26 @@ class InputFile {
     if (::write(descriptor_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
       __builtin_trap();
   }
-  ~InputFile() { ::close(descriptor_); }
+  ~InputFile() {
+    ::close(descriptor_);
+    if (!link_.empty()) ::unlink(link_.c_str());
+  }
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
   std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
 
+  /// A path that ends in `suffix`, for parsers that look at it.
+  const std::string& path_with(const std::string& suffix) {
+    link_ = "/tmp/plenum-fuzz-" + std::to_string(::getpid()) + suffix;
+    ::unlink(link_.c_str());
+    if (::symlink(path().c_str(), link_.c_str()) != 0) __builtin_trap();
+    return link_;
+  }
+
  private:
   int descriptor_;
+  std::string link_;
 };
 
 }  // namespace plenum::fuzz

@@ -31,6 +31,13 @@ SplitCounts split_counts_from(const nlohmann::json& json) {
 
 }  // namespace
 
+CorpusCounts corpus_counts_from(const nlohmann::json& saved) {
+  return {.splits = {split_counts_from(saved.at("train")), split_counts_from(saved.at("holdout"))},
+          .empty_documents = saved.at("empty_documents"),
+          .unknown_tokens = saved.at("unknown_tokens"),
+          .text_bytes = saved.at("text_bytes")};
+}
+
 CorpusPaths::CorpusPaths(const std::string& directory)
     : tokens(per_split(directory, ".bin")),
       index(per_split(directory, ".idx")),
@@ -49,15 +56,12 @@ CorpusWriter::CorpusWriter(const std::string& directory, TokenWidth width, const
     : holdout_(holdout),
       width_(width),
       files_{SplitFiles(CorpusPaths(directory), Split::Train,
-                        saved ? (*saved)["train_bytes"] : nlohmann::json()),
+                        saved ? saved->at("train_bytes") : nlohmann::json()),
              SplitFiles(CorpusPaths(directory), Split::Holdout,
-                        saved ? (*saved)["holdout_bytes"] : nlohmann::json())},
+                        saved ? saved->at("holdout_bytes") : nlohmann::json())},
       hashes_(CorpusPaths(directory).hashes, saved ? saved->at("hash_bytes").get<std::uint64_t>() : 0) {
   if (!saved) return;
-  counts_ = {.splits = {split_counts_from(saved->at("train")), split_counts_from(saved->at("holdout"))},
-             .empty_documents = saved->at("empty_documents"),
-             .unknown_tokens = saved->at("unknown_tokens"),
-             .text_bytes = saved->at("text_bytes")};
+  counts_ = corpus_counts_from(*saved);
   document_is_open_ = saved->at("document_is_open");
   const nlohmann::json& open = saved->at("open_document");
   document_ = {.tokens = open.at("tokens"),

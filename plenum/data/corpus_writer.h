@@ -35,6 +35,9 @@ struct CorpusCounts {
   std::uint64_t tokens() const { return splits[0].tokens + splits[1].tokens; }
 };
 
+/// The counts in what CorpusWriter::save() returned.
+CorpusCounts corpus_counts_from(const nlohmann::json& saved);
+
 /// The files that a corpus is gathered in, in `directory`.
 struct CorpusPaths {
   explicit CorpusPaths(const std::string& directory);

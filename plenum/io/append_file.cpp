@@ -27,7 +27,9 @@ AppendFile::AppendFile(std::string path, std::uint64_t size) : path_(std::move(p
   const bool ready = long_enough && ::ftruncate(descriptor_, static_cast<off_t>(size)) == 0 &&
                      ::lseek(descriptor_, static_cast<off_t>(size), SEEK_SET) >= 0;
   if (!ready) {
-    const std::string why = known && !long_enough ? "it is shorter than it was" : std::strerror(errno);
+    const std::string why = known && !long_enough
+                                ? "it is shorter than an earlier run left it; remove its directory"
+                                : std::strerror(errno);
     ::close(descriptor_);
     base::fail("cannot write {}: {}", path_, why);
   }

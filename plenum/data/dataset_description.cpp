@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "plenum/base/check.h"
-#include "plenum/data/prepare_options.h"
 #include "plenum/io/file.h"
 
 namespace plenum::data {

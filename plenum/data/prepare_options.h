@@ -39,9 +39,4 @@ struct PrepareOptions {
   std::size_t num_threads() const;
 };
 
-std::string_view name_of(Objective objective);
-
-/// Throws UserError naming `source` for anything but a name that name_of gives.
-Objective objective_of(std::string_view name, const std::string& source);
-
 }  // namespace plenum::data

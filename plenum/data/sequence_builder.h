@@ -5,12 +5,11 @@
 
 #include "plenum/base/philox.h"
 #include "plenum/data/indexed_tokens.h"
+#include "plenum/data/objective.h"
 #include "plenum/data/sequence_record.h"
 #include "plenum/data/split.h"
 
 namespace plenum::data {
-
-enum class Objective { MaskedLanguageModel, WithNextSentence };
 
 /// Where a sequence may end.
 enum class CutRule { Sentence, Token };

@@ -26,5 +26,8 @@ class Command {
 std::vector<std::unique_ptr<Command>> all_commands();
 
 std::unique_ptr<Command> make_doctor_command();
+std::unique_ptr<Command> make_inspect_command();
+std::unique_ptr<Command> make_pack_command();
+std::unique_ptr<Command> make_prepare_command();
 
 }  // namespace plenum::cli

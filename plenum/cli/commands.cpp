@@ -5,6 +5,9 @@ namespace plenum::cli {
 std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_doctor_command());
+  commands.push_back(make_prepare_command());
+  commands.push_back(make_inspect_command());
+  commands.push_back(make_pack_command());
   return commands;
 }
 

@@ -10,6 +10,12 @@ namespace plenum::data {
 
 using TokenId = std::int32_t;
 
+/// What begins a piece that continues a word.
+constexpr std::string_view kContinuingPrefix = "##";
+
+/// The special tokens, in the order in which a trained vocabulary numbers them.
+constexpr std::string_view kSpecialTokens[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+
 /// The five tokens every BERT vocabulary names.
 struct SpecialTokens {
   TokenId pad = 0;
@@ -24,6 +30,8 @@ class Vocabulary {
  public:
   /// Throws UserError, naming `source`, when a token stands twice or a special token is missing.
   Vocabulary(std::vector<std::string> tokens, const std::string& source);
+  Vocabulary(Vocabulary&&) = default;  // not copied: ids_ points into tokens_
+  Vocabulary& operator=(Vocabulary&&) = default;
 
   std::size_t size() const { return tokens_.size(); }
   const std::string& token(TokenId id) const { return tokens_[static_cast<std::size_t>(id)]; }

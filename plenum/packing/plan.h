@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "plenum/packing/histogram.h"
@@ -30,12 +32,22 @@ struct PackingPlan {
   std::uint64_t num_packs() const;
 };
 
-/// Throws UserError, naming the length and what is wrong, unless every sequence can be packed: capacity and
-/// depth at least 1, no length above the capacity, at least one sequence.
+/// The greatest capacity that a problem may have.
+constexpr std::int64_t kGreatestCapacity = std::int64_t{1} << 20;
+
+/// The most sequences and the most tokens that a problem may have, so that no sum overflows.
+constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 62;
+
+/// Throws UserError, naming the length and what is wrong, unless every sequence can be packed: capacity (at
+/// most kGreatestCapacity) and depth at least 1, lengths from 1 to the capacity, at least one sequence, at
+/// most kMostTokens tokens.
 void check_problem(const PackingProblem& problem);
 
-/// Throws InternalError unless `plan` packs exactly the sequences of `problem`, each once, within capacity
-/// and depth.
+/// What is wrong with `plan`, in one line, if it does not pack exactly the sequences of `problem`, each once,
+/// within capacity and depth. Fit for plans that come from elsewhere.
+std::optional<std::string> find_fault(const PackingPlan& plan, const PackingProblem& problem);
+
+/// Throws InternalError if `plan` has a fault.
 void check_plan(const PackingPlan& plan, const PackingProblem& problem);
 
 }  // namespace plenum::packing

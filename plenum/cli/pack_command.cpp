@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "plenum/base/check.h"
+#include "plenum/cli/command.h"
+#include "plenum/cli/pack_report.h"
+#include "plenum/data/dataset_histogram.h"
+#include "plenum/data/histogram_file.h"
+#include "plenum/data/packing_plan_file.h"
+#include "plenum/packing/packers.h"
+
+namespace plenum::cli {
+namespace {
+
+using packing::Algorithm;
+using packing::HistogramText;
+using packing::PackingProblem;
+using packing::PackingResult;
+
+struct PackCommandOptions {
+  std::string histogram;
+  std::string lengths;
+  std::string data;
+  std::optional<std::int64_t> max_length;
+  std::optional<std::int64_t> depth;
+  std::optional<Algorithm> algorithm = Algorithm::Optimal;  ///< nothing: all of them
+  double time_limit = 30;
+  std::int64_t open_packs = 1024;
+  std::int64_t seed = 0;
+  bool json = false;
+  std::string output;
+  std::string verify;
+};
+
+/// The sequences, where they come from, and the capacity that goes with them unless one is given.
+struct Input {
+  packing::LengthHistogram histogram;
+  std::string source;
+  std::int64_t default_capacity = 0;
+};
+
+class PackCommand final : public Command {
+ public:
+  std::string name() const override { return "pack"; }
+  std::string summary() const override {
+    return "Sequences into packs of fixed length, with a proof of how good the packing is";
+  }
+  std::vector<base::OptionTable> tables() override;
+  int run() override;
+
+ private:
+  Input read_input() const;
+  PackingProblem make_problem(const Input& input) const;
+  std::vector<PackingResult> pack_all(const PackingProblem& problem) const;
+  int verify(const Input& input) const;
+  void print(const PackingProblem& problem, const std::string& source,
+             const std::vector<PackReportRow>& rows) const;
+
+  PackCommandOptions options_;
+};
+
+std::vector<base::OptionTable> PackCommand::tables() {
+  base::OptionTable table("pack");
+  table.add("histogram", options_.histogram, "FILE",
+            "Text file: line i is the number of sequences of length i, or each line a length and a number");
+  table.add("lengths", options_.lengths, "FILE", "Text file: each line is the length of a sequence");
+  table.add("data", options_.data, "DIR", "A prepared dataset");
+  table.add("max-length", options_.max_length, 1, packing::kGreatestCapacity,
+            "Tokens that a pack holds; default: the dataset's, or the longest length");
+  table.add("depth", options_.depth, 1, packing::kGreatestCapacity,
+            "Sequences that a pack holds at most; default: unlimited");
+  std::vector<std::pair<std::string, std::optional<Algorithm>>> algorithms;
+  for (const Algorithm algorithm : packing::all_algorithms()) {
+    algorithms.emplace_back(packing::algorithm_name(algorithm), algorithm);
+  }
+  algorithms.emplace_back("all", std::nullopt);
+  table.add_choice("algorithm", options_.algorithm, algorithms, "How to pack");
+  table.add("time-limit", options_.time_limit, 0, 1e9, "optimal: seconds after which it stops improving");
+  table.add("open-packs", options_.open_packs, 1, 1 << 24, "streaming: packs that may be open at a time");
+  table.add("seed", options_.seed, 0, std::numeric_limits<std::int64_t>::max(),
+            "streaming: names the order in which sequences arrive");
+  table.add("json", options_.json, "Print the result as JSON");
+  table.add("output", options_.output, "FILE", "Write the plan (with all: the one of fewest packs) as JSON");
+  table.add("verify", options_.verify, "FILE",
+            "Check that this plan packs every sequence once, instead of packing");
+  return {table};
+}
+
+Input PackCommand::read_input() const {
+  const int num_given = !options_.histogram.empty() + !options_.lengths.empty() + !options_.data.empty();
+  base::require(num_given == 1, "give exactly one of --histogram FILE, --lengths FILE and --data DIR");
+  if (!options_.data.empty()) {
+    data::DatasetHistogram dataset = data::read_dataset_histogram(options_.data);
+    return {std::move(dataset.histogram), options_.data, dataset.max_length};
+  }
+  const bool is_lengths = !options_.lengths.empty();
+  const std::string& path = is_lengths ? options_.lengths : options_.histogram;
+  Input input{data::read_histogram_file(
+                  path, is_lengths ? HistogramText::Form::Lengths : HistogramText::Form::Histogram),
+              path, 0};
+  input.default_capacity = input.histogram.longest();
+  return input;
+}
+
+PackingProblem PackCommand::make_problem(const Input& input) const {
+  PackingProblem problem{.histogram = input.histogram,
+                         .capacity = options_.max_length.value_or(input.default_capacity),
+                         .depth = 0};
+  problem.depth = std::min(options_.depth.value_or(problem.capacity), problem.capacity);
+  const std::int64_t longest = problem.histogram.longest();
+  base::require(longest <= problem.capacity, "{}: there are sequences of length {}, over --max-length {}",
+                input.source, longest, problem.capacity);
+  packing::check_problem(problem);
+  return problem;
+}
+
+/// Runs the algorithm asked for, or each that applies, saying of the others why not. What one has proven
+/// holds for all.
+std::vector<PackingResult> PackCommand::pack_all(const PackingProblem& problem) const {
+  const packing::PackOptions options{.time_limit_seconds = options_.time_limit,
+                                     .max_open_packs = options_.open_packs,
+                                     .seed = static_cast<std::uint64_t>(options_.seed)};
+  if (options_.algorithm) return {packing::pack(problem, *options_.algorithm, options)};
+  std::vector<PackingResult> results;
+  for (const Algorithm algorithm : packing::all_algorithms()) {
+    PackingProblem part = problem;
+    if (algorithm == Algorithm::Nnlshp) part.depth = std::min<std::int64_t>(part.depth, 3);
+    if (const auto reason = packing::reason_against(part, algorithm)) {
+      fmt::print(stderr, "plenum: {} is left out: {}\n", packing::algorithm_name(algorithm), *reason);
+      continue;
+    }
+    results.push_back(packing::pack(part, algorithm, options));
+    if (part.depth != problem.depth) results.back().bound = packing::combinatorial_bound(problem);
+  }
+  const packing::LowerBound best =
+      std::max_element(results.begin(), results.end(), [](const PackingResult& a, const PackingResult& b) {
+        return a.bound.packs < b.bound.packs;
+      })->bound;
+  for (PackingResult& result : results) result.bound = best;
+  return results;
+}
+
+void PackCommand::print(const PackingProblem& problem, const std::string& source,
+                        const std::vector<PackReportRow>& rows) const {
+  if (options_.json) {
+    std::vector<std::string> objects;
+    for (const PackReportRow& row : rows) objects.push_back(pack_report_json(problem, row));
+    const bool is_list = !options_.algorithm && options_.verify.empty();
+    fmt::print("{}\n", is_list ? fmt::format("[{}]", fmt::join(objects, ",\n ")) : objects.front());
+    return;
+  }
+  fmt::print("{}{}", describe_problem(problem, source), pack_report_table(problem, rows));
+}
+
+int PackCommand::verify(const Input& input) const {
+  base::require(options_.output.empty(), "--verify writes nothing: leave out --output");
+  const packing::PackingPlan plan = data::read_packing_plan(options_.verify);
+  const PackingProblem problem{.histogram = input.histogram,
+                               .capacity = options_.max_length.value_or(plan.capacity),
+                               .depth = options_.depth.value_or(plan.depth)};
+  const std::optional<std::string> fault = packing::find_fault(plan, problem);
+  base::require(!fault, "{} does not pack {}: {}", options_.verify, input.source, fault.value_or(""));
+  print(problem, input.source,
+        {{.algorithm = "verified",
+          .plan = &plan,
+          .bound = packing::combinatorial_bound(problem),
+          .seconds = 0}});
+  return 0;
+}
+
+int PackCommand::run() {
+  const Input input = read_input();
+  if (!options_.verify.empty()) return verify(input);
+  const PackingProblem problem = make_problem(input);
+  const std::vector<PackingResult> results = pack_all(problem);
+  const auto fewest = std::min_element(
+      results.begin(), results.end(),
+      [](const PackingResult& a, const PackingResult& b) { return a.plan.num_packs() < b.plan.num_packs(); });
+  if (!options_.output.empty()) data::write_packing_plan(fewest->plan, options_.output);
+
+  std::vector<PackReportRow> rows;
+  for (const PackingResult& result : results) {
+    rows.push_back({.algorithm = std::string(packing::algorithm_name(result.algorithm)),
+                    .plan = &result.plan,
+                    .bound = result.bound,
+                    .seconds = result.seconds});
+  }
+  print(problem, input.source, rows);
+  if (!options_.output.empty() && !options_.json) {
+    fmt::print("{} patterns of {} written to {}\n", fewest->plan.patterns.size(),
+               packing::algorithm_name(fewest->algorithm), options_.output);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_pack_command() {
+  return std::make_unique<PackCommand>();
+}
+
+}  // namespace plenum::cli

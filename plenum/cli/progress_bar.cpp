@@ -1,0 +1,131 @@
+#include "plenum/cli/progress_bar.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "plenum/base/units.h"
+
+namespace plenum::cli {
+namespace {
+
+constexpr double kSecondsBetweenBars = 0.1;
+constexpr double kSecondsBetweenLines = 10;
+constexpr int kWidestBar = 40;
+constexpr int kNarrowestBar = 8;
+
+int terminal_width(std::FILE* stream) {
+  constexpr int kUsualWidth = 80;
+  winsize size{};
+  const bool known = ::ioctl(::fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUsualWidth;
+}
+
+std::string format_rate(const PhaseStatus& status) {
+  if (status.unit == "bytes") return fmt::format("{:.1f} MB/s", status.per_second / 1e6);
+  return fmt::format("{} {}/s", base::format_count(static_cast<std::uint64_t>(status.per_second)),
+                     status.unit);
+}
+
+/// Everything behind the bar, most important first.
+std::string describe(const PhaseStatus& status) {
+  std::string text;
+  if (status.total > 0) {
+    const double share =
+        static_cast<double>(std::min(status.done, status.total)) / static_cast<double>(status.total);
+    text += fmt::format("{:3.0f} %", 100 * share);
+  } else {
+    text += status.unit == "bytes" ? base::format_bytes(status.done)
+                                   : fmt::format("{} {}", base::format_count(status.done), status.unit);
+  }
+  if (status.per_second <= 0) return text;
+  text += "  " + format_rate(status);
+  if (status.total > status.done) {
+    const double seconds = static_cast<double>(status.total - status.done) / status.per_second;
+    text += fmt::format("  {} left", base::format_seconds(std::max(1.0, seconds)));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string draw_progress(const PhaseStatus& status, int width, bool color) {
+  constexpr std::string_view kGreen = "\x1b[32m";
+  constexpr std::string_view kPlain = "\x1b[0m";
+  const std::string behind = describe(status);
+  const int room = width - static_cast<int>(status.phase.size() + behind.size()) - 6;  // spaces and brackets
+  if (status.total == 0 || room < kNarrowestBar) {
+    return fmt::format("{}  {}", status.phase, behind)
+        .substr(0, static_cast<std::size_t>(std::max(0, width)));
+  }
+  const int bar = std::min(room, kWidestBar);
+  const double share =
+      static_cast<double>(std::min(status.done, status.total)) / static_cast<double>(status.total);
+  const int full = static_cast<int>(share * bar);
+  return fmt::format("{}  {}[{}{}]{}  {}", status.phase, color ? kGreen : "",
+                     std::string(static_cast<std::size_t>(full), '='),
+                     std::string(static_cast<std::size_t>(bar - full), ' '), color ? kPlain : "", behind);
+}
+
+ProgressBar::ProgressBar(std::FILE* stream) : stream_(stream), is_terminal_(::isatty(::fileno(stream)) != 0) {
+  const char* no_color = std::getenv("NO_COLOR");
+  color_ = is_terminal_ && (no_color == nullptr || *no_color == '\0');
+}
+
+ProgressBar::~ProgressBar() {
+  erase();
+}
+
+void ProgressBar::begin(std::string_view phase, std::string_view unit, std::uint64_t total) {
+  status_ = {.phase = std::string(phase), .unit = std::string(unit), .total = total};
+  advanced_ = false;
+  last_draw_ = Clock::now();
+  if (is_terminal_) draw();
+}
+
+void ProgressBar::advance_to(std::uint64_t done) {
+  const Clock::time_point now = Clock::now();
+  status_.done = done;
+  if (!advanced_) {
+    advanced_ = true;
+    first_time_ = now;
+    first_done_ = done;
+  }
+  const double since_draw = std::chrono::duration<double>(now - last_draw_).count();
+  if (since_draw < (is_terminal_ ? kSecondsBetweenBars : kSecondsBetweenLines)) return;
+  const double elapsed = std::chrono::duration<double>(now - first_time_).count();
+  if (elapsed > 0) status_.per_second = static_cast<double>(done - first_done_) / elapsed;
+  last_draw_ = now;
+  draw();
+}
+
+void ProgressBar::end() {
+  erase();
+}
+
+void ProgressBar::note(std::string_view line) {
+  erase();
+  fmt::print(stream_, "{}\n", line);
+}
+
+void ProgressBar::draw() {
+  const std::string line = draw_progress(status_, terminal_width(stream_) - 1, color_);
+  if (is_terminal_) {
+    fmt::print(stream_, "\r\x1b[K{}", line);
+    drawn_ = true;
+  } else {
+    fmt::print(stream_, "{}\n", line);
+  }
+  std::fflush(stream_);
+}
+
+void ProgressBar::erase() {
+  if (drawn_) fmt::print(stream_, "\r\x1b[K");
+  drawn_ = false;
+  std::fflush(stream_);
+}
+
+}  // namespace plenum::cli

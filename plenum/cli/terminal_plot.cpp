@@ -1,0 +1,112 @@
+#include "plenum/cli/terminal_plot.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "plenum/base/check.h"
+
+namespace plenum::cli {
+namespace {
+
+constexpr int kLabelColumns = 6;
+constexpr int kStepsPerRow = 8;
+constexpr std::array<std::string_view, kStepsPerRow + 1> kBlocks = {" ", "▁", "▂", "▃", "▄",
+                                                                    "▅", "▆", "▇", "█"};
+
+/// 3815044 -> "3.8M".
+std::string short_count(double count) {
+  constexpr std::array<std::string_view, 7> kSuffixes = {"", "k", "M", "G", "T", "P", "E"};
+  std::size_t suffix = 0;
+  while (count >= 999.5 && suffix + 1 < kSuffixes.size()) {
+    count /= 1000;
+    ++suffix;
+  }
+  return fmt::format("{:.{}f}{}", count, suffix > 0 && count < 9.95 ? 1 : 0, kSuffixes[suffix]);
+}
+
+/// The lengths of the histogram laid out over columns.
+struct Columns {
+  std::int64_t longest = 0;
+  int count = 0;
+
+  /// The first length of `column`; that of `count` lies just beyond the last.
+  std::int64_t first_length(int column) const { return 1 + longest * column / count; }
+};
+
+/// As many columns as fit, and for few lengths a whole number of columns each.
+Columns lay_out(std::int64_t longest, int available) {
+  const auto columns_per_length = static_cast<int>(std::max<std::int64_t>(available / longest, 1));
+  return {longest, longest <= available ? static_cast<int>(longest) * columns_per_length : available};
+}
+
+std::vector<double> bar_heights(const packing::LengthHistogram& histogram, const Columns& columns) {
+  std::vector<double> bars;
+  for (int column = 0; column < columns.count; ++column) {
+    const std::int64_t begin = columns.first_length(column);
+    const std::int64_t end = std::max(columns.first_length(column + 1), begin + 1);
+    const auto at = [&](std::int64_t length) { return histogram.counts.begin() + length; };
+    bars.push_back(static_cast<double>(std::accumulate(at(begin), at(end), std::uint64_t{0})));
+  }
+  return bars;
+}
+
+/// Numbers under the axis at its ends and quarters, left out where they would touch.
+std::string axis_labels(const Columns& columns) {
+  std::string line(static_cast<std::size_t>(columns.count), ' ');
+  std::size_t free_from = 0;
+  const std::string last = fmt::format("{}", columns.longest);
+  const std::size_t last_begin = line.size() - std::min(line.size(), last.size());
+  for (int quarter = 0; quarter < 4; ++quarter) {
+    const int column = columns.count * quarter / 4;
+    const std::string label = fmt::format("{}", columns.first_length(column));
+    const auto begin = static_cast<std::size_t>(column);
+    if (begin < free_from || begin + label.size() + 1 > last_begin) continue;
+    line.replace(begin, label.size(), label);
+    free_from = begin + label.size() + 1;
+  }
+  return line.replace(last_begin, std::string::npos, last);
+}
+
+}  // namespace
+
+std::string draw_histogram(const packing::LengthHistogram& histogram, int width, int height) {
+  base::check(width >= 24 && height >= 2, "a plot needs room: width={} height={}", width, height);
+  const std::int64_t longest = histogram.longest();
+  if (longest == 0) return "";
+  const Columns columns = lay_out(longest, width - kLabelColumns - 2);
+  const std::vector<double> bars = bar_heights(histogram, columns);
+  const double highest = *std::max_element(bars.begin(), bars.end());
+
+  std::string plot;
+  for (int row = height - 1; row >= 0; --row) {
+    const double top = highest * std::pow(static_cast<double>(row + 1) / height, 2);
+    const bool is_labelled = (height - 1 - row) % 2 == 0;
+    plot +=
+        fmt::format("{:>{}} {}", is_labelled ? short_count(top) : "", kLabelColumns, is_labelled ? "┤" : "│");
+    std::string line;
+    for (const double bar : bars) {
+      const double steps = std::sqrt(bar / highest) * height * kStepsPerRow;
+      // What occurs at all is seen.
+      const double shown = bar > 0 ? std::max(steps, 1.0) : 0;
+      const int level =
+          std::clamp(static_cast<int>(std::lround(shown)) - row * kStepsPerRow, 0, kStepsPerRow);
+      line += kBlocks[static_cast<std::size_t>(level)];
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    plot += line + "\n";
+  }
+  std::string axis;
+  for (int column = 0; column < columns.count; ++column) axis += "─";
+  plot += fmt::format("{:>{}} └{}\n", "", kLabelColumns, axis);
+  plot += fmt::format("{:>{}}  {}\n", "", kLabelColumns, axis_labels(columns));
+  return plot;
+}
+
+}  // namespace plenum::cli

@@ -1,0 +1,189 @@
+#include "plenum/data/corpus_writer.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "plenum/base/check.h"
+
+namespace plenum::data {
+namespace {
+
+/// Lengths are signed 32-bit numbers in the index; a longer sentence goes on as another one.
+constexpr std::uint64_t kLongestSentence = std::uint64_t{1} << 30;
+
+std::array<std::string, 2> per_split(const std::string& directory, std::string_view ending) {
+  return {fmt::format("{}/{}{}", directory, name_of(Split::Train), ending),
+          fmt::format("{}/{}{}", directory, name_of(Split::Holdout), ending)};
+}
+
+std::uint64_t saved_size(const nlohmann::json& sizes, std::string_view name) {
+  return sizes.is_null() ? 0 : sizes.at(std::string(name)).get<std::uint64_t>();
+}
+
+nlohmann::json to_json(const SplitCounts& counts) {
+  return {{"documents", counts.documents}, {"sentences", counts.sentences}, {"tokens", counts.tokens}};
+}
+
+SplitCounts split_counts_from(const nlohmann::json& json) {
+  return {.documents = json.at("documents"), .sentences = json.at("sentences"), .tokens = json.at("tokens")};
+}
+
+}  // namespace
+
+CorpusCounts corpus_counts_from(const nlohmann::json& saved) {
+  return {.splits = {split_counts_from(saved.at("train")), split_counts_from(saved.at("holdout"))},
+          .empty_documents = saved.at("empty_documents"),
+          .unknown_tokens = saved.at("unknown_tokens"),
+          .text_bytes = saved.at("text_bytes")};
+}
+
+CorpusPaths::CorpusPaths(const std::string& directory)
+    : tokens(per_split(directory, ".bin")),
+      index(per_split(directory, ".idx")),
+      sequences(per_split(directory, ".sequences")),
+      lengths(per_split(directory, ".lengths")),
+      documents(per_split(directory, ".documents")),
+      hashes(directory + "/documents.hashes") {}
+
+CorpusWriter::SplitFiles::SplitFiles(const CorpusPaths& paths, Split split, const nlohmann::json& sizes)
+    : tokens(paths.tokens[index_of(split)], saved_size(sizes, "tokens")),
+      lengths(paths.lengths[index_of(split)], saved_size(sizes, "lengths")),
+      documents(paths.documents[index_of(split)], saved_size(sizes, "documents")) {}
+
+CorpusWriter::CorpusWriter(const std::string& directory, TokenWidth width, const HoldoutRule& holdout,
+                           const std::optional<nlohmann::json>& saved)
+    : holdout_(holdout),
+      width_(width),
+      files_{SplitFiles(CorpusPaths(directory), Split::Train,
+                        saved ? saved->at("train_bytes") : nlohmann::json()),
+             SplitFiles(CorpusPaths(directory), Split::Holdout,
+                        saved ? saved->at("holdout_bytes") : nlohmann::json())},
+      hashes_(CorpusPaths(directory).hashes, saved ? saved->at("hash_bytes").get<std::uint64_t>() : 0) {
+  if (!saved) return;
+  counts_ = corpus_counts_from(*saved);
+  document_is_open_ = saved->at("document_is_open");
+  const nlohmann::json& open = saved->at("open_document");
+  document_ = {.tokens = open.at("tokens"),
+               .sentences = open.at("sentences"),
+               .hash = DocumentHash(open.at("hash"), open.at("hashed_sentences"))};
+}
+
+nlohmann::json CorpusWriter::save() {
+  base::check(can_save(), "state is saved inside a sentence");
+  sync();
+  const auto sizes = [](const SplitFiles& files) -> nlohmann::json {
+    return {{"tokens", files.tokens.size()},
+            {"lengths", files.lengths.size()},
+            {"documents", files.documents.size()}};
+  };
+  return {{"train_bytes", sizes(files(Split::Train))},
+          {"holdout_bytes", sizes(files(Split::Holdout))},
+          {"hash_bytes", hashes_.size()},
+          {"train", to_json(counts_[Split::Train])},
+          {"holdout", to_json(counts_[Split::Holdout])},
+          {"empty_documents", counts_.empty_documents},
+          {"unknown_tokens", counts_.unknown_tokens},
+          {"text_bytes", counts_.text_bytes},
+          {"document_is_open", document_is_open_},
+          {"open_document",
+           {{"tokens", document_.tokens},
+            {"sentences", document_.sentences},
+            {"hash", document_.hash.value()},
+            {"hashed_sentences", document_.hash.num_sentences()}}}};
+}
+
+void CorpusWriter::sync() {
+  for (SplitFiles& split : files_) {
+    split.tokens.sync();
+    split.lengths.sync();
+    split.documents.sync();
+  }
+  hashes_.sync();
+}
+
+void CorpusWriter::add(const TokenizedBlock& block) {
+  counts_.unknown_tokens += block.num_unknown;
+  counts_.text_bytes += block.text_bytes;
+  std::size_t token_byte = 0;
+  std::size_t sentence = 0;
+  for (const DocumentPiece& piece : block.pieces) {
+    // Where a document belongs is known only at its end. One that goes on over blocks is written to the
+    // training files and moved at its end if need be.
+    const bool whole = !document_is_open_ && piece.ends;
+    const Split split = whole ? holdout_.split_of(piece.hash.identity()) : Split::Train;
+    document_is_open_ = true;
+    const std::size_t num_bytes = piece.num_tokens * bytes_of(width_);
+    files(split).tokens.append(std::string_view(block.token_bytes).substr(token_byte, num_bytes));
+    document_.tokens += piece.num_tokens;
+    add_sentences(block, piece, sentence, split);
+    token_byte += num_bytes;
+    sentence += piece.num_sentences;
+    if (piece.ends) end_document(split);
+  }
+}
+
+void CorpusWriter::add_sentences(const TokenizedBlock& block, const DocumentPiece& piece,
+                                 std::size_t first_sentence, Split split) {
+  const std::size_t end = first_sentence + piece.num_sentences;
+  std::size_t next = first_sentence;
+  if (sentence_is_open_ && next < end) {
+    sentence_hash_->update(block.continued_text);
+    sentence_tokens_ += block.sentence_lengths[next++];
+    const bool goes_on = next == block.sentence_lengths.size() && block.end.inside_sentence;
+    if (!goes_on) end_sentence(split);
+  }
+  document_.hash.append(piece.hash);
+  for (; next < end; ++next) {
+    sentence_tokens_ = block.sentence_lengths[next];
+    const bool goes_on = next + 1 == block.sentence_lengths.size() && block.end.inside_sentence;
+    if (goes_on) {
+      sentence_is_open_ = true;
+      sentence_hash_.emplace();
+      sentence_hash_->update(block.unfinished_text);
+    } else {
+      end_sentence(split);
+    }
+  }
+  while (sentence_tokens_ > kLongestSentence) {
+    files(split).lengths.append_value(static_cast<std::uint32_t>(kLongestSentence));
+    ++document_.sentences;
+    sentence_tokens_ -= kLongestSentence;
+  }
+}
+
+void CorpusWriter::end_sentence(Split split) {
+  if (sentence_is_open_) document_.hash.add_sentence_hash(sentence_hash_->value());
+  sentence_is_open_ = false;
+  if (sentence_tokens_ > 0) {
+    files(split).lengths.append_value(static_cast<std::uint32_t>(sentence_tokens_));
+    ++document_.sentences;
+  }
+  sentence_tokens_ = 0;
+}
+
+void CorpusWriter::end_document(Split written_to) {
+  if (sentence_is_open_) end_sentence(written_to);
+  const OpenDocument done = std::exchange(document_, {});
+  document_is_open_ = false;
+  if (done.tokens == 0) {
+    ++counts_.empty_documents;
+    return;
+  }
+  const std::uint64_t identity = done.hash.identity();
+  const Split split = holdout_.split_of(identity);
+  if (split != written_to) {
+    SplitFiles& from = files(written_to);
+    from.tokens.move_tail(from.tokens.size() - done.tokens * bytes_of(width_), files(split).tokens);
+    from.lengths.move_tail(from.lengths.size() - done.sentences * sizeof(std::uint32_t),
+                           files(split).lengths);
+  }
+  SplitCounts& counts = counts_[split];
+  counts.documents += 1;
+  counts.sentences += done.sentences;
+  counts.tokens += done.tokens;
+  files(split).documents.append_value(counts.sentences);
+  hashes_.append_value(identity);
+}
+
+}  // namespace plenum::data

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "plenum/data/corpus_writer.h"
+#include "plenum/data/sequence_index.h"
+#include "plenum/data/source_files.h"
+
+namespace plenum::data {
+
+/// A file of a dataset as it was written.
+struct DatasetFile {
+  std::string name;
+  std::uint64_t size_bytes = 0;
+  std::string checksum;
+};
+
+/// What dataset.json says. The same input and options give the same bytes: no times, no machine.
+struct DatasetDescription {
+  std::int64_t max_length = 0;
+  Objective objective = Objective::MaskedLanguageModel;
+  std::uint64_t seed = 0;
+  CorpusCounts counts;
+  std::array<SequenceIndexSummary, 2> sequences;
+  std::uint64_t duplicate_documents = 0;
+  std::uint64_t vocabulary_size = 0;
+  SpecialTokens special;
+  NormalizerRules rules;
+  nlohmann::ordered_json options;  ///< as given, for the reader
+  std::vector<SourceFile> sources;
+  std::vector<DatasetFile> files;
+  std::string fingerprint;  ///< of options and input
+
+  const SequenceIndexSummary& operator[](Split split) const { return sequences[index_of(split)]; }
+  double unknown_rate() const;
+  double duplicate_share() const;
+};
+
+inline constexpr std::string_view kDatasetFileName = "dataset.json";
+
+nlohmann::ordered_json to_json(const DatasetDescription& description);
+
+/// Reads dataset.json in `directory`. Throws UserError naming it when it is missing, of another version, or
+/// not what to_json writes.
+DatasetDescription read_dataset_description(const std::string& directory);
+
+}  // namespace plenum::data

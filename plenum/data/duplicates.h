@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace plenum::data {
+
+/// Counts the documents that repeat an earlier one: the number of 64-bit hashes in the file at `path` less
+/// the number of different ones. Bounded memory: the hashes are first grouped by their leading bits in a
+/// temporary file beside it.
+std::uint64_t count_duplicates(const std::string& path);
+
+}  // namespace plenum::data

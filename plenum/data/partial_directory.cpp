@@ -1,0 +1,110 @@
+#include "plenum/data/partial_directory.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "plenum/base/check.h"
+#include "plenum/io/file.h"
+
+namespace plenum::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLockName = "lock";
+constexpr const char* kJournalName = "journal.json";
+
+void move(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  base::require(!error, "cannot rename {} to {}: {}", from, to, error.message());
+}
+
+std::string parent_of(const std::string& path) {
+  const std::string parent = fs::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+}  // namespace
+
+PartialDirectory::PartialDirectory(std::string output, std::string fingerprint, base::Progress& progress)
+    : output_(std::move(output)), path_(output_ + ".partial"), fingerprint_(std::move(fingerprint)) {
+  std::error_code error;
+  const bool existed = fs::exists(path_);
+  base::require(!existed || fs::exists(path_ + "/" + kLockName) || fs::is_empty(path_, error),
+                "{} is in the way and was not left by plenum prepare; move it or choose another --output",
+                path_);
+  fs::create_directories(path_, error);
+  base::require(!error, "cannot make the directory {}: {}", path_, error.message());
+  lock();
+  if (!existed) return;
+  const std::string journal_path = path_ + "/" + kJournalName;
+  if (fs::exists(journal_path)) {
+    const nlohmann::json journal = nlohmann::json::parse(io::read_file(journal_path), nullptr, false);
+    if (journal.is_object() && journal.value("fingerprint", "") == fingerprint_) {
+      state_ = journal.at("state");
+      return;
+    }
+    progress.note("starting clean: an unfinished run in " + path_ + " had other input or options");
+  } else {
+    progress.note("starting clean: an unfinished run in " + path_ + " had not come far enough");
+  }
+  clear();
+}
+
+PartialDirectory::~PartialDirectory() {
+  if (lock_descriptor_ >= 0) ::close(lock_descriptor_);
+}
+
+void PartialDirectory::lock() {
+  const std::string lock_path = path_ + "/" + kLockName;
+  lock_descriptor_ = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  base::require(lock_descriptor_ >= 0, "cannot write {}: {}", lock_path, std::strerror(errno));
+  if (::flock(lock_descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    ::close(std::exchange(lock_descriptor_, -1));
+    base::fail("another run of plenum prepare is writing to {}; wait for it or choose another --output",
+               path_);
+  }
+}
+
+void PartialDirectory::clear() {
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    if (entry.path().filename() != kLockName) fs::remove_all(entry.path());
+  }
+}
+
+void PartialDirectory::record(const nlohmann::json& state) {
+  const nlohmann::json journal = {{"fingerprint", fingerprint_}, {"state", state}};
+  io::write_file(path_ + "/" + kJournalName, journal.dump());
+}
+
+void PartialDirectory::publish(const std::vector<std::string>& names) {
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    const std::string name = entry.path().filename().string();
+    const bool stays = name == kLockName || name == kJournalName ||
+                       std::find(names.begin(), names.end(), name) != names.end();
+    if (!stays) fs::remove_all(entry.path());
+  }
+  io::sync_directory(path_);
+  const std::string replaced = output_ + ".replaced";
+  const bool replaces = fs::exists(output_) && !fs::is_empty(output_);
+  if (replaces) {
+    fs::remove_all(replaced);  // what a crash between the next two lines left
+    move(output_, replaced);
+  }
+  move(path_, output_);
+  io::sync_directory(parent_of(output_));
+  fs::remove(output_ + "/" + kJournalName);
+  fs::remove(output_ + "/" + kLockName);
+  if (replaces) fs::remove_all(replaced);
+}
+
+}  // namespace plenum::data

@@ -1,0 +1,82 @@
+#include "plenum/io/append_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "plenum/base/check.h"
+
+namespace plenum::io {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+}  // namespace
+
+AppendFile::AppendFile(std::string path, std::uint64_t size) : path_(std::move(path)), size_(size) {
+  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  base::require(descriptor_ >= 0, "cannot write {}: {}", path_, std::strerror(errno));
+  struct stat info {};
+  const bool known = ::fstat(descriptor_, &info) == 0;
+  const bool long_enough = known && static_cast<std::uint64_t>(info.st_size) >= size;
+  const bool ready = long_enough && ::ftruncate(descriptor_, static_cast<off_t>(size)) == 0 &&
+                     ::lseek(descriptor_, static_cast<off_t>(size), SEEK_SET) >= 0;
+  if (!ready) {
+    const std::string why = known && !long_enough
+                                ? "it is shorter than an earlier run left it; remove its directory"
+                                : std::strerror(errno);
+    ::close(descriptor_);
+    base::fail("cannot write {}: {}", path_, why);
+  }
+}
+
+AppendFile::~AppendFile() {
+  ::close(descriptor_);
+}
+
+void AppendFile::append(std::string_view bytes) {
+  buffer_.append(bytes);
+  size_ += bytes.size();
+  if (buffer_.size() >= kBufferBytes) flush();
+}
+
+void AppendFile::flush() {
+  std::string_view rest = buffer_;
+  while (!rest.empty()) {
+    const ssize_t count = ::write(descriptor_, rest.data(), rest.size());
+    if (count < 0 && errno == EINTR) continue;
+    base::require(count >= 0, "cannot write {}: {}", path_, std::strerror(errno));
+    rest.remove_prefix(static_cast<std::size_t>(count));
+  }
+  buffer_.clear();
+}
+
+void AppendFile::sync() {
+  flush();
+  base::require(::fsync(descriptor_) == 0, "cannot write {}: {}", path_, std::strerror(errno));
+}
+
+void AppendFile::move_tail(std::uint64_t first, AppendFile& target) {
+  base::check(first <= size_, "tail begins after the end: {}", path_);
+  flush();
+  std::string chunk;
+  for (std::uint64_t at = first; at < size_;) {
+    chunk.resize(std::min<std::uint64_t>(kBufferBytes, size_ - at));
+    const ssize_t count = ::pread(descriptor_, chunk.data(), chunk.size(), static_cast<off_t>(at));
+    if (count < 0 && errno == EINTR) continue;
+    base::require(count > 0, "cannot read {}: {}", path_, std::strerror(errno));
+    target.append(std::string_view(chunk).substr(0, static_cast<std::size_t>(count)));
+    at += static_cast<std::uint64_t>(count);
+  }
+  const bool cut = ::ftruncate(descriptor_, static_cast<off_t>(first)) == 0 &&
+                   ::lseek(descriptor_, static_cast<off_t>(first), SEEK_SET) >= 0;
+  base::require(cut, "cannot write {}: {}", path_, std::strerror(errno));
+  size_ = first;
+}
+
+}  // namespace plenum::io

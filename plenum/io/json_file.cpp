@@ -1,0 +1,26 @@
+#include "plenum/io/json_file.h"
+
+#include <algorithm>
+
+#include "plenum/base/check.h"
+#include "plenum/io/file.h"
+
+namespace plenum::io {
+
+nlohmann::json read_json_file(const std::string& path) {
+  const std::string text = read_file(path);
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
+    base::fail("{}:{}: this is not JSON", path, std::count(text.begin(), end, '\n') + 1);
+  }
+}
+
+const nlohmann::json& require_key(const nlohmann::json& object, const std::string& key,
+                                  const std::string& path) {
+  base::require(object.is_object() && object.contains(key), "{}: the key \"{}\" is missing", path, key);
+  return object.at(key);
+}
+
+}  // namespace plenum::io

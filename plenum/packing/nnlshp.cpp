@@ -1,0 +1,126 @@
+#include "plenum/packing/nnlshp.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "plenum/base/check.h"
+#include "plenum/packing/nonnegative_least_squares.h"
+
+namespace plenum::packing {
+namespace {
+
+/// Lengths up to this one are common fillers: missing them costs little, so they weigh less.
+constexpr std::int64_t kLongestFiller = 8;
+constexpr double kFillerWeight = 0.09;
+
+using Lengths = std::vector<std::int32_t>;
+
+double weight_of(std::int64_t length) {
+  return length <= kLongestFiller ? kFillerWeight : 1.0;
+}
+
+/// Every way to write `capacity` as a sum of at most `depth` (2 or 3) lengths, each descending.
+std::vector<Lengths> exact_patterns(std::int32_t capacity, std::int64_t depth) {
+  std::vector<Lengths> patterns;
+  for (std::int32_t shortest = 1; 2 * shortest <= capacity; ++shortest) {
+    for (std::int32_t middle = shortest; depth == 3 && shortest + 2 * middle <= capacity; ++middle) {
+      patterns.push_back({capacity - shortest - middle, middle, shortest});
+    }
+    patterns.push_back({capacity - shortest, shortest});
+  }
+  patterns.push_back({capacity});
+  return patterns;
+}
+
+SparseMatrix cover_matrix(const std::vector<Lengths>& patterns, std::int64_t capacity) {
+  SparseMatrix matrix{.num_rows = static_cast<std::uint32_t>(capacity), .entries = {}, .column_starts = {0}};
+  for (const Lengths& lengths : patterns) {
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      const double weight = weight_of(lengths[i]);
+      if (i > 0 && lengths[i] == lengths[i - 1]) {
+        matrix.entries.back().value += weight;
+      } else {
+        matrix.entries.push_back({static_cast<std::uint32_t>(lengths[i] - 1), weight});
+      }
+    }
+    matrix.column_starts.push_back(static_cast<std::uint32_t>(matrix.entries.size()));
+  }
+  return matrix;
+}
+
+/// Turns `num_packs` packs of `lengths` into patterns that hold only sequences there are, and takes them from
+/// `unplaced`. A pack for which nothing is left is none.
+void fill_packs(const Lengths& lengths, std::uint64_t num_packs, std::vector<std::uint64_t>& unplaced,
+                std::vector<PackPattern>& patterns) {
+  while (num_packs > 0) {
+    Lengths held;
+    std::uint64_t count = num_packs;
+    for (auto begin = lengths.begin(); begin != lengths.end();) {
+      const auto end =
+          std::find_if(begin, lengths.end(), [&](std::int32_t length) { return length != *begin; });
+      const std::uint64_t left = unplaced[static_cast<std::size_t>(*begin)];
+      const std::uint64_t copies = std::min(left, static_cast<std::uint64_t>(end - begin));
+      held.insert(held.end(), copies, *begin);
+      if (copies > 0) count = std::min(count, left / copies);
+      begin = end;
+    }
+    if (held.empty()) return;
+    for (const std::int32_t length : held) unplaced[static_cast<std::size_t>(length)] -= count;
+    patterns.push_back({held, count});
+    num_packs -= count;
+  }
+}
+
+/// Adds up packs of the same lengths.
+void merge_equal(std::vector<PackPattern>& patterns) {
+  std::sort(patterns.begin(), patterns.end(), [](const PackPattern& a, const PackPattern& b) {
+    return std::lexicographical_compare(a.lengths.begin(), a.lengths.end(), b.lengths.begin(),
+                                        b.lengths.end(), std::greater<>());
+  });
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < patterns.size(); ++i) {
+    if (patterns[i].lengths == patterns[last].lengths) {
+      patterns[last].count += patterns[i].count;
+    } else {
+      if (++last != i) patterns[last] = std::move(patterns[i]);
+    }
+  }
+  patterns.resize(last + 1);
+}
+
+}  // namespace
+
+PackingPlan pack_nnlshp(const PackingProblem& problem) {
+  check_problem(problem);
+  base::require(problem.depth == 2 || problem.depth == 3,
+                "nnlshp packs at most 2 or 3 sequences together: set the depth to one of them, not {}",
+                problem.depth);
+  base::require(problem.capacity <= kNnlshpLargestCapacity,
+                "nnlshp is for capacities up to {}: choose another algorithm for {}", kNnlshpLargestCapacity,
+                problem.capacity);
+  std::vector<std::uint64_t> unplaced = problem.histogram.counts;
+  unplaced.resize(static_cast<std::size_t>(problem.capacity) + 1);
+  std::vector<double> target;
+  for (std::int64_t length = 1; length <= problem.capacity; ++length) {
+    target.push_back(weight_of(length) * static_cast<double>(unplaced[static_cast<std::size_t>(length)]));
+  }
+
+  const std::vector<Lengths> patterns =
+      exact_patterns(static_cast<std::int32_t>(problem.capacity), problem.depth);
+  const std::vector<double> repeats =
+      solve_nonnegative_least_squares(cover_matrix(patterns, problem.capacity), target);
+  PackingPlan plan{.capacity = problem.capacity, .depth = problem.depth, .patterns = {}};
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    const auto num_packs = static_cast<std::uint64_t>(std::llrint(repeats[i]));
+    if (num_packs > 0) fill_packs(patterns[i], num_packs, unplaced, plan.patterns);
+  }
+  for (std::size_t length = 1; length < unplaced.size(); ++length) {
+    if (unplaced[length] > 0)
+      plan.patterns.push_back({{static_cast<std::int32_t>(length)}, unplaced[length]});
+  }
+  merge_equal(plan.patterns);
+  return plan;
+}
+
+}  // namespace plenum::packing

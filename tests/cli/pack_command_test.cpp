@@ -1,0 +1,219 @@
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "plenum/io/file.h"
+
+namespace plenum::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+struct Outcome {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+/// Runs the program as a user does, in a directory of its own that is gone after the test.
+class PackCommandTest : public testing::Test {
+ protected:
+  PackCommandTest() {
+    directory_ =
+        std::filesystem::temp_directory_path() /
+        (std::string("plenum_pack_") + testing::UnitTest::GetInstance()->current_test_info()->name() + "_" +
+         std::to_string(::getpid()));
+    std::filesystem::create_directories(directory_);
+  }
+  ~PackCommandTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+  }
+
+  Outcome pack(const std::string& arguments) const {
+    const std::string command = "cd '" + directory_.string() + "' && '" + PLENUM_BINARY + "' pack " +
+                                arguments + " >out.txt 2>err.txt";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, io::read_file(path("out.txt")),
+            io::read_file(path("err.txt"))};
+  }
+
+  /// Expects one line on standard error that says `reason`, exit code 2, and no plan.
+  void expect_refusal(const std::string& arguments, const std::string& reason) const {
+    const Outcome outcome = pack(arguments + " --output plan.json");
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_EQ(outcome.out, "") << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(reason)) << arguments;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(path("plan.json"))) << arguments;
+    EXPECT_FALSE(std::filesystem::exists(path("plan.json.partial"))) << arguments;
+  }
+
+  void expect_bad_histogram(const std::string& text, const std::string& reason) const {
+    write("bad.txt", text);
+    expect_refusal("--histogram bad.txt", reason);
+  }
+
+  std::filesystem::path directory_;
+};
+
+std::string golden(const std::string& name) {
+  return std::string(PLENUM_SOURCE_DIR) + "/tests/golden/" + name + "_histogram.txt";
+}
+
+TEST_F(PackCommandTest, PrintsStableJsonKeys) {
+  const Outcome outcome = pack("--json --algorithm lpfhp --histogram " + golden("squad_1_1_384"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto result = nlohmann::ordered_json::parse(outcome.out);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : result.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"algorithm", "sequences", "tokens", "capacity", "depth", "packs",
+                                            "efficiency", "lower_bound", "gap_packs", "seconds"}));
+  EXPECT_EQ(result["algorithm"], "lpfhp");
+  EXPECT_EQ(result["sequences"], 88641);
+  EXPECT_EQ(result["tokens"], 15249479);
+  EXPECT_EQ(result["capacity"], 384);
+  EXPECT_EQ(result["depth"], 384);
+  EXPECT_EQ(result["packs"], 40631);
+  EXPECT_NEAR(result["efficiency"].get<double>(), 0.97739, 1e-5);
+  EXPECT_EQ(result["gap_packs"].get<int>(), 40631 - result["lower_bound"].get<int>());
+}
+
+TEST_F(PackCommandTest, TakesOptimalUnlessAskedOtherwise) {
+  write("h.txt", "0\n0\n4\n0\n0\n0\n4\n");
+  const Outcome outcome = pack("--json --histogram h.txt --max-length 10");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto result = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(result["algorithm"], "optimal");
+  EXPECT_EQ(result["packs"], 4);
+  EXPECT_EQ(result["gap_packs"], 0);
+}
+
+TEST_F(PackCommandTest, RunsAllAlgorithmsSideBySide) {
+  write("h.txt", "5\n4\n3\n2\n1\n");
+  const Outcome outcome = pack("--algorithm all --json --max-length 8 --histogram h.txt");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::vector<std::string> names;
+  for (const auto& result : nlohmann::json::parse(outcome.out)) {
+    names.push_back(result["algorithm"]);
+    EXPECT_EQ(result["depth"], result["algorithm"] == "nnlshp" ? 3 : 8);
+    EXPECT_GE(result["gap_packs"], 0);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"optimal", "nnlshp", "lpfhp", "spfhp", "bfd", "streaming"}));
+}
+
+TEST_F(PackCommandTest, SaysWhichAlgorithmIsLeftOutAndWhy) {
+  write("h.txt", "5\n4\n");
+  const Outcome outcome = pack("--algorithm all --json --depth 1 --histogram h.txt");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("nnlshp is left out"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("nnlshp")));
+}
+
+TEST_F(PackCommandTest, PrintsATableThatFitsATerminal) {
+  const Outcome outcome = pack("--algorithm spfhp --depth 3 --histogram " + golden("wikipedia_512"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("9,094,695"));
+  EXPECT_THAT(outcome.out, HasSubstr("89.441%"));
+  EXPECT_THAT(outcome.out, HasSubstr("depth 3"));
+  std::istringstream lines(outcome.out);
+  std::string line;
+  std::getline(lines, line);  // the name of the file, as long as it is
+  while (std::getline(lines, line)) {
+    const auto columns = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; });
+    EXPECT_LE(columns, 80) << line;
+  }
+}
+
+TEST_F(PackCommandTest, ReadsLengthsAndPairsAlike) {
+  write("lengths.txt", "3\n7\n3\n");
+  write("pairs.txt", "7,1\n3,2\n");
+  const auto without_time = [](const std::string& text) {
+    auto result = nlohmann::json::parse(text);
+    result.erase("seconds");
+    return result;
+  };
+  EXPECT_EQ(without_time(pack("--json --algorithm lpfhp --lengths lengths.txt").out),
+            without_time(pack("--json --algorithm lpfhp --histogram pairs.txt").out));
+}
+
+TEST_F(PackCommandTest, ReadsADataset) {
+  std::filesystem::create_directory(path("data"));
+  write("data/dataset.json", "{\"histogram\": [0, 0, 0, 5], \"max_length\": 9}");
+  const Outcome outcome = pack("--json --algorithm lpfhp --data data");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(outcome.out)["capacity"], 9);
+  EXPECT_EQ(nlohmann::json::parse(outcome.out)["packs"], 2);
+}
+
+TEST_F(PackCommandTest, WritesAPlanThatItVerifies) {
+  const std::string histogram = "--histogram " + golden("squad_1_1_384");
+  ASSERT_EQ(pack("--algorithm lpfhp --depth 3 --output plan.json " + histogram).code, 0);
+  const Outcome right = pack("--json --verify plan.json " + histogram);
+  ASSERT_EQ(right.code, 0) << right.err;
+  EXPECT_EQ(nlohmann::json::parse(right.out)["algorithm"], "verified");
+  EXPECT_EQ(nlohmann::json::parse(right.out)["packs"], 40631);
+  EXPECT_EQ(nlohmann::json::parse(right.out)["depth"], 3);
+
+  const Outcome shallow = pack("--verify plan.json --depth 2 " + histogram);
+  EXPECT_EQ(shallow.code, 2);
+  EXPECT_THAT(shallow.err, HasSubstr("over its depth"));
+
+  const Outcome other = pack("--verify plan.json --histogram " + golden("wikipedia_512"));
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("does not pack"));
+
+  auto plan = nlohmann::json::parse(io::read_file(path("plan.json")));
+  plan["patterns"].erase(plan["patterns"].begin());
+  write("plan.json", plan.dump());
+  const Outcome lacking = pack("--verify plan.json " + histogram);
+  EXPECT_EQ(lacking.code, 2);
+  EXPECT_THAT(lacking.err, HasSubstr("every sequence once"));
+}
+
+TEST_F(PackCommandTest, RefusesBadHistograms) {
+  expect_bad_histogram("", "bad.txt: the file is empty");
+  expect_bad_histogram("0\n0\n", "bad.txt: there are no sequences");
+  expect_bad_histogram("4\n-1\n", "bad.txt:2: a number of sequences must not be negative");
+  expect_bad_histogram("4\nfour\n", "bad.txt:2: a number of sequences must be a whole number");
+  expect_bad_histogram("4\n4.5\n", "bad.txt:2: a number of sequences must be a whole number");
+  expect_bad_histogram(std::string("4\n\0\n", 4), "bad.txt:2");
+  expect_bad_histogram("9223372036854775808\n", "bad.txt:1: there are more than 2^62 tokens");
+  expect_bad_histogram("99999999999999999999\n", "bad.txt:1: a number of sequences is too large");
+  expect_refusal("--histogram nowhere.txt", "cannot open nowhere.txt");
+  expect_refusal("--histogram .", "it is a directory");
+  expect_refusal("--data .", "no dataset.json");
+}
+
+TEST_F(PackCommandTest, RefusesWhatCannotBePacked) {
+  write("h.txt", "1\n1\n1\n");
+  expect_refusal("--histogram h.txt --max-length 2",
+                 "h.txt: there are sequences of length 3, over --max-length 2");
+  expect_refusal("--histogram h.txt --depth 0", "--depth must be at least 1");
+  expect_refusal("--histogram h.txt --algorithm nnlshp --depth 1", "nnlshp cannot pack this");
+  expect_refusal("--histogram h.txt --algorithm magic", "algorithm");
+  expect_refusal("--histogram h.txt --lengths h.txt", "exactly one of");
+  expect_refusal("", "exactly one of");
+}
+
+TEST_F(PackCommandTest, SaysWhyAPlanCannotBeWritten) {
+  write("h.txt", "1\n");
+  const Outcome outcome = pack("--histogram h.txt --algorithm lpfhp --output nowhere/plan.json");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("nowhere/plan.json"));
+  EXPECT_EQ(outcome.out, "");
+}
+
+}  // namespace
+}  // namespace plenum::cli

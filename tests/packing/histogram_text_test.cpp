@@ -1,0 +1,102 @@
+#include "plenum/packing/histogram_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plenum/base/check.h"
+
+namespace plenum::packing {
+namespace {
+
+using Form = HistogramText::Form;
+using Counts = std::vector<std::uint64_t>;
+
+Counts read(Form form, std::string_view text) {
+  HistogramText reader(form, "f.txt");
+  reader.feed(text);
+  return reader.finish().counts;
+}
+
+std::string error_of(Form form, std::string_view text) {
+  try {
+    read(form, text);
+  } catch (const base::UserError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(HistogramText, ReadsACountPerLine) {
+  EXPECT_EQ(read(Form::Histogram, "0\n5\n0\n7\n"), (Counts{0, 0, 5, 0, 7}));
+  EXPECT_EQ(read(Form::Histogram, "3"), (Counts{0, 3}));
+  EXPECT_EQ(read(Form::Histogram, "3\r\n4\r\n\r\n\n"), (Counts{0, 3, 4}));
+}
+
+TEST(HistogramText, ReadsPairsInAnyOrder) {
+  EXPECT_EQ(read(Form::Histogram, "3 7\n1 2\n"), (Counts{0, 2, 0, 7}));
+  EXPECT_EQ(read(Form::Histogram, "3,7\n1 , 2\n"), (Counts{0, 2, 0, 7}));
+  EXPECT_EQ(read(Form::Histogram, "3\t7"), (Counts{0, 0, 0, 7}));
+}
+
+TEST(HistogramText, ReadsALengthPerLine) {
+  EXPECT_EQ(read(Form::Lengths, "3\n1\n3\n"), (Counts{0, 1, 0, 2}));
+}
+
+TEST(HistogramText, DoesNotDependOnHowTheTextArrives) {
+  const std::string text = "12 34\r\n5,6\n7\t890\n\n";
+  const Counts whole = read(Form::Histogram, text);
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    for (std::size_t second = cut; second <= text.size(); ++second) {
+      HistogramText reader(Form::Histogram, "f");
+      reader.feed(text.substr(0, cut));
+      reader.feed(text.substr(cut, second - cut));
+      reader.feed(text.substr(second));
+      ASSERT_EQ(reader.finish().counts, whole);
+    }
+  }
+}
+
+TEST(HistogramText, NamesTheLineOfBadInput) {
+  using testing::HasSubstr;
+  using testing::StartsWith;
+  EXPECT_THAT(error_of(Form::Histogram, ""), HasSubstr("f.txt: the file is empty"));
+  EXPECT_THAT(error_of(Form::Histogram, "0\n0\n"), HasSubstr("no sequences"));
+  EXPECT_THAT(error_of(Form::Histogram, "\n\n"), HasSubstr("no sequences"));
+  EXPECT_THAT(error_of(Form::Histogram, "1\n-2\n"),
+              StartsWith("f.txt:2: a number of sequences must not be negative"));
+  EXPECT_THAT(error_of(Form::Histogram, "1\n\n2\n"), StartsWith("f.txt:2: "));
+  EXPECT_THAT(error_of(Form::Histogram, "1\ntwo\n"),
+              HasSubstr("f.txt:2: a number of sequences must be a whole number, not 'two'"));
+  EXPECT_THAT(error_of(Form::Histogram, "1.5\n"), HasSubstr("f.txt:1"));
+  EXPECT_THAT(error_of(Form::Histogram, "1e3\n"), HasSubstr("whole number"));
+  EXPECT_THAT(error_of(Form::Histogram, "-\n"), HasSubstr("whole number"));
+  EXPECT_THAT(error_of(Form::Histogram, "+1\n"), HasSubstr("whole number"));
+  EXPECT_THAT(error_of(Form::Histogram, std::string_view("1\0\n", 3)), HasSubstr("'1\\x00'"));
+  EXPECT_THAT(error_of(Form::Histogram, "1\n2 3\n"), HasSubstr("f.txt:2"));
+  EXPECT_THAT(error_of(Form::Histogram, "1 2\n3\n"),
+              HasSubstr("f.txt:2: a line must hold a length and a number"));
+  EXPECT_THAT(error_of(Form::Histogram, "1 2 3\n"), HasSubstr("f.txt:1"));
+  EXPECT_THAT(error_of(Form::Histogram, "1 2\n1 3\n"), HasSubstr("f.txt:2: length 1 was given before"));
+  EXPECT_THAT(error_of(Form::Histogram, "length,count\n1,2\n"), HasSubstr("'length'"));
+  EXPECT_THAT(error_of(Form::Lengths, "4\n0\n"),
+              HasSubstr("f.txt:2: a sequence must have at least one token"));
+  EXPECT_THAT(error_of(Form::Lengths, "4\n-3\n"), HasSubstr("f.txt:2: a length must not be negative"));
+  EXPECT_THAT(error_of(Form::Lengths, "1048577\n"), HasSubstr("above"));
+  EXPECT_THAT(error_of(Form::Lengths, std::string(1000, '1')), HasSubstr("f.txt:1"));
+  EXPECT_THAT(error_of(Form::Lengths, "\x1b[31mred\n"), HasSubstr("'\\x1b[31mred'"));
+}
+
+TEST(HistogramText, RefusesWhatCannotBeCounted) {
+  using testing::HasSubstr;
+  EXPECT_THAT(error_of(Form::Histogram, "9223372036854775808\n"),
+              HasSubstr("f.txt:1: there are more than 2^62"));
+  EXPECT_THAT(error_of(Form::Histogram, "18446744073709551616\n"),
+              HasSubstr("f.txt:1: a number of sequences is too large"));
+  EXPECT_THAT(error_of(Form::Histogram, "4611686018427387904\n1\n"),
+              HasSubstr("f.txt:2: there are more than 2^62"));
+  EXPECT_THAT(error_of(Form::Histogram, "1\n18446744073709551615\n"), HasSubstr("more than 2^62"));
+  EXPECT_EQ(read(Form::Histogram, "4611686018427387904\n"), (Counts{0, 4611686018427387904u}));
+}
+
+}  // namespace
+}  // namespace plenum::packing

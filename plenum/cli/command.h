@@ -26,5 +26,6 @@ class Command {
 std::vector<std::unique_ptr<Command>> all_commands();
 
 std::unique_ptr<Command> make_doctor_command();
+std::unique_ptr<Command> make_tokenize_command();
 
 }  // namespace plenum::cli

@@ -5,6 +5,7 @@ namespace plenum::cli {
 std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_doctor_command());
+  commands.push_back(make_tokenize_command());
   return commands;
 }
 

@@ -16,8 +16,16 @@ namespace {
 constexpr std::int64_t kMaxShort = 8;
 /// The share of the time limit for the relaxation; the rest is for rounding.
 constexpr double kRelaxationShare = 0.75;
-/// Above this many entries of a knapsack (capacity squared) pricing takes seconds: greedy plans must do.
-constexpr std::int64_t kMaxCapacity = std::int64_t{1} << 16;
+/// Beyond these, pricing once takes seconds and the relaxation would not get far: greedy plans must do.
+constexpr std::int64_t kMaxCapacity = std::int64_t{1} << 15;
+constexpr std::int64_t kMaxCapacityTimesLengths = std::int64_t{1} << 28;
+
+bool can_relax(const PackingProblem& problem) {
+  const std::vector<std::uint64_t>& counts = problem.histogram.counts;
+  const auto num_lengths =
+      static_cast<std::int64_t>(counts.size()) - std::count(counts.begin(), counts.end(), 0);
+  return problem.capacity <= kMaxCapacity && problem.capacity * num_lengths <= kMaxCapacityTimesLengths;
+}
 
 DualWeights weights_of(const std::vector<double>& duals, std::int64_t capacity) {
   DualWeights weights{.weight_of_length = {}, .denominator = greatest_dual_denominator(capacity)};
@@ -61,10 +69,10 @@ OptimalResult pack_optimal(const PackingProblem& problem, const OptimalOptions& 
     append_mixed_fit(problem.histogram.counts, num_short, plan);
     for (const PackPattern& pattern : plan.patterns) known.push_back(pattern.lengths);
     keep_better(result.plan, std::move(plan));
-    if (proven()) break;
+    if (proven() || deadline.passed()) break;
   }
 
-  if (!proven() && problem.capacity <= kMaxCapacity) {
+  if (!proven() && can_relax(problem)) {
     const Relaxation relaxation =
         relax(problem, known, {.good_enough = static_cast<double>(result.bound.packs)}, relaxation_deadline);
     const LowerBound bound = dual_bound(problem, weights_of(relaxation.duals, problem.capacity));

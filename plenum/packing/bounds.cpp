@@ -41,17 +41,22 @@ LowerBound depth_bound(const PackingProblem& problem) {
 LowerBound l2_bound(const PackingProblem& problem) {
   const std::int64_t capacity = problem.capacity;
   const std::int64_t half = capacity / 2;
-  std::uint64_t num_over_half = 0;
-  for (std::int64_t length = half + 1; length <= capacity; ++length)
-    num_over_half += count_of(problem, length);
+  const std::int64_t longest = problem.histogram.longest();
+  const std::int64_t first_threshold = std::min(half, longest);
 
-  // As the threshold falls, sequences of the threshold's length join the small ones, and large ones of length
-  // capacity - threshold, which nothing smaller than the threshold could join before, offer their free
-  // tokens.
+  std::uint64_t num_over_half = 0;
+  Wide free_tokens = 0;   // beside large sequences of at most capacity - threshold
+  Wide small_tokens = 0;  // in sequences from threshold to half
+  for (std::int64_t length = half + 1; length <= longest; ++length) {
+    num_over_half += count_of(problem, length);
+    if (length < capacity - first_threshold) {
+      free_tokens += static_cast<Wide>(count_of(problem, length)) * static_cast<Wide>(capacity - length);
+    }
+  }
+  // As the threshold falls, sequences of its length join the small ones, and large ones of length capacity -
+  // threshold, beside which none of the small ones fitted before, offer their free tokens.
   std::uint64_t best = num_over_half;
-  Wide free_tokens = 0;   // what the large sequences of at most capacity - threshold leave
-  Wide small_tokens = 0;  // sequences from threshold to half
-  for (std::int64_t threshold = half; threshold >= 1; --threshold) {
+  for (std::int64_t threshold = first_threshold; threshold >= 1; --threshold) {
     small_tokens += static_cast<Wide>(count_of(problem, threshold)) * static_cast<Wide>(threshold);
     const std::int64_t partner = capacity - threshold;
     if (partner > half) {

@@ -1,14 +1,72 @@
 #include "plenum/packing/optimal.h"
 
-#include "plenum/packing/first_fit.h"
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "plenum/packing/column_generation.h"
+#include "plenum/packing/mixed_fit.h"
+#include "plenum/packing/rounding.h"
 
 namespace plenum::packing {
 
-OptimalResult pack_optimal(const PackingProblem& problem, const OptimalOptions& /*options*/) {
+namespace {
+
+/// Greedy plans with up to this many short sequences set beside the longest.
+constexpr std::int64_t kMaxShort = 8;
+/// The share of the time limit for the relaxation; the rest is for rounding.
+constexpr double kRelaxationShare = 0.75;
+/// Each makes a different plan of the same relaxation; the first is nearly always enough.
+constexpr double kRoundingThresholds[] = {0.6, 0.8, 0.5, 0.9, 0.7, 0.99};
+/// Above this many entries of a knapsack (capacity squared) pricing takes seconds: greedy plans must do.
+constexpr std::int64_t kMaxCapacity = std::int64_t{1} << 16;
+
+DualWeights weights_of(const std::vector<double>& duals, std::int64_t capacity) {
+  DualWeights weights{.weight_of_length = {}, .denominator = greatest_dual_denominator(capacity)};
+  for (const double dual : duals) {
+    weights.weight_of_length.push_back(
+        static_cast<std::uint64_t>(std::floor(dual * static_cast<double>(weights.denominator))));
+  }
+  return weights;
+}
+
+/// Keeps the plan with fewer packs.
+void keep_better(PackingPlan& best, PackingPlan other) {
+  if (best.patterns.empty() || other.num_packs() < best.num_packs()) best = std::move(other);
+}
+
+}  // namespace
+
+OptimalResult pack_optimal(const PackingProblem& problem, const OptimalOptions& options) {
   check_problem(problem);
-  OptimalResult result{.plan = {.capacity = problem.capacity, .depth = problem.depth, .patterns = {}},
-                       .bound = combinatorial_bound(problem)};
-  append_first_fit(problem.histogram.counts, result.plan);
+  const Deadline deadline(options.time_limit_seconds);
+  const Deadline relaxation_deadline(options.time_limit_seconds * kRelaxationShare);
+  OptimalResult result{.plan = {}, .bound = combinatorial_bound(problem)};
+  const auto proven = [&] { return result.plan.num_packs() == result.bound.packs; };
+
+  std::vector<std::vector<std::int32_t>> known;
+  const std::int64_t max_short = std::clamp<std::int64_t>(problem.depth - 2, 0, kMaxShort);
+  for (std::int64_t num_short = 0; num_short <= max_short; ++num_short) {
+    PackingPlan plan{.capacity = problem.capacity, .depth = problem.depth, .patterns = {}};
+    append_mixed_fit(problem.histogram.counts, num_short, plan);
+    for (const PackPattern& pattern : plan.patterns) known.push_back(pattern.lengths);
+    keep_better(result.plan, std::move(plan));
+    if (proven()) break;
+  }
+
+  if (!proven() && problem.capacity <= kMaxCapacity) {
+    const Relaxation relaxation =
+        relax(problem, known, {.good_enough = static_cast<double>(result.bound.packs)}, relaxation_deadline);
+    const LowerBound bound = dual_bound(problem, weights_of(relaxation.duals, problem.capacity));
+    if (bound.packs > result.bound.packs) result.bound = bound;
+    for (const double threshold : kRoundingThresholds) {
+      if (proven()) break;
+      keep_better(result.plan,
+                  round_relaxation(problem, relaxation,
+                                   {.threshold = threshold, .lower_bound = result.bound.packs}, deadline));
+      if (deadline.passed()) break;
+    }
+  }
   check_plan(result.plan, problem);
   return result;
 }

@@ -82,7 +82,7 @@ TEST(HistogramText, NamesTheLineOfBadInput) {
   EXPECT_THAT(error_of(Form::Lengths, "4\n0\n"),
               HasSubstr("f.txt:2: a sequence must have at least one token"));
   EXPECT_THAT(error_of(Form::Lengths, "4\n-3\n"), HasSubstr("f.txt:2: a length must not be negative"));
-  EXPECT_THAT(error_of(Form::Lengths, "1048577\n"), HasSubstr("above"));
+  EXPECT_THAT(error_of(Form::Lengths, "16777217\n"), HasSubstr("above"));
   EXPECT_THAT(error_of(Form::Lengths, std::string(1000, '1')), HasSubstr("f.txt:1"));
   EXPECT_THAT(error_of(Form::Lengths, "\x1b[31mred\n"), HasSubstr("'\\x1b[31mred'"));
 }

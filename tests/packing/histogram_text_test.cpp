@@ -102,19 +102,19 @@ TEST(HistogramText, RefusesWhatCannotBeCounted) {
 // Random text out of the characters that matter either reads or is refused with a place; it never breaks.
 TEST(HistogramText, SurvivesRandomText) {
   const base::RandomFunction random(9, base::Purpose::Holdout);
-  constexpr std::string_view kCharacters("0123456789\n\n\n\r,, \t-+.ex\0\xff", 25);
+  constexpr std::string_view kCharacters("0123456789\n\n\n\n\n\r,, \t-+.ex\0\xff", 27);
   int num_read = 0;
-  for (std::uint64_t index = 0; index < 20000; ++index) {
+  for (std::uint64_t index = 0; index < 4000; ++index) {
     std::string text;
     const std::uint64_t size = base::to_range(random(index, 0), 24);
     // Every other text has digits and line ends only, so that many can be read.
-    const std::uint64_t choices = index % 2 == 0 ? kCharacters.size() : 13;
+    const std::uint64_t choices = index % 2 == 0 ? kCharacters.size() : 15;
     for (std::uint32_t i = 1; i <= size; ++i) text += kCharacters[base::to_range(random(index, i), choices)];
     const std::string error = error_of(index % 3 == 0 ? Form::Lengths : Form::Histogram, text);
     num_read += error == "none";
     ASSERT_TRUE(error == "none" || error.starts_with("f.txt:")) << error;
   }
-  EXPECT_GT(num_read, 500);
+  EXPECT_GT(num_read, 100);
 }
 
 }  // namespace

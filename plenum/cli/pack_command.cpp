@@ -12,6 +12,7 @@
 #include "plenum/data/dataset_histogram.h"
 #include "plenum/data/histogram_file.h"
 #include "plenum/data/packing_plan_file.h"
+#include "plenum/io/file.h"
 #include "plenum/packing/packers.h"
 
 namespace plenum::cli {
@@ -22,6 +23,8 @@ using packing::HistogramText;
 using packing::PackingProblem;
 using packing::PackingResult;
 
+constexpr std::int64_t kNnlshpDepth = 3;
+
 struct PackCommandOptions {
   std::string histogram;
   std::string lengths;
@@ -29,6 +32,7 @@ struct PackCommandOptions {
   std::optional<std::int64_t> max_length;
   std::optional<std::int64_t> depth;
   std::optional<Algorithm> algorithm = Algorithm::Optimal;  ///< nothing: all of them
+  packing::BoundEffort bound = packing::BoundEffort::LinearProgram;
   double time_limit = 30;
   std::int64_t open_packs = 1024;
   std::int64_t seed = 0;
@@ -55,6 +59,7 @@ class PackCommand final : public Command {
 
  private:
   Input read_input() const;
+  packing::PackOptions pack_options() const;
   PackingProblem make_problem(const Input& input) const;
   std::vector<PackingResult> pack_all(const PackingProblem& problem) const;
   int verify(const Input& input) const;
@@ -80,7 +85,11 @@ std::vector<base::OptionTable> PackCommand::tables() {
   }
   algorithms.emplace_back("all", std::nullopt);
   table.add_choice("algorithm", options_.algorithm, algorithms, "How to pack");
-  table.add("time-limit", options_.time_limit, 0, 1e9, "optimal: seconds after which it stops improving");
+  table.add_choice("bound", options_.bound,
+                   {{"lp", packing::BoundEffort::LinearProgram}, {"quick", packing::BoundEffort::Quick}},
+                   "How to prove a lower bound; quick leaves out the linear program");
+  table.add("time-limit", options_.time_limit, 0, 1e9,
+            "Seconds after which optimal and the linear program stop improving");
   table.add("open-packs", options_.open_packs, 1, 1 << 24, "streaming: packs that may be open at a time");
   table.add("seed", options_.seed, 0, std::numeric_limits<std::int64_t>::max(),
             "streaming: names the order in which sequences arrive");
@@ -111,7 +120,10 @@ PackingProblem PackCommand::make_problem(const Input& input) const {
   PackingProblem problem{.histogram = input.histogram,
                          .capacity = options_.max_length.value_or(input.default_capacity),
                          .depth = 0};
-  problem.depth = std::min(options_.depth.value_or(problem.capacity), problem.capacity);
+  // nnlshp knows no other depths, so it gets its deepest where none is asked for.
+  const std::int64_t default_depth =
+      options_.algorithm == Algorithm::Nnlshp ? kNnlshpDepth : problem.capacity;
+  problem.depth = std::min(options_.depth.value_or(default_depth), problem.capacity);
   const std::int64_t longest = problem.histogram.longest();
   base::require(longest <= problem.capacity, "{}: there are sequences of length {}, over --max-length {}",
                 input.source, longest, problem.capacity);
@@ -119,29 +131,30 @@ PackingProblem PackCommand::make_problem(const Input& input) const {
   return problem;
 }
 
-/// Runs the algorithm asked for, or each that applies, saying of the others why not. What one has proven
+packing::PackOptions PackCommand::pack_options() const {
+  return {.time_limit_seconds = options_.time_limit,
+          .bound = options_.bound,
+          .max_open_packs = options_.open_packs,
+          .seed = static_cast<std::uint64_t>(options_.seed)};
+}
+
+/// Runs the algorithm asked for, or each that applies, saying of the others why not. What optimal has proven
 /// holds for all.
 std::vector<PackingResult> PackCommand::pack_all(const PackingProblem& problem) const {
-  const packing::PackOptions options{.time_limit_seconds = options_.time_limit,
-                                     .max_open_packs = options_.open_packs,
-                                     .seed = static_cast<std::uint64_t>(options_.seed)};
+  packing::PackOptions options = pack_options();
   if (options_.algorithm) return {packing::pack(problem, *options_.algorithm, options)};
+  options.bound = packing::BoundEffort::Quick;
   std::vector<PackingResult> results;
   for (const Algorithm algorithm : packing::all_algorithms()) {
     PackingProblem part = problem;
-    if (algorithm == Algorithm::Nnlshp) part.depth = std::min<std::int64_t>(part.depth, 3);
+    if (algorithm == Algorithm::Nnlshp) part.depth = std::min(part.depth, kNnlshpDepth);
     if (const auto reason = packing::reason_against(part, algorithm)) {
       fmt::print(stderr, "plenum: {} is left out: {}\n", packing::algorithm_name(algorithm), *reason);
       continue;
     }
     results.push_back(packing::pack(part, algorithm, options));
-    if (part.depth != problem.depth) results.back().bound = packing::combinatorial_bound(problem);
+    results.back().bound = results.front().bound;
   }
-  const packing::LowerBound best =
-      std::max_element(results.begin(), results.end(), [](const PackingResult& a, const PackingResult& b) {
-        return a.bound.packs < b.bound.packs;
-      })->bound;
-  for (PackingResult& result : results) result.bound = best;
   return results;
 }
 
@@ -168,7 +181,7 @@ int PackCommand::verify(const Input& input) const {
   print(problem, input.source,
         {{.algorithm = "verified",
           .plan = &plan,
-          .bound = packing::combinatorial_bound(problem),
+          .bound = packing::prove_bound(problem, plan.num_packs(), pack_options()),
           .seconds = 0}});
   return 0;
 }
@@ -177,11 +190,17 @@ int PackCommand::run() {
   const Input input = read_input();
   if (!options_.verify.empty()) return verify(input);
   const PackingProblem problem = make_problem(input);
+  // Opened first: what cannot be written is known before the work, not after it.
+  std::optional<io::AtomicFile> output;
+  if (!options_.output.empty()) output.emplace(options_.output);
   const std::vector<PackingResult> results = pack_all(problem);
   const auto fewest = std::min_element(
       results.begin(), results.end(),
       [](const PackingResult& a, const PackingResult& b) { return a.plan.num_packs() < b.plan.num_packs(); });
-  if (!options_.output.empty()) data::write_packing_plan(fewest->plan, options_.output);
+  if (output) {
+    output->write(data::print_packing_plan(fewest->plan));
+    output->commit();
+  }
 
   std::vector<PackReportRow> rows;
   for (const PackingResult& result : results) {
@@ -191,7 +210,7 @@ int PackCommand::run() {
                     .seconds = result.seconds});
   }
   print(problem, input.source, rows);
-  if (!options_.output.empty() && !options_.json) {
+  if (output && !options_.json) {
     fmt::print("{} patterns of {} written to {}\n", fewest->plan.patterns.size(),
                packing::algorithm_name(fewest->algorithm), options_.output);
   }

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include "plenum/base/check.h"
-#include "plenum/io/file.h"
 #include "plenum/io/json_file.h"
 
 namespace plenum::data {
@@ -55,10 +54,6 @@ std::string print_packing_plan(const packing::PackingPlan& plan) {
     separator = ",\n";
   }
   return text + "\n]}\n";
-}
-
-void write_packing_plan(const packing::PackingPlan& plan, const std::string& path) {
-  io::write_file(path, print_packing_plan(plan));
 }
 
 packing::PackingPlan read_packing_plan(const std::string& path) {

@@ -10,9 +10,6 @@ namespace plenum::data {
 /// `{"capacity": 512, "depth": 3, "patterns": [{"lengths": [400, 100, 12], "count": 7}, ...]}`.
 std::string print_packing_plan(const packing::PackingPlan& plan);
 
-/// Writes print_packing_plan() to `path`, whole or not at all.
-void write_packing_plan(const packing::PackingPlan& plan, const std::string& path);
-
 /// Reads a plan and makes sure that each pattern by itself keeps to the plan's capacity and depth. Whether it
 /// packs a given histogram is packing::find_fault's question. Throws UserError naming file and pattern.
 packing::PackingPlan read_packing_plan(const std::string& path);

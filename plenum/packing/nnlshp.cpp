@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "plenum/base/check.h"
+#include "plenum/packing/length_runs.h"
 #include "plenum/packing/nonnegative_least_squares.h"
 
 namespace plenum::packing {
@@ -33,18 +34,17 @@ std::vector<Lengths> exact_patterns(std::int32_t capacity, std::int64_t depth) {
   return patterns;
 }
 
-SparseMatrix cover_matrix(const std::vector<Lengths>& patterns, std::int64_t capacity) {
-  SparseMatrix matrix{.num_rows = static_cast<std::uint32_t>(capacity), .entries = {}, .column_starts = {0}};
+/// How often each pattern holds each length, weighted; row l - 1 is length l.
+SparseColumns cover_matrix(const std::vector<Lengths>& patterns) {
+  SparseColumns matrix;
+  std::vector<SparseEntry> column;
   for (const Lengths& lengths : patterns) {
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-      const double weight = weight_of(lengths[i]);
-      if (i > 0 && lengths[i] == lengths[i - 1]) {
-        matrix.entries.back().value += weight;
-      } else {
-        matrix.entries.push_back({static_cast<std::uint32_t>(lengths[i] - 1), weight});
-      }
-    }
-    matrix.column_starts.push_back(static_cast<std::uint32_t>(matrix.entries.size()));
+    column.clear();
+    for_each_run(lengths, [&](std::size_t length, std::uint64_t copies) {
+      const double weight = weight_of(static_cast<std::int64_t>(length));
+      column.push_back({static_cast<std::int32_t>(length) - 1, weight * static_cast<double>(copies)});
+    });
+    matrix.append(column);
   }
   return matrix;
 }
@@ -56,15 +56,11 @@ void fill_packs(const Lengths& lengths, std::uint64_t num_packs, std::vector<std
   while (num_packs > 0) {
     Lengths held;
     std::uint64_t count = num_packs;
-    for (auto begin = lengths.begin(); begin != lengths.end();) {
-      const auto end =
-          std::find_if(begin, lengths.end(), [&](std::int32_t length) { return length != *begin; });
-      const std::uint64_t left = unplaced[static_cast<std::size_t>(*begin)];
-      const std::uint64_t copies = std::min(left, static_cast<std::uint64_t>(end - begin));
-      held.insert(held.end(), copies, *begin);
-      if (copies > 0) count = std::min(count, left / copies);
-      begin = end;
-    }
+    for_each_run(lengths, [&](std::size_t length, std::uint64_t slots) {
+      const std::uint64_t copies = std::min(unplaced[length], slots);
+      held.insert(held.end(), copies, static_cast<std::int32_t>(length));
+      if (copies > 0) count = std::min(count, unplaced[length] / copies);
+    });
     if (held.empty()) return;
     for (const std::int32_t length : held) unplaced[static_cast<std::size_t>(length)] -= count;
     patterns.push_back({held, count});
@@ -108,8 +104,7 @@ PackingPlan pack_nnlshp(const PackingProblem& problem) {
 
   const std::vector<Lengths> patterns =
       exact_patterns(static_cast<std::int32_t>(problem.capacity), problem.depth);
-  const std::vector<double> repeats =
-      solve_nonnegative_least_squares(cover_matrix(patterns, problem.capacity), target);
+  const std::vector<double> repeats = solve_nonnegative_least_squares(cover_matrix(patterns), target);
   PackingPlan plan{.capacity = problem.capacity, .depth = problem.depth, .patterns = {}};
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     const auto num_packs = static_cast<std::uint64_t>(std::llrint(repeats[i]));

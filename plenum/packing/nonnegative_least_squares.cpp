@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
-
-#include "plenum/base/check.h"
 
 namespace plenum::packing {
 namespace {
@@ -19,15 +16,13 @@ struct Rotation {
 /// by columns, so that every update runs along memory.
 class UpdatedFactors {
  public:
-  UpdatedFactors(const SparseMatrix& matrix, std::span<const double> target)
+  UpdatedFactors(const SparseColumns& matrix, std::span<const double> target)
       : matrix_(matrix),
-        num_rows_(matrix.num_rows),
+        num_rows_(target.size()),
         q_(num_rows_ * num_rows_),
         rotated_target_(target.begin(), target.end()) {
     for (std::size_t row = 0; row < num_rows_; ++row) q_[row * num_rows_ + row] = 1;
   }
-
-  std::size_t num_columns() const { return r_.size(); }
 
   /// Appends a column. Returns false, leaving all as it was, if it depends on those in use or if its own
   /// coefficient would not be positive.
@@ -36,9 +31,9 @@ class UpdatedFactors {
     if (k == num_rows_) return false;
     std::vector<double> rotated(num_rows_);
     double norm_squared = 0;
-    for (const auto& [row, value] : matrix_.column(column)) {
+    for (const auto& [row, value] : matrix_[column]) {
       norm_squared += value * value;
-      const double* q_row = q_.data() + row * num_rows_;
+      const double* q_row = q_.data() + static_cast<std::size_t>(row) * num_rows_;
       for (std::size_t i = 0; i < num_rows_; ++i) rotated[i] += value * q_row[i];
     }
     const double tail =
@@ -119,7 +114,7 @@ class UpdatedFactors {
     }
   }
 
-  const SparseMatrix& matrix_;
+  const SparseColumns& matrix_;
   std::size_t num_rows_;
   std::vector<double> q_;
   std::vector<double> rotated_target_;
@@ -128,19 +123,19 @@ class UpdatedFactors {
 
 class LawsonHanson {
  public:
-  LawsonHanson(const SparseMatrix& matrix, std::span<const double> target)
+  LawsonHanson(const SparseColumns& matrix, std::span<const double> target)
       : matrix_(matrix),
         target_(target),
         factors_(matrix, target),
-        in_use_(matrix.num_columns()),
-        solution_(matrix.num_columns()) {}
+        in_use_(matrix.size()),
+        solution_(matrix.size()) {}
 
   std::vector<double> solve() {
     std::vector<double> gradient = descent();
     const double largest = gradient.empty() ? 0 : *std::max_element(gradient.begin(), gradient.end());
     constexpr double kTolerance = 1e-13;
     const double smallest_descent = kTolerance * std::max(largest, 0.0);
-    const std::size_t most_steps = 3 * matrix_.num_columns() + 10;
+    const std::size_t most_steps = 3 * matrix_.size() + 10;
     for (std::size_t step = 0; step < most_steps; ++step) {
       if (!enter_steepest(gradient, smallest_descent)) break;
       leave_until_feasible();
@@ -154,12 +149,13 @@ class LawsonHanson {
   std::vector<double> descent() const {
     std::vector<double> residual(target_.begin(), target_.end());
     for (const std::size_t column : used_) {
-      for (const auto& [row, value] : matrix_.column(column)) residual[row] -= value * solution_[column];
+      for (const auto& [row, value] : matrix_[column])
+        residual[static_cast<std::size_t>(row)] -= value * solution_[column];
     }
-    std::vector<double> gradient(matrix_.num_columns());
+    std::vector<double> gradient(matrix_.size());
     for (std::size_t column = 0; column < gradient.size(); ++column) {
       double sum = 0;
-      for (const auto& [row, value] : matrix_.column(column)) sum += value * residual[row];
+      for (const auto& [row, value] : matrix_[column]) sum += value * residual[static_cast<std::size_t>(row)];
       gradient[column] = in_use_[column] ? 0 : sum;
     }
     return gradient;
@@ -214,7 +210,7 @@ class LawsonHanson {
     used_.erase(used_.begin() + static_cast<std::ptrdiff_t>(position));
   }
 
-  const SparseMatrix& matrix_;
+  const SparseColumns& matrix_;
   std::span<const double> target_;
   UpdatedFactors factors_;
   std::vector<bool> in_use_;
@@ -224,10 +220,8 @@ class LawsonHanson {
 
 }  // namespace
 
-std::vector<double> solve_nonnegative_least_squares(const SparseMatrix& matrix,
+std::vector<double> solve_nonnegative_least_squares(const SparseColumns& matrix,
                                                     std::span<const double> target) {
-  base::check(target.size() == matrix.num_rows, "the target must have a row for each of the matrix: {} != {}",
-              target.size(), matrix.num_rows);
   return LawsonHanson(matrix, target).solve();
 }
 

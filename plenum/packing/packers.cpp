@@ -110,10 +110,17 @@ PackingResult pack(const PackingProblem& problem, Algorithm algorithm, const Pac
   PackingResult result = find_plan(problem, algorithm, options);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   check_plan(result.plan, problem);
-  if (result.bound.packs == 0) result.bound = combinatorial_bound(problem);
+  if (algorithm != Algorithm::Optimal) result.bound = prove_bound(problem, result.plan.num_packs(), options);
   base::check(result.bound.packs <= result.plan.num_packs(), "a bound is above what was reached: {} > {}",
               result.bound.packs, result.plan.num_packs());
   return result;
+}
+
+LowerBound prove_bound(const PackingProblem& problem, std::uint64_t num_packs, const PackOptions& options) {
+  const LowerBound quick = combinatorial_bound(problem);
+  if (options.bound == BoundEffort::Quick || quick.packs == num_packs) return quick;
+  const LowerBound dual = pack_optimal(problem, {.time_limit_seconds = options.time_limit_seconds}).bound;
+  return dual.packs > quick.packs ? dual : quick;
 }
 
 double packing_efficiency(const PackingPlan& plan, std::uint64_t num_tokens) {

@@ -33,7 +33,7 @@ struct PackingPlan {
 };
 
 /// The greatest capacity that a problem may have.
-constexpr std::int64_t kGreatestCapacity = std::int64_t{1} << 20;
+constexpr std::int64_t kGreatestCapacity = std::int64_t{1} << 24;
 
 /// The most sequences and the most tokens that a problem may have, so that no sum overflows.
 constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 62;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plenum/base/check.h"
+#include "plenum/packing/length_runs.h"
 
 namespace plenum::packing {
 
@@ -11,18 +12,14 @@ VirtualPacks::VirtualPacks(const PackingPlan& plan, const LengthHistogram& histo
     : ids_(histogram), first_pack_{0}, first_slots_{0} {
   std::vector<std::uint64_t> num_slots(histogram.counts.size());
   for (const PackPattern& pattern : plan.patterns) {
-    for (auto begin = pattern.lengths.begin(); begin != pattern.lengths.end();) {
-      const std::int32_t length = *begin;
-      const auto end =
-          std::find_if(begin, pattern.lengths.end(), [=](std::int32_t l) { return l != length; });
-      const auto per_pack = static_cast<std::uint32_t>(end - begin);
-      base::check(length >= 1 && static_cast<std::size_t>(length) < num_slots.size(),
-                  "a plan holds a length that does not occur: {}", length);
-      std::uint64_t& slots = num_slots[static_cast<std::size_t>(length)];
-      slots_.push_back({.length = length, .per_pack = per_pack, .first_slot = slots});
-      slots += per_pack * pattern.count;
-      begin = end;
-    }
+    for_each_run(pattern.lengths, [&](std::size_t length, std::uint64_t per_pack) {
+      base::check(length >= 1 && length < num_slots.size(), "a plan holds a length that does not occur: {}",
+                  length);
+      slots_.push_back({.length = static_cast<std::int32_t>(length),
+                        .per_pack = static_cast<std::uint32_t>(per_pack),
+                        .first_slot = num_slots[length]});
+      num_slots[length] += per_pack * pattern.count;
+    });
     first_slots_.push_back(slots_.size());
     first_pack_.push_back(first_pack_.back() + pattern.count);
   }

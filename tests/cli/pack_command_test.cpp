@@ -100,6 +100,25 @@ TEST_F(PackCommandTest, TakesOptimalUnlessAskedOtherwise) {
   EXPECT_EQ(result["gap_packs"], 0);
 }
 
+TEST_F(PackCommandTest, ProvesNoLessForOtherAlgorithmsThanForOptimal) {
+  write("h.txt", "0\n3\n0\n9\n0\n2\n8\n");
+  const auto bound = [&](const std::string& arguments) {
+    return nlohmann::json::parse(
+               pack("--json --max-length 11 --histogram h.txt " + arguments).out)["lower_bound"]
+        .get<int>();
+  };
+  EXPECT_EQ(bound("--algorithm spfhp"), bound("--algorithm optimal"));
+  EXPECT_LE(bound("--algorithm spfhp --bound quick"), bound("--algorithm spfhp"));
+}
+
+TEST_F(PackCommandTest, GivesNnlshpItsDeepestPacksUnlessAskedOtherwise) {
+  write("h.txt", "0\n3\n0\n9\n0\n2\n8\n");
+  const Outcome outcome = pack("--json --algorithm nnlshp --max-length 11 --histogram h.txt");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(outcome.out)["depth"], 3);
+  expect_refusal("--histogram h.txt --algorithm nnlshp --depth 4", "nnlshp cannot pack this");
+}
+
 TEST_F(PackCommandTest, RunsAllAlgorithmsSideBySide) {
   write("h.txt", "5\n4\n3\n2\n1\n");
   const Outcome outcome = pack("--algorithm all --json --max-length 8 --histogram h.txt");

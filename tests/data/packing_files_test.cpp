@@ -60,7 +60,7 @@ class PackingFiles : public testing::Test {
 TEST_F(PackingFiles, PlanComesBackAsItWasWritten) {
   const packing::PackingPlan plan{
       .capacity = 9, .depth = 3, .patterns = {{{5, 3, 1}, 2}, {{9}, std::uint64_t{1} << 60}}};
-  write_packing_plan(plan, path("plan.json"));
+  io::write_file(path("plan.json"), print_packing_plan(plan));
   const packing::PackingPlan back = read_packing_plan(path("plan.json"));
   EXPECT_EQ(back.capacity, 9);
   EXPECT_EQ(back.depth, 3);

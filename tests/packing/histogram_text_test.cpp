@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/philox.h"
 
 namespace plenum::packing {
 namespace {
@@ -81,7 +82,7 @@ TEST(HistogramText, NamesTheLineOfBadInput) {
   EXPECT_THAT(error_of(Form::Lengths, "4\n0\n"),
               HasSubstr("f.txt:2: a sequence must have at least one token"));
   EXPECT_THAT(error_of(Form::Lengths, "4\n-3\n"), HasSubstr("f.txt:2: a length must not be negative"));
-  EXPECT_THAT(error_of(Form::Lengths, "1048577\n"), HasSubstr("above"));
+  EXPECT_THAT(error_of(Form::Lengths, "16777217\n"), HasSubstr("above"));
   EXPECT_THAT(error_of(Form::Lengths, std::string(1000, '1')), HasSubstr("f.txt:1"));
   EXPECT_THAT(error_of(Form::Lengths, "\x1b[31mred\n"), HasSubstr("'\\x1b[31mred'"));
 }
@@ -96,6 +97,24 @@ TEST(HistogramText, RefusesWhatCannotBeCounted) {
               HasSubstr("f.txt:2: there are more than 2^62"));
   EXPECT_THAT(error_of(Form::Histogram, "1\n18446744073709551615\n"), HasSubstr("more than 2^62"));
   EXPECT_EQ(read(Form::Histogram, "4611686018427387904\n"), (Counts{0, 4611686018427387904u}));
+}
+
+// Random text out of the characters that matter either reads or is refused with a place; it never breaks.
+TEST(HistogramText, SurvivesRandomText) {
+  const base::RandomFunction random(9, base::Purpose::Holdout);
+  constexpr std::string_view kCharacters("0123456789\n\n\n\n\n\r,, \t-+.ex\0\xff", 27);
+  int num_read = 0;
+  for (std::uint64_t index = 0; index < 4000; ++index) {
+    std::string text;
+    const std::uint64_t size = base::to_range(random(index, 0), 24);
+    // Every other text has digits and line ends only, so that many can be read.
+    const std::uint64_t choices = index % 2 == 0 ? kCharacters.size() : 15;
+    for (std::uint32_t i = 1; i <= size; ++i) text += kCharacters[base::to_range(random(index, i), choices)];
+    const std::string error = error_of(index % 3 == 0 ? Form::Lengths : Form::Histogram, text);
+    num_read += error == "none";
+    ASSERT_TRUE(error == "none" || error.starts_with("f.txt:")) << error;
+  }
+  EXPECT_GT(num_read, 100);
 }
 
 }  // namespace

@@ -9,20 +9,21 @@
 namespace plenum::packing {
 namespace {
 
-SparseMatrix sparse(const std::vector<std::vector<double>>& columns, std::uint32_t num_rows) {
-  SparseMatrix matrix{.num_rows = num_rows, .entries = {}, .column_starts = {0}};
+SparseColumns sparse(const std::vector<std::vector<double>>& columns) {
+  SparseColumns matrix;
   for (const std::vector<double>& column : columns) {
-    for (std::uint32_t row = 0; row < num_rows; ++row) {
-      if (column[row] != 0) matrix.entries.push_back({row, column[row]});
+    std::vector<SparseEntry> entries;
+    for (std::size_t row = 0; row < column.size(); ++row) {
+      if (column[row] != 0) entries.push_back({static_cast<std::int32_t>(row), column[row]});
     }
-    matrix.column_starts.push_back(static_cast<std::uint32_t>(matrix.entries.size()));
+    matrix.append(entries);
   }
   return matrix;
 }
 
 TEST(NonnegativeLeastSquares, SolvesWhatCanBeMetExactly) {
   const std::vector<double> x =
-      solve_nonnegative_least_squares(sparse({{1, 0}, {1, 2}}, 2), std::vector<double>{5, 4});
+      solve_nonnegative_least_squares(sparse({{1, 0}, {1, 2}}), std::vector<double>{5, 4});
   EXPECT_NEAR(x[0], 3, 1e-12);
   EXPECT_NEAR(x[1], 2, 1e-12);
 }
@@ -30,13 +31,13 @@ TEST(NonnegativeLeastSquares, SolvesWhatCanBeMetExactly) {
 TEST(NonnegativeLeastSquares, KeepsAtZeroWhatWouldBeNegative) {
   // Without the sign, x would be (7, -2).
   const std::vector<double> x =
-      solve_nonnegative_least_squares(sparse({{1, 0}, {1, 2}}, 2), std::vector<double>{5, -4});
+      solve_nonnegative_least_squares(sparse({{1, 0}, {1, 2}}), std::vector<double>{5, -4});
   EXPECT_NEAR(x[0], 5, 1e-12);
   EXPECT_EQ(x[1], 0);
 }
 
 TEST(NonnegativeLeastSquares, GivesZeroForAZeroTarget) {
-  EXPECT_EQ(solve_nonnegative_least_squares(sparse({{1, 2}}, 2), std::vector<double>{0, 0}),
+  EXPECT_EQ(solve_nonnegative_least_squares(sparse({{1, 2}}), std::vector<double>{0, 0}),
             std::vector<double>{0});
 }
 
@@ -57,7 +58,7 @@ TEST(NonnegativeLeastSquares, MeetsTheOptimalityConditionsOnRandomProblems) {
     }
     std::vector<double> target(num_rows);
     for (double& value : target) value = std::floor(unit() * 1000) - 200;
-    const std::vector<double> x = solve_nonnegative_least_squares(sparse(columns, num_rows), target);
+    const std::vector<double> x = solve_nonnegative_least_squares(sparse(columns), target);
 
     std::vector<double> residual = target;
     for (std::size_t j = 0; j < num_columns; ++j) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -10,14 +9,14 @@
 #include "plenum/base/philox.h"
 #include "plenum/packing/plan.h"
 
+#include "tests/packing/small_problems.h"
+
 namespace plenum::packing {
 
-/// tests/golden/<name>_histogram.txt: line i is the number of sequences of length i.
-inline PackingProblem golden_problem(const std::string& name, std::int64_t depth) {
-  std::ifstream file(std::string(PLENUM_SOURCE_DIR) + "/tests/golden/" + name + "_histogram.txt");
-  PackingProblem problem{.histogram = {{0}}, .capacity = 0, .depth = depth};
-  for (std::uint64_t count = 0; file >> count;) problem.histogram.counts.push_back(count);
-  problem.capacity = static_cast<std::int64_t>(problem.histogram.counts.size()) - 1;
+/// tests/golden/<name>_histogram.txt with packs as long as its longest sequence; depth 0 means unlimited.
+inline PackingProblem published_problem(const std::string& name, std::int64_t depth) {
+  PackingProblem problem = golden_problem(name + "_histogram.txt", 0, depth);
+  problem.capacity = problem.histogram.longest();
   if (depth == 0) problem.depth = problem.capacity;
   EXPECT_GT(problem.capacity, 0) << name << " could not be read";
   return problem;
@@ -25,7 +24,7 @@ inline PackingProblem golden_problem(const std::string& name, std::int64_t depth
 
 /// The `index`-th problem of an endless list: capacities up to `greatest_capacity`, few or many lengths,
 /// small or large counts, lengths anywhere, only short, or around half; depth 1 to 4 or unlimited.
-inline PackingProblem random_problem(std::uint64_t index, std::int64_t greatest_capacity) {
+inline PackingProblem shaped_problem(std::uint64_t index, std::int64_t greatest_capacity) {
   const base::RandomFunction random(2026, base::Purpose::Holdout);
   std::uint32_t draw = 0;
   const auto below = [&](std::int64_t bound) {

@@ -53,7 +53,7 @@ TEST(StreamingPacker, JoinsWhatIsOpenAtTheEnd) {
 
 TEST(StreamingPacker, EmitsEverySequenceOnceAndHoldsFewPacksOpen) {
   for (std::uint64_t index = 0; index < 500; ++index) {
-    const PackingProblem problem = random_problem(index, 30);
+    const PackingProblem problem = shaped_problem(index, 30);
     const auto max_open = static_cast<std::int64_t>(1 + index % 7);
     StreamingPacker packer(problem.capacity, problem.depth, max_open);
     const base::RandomFunction random(index, base::Purpose::Order);
@@ -88,14 +88,14 @@ TEST(StreamingPacker, RefusesLengthsThatDoNotFit) {
 
 // What the header states, on the histogram that is small enough for a test.
 TEST(PackStreaming, FillsSquadTo98Percent) {
-  const PackingProblem problem = golden_problem("squad_1_1_384", 0);
+  const PackingProblem problem = published_problem("squad_1_1_384", 0);
   const PackingPlan plan = pack_streaming(problem, {.max_open_packs = 1024, .seed = 1});
   EXPECT_EQ(plan.num_packs(), 40361u);
   EXPECT_GT(packing_efficiency(plan, problem.histogram.num_tokens()), 0.983);
 }
 
 TEST(PackStreaming, DependsOnTheSeed) {
-  const PackingProblem problem = golden_problem("squad_1_1_384", 0);
+  const PackingProblem problem = published_problem("squad_1_1_384", 0);
   EXPECT_NE(pack_streaming(problem, {.max_open_packs = 64, .seed = 1}).num_packs(),
             pack_streaming(problem, {.max_open_packs = 64, .seed = 2}).num_packs());
 }

@@ -28,7 +28,7 @@ TEST(SequenceIds, CountUpInOrderOfLength) {
 
 TEST(VirtualPacks, PlaceEverySequenceOnceInPacksOfThePlan) {
   for (std::uint64_t index = 0; index < 2000; ++index) {
-    const PackingProblem problem = random_problem(index, 40);
+    const PackingProblem problem = shaped_problem(index, 40);
     const PackingPlan plan = index % 2 == 0 ? pack_lpfhp(problem) : pack_spfhp(problem);
     const VirtualPacks packs(plan, problem.histogram, index, index % 5);
     const SequenceIds ids(problem.histogram);
@@ -50,7 +50,7 @@ TEST(VirtualPacks, PlaceEverySequenceOnceInPacksOfThePlan) {
 }
 
 TEST(VirtualPacks, DrawAnewForEverySeedAndEpoch) {
-  const PackingProblem problem = golden_problem("wikipedia_512", 3);
+  const PackingProblem problem = published_problem("wikipedia_512", 3);
   const PackingPlan plan = pack_lpfhp(problem);
   const VirtualPacks packs(plan, problem.histogram, 1, 0);
   const VirtualPacks other_epoch(plan, problem.histogram, 1, 1);

@@ -70,7 +70,7 @@ struct TrainVocabularyOptions {
   /// The `##` characters in the order of their ids, by which equal counts are decided; those not named follow
   /// by code point. Hugging Face numbers them by the state of a hash table, anew in each run: with the order
   /// that a run of it used, the vocabulary is the same as its.
-  std::vector<std::string> continuing_order;
+  std::vector<std::string> continuing_order = {};
 };
 
 /// Trains a vocabulary: special tokens, the alphabet by code point, its `##` forms, then merges of the most

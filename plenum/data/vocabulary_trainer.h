@@ -13,9 +13,9 @@
 
 namespace plenum::data {
 
-/// Counts the words of a corpus after normalisation and splitting. One per thread, merged at the end. Memory
-/// grows with the number of different words only, about 40 bytes and the word's length each; a word is
-/// counted once it has been seen, so nothing is dropped.
+/// Counts the words of a corpus after normalisation and splitting. One per thread, merged at the end. Nothing
+/// is dropped, so memory grows with the number of different words: about 45 bytes and its length for each,
+/// once per thread until merged. For a corpus with more different words than memory holds, count a sample.
 class WordCounter {
  public:
   explicit WordCounter(const NormalizerRules& rules);

@@ -15,8 +15,8 @@ Kind kind_of(char32_t code_point) {
   return is_punctuation(code_point) ? Kind::Isolated : Kind::Word;
 }
 
-/// Pages on which every code point fares like the first, so that one page serves them all: ideographs, private
-/// use, and planes without characters. Whether a page is one of ideographs still depends on its ends.
+/// Pages on which every code point fares like the first, so that one page serves them all: ideographs,
+/// private use, and planes without characters. Whether a page is one of ideographs still depends on its ends.
 bool is_uniform_page(char32_t first, char32_t last) {
   const bool has_noncharacters = (last & 0xFFFF) == 0xFFFF;
   const bool is_private = (first >= 0xE000 && last <= 0xF8FF) || (first >= 0xF0000 && !has_noncharacters);
@@ -41,7 +41,8 @@ Normalizer::Normalizer(const NormalizerRules& rules) : rules_(rules) {
       if (is_new) entries_.insert(entries_.end(), kPageSize, entry);
     } else {
       pages_.push_back(page);
-      for (char32_t code_point = first; code_point <= last; ++code_point) entries_.push_back(entry_of(code_point));
+      for (char32_t code_point = first; code_point <= last; ++code_point)
+        entries_.push_back(entry_of(code_point));
     }
   }
 }

@@ -109,8 +109,7 @@ bool is_cjk(char32_t code_point) {
 }
 
 bool is_nonspacing_mark(char32_t code_point) {
-  return (category(code_point) == UTF8PROC_CATEGORY_MN) !=
-         differences().nonspacing.contains(code_point);
+  return (category(code_point) == UTF8PROC_CATEGORY_MN) != differences().nonspacing.contains(code_point);
 }
 
 std::uint32_t combining_class(char32_t code_point) {

@@ -274,6 +274,10 @@ class Merger {
 Vocabulary train_vocabulary(const WordCounter& counter, const TrainVocabularyOptions& options,
                             base::Progress& progress) {
   base::require(counter.num_words() > 0, "the text holds no words to train a vocabulary on");
+  base::require(options.vocabulary_size > 0, "the size of a vocabulary must be at least 1: {}",
+                options.vocabulary_size);
+  base::require(options.limit_alphabet > 0, "the limit of the alphabet must be at least 1: {}",
+                options.limit_alphabet);
   const auto size = static_cast<std::size_t>(options.vocabulary_size);
   TokenTable tokens;
   for (const std::string_view special : kSpecialTokens) tokens.add(std::string(special));

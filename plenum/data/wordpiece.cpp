@@ -42,7 +42,8 @@ WordPiece::Node WordPiece::add_edge(Node node, char byte) {
   const std::size_t place = place_of(label);
   if (edges_[place].label == label) return edges_[place].target;
   const auto target = static_cast<Node>(piece_of_.size());
-  base::require(target < kMaxNodes, "the vocabulary is too large: its tokens need more than {} trie nodes", kMaxNodes);
+  base::require(target < kMaxNodes, "the vocabulary is too large: its tokens need more than {} trie nodes",
+                kMaxNodes);
   edges_[place] = {.label = label, .target = target};
   piece_of_.push_back(-1);
   if (piece_of_.size() > edges_.size() / 4 * 3) resize(2 * edges_.size());

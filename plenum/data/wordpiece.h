@@ -36,7 +36,8 @@ class WordPiece {
   /// Where `label` lies, or the empty place where it would.
   std::size_t place_of(std::uint32_t label) const {
     auto place = static_cast<std::size_t>((label * 0x9E3779B97F4A7C15U) >> shift_);
-    while (edges_[place].label != label && edges_[place].label != 0) place = (place + 1) & (edges_.size() - 1);
+    while (edges_[place].label != label && edges_[place].label != 0)
+      place = (place + 1) & (edges_.size() - 1);
     return place;
   }
   Node next(Node node, char byte) const;

@@ -1,6 +1,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -47,11 +49,21 @@ class PrepareCrash : public PrepareTest {
     test::expect_user_error([&] { Dataset dataset(directory_ / "out"); }, "is no dataset");
   }
 
-  /// Starting takes most of so short a run; this leads beyond it.
-  void wait_for_journal(pid_t child) const {
+  /// Starting takes most of so short a run; this leads beyond it, into the text.
+  void wait_for_progress(pid_t child) const {
     const std::string journal = directory_ / "out.partial/journal.json";
-    while (!std::filesystem::exists(journal) && ::waitpid(child, nullptr, WNOHANG | WNOWAIT) == 0) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const auto has_position = [&] {
+      std::ifstream file(journal);
+      const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+      return text.find("position") != std::string::npos;
+    };
+    const auto has_ended = [&] {
+      siginfo_t info{};
+      return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+             info.si_pid != 0;
+    };
+    while (!has_position() && !has_ended()) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }
 
@@ -76,9 +88,10 @@ TEST_F(PrepareCrash, ARunKilledAnywhereIsContinuedToTheSameBytes) {
       }
       ::_exit(0);
     }
-    if (round % 2 == 0) wait_for_journal(child);
+    const bool inside_text = round % 2 == 0;
+    if (inside_text) wait_for_progress(child);
     std::this_thread::sleep_for(duration_ *
-                                (static_cast<double>(random() % 100) / (round % 2 == 0 ? 200 : 100)));
+                                (static_cast<double>(random() % 100) / (inside_text ? 2000 : 100)));
     ::kill(child, SIGKILL);
     int status = 0;
     ::waitpid(child, &status, 0);

@@ -253,7 +253,7 @@ class Run {
                                    .checksum = io::file_checksum(path)});
     }
     io::write_file(directory_.path() + "/" + std::string(kDatasetFileName),
-                   to_json(description).dump(1) + "\n");
+                   print_by_key(to_json(description)));
     names.emplace_back(kDatasetFileName);
     directory_.publish(names);
   }

@@ -46,7 +46,7 @@ TEST_F(DatasetTest, AssemblesPairsWithSpecialTokensAndSegments) {
 
 TEST_F(DatasetTest, SaysAgainWhatWasDescribed) {
   const DatasetDescription description = read_dataset_description(path_);
-  EXPECT_EQ(to_json(description).dump(1) + "\n", io::read_file(path_ + "/dataset.json"));
+  EXPECT_EQ(print_by_key(to_json(description)), io::read_file(path_ + "/dataset.json"));
 }
 
 TEST_F(DatasetTest, RefusesADirectoryWithoutDescription) {

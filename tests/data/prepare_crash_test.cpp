@@ -76,7 +76,7 @@ TEST_F(PrepareCrash, ARunKilledAnywhereIsContinuedToTheSameBytes) {
   std::mt19937 random(12);
   int killed = 0;
   bool resumed = false;
-  for (int round = 0; round < 25; ++round) {
+  for (int round = 0; round < 16; ++round) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {

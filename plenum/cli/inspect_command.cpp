@@ -82,8 +82,7 @@ void print_json(const data::Dataset& dataset, const std::vector<Example>& exampl
     if (!example.label.empty()) entry["label"] = example.label;
     json["examples"].push_back(std::move(entry));
   }
-  // Text that is no UTF-8 cannot come out of a vocabulary, but a damaged one must not end in an exception.
-  fmt::print("{}\n", json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  fmt::print("{}", data::print_by_key(json));
 }
 
 void print_report(const data::Dataset& dataset, const std::vector<Example>& examples) {

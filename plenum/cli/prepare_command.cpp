@@ -89,7 +89,7 @@ class PrepareCommand final : public Command {
       json["directory"] = options_.output;
       json["already_prepared"] = result.was_there;
       json["seconds"] = seconds;
-      fmt::print("{}\n", json.dump(1));
+      fmt::print("{}", data::print_by_key(json));
     } else {
       print_summary(result, options_.output, seconds);
     }

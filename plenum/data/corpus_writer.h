@@ -64,7 +64,6 @@ class CorpusWriter {
   bool can_save() const { return !sentence_is_open_; }
   /// Brings everything to the disk and returns what the constructor needs to go on from here.
   nlohmann::json save();
-  void sync();
 
   const CorpusCounts& counts() const { return counts_; }
 
@@ -82,6 +81,7 @@ class CorpusWriter {
     DocumentHash hash;
   };
 
+  void sync();
   SplitFiles& files(Split split) { return files_[index_of(split)]; }
   void add_sentences(const TokenizedBlock& block, const DocumentPiece& piece, std::size_t first_sentence,
                      Split split);

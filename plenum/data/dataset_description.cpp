@@ -147,6 +147,25 @@ Json to_json(const DatasetDescription& description) {
           {"fingerprint", description.fingerprint}};
 }
 
+std::string print_by_key(const Json& object) {
+  // Text that is no UTF-8 (a file's name can be such) must not end in an exception.
+  const auto print = [](const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  std::string text;
+  for (const auto& [key, value] : object.items()) {
+    text += text.empty() ? "{\n " : ",\n ";
+    text += print(key) + ": ";
+    if (!value.is_array() || value.empty() || !value.front().is_object()) {
+      text += print(value);
+      continue;
+    }
+    for (std::size_t i = 0; i < value.size(); ++i) text += (i == 0 ? "[\n  " : ",\n  ") + print(value[i]);
+    text += "\n ]";
+  }
+  return text + "\n}\n";
+}
+
 DatasetDescription read_dataset_description(const std::string& directory) {
   const std::string path = directory + "/" + std::string(kDatasetFileName);
   base::require(std::filesystem::exists(path), "{} is no dataset: it has no {}; make one by plenum prepare",

@@ -45,6 +45,10 @@ inline constexpr std::string_view kDatasetFileName = "dataset.json";
 
 nlohmann::ordered_json to_json(const DatasetDescription& description);
 
+/// An object as text with a line for each key, and for each element of a list of objects: readable, without a
+/// line for each number of a histogram.
+std::string print_by_key(const nlohmann::ordered_json& object);
+
 /// Reads dataset.json in `directory`. Throws UserError naming it when it is missing, of another version, or
 /// not what to_json writes.
 DatasetDescription read_dataset_description(const std::string& directory);

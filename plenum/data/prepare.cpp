@@ -46,7 +46,7 @@ OrderedJson recorded_options(PrepareOptions options) {
 std::string fingerprint_of(const PrepareOptions& options, const std::vector<SourceFile>& sources,
                            const Tokenizer* tokenizer) {
   io::Checksum sum;
-  sum.update(recorded_options(options).dump());
+  sum.update(print_by_key(recorded_options(options)));
   sum.update(fmt::format("block {};", options.text.block_bytes));
   for (const SourceFile& file : sources) {
     sum.update(fmt::format("{}:{}:{};", file.path, file.size_bytes, file.modified_ns));
@@ -253,7 +253,7 @@ class Run {
                                    .checksum = io::file_checksum(path)});
     }
     io::write_file(directory_.path() + "/" + std::string(kDatasetFileName),
-                   to_json(description).dump(1) + "\n");
+                   print_by_key(to_json(description)));
     names.emplace_back(kDatasetFileName);
     directory_.publish(names);
   }
@@ -295,6 +295,20 @@ std::optional<DatasetDescription> find_prepared(const PrepareOptions& options,
   return description;
 }
 
+/// A second run would take the vocabulary that the first one wrote for text.
+void require_output_outside_input(const PrepareOptions& options) {
+  const std::string output = std::filesystem::weakly_canonical(options.output).string();
+  for (const std::string& input : options.inputs) {
+    if (!std::filesystem::is_directory(input)) continue;
+    std::string directory = std::filesystem::weakly_canonical(input).string();
+    if (!directory.ends_with('/')) directory += '/';
+    base::require(
+        !(output + "/").starts_with(directory),
+        "the output {} lies inside the input {}; choose another --output, or name the files to read",
+        options.output, input);
+  }
+}
+
 std::string without_trailing_slash(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
@@ -306,6 +320,7 @@ PrepareResult prepare(const PrepareOptions& given, base::Progress& progress) {
   PrepareOptions options = given;
   options.output = without_trailing_slash(options.output);
   options.check();
+  require_output_outside_input(options);
   const SourceFiles sources = list_source_files(options.inputs);
   if (!sources.skipped.empty()) {
     progress.note(fmt::format("skipping {} {} of unknown format, such as {}", sources.skipped.size(),

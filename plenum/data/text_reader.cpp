@@ -24,7 +24,7 @@ bool is_delimited(TextFormat format) {
 }  // namespace
 
 bool is_blank(std::string_view line) {
-  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+  return line.find_first_not_of(" \t\r\f\v") == std::string_view::npos;
 }
 
 char delimiter_of(TextFormat format) {

@@ -89,7 +89,7 @@ class TextReader {
   bool at_file_end_ = false;
 };
 
-/// Whether a line holds nothing but spaces, tabs and carriage returns.
+/// Whether a line holds nothing but ASCII white space.
 bool is_blank(std::string_view line);
 
 char delimiter_of(TextFormat format);

@@ -1,0 +1,237 @@
+#include "plenum/data/prepare.h"
+
+#include <gmock/gmock.h>
+
+#include "plenum/data/dataset.h"
+#include "plenum/data/partial_directory.h"
+
+#include "tests/data/prepare_fixture.h"
+#include "tests/support/compress.h"
+#include "tests/support/expect_user_error.h"
+
+namespace plenum::data {
+namespace {
+
+using test::expect_user_error;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// All tokens of a split in order of the text, from the sequences alone.
+std::vector<TokenId> tokens_of_sequences(const Dataset& dataset, Split split) {
+  std::map<std::uint64_t, std::vector<TokenId>> by_place;
+  for (std::uint64_t id = 0; id < dataset.num_sequences(split); ++id) {
+    std::vector<TokenId> tokens;
+    std::vector<std::uint8_t> segments;
+    dataset.append_sequence(split, id, tokens, segments);
+    EXPECT_EQ(tokens.size(), segments.size());
+    EXPECT_EQ(static_cast<std::int64_t>(tokens.size()), dataset.length(split, id));
+    by_place[dataset.record(split, id).first_a] = std::vector(tokens.begin() + 1, tokens.end() - 1);
+  }
+  std::vector<TokenId> all;
+  for (const auto& [first, tokens] : by_place) {
+    EXPECT_EQ(first, all.size()) << "a token is missing or in two sequences";
+    all.insert(all.end(), tokens.begin(), tokens.end());
+  }
+  return all;
+}
+
+class Prepare : public PrepareTest {};
+
+TEST_F(Prepare, MakesTheSameBytesForAnyNumberOfThreads) {
+  const std::string input = directory_.write("in.txt", random_text(1, 200));
+  for (const Objective objective : {Objective::MaskedLanguageModel, Objective::WithNextSentence}) {
+    PrepareOptions one = options(input, "one");
+    one.sequences.objective = objective;
+    one.holdout = 0.2;
+    one.overwrite = true;
+    PrepareOptions four = one;
+    four.output = directory_ / "four";
+    one.threads = 1;
+    four.threads = 4;
+    prepare_quietly(one);
+    prepare_quietly(four);
+    EXPECT_EQ(contents_of(one.output), contents_of(four.output));
+  }
+}
+
+TEST_F(Prepare, GivesTheSameTokensWhateverFormatAndBlocks) {
+  const std::string text = random_text(2, 40);
+  const std::string plain = directory_.write("in.txt", text);
+  const std::string packed = directory_.write("in.txt.gz", test::gzip(text));
+  std::map<std::string, std::string> expected;
+  int number = 0;
+  for (const std::string& input : {plain, packed}) {
+    for (const std::size_t block_bytes : {11, 64, 1000, 1 << 20}) {
+      PrepareOptions given = options(input, "out" + std::to_string(number++));
+      given.text.block_bytes = block_bytes;
+      given.holdout = 0.3;
+      prepare_quietly(given);
+      std::map<std::string, std::string> made = contents_of(given.output);
+      made.erase("dataset.json");  // names the input
+      if (expected.empty()) expected = made;
+      ASSERT_EQ(made, expected) << input << " in blocks of " << block_bytes;
+    }
+  }
+}
+
+TEST_F(Prepare, LosesNoTokenAndCountsEverything) {
+  const std::string input =
+      directory_.write("in.txt", "ab cd.\nefg\n\n\x01\x02\n\nab cd.\nefg\n\nxyz \xE2\x82\xAC\n");
+  const PrepareResult result = prepare_quietly(options(input));
+  const DatasetDescription& description = result.description;
+  EXPECT_FALSE(result.was_there);
+  EXPECT_EQ(description.counts.documents(), 3U);
+  EXPECT_EQ(description.counts.empty_documents, 1U);
+  EXPECT_EQ(description.counts[Split::Train].sentences, 5U);
+  EXPECT_EQ(description.counts.tokens(), 20U);
+  EXPECT_EQ(description.counts.unknown_tokens, 1U);
+  EXPECT_EQ(description.duplicate_documents, 1U);
+  EXPECT_DOUBLE_EQ(description.duplicate_share(), 1.0 / 3);
+  const Dataset dataset(directory_ / "out");
+  EXPECT_EQ(dataset.num_sequences(Split::Train), 3U);
+  EXPECT_EQ(tokens_of_sequences(dataset, Split::Train).size(), 20U);
+  base::SilentProgress silent;
+  dataset.verify(silent);
+}
+
+TEST_F(Prepare, PutsEveryTokenIntoExactlyOneSequence) {
+  const std::string input = directory_.write("in.txt", random_text(3, 120));
+  for (const CutRule cut : {CutRule::Sentence, CutRule::Token}) {
+    PrepareOptions given = options(input);
+    given.sequences.cut = cut;
+    given.holdout = 0.25;
+    given.overwrite = true;
+    prepare_quietly(given);
+    const Dataset dataset(given.output);
+    for (const Split split : kSplits) {
+      EXPECT_EQ(tokens_of_sequences(dataset, split).size(), dataset.description().counts[split].tokens);
+      EXPECT_GT(dataset.num_sequences(split), 10U);
+    }
+  }
+}
+
+TEST_F(Prepare, NumbersSequencesInOrderOfLengthAsTheHistogramSays) {
+  const std::string input = directory_.write("in.txt", random_text(4, 100));
+  prepare_quietly(options(input));
+  const Dataset dataset(directory_ / "out");
+  std::uint64_t id = 0;
+  const std::vector<std::uint64_t>& counts = dataset.histogram(Split::Train).counts;
+  ASSERT_EQ(counts.size(), 41U);
+  for (std::size_t length = 0; length < counts.size(); ++length) {
+    std::uint64_t previous = 0;
+    for (std::uint64_t i = 0; i < counts[length]; ++i, ++id) {
+      ASSERT_EQ(dataset.length(Split::Train, id), static_cast<std::int64_t>(length));
+      const std::uint64_t place = dataset.record(Split::Train, id).first_a;
+      ASSERT_TRUE(i == 0 || place > previous) << "equal lengths are not in order of the text";
+      previous = place;
+    }
+  }
+  EXPECT_EQ(id, dataset.num_sequences(Split::Train));
+}
+
+TEST_F(Prepare, SetsDocumentsAsideByWhatTheySayAlone) {
+  const auto held_out = [&](const std::string& input, std::string_view output) {
+    PrepareOptions given = options(input, output);
+    given.holdout = 0.3;
+    prepare_quietly(given);
+    return io::read_file(given.output + "/holdout.bin");
+  };
+  const std::string text = random_text(5, 60);
+  const std::string more = random_text(6, 60);
+  const std::string alone = held_out(directory_.write("a.txt", text), "a");
+  const std::string with_more = held_out(directory_.write("b.txt", text + "\n" + more), "b");
+  const std::string only_more = held_out(directory_.write("c.txt", more), "c");
+  EXPECT_GT(alone.size(), 0U);
+  EXPECT_EQ(with_more, alone + only_more);
+}
+
+TEST_F(Prepare, TrainsAVocabularyTheSameForAnyNumberOfThreads) {
+  const std::string input = directory_.write("in.txt", random_text(7, 50));
+  std::vector<std::map<std::string, std::string>> made;
+  for (const int threads : {1, 3}) {
+    PrepareOptions given = options(input, "out" + std::to_string(threads));
+    given.vocab_path.clear();
+    given.train_vocab_size = 120;
+    given.threads = threads;
+    EXPECT_EQ(prepare_quietly(given).description.vocabulary_size, 120U);
+    made.push_back(contents_of(given.output));
+  }
+  EXPECT_EQ(made[0], made[1]);
+}
+
+TEST_F(Prepare, CutsDocumentsOffOnlyWhenAskedAndCountsIt) {
+  const std::string input = directory_.write("in.txt", std::string(100, 'a') + "\n\n" + "bb\n");
+  PrepareOptions given = options(input);
+  given.sequences.only_first = true;
+  const DatasetDescription description = prepare_quietly(given).description;
+  // A word of more than 100 letters would be unknown; this one is 100 tokens, of which 38 fit.
+  EXPECT_EQ(description[Split::Train].histogram.num_sequences(), 2U);
+  EXPECT_EQ(description[Split::Train].lost.behind_first_sequence, 62U);
+}
+
+TEST_F(Prepare, SaysThatADatasetIsThereAlready) {
+  const std::string input = directory_.write("in.txt", random_text(8, 20));
+  prepare_quietly(options(input));
+  const auto before = contents_of(directory_ / "out");
+  PrepareOptions again = options(input);
+  again.threads = 1;
+  EXPECT_TRUE(prepare_quietly(again).was_there);
+  EXPECT_EQ(contents_of(directory_ / "out"), before);
+
+  again.sequences.max_length = 30;
+  expect_user_error([&] { prepare_quietly(again); }, "add --overwrite or choose another --output");
+  EXPECT_EQ(contents_of(directory_ / "out"), before);
+  again.overwrite = true;
+  EXPECT_FALSE(prepare_quietly(again).was_there);
+  EXPECT_EQ(Dataset(directory_ / "out").max_length(), 30);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "out.partial"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "out.replaced"));
+}
+
+TEST_F(Prepare, TouchesNothingThatIsNotItsOwn) {
+  const std::string input = directory_.write("in.txt", "a\n");
+  directory_.write("out/precious", "x");
+  PrepareOptions given = options(input);
+  given.overwrite = true;
+  expect_user_error([&] { prepare_quietly(given); }, "exists and is no dataset");
+  directory_.write("other.partial/precious", "x");
+  expect_user_error([&] { prepare_quietly(options(input, "other")); }, "was not left by plenum prepare");
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "out/precious"));
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "other.partial/precious"));
+}
+
+TEST_F(Prepare, RefusesContradictionsAndTextWithoutWords) {
+  const std::string input = directory_.write("in.txt", "a\n");
+  const auto expect_refusal = [&](auto change, std::string_view part) {
+    PrepareOptions given = options(input);
+    change(given);
+    expect_user_error([&] { prepare_quietly(given); }, part);
+    EXPECT_FALSE(std::filesystem::exists(given.output)) << part;
+  };
+  expect_refusal([](PrepareOptions& given) { given.vocab_path.clear(); }, "exactly one of");
+  expect_refusal([](PrepareOptions& given) { given.train_vocab_size = 100; }, "exactly one of");
+  expect_refusal(
+      [](PrepareOptions& given) {
+        given.sequences.objective = Objective::WithNextSentence;
+        given.sequences.cut = CutRule::Token;
+      },
+      "--split token does not go with");
+  expect_refusal([](PrepareOptions& given) { given.sequences.objective = Objective::WithNextSentence; },
+                 "at least two documents");
+  expect_refusal([&](PrepareOptions& given) { given.inputs = {directory_.write("empty.txt", "\n \n")}; },
+                 "no text to train on");
+  expect_refusal([&](PrepareOptions& given) { given.inputs = {directory_.path()}; }, "lies inside the input");
+  expect_refusal([](PrepareOptions& given) { given.holdout = 1; }, "no text to train on");
+  expect_refusal([&](PrepareOptions& given) { given.inputs = {directory_.write("bad.jsonl", "{}\n{\n")}; },
+                 "bad.jsonl:1");
+}
+
+TEST_F(Prepare, LetsOnlyOneRunWriteToAPlace) {
+  const std::string input = directory_.write("in.txt", "a\n");
+  RecordingProgress progress;
+  const PartialDirectory busy(directory_ / "out", "other run", progress);
+  expect_user_error([&] { prepare_quietly(options(input)); }, "another run of plenum prepare is writing");
+}
+
+}  // namespace
+}  // namespace plenum::data

@@ -1,0 +1,38 @@
+#include "plenum/io/json_lines.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/expect_user_error.h"
+
+namespace plenum::io {
+namespace {
+
+using test::expect_user_error;
+
+TEST(JsonTextField, ReadsTheFieldAndUndoesEscapes) {
+  JsonTextField field("text");
+  EXPECT_EQ(field.read(R"({"id": 1, "text": "a\nb \u00e4 \ud83d\ude00", "more": [1, {"text": 2}]})"),
+            "a\nb \xC3\xA4 \xF0\x9F\x98\x80");
+  EXPECT_EQ(field.read(R"({"text": null})"), "");
+  EXPECT_EQ(field.read("{\"text\": \"x\"}\r"), "x");
+  EXPECT_EQ(field.read(R"({"text": "with \u0000 inside"})"), std::string_view("with \0 inside", 13));
+}
+
+TEST(JsonTextField, KeepsWorkingAfterARecordThatItRefused) {
+  JsonTextField field("text");
+  expect_user_error([&] { field.read("{"); }, "not valid JSON");
+  EXPECT_EQ(field.read(R"({"text": "x"})"), "x");
+}
+
+TEST(JsonTextField, RefusesWhatHoldsNoText) {
+  JsonTextField field("text");
+  expect_user_error([&] { field.read("[1, 2]"); }, "not a JSON object");
+  expect_user_error([&] { field.read("{\"text\": \"a\"} {\"text\": \"b\"}"); }, "not valid JSON");
+  expect_user_error([&] { field.read("{\"text\": \"\xFF\"}"); }, "not valid JSON");
+  expect_user_error([&] { field.read(R"({"text": 3})"); }, "is not a string");
+  expect_user_error([&] { field.read(R"({"body": "x", "id": 3})"); },
+                    "no field 'text'; choose one of body, id by --text-field");
+}
+
+}  // namespace
+}  // namespace plenum::io

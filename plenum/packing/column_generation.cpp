@@ -64,24 +64,21 @@ class ColumnGeneration {
   }
 
   void run(const Deadline& deadline) {
-    bool smooth = true;
     while (true) {
       const bool optimal = program_.minimise(deadline);
       activities_ = program_.activities();
       objective_ = std::accumulate(activities_.begin(), activities_.end(), 0.0);
-      if (!optimal || solved() || deadline.passed()) return;
-      const std::size_t num_known = patterns_.size();
-      generate(smooth ? kSmoothing : 0);
       if (solved()) return;
-      // Smoothed prices that find nothing have still improved the bound. Unsmoothed ones have the last word.
-      if (patterns_.size() == num_known && !smooth) return;
-      smooth = patterns_.size() > num_known;
+      const std::size_t num_known = patterns_.size();
+      // Smoothed prices find patterns that last; the program's own have the last word on whether any is left.
+      for (const double smoothing : {kSmoothing, 0.0}) generate(smoothing);
+      if (!optimal || solved() || deadline.passed() || patterns_.size() == num_known) return;
     }
   }
 
   Relaxation result() const {
     Relaxation result{.patterns = {}, .objective = objective_, .duals = duals_, .bound = bound_};
-    for (std::size_t i = 0; i < patterns_.size(); ++i) {
+    for (std::size_t i = 0; i < activities_.size(); ++i) {
       if (activities_[i] > 0) result.patterns.push_back({patterns_[i], activities_[i]});
     }
     return result;
@@ -203,7 +200,7 @@ class ColumnGeneration {
   std::vector<std::vector<std::int32_t>> patterns_;
   std::set<std::vector<std::int32_t>> seen_;
   CoveringProgram program_;
-  std::vector<double> activities_;  ///< by pattern
+  std::vector<double> activities_;  ///< by pattern; those found since the last solution have none
   double objective_ = 0;
   std::vector<SparseEntry> column_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 namespace plenum::packing {
@@ -7,10 +8,11 @@ namespace plenum::packing {
 /// A moment after which work is cut short.
 class Deadline {
  public:
+  /// Below 0 is now; a billion seconds and more is never.
   explicit Deadline(double seconds_from_now)
       : at_(std::chrono::steady_clock::now() +
             std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                std::chrono::duration<double>(seconds_from_now))) {}
+                std::chrono::duration<double>(seconds_from_now > 0 ? std::min(seconds_from_now, 1e9) : 0))) {}
 
   bool passed() const { return std::chrono::steady_clock::now() >= at_; }
 

@@ -33,19 +33,23 @@ void append_mixed_fit(std::vector<std::uint64_t> remaining, std::int64_t num_sho
       if (*length > tokens) break;
       short_left -= take(*length, short_left);
     }
-    for (const std::int32_t length : lengths) {
-      if (tokens == 0 || static_cast<std::int64_t>(pattern.size()) == plan.depth) break;
-      take(length, plan.depth);
+    // Jumps over what is too long, for there may be tens of thousands of lengths.
+    for (auto length = lengths.begin(); tokens > 0; ++length) {
+      length = std::lower_bound(length, lengths.end(), tokens, std::greater<>());
+      if (length == lengths.end() || static_cast<std::int64_t>(pattern.size()) == plan.depth) break;
+      take(*length, plan.depth);
     }
     std::sort(pattern.begin(), pattern.end(), std::greater<>());
     std::uint64_t more = std::numeric_limits<std::uint64_t>::max();
     for_each_run(pattern, [&](std::size_t length, std::uint64_t copies) {
       more = std::min(more, remaining[length] / copies);
     });
-    for_each_run(pattern,
-                 [&](std::size_t length, std::uint64_t copies) { remaining[length] -= more * copies; });
-    std::erase_if(lengths,
-                  [&](std::int32_t length) { return remaining[static_cast<std::size_t>(length)] == 0; });
+    for_each_run(pattern, [&](std::size_t length, std::uint64_t copies) {
+      remaining[length] -= more * copies;
+      if (remaining[length] > 0) return;
+      lengths.erase(std::lower_bound(lengths.begin(), lengths.end(), static_cast<std::int32_t>(length),
+                                     std::greater<>()));
+    });
     plan.patterns.push_back({std::move(pattern), more + 1});
   }
 }

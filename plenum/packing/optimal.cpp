@@ -16,10 +16,16 @@ namespace {
 constexpr std::int64_t kMaxShort = 8;
 /// The share of the time limit for the relaxation; the rest is for rounding.
 constexpr double kRelaxationShare = 0.75;
-/// Each makes a different plan of the same relaxation; the first is nearly always enough.
-constexpr double kRoundingThresholds[] = {0.6, 0.8, 0.5, 0.9, 0.7, 0.99};
-/// Above this many entries of a knapsack (capacity squared) pricing takes seconds: greedy plans must do.
-constexpr std::int64_t kMaxCapacity = std::int64_t{1} << 16;
+/// Beyond these, pricing once takes seconds and the relaxation would not get far: greedy plans must do.
+constexpr std::int64_t kMaxCapacity = std::int64_t{1} << 15;
+constexpr std::int64_t kMaxCapacityTimesLengths = std::int64_t{1} << 28;
+
+bool can_relax(const PackingProblem& problem) {
+  const std::vector<std::uint64_t>& counts = problem.histogram.counts;
+  const auto num_lengths =
+      static_cast<std::int64_t>(counts.size()) - std::count(counts.begin(), counts.end(), 0);
+  return problem.capacity <= kMaxCapacity && problem.capacity * num_lengths <= kMaxCapacityTimesLengths;
+}
 
 DualWeights weights_of(const std::vector<double>& duals, std::int64_t capacity) {
   DualWeights weights{.weight_of_length = {}, .denominator = greatest_dual_denominator(capacity)};
@@ -28,6 +34,18 @@ DualWeights weights_of(const std::vector<double>& duals, std::int64_t capacity) 
         static_cast<std::uint64_t>(std::floor(dual * static_cast<double>(weights.denominator))));
   }
   return weights;
+}
+
+/// Ways to make different plans of one relaxation, the quickest first; it is nearly always enough. The later
+/// ones solve the relaxation of what remains to the end, not just to the lower bound.
+std::vector<RoundingOptions> rounding_attempts(std::uint64_t lower_bound) {
+  std::vector<RoundingOptions> attempts;
+  for (const std::uint64_t good_enough : {lower_bound, std::uint64_t{0}}) {
+    for (const double threshold : {0.6, 0.8, 0.5, 0.99}) {
+      attempts.push_back({.threshold = threshold, .good_enough_packs = good_enough});
+    }
+  }
+  return attempts;
 }
 
 /// Keeps the plan with fewer packs.
@@ -51,19 +69,17 @@ OptimalResult pack_optimal(const PackingProblem& problem, const OptimalOptions& 
     append_mixed_fit(problem.histogram.counts, num_short, plan);
     for (const PackPattern& pattern : plan.patterns) known.push_back(pattern.lengths);
     keep_better(result.plan, std::move(plan));
-    if (proven()) break;
+    if (proven() || deadline.passed()) break;
   }
 
-  if (!proven() && problem.capacity <= kMaxCapacity) {
+  if (!proven() && can_relax(problem)) {
     const Relaxation relaxation =
         relax(problem, known, {.good_enough = static_cast<double>(result.bound.packs)}, relaxation_deadline);
     const LowerBound bound = dual_bound(problem, weights_of(relaxation.duals, problem.capacity));
     if (bound.packs > result.bound.packs) result.bound = bound;
-    for (const double threshold : kRoundingThresholds) {
+    for (const RoundingOptions& attempt : rounding_attempts(result.bound.packs)) {
       if (proven()) break;
-      keep_better(result.plan,
-                  round_relaxation(problem, relaxation,
-                                   {.threshold = threshold, .lower_bound = result.bound.packs}, deadline));
+      keep_better(result.plan, round_relaxation(problem, relaxation, attempt, deadline));
       if (deadline.passed()) break;
     }
   }

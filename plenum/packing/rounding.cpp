@@ -51,7 +51,7 @@ PackingPlan round_relaxation(const PackingProblem& problem, Relaxation relaxatio
     std::vector<std::vector<std::int32_t>> known;
     for (FractionalPattern& pattern : relaxation.patterns) known.push_back(std::move(pattern.lengths));
     const double promised =
-        static_cast<double>(options.lower_bound) - static_cast<double>(builder.num_packs());
+        static_cast<double>(options.good_enough_packs) - static_cast<double>(builder.num_packs());
     relaxation = relax(rest, known, {.choice = PatternChoice::Possible, .good_enough = promised}, deadline);
   }
   return builder.plan();

@@ -12,8 +12,8 @@ struct RoundingOptions {
   /// Fractional parts of at least this are rounded up before the relaxation is solved again. The smaller, the
   /// faster and the rougher.
   double threshold = 0.6;
-  /// No plan has fewer packs, so a relaxation that promises this many is not improved further.
-  std::uint64_t lower_bound = 0;
+  /// A relaxation that promises a plan of this many packs is not improved further.
+  std::uint64_t good_enough_packs = 0;
 };
 
 /// Turns a solution of the linear relaxation into whole packs: takes the whole part of every activity, rounds

@@ -57,15 +57,19 @@ std::vector<double> bar_heights(const packing::LengthHistogram& histogram, const
   return bars;
 }
 
-/// Numbers under the axis at its ends and quarters, left out where they would touch.
+/// Numbers under the axis at its ends and quarters, left out where they would touch or repeat.
 std::string axis_labels(const Columns& columns) {
   std::string line(static_cast<std::size_t>(columns.count), ' ');
   std::size_t free_from = 0;
+  std::int64_t previous = 0;
   const std::string last = fmt::format("{}", columns.longest);
   const std::size_t last_begin = line.size() - std::min(line.size(), last.size());
   for (int quarter = 0; quarter < 4; ++quarter) {
     const int column = columns.count * quarter / 4;
-    const std::string label = fmt::format("{}", columns.first_length(column));
+    const std::int64_t length = columns.first_length(column);
+    if (length == columns.longest || length == previous) continue;
+    previous = length;
+    const std::string label = fmt::format("{}", length);
     const auto begin = static_cast<std::size_t>(column);
     if (begin < free_from || begin + label.size() + 1 > last_begin) continue;
     line.replace(begin, label.size(), label);

@@ -43,6 +43,11 @@ TEST(DrawHistogram, KeepsToItsWidthForAnyNumberOfLengths) {
   }
 }
 
+TEST(DrawHistogram, LabelsEachLengthOnce) {
+  EXPECT_EQ(lines_of(draw_histogram({{0, 7}}, 28, 2)).back(), "                           1");
+  EXPECT_EQ(lines_of(draw_histogram({{0, 7, 7}}, 28, 2)).back(), "        1                  2");
+}
+
 TEST(DrawHistogram, IsEmptyForNoSequences) {
   EXPECT_EQ(draw_histogram({{}}, 80, 5), "");
 }

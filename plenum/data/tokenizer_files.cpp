@@ -112,6 +112,7 @@ std::vector<AddedToken> parse_added_tokens(const Document& document, TokenList& 
                     "{}: added token '{}' with {} is not supported", document.source(), token.content,
                     unsupported);
     }
+    token.special = document.flag(entry, "special").value_or(false);
     const auto id = static_cast<std::size_t>(document.integer(entry, "id", 0, kMaxTokens - 1));
     token.in_model = id < num_model_tokens && tokens[id].has_value();
     place_token(document, tokens, token.content, id);
@@ -131,12 +132,9 @@ NormalizerRules apply_config(const Document& config, NormalizerRules rules) {
   return rules;
 }
 
-OrderedJson added_token_json(const Vocabulary& vocabulary, const AddedToken& token) {
-  const SpecialTokens& special = vocabulary.special();
-  const bool is_special = token.id == special.pad || token.id == special.unknown || token.id == special.cls ||
-                          token.id == special.sep || token.id == special.mask;
-  return {{"id", token.id},  {"content", token.content}, {"single_word", false}, {"lstrip", false},
-          {"rstrip", false}, {"normalized", false},      {"special", is_special}};
+OrderedJson added_token_json(const AddedToken& token) {
+  return {{"id", token.id},  {"content", token.content}, {"single_word", false},    {"lstrip", false},
+          {"rstrip", false}, {"normalized", false},      {"special", token.special}};
 }
 
 OrderedJson template_special(const std::string& token, int type) {
@@ -248,7 +246,7 @@ std::string print_tokenizer_json(const Tokenizer& tokenizer) {
   std::vector<AddedToken> by_id = tokenizer.added_tokens();
   std::sort(by_id.begin(), by_id.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   for (const AddedToken& token : by_id) {
-    added.push_back(added_token_json(vocabulary, token));
+    added.push_back(added_token_json(token));
     in_model[static_cast<std::size_t>(token.id)] = token.in_model;
   }
   std::vector<std::pair<std::string, OrderedJson>> ids;

@@ -125,8 +125,8 @@ std::vector<char32_t> choose_alphabet(const std::vector<CountedWord>& words, std
   std::stable_sort(kept.begin(), kept.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   if (kept.size() > static_cast<std::size_t>(limit)) kept.resize(static_cast<std::size_t>(limit));
-  std::vector<char32_t> alphabet;
-  for (const auto& [character, count] : kept) alphabet.push_back(character);
+  std::vector<char32_t> alphabet(kept.size());
+  std::transform(kept.begin(), kept.end(), alphabet.begin(), [](const auto& entry) { return entry.first; });
   std::sort(alphabet.begin(), alphabet.end());
   return alphabet;
 }

@@ -105,6 +105,11 @@ TEST(TokenizerJson, TakesAddedTokensBehindTheModel) {
   std::vector<TokenId> ids;
   Encoder(tokenizer).encode("foo[DOC]foo", ids);
   EXPECT_EQ(ids, (std::vector<TokenId>{5, 9, 5}));
+
+  const Json again = Json::parse(print_tokenizer_json(tokenizer));
+  EXPECT_EQ(again["added_tokens"].size(), 6u);
+  EXPECT_EQ(again["added_tokens"][5]["special"], true);
+  EXPECT_FALSE(again["model"]["vocab"].contains("[DOC]"));
 }
 
 TEST(TokenizerJson, NamesWhatIsNotSupported) {

@@ -63,12 +63,10 @@ TEST(Encoder, GivesTheSameIdsForOneLongTextAsForItsWords) {
     std::string word;
     for (unsigned bits = i * 2654435761U % 1021 + 1; bits != 0; bits >>= 1) word += bits % 2 == 0 ? 'a' : 'b';
     text += word + " ";
-    Encoder fresh_words(tokenizer);
-    if (i % 1000 == 0) fresh_words.encode(word, expected);
-    if (i % 1000 != 0) encoder.encode(word, expected);
+    encoder.encode(word, expected);
   }
   std::vector<TokenId> ids;
-  encoder.encode(text, ids);
+  Encoder(tokenizer).encode(text, ids);
   EXPECT_EQ(ids, expected);
 }
 

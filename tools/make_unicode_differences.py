@@ -179,7 +179,7 @@ def render(found):
         is_mapping = bool(table) and isinstance(table[0], tuple)
         parts.append((mapping_table if is_mapping else range_table)(f"k{name}", table))
     parts.append("// clang-format on\n\n}  // namespace\n")
-    fields = ",\n                                          ".join(f".{name.lower()} = k{name}" for name in names)
+    fields = ",\n                                             ".join(f".{name.lower()} = k{name}" for name in names)
     parts.append(
         "const UnicodeDifferences& unicode_differences() {\n"
         f"  static constexpr UnicodeDifferences tables{{{fields}}};\n  return tables;\n}}\n\n"

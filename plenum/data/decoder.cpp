@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "plenum/base/check.h"
 #include "plenum/data/tokenizer.h"
 
 namespace plenum::data {
@@ -16,7 +17,10 @@ constexpr std::array<std::string_view, 9> kJoinedToTheLeft = {".",  "?",  "!",  
 std::string decode(const Vocabulary& vocabulary, std::span<const TokenId> ids) {
   std::string text;
   for (std::size_t index = 0; index < ids.size(); ++index) {
-    std::string_view token = vocabulary.token(ids[index]);
+    const TokenId id = ids[index];
+    base::check(id >= 0 && static_cast<std::size_t>(id) < vocabulary.size(),
+                "a token id is outside the vocabulary: id={} size={}", id, vocabulary.size());
+    std::string_view token = vocabulary.token(id);
     if (index != 0) {
       const bool joined = std::any_of(kJoinedToTheLeft.begin(), kJoinedToTheLeft.end(),
                                       [token](std::string_view start) { return token.starts_with(start); });

@@ -19,6 +19,20 @@ Encoder::Encoder(const Tokenizer& tokenizer, AddedTokens added_tokens)
       // at once.
       found_(kFlushAt + 4 * static_cast<std::size_t>(tokenizer.max_chars_per_word()) + kCachedPieces) {}
 
+[[gnu::always_inline]] inline void Encoder::short_word(const WordKey& key) {
+  Bucket& bucket = cache_[key.hash() & (kNumBuckets - 1)];
+  for (const CachedWord& word : bucket.words) {
+    if (word.key != key) continue;
+    std::copy_n(word.pieces, kCachedPieces,
+                found_.data() + num_found_);  // all of them: cheaper than asking how many
+    num_found_ += word.count;
+    if (num_found_ >= kFlushAt) [[unlikely]]
+      flush();
+    return;
+  }
+  add_short_word(key, bucket);
+}
+
 void Encoder::encode(std::string_view text, std::vector<TokenId>& ids) {
   ids_ = &ids;
   const char* at = text.data();
@@ -44,20 +58,6 @@ void Encoder::encode(std::string_view text, std::vector<TokenId>& ids) {
 void Encoder::flush() {
   ids_->insert(ids_->end(), found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(num_found_));
   num_found_ = 0;
-}
-
-void Encoder::short_word(const WordKey& key) {
-  Bucket& bucket = cache_[key.hash() & (kNumBuckets - 1)];
-  for (const CachedWord& word : bucket.words) {
-    if (word.key != key) continue;
-    std::copy_n(word.pieces, kCachedPieces,
-                found_.data() + num_found_);  // all of them: cheaper than asking how many
-    num_found_ += word.count;
-    if (num_found_ >= kFlushAt) [[unlikely]]
-      flush();
-    return;
-  }
-  add_short_word(key, bucket);
 }
 
 void Encoder::add_short_word(const WordKey& key, Bucket& bucket) {

@@ -1,6 +1,6 @@
 #include "plenum/data/normalizer.h"
 
-#include <algorithm>
+#include <map>
 
 #include "plenum/data/unicode.h"
 
@@ -15,30 +15,35 @@ Kind kind_of(char32_t code_point) {
   return is_punctuation(code_point) ? Kind::Isolated : Kind::Word;
 }
 
-/// Planes 4 to 13 hold no characters and planes 15 and 16 only private ones: each of these pages is like its
-/// first code point, but for the two noncharacters at the end of a plane, which are like plane 4.
-bool is_uniform_page(char32_t first) {
-  const char32_t plane = first >> 16;
-  return (plane >= 4 && plane <= 13) || (plane >= 15 && (first & 0xFFFF) != 0xFF00);
+/// Pages on which every code point fares like the first, so that one page serves them all: ideographs,
+/// private use, and planes without characters. Whether a page is one of ideographs still depends on its ends.
+bool is_uniform_page(char32_t first, char32_t last) {
+  const bool has_noncharacters = (last & 0xFFFF) == 0xFFFF;
+  const bool is_private = (first >= 0xE000 && last <= 0xF8FF) || (first >= 0xF0000 && !has_noncharacters);
+  const bool is_ideographic = (first >= 0x3400 && last <= 0x4DBF) || (first >= 0x4E00 && last <= 0x9FFF) ||
+                              (first >= 0x20000 && last < 0x2F800) || (first >= 0x30000 && last < 0x40000);
+  const bool is_empty = (first >= 0x40000 && last < 0xE0000) || (first >= 0xE1000 && last < 0xF0000);
+  return is_private || is_empty || (is_ideographic && is_cjk(first) == is_cjk(last));
 }
 
 }  // namespace
 
 Normalizer::Normalizer(const NormalizerRules& rules) : rules_(rules) {
-  std::optional<std::uint16_t> unassigned_page;
-  std::optional<std::uint16_t> private_page;
-  const auto add_page = [this](char32_t first) {
-    for (char32_t offset = 0; offset < kPageSize; ++offset) entries_.push_back(entry_of(first + offset));
-    return static_cast<std::uint16_t>(entries_.size() / kPageSize - 1);
-  };
+  std::map<std::uint32_t, std::uint16_t> shared;  // uniform pages by the entry they repeat
   for (char32_t first = 0; first < kNumCodePoints; first += kPageSize) {
-    if (!is_uniform_page(first)) {
-      pages_.push_back(add_page(first));
-      continue;
+    const char32_t last = first + kPageSize - 1;
+    const bool is_uniform = is_uniform_page(first, last);
+    const auto page = static_cast<std::uint16_t>(entries_.size() / kPageSize);
+    if (is_uniform) {
+      const Entry entry = entry_of(first);
+      const auto [place, is_new] = shared.emplace(entry.bits(), page);
+      pages_.push_back(place->second);
+      if (is_new) entries_.insert(entries_.end(), kPageSize, entry);
+    } else {
+      pages_.push_back(page);
+      for (char32_t code_point = first; code_point <= last; ++code_point)
+        entries_.push_back(entry_of(code_point));
     }
-    std::optional<std::uint16_t>& shared = first < 0xF0000 ? unassigned_page : private_page;
-    if (!shared) shared = add_page(first);
-    pages_.push_back(*shared);
   }
 }
 

@@ -47,6 +47,7 @@ class Normalizer {
     /// For Word and Isolated: what `source` becomes. Held as a difference, so that pages can be shared.
     char32_t code_point(char32_t source) const { return source ^ value(); }
     std::uint32_t value() const { return bits_ & 0xFFFFFF; }
+    std::uint32_t bits() const { return bits_; }
 
    private:
     std::uint32_t bits_ = 0;

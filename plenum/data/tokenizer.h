@@ -19,6 +19,7 @@ struct AddedToken {
   std::string content;
   TokenId id = 0;
   bool in_model = true;  ///< also a piece of the WordPiece model
+  bool special = true;   ///< left out by Hugging Face's decoding unless asked for
 };
 
 /// BERT's WordPiece tokenisation with the ids of Hugging Face `tokenizers`. Immutable after construction and
@@ -51,8 +52,8 @@ class Tokenizer {
   int max_chars_per_word_;
   std::vector<AddedToken> added_tokens_;  ///< longest first
   std::string added_token_starts_;        ///< their first bytes, each once
-  std::unique_ptr<const Normalizer>
-      normalizer_;  ///< on the heap: encoders point to it when the tokenizer moves
+  // On the heap: what an encoder's splitter points to stays where it is when the tokenizer moves.
+  std::unique_ptr<const Normalizer> normalizer_;
   std::unique_ptr<const WordPiece> wordpiece_;
 };
 

@@ -1,5 +1,6 @@
 #include "plenum/data/tokenizer_files.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -12,7 +13,8 @@
 namespace plenum::data {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // for writing only: it looks keys up one by one
 using TokenList = std::vector<std::optional<std::string>>;
 
 constexpr std::size_t kMaxTokens = std::size_t{1} << 24;
@@ -29,26 +31,28 @@ class Document {
   const std::string& source() const { return source_; }
 
   /// The member of an object, or null.
-  static Json member(const Json& object, const char* key) {
-    return object.is_object() && object.contains(key) ? object.at(key) : Json();
+  static const Json& member(const Json& object, const char* key) {
+    static const Json null;
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return found == object.end() ? null : *found;
   }
 
   void require_text(const Json& object, const char* part, const char* key, std::string_view wanted) const {
-    const Json found = member(object, key);
+    const Json& found = member(object, key);
     base::require(found.is_string() && found.get<std::string>() == wanted,
                   "{}: {} {} must be \"{}\", other tokenizers are not supported: {}", source_, part, key,
                   wanted, found.dump());
   }
 
   std::optional<bool> flag(const Json& object, const char* key) const {
-    const Json found = member(object, key);
+    const Json& found = member(object, key);
     if (found.is_null()) return std::nullopt;
     base::require(found.is_boolean(), "{}: {} must be true or false: {}", source_, key, found.dump());
     return found.get<bool>();
   }
 
   std::int64_t integer(const Json& object, const char* key, std::int64_t lowest, std::int64_t highest) const {
-    const Json found = member(object, key);
+    const Json& found = member(object, key);
     const bool fits = found.is_number_integer() && found >= lowest && found <= highest;
     base::require(fits, "{}: {} must be a whole number from {} to {}: {}", source_, key, lowest, highest,
                   found.dump());
@@ -61,7 +65,7 @@ class Document {
 };
 
 NormalizerRules parse_rules(const Document& document) {
-  const Json normalizer = Document::member(document.root(), "normalizer");
+  const Json& normalizer = Document::member(document.root(), "normalizer");
   document.require_text(normalizer, "normalizer", "type", "BertNormalizer");
   document.require_text(Document::member(document.root(), "pre_tokenizer"), "pre_tokenizer", "type",
                         "BertPreTokenizer");
@@ -81,7 +85,7 @@ void place_token(const Document& document, TokenList& tokens, const std::string&
 }
 
 TokenList parse_model_vocabulary(const Document& document, const Json& model) {
-  const Json vocabulary = Document::member(model, "vocab");
+  const Json& vocabulary = Document::member(model, "vocab");
   base::require(vocabulary.is_object(), "{}: model vocab must be an object of tokens and ids",
                 document.source());
   TokenList tokens;
@@ -96,10 +100,10 @@ TokenList parse_model_vocabulary(const Document& document, const Json& model) {
 std::vector<AddedToken> parse_added_tokens(const Document& document, TokenList& tokens) {
   const std::size_t num_model_tokens = tokens.size();
   std::vector<AddedToken> added;
-  const Json list = Document::member(document.root(), "added_tokens");
+  const Json& list = Document::member(document.root(), "added_tokens");
   base::require(list.is_null() || list.is_array(), "{}: added_tokens must be a list", document.source());
   for (const Json& entry : list) {
-    const Json content = Document::member(entry, "content");
+    const Json& content = Document::member(entry, "content");
     base::require(content.is_string() && !content.get<std::string>().empty(),
                   "{}: an added token has no content: {}", document.source(), entry.dump());
     AddedToken token{.content = content.get<std::string>()};
@@ -108,6 +112,7 @@ std::vector<AddedToken> parse_added_tokens(const Document& document, TokenList& 
                     "{}: added token '{}' with {} is not supported", document.source(), token.content,
                     unsupported);
     }
+    token.special = document.flag(entry, "special").value_or(false);
     const auto id = static_cast<std::size_t>(document.integer(entry, "id", 0, kMaxTokens - 1));
     token.in_model = id < num_model_tokens && tokens[id].has_value();
     place_token(document, tokens, token.content, id);
@@ -127,31 +132,29 @@ NormalizerRules apply_config(const Document& config, NormalizerRules rules) {
   return rules;
 }
 
-Json added_token_json(const Vocabulary& vocabulary, const AddedToken& token) {
-  const SpecialTokens& special = vocabulary.special();
-  const bool is_special = token.id == special.pad || token.id == special.unknown || token.id == special.cls ||
-                          token.id == special.sep || token.id == special.mask;
-  return {{"id", token.id},  {"content", token.content}, {"single_word", false}, {"lstrip", false},
-          {"rstrip", false}, {"normalized", false},      {"special", is_special}};
+OrderedJson added_token_json(const AddedToken& token) {
+  return {{"id", token.id},  {"content", token.content}, {"single_word", false},    {"lstrip", false},
+          {"rstrip", false}, {"normalized", false},      {"special", token.special}};
 }
 
-Json template_special(const std::string& token, int type) {
+OrderedJson template_special(const std::string& token, int type) {
   return {{"SpecialToken", {{"id", token}, {"type_id", type}}}};
 }
 
-Json template_sequence(const char* name, int type) {
+OrderedJson template_sequence(const char* name, int type) {
   return {{"Sequence", {{"id", name}, {"type_id", type}}}};
 }
 
 /// `[CLS] A [SEP]` and `[CLS] A [SEP] B [SEP]` with types 0 and 1.
-Json post_processor_json(const Vocabulary& vocabulary) {
+OrderedJson post_processor_json(const Vocabulary& vocabulary) {
   const std::string& cls = vocabulary.token(vocabulary.special().cls);
   const std::string& sep = vocabulary.token(vocabulary.special().sep);
-  const auto definition = [](const std::string& token, TokenId id) -> Json {
-    return {{"id", token}, {"ids", Json::array({id})}, {"tokens", Json::array({token})}};
+  const auto definition = [](const std::string& token, TokenId id) -> OrderedJson {
+    return {{"id", token}, {"ids", OrderedJson::array({id})}, {"tokens", OrderedJson::array({token})}};
   };
-  Json single = Json::array({template_special(cls, 0), template_sequence("A", 0), template_special(sep, 0)});
-  Json pair = single;
+  OrderedJson single =
+      OrderedJson::array({template_special(cls, 0), template_sequence("A", 0), template_special(sep, 0)});
+  OrderedJson pair = single;
   pair.push_back(template_sequence("B", 1));
   pair.push_back(template_special(sep, 1));
   return {
@@ -162,8 +165,8 @@ Json post_processor_json(const Vocabulary& vocabulary) {
        {{cls, definition(cls, vocabulary.special().cls)}, {sep, definition(sep, vocabulary.special().sep)}}}};
 }
 
-Json optional_json(const std::optional<bool>& flag) {
-  return flag ? Json(*flag) : Json();
+OrderedJson optional_json(const std::optional<bool>& flag) {
+  return flag ? OrderedJson(*flag) : OrderedJson();
 }
 
 }  // namespace
@@ -185,7 +188,7 @@ Vocabulary parse_vocab_txt(std::string_view text, const std::string& source) {
 Tokenizer parse_tokenizer_json(std::string_view text, const std::string& source) {
   const Document document(text, source);
   const NormalizerRules rules = parse_rules(document);
-  const Json model = Document::member(document.root(), "model");
+  const Json& model = Document::member(document.root(), "model");
   // Files from before 2020 leave the type out.
   if (!Document::member(model, "type").is_null()) document.require_text(model, "model", "type", "WordPiece");
   document.require_text(model, "model", "unk_token", "[UNK]");
@@ -238,56 +241,54 @@ std::string print_vocab_txt(const Vocabulary& vocabulary) {
 std::string print_tokenizer_json(const Tokenizer& tokenizer) {
   const Vocabulary& vocabulary = tokenizer.vocabulary();
   const NormalizerRules& rules = tokenizer.rules();
-  Json added = Json::array();
+  OrderedJson added = OrderedJson::array();
   std::vector<bool> in_model(vocabulary.size(), true);
   std::vector<AddedToken> by_id = tokenizer.added_tokens();
   std::sort(by_id.begin(), by_id.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   for (const AddedToken& token : by_id) {
-    added.push_back(added_token_json(vocabulary, token));
+    added.push_back(added_token_json(token));
     in_model[static_cast<std::size_t>(token.id)] = token.in_model;
   }
-  Json ids = Json::object();
-  auto& members =
-      ids.get_ref<Json::object_t&>();  // appended without the search for a duplicate, which is quadratic
+  std::vector<std::pair<std::string, OrderedJson>> ids;
   for (std::size_t id = 0; id < vocabulary.size(); ++id) {
-    if (in_model[id])
-      members.std::vector<std::pair<const std::string, Json>>::emplace_back(vocabulary.tokens()[id], id);
+    if (in_model[id]) ids.emplace_back(vocabulary.tokens()[id], id);
   }
-  const Json root = {{"version", "1.0"},
-                     {"truncation", nullptr},
-                     {"padding", nullptr},
-                     {"added_tokens", std::move(added)},
-                     {"normalizer",
-                      {{"type", "BertNormalizer"},
-                       {"clean_text", rules.clean_text},
-                       {"handle_chinese_chars", rules.handle_chinese_chars},
-                       {"strip_accents", optional_json(rules.strip_accents)},
-                       {"lowercase", rules.lowercase}}},
-                     {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-                     {"post_processor", post_processor_json(vocabulary)},
-                     {"decoder", {{"type", "WordPiece"}, {"prefix", kContinuingPrefix}, {"cleanup", true}}},
-                     {"model",
-                      {{"type", "WordPiece"},
-                       {"unk_token", vocabulary.token(vocabulary.special().unknown)},
-                       {"continuing_subword_prefix", kContinuingPrefix},
-                       {"max_input_chars_per_word", tokenizer.max_chars_per_word()},
-                       {"vocab", std::move(ids)}}}};
+  const OrderedJson root = {
+      {"version", "1.0"},
+      {"truncation", nullptr},
+      {"padding", nullptr},
+      {"added_tokens", std::move(added)},
+      {"normalizer",
+       {{"type", "BertNormalizer"},
+        {"clean_text", rules.clean_text},
+        {"handle_chinese_chars", rules.handle_chinese_chars},
+        {"strip_accents", optional_json(rules.strip_accents)},
+        {"lowercase", rules.lowercase}}},
+      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+      {"post_processor", post_processor_json(vocabulary)},
+      {"decoder", {{"type", "WordPiece"}, {"prefix", kContinuingPrefix}, {"cleanup", true}}},
+      {"model",
+       {{"type", "WordPiece"},
+        {"unk_token", vocabulary.token(vocabulary.special().unknown)},
+        {"continuing_subword_prefix", kContinuingPrefix},
+        {"max_input_chars_per_word", tokenizer.max_chars_per_word()},
+        {"vocab", OrderedJson::object_t(ids.begin(), ids.end())}}}};
   return root.dump(2);
 }
 
 std::string print_tokenizer_config(const Tokenizer& tokenizer, int model_max_length) {
   const Vocabulary& vocabulary = tokenizer.vocabulary();
   const SpecialTokens& special = vocabulary.special();
-  const Json root = {{"cls_token", vocabulary.token(special.cls)},
-                     {"do_lower_case", tokenizer.rules().lowercase},
-                     {"mask_token", vocabulary.token(special.mask)},
-                     {"model_max_length", model_max_length},
-                     {"pad_token", vocabulary.token(special.pad)},
-                     {"sep_token", vocabulary.token(special.sep)},
-                     {"strip_accents", optional_json(tokenizer.rules().strip_accents)},
-                     {"tokenize_chinese_chars", tokenizer.rules().handle_chinese_chars},
-                     {"tokenizer_class", "BertTokenizer"},
-                     {"unk_token", vocabulary.token(special.unknown)}};
+  const OrderedJson root = {{"cls_token", vocabulary.token(special.cls)},
+                            {"do_lower_case", tokenizer.rules().lowercase},
+                            {"mask_token", vocabulary.token(special.mask)},
+                            {"model_max_length", model_max_length},
+                            {"pad_token", vocabulary.token(special.pad)},
+                            {"sep_token", vocabulary.token(special.sep)},
+                            {"strip_accents", optional_json(tokenizer.rules().strip_accents)},
+                            {"tokenize_chinese_chars", tokenizer.rules().handle_chinese_chars},
+                            {"tokenizer_class", "BertTokenizer"},
+                            {"unk_token", vocabulary.token(special.unknown)}};
   return root.dump(2) + "\n";
 }
 

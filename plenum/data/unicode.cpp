@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
 #include <utf8proc.h>
 
@@ -23,22 +24,48 @@ constexpr CodePointRange kCjk[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF9
                                    {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F},
                                    {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F}};
 
+/// Code points, one bit each: whole tables are made of these questions.
+class CodePointSet {
+ public:
+  explicit CodePointSet(std::span<const CodePointRange> ranges) : bits_(kNumCodePoints) {
+    for (const CodePointRange& range : ranges) {
+      std::fill(bits_.begin() + range.first, bits_.begin() + range.last + 1, true);
+    }
+  }
+  bool contains(char32_t code_point) const { return bits_[code_point]; }
+
+ private:
+  std::vector<bool> bits_;
+};
+
+struct Differences {
+  CodePointSet unassigned{unicode_differences().unassigned};
+  CodePointSet removed{unicode_differences().removed};
+  CodePointSet punctuation{unicode_differences().punctuation};
+  CodePointSet nonspacing{unicode_differences().nonspacing};
+};
+
+const Differences& differences() {
+  static const Differences sets;
+  return sets;
+}
+
 bool contains(std::span<const CodePointRange> ranges, char32_t code_point) {
-  const auto after =
-      std::upper_bound(ranges.begin(), ranges.end(), code_point,
-                       [](char32_t value, const CodePointRange& range) { return value < range.first; });
-  return after != ranges.begin() && code_point <= (after - 1)->last;
+  return std::any_of(ranges.begin(), ranges.end(), [code_point](const CodePointRange& range) {
+    return code_point >= range.first && code_point <= range.last;
+  });
 }
 
 const CodePointMapping* find(std::span<const CodePointMapping> mappings, char32_t code_point) {
+  if (code_point < mappings.front().code_point || code_point > mappings.back().code_point) return nullptr;
   const auto found = std::lower_bound(
       mappings.begin(), mappings.end(), code_point,
       [](const CodePointMapping& mapping, char32_t value) { return mapping.code_point < value; });
-  return found != mappings.end() && found->code_point == code_point ? &*found : nullptr;
+  return found->code_point == code_point ? &*found : nullptr;
 }
 
 bool is_unassigned(char32_t code_point) {
-  return contains(unicode_differences().unassigned, code_point);
+  return differences().unassigned.contains(code_point);
 }
 
 utf8proc_category_t category(char32_t code_point) {
@@ -68,13 +95,13 @@ bool is_control(char32_t code_point) {
   const utf8proc_category_t known = category(code_point);
   const bool dropped =
       known == UTF8PROC_CATEGORY_CC || known == UTF8PROC_CATEGORY_CF || known == UTF8PROC_CATEGORY_CO;
-  return dropped != contains(unicode_differences().removed, code_point);
+  return dropped != differences().removed.contains(code_point);
 }
 
 bool is_punctuation(char32_t code_point) {
   const utf8proc_category_t known = category(code_point);
   const bool listed = known >= UTF8PROC_CATEGORY_PC && known <= UTF8PROC_CATEGORY_PO;
-  return listed != contains(unicode_differences().punctuation, code_point);
+  return listed != differences().punctuation.contains(code_point);
 }
 
 bool is_cjk(char32_t code_point) {
@@ -82,8 +109,7 @@ bool is_cjk(char32_t code_point) {
 }
 
 bool is_nonspacing_mark(char32_t code_point) {
-  return (category(code_point) == UTF8PROC_CATEGORY_MN) !=
-         contains(unicode_differences().nonspacing, code_point);
+  return (category(code_point) == UTF8PROC_CATEGORY_MN) != differences().nonspacing.contains(code_point);
 }
 
 std::uint32_t combining_class(char32_t code_point) {

@@ -125,8 +125,8 @@ std::vector<char32_t> choose_alphabet(const std::vector<CountedWord>& words, std
   std::stable_sort(kept.begin(), kept.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   if (kept.size() > static_cast<std::size_t>(limit)) kept.resize(static_cast<std::size_t>(limit));
-  std::vector<char32_t> alphabet;
-  for (const auto& [character, count] : kept) alphabet.push_back(character);
+  std::vector<char32_t> alphabet(kept.size());
+  std::transform(kept.begin(), kept.end(), alphabet.begin(), [](const auto& entry) { return entry.first; });
   std::sort(alphabet.begin(), alphabet.end());
   return alphabet;
 }
@@ -274,6 +274,10 @@ class Merger {
 Vocabulary train_vocabulary(const WordCounter& counter, const TrainVocabularyOptions& options,
                             base::Progress& progress) {
   base::require(counter.num_words() > 0, "the text holds no words to train a vocabulary on");
+  base::require(options.vocabulary_size > 0, "the size of a vocabulary must be at least 1: {}",
+                options.vocabulary_size);
+  base::require(options.limit_alphabet > 0, "the limit of the alphabet must be at least 1: {}",
+                options.limit_alphabet);
   const auto size = static_cast<std::size_t>(options.vocabulary_size);
   TokenTable tokens;
   for (const std::string_view special : kSpecialTokens) tokens.add(std::string(special));

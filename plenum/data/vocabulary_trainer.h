@@ -13,9 +13,9 @@
 
 namespace plenum::data {
 
-/// Counts the words of a corpus after normalisation and splitting. One per thread, merged at the end. Memory
-/// grows with the number of different words only, about 40 bytes and the word's length each; a word is
-/// counted once it has been seen, so nothing is dropped.
+/// Counts the words of a corpus after normalisation and splitting. One per thread, merged at the end. Nothing
+/// is dropped, so memory grows with the number of different words: about 45 bytes and its length for each,
+/// once per thread until merged. For a corpus with more different words than memory holds, count a sample.
 class WordCounter {
  public:
   explicit WordCounter(const NormalizerRules& rules);
@@ -70,7 +70,7 @@ struct TrainVocabularyOptions {
   /// The `##` characters in the order of their ids, by which equal counts are decided; those not named follow
   /// by code point. Hugging Face numbers them by the state of a hash table, anew in each run: with the order
   /// that a run of it used, the vocabulary is the same as its.
-  std::vector<std::string> continuing_order;
+  std::vector<std::string> continuing_order = {};
 };
 
 /// Trains a vocabulary: special tokens, the alphabet by code point, its `##` forms, then merges of the most

@@ -23,6 +23,8 @@ void WordCounter::add(std::string_view text) {
 }
 
 void WordCounter::merge(WordCounter&& other) {
+  base::check(normalizer_->rules() == other.normalizer_->rules(),
+              "counters of different rules must not be merged");
   for (const Word& word : other.words_) {
     count_word(std::string_view(other.bytes_).substr(word.begin, word.size), word.hash, word.count);
   }

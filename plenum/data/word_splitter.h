@@ -211,7 +211,11 @@ void WordSplitter::split(std::string_view text, Sink& sink) {
       at = split_general(at, end, sink);
       continue;
     }
-    if (length != 0) sink.short_word(key);
+    if (length > max_word_chars_) [[unlikely]] {
+      sink.oversized_word();
+    } else if (length != 0) {
+      sink.short_word(key);
+    }
     at += length;
     if (at == end) break;
     if (stop == AsciiKind::Isolated) sink.short_word(WordKey{.low = static_cast<unsigned char>(*at)});

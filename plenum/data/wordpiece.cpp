@@ -2,26 +2,21 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "plenum/base/check.h"
 
 namespace plenum::data {
 namespace {
 
+constexpr std::size_t kFirstCapacity = std::size_t{1} << 10;
 constexpr std::size_t kMaxNodes = std::size_t{1} << 24;  // a label holds the node in 24 bits
 
 }  // namespace
 
 WordPiece::WordPiece(const Vocabulary& vocabulary, std::span<const TokenId> excluded)
     : piece_of_(kContinue + 1, -1) {
-  std::size_t num_bytes = 0;
-  for (const std::string& token : vocabulary.tokens()) num_bytes += token.size();
-  base::require(num_bytes < kMaxNodes, "the vocabulary is too large: {} bytes, the limit is {}", num_bytes,
-                kMaxNodes);
-  const std::size_t capacity = std::bit_ceil(2 * num_bytes + 2);
-  edges_.resize(capacity);
-  shift_ = 64 - std::countr_zero(capacity);
-
+  resize(kFirstCapacity);
   for (std::size_t index = 0; index < vocabulary.size(); ++index) {
     const auto id = static_cast<TokenId>(index);
     if (std::find(excluded.begin(), excluded.end(), id) != excluded.end()) continue;
@@ -44,24 +39,27 @@ void WordPiece::add_piece(Node root, std::string_view piece, TokenId id) {
 
 WordPiece::Node WordPiece::add_edge(Node node, char byte) {
   const std::uint32_t label = label_of(node, byte);
-  std::size_t place = place_of(label);
-  while (edges_[place].label != 0) {
-    if (edges_[place].label == label) return edges_[place].target;
-    place = (place + 1) & (edges_.size() - 1);
-  }
-  edges_[place] = {.label = label, .target = static_cast<Node>(piece_of_.size())};
+  const std::size_t place = place_of(label);
+  if (edges_[place].label == label) return edges_[place].target;
+  const auto target = static_cast<Node>(piece_of_.size());
+  base::require(target < kMaxNodes, "the vocabulary is too large: its tokens need more than {} trie nodes",
+                kMaxNodes);
+  edges_[place] = {.label = label, .target = target};
   piece_of_.push_back(-1);
-  return edges_[place].target;
+  if (piece_of_.size() > edges_.size() / 4 * 3) resize(2 * edges_.size());
+  return target;
+}
+
+void WordPiece::resize(std::size_t capacity) {
+  const std::vector<Edge> old = std::exchange(edges_, std::vector<Edge>(capacity));
+  shift_ = 64 - std::countr_zero(capacity);
+  for (const Edge& edge : old) {
+    if (edge.label != 0) edges_[place_of(edge.label)] = edge;
+  }
 }
 
 WordPiece::Node WordPiece::next(Node node, char byte) const {
-  const std::uint32_t label = label_of(node, byte);
-  std::size_t place = place_of(label);
-  while (edges_[place].label != label) {
-    if (edges_[place].label == 0) return kNone;
-    place = (place + 1) & (edges_.size() - 1);
-  }
-  return edges_[place].target;
+  return edges_[place_of(label_of(node, byte))].target;
 }
 
 std::size_t WordPiece::cut(std::string_view word, TokenId* pieces) const {

@@ -33,11 +33,16 @@ class WordPiece {
   };
 
   static std::uint32_t label_of(Node node, char byte) { return node << 8 | static_cast<unsigned char>(byte); }
+  /// Where `label` lies, or the empty place where it would.
   std::size_t place_of(std::uint32_t label) const {
-    return static_cast<std::size_t>((label * 0x9E3779B97F4A7C15U) >> shift_);
+    auto place = static_cast<std::size_t>((label * 0x9E3779B97F4A7C15U) >> shift_);
+    while (edges_[place].label != label && edges_[place].label != 0)
+      place = (place + 1) & (edges_.size() - 1);
+    return place;
   }
   Node next(Node node, char byte) const;
   Node add_edge(Node node, char byte);
+  void resize(std::size_t capacity);
   void add_piece(Node root, std::string_view piece, TokenId id);
 
   std::vector<Edge> edges_;  ///< open addressing, a power of two

@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+
+#include <unistd.h>
+
+#include "plenum/base/check.h"
+#include "plenum/cli/command.h"
+#include "plenum/cli/line_stream.h"
+#include "plenum/data/tokenizer.h"
+
+namespace plenum::cli {
+namespace {
+
+/// Each token as it is printed, with a space behind it.
+class PrintedTokens {
+ public:
+  PrintedTokens(const data::Vocabulary& vocabulary, bool as_pieces) {
+    for (std::size_t id = 0; id < vocabulary.size(); ++id) {
+      begins_.push_back(text_.size());
+      text_ += as_pieces ? vocabulary.tokens()[id] : std::to_string(id);
+      text_ += ' ';
+      longest_ = std::max(longest_, text_.size() - begins_.back());
+    }
+    begins_.push_back(text_.size());
+    text_.append(kCopied, ' ');
+  }
+
+  /// Appends one line.
+  void append_line(std::span<const data::TokenId> ids, std::string& output) const {
+    const std::size_t begin = output.size();
+    output.resize(begin + ids.size() * longest_ + kCopied);
+    char* at = output.data() + begin;
+    for (const data::TokenId id : ids) {
+      const auto index = static_cast<std::size_t>(id);
+      const std::size_t size = begins_[index + 1] - begins_[index];
+      // A copy of fixed size is two instructions; what it writes too much is overwritten by the next.
+      if (size <= kCopied) {
+        std::memcpy(at, text_.data() + begins_[index], kCopied);
+      } else {
+        std::memcpy(at, text_.data() + begins_[index], size);
+      }
+      at += size;
+    }
+    if (!ids.empty()) --at;
+    *at++ = '\n';
+    output.resize(static_cast<std::size_t>(at - output.data()));
+  }
+
+ private:
+  static constexpr std::size_t kCopied = 16;
+
+  std::string text_;  ///< the tokens end to end, and room to copy too much
+  std::vector<std::size_t> begins_;
+  std::size_t longest_ = 0;
+};
+
+/// Encodes lines; one per thread.
+class LineEncoder {
+ public:
+  LineEncoder(const data::Tokenizer& tokenizer, data::AddedTokens added_tokens, const PrintedTokens& printed)
+      : encoder_(tokenizer, added_tokens), printed_(&printed) {}
+
+  void encode(std::string_view lines, std::string& output) {
+    while (!lines.empty()) {
+      const std::size_t end = std::min(lines.find('\n'), lines.size());
+      ids_.clear();
+      encoder_.encode(lines.substr(0, end), ids_);
+      printed_->append_line(ids_, output);
+      lines.remove_prefix(std::min(end + 1, lines.size()));
+    }
+  }
+
+ private:
+  data::Encoder encoder_;
+  const PrintedTokens* printed_;
+  std::vector<data::TokenId> ids_;
+};
+
+class TokenizeCommand final : public Command {
+ public:
+  std::string name() const override { return "tokenize"; }
+  std::string summary() const override { return "Lines of text on standard input to lines of token ids"; }
+
+  std::vector<base::OptionTable> tables() override {
+    base::OptionTable table("tokenize");
+    table.add("vocab", vocab_, "FILE", "Vocabulary: a vocab.txt (see --cased) or a tokenizer.json");
+    table.add("tokenizer", tokenizer_, "DIR",
+              "Hugging Face directory, whose case and accent rules are taken");
+    table.add("cased", cased_, "Keep case and accents; for --vocab with a vocab.txt");
+    table.add("tokens", tokens_, "Print the pieces instead of their ids");
+    table.add("plain-text", plain_text_, "Take [SEP] and other special tokens in the text as text");
+    table.add("threads", threads_, 1, 1024, "Threads that tokenise; all cores if not given");
+    return {std::move(table)};
+  }
+
+  int run() override {
+    base::require(vocab_.empty() != tokenizer_.empty(), "give either --vocab FILE or --tokenizer DIR");
+    base::require(!cased_ || tokenizer_.empty(), "--cased is for --vocab; {} states its own rules",
+                  tokenizer_);
+    const data::NormalizerRules rules{.strip_accents = std::nullopt, .lowercase = !cased_};
+    const data::Tokenizer tokenizer = data::Tokenizer::load(vocab_.empty() ? tokenizer_ : vocab_, rules);
+    const PrintedTokens printed(tokenizer.vocabulary(), tokens_);
+    const auto added = plain_text_ ? data::AddedTokens::PlainText : data::AddedTokens::Match;
+    const auto cores = static_cast<std::int64_t>(std::max(std::thread::hardware_concurrency(), 1U));
+
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is noticed by write()
+    transform_lines(
+        STDIN_FILENO, STDOUT_FILENO, static_cast<int>(threads_.value_or(cores)), [&]() -> LineTransform {
+          return [encoder = std::make_shared<LineEncoder>(tokenizer, added, printed)](
+                     std::string_view lines, std::string& output) { encoder->encode(lines, output); };
+        });
+    return 0;
+  }
+
+ private:
+  std::string vocab_;
+  std::string tokenizer_;
+  bool cased_ = false;
+  bool tokens_ = false;
+  bool plain_text_ = false;
+  std::optional<std::int64_t> threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_tokenize_command() {
+  return std::make_unique<TokenizeCommand>();
+}
+
+}  // namespace plenum::cli

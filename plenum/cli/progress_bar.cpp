@@ -1,13 +1,13 @@
 #include "plenum/cli/progress_bar.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "plenum/base/units.h"
+#include "plenum/cli/environment.h"
 
 namespace plenum::cli {
 namespace {
@@ -70,10 +70,10 @@ std::string draw_progress(const PhaseStatus& status, int width, bool color) {
                      std::string(static_cast<std::size_t>(bar - full), ' '), color ? kPlain : "", behind);
 }
 
-ProgressBar::ProgressBar(std::FILE* stream) : stream_(stream), is_terminal_(::isatty(::fileno(stream)) != 0) {
-  const char* no_color = std::getenv("NO_COLOR");
-  color_ = is_terminal_ && (no_color == nullptr || *no_color == '\0');
-}
+ProgressBar::ProgressBar(std::FILE* stream)
+    : stream_(stream),
+      is_terminal_(::isatty(::fileno(stream)) != 0),
+      color_(is_terminal_ && color_is_welcome()) {}
 
 ProgressBar::~ProgressBar() {
   erase();

@@ -1,5 +1,6 @@
 #include "plenum/data/corpus_writer.h"
 
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -134,16 +135,16 @@ void CorpusWriter::add_sentences(const TokenizedBlock& block, const DocumentPiec
     if (!goes_on) end_sentence(split);
   }
   document_.hash.append(piece.hash);
-  for (; next < end; ++next) {
-    sentence_tokens_ = block.sentence_lengths[next];
-    const bool goes_on = next + 1 == block.sentence_lengths.size() && block.end.inside_sentence;
-    if (goes_on) {
-      sentence_is_open_ = true;
-      sentence_hash_.emplace();
-      sentence_hash_->update(block.unfinished_text);
-    } else {
-      end_sentence(split);
-    }
+  const bool last_goes_on = next < end && end == block.sentence_lengths.size() && block.end.inside_sentence;
+  const std::span<const std::uint32_t> whole(block.sentence_lengths.data() + next,
+                                             end - next - (last_goes_on ? 1 : 0));
+  files(split).lengths.append_values(whole);
+  document_.sentences += whole.size();
+  if (last_goes_on) {
+    sentence_is_open_ = true;
+    sentence_tokens_ = block.sentence_lengths[end - 1];
+    sentence_hash_.emplace();
+    sentence_hash_->update(block.unfinished_text);
   }
   while (sentence_tokens_ > kLongestSentence) {
     files(split).lengths.append_value(static_cast<std::uint32_t>(kLongestSentence));

@@ -1,6 +1,8 @@
 #include "plenum/data/indexed_tokens.h"
 
+#include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "plenum/base/check.h"
 #include "plenum/io/append_file.h"
@@ -11,6 +13,7 @@ namespace {
 constexpr std::string_view kMagic("MMIDIDX\0\0", 9);
 constexpr std::uint64_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 34;
+constexpr std::size_t kPointersAtOnce = 8192;
 
 constexpr std::uint8_t type_code(TokenWidth width) {
   return width == TokenWidth::Two ? 8 : 4;
@@ -32,14 +35,20 @@ void write_token_index(const std::string& lengths_path, const std::string& docum
   index.append_value(type_code(width));
   index.append_value(std::uint64_t{lengths.size()});
   index.append_value(std::uint64_t{document_ends.size() + 1});
-  for (const std::uint32_t length : lengths) index.append_value(length);
+  index.append_values(lengths);
   std::uint64_t pointer = 0;
-  for (const std::uint32_t length : lengths) {
-    index.append_value(pointer);
-    pointer += length * bytes_of(width);
+  std::vector<std::uint64_t> pointers;
+  for (std::size_t begin = 0; begin < lengths.size(); begin += kPointersAtOnce) {
+    pointers.clear();
+    for (const std::uint32_t length :
+         lengths.subspan(begin, std::min(kPointersAtOnce, lengths.size() - begin))) {
+      pointers.push_back(pointer);
+      pointer += length * bytes_of(width);
+    }
+    index.append_values(std::span<const std::uint64_t>(pointers));
   }
   index.append_value(std::uint64_t{0});
-  for (const std::uint64_t end : document_ends) index.append_value(end);
+  index.append_values(document_ends);
   index.sync();
 }
 

@@ -51,9 +51,11 @@ void BlockTokenizer::sentence(std::string_view text, SentencePart part) {
   encoder_.encode(text, ids_);
   append_token_bytes(ids_, width_, result_.token_bytes);
   result_.num_unknown += static_cast<std::uint64_t>(std::count(ids_.begin(), ids_.end(), unknown_));
-  result_.sentence_lengths.push_back(static_cast<std::uint32_t>(ids_.size()));
-  piece_.num_sentences += 1;
   piece_.num_tokens += ids_.size();
+  if (!ids_.empty() || part != SentencePart::Whole) {
+    result_.sentence_lengths.push_back(static_cast<std::uint32_t>(ids_.size()));
+    piece_.num_sentences += 1;
+  }
   switch (part) {
     case SentencePart::Whole:
       piece_.hash.add_sentence(text);

@@ -28,7 +28,7 @@ struct TokenizedBlock {
   std::uint64_t text_bytes = 0;
   std::uint64_t num_unknown = 0;
   std::string token_bytes;                      ///< as they stand in a token file
-  std::vector<std::uint32_t> sentence_lengths;  ///< of whole sentences and parts of sentences; may be 0
+  std::vector<std::uint32_t> sentence_lengths;  ///< of sentences with tokens, and of parts of sentences
   std::vector<DocumentPiece> pieces;
   std::string continued_text;   ///< the text of a sentence that an earlier block began
   std::string unfinished_text;  ///< the text of a sentence that begins here and goes on in the next block

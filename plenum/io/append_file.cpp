@@ -40,20 +40,28 @@ AppendFile::~AppendFile() {
 }
 
 void AppendFile::append(std::string_view bytes) {
+  if (buffer_.empty() && bytes.size() >= kBufferBytes) {
+    write_all(bytes);
+    size_ += bytes.size();
+    return;
+  }
   buffer_.append(bytes);
   size_ += bytes.size();
   if (buffer_.size() >= kBufferBytes) flush();
 }
 
 void AppendFile::flush() {
-  std::string_view rest = buffer_;
-  while (!rest.empty()) {
-    const ssize_t count = ::write(descriptor_, rest.data(), rest.size());
+  write_all(buffer_);
+  buffer_.clear();
+}
+
+void AppendFile::write_all(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     base::require(count >= 0, "cannot write {}: {}", path_, std::strerror(errno));
-    rest.remove_prefix(static_cast<std::size_t>(count));
+    bytes.remove_prefix(static_cast<std::size_t>(count));
   }
-  buffer_.clear();
 }
 
 void AppendFile::sync() {

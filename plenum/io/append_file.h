@@ -43,6 +43,8 @@ class AppendFile {
   void sync();
 
  private:
+  void write_all(std::string_view bytes);
+
   std::string path_;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;

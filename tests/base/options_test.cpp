@@ -5,6 +5,8 @@
 
 #include "plenum/base/check.h"
 
+#include "tests/support/expect_user_error.h"
+
 namespace plenum::base {
 namespace {
 
@@ -14,12 +16,7 @@ using ::testing::HasSubstr;
 enum class Colour { Red, Green };
 
 std::string error_of(const Option& option, const std::vector<std::string>& values) {
-  try {
-    option.set(values);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::user_error_of([&] { option.set(values); });
 }
 
 TEST(OptionTable, SetsTypedValuesFromTextAndGivesThemBack) {

@@ -5,12 +5,14 @@
 #include "plenum/cli/command.h"
 #include "plenum/io/file.h"
 
-#include "tests/cli/program.h"
-#include "tests/io/temporary_directory.h"
+#include "tests/support/run_program.h"
+#include "tests/support/temporary_directory.h"
 
 namespace plenum::cli {
 namespace {
 
+using test::ProgramResult;
+using test::run_program;
 using ::testing::HasSubstr;
 
 TEST(CommandLine, ListsTheCommandsWhenNoneIsGiven) {
@@ -29,25 +31,25 @@ TEST(CommandLine, NamesTheNearestCommandAndOption) {
 }
 
 TEST(CommandLine, EveryCommandHasHelpAndPrintsAConfigurationItCanRead) {
-  const io::TemporaryDirectory directory;
+  const test::TemporaryDirectory directory;
   for (const auto& command : all_commands()) {
     const ProgramResult help = run_program(command->name() + " --help");
     EXPECT_EQ(help.exit_code, 0) << command->name();
     EXPECT_THAT(help.output, HasSubstr("--config")) << command->name();
     const ProgramResult config = run_program(command->name() + " --print-config");
     EXPECT_EQ(config.exit_code, 0) << command->name() << config.errors;
-    io::write_file(directory.file("run.toml"), config.output);
+    io::write_file((directory / "run.toml"), config.output);
     const ProgramResult again =
-        run_program(command->name() + " --print-config --config " + directory.file("run.toml"));
+        run_program(command->name() + " --print-config --config " + (directory / "run.toml"));
     EXPECT_EQ(again.exit_code, 0) << command->name() << again.errors;
     EXPECT_EQ(again.output, config.output) << command->name();
   }
 }
 
 TEST(CommandLine, FlagsWinOverTheFile) {
-  const io::TemporaryDirectory directory;
-  io::write_file(directory.file("run.toml"), "[doctor]\njson = true\n");
-  const std::string config = "doctor --print-config --config " + directory.file("run.toml");
+  const test::TemporaryDirectory directory;
+  io::write_file((directory / "run.toml"), "[doctor]\njson = true\n");
+  const std::string config = "doctor --print-config --config " + (directory / "run.toml");
   EXPECT_THAT(run_program(config).output, HasSubstr("json = true"));
   EXPECT_THAT(run_program(config + " --no-json").output, HasSubstr("json = false"));
 }

@@ -11,51 +11,33 @@
 
 #include "plenum/io/file.h"
 
+#include "tests/support/run_program.h"
+#include "tests/support/temporary_directory.h"
+
 namespace plenum::cli {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
 
-struct Outcome {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
 /// Runs the program as a user does, in a directory of its own that is gone after the test.
 class PackCommandTest : public testing::Test {
  protected:
-  PackCommandTest() {
-    directory_ =
-        std::filesystem::temp_directory_path() /
-        (std::string("plenum_pack_") + testing::UnitTest::GetInstance()->current_test_info()->name() + "_" +
-         std::to_string(::getpid()));
-    std::filesystem::create_directories(directory_);
-  }
-  ~PackCommandTest() override { std::filesystem::remove_all(directory_); }
+  std::string path(const std::string& name) const { return directory_ / name; }
 
-  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const { directory_.write(name, text); }
 
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name), std::ios::binary) << text;
-  }
-
-  Outcome pack(const std::string& arguments) const {
-    const std::string command = "cd '" + directory_.string() + "' && '" + PLENUM_BINARY + "' pack " +
-                                arguments + " >out.txt 2>err.txt";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, io::read_file(path("out.txt")),
-            io::read_file(path("err.txt"))};
+  test::ProgramResult pack(const std::string& arguments) const {
+    return test::run_program("pack " + arguments, directory_.path());
   }
 
   /// Expects one line on standard error that says `reason`, exit code 2, and no plan.
   void expect_refusal(const std::string& arguments, const std::string& reason) const {
-    const Outcome outcome = pack(arguments + " --output plan.json");
-    EXPECT_EQ(outcome.code, 2) << arguments;
-    EXPECT_EQ(outcome.out, "") << arguments;
-    EXPECT_THAT(outcome.err, HasSubstr(reason)) << arguments;
-    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    const test::ProgramResult outcome = pack(arguments + " --output plan.json");
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_EQ(outcome.output, "") << arguments;
+    EXPECT_THAT(outcome.errors, HasSubstr(reason)) << arguments;
+    EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
     EXPECT_FALSE(std::filesystem::exists(path("plan.json"))) << arguments;
     EXPECT_FALSE(std::filesystem::exists(path("plan.json.partial"))) << arguments;
   }
@@ -65,7 +47,7 @@ class PackCommandTest : public testing::Test {
     expect_refusal("--histogram bad.txt", reason);
   }
 
-  std::filesystem::path directory_;
+  test::TemporaryDirectory directory_;
 };
 
 std::string golden(const std::string& name) {
@@ -73,9 +55,9 @@ std::string golden(const std::string& name) {
 }
 
 TEST_F(PackCommandTest, PrintsStableJsonKeys) {
-  const Outcome outcome = pack("--json --algorithm lpfhp --histogram " + golden("squad_1_1_384"));
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const auto result = nlohmann::ordered_json::parse(outcome.out);
+  const test::ProgramResult outcome = pack("--json --algorithm lpfhp --histogram " + golden("squad_1_1_384"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const auto result = nlohmann::ordered_json::parse(outcome.output);
   std::vector<std::string> keys;
   for (const auto& [key, value] : result.items()) keys.push_back(key);
   EXPECT_EQ(keys, (std::vector<std::string>{"algorithm", "sequences", "tokens", "capacity", "depth", "packs",
@@ -92,9 +74,9 @@ TEST_F(PackCommandTest, PrintsStableJsonKeys) {
 
 TEST_F(PackCommandTest, TakesOptimalUnlessAskedOtherwise) {
   write("h.txt", "0\n0\n4\n0\n0\n0\n4\n");
-  const Outcome outcome = pack("--json --histogram h.txt --max-length 10");
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const auto result = nlohmann::json::parse(outcome.out);
+  const test::ProgramResult outcome = pack("--json --histogram h.txt --max-length 10");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const auto result = nlohmann::json::parse(outcome.output);
   EXPECT_EQ(result["algorithm"], "optimal");
   EXPECT_EQ(result["packs"], 4);
   EXPECT_EQ(result["gap_packs"], 0);
@@ -104,7 +86,7 @@ TEST_F(PackCommandTest, ProvesNoLessForOtherAlgorithmsThanForOptimal) {
   write("h.txt", "0\n3\n0\n9\n0\n2\n8\n");
   const auto bound = [&](const std::string& arguments) {
     return nlohmann::json::parse(
-               pack("--json --max-length 11 --histogram h.txt " + arguments).out)["lower_bound"]
+               pack("--json --max-length 11 --histogram h.txt " + arguments).output)["lower_bound"]
         .get<int>();
   };
   EXPECT_EQ(bound("--algorithm spfhp"), bound("--algorithm optimal"));
@@ -113,18 +95,18 @@ TEST_F(PackCommandTest, ProvesNoLessForOtherAlgorithmsThanForOptimal) {
 
 TEST_F(PackCommandTest, GivesNnlshpItsDeepestPacksUnlessAskedOtherwise) {
   write("h.txt", "0\n3\n0\n9\n0\n2\n8\n");
-  const Outcome outcome = pack("--json --algorithm nnlshp --max-length 11 --histogram h.txt");
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(nlohmann::json::parse(outcome.out)["depth"], 3);
+  const test::ProgramResult outcome = pack("--json --algorithm nnlshp --max-length 11 --histogram h.txt");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(nlohmann::json::parse(outcome.output)["depth"], 3);
   expect_refusal("--histogram h.txt --algorithm nnlshp --depth 4", "nnlshp cannot pack this");
 }
 
 TEST_F(PackCommandTest, RunsAllAlgorithmsSideBySide) {
   write("h.txt", "5\n4\n3\n2\n1\n");
-  const Outcome outcome = pack("--algorithm all --json --max-length 8 --histogram h.txt");
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const test::ProgramResult outcome = pack("--algorithm all --json --max-length 8 --histogram h.txt");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
   std::vector<std::string> names;
-  for (const auto& result : nlohmann::json::parse(outcome.out)) {
+  for (const auto& result : nlohmann::json::parse(outcome.output)) {
     names.push_back(result["algorithm"]);
     EXPECT_EQ(result["depth"], result["algorithm"] == "nnlshp" ? 3 : 8);
     EXPECT_GE(result["gap_packs"], 0);
@@ -134,19 +116,20 @@ TEST_F(PackCommandTest, RunsAllAlgorithmsSideBySide) {
 
 TEST_F(PackCommandTest, SaysWhichAlgorithmIsLeftOutAndWhy) {
   write("h.txt", "5\n4\n");
-  const Outcome outcome = pack("--algorithm all --json --depth 1 --histogram h.txt");
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("nnlshp is left out"));
-  EXPECT_THAT(outcome.out, Not(HasSubstr("nnlshp")));
+  const test::ProgramResult outcome = pack("--algorithm all --json --depth 1 --histogram h.txt");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.errors, HasSubstr("nnlshp is left out"));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("nnlshp")));
 }
 
 TEST_F(PackCommandTest, PrintsATableThatFitsATerminal) {
-  const Outcome outcome = pack("--algorithm spfhp --depth 3 --histogram " + golden("wikipedia_512"));
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("9,094,695"));
-  EXPECT_THAT(outcome.out, HasSubstr("89.441%"));
-  EXPECT_THAT(outcome.out, HasSubstr("depth 3"));
-  std::istringstream lines(outcome.out);
+  const test::ProgramResult outcome =
+      pack("--algorithm spfhp --depth 3 --histogram " + golden("wikipedia_512"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("9,094,695"));
+  EXPECT_THAT(outcome.output, HasSubstr("89.441%"));
+  EXPECT_THAT(outcome.output, HasSubstr("depth 3"));
+  std::istringstream lines(outcome.output);
   std::string line;
   std::getline(lines, line);  // the name of the file, as long as it is
   while (std::getline(lines, line)) {
@@ -163,42 +146,42 @@ TEST_F(PackCommandTest, ReadsLengthsAndPairsAlike) {
     result.erase("seconds");
     return result;
   };
-  EXPECT_EQ(without_time(pack("--json --algorithm lpfhp --lengths lengths.txt").out),
-            without_time(pack("--json --algorithm lpfhp --histogram pairs.txt").out));
+  EXPECT_EQ(without_time(pack("--json --algorithm lpfhp --lengths lengths.txt").output),
+            without_time(pack("--json --algorithm lpfhp --histogram pairs.txt").output));
 }
 
 TEST_F(PackCommandTest, ReadsADataset) {
   std::filesystem::create_directory(path("data"));
   write("data/dataset.json", "{\"histogram\": [0, 0, 0, 5], \"max_length\": 9}");
-  const Outcome outcome = pack("--json --algorithm lpfhp --data data");
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(nlohmann::json::parse(outcome.out)["capacity"], 9);
-  EXPECT_EQ(nlohmann::json::parse(outcome.out)["packs"], 2);
+  const test::ProgramResult outcome = pack("--json --algorithm lpfhp --data data");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(nlohmann::json::parse(outcome.output)["capacity"], 9);
+  EXPECT_EQ(nlohmann::json::parse(outcome.output)["packs"], 2);
 }
 
 TEST_F(PackCommandTest, WritesAPlanThatItVerifies) {
   const std::string histogram = "--histogram " + golden("squad_1_1_384");
-  ASSERT_EQ(pack("--algorithm lpfhp --depth 3 --output plan.json " + histogram).code, 0);
-  const Outcome right = pack("--json --verify plan.json " + histogram);
-  ASSERT_EQ(right.code, 0) << right.err;
-  EXPECT_EQ(nlohmann::json::parse(right.out)["algorithm"], "verified");
-  EXPECT_EQ(nlohmann::json::parse(right.out)["packs"], 40631);
-  EXPECT_EQ(nlohmann::json::parse(right.out)["depth"], 3);
+  ASSERT_EQ(pack("--algorithm lpfhp --depth 3 --output plan.json " + histogram).exit_code, 0);
+  const test::ProgramResult right = pack("--json --verify plan.json " + histogram);
+  ASSERT_EQ(right.exit_code, 0) << right.errors;
+  EXPECT_EQ(nlohmann::json::parse(right.output)["algorithm"], "verified");
+  EXPECT_EQ(nlohmann::json::parse(right.output)["packs"], 40631);
+  EXPECT_EQ(nlohmann::json::parse(right.output)["depth"], 3);
 
-  const Outcome shallow = pack("--verify plan.json --depth 2 " + histogram);
-  EXPECT_EQ(shallow.code, 2);
-  EXPECT_THAT(shallow.err, HasSubstr("over its depth"));
+  const test::ProgramResult shallow = pack("--verify plan.json --depth 2 " + histogram);
+  EXPECT_EQ(shallow.exit_code, 2);
+  EXPECT_THAT(shallow.errors, HasSubstr("over its depth"));
 
-  const Outcome other = pack("--verify plan.json --histogram " + golden("wikipedia_512"));
-  EXPECT_EQ(other.code, 2);
-  EXPECT_THAT(other.err, HasSubstr("does not pack"));
+  const test::ProgramResult other = pack("--verify plan.json --histogram " + golden("wikipedia_512"));
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.errors, HasSubstr("does not pack"));
 
   auto plan = nlohmann::json::parse(io::read_file(path("plan.json")));
   plan["patterns"].erase(plan["patterns"].begin());
   write("plan.json", plan.dump());
-  const Outcome lacking = pack("--verify plan.json " + histogram);
-  EXPECT_EQ(lacking.code, 2);
-  EXPECT_THAT(lacking.err, HasSubstr("every sequence once"));
+  const test::ProgramResult lacking = pack("--verify plan.json " + histogram);
+  EXPECT_EQ(lacking.exit_code, 2);
+  EXPECT_THAT(lacking.errors, HasSubstr("every sequence once"));
 }
 
 TEST_F(PackCommandTest, RefusesBadHistograms) {
@@ -228,10 +211,10 @@ TEST_F(PackCommandTest, RefusesWhatCannotBePacked) {
 
 TEST_F(PackCommandTest, SaysWhyAPlanCannotBeWritten) {
   write("h.txt", "1\n");
-  const Outcome outcome = pack("--histogram h.txt --algorithm lpfhp --output nowhere/plan.json");
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("nowhere/plan.json"));
-  EXPECT_EQ(outcome.out, "");
+  const test::ProgramResult outcome = pack("--histogram h.txt --algorithm lpfhp --output nowhere/plan.json");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("nowhere/plan.json"));
+  EXPECT_EQ(outcome.output, "");
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class PrepareCommandTest : public testing::Test {
     directory_.write("in/text.txt", text);
   }
   ProgramResult plenum(const std::string& arguments) const {
-    return test::run_program("cd " + directory_.path() + " && " + PLENUM_BINARY + " " + arguments);
+    return test::run_program(arguments, directory_.path());
   }
   ProgramResult prepare(const std::string& arguments = "") const {
     return plenum("prepare in --output data --train-vocab 150 --max-length 64 " + arguments);
@@ -71,16 +71,16 @@ TEST_F(PrepareCommandTest, LabelsPairsAndSpeaksJson) {
 
 TEST_F(PrepareCommandTest, NotesWhatItSkipsOnlyWhenNotQuiet) {
   directory_.write("in/image.png", "x");
-  EXPECT_THAT(prepare().output, HasSubstr("skipping 1 file of unknown format, such as in/image.png"));
-  EXPECT_THAT(prepare("--overwrite --quiet").output, testing::Not(HasSubstr("skipping")));
+  EXPECT_THAT(prepare().errors, HasSubstr("skipping 1 file of unknown format, such as in/image.png"));
+  EXPECT_THAT(prepare("--overwrite --quiet").errors, testing::Not(HasSubstr("skipping")));
 }
 
 TEST_F(PrepareCommandTest, ReportsWhatTheUserCanMendInOneLine) {
   const auto expect_error = [&](const std::string& arguments, const std::string& part) {
     const ProgramResult result = plenum(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments;
-    EXPECT_THAT(result.output, AllOf(testing::StartsWith("plenum: error: "), HasSubstr(part)));
-    EXPECT_EQ(std::count(result.output.begin(), result.output.end(), '\n'), 1) << result.output;
+    EXPECT_THAT(result.errors, AllOf(testing::StartsWith("plenum: error: "), HasSubstr(part)));
+    EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
   };
   expect_error("prepare in --train-vocab 150", "add --output DIR");
   expect_error("prepare in --output data", "exactly one of --vocab FILE");

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/temporary_directory.h"
+
 namespace plenum::cli {
 namespace {
 
@@ -86,10 +88,8 @@ class TokenizeCommand : public testing::Test {
  protected:
   void SetUp() override {
     std::signal(SIGPIPE, SIG_IGN);
-    vocab_ = (fs::temp_directory_path() / fmt::format("plenum_tokenize_{}.txt", ::getpid())).string();
-    std::ofstream(vocab_) << "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhello\nworld\n##s\nHello\n";
+    vocab_ = directory_.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhello\nworld\n##s\nHello\n");
   }
-  void TearDown() override { fs::remove(vocab_); }
 
   std::string options(const std::string& more = "") const {
     return fmt::format("tokenize --vocab {} {}", vocab_, more);
@@ -103,6 +103,7 @@ class TokenizeCommand : public testing::Test {
     return output;
   }
 
+  test::TemporaryDirectory directory_;
   std::string vocab_;
 };
 

@@ -11,6 +11,9 @@
 #include "plenum/data/packing_plan_file.h"
 #include "plenum/io/file.h"
 
+#include "tests/support/expect_user_error.h"
+#include "tests/support/temporary_directory.h"
+
 namespace plenum::data {
 namespace {
 
@@ -19,42 +22,23 @@ using testing::HasSubstr;
 /// A directory that is gone after the test.
 class PackingFiles : public testing::Test {
  protected:
-  PackingFiles() {
-    directory_ = std::filesystem::temp_directory_path() /
-                 (std::string("plenum_") + testing::UnitTest::GetInstance()->current_test_info()->name() +
-                  "_" + std::to_string(::getpid()));
-    std::filesystem::create_directories(directory_);
-  }
-  ~PackingFiles() override { std::filesystem::remove_all(directory_); }
-
-  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  std::string path(const std::string& name) const { return directory_ / name; }
 
   std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name), std::ios::binary) << text;
-    return path(name);
-  }
-
-  template <typename Read>
-  static std::string error_of(const Read& read) {
-    try {
-      read();
-    } catch (const base::UserError& error) {
-      return error.what();
-    }
-    return "none";
+    return directory_.write(name, text);
   }
 
   std::string plan_error(const std::string& text) const {
     const std::string file = write("plan.json", text);
-    return error_of([&] { read_packing_plan(file); });
+    return test::user_error_of([&] { read_packing_plan(file); });
   }
 
   std::string dataset_error(const std::string& text) const {
     write("dataset.json", text);
-    return error_of([&] { read_dataset_histogram(directory_.string()); });
+    return test::user_error_of([&] { read_dataset_histogram(directory_.path()); });
   }
 
-  std::filesystem::path directory_;
+  test::TemporaryDirectory directory_;
 };
 
 TEST_F(PackingFiles, PlanComesBackAsItWasWritten) {
@@ -98,13 +82,14 @@ TEST_F(PackingFiles, BadPlanIsNamed) {
 
 TEST_F(PackingFiles, DatasetGivesHistogramAndCapacity) {
   write("dataset.json", "{\"histogram\": [0, 3, 0, 2], \"max_length\": 8, \"other\": null}");
-  const DatasetHistogram dataset = read_dataset_histogram(directory_.string());
+  const DatasetHistogram dataset = read_dataset_histogram(directory_.path());
   EXPECT_EQ(dataset.histogram.counts, (std::vector<std::uint64_t>{0, 3, 0, 2}));
   EXPECT_EQ(dataset.max_length, 8);
 }
 
 TEST_F(PackingFiles, BadDatasetIsNamed) {
-  EXPECT_THAT(error_of([&] { read_dataset_histogram(path("nowhere")); }), HasSubstr("no dataset.json"));
+  EXPECT_THAT(test::user_error_of([&] { read_dataset_histogram(path("nowhere")); }),
+              HasSubstr("no dataset.json"));
   EXPECT_THAT(dataset_error("{\"histogram\": [0, 3]}"), HasSubstr("\"max_length\" is missing"));
   EXPECT_THAT(dataset_error("{\"max_length\": 4}"), HasSubstr("\"histogram\" is missing"));
   EXPECT_THAT(dataset_error("{\"max_length\": 4, \"histogram\": 5}"), HasSubstr("list of counts"));
@@ -123,10 +108,10 @@ TEST_F(PackingFiles, LengthsAreReadInPieces) {
 
 TEST_F(PackingFiles, UnreadableFileIsNamed) {
   const auto read = [](const std::string& file) {
-    return error_of([&] { read_histogram_file(file, packing::HistogramText::Form::Histogram); });
+    return test::user_error_of([&] { read_histogram_file(file, packing::HistogramText::Form::Histogram); });
   };
   EXPECT_THAT(read(path("nowhere.txt")), HasSubstr("nowhere.txt: No such file"));
-  EXPECT_THAT(read(directory_.string()), HasSubstr("it is a directory"));
+  EXPECT_THAT(read(directory_.path()), HasSubstr("it is a directory"));
 }
 
 }  // namespace

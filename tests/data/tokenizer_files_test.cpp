@@ -9,6 +9,9 @@
 #include "plenum/base/check.h"
 #include "plenum/io/file.h"
 
+#include "tests/support/expect_user_error.h"
+#include "tests/support/temporary_directory.h"
+
 namespace plenum::data {
 namespace {
 
@@ -22,32 +25,15 @@ Tokenizer small_tokenizer(const NormalizerRules& rules = {}) {
   return Tokenizer(parse_vocab_txt(kSpecials + "foo\n##bar\né\n\"\n", "vocab.txt"), rules);
 }
 
-template <typename Action>
-std::string message_of(Action&& action) {
-  try {
-    action();
-  } catch (const base::UserError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 class TokenizerDirectory : public testing::Test {
  protected:
-  void SetUp() override {
-    const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    path_ = fs::temp_directory_path() / ("plenum_tokenizer_" + name + std::to_string(::getpid()));
-    fs::create_directories(path_);
-  }
-  void TearDown() override { fs::remove_all(path_); }
-
-  std::string inside(const char* name) const { return (path_ / name).string(); }
+  std::string inside(const char* name) const { return directory_ / name; }
   void put(const char* name, std::string_view text) const { io::write_file(inside(name), text); }
   Tokenizer load() const {
-    return Tokenizer::load(path_.string(), {.strip_accents = false, .lowercase = true});
+    return Tokenizer::load(directory_.path(), {.strip_accents = false, .lowercase = true});
   }
 
-  fs::path path_;
+  test::TemporaryDirectory directory_;
 };
 
 TEST(ParseVocabTxt, NumbersLinesAndTrimsOnlyTheirEnd) {
@@ -64,12 +50,12 @@ TEST(ParseVocabTxt, IgnoresEmptyLinesAtTheEnd) {
 }
 
 TEST(ParseVocabTxt, RefusesBadFiles) {
-  EXPECT_THAT(message_of([] { parse_vocab_txt(kSpecials + "a\nb\na\n", "v"); }),
+  EXPECT_THAT(test::user_error_of([] { parse_vocab_txt(kSpecials + "a\nb\na\n", "v"); }),
               HasSubstr("'a' stands twice"));
-  EXPECT_THAT(message_of([] { parse_vocab_txt("[PAD]\n[UNK]\n[CLS]\n[SEP]\nfoo\n", "v"); }),
+  EXPECT_THAT(test::user_error_of([] { parse_vocab_txt("[PAD]\n[UNK]\n[CLS]\n[SEP]\nfoo\n", "v"); }),
               HasSubstr("[MASK]"));
-  EXPECT_THAT(message_of([] { parse_vocab_txt("", "v"); }), HasSubstr("missing"));
-  EXPECT_THAT(message_of([] { parse_vocab_txt("[PAD]\n\xFF\n", "v"); }), HasSubstr("UTF-8"));
+  EXPECT_THAT(test::user_error_of([] { parse_vocab_txt("", "v"); }), HasSubstr("missing"));
+  EXPECT_THAT(test::user_error_of([] { parse_vocab_txt("[PAD]\n\xFF\n", "v"); }), HasSubstr("UTF-8"));
 }
 
 TEST(TokenizerJson, ComesBackAsItWasWritten) {
@@ -117,7 +103,7 @@ TEST(TokenizerJson, NamesWhatIsNotSupported) {
   const auto error_with = [&good](const char* pointer, Json value) {
     Json changed = good;
     changed[Json::json_pointer(pointer)] = std::move(value);
-    return message_of([&] { parse_tokenizer_json(changed.dump(), "t.json"); });
+    return test::user_error_of([&] { parse_tokenizer_json(changed.dump(), "t.json"); });
   };
   EXPECT_THAT(error_with("/model/type", "BPE"), HasSubstr("model type must be \"WordPiece\""));
   EXPECT_THAT(error_with("/normalizer", nullptr), HasSubstr("normalizer type must be \"BertNormalizer\""));
@@ -131,8 +117,10 @@ TEST(TokenizerJson, NamesWhatIsNotSupported) {
   EXPECT_THAT(error_with("/added_tokens/0/lstrip", true), HasSubstr("lstrip is not supported"));
   EXPECT_THAT(error_with("/added_tokens/0/content", 3), HasSubstr("no content"));
   EXPECT_THAT(error_with("/normalizer/lowercase", "yes"), HasSubstr("lowercase must be true or false"));
-  EXPECT_THAT(message_of([] { parse_tokenizer_json("{", "t.json"); }), HasSubstr("not a JSON object"));
-  EXPECT_THAT(message_of([] { parse_tokenizer_json("[]", "t.json"); }), HasSubstr("not a JSON object"));
+  EXPECT_THAT(test::user_error_of([] { parse_tokenizer_json("{", "t.json"); }),
+              HasSubstr("not a JSON object"));
+  EXPECT_THAT(test::user_error_of([] { parse_tokenizer_json("[]", "t.json"); }),
+              HasSubstr("not a JSON object"));
 }
 
 TEST_F(TokenizerDirectory, IsWrittenSoThatItLoadsTheSame) {
@@ -168,11 +156,11 @@ TEST_F(TokenizerDirectory, LetsTheConfigurationWinOverTokenizerJson) {
 }
 
 TEST_F(TokenizerDirectory, SaysWhatIsMissing) {
-  EXPECT_THAT(message_of([&] { load(); }), HasSubstr("neither tokenizer.json nor vocab.txt"));
-  EXPECT_THAT(message_of([&] { Tokenizer::load(inside("nothing"), {}); }), HasSubstr("cannot open"));
+  EXPECT_THAT(test::user_error_of([&] { load(); }), HasSubstr("neither tokenizer.json nor vocab.txt"));
+  EXPECT_THAT(test::user_error_of([&] { Tokenizer::load(inside("nothing"), {}); }), HasSubstr("cannot open"));
   put("vocab.txt", kSpecials);
   put("tokenizer_config.json", "not json");
-  EXPECT_THAT(message_of([&] { load(); }), HasSubstr("tokenizer_config.json: not a JSON object"));
+  EXPECT_THAT(test::user_error_of([&] { load(); }), HasSubstr("tokenizer_config.json: not a JSON object"));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::size_t kLongestInput = 4096;
+constexpr std::size_t kLongestInput = 8192;
 constexpr unsigned kSecondsPerInput = 20;
 
 /// The input in work, in memory that the parent process sees too.

@@ -4,7 +4,7 @@
 
 #include "plenum/io/file.h"
 
-#include "tests/io/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace plenum::io {
 namespace {
@@ -16,15 +16,15 @@ TEST(Checksum, IsXxh3) {
 }
 
 TEST(Checksum, DoesNotDependOnHowTheBytesArrive) {
-  const TemporaryDirectory directory;
+  const test::TemporaryDirectory directory;
   const std::string text(100000, 'x');
   Checksum pieces;
   for (std::size_t start = 0; start < text.size(); start += 777) {
     pieces.update(std::string_view(text).substr(start, 777));
   }
   EXPECT_EQ(pieces.value(), checksum(text));
-  write_file(directory.file("a"), text);
-  EXPECT_EQ(file_checksum(directory.file("a")), format_checksum(checksum(text)));
+  write_file(directory / "a", text);
+  EXPECT_EQ(file_checksum(directory / "a"), format_checksum(checksum(text)));
   EXPECT_NE(checksum(text), checksum(text + "x"));
 }
 

@@ -6,7 +6,8 @@
 #include "plenum/base/check.h"
 #include "plenum/io/file.h"
 
-#include "tests/io/temporary_directory.h"
+#include "tests/support/expect_user_error.h"
+#include "tests/support/temporary_directory.h"
 
 namespace plenum::io {
 namespace {
@@ -42,18 +43,12 @@ class ConfigFile : public ::testing::Test {
   }
 
   std::string error_of(const std::string& text) {
-    try {
-      read(text);
-    } catch (const base::UserError& error) {
-      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
-      return error.what();
-    }
-    return "no error";
+    return test::user_error_of([&] { read(text); });
   }
 
   Settings settings_;
-  TemporaryDirectory directory_;
-  std::string path_ = directory_.file("run.toml");
+  test::TemporaryDirectory directory_;
+  std::string path_ = directory_ / "run.toml";
 };
 
 TEST_F(ConfigFile, NamesFileLineAndTheNearestKnownKey) {

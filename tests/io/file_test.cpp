@@ -9,35 +9,17 @@
 
 #include "plenum/base/check.h"
 
-#include "tests/io/temporary_directory.h"
+#include "tests/support/file_size_limit.h"
+#include "tests/support/temporary_directory.h"
 
 namespace plenum::io {
 namespace {
 
 using ::testing::HasSubstr;
 
-/// Files of this process may not grow past a limit while this lives: a disk that is full.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) {
-    ::getrlimit(RLIMIT_FSIZE, &saved_);
-    const rlimit tight{bytes, saved_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &tight);
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);
-  }
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &saved_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit saved_{};
-  void (*handler_)(int) = nullptr;
-};
-
 TEST(AtomicFile, AppearsWholeOnCommit) {
-  const TemporaryDirectory directory;
-  const std::string path = directory.file("a");
+  const test::TemporaryDirectory directory;
+  const std::string path = directory / "a";
   AtomicFile file(path);
   file.write("hello ");
   EXPECT_FALSE(std::filesystem::exists(path));
@@ -48,17 +30,17 @@ TEST(AtomicFile, AppearsWholeOnCommit) {
 }
 
 TEST(AtomicFile, LeavesNothingWithoutCommit) {
-  const TemporaryDirectory directory;
-  { AtomicFile(directory.file("a")).write("hello"); }
+  const test::TemporaryDirectory directory;
+  { AtomicFile(directory / "a").write("hello"); }
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
 TEST(AtomicFile, KeepsTheOldFileWhenTheDiskIsFull) {
-  const TemporaryDirectory directory;
-  const std::string path = directory.file("a");
+  const test::TemporaryDirectory directory;
+  const std::string path = directory / "a";
   write_file(path, "old");
   {
-    const FullDisk full(1000);
+    const test::FileSizeLimit full_disk(1000);
     EXPECT_THROW(write_file(path, std::string(100000, 'x')), base::UserError);
   }
   EXPECT_EQ(read_file(path), "old");
@@ -66,9 +48,9 @@ TEST(AtomicFile, KeepsTheOldFileWhenTheDiskIsFull) {
 }
 
 TEST(AtomicFile, NamesTheFileItCannotWrite) {
-  const TemporaryDirectory directory;
+  const test::TemporaryDirectory directory;
   try {
-    write_file(directory.file("missing/a"), "x");
+    write_file(directory / "missing/a", "x");
     FAIL() << "no error";
   } catch (const base::UserError& error) {
     EXPECT_THAT(error.what(), HasSubstr("missing/a"));
@@ -77,21 +59,21 @@ TEST(AtomicFile, NamesTheFileItCannotWrite) {
 }
 
 TEST(ReadFile, RefusesWhatIsNoFile) {
-  const TemporaryDirectory directory;
+  const test::TemporaryDirectory directory;
   EXPECT_THROW(read_file(directory.path()), base::UserError);
-  EXPECT_THROW(read_file(directory.file("absent")), base::UserError);
+  EXPECT_THROW(read_file(directory / "absent"), base::UserError);
 }
 
 TEST(MappedFile, GivesTheBytesAndMoves) {
-  const TemporaryDirectory directory;
-  write_file(directory.file("a"), "abc");
-  write_file(directory.file("empty"), "");
-  MappedFile file(directory.file("a"));
+  const test::TemporaryDirectory directory;
+  write_file(directory / "a", "abc");
+  write_file(directory / "empty", "");
+  MappedFile file(directory / "a");
   MappedFile moved(std::move(file));
   ASSERT_EQ(moved.bytes().size(), 3u);
   EXPECT_EQ(moved.bytes()[2], std::byte{'c'});
-  EXPECT_TRUE(MappedFile(directory.file("empty")).bytes().empty());
-  moved = MappedFile(directory.file("empty"));
+  EXPECT_TRUE(MappedFile(directory / "empty").bytes().empty());
+  moved = MappedFile(directory / "empty");
   EXPECT_TRUE(moved.bytes().empty());
 }
 

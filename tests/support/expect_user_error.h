@@ -10,16 +10,22 @@
 
 namespace plenum::test {
 
-/// Expects that `call` throws a UserError of one line that holds `part`.
+/// The message of the UserError that `call` throws, which is one line; "no error" if it throws none.
 template <typename Call>
-void expect_user_error(Call call, std::string_view part) {
+std::string user_error_of(Call&& call) {
   try {
     call();
-    ADD_FAILURE() << "no error, but expected one with: " << part;
   } catch (const base::UserError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr(std::string(part)));
     EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+    return error.what();
   }
+  return "no error";
+}
+
+/// Expects that `call` throws a UserError whose one line holds `part`.
+template <typename Call>
+void expect_user_error(Call&& call, std::string_view part) {
+  EXPECT_THAT(user_error_of(call), testing::HasSubstr(std::string(part)));
 }
 
 }  // namespace plenum::test

@@ -7,9 +7,10 @@
 #include <fmt/ranges.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/units.h"
 #include "plenum/cli/command.h"
 #include "plenum/cli/pack_report.h"
-#include "plenum/data/dataset_histogram.h"
+#include "plenum/data/dataset_description.h"
 #include "plenum/data/histogram_file.h"
 #include "plenum/data/packing_plan_file.h"
 #include "plenum/io/file.h"
@@ -104,8 +105,8 @@ Input PackCommand::read_input() const {
   const int num_given = !options_.histogram.empty() + !options_.lengths.empty() + !options_.data.empty();
   base::require(num_given == 1, "give exactly one of --histogram FILE, --lengths FILE and --data DIR");
   if (!options_.data.empty()) {
-    data::DatasetHistogram dataset = data::read_dataset_histogram(options_.data);
-    return {std::move(dataset.histogram), options_.data, dataset.max_length};
+    const data::DatasetDescription dataset = data::read_dataset_description(options_.data);
+    return {dataset[data::Split::Train].histogram, options_.data, dataset.max_length};
   }
   const bool is_lengths = !options_.lengths.empty();
   const std::string& path = is_lengths ? options_.lengths : options_.histogram;
@@ -178,11 +179,15 @@ int PackCommand::verify(const Input& input) const {
                                .depth = options_.depth.value_or(plan.depth)};
   const std::optional<std::string> fault = packing::find_fault(plan, problem);
   base::require(!fault, "{} does not pack {}: {}", options_.verify, input.source, fault.value_or(""));
-  print(problem, input.source,
-        {{.algorithm = "verified",
-          .plan = &plan,
-          .bound = packing::prove_bound(problem, plan.num_packs(), pack_options()),
-          .seconds = 0}});
+  const packing::LowerBound bound = packing::prove_bound(problem, plan.num_packs(), pack_options());
+  if (options_.json) {
+    print(problem, input.source, {{.algorithm = "verified", .plan = &plan, .bound = bound, .seconds = 0}});
+    return 0;
+  }
+  fmt::print(
+      "{} packs each of the {} sequences of {} once, in {} packs; no plan has fewer than {} (proof: {})\n",
+      options_.verify, base::format_count(problem.histogram.num_sequences()), input.source,
+      base::format_count(plan.num_packs()), base::format_count(bound.packs), bound.proof);
   return 0;
 }
 

@@ -53,7 +53,7 @@ std::string describe_problem(const packing::PackingProblem& problem, const std::
                                  problem.histogram.longest());
   text += fmt::format("padded to {}, {:.1f}% of all positions would be padding\n\n", problem.capacity,
                       100 * (1 - mean / static_cast<double>(problem.capacity)));
-  text += "sequences by length (height grows with the square root)\n";
+  text += "sequences of each length (height grows with the square root)\n";
   return text + draw_histogram(problem.histogram, kPlotColumns, kPlotRows) + "\n";
 }
 

@@ -46,13 +46,15 @@ Columns lay_out(std::int64_t longest, int available) {
   return {longest, longest <= available ? static_cast<int>(longest) * columns_per_length : available};
 }
 
+/// The mean count of the lengths in each column: sums would show how many lengths share a column.
 std::vector<double> bar_heights(const packing::LengthHistogram& histogram, const Columns& columns) {
   std::vector<double> bars;
   for (int column = 0; column < columns.count; ++column) {
     const std::int64_t begin = columns.first_length(column);
     const std::int64_t end = std::max(columns.first_length(column + 1), begin + 1);
     const auto at = [&](std::int64_t length) { return histogram.counts.begin() + length; };
-    bars.push_back(static_cast<double>(std::accumulate(at(begin), at(end), std::uint64_t{0})));
+    const auto sum = static_cast<double>(std::accumulate(at(begin), at(end), std::uint64_t{0}));
+    bars.push_back(sum / static_cast<double>(end - begin));
   }
   return bars;
 }

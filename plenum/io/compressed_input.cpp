@@ -19,19 +19,19 @@ namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
 
-/// The bytes of a regular file, in order.
+/// The bytes of a file or pipe, in order.
 class RawFile {
  public:
   explicit RawFile(const std::string& path)
       : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     base::require(descriptor_ >= 0, "cannot open {}: {}", path, std::strerror(errno));
     struct stat info {};
-    const bool regular = ::fstat(descriptor_, &info) == 0 && S_ISREG(info.st_mode);
-    if (!regular) {
+    const bool readable = ::fstat(descriptor_, &info) == 0 && !S_ISDIR(info.st_mode);
+    if (!readable) {
       ::close(descriptor_);
-      base::fail("cannot read {}: it is not a regular file", path);
+      base::fail("cannot read {}: it is a directory", path);
     }
-    size_ = static_cast<std::uint64_t>(info.st_size);
+    size_ = S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size) : 0;
   }
   ~RawFile() { ::close(descriptor_); }
   RawFile(const RawFile&) = delete;
@@ -91,7 +91,7 @@ class PlainDecoder final : public CompressedInput::Decoder {
   std::size_t read(char* out, std::size_t capacity) override { return file_.read(out, capacity); }
   std::uint64_t jump(std::uint64_t count) override {
     const std::uint64_t step = std::min(count, file_.size() - std::min(file_.size(), file_.position()));
-    file_.seek(file_.position() + step);
+    if (step > 0) file_.seek(file_.position() + step);  // a pipe, of size 0, does not seek
     return step;
   }
 };

@@ -11,6 +11,7 @@
 
 #include "plenum/io/file.h"
 
+#include "tests/support/compress.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_directory.h"
 
@@ -151,12 +152,26 @@ TEST_F(PackCommandTest, ReadsLengthsAndPairsAlike) {
 }
 
 TEST_F(PackCommandTest, ReadsADataset) {
-  std::filesystem::create_directory(path("data"));
-  write("data/dataset.json", "{\"histogram\": [0, 0, 0, 5], \"max_length\": 9}");
+  write("text.txt", "one two\n\nthree\n\nfour five six\n");
+  write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\none\n");
+  const test::ProgramResult prepared =
+      test::run_program("prepare text.txt --vocab vocab.txt --max-length 9 --output data", directory_.path());
+  ASSERT_EQ(prepared.exit_code, 0) << prepared.errors;
   const test::ProgramResult outcome = pack("--json --algorithm lpfhp --data data");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(nlohmann::json::parse(outcome.output)["sequences"], 3);
+  EXPECT_EQ(nlohmann::json::parse(outcome.output)["tokens"], 12);
   EXPECT_EQ(nlohmann::json::parse(outcome.output)["capacity"], 9);
   EXPECT_EQ(nlohmann::json::parse(outcome.output)["packs"], 2);
+}
+
+TEST_F(PackCommandTest, ReadsCompressedFilesAndPipes) {
+  directory_.write("lengths.txt.gz", test::gzip("3\n4\n5\n"));
+  const test::ProgramResult packed = pack("--json --lengths lengths.txt.gz");
+  EXPECT_EQ(nlohmann::json::parse(packed.output)["tokens"], 12) << packed.errors;
+  const test::ProgramResult piped =
+      test::run_program("pack --json --lengths /dev/stdin", directory_.path(), "3\n4\n5\n");
+  EXPECT_EQ(nlohmann::json::parse(piped.output)["tokens"], 12) << piped.errors;
 }
 
 TEST_F(PackCommandTest, WritesAPlanThatItVerifies) {

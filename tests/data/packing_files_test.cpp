@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "plenum/base/check.h"
-#include "plenum/data/dataset_histogram.h"
 #include "plenum/data/histogram_file.h"
 #include "plenum/data/packing_plan_file.h"
 #include "plenum/io/file.h"
@@ -31,11 +30,6 @@ class PackingFiles : public testing::Test {
   std::string plan_error(const std::string& text) const {
     const std::string file = write("plan.json", text);
     return test::user_error_of([&] { read_packing_plan(file); });
-  }
-
-  std::string dataset_error(const std::string& text) const {
-    write("dataset.json", text);
-    return test::user_error_of([&] { read_dataset_histogram(directory_.path()); });
   }
 
   test::TemporaryDirectory directory_;
@@ -78,24 +72,6 @@ TEST_F(PackingFiles, BadPlanIsNamed) {
   EXPECT_THAT(with_pattern("{\"lengths\": [1, 1, 1], \"count\": 1}"), HasSubstr("over the depth"));
   EXPECT_THAT(with_pattern("{\"lengths\": [4294967301], \"count\": 1}"), HasSubstr("a length must be"));
   EXPECT_THAT(with_pattern("{\"lengths\": [5], \"count\": 18446744073709551615}"), HasSubstr("the count"));
-}
-
-TEST_F(PackingFiles, DatasetGivesHistogramAndCapacity) {
-  write("dataset.json", "{\"histogram\": [0, 3, 0, 2], \"max_length\": 8, \"other\": null}");
-  const DatasetHistogram dataset = read_dataset_histogram(directory_.path());
-  EXPECT_EQ(dataset.histogram.counts, (std::vector<std::uint64_t>{0, 3, 0, 2}));
-  EXPECT_EQ(dataset.max_length, 8);
-}
-
-TEST_F(PackingFiles, BadDatasetIsNamed) {
-  EXPECT_THAT(test::user_error_of([&] { read_dataset_histogram(path("nowhere")); }),
-              HasSubstr("no dataset.json"));
-  EXPECT_THAT(dataset_error("{\"histogram\": [0, 3]}"), HasSubstr("\"max_length\" is missing"));
-  EXPECT_THAT(dataset_error("{\"max_length\": 4}"), HasSubstr("\"histogram\" is missing"));
-  EXPECT_THAT(dataset_error("{\"max_length\": 4, \"histogram\": 5}"), HasSubstr("list of counts"));
-  EXPECT_THAT(dataset_error("{\"max_length\": 4, \"histogram\": [0, -1]}"), HasSubstr("list of counts"));
-  EXPECT_THAT(dataset_error("{\"max_length\": 1, \"histogram\": [0, 0, 1]}"),
-              HasSubstr("longer than a pack"));
 }
 
 TEST_F(PackingFiles, LengthsAreReadInPieces) {

@@ -4,7 +4,7 @@ PRESET ?= cpu
 JOBS ?= $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 
-.PHONY: help build demo test sanitize fuzz bench format lint bundle clean
+.PHONY: help build demo test sanitize fuzz compare bench format lint bundle clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,7 @@ test: ## Run every test that needs no accelerator
 	@tools/bootstrap build test
 	@tools/build cpu
 	@ctest --preset cpu --no-tests=error --parallel $(JOBS)
+	@tools/compare 5
 	@tools/build asan fuzzers
 	@tools/fuzz short
 
@@ -35,6 +36,11 @@ sanitize: ## Run the tests under AddressSanitizer, UndefinedBehaviorSanitizer an
 fuzz: ## Fuzz every parser for a long time (SECONDS_EACH=600), guided by coverage where clang is there
 	@tools/bootstrap build test fuzz
 	@tools/fuzz long
+
+compare: ## Compare ids with Hugging Face tokenizers over a large mixed text (MEGABYTES=50)
+	@tools/bootstrap build test
+	@tools/build cpu plenum
+	@tools/compare $(or $(MEGABYTES),50)
 
 bench: ## Measure, beside the peers where they can be installed
 	@tools/bootstrap build bench

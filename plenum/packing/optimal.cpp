@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "plenum/packing/column_generation.h"
+#include "plenum/packing/layered_rounding.h"
 #include "plenum/packing/mixed_fit.h"
+#include "plenum/packing/price_nodes.h"
 #include "plenum/packing/rounding.h"
 
 namespace plenum::packing {
@@ -20,10 +22,7 @@ constexpr double kRelaxationShare = 0.75;
 constexpr std::int64_t kMaxCapacity = std::int64_t{1} << 15;
 constexpr std::int64_t kMaxCapacityTimesLengths = std::int64_t{1} << 28;
 
-bool can_relax(const PackingProblem& problem) {
-  const std::vector<std::uint64_t>& counts = problem.histogram.counts;
-  const auto num_lengths =
-      static_cast<std::int64_t>(counts.size()) - std::count(counts.begin(), counts.end(), 0);
+bool can_relax(const PackingProblem& problem, std::int64_t num_lengths) {
   return problem.capacity <= kMaxCapacity && problem.capacity * num_lengths <= kMaxCapacityTimesLengths;
 }
 
@@ -60,6 +59,7 @@ OptimalResult pack_optimal(const PackingProblem& problem, const OptimalOptions& 
   const Deadline deadline(options.time_limit_seconds);
   const Deadline relaxation_deadline(options.time_limit_seconds * kRelaxationShare);
   OptimalResult result{.plan = {}, .bound = combinatorial_bound(problem)};
+  const auto num_lengths = static_cast<std::int64_t>(lengths_that_occur(problem.histogram).size());
   const auto proven = [&] { return result.plan.num_packs() == result.bound.packs; };
 
   std::vector<std::vector<std::int32_t>> known;
@@ -72,15 +72,29 @@ OptimalResult pack_optimal(const PackingProblem& problem, const OptimalOptions& 
     if (proven() || deadline.passed()) break;
   }
 
-  if (!proven() && can_relax(problem)) {
-    const Relaxation relaxation =
-        relax(problem, known, {.good_enough = static_cast<double>(result.bound.packs)}, relaxation_deadline);
-    const LowerBound bound = dual_bound(problem, weights_of(relaxation.duals, problem.capacity));
-    if (bound.packs > result.bound.packs) result.bound = bound;
-    for (const RoundingOptions& attempt : rounding_attempts(result.bound.packs)) {
-      if (proven()) break;
-      keep_better(result.plan, round_relaxation(problem, relaxation, attempt, deadline));
-      if (deadline.passed()) break;
+  if (!proven() && can_relax(problem, num_lengths)) {
+    const auto raise_bound = [&](const Relaxation& relaxation) {
+      const LowerBound bound = dual_bound(problem, weights_of(relaxation.duals, problem.capacity));
+      if (bound.packs > result.bound.packs) result.bound = bound;
+    };
+    RelaxationOptions fine{.good_enough = static_cast<double>(result.bound.packs)};
+    if (num_lengths > options.few_lengths) {
+      const Relaxation coarse = relax_coarsely(problem, {}, options.coarse, relaxation_deadline);
+      raise_bound(coarse);
+      const LayerOptions layers{.coarse = options.coarse, .few_lengths = options.few_lengths};
+      keep_better(result.plan, round_in_layers(problem, coarse, layers, relaxation_deadline));
+      fine.duals = coarse.duals;
+      known.clear();
+      for (const FractionalPattern& pattern : coarse.patterns) known.push_back(pattern.lengths);
+    }
+    if (!proven() && !relaxation_deadline.passed()) {
+      const Relaxation relaxation = relax(problem, known, fine, relaxation_deadline);
+      raise_bound(relaxation);
+      for (const RoundingOptions& attempt : rounding_attempts(result.bound.packs)) {
+        if (proven()) break;
+        keep_better(result.plan, round_relaxation(problem, relaxation, attempt, deadline));
+        if (deadline.passed()) break;
+      }
     }
   }
   check_plan(result.plan, problem);

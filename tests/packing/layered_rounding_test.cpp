@@ -18,21 +18,21 @@ TEST(RoundInLayers, PacksEverySequenceOnce) {
   for (int trial = 0; trial < 300; ++trial) {
     const PackingProblem problem = random_problem(random, 80, 2000);
     const Relaxation coarse = relax_coarsely(problem, {}, kManyLayers.coarse, Deadline(10));
-    check_plan(round_in_layers(problem, coarse, kManyLayers, Deadline(10)), problem);
+    check_plan(round_in_layers(problem, coarse, kManyLayers, Deadline(10), Deadline(10)), problem);
   }
 }
 
 TEST(RoundInLayers, PacksEverySequenceWithoutTime) {
   const PackingProblem problem = golden_problem("squad_1_1_384_histogram.txt", 384, 4);
   const Relaxation coarse = relax_coarsely(problem, {}, kManyLayers.coarse, Deadline(0));
-  check_plan(round_in_layers(problem, coarse, kManyLayers, Deadline(0)), problem);
+  check_plan(round_in_layers(problem, coarse, kManyLayers, Deadline(0), Deadline(0)), problem);
 }
 
 TEST(RoundInLayers, ComesCloseToTheFewestPacks) {
   const PackingProblem problem = golden_problem("wikipedia_512_histogram.txt", 512, 3);
   const LayerOptions options{.coarse = {.first_nodes = 64, .max_nodes = 256}, .few_lengths = 100};
   const Relaxation coarse = relax_coarsely(problem, {}, options.coarse, Deadline(600));
-  const PackingPlan plan = round_in_layers(problem, coarse, options, Deadline(600));
+  const PackingPlan plan = round_in_layers(problem, coarse, options, Deadline(600), Deadline(600));
   check_plan(plan, problem);
   EXPECT_LE(static_cast<double>(plan.num_packs()), 8'143'829 * 1.005);
 }

@@ -10,7 +10,7 @@
 
 #include "plenum/packing/covering_program.h"
 #include "plenum/packing/knapsack.h"
-#include "plenum/packing/length_runs.h"
+#include "plenum/packing/price_nodes.h"
 
 namespace plenum::packing {
 
@@ -23,42 +23,23 @@ constexpr double kWhole = 1e-6;
 /// The share of the best duals so far in the prices that new patterns are sought at.
 constexpr double kSmoothing = 0.8;
 
-/// The rows of the linear program: the lengths that occur, ascending.
-struct Rows {
-  explicit Rows(const LengthHistogram& histogram) : row_of_length(histogram.counts.size(), -1) {
-    for (std::size_t length = 1; length < histogram.counts.size(); ++length) {
-      if (histogram.counts[length] == 0) continue;
-      row_of_length[length] = static_cast<std::int32_t>(lengths.size());
-      lengths.push_back(static_cast<std::int32_t>(length));
-      demand.push_back(static_cast<double>(histogram.counts[length]));
-    }
-  }
-
-  std::vector<std::int32_t> lengths;
-  std::vector<std::int32_t> row_of_length;  ///< -1 if the length does not occur
-  std::vector<double> demand;
-};
-
 class ColumnGeneration {
  public:
   ColumnGeneration(const PackingProblem& problem, const RelaxationOptions& options)
       : problem_(problem),
         options_(options),
-        rows_(problem.histogram),
+        prices_(problem, options.nodes.empty() ? lengths_that_occur(problem.histogram) : options.nodes),
         available_(problem.histogram.counts),
         duals_(initial_duals()),
         bound_(worth(duals_)),
-        program_(rows_.demand, uniform_patterns()) {}
+        program_(prices_.demand(), uniform_patterns()) {}
 
   /// Makes a pattern known unless it already is.
   void add(std::vector<std::int32_t> pattern) {
     std::sort(pattern.begin(), pattern.end(), std::greater<>());
     if (options_.choice == PatternChoice::Possible) make_possible(pattern);
     if (!seen_.insert(pattern).second) return;
-    column_.clear();
-    for_each_run(pattern, [&](std::size_t length, std::uint64_t copies) {
-      column_.push_back({rows_.row_of_length[length], static_cast<double>(copies)});
-    });
+    prices_.spread(pattern, column_);
     program_.add_pattern(column_);
     patterns_.push_back(std::move(pattern));
   }
@@ -77,7 +58,11 @@ class ColumnGeneration {
   }
 
   Relaxation result() const {
-    Relaxation result{.patterns = {}, .objective = objective_, .duals = duals_, .bound = bound_};
+    Relaxation result{.patterns = {},
+                      .objective = objective_,
+                      .duals = prices_.interpolate(duals_),
+                      .nodes = prices_.nodes(),
+                      .bound = bound_};
     for (std::size_t i = 0; i < activities_.size(); ++i) {
       if (activities_[i] > 0) result.patterns.push_back({patterns_[i], activities_[i]});
     }
@@ -91,30 +76,29 @@ class ColumnGeneration {
            std::ceil(bound_ - kWhole) >= std::ceil(objective_ - kWhole);
   }
 
-  double worth(const std::vector<double>& duals) const {
-    double sum = 0;
-    for (std::size_t row = 0; row < rows_.lengths.size(); ++row) {
-      sum += rows_.demand[row] * duals[static_cast<std::size_t>(rows_.lengths[row])];
-    }
-    return sum;
+  /// Of all sequences at these prices by node.
+  double worth(const std::vector<double>& node_prices) const {
+    return std::inner_product(node_prices.begin(), node_prices.end(), prices_.demand().begin(), 0.0);
   }
 
-  /// The duals of the volume bound or of the depth bound, whichever is greater.
+  /// Known duals, those of the volume bound or of the depth bound, whichever are worth most.
   std::vector<double> initial_duals() const {
-    std::vector<double> by_volume(static_cast<std::size_t>(problem_.capacity) + 1);
-    std::vector<double> by_depth(by_volume.size());
-    for (const std::int32_t length : rows_.lengths) {
-      by_volume[static_cast<std::size_t>(length)] = length / static_cast<double>(problem_.capacity);
-      by_depth[static_cast<std::size_t>(length)] = 1 / static_cast<double>(problem_.depth);
+    std::vector<double> by_volume;
+    std::vector<double> known;
+    for (const std::int32_t node : prices_.nodes()) {
+      by_volume.push_back(node / static_cast<double>(problem_.capacity));
+      known.push_back(options_.duals.empty() ? 0 : options_.duals[static_cast<std::size_t>(node)]);
     }
-    return worth(by_volume) >= worth(by_depth) ? by_volume : by_depth;
+    const std::vector<double> by_depth(by_volume.size(), 1 / static_cast<double>(problem_.depth));
+    return std::max({known, by_volume, by_depth},
+                    [&](const auto& a, const auto& b) { return worth(a) < worth(b); });
   }
 
   /// For every row as many copies of its length as a pack holds, the basis to start from. Makes them known
   /// and returns the numbers of copies.
   std::vector<double> uniform_patterns() {
     std::vector<double> num_copies;
-    for (const std::int32_t length : rows_.lengths) {
+    for (const std::int32_t length : prices_.nodes()) {
       auto copies = static_cast<std::uint64_t>(std::min(problem_.capacity / length, problem_.depth));
       if (options_.choice == PatternChoice::Possible) {
         copies = std::min(copies, available_[static_cast<std::size_t>(length)]);
@@ -126,46 +110,51 @@ class ColumnGeneration {
     return num_copies;
   }
 
-  /// Adds the best pattern around every length, at prices of `smoothing` parts the best duals so far and the
-  /// rest the program's, where it is an improvement at the program's own. Updates the bound.
+  /// Adds the best pattern around a length of every interval between nodes, at prices of `smoothing` parts
+  /// the best duals so far and the rest the program's, where it is an improvement at the program's own.
+  /// Updates the bound.
   void generate(double smoothing) {
     std::vector<double> current(duals_.size());
-    std::vector<double> prices(duals_.size());
-    for (std::size_t row = 0; row < rows_.lengths.size(); ++row) {
-      const auto length = static_cast<std::size_t>(rows_.lengths[row]);
-      current[length] = std::max(0.0, program_.duals()[row]);
-      prices[length] = smoothing * duals_[length] + (1 - smoothing) * current[length];
+    std::vector<double> mixed(duals_.size());
+    std::vector<double> items(static_cast<std::size_t>(problem_.capacity) + 1);
+    for (std::size_t row = 0; row < duals_.size(); ++row) {
+      current[row] = std::max(0.0, program_.duals()[row]);
+      mixed[row] = smoothing * duals_[row] + (1 - smoothing) * current[row];
+      items[static_cast<std::size_t>(prices_.nodes()[row])] = mixed[row];
     }
-    const PatternKnapsack<double> knapsack(prices, problem_.depth - 1);
+    const PatternKnapsack<double> knapsack(items, problem_.depth - 1);
+    const std::vector<double> price_of_length = prices_.interpolate(mixed);
     std::vector<std::pair<double, std::int32_t>> by_value;  // of the best pattern around each length
-    for (const std::int32_t length : rows_.lengths) {
+    for (const std::int32_t length : prices_.usable()) {
       by_value.emplace_back(
-          prices[static_cast<std::size_t>(length)] + knapsack.best(problem_.capacity - length), length);
+          price_of_length[static_cast<std::size_t>(length)] + knapsack.best(problem_.capacity - length),
+          length);
     }
     std::sort(by_value.begin(), by_value.end(), std::greater<>());
-    improve_bound(prices, std::max(1.0, by_value.front().first));
+    improve_bound(mixed, std::max(1.0, by_value.front().first));
 
     std::vector<char> covered(duals_.size());
     for (const auto& [price, length] : by_value) {
-      if (covered[static_cast<std::size_t>(length)]) continue;
+      if (covered[static_cast<std::size_t>(prices_.node_below(length))]) continue;
       std::vector<std::int32_t> pattern{length};
       knapsack.append_best(problem_.capacity - length, pattern);
+      std::sort(pattern.begin(), pattern.end(), std::greater<>());
+      for (const std::int32_t part : pattern) covered[static_cast<std::size_t>(prices_.node_below(part))] = 1;
+      prices_.spread(pattern, column_);
       double value = 0;
-      for (const std::int32_t part : pattern) {
-        value += current[static_cast<std::size_t>(part)];
-        covered[static_cast<std::size_t>(part)] = 1;
+      for (const SparseEntry& entry : column_) {
+        value += entry.value * current[static_cast<std::size_t>(entry.index)];
       }
       if (value > 1 + kImprovement) add(std::move(pattern));
     }
   }
 
   /// Prices divided by the value of the most valuable pattern are feasible duals (Farley, 1990).
-  void improve_bound(const std::vector<double>& prices, double most_valuable) {
-    const double bound = worth(prices) / most_valuable;
+  void improve_bound(const std::vector<double>& node_prices, double most_valuable) {
+    const double bound = worth(node_prices) / most_valuable;
     if (bound <= bound_) return;
     bound_ = bound;
-    for (std::size_t length = 0; length < duals_.size(); ++length)
-      duals_[length] = prices[length] / most_valuable;
+    for (std::size_t row = 0; row < duals_.size(); ++row) duals_[row] = node_prices[row] / most_valuable;
   }
 
   /// Drops what the sequences at hand cannot fill and gives the space to the longest that can.
@@ -182,7 +171,7 @@ class ColumnGeneration {
       return true;
     };
     for (const std::int32_t length : pattern) take(length);
-    for (auto length = rows_.lengths.rbegin(); length != rows_.lengths.rend() && tokens > 0; ++length) {
+    for (auto length = prices_.nodes().rbegin(); length != prices_.nodes().rend() && tokens > 0; ++length) {
       while (take(*length)) {
       }
     }
@@ -193,9 +182,9 @@ class ColumnGeneration {
 
   const PackingProblem& problem_;
   const RelaxationOptions& options_;
-  Rows rows_;
+  PriceNodes prices_;
   std::vector<std::uint64_t> available_;  ///< sequences by length; changes only within make_possible
-  std::vector<double> duals_;             ///< the best so far, by length
+  std::vector<double> duals_;             ///< the best so far, by node
   double bound_;                          ///< what they prove
   std::vector<std::vector<std::int32_t>> patterns_;
   std::set<std::vector<std::int32_t>> seen_;

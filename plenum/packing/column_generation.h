@@ -19,8 +19,10 @@ struct FractionalPattern {
 struct Relaxation {
   std::vector<FractionalPattern> patterns;  ///< those in use; together they cover every sequence
   double objective = 0;                     ///< the sum of their activities
-  std::vector<double> duals;                ///< by length; no pattern is worth more than 1, up to rounding
-  double bound = 0;                         ///< what the duals prove, up to rounding; the objective if solved
+  std::vector<double>
+      duals;  ///< by length, linear between nodes; no pattern is worth more than 1, up to rounding
+  std::vector<std::int32_t> nodes;  ///< the lengths with a dual of their own, ascending
+  double bound = 0;                 ///< what the duals prove, up to rounding; the objective if solved
 };
 
 enum class PatternChoice {
@@ -32,6 +34,11 @@ struct RelaxationOptions {
   PatternChoice choice = PatternChoice::Any;
   /// Stop at an objective of at most this: all that a better one could do is already known to be impossible.
   double good_enough = 0;
+  /// The lengths with a price of their own (see PriceNodes); empty means all that occur. With fewer, the
+  /// patterns cover the sequences only on average: as many, and as many tokens, around every node.
+  std::vector<std::int32_t> nodes = {};
+  /// Feasible duals by length to start from, linear between nodes; may be empty.
+  std::vector<double> duals = {};
 };
 
 /// Solves the linear relaxation (Gilmore and Gomory, 1961): alternates between the best mix of the known

@@ -1,5 +1,6 @@
 #include "plenum/packing/optimal.h"
 
+#include <cmath>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -77,6 +78,34 @@ TEST(PackOptimal, StaysWithinOnePackOfTheBoundOnRandomHistograms) {
     const OptimalResult result = packed(problem);
     ASSERT_LE(result.plan.num_packs(), result.bound.packs + 1) << "trial " << trial;
   }
+}
+
+TEST(PackOptimal, EqualsTheOptimumOfSmallProblemsByWayOfFewPrices) {
+  std::mt19937 random(12);
+  const OptimalOptions options{.few_lengths = 2, .coarse = {.first_nodes = 3, .max_nodes = 6}};
+  for (int trial = 0; trial < 1000; ++trial) {
+    const PackingProblem problem = random_problem(random, 24, 9);
+    const std::uint64_t optimum = ExhaustiveSearch(problem).fewest_packs();
+    const OptimalResult result = packed(problem, options);
+    ASSERT_LE(result.bound.packs, optimum) << "trial " << trial;
+    ASSERT_LE(result.plan.num_packs(), optimum + 1) << "trial " << trial;
+  }
+}
+
+TEST(PackOptimal, ProvesASmallGapWithThousandsOfLengths) {
+  // Two humps in packs of 4096, three sequences each at most: neither volume nor depth alone is the limit.
+  PackingProblem problem = problem_of(4096, 3, {});
+  for (std::int64_t length = 1; length <= 4096; ++length) {
+    const auto hump = [&](double center, double width) {
+      const double away = (static_cast<double>(length) - center) / width;
+      return std::exp(-0.5 * away * away) / width;
+    };
+    problem.histogram.counts[static_cast<std::size_t>(length)] =
+        static_cast<std::uint64_t>(1e6 * (0.6 * hump(350, 100) + 0.4 * hump(2500, 450)));
+  }
+  const OptimalResult result = packed(problem, {.time_limit_seconds = 2});
+  EXPECT_EQ(result.bound.proof, "LP dual");
+  EXPECT_LE(static_cast<double>(result.plan.num_packs()), 1.02 * static_cast<double>(result.bound.packs));
 }
 
 TEST(PackOptimal, PacksOneSequence) {

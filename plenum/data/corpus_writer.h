@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -83,10 +84,10 @@ class CorpusWriter {
 
   void sync();
   SplitFiles& files(Split split) { return files_[index_of(split)]; }
-  void add_sentences(const TokenizedBlock& block, const DocumentPiece& piece, std::size_t first_sentence,
-                     Split split);
-  void end_sentence(Split split);
-  void end_document(Split written_to);
+  void add_whole(const WholeDocuments& whole, Split split);
+  void add_piece(const DocumentPiece& piece, const TokenizedBlock& block);
+  void end_sentence();
+  void end_document();
 
   HoldoutRule holdout_;
   TokenWidth width_;
@@ -98,6 +99,7 @@ class CorpusWriter {
   bool sentence_is_open_ = false;
   std::uint64_t sentence_tokens_ = 0;
   std::optional<io::Checksum> sentence_hash_;  ///< of a sentence that goes on over blocks
+  std::vector<std::uint64_t> sentence_ends_;   ///< scratch of add_whole()
 };
 
 }  // namespace plenum::data

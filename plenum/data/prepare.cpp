@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/parallel_for.h"
 #include "plenum/data/corpus_writer.h"
 #include "plenum/data/duplicates.h"
 #include "plenum/data/ordered_pipeline.h"
@@ -97,10 +98,10 @@ Tokenizer train_tokenizer(const PrepareOptions& options, const SourceFiles& sour
                  auto parser = std::make_unique<TextParser>(sources.files, options.text);
                  const std::lock_guard lock(mutex);
                  counters.push_back(std::move(owned));
-                 return [counter, parser = std::move(parser)](const TextBlock& block) {
+                 return [counter, parser = std::move(parser)](const TextBlock& block, std::uint64_t& done) {
                    WordSink sink(*counter);
                    parser->parse(block, sink);
-                   return block.file_bytes_done;
+                   done = block.file_bytes_done;
                  };
                },
                [&](std::uint64_t file_bytes_done) { progress.advance_to(file_bytes_done); });
@@ -172,7 +173,7 @@ class Run {
       const std::size_t i = index_of(split);
       write_token_index(paths_.lengths[i], paths_.documents[i], width(), paths_.index[i]);
     }
-    duplicates_ = count_duplicates(paths_.hashes);
+    duplicates_ = count_duplicates(paths_.hashes, options_.num_threads());
     directory_.record({{"phase", kBuildingSequences}, {"writer", corpus_}, {"duplicates", duplicates_}});
   }
 
@@ -187,12 +188,13 @@ class Run {
     OrderedPipeline<TextBlock, TokenizedBlock> pipeline(options_.num_threads());
     pipeline.run([&](TextBlock& block) { return reader.next(block); },
                  [&] {
-                   auto worker = std::make_unique<BlockTokenizer>(sources_.files, options_.text, tokenizer_);
-                   return [worker = std::move(worker)](const TextBlock& block) {
-                     return worker->tokenize(block);
+                   auto worker = std::make_unique<BlockTokenizer>(sources_.files, options_.text, tokenizer_,
+                                                                  holdout_rule());
+                   return [worker = std::move(worker)](const TextBlock& block, TokenizedBlock& result) {
+                     worker->tokenize(block, result);
                    };
                  },
-                 [&](TokenizedBlock&& block) {
+                 [&](const TokenizedBlock& block) {
                    writer.add(block);
                    progress_.advance_to(block.file_bytes_done);
                    if (++blocks_since_record < options_.checkpoint_blocks || !writer.can_save()) return;
@@ -246,12 +248,13 @@ class Run {
     }
     for (const char* name : {"vocab.txt", "tokenizer.json", "tokenizer_config.json"})
       names.emplace_back(name);
-    for (const std::string& name : names) {
-      const std::string path = directory_.path() + "/" + name;
-      description.files.push_back({.name = name,
-                                   .size_bytes = std::filesystem::file_size(path),
-                                   .checksum = io::file_checksum(path)});
-    }
+    description.files.resize(names.size());
+    base::parallel_for(names.size(), options_.num_threads(), [&](std::size_t i) {
+      const std::string path = directory_.path() + "/" + names[i];
+      description.files[i] = {.name = names[i],
+                              .size_bytes = std::filesystem::file_size(path),
+                              .checksum = io::file_checksum(path)};
+    });
     io::write_file(directory_.path() + "/" + std::string(kDatasetFileName),
                    print_by_key(to_json(description)));
     names.emplace_back(kDatasetFileName);

@@ -15,6 +15,8 @@ namespace plenum::io {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+constexpr std::size_t kWorthACallBytes = std::size_t{1}
+                                         << 16;  ///< a copy costs more than a call from here on
 
 }  // namespace
 
@@ -40,7 +42,8 @@ AppendFile::~AppendFile() {
 }
 
 void AppendFile::append(std::string_view bytes) {
-  if (buffer_.empty() && bytes.size() >= kBufferBytes) {
+  if (bytes.size() >= kWorthACallBytes) {
+    flush();
     write_all(bytes);
     size_ += bytes.size();
     return;

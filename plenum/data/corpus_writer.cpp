@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "plenum/base/check.h"
+#include "plenum/data/indexed_tokens.h"
 
 namespace plenum::data {
 namespace {
@@ -43,14 +44,15 @@ CorpusPaths::CorpusPaths(const std::string& directory)
     : tokens(per_split(directory, ".bin")),
       index(per_split(directory, ".idx")),
       sequences(per_split(directory, ".sequences")),
-      lengths(per_split(directory, ".lengths")),
       documents(per_split(directory, ".documents")),
       hashes(directory + "/documents.hashes") {}
 
 CorpusWriter::SplitFiles::SplitFiles(const CorpusPaths& paths, Split split, const nlohmann::json& sizes)
     : tokens(paths.tokens[index_of(split)], saved_size(sizes, "tokens")),
-      lengths(paths.lengths[index_of(split)], saved_size(sizes, "lengths")),
-      documents(paths.documents[index_of(split)], saved_size(sizes, "documents")) {}
+      lengths(paths.index[index_of(split)], saved_size(sizes, "lengths")),
+      documents(paths.documents[index_of(split)], saved_size(sizes, "documents")) {
+  if (lengths.size() == 0) lengths.append(std::string(kTokenIndexHeaderBytes, '\0'));
+}
 
 CorpusWriter::CorpusWriter(const std::string& directory, TokenWidth width, const HoldoutRule& holdout,
                            const std::optional<nlohmann::json>& saved)
@@ -71,8 +73,13 @@ CorpusWriter::CorpusWriter(const std::string& directory, TokenWidth width, const
 }
 
 nlohmann::json CorpusWriter::save() {
-  base::check(can_save(), "state is saved inside a sentence");
-  sync();
+  base::check(can_save(), "state is saved inside a sentence or a document that may be moved");
+  for (SplitFiles& split : files_) {
+    split.tokens.flush();
+    split.lengths.flush();
+    split.documents.flush();
+  }
+  hashes_.flush();
   const auto sizes = [](const SplitFiles& files) -> nlohmann::json {
     return {{"tokens", files.tokens.size()},
             {"lengths", files.lengths.size()},
@@ -94,8 +101,8 @@ nlohmann::json CorpusWriter::save() {
             {"hashed_sentences", document_.hash.num_sentences()}}}};
 }
 
-void CorpusWriter::sync() {
-  for (SplitFiles& split : files_) {
+void CorpusWriter::sync() const {
+  for (const SplitFiles& split : files_) {
     split.tokens.sync();
     split.lengths.sync();
     split.documents.sync();

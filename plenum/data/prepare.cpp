@@ -1,7 +1,11 @@
 #include "plenum/data/prepare.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -113,6 +117,10 @@ Tokenizer train_tokenizer(const PrepareOptions& options, const SourceFiles& sour
   return Tokenizer(train_vocabulary(words, training, progress), rules);
 }
 
+bool is_running(const std::future<void>& task) {
+  return task.valid() && task.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+}
+
 /// One run: the directory it works in and how far it has come.
 class Run {
  public:
@@ -169,12 +177,19 @@ class Run {
     CorpusWriter writer(directory_.path(), width(), holdout_rule(), saved);
     tokenize_from(start, writer);
     corpus_ = writer.save();
-    for (const Split split : kSplits) {
-      const std::size_t i = index_of(split);
-      write_token_index(paths_.lengths[i], paths_.documents[i], width(), paths_.index[i]);
-    }
-    duplicates_ = count_duplicates(paths_.hashes, options_.num_threads());
+    writer.sync();
+    // None of these keeps all threads busy.
+    const std::array<std::function<void()>, 3> tasks = {
+        [&] { complete_index(Split::Train); },
+        [&] { complete_index(Split::Holdout); },
+        [&] { duplicates_ = count_duplicates(paths_.hashes, options_.num_threads()); },
+    };
+    base::parallel_for(tasks.size(), options_.num_threads(), [&](std::size_t i) { tasks[i](); });
     directory_.record({{"phase", kBuildingSequences}, {"writer", corpus_}, {"duplicates", duplicates_}});
+  }
+
+  void complete_index(Split split) {
+    complete_token_index(paths_.index[index_of(split)], paths_.documents[index_of(split)], width());
   }
 
   HoldoutRule holdout_rule() const {
@@ -184,6 +199,7 @@ class Run {
   void tokenize_from(const SourcePosition& start, CorpusWriter& writer) {
     TextReader reader(sources_.files, options_.text, start);
     std::int64_t blocks_since_record = 0;
+    std::future<void> recording;  // while the disk is at work, the text goes on
     progress_.begin("tokenizing", "bytes", sources_.total_bytes());
     OrderedPipeline<TextBlock, TokenizedBlock> pipeline(options_.num_threads());
     pipeline.run([&](TextBlock& block) { return reader.next(block); },
@@ -198,12 +214,19 @@ class Run {
                    writer.add(block);
                    progress_.advance_to(block.file_bytes_done);
                    if (++blocks_since_record < options_.checkpoint_blocks || !writer.can_save()) return;
+                   if (is_running(recording)) return;
+                   if (recording.valid()) recording.get();
                    blocks_since_record = 0;
-                   directory_.record({{"phase", kTokenizing},
-                                      {"writer", writer.save()},
-                                      {"position", position_to_json(block.end)},
-                                      {"file_bytes_done", block.file_bytes_done}});
+                   Json state = {{"phase", kTokenizing},
+                                 {"writer", writer.save()},
+                                 {"position", position_to_json(block.end)},
+                                 {"file_bytes_done", block.file_bytes_done}};
+                   recording = std::async(std::launch::async, [this, &writer, state = std::move(state)] {
+                     writer.sync();
+                     directory_.record(state);
+                   });
                  });
+    if (recording.valid()) recording.get();
     progress_.end();
   }
 

@@ -1,20 +1,15 @@
 #include "plenum/cli/line_stream.h"
 
 #include <cerrno>
-#include <condition_variable>
-#include <cstdint>
 #include <cstring>
-#include <deque>
-#include <exception>
-#include <mutex>
-#include <thread>
-#include <vector>
+#include <utility>
 
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "plenum/base/check.h"
+#include "plenum/data/ordered_pipeline.h"
 
 namespace plenum::cli {
 namespace {
@@ -43,22 +38,22 @@ class BlockReader {
  public:
   BlockReader(int input, const StopSignal& stop) : input_(input), stop_(&stop) {}
 
-  /// Overwrites `block` with the next lines; false at the end of the input or when stopped.
+  /// Overwrites `block` with the next lines, and takes its buffer for those behind; false at the end of the
+  /// input or when stopped.
   bool next(std::string& block) {
     while (true) {
       const bool has_line = lines_end_ != 0;
-      if (has_line && (buffer_.size() >= kBlockBytes || !wait(0))) return take(lines_end_, block);
+      if (has_line && (filled_ >= kBlockBytes || !wait(0))) return take(lines_end_, block);
       if (!wait(-1)) return false;
-      const std::size_t old_size = buffer_.size();
-      buffer_.resize(old_size + kBlockBytes);
-      const ssize_t count = ::read(input_, buffer_.data() + old_size, kBlockBytes);
-      const int reason = errno;
-      buffer_.resize(old_size + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-      if (count < 0 && (reason == EINTR || reason == EAGAIN)) continue;
-      base::require(count >= 0, "cannot read standard input: {}", std::strerror(reason));
-      if (count == 0) return take(buffer_.size(), block);
-      const std::size_t newline = std::string_view(buffer_).substr(old_size).rfind('\n');
-      if (newline != std::string_view::npos) lines_end_ = old_size + newline + 1;
+      if (buffer_.size() < filled_ + kBlockBytes) buffer_.resize(filled_ + kBlockBytes);
+      const ssize_t count = ::read(input_, buffer_.data() + filled_, kBlockBytes);
+      if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      base::require(count >= 0, "cannot read standard input: {}", std::strerror(errno));
+      if (count == 0) return take(filled_, block);
+      const std::string_view read(buffer_.data() + filled_, static_cast<std::size_t>(count));
+      const std::size_t newline = read.rfind('\n');
+      if (newline != std::string_view::npos) lines_end_ = filled_ + newline + 1;
+      filled_ += read.size();
     }
   }
 
@@ -73,15 +68,19 @@ class BlockReader {
   }
 
   bool take(std::size_t size, std::string& block) {
-    block.assign(buffer_, 0, size);
-    buffer_.erase(0, size);
+    if (block.capacity() > 8 * kBlockBytes) block = {};  // an unusually long line needed it
+    block.assign(buffer_, size, filled_ - size);
+    filled_ = block.size();
+    buffer_.resize(size);
+    std::swap(buffer_, block);
     lines_end_ = 0;
     return size != 0;
   }
 
   int input_;
   const StopSignal* stop_;
-  std::string buffer_;
+  std::string buffer_;  ///< room to read into
+  std::size_t filled_ = 0;
   std::size_t lines_end_ = 0;  ///< behind the last newline in buffer_
 };
 
@@ -114,97 +113,41 @@ void transform_on_one_thread(int input, int output, const LineTransform& transfo
   }
 }
 
-/// One thread reads, the others take blocks in order, transform them at the same time and write them in turn.
-class ParallelTransform {
- public:
-  ParallelTransform(int output, std::size_t num_threads) : output_(output), max_waiting_(2 * num_threads) {}
+/// Thrown to end everything when nobody reads any more.
+struct OutputIsClosed {};
 
-  void run(int input, std::size_t num_threads, const std::function<LineTransform()>& make_transform) {
-    {
-      std::vector<std::jthread> threads;
-      for (std::size_t i = 0; i < num_threads; ++i) {
-        threads.emplace_back([&] { guard([&] { work(make_transform()); }); });
-      }
-      guard([&] { read(input); });
-      const std::lock_guard lock(mutex_);
-      finished_ = true;
-      changed_.notify_all();
-    }
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
-  struct Block {
-    std::uint64_t number = 0;
-    std::string text;
-  };
-
-  template <typename Action>
-  void guard(Action&& action) {
+/// One thread reads, `num_threads` transform, and this one writes.
+void transform_on_threads(int input, int output, std::size_t num_threads,
+                          const std::function<LineTransform()>& make_transform) {
+  StopSignal stop;
+  BlockReader reader(input, stop);
+  // The reader may wait for a terminal: it must hear of a failure.
+  const auto or_stop = [&](const auto& action) {
     try {
-      action();
+      return action();
     } catch (...) {
-      stop(std::current_exception());
+      stop.raise();
+      throw;
     }
+  };
+  data::OrderedPipeline<std::string, std::string> pipeline(num_threads);
+  try {
+    pipeline.run([&](std::string& block) { return reader.next(block); },
+                 [&] {
+                   return [&, transform = or_stop(make_transform)](const std::string& block,
+                                                                   std::string& result) {
+                     result.clear();
+                     or_stop([&] { transform(block, result); });
+                   };
+                 },
+                 [&](const std::string& result) {
+                   or_stop([&] {
+                     if (!write_all(output, result)) throw OutputIsClosed();
+                   });
+                 });
+  } catch (const OutputIsClosed&) {
   }
-
-  void stop(std::exception_ptr failure) {
-    const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = std::move(failure);
-    stopped_ = true;
-    signal_.raise();
-    changed_.notify_all();
-  }
-
-  void read(int input) {
-    BlockReader reader(input, signal_);
-    Block block;
-    while (reader.next(block.text)) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return waiting_.size() < max_waiting_ || stopped_; });
-      if (stopped_) return;
-      waiting_.push_back(std::move(block));
-      block = {.number = waiting_.back().number + 1, .text = {}};
-      changed_.notify_all();
-    }
-  }
-
-  void work(const LineTransform& transform) {
-    std::string result;
-    while (true) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return !waiting_.empty() || finished_ || stopped_; });
-      if (stopped_ || waiting_.empty()) return;
-      const Block block = std::move(waiting_.front());
-      waiting_.pop_front();
-      changed_.notify_all();
-      lock.unlock();
-
-      result.clear();
-      transform(block.text, result);
-
-      lock.lock();
-      changed_.wait(lock, [&] { return next_written_ == block.number || stopped_; });
-      if (stopped_) return;
-      lock.unlock();
-      if (!write_all(output_, result)) return stop(nullptr);
-      lock.lock();
-      ++next_written_;
-      changed_.notify_all();
-    }
-  }
-
-  int output_;
-  std::size_t max_waiting_;
-  StopSignal signal_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Block> waiting_;
-  std::uint64_t next_written_ = 0;
-  bool finished_ = false;  ///< no more blocks come
-  bool stopped_ = false;   ///< all give up
-  std::exception_ptr failure_;
-};
+}
 
 }  // namespace
 
@@ -214,8 +157,7 @@ void transform_lines(int input, int output, int num_threads,
     transform_on_one_thread(input, output, make_transform());
     return;
   }
-  const auto count = static_cast<std::size_t>(num_threads);
-  ParallelTransform(output, count).run(input, count, make_transform);
+  transform_on_threads(input, output, static_cast<std::size_t>(num_threads), make_transform);
 }
 
 }  // namespace plenum::cli

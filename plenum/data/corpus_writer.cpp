@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "plenum/base/check.h"
+#include "plenum/data/indexed_tokens.h"
 
 namespace plenum::data {
 namespace {
@@ -43,14 +44,15 @@ CorpusPaths::CorpusPaths(const std::string& directory)
     : tokens(per_split(directory, ".bin")),
       index(per_split(directory, ".idx")),
       sequences(per_split(directory, ".sequences")),
-      lengths(per_split(directory, ".lengths")),
       documents(per_split(directory, ".documents")),
       hashes(directory + "/documents.hashes") {}
 
 CorpusWriter::SplitFiles::SplitFiles(const CorpusPaths& paths, Split split, const nlohmann::json& sizes)
     : tokens(paths.tokens[index_of(split)], saved_size(sizes, "tokens")),
-      lengths(paths.lengths[index_of(split)], saved_size(sizes, "lengths")),
-      documents(paths.documents[index_of(split)], saved_size(sizes, "documents")) {}
+      lengths(paths.index[index_of(split)], saved_size(sizes, "lengths")),
+      documents(paths.documents[index_of(split)], saved_size(sizes, "documents")) {
+  if (lengths.size() == 0) lengths.append(std::string(kTokenIndexHeaderBytes, '\0'));
+}
 
 CorpusWriter::CorpusWriter(const std::string& directory, TokenWidth width, const HoldoutRule& holdout,
                            const std::optional<nlohmann::json>& saved)
@@ -71,8 +73,13 @@ CorpusWriter::CorpusWriter(const std::string& directory, TokenWidth width, const
 }
 
 nlohmann::json CorpusWriter::save() {
-  base::check(can_save(), "state is saved inside a sentence");
-  sync();
+  base::check(can_save(), "state is saved inside a sentence or a document that may be moved");
+  for (SplitFiles& split : files_) {
+    split.tokens.flush();
+    split.lengths.flush();
+    split.documents.flush();
+  }
+  hashes_.flush();
   const auto sizes = [](const SplitFiles& files) -> nlohmann::json {
     return {{"tokens", files.tokens.size()},
             {"lengths", files.lengths.size()},
@@ -94,8 +101,8 @@ nlohmann::json CorpusWriter::save() {
             {"hashed_sentences", document_.hash.num_sentences()}}}};
 }
 
-void CorpusWriter::sync() {
-  for (SplitFiles& split : files_) {
+void CorpusWriter::sync() const {
+  for (const SplitFiles& split : files_) {
     split.tokens.sync();
     split.lengths.sync();
     split.documents.sync();
@@ -104,67 +111,77 @@ void CorpusWriter::sync() {
 }
 
 void CorpusWriter::add(const TokenizedBlock& block) {
+  base::check(block.begin.inside_document == document_is_open_, "blocks do not follow each other");
   counts_.unknown_tokens += block.num_unknown;
   counts_.text_bytes += block.text_bytes;
-  std::size_t token_byte = 0;
-  std::size_t sentence = 0;
-  for (const DocumentPiece& piece : block.pieces) {
-    // Where a document belongs is known only at its end. One that goes on over blocks is written to the
-    // training files and moved at its end if need be.
-    const bool whole = !document_is_open_ && piece.ends;
-    const Split split = whole ? holdout_.split_of(piece.hash.identity()) : Split::Train;
+  counts_.empty_documents += block.num_empty_documents;
+  if (document_is_open_) add_piece(block.continued, block);
+  for (const Split split : kSplits) add_whole(block.whole[index_of(split)], split);
+  if (block.has_begun()) {
     document_is_open_ = true;
-    const std::size_t num_bytes = piece.num_tokens * bytes_of(width_);
-    files(split).tokens.append(std::string_view(block.token_bytes).substr(token_byte, num_bytes));
-    document_.tokens += piece.num_tokens;
-    add_sentences(block, piece, sentence, split);
-    token_byte += num_bytes;
-    sentence += piece.num_sentences;
-    if (piece.ends) end_document(split);
+    add_piece(block.begun, block);
   }
 }
 
-void CorpusWriter::add_sentences(const TokenizedBlock& block, const DocumentPiece& piece,
-                                 std::size_t first_sentence, Split split) {
-  const std::size_t end = first_sentence + piece.num_sentences;
-  std::size_t next = first_sentence;
-  if (sentence_is_open_ && next < end) {
-    sentence_hash_->update(block.continued_text);
-    sentence_tokens_ += block.sentence_lengths[next++];
-    const bool goes_on = next == block.sentence_lengths.size() && block.end.inside_sentence;
-    if (!goes_on) end_sentence(split);
+void CorpusWriter::add_whole(const WholeDocuments& whole, Split split) {
+  SplitCounts& counts = counts_[split];
+  SplitFiles& target = files(split);
+  target.tokens.append(whole.text.token_bytes);
+  target.lengths.append_values(std::span(whole.text.sentence_lengths));
+  sentence_ends_.clear();
+  for (const std::uint64_t end : whole.sentence_ends) sentence_ends_.push_back(counts.sentences + end);
+  target.documents.append_values(std::span<const std::uint64_t>(sentence_ends_));
+  hashes_.append_values(std::span(whole.identities));
+  counts.documents += whole.sentence_ends.size();
+  counts.sentences += whole.text.sentence_lengths.size();
+  counts.tokens += whole.text.token_bytes.size() / bytes_of(width_);
+}
+
+/// Where a document belongs is known only at its end. One that goes on over blocks is written to the training
+/// files and moved at its end if need be.
+void CorpusWriter::add_piece(const DocumentPiece& piece, const TokenizedBlock& block) {
+  SplitFiles& target = files(Split::Train);
+  target.tokens.append(piece.text.token_bytes);
+  document_.tokens += piece.text.token_bytes.size() / bytes_of(width_);
+  std::span<const std::uint32_t> lengths = piece.text.sentence_lengths;
+  const bool last_goes_on = !piece.ends && block.end.inside_sentence;
+  if (sentence_is_open_ && !lengths.empty()) {
+    sentence_hash_->update(block.continued_sentence);
+    sentence_tokens_ += lengths.front();
+    if (lengths.size() > 1 || !last_goes_on) end_sentence();
+    lengths = lengths.subspan(1);
   }
   document_.hash.append(piece.hash);
-  const bool last_goes_on = next < end && end == block.sentence_lengths.size() && block.end.inside_sentence;
-  const std::span<const std::uint32_t> whole(block.sentence_lengths.data() + next,
-                                             end - next - (last_goes_on ? 1 : 0));
-  files(split).lengths.append_values(whole);
+  const bool begins_sentence = last_goes_on && !lengths.empty();
+  const std::span<const std::uint32_t> whole = lengths.first(lengths.size() - (begins_sentence ? 1 : 0));
+  target.lengths.append_values(whole);
   document_.sentences += whole.size();
-  if (last_goes_on) {
+  if (begins_sentence) {
     sentence_is_open_ = true;
-    sentence_tokens_ = block.sentence_lengths[end - 1];
+    sentence_tokens_ = lengths.back();
     sentence_hash_.emplace();
-    sentence_hash_->update(block.unfinished_text);
+    sentence_hash_->update(block.begun_sentence);
   }
   while (sentence_tokens_ > kLongestSentence) {
-    files(split).lengths.append_value(static_cast<std::uint32_t>(kLongestSentence));
+    target.lengths.append_value(static_cast<std::uint32_t>(kLongestSentence));
     ++document_.sentences;
     sentence_tokens_ -= kLongestSentence;
   }
+  if (piece.ends) end_document();
 }
 
-void CorpusWriter::end_sentence(Split split) {
+void CorpusWriter::end_sentence() {
   if (sentence_is_open_) document_.hash.add_sentence_hash(sentence_hash_->value());
   sentence_is_open_ = false;
   if (sentence_tokens_ > 0) {
-    files(split).lengths.append_value(static_cast<std::uint32_t>(sentence_tokens_));
+    files(Split::Train).lengths.append_value(static_cast<std::uint32_t>(sentence_tokens_));
     ++document_.sentences;
   }
   sentence_tokens_ = 0;
 }
 
-void CorpusWriter::end_document(Split written_to) {
-  if (sentence_is_open_) end_sentence(written_to);
+void CorpusWriter::end_document() {
+  if (sentence_is_open_) end_sentence();
   const OpenDocument done = std::exchange(document_, {});
   document_is_open_ = false;
   if (done.tokens == 0) {
@@ -173,8 +190,8 @@ void CorpusWriter::end_document(Split written_to) {
   }
   const std::uint64_t identity = done.hash.identity();
   const Split split = holdout_.split_of(identity);
-  if (split != written_to) {
-    SplitFiles& from = files(written_to);
+  if (split != Split::Train) {
+    SplitFiles& from = files(Split::Train);
     from.tokens.move_tail(from.tokens.size() - done.tokens * bytes_of(width_), files(split).tokens);
     from.lengths.move_tail(from.lengths.size() - done.sentences * sizeof(std::uint32_t),
                            files(split).lengths);

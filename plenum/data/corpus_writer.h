@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -43,9 +44,8 @@ struct CorpusPaths {
   explicit CorpusPaths(const std::string& directory);
 
   std::array<std::string, 2> tokens;     ///< <split>.bin
-  std::array<std::string, 2> index;      ///< <split>.idx
+  std::array<std::string, 2> index;      ///< <split>.idx; CorpusWriter leaves the lengths of sentences in it
   std::array<std::string, 2> sequences;  ///< <split>.sequences
-  std::array<std::string, 2> lengths;    ///< tokens of each sentence, u32; temporary
   std::array<std::string, 2> documents;  ///< number of sentences up to each document's end, u64; temporary
   std::string hashes;                    ///< identity of each document, u64; temporary
 };
@@ -60,10 +60,14 @@ class CorpusWriter {
 
   void add(const TokenizedBlock& block);
 
-  /// Whether save() may be called: not in the middle of a sentence.
-  bool can_save() const { return !sentence_is_open_; }
-  /// Brings everything to the disk and returns what the constructor needs to go on from here.
+  /// Whether save() may be called: not in the middle of a sentence, nor of a document that may yet be moved
+  /// to the holdout split, because that would take away what a saved state counts on.
+  bool can_save() const { return !sentence_is_open_ && !(document_is_open_ && holdout_.sets_aside()); }
+  /// Hands everything to the kernel and returns what the constructor needs to go on from here, which holds
+  /// once sync() has returned.
   nlohmann::json save();
+  /// Returns when everything up to the last save() is on the disk. Another thread may add() meanwhile.
+  void sync() const;
 
   const CorpusCounts& counts() const { return counts_; }
 
@@ -71,7 +75,7 @@ class CorpusWriter {
   struct SplitFiles {
     SplitFiles(const CorpusPaths& paths, Split split, const nlohmann::json& sizes);
     io::AppendFile tokens;
-    io::AppendFile lengths;
+    io::AppendFile lengths;  ///< in the index, behind room for its header
     io::AppendFile documents;
   };
   /// The document that is being written, if any.
@@ -81,12 +85,11 @@ class CorpusWriter {
     DocumentHash hash;
   };
 
-  void sync();
   SplitFiles& files(Split split) { return files_[index_of(split)]; }
-  void add_sentences(const TokenizedBlock& block, const DocumentPiece& piece, std::size_t first_sentence,
-                     Split split);
-  void end_sentence(Split split);
-  void end_document(Split written_to);
+  void add_whole(const WholeDocuments& whole, Split split);
+  void add_piece(const DocumentPiece& piece, const TokenizedBlock& block);
+  void end_sentence();
+  void end_document();
 
   HoldoutRule holdout_;
   TokenWidth width_;
@@ -98,6 +101,7 @@ class CorpusWriter {
   bool sentence_is_open_ = false;
   std::uint64_t sentence_tokens_ = 0;
   std::optional<io::Checksum> sentence_hash_;  ///< of a sentence that goes on over blocks
+  std::vector<std::uint64_t> sentence_ends_;   ///< scratch of add_whole()
 };
 
 }  // namespace plenum::data

@@ -39,7 +39,7 @@ std::uint64_t DocumentHash::identity() const {
 }
 
 Split HoldoutRule::split_of(std::uint64_t document_identity) const {
-  if (fraction_ <= 0) return Split::Train;
+  if (!sets_aside()) return Split::Train;
   constexpr std::uint64_t kSampleMask = (std::uint64_t{1} << 48) - 1;
   const base::PhiloxCounter bits =
       random_(document_identity & kSampleMask, static_cast<std::uint32_t>(document_identity >> 48));

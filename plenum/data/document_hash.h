@@ -41,6 +41,8 @@ class HoldoutRule {
       : random_(seed, base::Purpose::Holdout), fraction_(fraction) {}
 
   Split split_of(std::uint64_t document_identity) const;
+  /// Whether any document can be set aside.
+  bool sets_aside() const { return fraction_ > 0; }
 
  private:
   base::RandomFunction random_;

@@ -1,18 +1,20 @@
 #include "plenum/data/duplicates.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <filesystem>
 #include <span>
 #include <vector>
 
+#include "plenum/base/parallel_for.h"
 #include "plenum/io/file.h"
 #include "plenum/io/scatter_file.h"
 
 namespace plenum::data {
 namespace {
 
-constexpr std::uint64_t kHashesPerGroup = std::uint64_t{1} << 20;
+constexpr std::uint64_t kHashesPerGroup = std::uint64_t{1} << 16;  // fit into a core's own cache
 constexpr int kMostGroupBits = 16;
 
 std::span<const std::uint64_t> as_hashes(const io::MappedFile& file) {
@@ -22,7 +24,7 @@ std::span<const std::uint64_t> as_hashes(const io::MappedFile& file) {
 
 }  // namespace
 
-std::uint64_t count_duplicates(const std::string& path) {
+std::uint64_t count_duplicates(const std::string& path, std::size_t num_threads) {
   const io::MappedFile file(path);
   const std::span<const std::uint64_t> hashes = as_hashes(file);
   const int group_bits =
@@ -40,17 +42,20 @@ std::uint64_t count_duplicates(const std::string& path) {
   }
   grouped.flush();
 
-  std::uint64_t duplicates = 0;
+  std::atomic<std::uint64_t> duplicates = 0;
   {
     const io::MappedFile grouped_file(grouped_path);
+    std::vector<std::span<const std::uint64_t>> groups;
     std::span<const std::uint64_t> rest = as_hashes(grouped_file);
-    std::vector<std::uint64_t> group;
     for (const std::uint64_t size : group_sizes) {
-      group.assign(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(size));
+      groups.push_back(rest.first(size));
       rest = rest.subspan(size);
+    }
+    base::parallel_for(groups.size(), num_threads, [&](std::size_t index) {
+      std::vector<std::uint64_t> group(groups[index].begin(), groups[index].end());
       std::sort(group.begin(), group.end());
       duplicates += static_cast<std::uint64_t>(group.end() - std::unique(group.begin(), group.end()));
-    }
+    });
   }
   std::filesystem::remove(grouped_path);
   return duplicates;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -7,7 +8,7 @@ namespace plenum::data {
 
 /// Counts the documents that repeat an earlier one: the number of 64-bit hashes in the file at `path` less
 /// the number of different ones. Bounded memory: the hashes are first grouped by their leading bits in a
-/// temporary file beside it.
-std::uint64_t count_duplicates(const std::string& path);
+/// temporary file beside it; then `num_threads` threads sort groups.
+std::uint64_t count_duplicates(const std::string& path, std::size_t num_threads);
 
 }  // namespace plenum::data

@@ -12,8 +12,7 @@ namespace {
 
 constexpr std::string_view kMagic("MMIDIDX\0\0", 9);
 constexpr std::uint64_t kVersion = 1;
-constexpr std::size_t kHeaderBytes = 34;
-constexpr std::size_t kPointersAtOnce = 8192;
+constexpr std::size_t kPointersAtOnce = std::size_t{1} << 15;
 
 constexpr std::uint8_t type_code(TokenWidth width) {
   return width == TokenWidth::Two ? 8 : 4;
@@ -21,27 +20,26 @@ constexpr std::uint8_t type_code(TokenWidth width) {
 
 }  // namespace
 
-void write_token_index(const std::string& lengths_path, const std::string& documents_path, TokenWidth width,
-                       const std::string& index_path) {
-  const io::MappedFile lengths_file(lengths_path);
+void complete_token_index(const std::string& index_path, const std::string& documents_path,
+                          TokenWidth width) {
   const io::MappedFile documents_file(documents_path);
-  const std::span lengths(reinterpret_cast<const std::uint32_t*>(lengths_file.bytes().data()),
-                          lengths_file.bytes().size() / sizeof(std::uint32_t));
   const std::span document_ends(reinterpret_cast<const std::uint64_t*>(documents_file.bytes().data()),
                                 documents_file.bytes().size() / sizeof(std::uint64_t));
-  io::AppendFile index(index_path);
-  index.append(kMagic);
-  index.append_value(kVersion);
-  index.append_value(type_code(width));
-  index.append_value(std::uint64_t{lengths.size()});
-  index.append_value(std::uint64_t{document_ends.size() + 1});
-  index.append_values(lengths);
+  const io::MappedFile lengths_file(index_path);
+  const std::span<const std::byte> lengths = lengths_file.bytes().subspan(kTokenIndexHeaderBytes);
+  const std::size_t num_sentences = lengths.size() / sizeof(std::uint32_t);
+
+  io::AppendFile index(index_path, lengths_file.bytes().size());
   std::uint64_t pointer = 0;
+  std::vector<std::uint32_t> some_lengths;
   std::vector<std::uint64_t> pointers;
-  for (std::size_t begin = 0; begin < lengths.size(); begin += kPointersAtOnce) {
+  for (std::size_t begin = 0; begin < num_sentences; begin += kPointersAtOnce) {
+    const std::size_t count = std::min(kPointersAtOnce, num_sentences - begin);
+    some_lengths.resize(count);
+    std::memcpy(some_lengths.data(), lengths.data() + begin * sizeof(std::uint32_t),
+                count * sizeof(std::uint32_t));
     pointers.clear();
-    for (const std::uint32_t length :
-         lengths.subspan(begin, std::min(kPointersAtOnce, lengths.size() - begin))) {
+    for (const std::uint32_t length : some_lengths) {
       pointers.push_back(pointer);
       pointer += length * bytes_of(width);
     }
@@ -49,6 +47,17 @@ void write_token_index(const std::string& lengths_path, const std::string& docum
   }
   index.append_value(std::uint64_t{0});
   index.append_values(document_ends);
+  index.flush();
+
+  std::string header(kMagic);
+  const auto append = [&](const auto& value) {
+    header.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  append(kVersion);
+  append(type_code(width));
+  append(std::uint64_t{num_sentences});
+  append(std::uint64_t{document_ends.size() + 1});
+  index.overwrite(0, header);
   index.sync();
 }
 
@@ -56,9 +65,9 @@ IndexedTokens::IndexedTokens(const std::string& tokens_path, const std::string& 
     : tokens_(tokens_path), index_(index_path) {
   const std::size_t size = index_.bytes().size();
   const std::string_view head(reinterpret_cast<const char*>(index_.bytes().data()), size);
-  base::require(
-      size >= kHeaderBytes && head.starts_with(kMagic) && load<std::uint64_t>(kMagic.size()) == kVersion,
-      "{} is not an index of tokens; prepare the dataset again", index_path);
+  base::require(size >= kTokenIndexHeaderBytes && head.starts_with(kMagic) &&
+                    load<std::uint64_t>(kMagic.size()) == kVersion,
+                "{} is not an index of tokens; prepare the dataset again", index_path);
   const auto code = load<std::uint8_t>(17);
   base::require(code == type_code(TokenWidth::Two) || code == type_code(TokenWidth::Four),
                 "{}: unknown type of tokens: code {}", index_path, code);
@@ -67,7 +76,7 @@ IndexedTokens::IndexedTokens(const std::string& tokens_path, const std::string& 
   const auto num_boundaries = load<std::uint64_t>(26);
   constexpr std::uint64_t kPlausible = std::uint64_t{1} << 56;  // so that the sizes below cannot overflow
   const bool plausible = num_sentences_ < kPlausible && num_boundaries > 0 && num_boundaries < kPlausible;
-  lengths_offset_ = kHeaderBytes;
+  lengths_offset_ = kTokenIndexHeaderBytes;
   pointers_offset_ = lengths_offset_ + num_sentences_ * sizeof(std::uint32_t);
   documents_offset_ = pointers_offset_ + num_sentences_ * sizeof(std::uint64_t);
   base::require(plausible && size == documents_offset_ + num_boundaries * sizeof(std::uint64_t),

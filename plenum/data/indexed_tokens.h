@@ -14,13 +14,14 @@
 
 namespace plenum::data {
 
-/// Writes the index of a token file as Megatron-LM's indexed dataset has it (an indexed "sequence" is a
+constexpr std::size_t kTokenIndexHeaderBytes = 34;
+
+/// Completes the index of a token file as Megatron-LM's indexed dataset has it (an indexed "sequence" is a
 /// sentence): "MMIDIDX\0\0", u64 version 1, u8 type code (uint16 8, int32 4), u64 sentences, u64 documents +
 /// 1, i32 lengths[], i64 byte offsets[], i64 first sentence of each document[] and the number of sentences
-/// behind. Reads the lengths (u32) and document ends (u64) that CorpusWriter left. In bounded memory; returns
-/// when the file is on the disk.
-void write_token_index(const std::string& lengths_path, const std::string& documents_path, TokenWidth width,
-                       const std::string& index_path);
+/// behind. CorpusWriter left room for the header and the lengths in it, and the document ends (u64) in
+/// another file. In bounded memory; returns when the file is on the disk.
+void complete_token_index(const std::string& index_path, const std::string& documents_path, TokenWidth width);
 
 /// A token file and its index, mapped.
 class IndexedTokens {

@@ -13,12 +13,14 @@
 namespace plenum::data {
 
 /// Runs items through workers in parallel and hands the results on in the order of the items, so that the
-/// outcome does not depend on the number of threads. At most a few items per worker exist at a time.
+/// outcome does not depend on the number of threads. A few items and results per worker exist, which are used
+/// over and over, so that their buffers are allocated once.
 ///
-/// `produce(Item&) -> bool` runs on a thread of its own; `make_worker()` is called once on each worker's
-/// thread and gives a function Item -> Result; `consume(Result&&)` runs on the calling thread. An exception
-/// from any of them ends everything and is thrown from here; one about an item is thrown at that item's turn,
-/// so that the same input always fails in the same way.
+/// `produce(Item&) -> bool` runs on a thread of its own and overwrites an item; `make_worker()` is called
+/// once on each worker's thread and gives a function (const Item&, Result&) that overwrites a result;
+/// `consume(Result&)` runs on the calling thread. An exception from any of them ends everything and is thrown
+/// from here; one about an item is thrown at that item's turn, so that the same input always fails in the
+/// same way.
 template <typename Item, typename Result>
 class OrderedPipeline {
  public:
@@ -39,9 +41,10 @@ class OrderedPipeline {
   }
 
  private:
+  /// Belongs to the producer, then to one worker, then to the consumer, and then to the producer again.
   struct Slot {
-    std::optional<Item> item;
-    std::optional<Result> result;
+    Item item{};
+    Result result{};
     std::exception_ptr error;
     bool done = false;
   };
@@ -49,7 +52,8 @@ class OrderedPipeline {
   void stop() {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
-    changed_.notify_all();
+    has_room_.notify_all();
+    has_work_.notify_all();
   }
 
   /// Ends the threads when the consumer throws: they wait for room or work otherwise.
@@ -62,27 +66,30 @@ class OrderedPipeline {
 
   template <typename Produce>
   void run_producer(Produce& produce) {
-    while (true) {
-      Item item;
-      std::exception_ptr error;
-      bool more = false;
+    bool more = true;
+    while (more) {
+      {
+        std::unique_lock lock(mutex_);
+        has_room_.wait(lock, [&] { return stopped_ || produced_ - consumed_ < slots_.size(); });
+        if (stopped_) return;
+      }
+      Slot& next = slot(produced_);
       try {
-        more = produce(item);
+        more = produce(next.item);
       } catch (...) {
-        error = std::current_exception();
+        next.error = std::current_exception();
+        more = false;
       }
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopped_ || produced_ - consumed_ < slots_.size(); });
-      if (stopped_) return;
-      if (more) {
-        slot(produced_++).item.emplace(std::move(item));
-      } else if (error) {
-        slot(produced_).error = error;
-        slot(produced_++).done = true;
-      }
+      const std::lock_guard lock(mutex_);
+      next.done = next.error != nullptr;
+      if (more || next.done) ++produced_;
       exhausted_ = !more;
-      changed_.notify_all();
-      if (!more) return;
+      if (more) {
+        has_work_.notify_one();
+      } else {
+        has_work_.notify_all();
+        has_result_.notify_one();
+      }
     }
   }
 
@@ -94,63 +101,56 @@ class OrderedPipeline {
     } catch (...) {
       const std::lock_guard lock(mutex_);
       worker_error_ = std::current_exception();
-      changed_.notify_all();
+      has_result_.notify_one();
       return;
     }
+    std::unique_lock lock(mutex_);
     while (true) {
-      std::uint64_t index = 0;
-      std::optional<Item> item;
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stopped_ || claimed_ < produced_ || exhausted_; });
-        if (stopped_ || claimed_ == produced_) return;
-        index = claimed_++;
-        if (slot(index).done) continue;
-        item = std::exchange(slot(index).item, std::nullopt);
-      }
-      std::optional<Result> result;
-      std::exception_ptr error;
+      has_work_.wait(lock, [&] { return stopped_ || claimed_ < produced_ || exhausted_; });
+      if (stopped_ || claimed_ == produced_) return;
+      const std::uint64_t index = claimed_++;
+      Slot& claimed = slot(index);
+      if (claimed.done) continue;
+      lock.unlock();
       try {
-        result.emplace((*worker)(std::move(*item)));
+        (*worker)(std::as_const(claimed.item), claimed.result);
       } catch (...) {
-        error = std::current_exception();
+        claimed.error = std::current_exception();
       }
-      const std::lock_guard lock(mutex_);
-      slot(index).result = std::move(result);
-      slot(index).error = error;
-      slot(index).done = true;
-      changed_.notify_all();
+      lock.lock();
+      claimed.done = true;
+      if (index == consumed_) has_result_.notify_one();
     }
   }
 
   template <typename Consume>
   void run_consumer(Consume& consume) {
     while (true) {
-      std::optional<Result> result;
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] {
+        has_result_.wait(lock, [&] {
           return worker_error_ || (consumed_ < produced_ && slot(consumed_).done) ||
                  (exhausted_ && consumed_ == produced_);
         });
         if (worker_error_) std::rethrow_exception(worker_error_);
         if (consumed_ == produced_) return;
-        Slot& next = slot(consumed_);
-        if (next.error) std::rethrow_exception(next.error);
-        result = std::exchange(next.result, std::nullopt);
-        next.done = false;
       }
-      consume(std::move(*result));
+      Slot& next = slot(consumed_);
+      if (next.error) std::rethrow_exception(next.error);
+      consume(next.result);
       const std::lock_guard lock(mutex_);
+      next.done = false;
       ++consumed_;
-      changed_.notify_all();
+      has_room_.notify_one();
     }
   }
 
   std::size_t num_workers_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
   std::vector<Slot> slots_;
+  std::mutex mutex_;  ///< of everything below, and of Slot::done
+  std::condition_variable has_room_;
+  std::condition_variable has_work_;
+  std::condition_variable has_result_;
   std::uint64_t produced_ = 0;
   std::uint64_t claimed_ = 0;
   std::uint64_t consumed_ = 0;

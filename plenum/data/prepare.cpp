@@ -1,7 +1,11 @@
 #include "plenum/data/prepare.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -10,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/parallel_for.h"
 #include "plenum/data/corpus_writer.h"
 #include "plenum/data/duplicates.h"
 #include "plenum/data/ordered_pipeline.h"
@@ -97,10 +102,10 @@ Tokenizer train_tokenizer(const PrepareOptions& options, const SourceFiles& sour
                  auto parser = std::make_unique<TextParser>(sources.files, options.text);
                  const std::lock_guard lock(mutex);
                  counters.push_back(std::move(owned));
-                 return [counter, parser = std::move(parser)](const TextBlock& block) {
+                 return [counter, parser = std::move(parser)](const TextBlock& block, std::uint64_t& done) {
                    WordSink sink(*counter);
                    parser->parse(block, sink);
-                   return block.file_bytes_done;
+                   done = block.file_bytes_done;
                  };
                },
                [&](std::uint64_t file_bytes_done) { progress.advance_to(file_bytes_done); });
@@ -110,6 +115,10 @@ Tokenizer train_tokenizer(const PrepareOptions& options, const SourceFiles& sour
   TrainVocabularyOptions training;
   training.vocabulary_size = *options.train_vocab_size;
   return Tokenizer(train_vocabulary(words, training, progress), rules);
+}
+
+bool is_running(const std::future<void>& task) {
+  return task.valid() && task.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
 }
 
 /// One run: the directory it works in and how far it has come.
@@ -129,8 +138,19 @@ class Run {
   PrepareResult finish() {
     tokenize();
     DatasetDescription description = describe();
+    const std::vector<std::string> names = dataset_file_names();
+    description.files.resize(names.size());
+    const auto describe_files = [&](bool sequences) {
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        if (names[i].ends_with(".sequences") == sequences) description.files[i] = describe_file(names[i]);
+      }
+    };
+    // All other files are complete, so that reading them need not wait.
+    std::future<void> others = std::async(std::launch::async, [&] { describe_files(false); });
     build_sequences(description);
-    write_description(description);
+    describe_files(true);
+    others.get();
+    publish(description, names);
     return {.description = std::move(description), .was_there = false, .resumed_bytes = resumed_bytes_};
   }
 
@@ -168,12 +188,19 @@ class Run {
     CorpusWriter writer(directory_.path(), width(), holdout_rule(), saved);
     tokenize_from(start, writer);
     corpus_ = writer.save();
-    for (const Split split : kSplits) {
-      const std::size_t i = index_of(split);
-      write_token_index(paths_.lengths[i], paths_.documents[i], width(), paths_.index[i]);
-    }
-    duplicates_ = count_duplicates(paths_.hashes);
+    writer.sync();
+    // None of these keeps all threads busy.
+    const std::array<std::function<void()>, 3> tasks = {
+        [&] { complete_index(Split::Train); },
+        [&] { complete_index(Split::Holdout); },
+        [&] { duplicates_ = count_duplicates(paths_.hashes, options_.num_threads()); },
+    };
+    base::parallel_for(tasks.size(), options_.num_threads(), [&](std::size_t i) { tasks[i](); });
     directory_.record({{"phase", kBuildingSequences}, {"writer", corpus_}, {"duplicates", duplicates_}});
+  }
+
+  void complete_index(Split split) {
+    complete_token_index(paths_.index[index_of(split)], paths_.documents[index_of(split)], width());
   }
 
   HoldoutRule holdout_rule() const {
@@ -183,25 +210,34 @@ class Run {
   void tokenize_from(const SourcePosition& start, CorpusWriter& writer) {
     TextReader reader(sources_.files, options_.text, start);
     std::int64_t blocks_since_record = 0;
+    std::future<void> recording;  // while the disk is at work, the text goes on
     progress_.begin("tokenizing", "bytes", sources_.total_bytes());
     OrderedPipeline<TextBlock, TokenizedBlock> pipeline(options_.num_threads());
     pipeline.run([&](TextBlock& block) { return reader.next(block); },
                  [&] {
-                   auto worker = std::make_unique<BlockTokenizer>(sources_.files, options_.text, tokenizer_);
-                   return [worker = std::move(worker)](const TextBlock& block) {
-                     return worker->tokenize(block);
+                   auto worker = std::make_unique<BlockTokenizer>(sources_.files, options_.text, tokenizer_,
+                                                                  holdout_rule());
+                   return [worker = std::move(worker)](const TextBlock& block, TokenizedBlock& result) {
+                     worker->tokenize(block, result);
                    };
                  },
-                 [&](TokenizedBlock&& block) {
+                 [&](const TokenizedBlock& block) {
                    writer.add(block);
                    progress_.advance_to(block.file_bytes_done);
                    if (++blocks_since_record < options_.checkpoint_blocks || !writer.can_save()) return;
+                   if (is_running(recording)) return;
+                   if (recording.valid()) recording.get();
                    blocks_since_record = 0;
-                   directory_.record({{"phase", kTokenizing},
-                                      {"writer", writer.save()},
-                                      {"position", position_to_json(block.end)},
-                                      {"file_bytes_done", block.file_bytes_done}});
+                   Json state = {{"phase", kTokenizing},
+                                 {"writer", writer.save()},
+                                 {"position", position_to_json(block.end)},
+                                 {"file_bytes_done", block.file_bytes_done}};
+                   recording = std::async(std::launch::async, [this, &writer, state = std::move(state)] {
+                     writer.sync();
+                     directory_.record(state);
+                   });
                  });
+    if (recording.valid()) recording.get();
     progress_.end();
   }
 
@@ -238,7 +274,7 @@ class Run {
     }
   }
 
-  void write_description(DatasetDescription& description) {
+  static std::vector<std::string> dataset_file_names() {
     std::vector<std::string> names;
     for (const Split split : kSplits) {
       for (const char* ending : {".bin", ".idx", ".sequences"})
@@ -246,12 +282,16 @@ class Run {
     }
     for (const char* name : {"vocab.txt", "tokenizer.json", "tokenizer_config.json"})
       names.emplace_back(name);
-    for (const std::string& name : names) {
-      const std::string path = directory_.path() + "/" + name;
-      description.files.push_back({.name = name,
-                                   .size_bytes = std::filesystem::file_size(path),
-                                   .checksum = io::file_checksum(path)});
-    }
+    return names;
+  }
+
+  DatasetFile describe_file(const std::string& name) const {
+    const std::string path = directory_.path() + "/" + name;
+    return {
+        .name = name, .size_bytes = std::filesystem::file_size(path), .checksum = io::file_checksum(path)};
+  }
+
+  void publish(const DatasetDescription& description, std::vector<std::string> names) {
     io::write_file(directory_.path() + "/" + std::string(kDatasetFileName),
                    print_by_key(to_json(description)));
     names.emplace_back(kDatasetFileName);

@@ -1,13 +1,12 @@
 #include "plenum/data/sequence_index.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <ranges>
 #include <utility>
 #include <vector>
 
 #include "plenum/base/check.h"
 #include "plenum/data/ordered_pipeline.h"
-#include "plenum/io/append_file.h"
 #include "plenum/io/checksum.h"
 #include "plenum/io/scatter_file.h"
 
@@ -44,10 +43,23 @@ struct DocumentRange {
   std::uint64_t end = 0;
 };
 
-struct BuiltRange {
+/// The sequences of a range in numbers.
+struct CountedRange {
+  DocumentRange documents;
+  std::vector<std::uint64_t> counts;  ///< by length
+  LostTokens lost;
+  std::uint64_t random_next = 0;
+};
+
+/// The sequences of a range, in order of length, those of one length in order of the text.
+struct SortedRange {
+  struct Run {
+    std::uint64_t length;
+    std::uint64_t num_records;
+  };
   DocumentRange documents;
   std::vector<SequenceRecord> records;
-  LostTokens lost;
+  std::vector<Run> runs;
   bool deferred = false;  ///< one document so long that its records go to the file directly
 };
 
@@ -60,9 +72,10 @@ class DocumentRanges {
     if (next_ == tokens_.num_documents()) return false;
     range.begin = next_;
     const std::uint64_t first = first_token_of(next_);
-    do {
-      ++next_;
-    } while (next_ < tokens_.num_documents() && first_token_of(next_) - first < kTokensPerItem);
+    const auto behind = std::views::iota(next_ + 1, tokens_.num_documents());
+    const auto end = std::ranges::partition_point(
+        behind, [&](std::uint64_t document) { return first_token_of(document) - first < kTokensPerItem; });
+    next_ += 1 + static_cast<std::uint64_t>(end - behind.begin());
     range.end = next_;
     return true;
   }
@@ -78,47 +91,117 @@ class DocumentRanges {
   std::uint64_t next_ = 0;
 };
 
-BuiltRange build_range(const SequenceBuilder& builder, const DocumentRanges& ranges,
-                       DocumentRange documents) {
-  constexpr std::uint64_t kLongDocument = 64 * kTokensPerItem;
-  BuiltRange built{.documents = documents, .records = {}, .lost = {}};
-  const std::uint64_t num_tokens =
-      ranges.first_token_of(documents.end) - ranges.first_token_of(documents.begin);
-  built.deferred = documents.end - documents.begin == 1 && num_tokens > kLongDocument;
-  if (built.deferred) return built;
-  const SequenceBuilder::Sink sink = [&](const SequenceRecord& record) { built.records.push_back(record); };
+/// Overwrites `counted`.
+void count_range(const SequenceBuilder& builder, std::size_t num_lengths, DocumentRange documents,
+                 CountedRange& counted) {
+  counted.documents = documents;
+  counted.counts.assign(num_lengths, 0);
+  counted.lost = {};
+  counted.random_next = 0;
+  const SequenceBuilder::Sink count = [&](const SequenceRecord& record) {
+    ++counted.counts[record.length()];
+    counted.random_next += record.is_random_next() ? 1 : 0;
+  };
   for (std::uint64_t document = documents.begin; document < documents.end; ++document) {
-    builder.build(document, sink, built.lost);
+    builder.build(document, count, counted.lost);
   }
-  return built;
 }
 
-/// Writes the records in order of the text to `path` and counts their lengths.
-SequenceIndexSummary write_unsorted(const IndexedTokens& tokens, const SequenceOptions& options, Split split,
-                                    std::size_t num_threads, const std::string& path,
-                                    base::Progress& progress) {
-  const SequenceBuilder builder(tokens, options, split);
+/// Builds the sequences of ranges and sorts them by length. One per thread.
+class RangeSorter {
+ public:
+  RangeSorter(const SequenceBuilder& builder, const DocumentRanges& ranges, std::size_t num_lengths)
+      : builder_(builder), ranges_(ranges), places_(num_lengths) {}
+
+  /// Overwrites `sorted`.
+  void sort(DocumentRange documents, SortedRange& sorted) {
+    constexpr std::uint64_t kLongDocument = 64 * kTokensPerItem;
+    const std::uint64_t num_tokens =
+        ranges_.first_token_of(documents.end) - ranges_.first_token_of(documents.begin);
+    sorted.documents = documents;
+    sorted.deferred = documents.end - documents.begin == 1 && num_tokens > kLongDocument;
+    sorted.records.clear();
+    sorted.runs.clear();
+    if (sorted.deferred) return;
+    unsorted_.clear();
+    std::fill(places_.begin(), places_.end(), 0);
+    LostTokens lost;
+    const SequenceBuilder::Sink keep = [&](const SequenceRecord& record) {
+      unsorted_.push_back(record);
+      ++places_[record.length()];
+    };
+    for (std::uint64_t document = documents.begin; document < documents.end; ++document) {
+      builder_.build(document, keep, lost);
+    }
+    std::uint64_t place = 0;
+    for (std::size_t length = 0; length < places_.size(); ++length) {
+      const std::uint64_t count = std::exchange(places_[length], place);
+      if (count > 0) sorted.runs.push_back({.length = length, .num_records = count});
+      place += count;
+    }
+    sorted.records.resize(unsorted_.size());
+    for (const SequenceRecord& record : unsorted_) sorted.records[places_[record.length()]++] = record;
+  }
+
+ private:
+  const SequenceBuilder& builder_;
+  const DocumentRanges& ranges_;
+  std::vector<SequenceRecord> unsorted_;
+  std::vector<std::uint64_t> places_;  ///< by length: where the next record goes
+};
+
+SequenceIndexSummary count_sequences(const SequenceBuilder& builder, const IndexedTokens& tokens,
+                                     std::int64_t max_length, std::size_t num_threads) {
   SequenceIndexSummary summary;
-  summary.histogram.counts.resize(static_cast<std::size_t>(options.max_length) + 1);
-  io::AppendFile unsorted(path);
-  const SequenceBuilder::Sink write = [&](const SequenceRecord& record) {
-    unsorted.append(bytes_of_value(record));
-    ++summary.histogram.counts[record.length()];
-    summary.random_next += record.is_random_next() ? 1 : 0;
-  };
+  std::vector<std::uint64_t>& counts = summary.histogram.counts;
+  counts.resize(static_cast<std::size_t>(max_length) + 1);
   DocumentRanges ranges(tokens);
-  OrderedPipeline<DocumentRange, BuiltRange> pipeline(num_threads);
+  OrderedPipeline<DocumentRange, CountedRange> pipeline(num_threads);
   pipeline.run([&](DocumentRange& range) { return ranges.next(range); },
-               [&] { return [&](DocumentRange range) { return build_range(builder, ranges, range); }; },
-               [&](BuiltRange&& built) {
-                 if (built.deferred) builder.build(built.documents.begin, write, built.lost);
-                 for (const SequenceRecord& record : built.records) write(record);
-                 summary.lost.behind_first_sequence += built.lost.behind_first_sequence;
-                 summary.lost.pair_truncation += built.lost.pair_truncation;
-                 progress.advance_to(ranges.first_token_of(built.documents.end));
+               [&] {
+                 return [&](DocumentRange range, CountedRange& counted) {
+                   count_range(builder, counts.size(), range, counted);
+                 };
+               },
+               [&](const CountedRange& counted) {
+                 for (std::size_t length = 0; length < counts.size(); ++length) {
+                   counts[length] += counted.counts[length];
+                 }
+                 summary.lost.behind_first_sequence += counted.lost.behind_first_sequence;
+                 summary.lost.pair_truncation += counted.lost.pair_truncation;
+                 summary.random_next += counted.random_next;
                });
-  unsorted.flush();
   return summary;
+}
+
+void scatter_sequences(const SequenceBuilder& builder, const IndexedTokens& tokens, std::size_t num_lengths,
+                       std::size_t num_threads, io::ScatterFile& sorted_file, base::Progress& progress) {
+  DocumentRanges ranges(tokens);
+  OrderedPipeline<DocumentRange, SortedRange> pipeline(num_threads);
+  pipeline.run([&](DocumentRange& range) { return ranges.next(range); },
+               [&] {
+                 return [sorter = RangeSorter(builder, ranges, num_lengths)](
+                            DocumentRange range, SortedRange& sorted) mutable { sorter.sort(range, sorted); };
+               },
+               [&](const SortedRange& sorted) {
+                 if (sorted.deferred) {
+                   LostTokens lost;
+                   builder.build(
+                       sorted.documents.begin,
+                       [&](const SequenceRecord& record) {
+                         sorted_file.append(record.length(), bytes_of_value(record));
+                       },
+                       lost);
+                 }
+                 const auto* records = reinterpret_cast<const char*>(sorted.records.data());
+                 for (const SortedRange::Run& run : sorted.runs) {
+                   const std::string_view bytes(records, run.num_records * sizeof(SequenceRecord));
+                   sorted_file.append(run.length, bytes);
+                   records += bytes.size();
+                 }
+                 progress.advance_to(ranges.first_token_of(sorted.documents.end));
+               });
+  sorted_file.flush();
 }
 
 }  // namespace
@@ -126,28 +209,18 @@ SequenceIndexSummary write_unsorted(const IndexedTokens& tokens, const SequenceO
 SequenceIndexSummary write_sequence_index(const IndexedTokens& tokens, const SequenceOptions& options,
                                           Split split, std::size_t num_threads, const std::string& path,
                                           base::Progress& progress) {
-  const std::string unsorted_path = path + ".unsorted";
-  const SequenceIndexSummary summary =
-      write_unsorted(tokens, options, split, num_threads, unsorted_path, progress);
-
+  const SequenceBuilder builder(tokens, options, split);
+  // Building twice, on all threads, costs less than a temporary file on one.
+  const SequenceIndexSummary summary = count_sequences(builder, tokens, options.max_length, num_threads);
+  const auto& counts = summary.histogram.counts;
   Header header;
   header.num_sequences = summary.histogram.num_sequences();
   header.num_tokens = tokens.num_tokens();
   header.max_length = static_cast<std::uint64_t>(options.max_length);
-  io::ScatterFile sorted(path, bytes_of_value(header), sizeof(SequenceRecord), summary.histogram.counts);
-  {
-    const io::MappedFile unsorted(unsorted_path);
-    const std::span<const std::byte> bytes = unsorted.bytes();
-    for (std::size_t at = 0; at < bytes.size(); at += sizeof(SequenceRecord)) {
-      SequenceRecord record;
-      std::memcpy(&record, bytes.data() + at, sizeof record);
-      sorted.append(record.length(), bytes_of_value(record));
-    }
-  }
-  sorted.flush();
+  io::ScatterFile sorted(path, bytes_of_value(header), sizeof(SequenceRecord), counts);
+  scatter_sequences(builder, tokens, counts.size(), num_threads, sorted, progress);
   header.checksum = io::checksum(record_bytes(io::MappedFile(path)));
   sorted.finish(bytes_of_value(header));
-  std::filesystem::remove(unsorted_path);
   return summary;
 }
 

@@ -22,9 +22,9 @@ struct SequenceIndexSummary {
 };
 
 /// Cuts all documents of a split into sequences, on `num_threads` threads, and writes their records in order
-/// of increasing length, those of one length in order of the text. The order is made by a counting sort
-/// through a temporary file beside `path`, in bounded memory. Returns when the file is on the disk. The same
-/// bytes for any number of threads.
+/// of increasing length, those of one length in order of the text. The order is made by a counting sort on
+/// disk, in bounded memory: sequences are built once to be counted and once to be written. Returns when the
+/// file is on the disk. The same bytes for any number of threads.
 SequenceIndexSummary write_sequence_index(const IndexedTokens& tokens, const SequenceOptions& options,
                                           Split split, std::size_t num_threads, const std::string& path,
                                           base::Progress& progress);

@@ -15,6 +15,8 @@ namespace plenum::io {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+constexpr std::size_t kWorthACallBytes = std::size_t{1}
+                                         << 16;  ///< a copy costs more than a call from here on
 
 }  // namespace
 
@@ -40,7 +42,8 @@ AppendFile::~AppendFile() {
 }
 
 void AppendFile::append(std::string_view bytes) {
-  if (buffer_.empty() && bytes.size() >= kBufferBytes) {
+  if (bytes.size() >= kWorthACallBytes) {
+    flush();
     write_all(bytes);
     size_ += bytes.size();
     return;
@@ -64,8 +67,18 @@ void AppendFile::write_all(std::string_view bytes) {
   }
 }
 
-void AppendFile::sync() {
-  flush();
+void AppendFile::overwrite(std::uint64_t offset, std::string_view bytes) {
+  base::check(offset + bytes.size() <= size_ - buffer_.size(), "what is overwritten is not there: {}", path_);
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    base::require(count >= 0, "cannot write {}: {}", path_, std::strerror(errno));
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+}
+
+void AppendFile::sync() const {
   base::require(::fsync(descriptor_) == 0, "cannot write {}: {}", path_, std::strerror(errno));
 }
 

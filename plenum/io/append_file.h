@@ -39,8 +39,10 @@ class AppendFile {
 
   /// Hands everything to the kernel, so that readers of the path see it.
   void flush();
-  /// Returns when everything is on the disk.
-  void sync();
+  /// Returns when everything that was flushed before is on the disk. Another thread may append meanwhile.
+  void sync() const;
+  /// Overwrites bytes that were flushed before.
+  void overwrite(std::uint64_t offset, std::string_view bytes);
 
  private:
   void write_all(std::string_view bytes);

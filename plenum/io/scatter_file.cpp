@@ -39,9 +39,9 @@ ScatterFile::~ScatterFile() {
   ::close(descriptor_);
 }
 
-void ScatterFile::append(std::size_t bucket_index, std::string_view record) {
+void ScatterFile::append(std::size_t bucket_index, std::string_view records) {
   Bucket& bucket = buckets_[bucket_index];
-  bucket.waiting.append(record);
+  bucket.waiting.append(records);
   if (bucket.waiting.size() >= bucket_buffer_bytes_) flush_bucket(bucket);
 }
 

@@ -19,8 +19,8 @@ class ScatterFile {
   ScatterFile(const ScatterFile&) = delete;
   ScatterFile& operator=(const ScatterFile&) = delete;
 
-  /// Places the next record of `bucket`. record.size() is the record size.
-  void append(std::size_t bucket, std::string_view record);
+  /// Places the next records of `bucket`. Their size is a multiple of the record size.
+  void append(std::size_t bucket, std::string_view records);
 
   /// Checks that every bucket is full and hands everything to the kernel, so that readers of the path see it.
   void flush();

@@ -66,7 +66,7 @@ std::uint64_t duplicates_in(const std::vector<std::uint64_t>& hashes) {
   const std::string path = directory.write(
       "hashes",
       std::string_view(reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof hashes[0]));
-  const std::uint64_t duplicates = count_duplicates(path);
+  const std::uint64_t duplicates = count_duplicates(path, 3);
   EXPECT_FALSE(std::filesystem::exists(path + ".grouped"));
   return duplicates;
 }

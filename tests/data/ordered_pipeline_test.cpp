@@ -1,5 +1,6 @@
 #include "plenum/data/ordered_pipeline.h"
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <string>
@@ -22,10 +23,10 @@ std::vector<int> run_squares(std::size_t num_workers, int count, int producer_th
         return item < count;
       },
       [&] {
-        return [&](int item) {
+        return [&](int item, int& result) {
           if (item % 5 == 0) std::this_thread::yield();
           if (item == worker_throws) throw std::runtime_error("worker");
-          return item * item;
+          result = item * item;
         };
       },
       [&](int result) {
@@ -70,7 +71,7 @@ TEST(OrderedPipeline, ThrowsWhenAWorkerCannotStart) {
   OrderedPipeline<int, int> pipeline(2);
   const auto start = [&] {
     pipeline.run([](int& item) { return item = 1, true; },
-                 []() -> int (*)(int) { throw std::runtime_error("no worker"); }, [](int) {});
+                 []() -> void (*)(int, int&) { throw std::runtime_error("no worker"); }, [](int) {});
   };
   EXPECT_THROW(start(), std::runtime_error);
 }
@@ -86,8 +87,22 @@ TEST(OrderedPipeline, HoldsOnlyAFewItemsAtATime) {
         item = next++;
         return item < 1000;
       },
-      [] { return [](int item) { return item; }; }, [&](int) { --alive; });
+      [] { return [](int item, int& result) { result = item; }; }, [&](int) { --alive; });
   EXPECT_LE(most, 8);
+}
+
+TEST(OrderedPipeline, UsesTheSameItemsAndResultsOverAndOver) {
+  struct Buffer {
+    int uses = 0;
+  };
+  int next = 0;
+  int uses = 0;
+  OrderedPipeline<Buffer, Buffer> pipeline(2);
+  pipeline.run(
+      [&](Buffer& item) { return ++item.uses, next++ < 600; },
+      [] { return [](const Buffer& item, Buffer& result) { result.uses += item.uses > 0 ? 1 : 0; }; },
+      [&](Buffer& result) { uses = std::max(uses, result.uses); });
+  EXPECT_EQ(uses, 100);
 }
 
 }  // namespace

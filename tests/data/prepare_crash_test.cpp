@@ -169,6 +169,27 @@ TEST_F(PrepareCrash, ARunStoppedAfterAnyBlockIsContinuedToTheSameBytes) {
   }
 }
 
+TEST_F(PrepareCrash, ARunStoppedBehindALongDocumentThatIsHeldOutIsContinuedToTheSameBytes) {
+  std::string text;
+  for (int document = 0; document < 6; ++document) {
+    for (int i = 0; i < 100; ++i)
+      text += "sentence " + std::to_string(i) + " of document " + std::to_string(document) + "\n";
+    text += "\n" + random_text(static_cast<unsigned>(document), 20);
+  }
+  PrepareOptions given = options(directory_.write("long.txt", text), "long");
+  given.holdout = 0.6;
+  prepare_quietly(given);
+  const std::map<std::string, std::string> undisturbed = contents_of(given.output);
+  given.output = directory_ / "out";
+  for (int steps = 4; steps < 40; steps += 2) {
+    StoppingProgress stopping(steps);
+    EXPECT_THROW(prepare(given, stopping), std::runtime_error);
+    prepare_quietly(given);
+    ASSERT_EQ(contents_of(given.output), undisturbed) << "stopped at step " << steps;
+    std::filesystem::remove_all(given.output);
+  }
+}
+
 TEST_F(PrepareCrash, OtherOptionsOrInputStartClean) {
   StoppingProgress stopping(30);
   EXPECT_THROW(prepare(crash_options(), stopping), std::runtime_error);

@@ -35,10 +35,10 @@ class Corpus {
       num_sentences += document.size();
       append(ends, num_sentences);
     }
-    directory_.write("lengths", lengths);
+    directory_.write("idx", std::string(kTokenIndexHeaderBytes, '\0') + lengths);
     directory_.write("ends", ends);
     directory_.write("bin", tokens);
-    write_token_index(directory_ / "lengths", directory_ / "ends", TokenWidth::Two, directory_ / "idx");
+    complete_token_index(directory_ / "idx", directory_ / "ends", TokenWidth::Two);
   }
   IndexedTokens open() const { return IndexedTokens(directory_ / "bin", directory_ / "idx"); }
   const test::TemporaryDirectory& directory() const { return directory_; }

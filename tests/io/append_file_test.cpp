@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/base/check.h"
 #include "plenum/io/file.h"
 
 #include "tests/support/expect_user_error.h"
@@ -16,6 +17,7 @@ TEST(AppendFile, CutsBackWhatAnEarlierRunWroteTooMuch) {
   const std::string path = directory.write("a", "kept and lost");
   AppendFile file(path, 4);
   file.append(" too");
+  file.flush();
   file.sync();
   EXPECT_EQ(file.size(), 8U);
   EXPECT_EQ(read_file(path), "kept too");
@@ -43,6 +45,18 @@ TEST(AppendFile, MovesItsTailToAnotherFile) {
   EXPECT_EQ(read_file(from.path()), "stays!");
   EXPECT_EQ(read_file(to.path()), "before goes" + big);
   EXPECT_EQ(to.size(), 11 + big.size());
+}
+
+TEST(AppendFile, OverwritesWhatWasFlushed) {
+  const test::TemporaryDirectory directory;
+  AppendFile file(directory / "a");
+  file.append("head, body");
+  file.flush();
+  file.overwrite(0, "HEAD");
+  file.append("!");
+  EXPECT_THROW(file.overwrite(8, "dy!"), base::InternalError);
+  file.flush();
+  EXPECT_EQ(read_file(file.path()), "HEAD, body!");
 }
 
 TEST(AppendFile, NamesTheFileThatCannotBeWritten) {

@@ -138,8 +138,19 @@ class Run {
   PrepareResult finish() {
     tokenize();
     DatasetDescription description = describe();
+    const std::vector<std::string> names = dataset_file_names();
+    description.files.resize(names.size());
+    const auto describe_files = [&](bool sequences) {
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        if (names[i].ends_with(".sequences") == sequences) description.files[i] = describe_file(names[i]);
+      }
+    };
+    // All other files are complete, so that reading them need not wait.
+    std::future<void> others = std::async(std::launch::async, [&] { describe_files(false); });
     build_sequences(description);
-    write_description(description);
+    describe_files(true);
+    others.get();
+    publish(description, names);
     return {.description = std::move(description), .was_there = false, .resumed_bytes = resumed_bytes_};
   }
 
@@ -263,7 +274,7 @@ class Run {
     }
   }
 
-  void write_description(DatasetDescription& description) {
+  static std::vector<std::string> dataset_file_names() {
     std::vector<std::string> names;
     for (const Split split : kSplits) {
       for (const char* ending : {".bin", ".idx", ".sequences"})
@@ -271,13 +282,16 @@ class Run {
     }
     for (const char* name : {"vocab.txt", "tokenizer.json", "tokenizer_config.json"})
       names.emplace_back(name);
-    description.files.resize(names.size());
-    base::parallel_for(names.size(), options_.num_threads(), [&](std::size_t i) {
-      const std::string path = directory_.path() + "/" + names[i];
-      description.files[i] = {.name = names[i],
-                              .size_bytes = std::filesystem::file_size(path),
-                              .checksum = io::file_checksum(path)};
-    });
+    return names;
+  }
+
+  DatasetFile describe_file(const std::string& name) const {
+    const std::string path = directory_.path() + "/" + name;
+    return {
+        .name = name, .size_bytes = std::filesystem::file_size(path), .checksum = io::file_checksum(path)};
+  }
+
+  void publish(const DatasetDescription& description, std::vector<std::string> names) {
     io::write_file(directory_.path() + "/" + std::string(kDatasetFileName),
                    print_by_key(to_json(description)));
     names.emplace_back(kDatasetFileName);

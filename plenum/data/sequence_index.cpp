@@ -1,6 +1,7 @@
 #include "plenum/data/sequence_index.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -71,9 +72,10 @@ class DocumentRanges {
     if (next_ == tokens_.num_documents()) return false;
     range.begin = next_;
     const std::uint64_t first = first_token_of(next_);
-    do {
-      ++next_;
-    } while (next_ < tokens_.num_documents() && first_token_of(next_) - first < kTokensPerItem);
+    const auto behind = std::views::iota(next_ + 1, tokens_.num_documents());
+    const auto end = std::ranges::partition_point(
+        behind, [&](std::uint64_t document) { return first_token_of(document) - first < kTokensPerItem; });
+    next_ += 1 + static_cast<std::uint64_t>(end - behind.begin());
     range.end = next_;
     return true;
   }

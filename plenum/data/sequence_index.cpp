@@ -1,7 +1,6 @@
 #include "plenum/data/sequence_index.h"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -72,10 +71,18 @@ class DocumentRanges {
     if (next_ == tokens_.num_documents()) return false;
     range.begin = next_;
     const std::uint64_t first = first_token_of(next_);
-    const auto behind = std::views::iota(next_ + 1, tokens_.num_documents());
-    const auto end = std::ranges::partition_point(
-        behind, [&](std::uint64_t document) { return first_token_of(document) - first < kTokensPerItem; });
-    next_ += 1 + static_cast<std::uint64_t>(end - behind.begin());
+    const auto first_behind = [&](std::uint64_t low, std::uint64_t high) {
+      while (low < high) {
+        const std::uint64_t middle = low + (high - low) / 2;
+        if (first_token_of(middle) - first < kTokensPerItem) {
+          low = middle + 1;
+        } else {
+          high = middle;
+        }
+      }
+      return low;
+    };
+    next_ = first_behind(next_ + 1, tokens_.num_documents());
     range.end = next_;
     return true;
   }
@@ -211,7 +218,7 @@ SequenceIndexSummary write_sequence_index(const IndexedTokens& tokens, const Seq
                                           base::Progress& progress) {
   const SequenceBuilder builder(tokens, options, split);
   // Building twice, on all threads, costs less than a temporary file on one.
-  const SequenceIndexSummary summary = count_sequences(builder, tokens, options.max_length, num_threads);
+  SequenceIndexSummary summary = count_sequences(builder, tokens, options.max_length, num_threads);
   const auto& counts = summary.histogram.counts;
   Header header;
   header.num_sequences = summary.histogram.num_sequences();

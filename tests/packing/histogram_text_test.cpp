@@ -5,6 +5,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/philox.h"
+
 #include "tests/support/expect_user_error.h"
 
 namespace plenum::packing {

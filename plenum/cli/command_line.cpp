@@ -5,7 +5,9 @@
 #include <optional>
 
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "plenum/base/build_info.h"
 #include "plenum/base/check.h"
@@ -36,9 +38,7 @@ void bind_option(BoundCommand& bound, const Option& option) {
   std::vector<std::string>& values = bound.given[option.name];
   const std::string flag = "--" + option.name;
   if (option.kind == Option::Kind::Flag) {
-    bound.app->add_flag_function(
-        flag + ",!--no-" + option.name,
-        [&values](std::int64_t count) { values = {count > 0 ? "true" : "false"}; }, option.help);
+    bound.app->add_flag(flag + ",!--no-" + option.name, values, option.help);
     return;
   }
   CLI::Option* added =
@@ -154,6 +154,8 @@ int dispatch(int argc, const char* const* argv) {
     return app.exit(help);
   } catch (const CLI::CallForVersion& version) {
     return app.exit(version);
+  } catch (const std::invalid_argument&) {  // what CLI11 throws for --no-flag=text
+    base::fail("a flag is true or false; give it without a value");
   } catch (const CLI::ParseError& error) {
     find_chosen();
     throw base::UserError(explain(error, app, chosen != nullptr ? chosen->app : nullptr));
@@ -175,9 +177,18 @@ int dispatch(int argc, const char* const* argv) {
   return chosen->command->run();
 }
 
+/// Puts the null device where standard input, output or errors are closed, so that no file of ours takes
+/// their place.
+void occupy_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDWR));
+  }
+}
+
 }  // namespace
 
 int run_command_line(int argc, const char* const* argv) {
+  occupy_standard_descriptors();
   try {
     const int code = dispatch(argc, argv);
     base::require(std::fflush(stdout) == 0, "cannot write to standard output");

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <optional>
 
@@ -197,7 +198,12 @@ int PackCommand::run() {
   const PackingProblem problem = make_problem(input);
   // Opened first: what cannot be written is known before the work, not after it.
   std::optional<io::AtomicFile> output;
-  if (!options_.output.empty()) output.emplace(options_.output);
+  if (!options_.output.empty()) {
+    std::error_code ignored;
+    base::require(!std::filesystem::equivalent(options_.output, input.source, ignored),
+                  "--output {} is the input itself; choose another name", options_.output);
+    output.emplace(options_.output);
+  }
   const std::vector<PackingResult> results = pack_all(problem);
   const auto fewest = std::min_element(
       results.begin(), results.end(),

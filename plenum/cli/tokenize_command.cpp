@@ -4,11 +4,11 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <thread>
 
 #include <unistd.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/machine.h"
 #include "plenum/cli/command.h"
 #include "plenum/cli/line_stream.h"
 #include "plenum/data/tokenizer.h"
@@ -106,14 +106,15 @@ class TokenizeCommand final : public Command {
     const data::Tokenizer tokenizer = data::Tokenizer::load(vocab_.empty() ? tokenizer_ : vocab_, rules);
     const PrintedTokens printed(tokenizer.vocabulary(), tokens_);
     const auto added = plain_text_ ? data::AddedTokens::PlainText : data::AddedTokens::Match;
-    const auto cores = static_cast<std::int64_t>(std::max(std::thread::hardware_concurrency(), 1U));
 
     std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is noticed by write()
-    transform_lines(
-        STDIN_FILENO, STDOUT_FILENO, static_cast<int>(threads_.value_or(cores)), [&]() -> LineTransform {
-          return [encoder = std::make_shared<LineEncoder>(tokenizer, added, printed)](
-                     std::string_view lines, std::string& output) { encoder->encode(lines, output); };
-        });
+    transform_lines(STDIN_FILENO, STDOUT_FILENO, static_cast<int>(threads_.value_or(base::usable_cores())),
+                    [&]() -> LineTransform {
+                      return [encoder = std::make_shared<LineEncoder>(tokenizer, added, printed)](
+                                 std::string_view lines, std::string& output) {
+                        encoder->encode(lines, output);
+                      };
+                    });
     return 0;
   }
 

@@ -95,9 +95,11 @@ void PartialDirectory::publish(const std::vector<std::string>& names) {
   }
   io::sync_directory(path_);
   const std::string replaced = output_ + ".replaced";
+  // What a crash between the two moves left: the old dataset, which the new one is about to replace.
+  if (fs::exists(replaced + "/dataset.json")) fs::remove_all(replaced);
   const bool replaces = fs::exists(output_) && !fs::is_empty(output_);
   if (replaces) {
-    fs::remove_all(replaced);  // what a crash between the next two lines left
+    base::require(!fs::exists(replaced), "{} is in the way; move it elsewhere and run again", replaced);
     move(output_, replaced);
   }
   move(path_, output_);

@@ -185,6 +185,10 @@ class Run {
       const double total = std::max(1.0, static_cast<double>(sources_.total_bytes()));
       progress_.note(fmt::format("resuming at {:.0f} %", 100 * done / total));
     }
+    if (!saved && !resumed_phase_.empty()) {
+      progress_.note(
+          "resuming: the earlier run had not come far; its vocabulary is kept, the text starts anew");
+    }
     CorpusWriter writer(directory_.path(), width(), holdout_rule(), saved);
     tokenize_from(start, writer);
     corpus_ = writer.save();
@@ -247,9 +251,11 @@ class Run {
     description.objective = options_.sequences.objective;
     description.seed = static_cast<std::uint64_t>(options_.seed);
     description.counts = corpus_counts_from(corpus_);
-    base::require(description.counts[Split::Train].documents > 0,
-                  "the input holds no text to train on: {} files, {} bytes", sources_.files.size(),
-                  description.counts.text_bytes);
+    const bool held_out = description.counts[Split::Holdout].documents > 0;
+    base::require(
+        description.counts[Split::Train].documents > 0, "{}: {} bytes of text in {} input files",
+        held_out ? "nothing is left to train on; lower --holdout" : "the input holds no text to train on",
+        description.counts.text_bytes, sources_.files.size());
     description.duplicate_documents = duplicates_;
     description.vocabulary_size = tokenizer_.vocabulary().size();
     description.special = tokenizer_.vocabulary().special();

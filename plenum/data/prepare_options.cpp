@@ -2,9 +2,8 @@
 
 #include <limits>
 
-#include <sched.h>
-
 #include "plenum/base/check.h"
+#include "plenum/base/machine.h"
 
 namespace plenum::data {
 
@@ -66,11 +65,7 @@ NormalizerRules PrepareOptions::normalizer_rules() const {
 }
 
 std::size_t PrepareOptions::num_threads() const {
-  if (threads) return static_cast<std::size_t>(*threads);
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  const bool known = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0;
-  return known ? static_cast<std::size_t>(CPU_COUNT(&allowed)) : 1;
+  return static_cast<std::size_t>(threads.value_or(base::usable_cores()));
 }
 
 }  // namespace plenum::data

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "plenum/base/check.h"
+#include "plenum/io/write_all.h"
 
 namespace plenum::io {
 namespace {
@@ -44,7 +45,7 @@ AppendFile::~AppendFile() {
 void AppendFile::append(std::string_view bytes) {
   if (bytes.size() >= kWorthACallBytes) {
     flush();
-    write_all(bytes);
+    write_all(descriptor_, bytes, path_);
     size_ += bytes.size();
     return;
   }
@@ -54,28 +55,13 @@ void AppendFile::append(std::string_view bytes) {
 }
 
 void AppendFile::flush() {
-  write_all(buffer_);
+  write_all(descriptor_, buffer_, path_);
   buffer_.clear();
-}
-
-void AppendFile::write_all(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    base::require(count >= 0, "cannot write {}: {}", path_, std::strerror(errno));
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
 }
 
 void AppendFile::overwrite(std::uint64_t offset, std::string_view bytes) {
   base::check(offset + bytes.size() <= size_ - buffer_.size(), "what is overwritten is not there: {}", path_);
-  while (!bytes.empty()) {
-    const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    base::require(count >= 0, "cannot write {}: {}", path_, std::strerror(errno));
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-    offset += static_cast<std::uint64_t>(count);
-  }
+  write_all_at(descriptor_, offset, bytes, path_);
 }
 
 void AppendFile::sync() const {

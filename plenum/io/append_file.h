@@ -45,8 +45,6 @@ class AppendFile {
   void overwrite(std::uint64_t offset, std::string_view bytes);
 
  private:
-  void write_all(std::string_view bytes);
-
   std::string path_;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;

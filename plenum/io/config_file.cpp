@@ -45,7 +45,6 @@ std::string_view kind_name(Option::Kind kind) {
     case Option::Kind::Number:
       return "a number";
     case Option::Kind::Text:
-      return "a string";
     case Option::Kind::Choice:
       return "a string";
     case Option::Kind::TextList:

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "plenum/base/check.h"
+#include "plenum/io/write_all.h"
 
 namespace plenum::io {
 namespace {
@@ -60,9 +62,18 @@ std::string read_file(const std::string& path) {
   }
 }
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), partial_path_(path_ + ".partial") {
-  descriptor_ = ::open(partial_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  base::require(descriptor_ >= 0, "cannot write {}: {}", partial_path_, reason());
+AtomicFile::AtomicFile(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  path_ = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored).string() : path;
+  // Renaming over a device or a pipe would replace it.
+  const fs::file_status status = fs::status(path_, ignored);
+  base::require(!fs::exists(status) || fs::is_regular_file(status),
+                "cannot write {}: it is not a regular file", path);
+  partial_path_ = path_ + ".partial-XXXXXX";
+  descriptor_ = ::mkostemp(partial_path_.data(), O_CLOEXEC);
+  base::require(descriptor_ >= 0, "cannot write {}: {}", path_, reason());
+  ::fchmod(descriptor_, 0644);
   buffer_.reserve(kBufferBytes);
 }
 
@@ -83,13 +94,7 @@ void AtomicFile::write(std::string_view text) {
 }
 
 void AtomicFile::flush() {
-  std::string_view rest = buffer_;
-  while (!rest.empty()) {
-    const ssize_t count = ::write(descriptor_, rest.data(), rest.size());
-    if (count < 0 && errno == EINTR) continue;
-    base::require(count >= 0, "cannot write {}: {}", path_, reason());
-    rest.remove_prefix(static_cast<std::size_t>(count));
-  }
+  write_all(descriptor_, buffer_, path_);
   buffer_.clear();
 }
 

@@ -14,6 +14,8 @@ nlohmann::json read_json_file(const std::string& path) {
   } catch (const nlohmann::json::parse_error& error) {
     const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
     base::fail("{}:{}: this is not JSON", path, std::count(text.begin(), end, '\n') + 1);
+  } catch (const nlohmann::json::exception& error) {  // a number that no type holds
+    base::fail("{}: {}", path, error.what());
   }
 }
 

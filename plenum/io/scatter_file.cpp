@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "plenum/base/check.h"
+#include "plenum/io/write_all.h"
 
 namespace plenum::io {
 namespace {
@@ -32,7 +33,7 @@ ScatterFile::ScatterFile(std::string path, std::string_view header, std::size_t 
   }
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   base::require(descriptor_ >= 0, "cannot write {}: {}", path_, std::strerror(errno));
-  write_at(0, header);
+  write_all_at(descriptor_, 0, header, path_);
 }
 
 ScatterFile::~ScatterFile() {
@@ -45,19 +46,9 @@ void ScatterFile::append(std::size_t bucket_index, std::string_view records) {
   if (bucket.waiting.size() >= bucket_buffer_bytes_) flush_bucket(bucket);
 }
 
-void ScatterFile::write_at(std::uint64_t offset, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    base::require(count >= 0, "cannot write {}: {}", path_, std::strerror(errno));
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-    offset += static_cast<std::uint64_t>(count);
-  }
-}
-
 void ScatterFile::flush_bucket(Bucket& bucket) {
   base::check(bucket.offset + bucket.waiting.size() <= bucket.end, "bucket overflows: {}", path_);
-  write_at(bucket.offset, bucket.waiting);
+  write_all_at(descriptor_, bucket.offset, bucket.waiting, path_);
   bucket.offset += bucket.waiting.size();
   bucket.waiting.clear();
 }
@@ -70,7 +61,7 @@ void ScatterFile::flush() {
 }
 
 void ScatterFile::finish(std::string_view header) {
-  write_at(0, header);
+  write_all_at(descriptor_, 0, header, path_);
   base::require(::fsync(descriptor_) == 0, "cannot write {}: {}", path_, std::strerror(errno));
 }
 

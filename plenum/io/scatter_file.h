@@ -34,7 +34,6 @@ class ScatterFile {
     std::string waiting;
   };
 
-  void write_at(std::uint64_t offset, std::string_view bytes);
   void flush_bucket(Bucket& bucket);
 
   std::string path_;

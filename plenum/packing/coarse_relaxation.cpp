@@ -25,7 +25,7 @@ constexpr int kPatience = 3;
 /// The shortest, the longest, those on both sides of every fraction of the capacity, and for the rest about
 /// as many sequences, and as many lengths, from each to the next.
 std::vector<std::int32_t> first_nodes(const PackingProblem& problem, std::int64_t about) {
-  const std::vector<std::int32_t> lengths = lengths_that_occur(problem.histogram);
+  std::vector<std::int32_t> lengths = lengths_that_occur(problem.histogram);
   if (static_cast<std::int64_t>(lengths.size()) <= about) return lengths;
   std::vector<std::int32_t> nodes{lengths.front(), lengths.back()};
   for (std::int64_t divisor = 1; divisor <= kMaxDivisor; ++divisor) {

@@ -117,7 +117,7 @@ PackingResult pack(const PackingProblem& problem, Algorithm algorithm, const Pac
 }
 
 LowerBound prove_bound(const PackingProblem& problem, std::uint64_t num_packs, const PackOptions& options) {
-  const LowerBound quick = combinatorial_bound(problem);
+  LowerBound quick = combinatorial_bound(problem);
   if (options.bound == BoundEffort::Quick || quick.packs == num_packs) return quick;
   const LowerBound dual = pack_optimal(problem, {.time_limit_seconds = options.time_limit_seconds}).bound;
   return dual.packs > quick.packs ? dual : quick;

@@ -54,6 +54,15 @@ TEST(CommandLine, FlagsWinOverTheFile) {
   EXPECT_THAT(run_program(config + " --no-json").output, HasSubstr("json = false"));
 }
 
+TEST(CommandLine, RefusesAFlagThatIsNeitherTrueNorFalse) {
+  for (const char* arguments : {"doctor --json=maybe", "doctor --json=5", "doctor --no-json=maybe"}) {
+    const ProgramResult result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments << result.errors;
+    EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
+  }
+  EXPECT_EQ(run_program("doctor --json=false").output, run_program("doctor").output);
+}
+
 TEST(CommandLine, OptionNamesAreUniqueWithinACommand) {
   for (const auto& command : all_commands()) {
     std::vector<std::string> names = {"config", "print-config", "help"};

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/run_program.h"
 #include "tests/support/temporary_directory.h"
 
 namespace plenum::cli {
@@ -111,6 +112,12 @@ TEST_F(TokenizeCommand, TurnsLinesIntoLinesOfIds) {
   EXPECT_EQ(output_of("", "Hello worlds\n\n  \nhello [SEP]\r\nno newline"), "5 6 7\n\n\n5 3\n1 1\n");
   EXPECT_EQ(output_of("", ""), "");
   EXPECT_EQ(output_of("", "\n"), "\n");
+}
+
+TEST_F(TokenizeCommand, TakesAClosedInputForAnEmptyOne) {
+  const test::ProgramResult result = test::run_program(options() + " 0<&-");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(result.output, "");
 }
 
 TEST_F(TokenizeCommand, PrintsPiecesAndKeepsCaseWhenAsked) {

@@ -221,7 +221,7 @@ TEST_F(Prepare, RefusesContradictionsAndTextWithoutWords) {
   expect_refusal([&](PrepareOptions& given) { given.inputs = {directory_.write("empty.txt", "\n \n")}; },
                  "no text to train on");
   expect_refusal([&](PrepareOptions& given) { given.inputs = {directory_.path()}; }, "lies inside the input");
-  expect_refusal([](PrepareOptions& given) { given.holdout = 1; }, "no text to train on");
+  expect_refusal([](PrepareOptions& given) { given.holdout = 1; }, "lower --holdout");
   expect_refusal([&](PrepareOptions& given) { given.inputs = {directory_.write("bad.jsonl", "{}\n{\n")}; },
                  "bad.jsonl:1");
 }

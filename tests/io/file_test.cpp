@@ -2,10 +2,12 @@
 
 #include <csignal>
 #include <filesystem>
+#include <iterator>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "plenum/base/check.h"
 
@@ -17,6 +19,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
+std::ptrdiff_t num_files(const test::TemporaryDirectory& directory) {
+  return std::distance(std::filesystem::directory_iterator(directory.path()), {});
+}
+
 TEST(AtomicFile, AppearsWholeOnCommit) {
   const test::TemporaryDirectory directory;
   const std::string path = directory / "a";
@@ -26,7 +32,7 @@ TEST(AtomicFile, AppearsWholeOnCommit) {
   file.write("world");
   file.commit();
   EXPECT_EQ(read_file(path), "hello world");
-  EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
+  EXPECT_EQ(num_files(directory), 1);
 }
 
 TEST(AtomicFile, LeavesNothingWithoutCommit) {
@@ -44,7 +50,23 @@ TEST(AtomicFile, KeepsTheOldFileWhenTheDiskIsFull) {
     EXPECT_THROW(write_file(path, std::string(100000, 'x')), base::UserError);
   }
   EXPECT_EQ(read_file(path), "old");
-  EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
+  EXPECT_EQ(num_files(directory), 1);
+}
+
+TEST(AtomicFile, WritesThroughALinkAndLeavesIt) {
+  const test::TemporaryDirectory directory;
+  write_file(directory / "real", "old");
+  std::filesystem::create_symlink("real", directory / "link");
+  write_file(directory / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "link"));
+  EXPECT_EQ(read_file(directory / "real"), "new");
+}
+
+TEST(AtomicFile, RefusesToReplaceAPipe) {
+  const test::TemporaryDirectory directory;
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  EXPECT_THROW(write_file(directory / "pipe", "x"), base::UserError);
+  EXPECT_TRUE(std::filesystem::is_fifo(directory / "pipe"));
 }
 
 TEST(AtomicFile, NamesTheFileItCannotWrite) {

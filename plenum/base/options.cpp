@@ -32,6 +32,15 @@ std::int64_t parse_bounded(const std::string& name, const std::string& text, std
   return value;
 }
 
+Option make_option(std::string name, std::string help, std::string placeholder, Option::Kind kind) {
+  Option option;
+  option.name = std::move(name);
+  option.help = std::move(help);
+  option.placeholder = std::move(placeholder);
+  option.kind = kind;
+  return option;
+}
+
 }  // namespace
 
 const Option* OptionTable::find(std::string_view name) const {
@@ -47,13 +56,7 @@ Option& OptionTable::add_option(Option option) {
 }
 
 Option& OptionTable::add(std::string name, bool& value, std::string help) {
-  Option option{.name = std::move(name),
-                .help = std::move(help),
-                .placeholder = "",
-                .kind = Option::Kind::Flag,
-                .choices = {},
-                .set = {},
-                .get = {}};
+  Option option = make_option(std::move(name), std::move(help), "", Option::Kind::Flag);
   option.set = [&value, key = option.name](const std::vector<std::string>& given) {
     require(given.front() == "true" || given.front() == "false", "{} must be true or false: '{}'", key,
             given.front());
@@ -65,13 +68,7 @@ Option& OptionTable::add(std::string name, bool& value, std::string help) {
 
 Option& OptionTable::add(std::string name, std::int64_t& value, std::int64_t minimum, std::int64_t maximum,
                          std::string help) {
-  Option option{.name = std::move(name),
-                .help = std::move(help),
-                .placeholder = "N",
-                .kind = Option::Kind::Integer,
-                .choices = {},
-                .set = {},
-                .get = {}};
+  Option option = make_option(std::move(name), std::move(help), "N", Option::Kind::Integer);
   option.set = [&value, key = option.name, minimum, maximum](const std::vector<std::string>& given) {
     value = parse_bounded(key, given.front(), minimum, maximum);
   };
@@ -81,13 +78,7 @@ Option& OptionTable::add(std::string name, std::int64_t& value, std::int64_t min
 
 Option& OptionTable::add(std::string name, std::optional<std::int64_t>& value, std::int64_t minimum,
                          std::int64_t maximum, std::string help) {
-  Option option{.name = std::move(name),
-                .help = std::move(help),
-                .placeholder = "N",
-                .kind = Option::Kind::Integer,
-                .choices = {},
-                .set = {},
-                .get = {}};
+  Option option = make_option(std::move(name), std::move(help), "N", Option::Kind::Integer);
   option.set = [&value, key = option.name, minimum, maximum](const std::vector<std::string>& given) {
     value = parse_bounded(key, given.front(), minimum, maximum);
   };
@@ -99,13 +90,7 @@ Option& OptionTable::add(std::string name, std::optional<std::int64_t>& value, s
 }
 
 Option& OptionTable::add(std::string name, double& value, double minimum, double maximum, std::string help) {
-  Option option{.name = std::move(name),
-                .help = std::move(help),
-                .placeholder = "X",
-                .kind = Option::Kind::Number,
-                .choices = {},
-                .set = {},
-                .get = {}};
+  Option option = make_option(std::move(name), std::move(help), "X", Option::Kind::Number);
   option.set = [&value, key = option.name, minimum, maximum](const std::vector<std::string>& given) {
     const double number = parse_number(given.front(), key);
     require(number >= minimum && number <= maximum, "{} must be between {} and {}: {}", key, minimum, maximum,
@@ -117,13 +102,7 @@ Option& OptionTable::add(std::string name, double& value, double minimum, double
 }
 
 Option& OptionTable::add_fraction(std::string name, double& value, std::string help) {
-  Option option{.name = std::move(name),
-                .help = std::move(help),
-                .placeholder = "X|X%",
-                .kind = Option::Kind::Number,
-                .choices = {},
-                .set = {},
-                .get = {}};
+  Option option = make_option(std::move(name), std::move(help), "X|X%", Option::Kind::Number);
   option.set = [&value, key = option.name](const std::vector<std::string>& given) {
     value = parse_fraction(given.front(), key);
   };
@@ -132,13 +111,7 @@ Option& OptionTable::add_fraction(std::string name, double& value, std::string h
 }
 
 Option& OptionTable::add(std::string name, std::string& value, std::string placeholder, std::string help) {
-  Option option{.name = std::move(name),
-                .help = std::move(help),
-                .placeholder = std::move(placeholder),
-                .kind = Option::Kind::Text,
-                .choices = {},
-                .set = {},
-                .get = {}};
+  Option option = make_option(std::move(name), std::move(help), std::move(placeholder), Option::Kind::Text);
   option.set = [&value](const std::vector<std::string>& given) { value = given.front(); };
   option.get = [&value]() -> std::vector<std::string> { return {value}; };
   return add_option(std::move(option));
@@ -146,13 +119,8 @@ Option& OptionTable::add(std::string name, std::string& value, std::string place
 
 Option& OptionTable::add(std::string name, std::vector<std::string>& values, std::string placeholder,
                          std::string help) {
-  Option option{.name = std::move(name),
-                .help = std::move(help),
-                .placeholder = std::move(placeholder),
-                .kind = Option::Kind::TextList,
-                .choices = {},
-                .set = {},
-                .get = {}};
+  Option option =
+      make_option(std::move(name), std::move(help), std::move(placeholder), Option::Kind::TextList);
   option.set = [&values](const std::vector<std::string>& given) { values = given; };
   option.get = [&values] { return values; };
   return add_option(std::move(option));

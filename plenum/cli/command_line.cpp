@@ -124,6 +124,12 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app, const CLI
     return fmt::format("unknown command '{}'{}", word, base::suggest_name(word, names));
   }
   std::string text = error.what();
+  // CLI11's own words for the two commonest slips speak of counts.
+  const std::string option = text.substr(0, text.find(':'));
+  if (text.find("At Most 1 required") != std::string::npos)
+    return fmt::format("{} is given more than once", option);
+  if (text.find("required") != std::string::npos && text.ends_with("missing"))
+    return fmt::format("{} needs a value", option);
   if (const std::size_t end = text.find('\n'); end != std::string::npos) text.resize(end);
   return text;
 }

@@ -54,6 +54,12 @@ TEST(CommandLine, FlagsWinOverTheFile) {
   EXPECT_THAT(run_program(config + " --no-json").output, HasSubstr("json = false"));
 }
 
+TEST(CommandLine, SaysInPlainWordsWhatIsWrongWithAnOption) {
+  EXPECT_EQ(run_program("pack --histogram").errors, "plenum: error: --histogram needs a value\n");
+  EXPECT_EQ(run_program("pack --histogram a --histogram b").errors,
+            "plenum: error: --histogram is given more than once\n");
+}
+
 TEST(CommandLine, RefusesAFlagThatIsNeitherTrueNorFalse) {
   for (const char* arguments : {"doctor --json=maybe", "doctor --json=5", "doctor --no-json=maybe"}) {
     const ProgramResult result = run_program(arguments);

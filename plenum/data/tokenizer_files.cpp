@@ -178,7 +178,7 @@ Vocabulary parse_vocab_txt(std::string_view text, const std::string& source) {
     const std::size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    while (line.ends_with('\r')) line.remove_suffix(1);
     tokens.emplace_back(line);
   }
   while (!tokens.empty() && tokens.back().empty()) tokens.pop_back();

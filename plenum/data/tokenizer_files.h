@@ -7,9 +7,9 @@
 
 namespace plenum::data {
 
-/// The tokens of a vocab.txt, one per line, numbered from 0. A line ends with "\n" or "\r\n"; nothing else is
-/// trimmed. Empty lines at the end are no tokens. Throws UserError naming `source` on text that is no UTF-8,
-/// on a token that stands twice and on a missing special token.
+/// The tokens of a vocab.txt, one per line, numbered from 0. Carriage returns before "\n" are no part of a
+/// token; nothing else is trimmed. Empty lines at the end are no tokens. Throws UserError naming `source` on
+/// text that is no UTF-8, on a token that stands twice and on a missing special token.
 Vocabulary parse_vocab_txt(std::string_view text, const std::string& source);
 
 /// A tokenizer.json of the WordPiece model with BertNormalizer and BertPreTokenizer. Throws UserError naming

@@ -45,6 +45,11 @@ TEST(ParseVocabTxt, NumbersLinesAndTrimsOnlyTheirEnd) {
   EXPECT_EQ(vocabulary.special().mask, 4);
 }
 
+TEST(ParseVocabTxt, ReadsBackWhatItPrints) {
+  const Vocabulary vocabulary = parse_vocab_txt(kSpecials + "foo\r\r\nbar \n", "vocab.txt");
+  EXPECT_EQ(parse_vocab_txt(print_vocab_txt(vocabulary), "vocab.txt").tokens(), vocabulary.tokens());
+}
+
 TEST(ParseVocabTxt, IgnoresEmptyLinesAtTheEnd) {
   EXPECT_EQ(parse_vocab_txt(kSpecials + "foo\n\n\n", "vocab.txt").size(), 6u);
 }

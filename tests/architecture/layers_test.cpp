@@ -38,7 +38,7 @@ const std::vector<std::pair<std::regex, std::vector<std::string>>> kConfinedHead
     {std::regex("<utf8proc\\.h>"), {"plenum/data/"}},
     {std::regex("<(zlib|zstd|xxhash)\\.h>"), {"plenum/io/"}},
     {std::regex("<nlohmann/.*>"),
-     {"plenum/io/", "plenum/data/", "plenum/cli/", "plenum/model/", "plenum/train/"}},
+     {"plenum/io/", "plenum/schedule/", "plenum/data/", "plenum/cli/", "plenum/model/", "plenum/train/"}},
     {std::regex("<iostream>"), {}},
 };
 

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plenum/schedule/schedule.h"
+
+namespace plenum::schedule {
+
+/// What is wrong with a schedule: the first action that offends, and why.
+struct Violation {
+  std::string where;  ///< "rank 2, compute, step 0, B2.1"
+  std::string why;    ///< "needs the output gradient of stage 2 for micro-batch 1, which nothing makes"
+};
+
+/// What check() found out.
+struct CheckResult {
+  std::vector<Violation>
+      violations;  ///< empty: the schedule is proven right; the first is the first to occur
+  /// For each rank, the most layers whose activations lie there at a time (one layer of one micro-batch
+  /// counts 1; under recomputation, a stage's kept input counts 0 and recomputed layers count 1).
+  std::vector<std::size_t> peak_activation_layers;
+};
+
+/// Proves that a schedule does what training needs, or says where it does not. See docs/schedules.md for the
+/// rules. The schedule must be well formed.
+CheckResult check(const Schedule& schedule);
+
+/// Throws UserError with the first violation, if there is one.
+void require_checked(const Schedule& schedule);
+
+}  // namespace plenum::schedule

@@ -1,0 +1,580 @@
+#include "plenum/schedule/dataflow.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "plenum/base/check.h"
+
+namespace plenum::schedule {
+namespace {
+
+// What a rank may have of a stage and micro-batch. The last four exist per segment.
+enum MicroBatchKind : std::uint32_t {
+  kInput,
+  kOutputGradient,
+  kSentActivation,
+  kSentGradient,
+  kOutput,
+  kSaved,
+  kInputGradient,
+  kWeightGradient,
+};
+constexpr std::uint32_t kNumWholeKinds = 4;
+constexpr std::uint32_t kNumSegmentKinds = 4;
+
+// What it may have of a layer.
+enum LayerValueKind : std::uint32_t {
+  kReduced,
+  kFactor,
+  kPreconditioned,
+  kGathered,
+  kUpdated,
+  kParameters,
+  kNumLayerKinds
+};
+
+// What it may have of a linear map, beside unfinished pieces of its inverse.
+enum FactorKind : std::uint32_t { kCurvature, kInverse, kFirstPiece };
+
+enum RankValueKind : std::uint32_t { kAgreed, kTied, kExchanged, kNumRankKinds };
+
+}  // namespace
+
+Dataflow::Dataflow(const Schedule& schedule)
+    : schedule_(schedule),
+      layers_(schedule.problem),
+      num_micro_batches_(schedule.problem.num_micro_batches),
+      holders_(schedule.num_stages()) {
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    all_ranks_.push_back(Rank::at(rank));
+    for (const StageId stage : schedule.ranks[rank].stages) holders_[stage.index()].push_back(Rank::at(rank));
+  }
+  if (schedule.problem.has_tied_parameters) {
+    std::set_union(holders_.front().begin(), holders_.front().end(), holders_.back().begin(),
+                   holders_.back().end(), std::back_inserter(tied_ranks_));
+  }
+  find_runners();
+  find_segments();
+  lay_out();
+}
+
+void Dataflow::find_runners() {
+  runners_.assign(schedule_.num_stages() * num_micro_batches_, Rank::none());
+  ranks_.resize(schedule_.ranks.size());
+  for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
+    RankBlock& block = ranks_[rank];
+    block.first = MicroBatchId::none();
+    for (const LaneProgram& lane : schedule_.ranks[rank].lanes) {
+      for (const Action& action : lane.actions()) {
+        has_agree_ |= action.type == ActionType::Agree;
+        has_exchange_ |= action.type == ActionType::ExchangeData;
+        max_pieces_ = std::max<std::uint32_t>(max_pieces_, action.num_pieces);
+        if (!traits_of(action.type).has_micro_batch) continue;
+        block.first = std::min(block.first, action.micro_batch);
+        block.end = std::max(block.end, MicroBatchId::at(action.micro_batch.index() + 1));
+        if (action.type != ActionType::Forward) continue;
+        Rank& runner = runners_[action.stage.index() * num_micro_batches_ + action.micro_batch.index()];
+        if (runner.is_none()) runner = Rank::at(rank);
+      }
+    }
+    if (block.first.is_none()) block.first = block.end;
+  }
+}
+
+void Dataflow::find_segments() {
+  std::vector<bool> is_border(layers_.total() + 1, false);
+  for (const RankProgram& rank : schedule_.ranks) {
+    for (const Action& action : rank.lane(Lane::Compute).actions()) {
+      if (!traits_of(action.type).has_micro_batch || traits_of(action.type).has_factor) continue;
+      is_border[action.first_layer.index()] = true;
+      is_border[action.end_layer.index()] = true;
+    }
+  }
+  segment_of_layer_.resize(layers_.total());
+  for (std::size_t s = 0; s < schedule_.num_stages(); ++s) {
+    const StageId stage = StageId::at(s);
+    std::uint32_t segment = 0;
+    for (std::size_t layer = layers_.first(stage).index(); layer < layers_.end(stage).index(); ++layer) {
+      if (layer != layers_.first(stage).index() && is_border[layer]) ++segment;
+      segment_of_layer_[layer] = segment;
+    }
+    num_segments_.push_back(segment + 1);
+  }
+}
+
+void Dataflow::lay_out() {
+  const std::uint32_t num_factors = schedule_.problem.num_factors;
+  const bool has_curvature = schedule_.problem.preconditioner == Preconditioner::Kfac;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    RankBlock& block = ranks_[rank];
+    const std::uint32_t span = block.end.value - block.first.value;
+    std::uint64_t next = 0;
+    for (const StageId stage : schedule_.ranks[rank].stages) {
+      const auto num_layers = static_cast<std::uint32_t>(layers_.count(stage));
+      StageBlock place{.stage = stage};
+      place.micro_batch_stride = kNumWholeKinds + kNumSegmentKinds * num_segments_[stage.index()];
+      place.micro_batch_begin = static_cast<std::uint32_t>(next);
+      next += std::uint64_t{span} * place.micro_batch_stride;
+      place.curvature_begin = static_cast<std::uint32_t>(next);
+      if (has_curvature) next += std::uint64_t{span} * num_layers * num_factors * 2;
+      place.layer_begin = static_cast<std::uint32_t>(next);
+      next += std::uint64_t{num_layers} * kNumLayerKinds;
+      place.factor_begin = static_cast<std::uint32_t>(next);
+      next += std::uint64_t{num_layers} * num_factors * (kFirstPiece + max_pieces_ - 1);
+      block.stages.push_back(place);
+    }
+    block.rank_begin = static_cast<std::uint32_t>(next);
+    next += kNumRankKinds;
+    base::require(next <= std::numeric_limits<std::uint32_t>::max(),
+                  "the schedule is too large: rank {} has {} values", rank, next);
+    block.num_values = static_cast<std::uint32_t>(next);
+  }
+}
+
+const Dataflow::StageBlock& Dataflow::block(Rank rank, StageId stage) const {
+  const std::vector<StageBlock>& stages = ranks_[rank.index()].stages;
+  const auto found = std::find_if(stages.begin(), stages.end(),
+                                  [stage](const StageBlock& candidate) { return candidate.stage == stage; });
+  base::check(found != stages.end(), "the rank must hold the stage: rank={} stage={}", rank.value,
+              stage.value);
+  return *found;
+}
+
+std::uint32_t Dataflow::micro_batch_value(Rank rank, StageId stage, MicroBatchId micro_batch,
+                                          std::uint32_t kind, std::uint32_t segment) const {
+  const StageBlock& place = block(rank, stage);
+  const std::uint32_t local = micro_batch.value - ranks_[rank.index()].first.value;
+  const std::uint32_t within =
+      kind < kNumWholeKinds ? kind : kNumWholeKinds + segment * kNumSegmentKinds + (kind - kNumWholeKinds);
+  return place.micro_batch_begin + local * place.micro_batch_stride + within;
+}
+
+std::uint32_t Dataflow::curvature_value(Rank rank, const Action& action, MicroBatchId micro_batch,
+                                        std::uint32_t side) const {
+  const std::uint32_t local = micro_batch.value - ranks_[rank.index()].first.value;
+  const std::uint32_t layer = action.first_layer.value - layers_.first(action.stage).value;
+  const auto num_layers = static_cast<std::uint32_t>(layers_.count(action.stage));
+  const std::uint32_t map = (local * num_layers + layer) * schedule_.problem.num_factors + action.factor;
+  return block(rank, action.stage).curvature_begin + map * 2 + side;
+}
+
+std::uint32_t Dataflow::layer_value(Rank rank, StageId stage, LayerId layer, std::uint32_t kind) const {
+  return block(rank, stage).layer_begin + (layer.value - layers_.first(stage).value) * kNumLayerKinds + kind;
+}
+
+std::uint32_t Dataflow::factor_value(Rank rank, StageId stage, LayerId layer, std::uint16_t factor,
+                                     std::uint32_t kind) const {
+  const std::uint32_t map =
+      (layer.value - layers_.first(stage).value) * schedule_.problem.num_factors + factor;
+  return block(rank, stage).factor_begin + map * (kFirstPiece + max_pieces_ - 1) + kind;
+}
+
+Rank Dataflow::owner(StageId stage, LayerId layer, std::uint16_t factor) const {
+  const std::vector<Rank>& ranks = holders_[stage.index()];
+  return ranks[owner_index(layer.index() - layers_.first(stage).index(), factor,
+                           schedule_.problem.num_factors, ranks.size())];
+}
+
+bool Dataflow::takes_part_in_tied(Rank rank) const {
+  return tied_ranks_.size() > 1 && std::binary_search(tied_ranks_.begin(), tied_ranks_.end(), rank);
+}
+
+std::span<const Rank> Dataflow::group(const Action& action) const {
+  if (traits_of(action.type).has_stage) return holders_[action.stage.index()];
+  return action.type == ActionType::ReduceTied ? tied_ranks_ : all_ranks_;
+}
+
+Action Dataflow::counterpart(const Action& action) const {
+  Action other = action;
+  switch (action.type) {
+    case ActionType::SendActivation:
+      other.type = ActionType::ReceiveActivation;
+      ++other.stage.value;
+      break;
+    case ActionType::ReceiveActivation:
+      other.type = ActionType::SendActivation;
+      --other.stage.value;
+      break;
+    case ActionType::SendGradient:
+      other.type = ActionType::ReceiveGradient;
+      --other.stage.value;
+      break;
+    case ActionType::ReceiveGradient:
+      other.type = ActionType::SendGradient;
+      ++other.stage.value;
+      break;
+    default:
+      base::check(false, "only sends and receives have a counterpart: {}", traits_of(action.type).name);
+  }
+  return other;
+}
+
+Rank Dataflow::peer(const Action& action) const {
+  const Action other = counterpart(action);
+  // Below the first stage the number wraps around to the greatest there is.
+  if (other.stage.index() >= schedule_.num_stages()) return Rank::none();
+  return runner(other.stage, other.micro_batch);
+}
+
+std::uint32_t Dataflow::sent_value(Rank rank, const Action& send) const {
+  return micro_batch_value(rank, send.stage, send.micro_batch,
+                           send.type == ActionType::SendActivation ? kSentActivation : kSentGradient);
+}
+
+/// From the last to the first: a reader that waits for all of them then looks first at the one made last.
+template <typename Visit>
+void Dataflow::for_each_local_micro_batch(Rank rank, StageId stage, Visit visit) const {
+  const RankBlock& place = ranks_[rank.index()];
+  for (std::uint32_t m = place.end.value; m > place.first.value; --m) {
+    const MicroBatchId micro_batch{m - 1};
+    if (runner(stage, micro_batch) == rank) visit(micro_batch);
+  }
+}
+
+void Dataflow::add_weight_gradients(Rank rank, StageId stage, std::uint32_t segment,
+                                    std::vector<ValueRef>& values) const {
+  for_each_local_micro_batch(rank, stage, [&](MicroBatchId micro_batch) {
+    values.push_back({micro_batch_value(rank, stage, micro_batch, kWeightGradient, segment)});
+  });
+}
+
+/// The gradients of layers [first, end), summed over all that contribute.
+void Dataflow::add_final_gradients(Rank rank, StageId stage, LayerId first, LayerId end,
+                                   std::vector<ValueRef>& values) const {
+  if (holders(stage).size() > 1) {
+    add_layers(rank, stage, first, end, kReduced, values);
+    return;
+  }
+  const std::uint32_t last = segment_of(LayerId::at(end.index() - 1));
+  for (std::uint32_t segment = segment_of(first); segment <= last; ++segment) {
+    add_weight_gradients(rank, stage, segment, values);
+  }
+}
+
+/// The gradients of layers [first, end) as the update uses them.
+void Dataflow::add_ready_gradients(Rank rank, StageId stage, LayerId first, LayerId end,
+                                   std::vector<ValueRef>& values) const {
+  if (schedule_.problem.preconditioner == Preconditioner::None) {
+    add_final_gradients(rank, stage, first, end, values);
+  } else {
+    add_layers(rank, stage, first, end, holders(stage).size() > 1 ? kGathered : kPreconditioned, values);
+  }
+}
+
+void Dataflow::add_layers(Rank rank, StageId stage, LayerId first, LayerId end, std::uint32_t kind,
+                          std::vector<ValueRef>& values) const {
+  for (LayerId layer = first; layer < end; ++layer.value) {
+    values.push_back({layer_value(rank, stage, layer, kind)});
+  }
+}
+
+void Dataflow::add_curvature(Rank rank, const Action& action, std::vector<ValueRef>& values) const {
+  for_each_local_micro_batch(rank, action.stage, [&](MicroBatchId micro_batch) {
+    values.push_back({curvature_value(rank, action, micro_batch, 1), action.age});
+    values.push_back({curvature_value(rank, action, micro_batch, 0), action.age});
+  });
+}
+
+void Dataflow::inputs(Rank rank, const Action& action, std::vector<ValueRef>& values) const {
+  values.clear();
+  const StageId stage = action.stage;
+  const MicroBatchId micro_batch = action.micro_batch;
+  const auto of_micro_batch = [&](MicroBatchKind kind, std::uint32_t segment = 0) {
+    values.push_back({micro_batch_value(rank, stage, micro_batch, kind, segment), action.age});
+  };
+  const auto for_each_segment = [&](auto visit) {
+    const std::uint32_t last = segment_of(LayerId::at(action.end_layer.index() - 1));
+    for (std::uint32_t segment = segment_of(action.first_layer); segment <= last; ++segment) visit(segment);
+  };
+  const auto for_each_layer = [&](auto visit) {
+    for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) visit(layer);
+  };
+
+  switch (action.type) {
+    case ActionType::Forward: {
+      const std::uint32_t segment = segment_of(action.first_layer);
+      if (segment > 0) {
+        of_micro_batch(kOutput, segment - 1);
+      } else if (stage.value > 0) {
+        of_micro_batch(kInput);
+      } else if (has_exchange_) {
+        values.push_back({ranks_[rank.index()].rank_begin + kExchanged, 1});
+      }
+      const bool is_sharded = schedule_.problem.sharding == Sharding::Optimizer && holders(stage).size() > 1;
+      for_each_layer([&](LayerId layer) {
+        values.push_back({layer_value(rank, stage, layer, is_sharded ? kParameters : kUpdated), 1});
+      });
+      break;
+    }
+    case ActionType::Backward:
+    case ActionType::InputGradient: {
+      const std::uint32_t last = segment_of(LayerId::at(action.end_layer.index() - 1));
+      if (last + 1 == num_segments(stage)) {
+        of_micro_batch(kOutputGradient);
+      } else {
+        of_micro_batch(kInputGradient, last + 1);
+      }
+      for_each_segment([&](std::uint32_t segment) { of_micro_batch(kSaved, segment); });
+      break;
+    }
+    case ActionType::WeightGradient:
+      for_each_segment([&](std::uint32_t segment) { of_micro_batch(kInputGradient, segment); });
+      break;
+    case ActionType::Recompute:
+      for_each_segment([&](std::uint32_t segment) { of_micro_batch(kOutput, segment); });
+      break;
+    case ActionType::SendActivation:
+      of_micro_batch(kOutput, static_cast<std::uint32_t>(num_segments(stage)) - 1);
+      break;
+    case ActionType::SendGradient:
+      of_micro_batch(kInputGradient, 0);
+      break;
+    case ActionType::ReceiveActivation:
+    case ActionType::ReceiveGradient:
+    case ActionType::ExchangeData:
+      break;
+    case ActionType::ReduceGradient:
+    case ActionType::ReduceScatterGradient:
+      for_each_segment([&](std::uint32_t segment) { add_weight_gradients(rank, stage, segment, values); });
+      break;
+    case ActionType::ReduceTied: {
+      const StageId last = StageId::at(schedule_.num_stages() - 1);
+      const std::span<const Rank> of_first = holders({});
+      const std::span<const Rank> of_last = holders(last);
+      if (std::find(of_first.begin(), of_first.end(), rank) != of_first.end()) {
+        add_weight_gradients(rank, {}, 0, values);
+      }
+      if (std::find(of_last.begin(), of_last.end(), rank) != of_last.end()) {
+        add_weight_gradients(rank, last, static_cast<std::uint32_t>(num_segments(last)) - 1, values);
+      }
+      break;
+    }
+    case ActionType::CurvatureA:
+      of_micro_batch(kSaved, segment_of(action.first_layer));
+      break;
+    case ActionType::CurvatureB:
+      of_micro_batch(kInputGradient, segment_of(action.first_layer));
+      break;
+    case ActionType::ReduceCurvature:
+      add_curvature(rank, action, values);
+      break;
+    case ActionType::Invert:
+    case ActionType::InverseRoot:
+      if (action.piece > 0) {
+        values.push_back(
+            {factor_value(rank, stage, action.first_layer, action.factor, kFirstPiece + action.piece - 1u),
+             action.age});
+      } else if (action.type == ActionType::InverseRoot) {
+        values.push_back({layer_value(rank, stage, action.first_layer, kFactor), action.age});
+      } else if (holders(stage).size() > 1) {
+        values.push_back(
+            {factor_value(rank, stage, action.first_layer, action.factor, kCurvature), action.age});
+      } else {
+        add_curvature(rank, action, values);
+      }
+      break;
+    case ActionType::AccumulateFactor:
+      add_final_gradients(rank, stage, action.first_layer, action.end_layer, values);
+      break;
+    case ActionType::Precondition:
+      add_final_gradients(rank, stage, action.first_layer, action.end_layer, values);
+      for_each_layer([&](LayerId layer) {
+        for (std::uint16_t factor = 0; factor < schedule_.problem.num_factors; ++factor) {
+          if (owner(stage, layer, factor) == rank) {
+            values.push_back({factor_value(rank, stage, layer, factor, kInverse), action.age});
+          }
+        }
+      });
+      break;
+    case ActionType::GatherPreconditioned:
+      add_layers(rank, stage, action.first_layer, action.end_layer, kPreconditioned, values);
+      break;
+    case ActionType::Agree:
+      for (const StageBlock& held : ranks_[rank.index()].stages) {
+        add_ready_gradients(rank, held.stage, layers_.first(held.stage), layers_.end(held.stage), values);
+      }
+      if (takes_part_in_tied(rank)) values.push_back({ranks_[rank.index()].rank_begin + kTied});
+      break;
+    case ActionType::Update:
+      add_ready_gradients(rank, stage, action.first_layer, action.end_layer, values);
+      if (has_agree_) values.push_back({ranks_[rank.index()].rank_begin + kAgreed});
+      if ((stage.value == 0 || stage.index() + 1 == schedule_.num_stages()) && takes_part_in_tied(rank)) {
+        values.push_back({ranks_[rank.index()].rank_begin + kTied});
+      }
+      break;
+    case ActionType::GatherParameters:
+      add_layers(rank, stage, action.first_layer, action.end_layer, kUpdated, values);
+      break;
+  }
+}
+
+void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& values) const {
+  values.clear();
+  const StageId stage = action.stage;
+  const MicroBatchId micro_batch = action.micro_batch;
+  const auto of_micro_batch = [&](StageId of_stage, MicroBatchKind kind, std::uint32_t segment = 0) {
+    values.push_back({micro_batch_value(rank, of_stage, micro_batch, kind, segment)});
+  };
+  const auto for_each_segment = [&](auto visit) {
+    const std::uint32_t last = segment_of(LayerId::at(action.end_layer.index() - 1));
+    for (std::uint32_t segment = segment_of(action.first_layer); segment <= last; ++segment) visit(segment);
+  };
+  const auto of_layers = [&](LayerValueKind kind) {
+    add_layers(rank, stage, action.first_layer, action.end_layer, kind, values);
+  };
+  const auto of_rank = [&](RankValueKind kind) {
+    values.push_back({ranks_[rank.index()].rank_begin + kind});
+  };
+
+  switch (action.type) {
+    case ActionType::Forward: {
+      const bool keeps_all = schedule_.problem.recomputation == Recomputation::None;
+      for_each_segment([&](std::uint32_t segment) {
+        of_micro_batch(stage, kOutput, segment);
+        if (keeps_all) of_micro_batch(stage, kSaved, segment);
+      });
+      if (action.end_layer != layers_.end(stage)) break;
+      const StageId next = StageId::at(stage.index() + 1);
+      if (next.index() == schedule_.num_stages()) {
+        of_micro_batch(stage, kOutputGradient);
+      } else if (runner(next, micro_batch) == rank) {
+        of_micro_batch(next, kInput);
+      }
+      break;
+    }
+    case ActionType::Backward:
+    case ActionType::InputGradient:
+      for_each_segment([&](std::uint32_t segment) {
+        of_micro_batch(stage, kInputGradient, segment);
+        if (action.type == ActionType::Backward) of_micro_batch(stage, kWeightGradient, segment);
+      });
+      if (stage.value > 0 && action.first_layer == layers_.first(stage)) {
+        const StageId previous = StageId::at(stage.index() - 1u);
+        if (runner(previous, micro_batch) == rank) of_micro_batch(previous, kOutputGradient);
+      }
+      break;
+    case ActionType::WeightGradient:
+      for_each_segment([&](std::uint32_t segment) { of_micro_batch(stage, kWeightGradient, segment); });
+      break;
+    case ActionType::Recompute:
+      for_each_segment([&](std::uint32_t segment) { of_micro_batch(stage, kSaved, segment); });
+      break;
+    case ActionType::SendActivation:
+      of_micro_batch(stage, kSentActivation);
+      break;
+    case ActionType::SendGradient:
+      of_micro_batch(stage, kSentGradient);
+      break;
+    case ActionType::ReceiveActivation:
+      of_micro_batch(stage, kInput);
+      break;
+    case ActionType::ReceiveGradient:
+      of_micro_batch(stage, kOutputGradient);
+      break;
+    case ActionType::ReduceGradient:
+    case ActionType::ReduceScatterGradient:
+      of_layers(kReduced);
+      break;
+    case ActionType::GatherParameters:
+      of_layers(kParameters);
+      break;
+    case ActionType::ReduceTied:
+      of_rank(kTied);
+      break;
+    case ActionType::CurvatureA:
+    case ActionType::CurvatureB:
+      values.push_back(
+          {curvature_value(rank, action, micro_batch, action.type == ActionType::CurvatureB), action.age});
+      break;
+    case ActionType::ReduceCurvature:
+      values.push_back(
+          {factor_value(rank, stage, action.first_layer, action.factor, kCurvature), action.age});
+      break;
+    case ActionType::Invert:
+    case ActionType::InverseRoot:
+      values.push_back(
+          {factor_value(rank, stage, action.first_layer, action.factor,
+                        action.piece + 1 == action.num_pieces ? kInverse : kFirstPiece + action.piece + 0u),
+           action.age});
+      break;
+    case ActionType::AccumulateFactor:
+      of_layers(kFactor);
+      break;
+    case ActionType::Precondition:
+      of_layers(kPreconditioned);
+      break;
+    case ActionType::GatherPreconditioned:
+      of_layers(kGathered);
+      break;
+    case ActionType::Agree:
+      of_rank(kAgreed);
+      break;
+    case ActionType::Update:
+      of_layers(kUpdated);
+      break;
+    case ActionType::ExchangeData:
+      of_rank(kExchanged);
+      break;
+  }
+}
+
+std::string Dataflow::describe(Rank rank, std::uint32_t value_index) const {
+  static constexpr const char* kWholeNames[] = {"the input", "the output gradient", "the sent activation",
+                                                "the sent gradient"};
+  static constexpr const char* kSegmentNames[] = {"the output", "the saved activations", "the input gradient",
+                                                  "the weight gradient"};
+  static constexpr const char* kLayerNames[] = {"the reduced gradient",
+                                                "the accumulated factor",
+                                                "the preconditioned gradient",
+                                                "the gathered preconditioned gradient",
+                                                "the update",
+                                                "the gathered parameters"};
+  static constexpr const char* kRankNames[] = {"the agreement of all ranks",
+                                               "the gradient of the tied parameter", "the exchanged data"};
+  const RankBlock& place = ranks_[rank.index()];
+  if (value_index >= place.rank_begin) return kRankNames[value_index - place.rank_begin];
+  const auto held =
+      std::find_if(place.stages.rbegin(), place.stages.rend(),
+                   [&](const StageBlock& candidate) { return candidate.micro_batch_begin <= value_index; });
+  const StageId stage = held->stage;
+  const std::size_t first_layer = layers_.first(stage).index();
+  const std::uint32_t num_factors = schedule_.problem.num_factors;
+  if (value_index < held->curvature_begin) {
+    const std::uint32_t offset = value_index - held->micro_batch_begin;
+    const std::uint32_t micro_batch = place.first.value + offset / held->micro_batch_stride;
+    const std::uint32_t kind = offset % held->micro_batch_stride;
+    if (kind < kNumWholeKinds) {
+      return fmt::format("{} of stage {} for micro-batch {}", kWholeNames[kind], stage.value, micro_batch);
+    }
+    const std::uint32_t segment = (kind - kNumWholeKinds) / kNumSegmentKinds;
+    std::size_t layer = first_layer;
+    while (segment_of(LayerId::at(layer)) != segment) ++layer;
+    return fmt::format("{} of stage {} from layer {} for micro-batch {}",
+                       kSegmentNames[(kind - kNumWholeKinds) % kNumSegmentKinds], stage.value, layer,
+                       micro_batch);
+  }
+  if (value_index < held->layer_begin) {
+    const std::uint32_t offset = value_index - held->curvature_begin;
+    const std::uint32_t map = offset / 2;
+    const auto num_layers = static_cast<std::uint32_t>(layers_.count(stage));
+    return fmt::format("curvature {} of layer {}, factor {}, for micro-batch {}", offset % 2 == 0 ? 'A' : 'B',
+                       first_layer + map / num_factors % num_layers, map % num_factors,
+                       place.first.value + map / num_factors / num_layers);
+  }
+  if (value_index < held->factor_begin) {
+    const std::uint32_t offset = value_index - held->layer_begin;
+    return fmt::format("{} of layer {}", kLayerNames[offset % kNumLayerKinds],
+                       first_layer + offset / kNumLayerKinds);
+  }
+  const std::uint32_t stride = kFirstPiece + max_pieces_ - 1;
+  const std::uint32_t offset = value_index - held->factor_begin;
+  const std::uint32_t map = offset / stride;
+  const std::uint32_t kind = offset % stride;
+  const std::string what = kind == kCurvature ? "the reduced curvature"
+                           : kind == kInverse ? "the inverse"
+                                              : fmt::format("piece {} of the inverse", kind - kFirstPiece);
+  return fmt::format("{} of layer {}, factor {}", what, first_layer + map / num_factors, map % num_factors);
+}
+
+}  // namespace plenum::schedule

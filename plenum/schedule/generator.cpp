@@ -1,0 +1,35 @@
+#include "plenum/schedule/generator.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "plenum/base/check.h"
+#include "plenum/base/options.h"
+#include "plenum/schedule/gpipe.h"
+#include "plenum/schedule/one_forward_one_backward.h"
+
+namespace plenum::schedule {
+namespace {
+
+constexpr std::array kGenerators = {
+    Generator{"gpipe", "All forwards, then all backwards", &generate_gpipe, true},
+    Generator{"1f1b", "One forward, one backward in turn", &generate_one_forward_one_backward, true},
+};
+
+}  // namespace
+
+std::span<const Generator> all_generators() {
+  return kGenerators;
+}
+
+const Generator& generator_named(std::string_view name) {
+  const auto found = std::find_if(kGenerators.begin(), kGenerators.end(),
+                                  [name](const Generator& generator) { return generator.name == name; });
+  if (found != kGenerators.end()) return *found;
+  std::vector<std::string> known;
+  for (const Generator& generator : kGenerators) known.emplace_back(generator.name);
+  base::fail_choice("schedule", std::string(name), known);
+}
+
+}  // namespace plenum::schedule

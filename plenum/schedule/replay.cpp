@@ -1,0 +1,248 @@
+#include "plenum/schedule/replay.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include "plenum/base/check.h"
+
+namespace plenum::schedule {
+namespace {
+
+/// A value of one step: when it exists.
+struct Cell {
+  double ready = 0;
+  std::int32_t step = -1;
+};
+
+/// Which collective of which step: two ranks meet in it if all of this is equal.
+struct Meeting {
+  Action action;
+  std::int32_t step = 0;
+  friend bool operator==(const Meeting&, const Meeting&) = default;
+};
+
+struct MeetingHash {
+  std::size_t operator()(const Meeting& meeting) const {
+    const Action& a = meeting.action;
+    std::uint64_t hash = static_cast<std::uint64_t>(a.type) | std::uint64_t{a.stage.value} << 8 |
+                         std::uint64_t{a.first_layer.value} << 24 | std::uint64_t{a.end_layer.value} << 40 |
+                         std::uint64_t{a.age} << 56;
+    hash ^= (std::uint64_t{a.factor} << 32 | static_cast<std::uint32_t>(meeting.step)) * 0x9E3779B97F4A7C15u;
+    hash *= 0xD6E8FEB86659FD93u;
+    return hash ^ hash >> 32;
+  }
+};
+
+struct Attendance {
+  std::size_t num_present = 0;
+  double ready = 0;
+};
+
+struct LaneState {
+  std::size_t position = 0;  ///< in actions()
+  std::size_t step = 0;      ///< from the start of the replay
+  double free = 0;
+  std::optional<ValueRef> missing;
+  bool is_present = false;  ///< has come to its collective and waits for the others
+};
+
+class Replay {
+ public:
+  Replay(const Schedule& schedule, const Dataflow& dataflow, const CostModel& costs, std::size_t num_cycles)
+      : schedule_(schedule),
+        dataflow_(dataflow),
+        costs_(costs),
+        num_steps_(num_cycles * schedule.num_steps()),
+        // A rank can be one step ahead of another that still reads what it made.
+        ring_(std::max<std::size_t>(2, schedule.problem.staleness + std::size_t{1})),
+        lanes_(schedule.ranks.size()),
+        cells_(schedule.ranks.size()),
+        is_pending_(schedule.ranks.size(), true) {
+    result_.times.resize(schedule.ranks.size());
+    for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+      cells_[rank].resize(dataflow.num_values(Rank::at(rank)) * ring_);
+      for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
+        result_.times[rank][lane].resize(schedule.ranks[rank].lanes[lane].actions().size());
+      }
+    }
+    for (std::size_t rank = schedule.ranks.size(); rank > 0; --rank) pending_.push_back(Rank::at(rank - 1));
+  }
+
+  ReplayResult run() {
+    while (!pending_.empty()) {
+      const Rank rank = pending_.back();
+      pending_.pop_back();
+      is_pending_[rank.index()] = false;
+      run_rank(rank);
+    }
+    collect_blocked();
+    return std::move(result_);
+  }
+
+ private:
+  Cell& cell(Rank rank, std::uint32_t index, std::int64_t step) {
+    const std::size_t slot = static_cast<std::size_t>(step) % ring_;
+    return cells_[rank.index()][index * ring_ + slot];
+  }
+
+  /// When the value exists; nothing if it does not yet. Values of steps before the first exist from the
+  /// start.
+  std::optional<double> ready(Rank rank, std::uint32_t index, std::int64_t step) {
+    if (step < 0) return 0.0;
+    const Cell& found = cell(rank, index, step);
+    if (found.step != step) return std::nullopt;
+    return found.ready;
+  }
+
+  void wake(Rank rank) {
+    if (is_pending_[rank.index()]) return;
+    is_pending_[rank.index()] = true;
+    pending_.push_back(rank);
+  }
+
+  void run_rank(Rank rank) {
+    for (bool has_progressed = true; has_progressed;) {
+      has_progressed = false;
+      for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
+        while (run_next(rank, lane)) has_progressed = true;
+      }
+    }
+  }
+
+  /// Moves on to the next step where this one is at its end; false at the end of the replay.
+  bool is_at_action(const LaneProgram& program, LaneState& state) const {
+    while (state.step < num_steps_) {
+      const std::size_t step_of_cycle = state.step % schedule_.num_steps();
+      if (state.position < program.step_begin(step_of_cycle) + program.step(step_of_cycle).size())
+        return true;
+      ++state.step;
+      if (state.step % schedule_.num_steps() == 0) state.position = 0;
+    }
+    return false;
+  }
+
+  bool run_next(Rank rank, std::size_t lane) {
+    LaneState& state = lanes_[rank.index()][lane];
+    const LaneProgram& program = schedule_.ranks[rank.index()].lanes[lane];
+    if (!is_at_action(program, state) || state.is_present) return false;
+    const auto step = static_cast<std::int64_t>(state.step);
+    if (state.missing && !ready(rank, state.missing->index, step - state.missing->age)) return false;
+    const Action& action = program.actions()[state.position];
+
+    dataflow_.inputs(rank, action, values_);
+    state.missing.reset();
+    double start = state.free;
+    for (const ValueRef& value : values_) {
+      const std::optional<double> time = ready(rank, value.index, step - value.age);
+      if (!time) {
+        state.missing = value;
+        return false;
+      }
+      start = std::max(start, *time);
+    }
+    switch (action.type) {
+      case ActionType::ReceiveActivation:
+      case ActionType::ReceiveGradient:
+        return receive(rank, lane, action, start);
+      case ActionType::SendActivation:
+      case ActionType::SendGradient:
+        finish(rank, lane, action, start, start + costs_.seconds(rank, action));
+        if (const Rank peer = dataflow_.peer(action); !peer.is_none()) wake(peer);
+        return true;
+      default:
+        break;
+    }
+    if (traits_of(action.type).is_collective) return attend(rank, lane, action, start);
+    finish(rank, lane, action, start, start + costs_.seconds(rank, action));
+    return true;
+  }
+
+  bool receive(Rank rank, std::size_t lane, const Action& action, double start) {
+    const Rank from = dataflow_.peer(action);
+    if (from.is_none()) return false;
+    const auto step = static_cast<std::int64_t>(lanes_[rank.index()][lane].step);
+    const Action send = dataflow_.counterpart(action);
+    const std::optional<double> sent = ready(from, dataflow_.sent_value(from, send), step);
+    if (!sent) return false;
+    finish(rank, lane, action, std::max(start, *sent), std::max(start, *sent));
+    return true;
+  }
+
+  /// Comes to a collective. The last of the group to come finishes it for all.
+  bool attend(Rank rank, std::size_t lane, const Action& action, double start) {
+    const std::span<const Rank> group = dataflow_.group(action);
+    if (!std::binary_search(group.begin(), group.end(), rank)) return false;
+    LaneState& state = lanes_[rank.index()][lane];
+    const Meeting meeting{action, static_cast<std::int32_t>(state.step)};
+    Attendance& attendance = meetings_[meeting];
+    ++attendance.num_present;
+    attendance.ready = std::max(attendance.ready, start);
+    state.is_present = true;
+    if (attendance.num_present < group.size()) return false;
+    const double begin = attendance.ready;
+    const double end = begin + costs_.seconds(rank, action);
+    meetings_.erase(meeting);
+    for (const Rank member : group) {
+      finish(member, lane, action, begin, end);
+      lanes_[member.index()][lane].is_present = false;
+      wake(member);
+    }
+    return true;
+  }
+
+  void finish(Rank rank, std::size_t lane, const Action& action, double start, double end) {
+    LaneState& state = lanes_[rank.index()][lane];
+    result_.times[rank.index()][lane][state.position] = {start, end};
+    state.free = end;
+    double ready = end;
+    if (action.type == ActionType::SendActivation || action.type == ActionType::SendGradient) {
+      if (const Rank peer = dataflow_.peer(action); !peer.is_none()) {
+        ready += costs_.latency_seconds(rank, peer);
+      }
+    }
+    dataflow_.outputs(rank, action, values_);
+    const auto step = static_cast<std::int64_t>(state.step);
+    for (const ValueRef& value : values_) {
+      if (step < value.age) continue;
+      cell(rank, value.index, step - value.age) = {ready, static_cast<std::int32_t>(step - value.age)};
+    }
+    double& latest = state.step < num_steps_ - schedule_.num_steps() ? result_.begin : result_.end;
+    latest = std::max(latest, end);
+    ++state.position;
+  }
+
+  void collect_blocked() {
+    for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
+      for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
+        LaneState& state = lanes_[rank][lane];
+        if (!is_at_action(schedule_.ranks[rank].lanes[lane], state)) continue;
+        result_.blocked.push_back(
+            {Rank::at(rank), static_cast<Lane>(lane), state.position, state.step, state.missing});
+      }
+    }
+  }
+
+  const Schedule& schedule_;
+  const Dataflow& dataflow_;
+  const CostModel& costs_;
+  std::size_t num_steps_;
+  std::size_t ring_;
+  std::vector<std::array<LaneState, kNumLanes>> lanes_;
+  std::vector<std::vector<Cell>> cells_;
+  std::vector<Rank> pending_;
+  std::vector<bool> is_pending_;
+  std::unordered_map<Meeting, Attendance, MeetingHash> meetings_;
+  std::vector<ValueRef> values_;
+  ReplayResult result_;
+};
+
+}  // namespace
+
+ReplayResult replay(const Schedule& schedule, const Dataflow& dataflow, const CostModel& costs,
+                    std::size_t num_cycles) {
+  base::check(num_cycles > 0, "a replay needs a cycle");
+  return Replay(schedule, dataflow, costs, num_cycles).run();
+}
+
+}  // namespace plenum::schedule

@@ -1,0 +1,1 @@
+#include "plenum/trace/timeline.h"

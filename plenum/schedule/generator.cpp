@@ -8,11 +8,13 @@
 #include "plenum/base/options.h"
 #include "plenum/schedule/gpipe.h"
 #include "plenum/schedule/one_forward_one_backward.h"
+#include "plenum/schedule/single.h"
 
 namespace plenum::schedule {
 namespace {
 
 constexpr std::array kGenerators = {
+    Generator{"single", "One rank, one stage", &generate_single, false},
     Generator{"gpipe", "All forwards, then all backwards", &generate_gpipe, true},
     Generator{"1f1b", "One forward, one backward in turn", &generate_one_forward_one_backward, true},
 };

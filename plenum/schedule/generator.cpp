@@ -6,6 +6,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/options.h"
+#include "plenum/schedule/data_parallel.h"
 #include "plenum/schedule/gpipe.h"
 #include "plenum/schedule/one_forward_one_backward.h"
 #include "plenum/schedule/single.h"
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::array kGenerators = {
     Generator{"single", "One rank, one stage", &generate_single, false},
+    Generator{"data-parallel", "Every rank the whole model, gradients reduced as they come",
+              &generate_data_parallel, false},
     Generator{"gpipe", "All forwards, then all backwards", &generate_gpipe, true},
     Generator{"1f1b", "One forward, one backward in turn", &generate_one_forward_one_backward, true},
 };

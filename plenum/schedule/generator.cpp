@@ -8,6 +8,7 @@
 #include "plenum/base/options.h"
 #include "plenum/schedule/data_parallel.h"
 #include "plenum/schedule/gpipe.h"
+#include "plenum/schedule/interleaved.h"
 #include "plenum/schedule/one_forward_one_backward.h"
 #include "plenum/schedule/single.h"
 
@@ -20,6 +21,8 @@ constexpr std::array kGenerators = {
               &generate_data_parallel, false},
     Generator{"gpipe", "All forwards, then all backwards", &generate_gpipe, true},
     Generator{"1f1b", "One forward, one backward in turn", &generate_one_forward_one_backward, true},
+    Generator{"interleaved", "One forward, one backward over several stages on every rank",
+              &generate_interleaved, true},
 };
 
 }  // namespace

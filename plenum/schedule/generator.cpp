@@ -6,6 +6,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/options.h"
+#include "plenum/schedule/chimera.h"
 #include "plenum/schedule/data_parallel.h"
 #include "plenum/schedule/gpipe.h"
 #include "plenum/schedule/interleaved.h"
@@ -23,6 +24,7 @@ constexpr std::array kGenerators = {
     Generator{"1f1b", "One forward, one backward in turn", &generate_one_forward_one_backward, true},
     Generator{"interleaved", "One forward, one backward over several stages on every rank",
               &generate_interleaved, true},
+    Generator{"chimera", "Two pipelines in opposite directions over the same ranks", &generate_chimera, true},
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "plenum/schedule/interleaved.h"
 #include "plenum/schedule/one_forward_one_backward.h"
 #include "plenum/schedule/single.h"
+#include "plenum/schedule/zero_bubble_h1.h"
 
 namespace plenum::schedule {
 namespace {
@@ -25,6 +26,7 @@ constexpr std::array kGenerators = {
     Generator{"interleaved", "One forward, one backward over several stages on every rank",
               &generate_interleaved, true},
     Generator{"chimera", "Two pipelines in opposite directions over the same ranks", &generate_chimera, true},
+    Generator{"zb-h1", "Weight gradients held back to fill the bubble", &generate_zero_bubble_h1, true},
 };
 
 }  // namespace

@@ -54,8 +54,8 @@ class Replay {
         dataflow_(dataflow),
         costs_(costs),
         num_steps_(num_cycles * schedule.num_steps()),
-        // A rank can be one step ahead of another that still reads what it made.
-        ring_(std::max<std::size_t>(2, schedule.problem.staleness + std::size_t{1})),
+        // A rank or lane can be one step ahead of another that still reads what it made.
+        ring_(schedule.problem.staleness + std::size_t{2}),
         lanes_(schedule.ranks.size()),
         cells_(schedule.ranks.size()),
         is_pending_(schedule.ranks.size(), true) {

@@ -41,6 +41,9 @@ class LaneProgram {
   /// The position in actions() at which a step begins.
   std::size_t step_begin(std::size_t index) const { return index == 0 ? 0 : step_ends_[index - 1]; }
 
+  /// The step that holds a position in actions().
+  std::size_t step_of(std::size_t position) const;
+
   void append(const Action& action) { actions_.push_back(action); }
   void reserve(std::size_t num_actions) { actions_.reserve(num_actions); }
   /// Closes the step that append() filled.
@@ -95,9 +98,13 @@ class StageLayers {
   std::vector<std::uint32_t> begin_;
 };
 
-/// Throws UserError unless the ids of every action lie in their ranges, its fields are those its type names,
-/// every lane has the same number of steps, and every stage is held by a rank. What else must be right is for
-/// check() to say.
+/// Throws UserError unless there are stages with layers, micro-batches, and as many sizes and factors as the
+/// rest asks for.
+void require_well_formed(const Problem& problem);
+
+/// Throws UserError unless the problem is well formed, the ids of every action lie in their ranges, its
+/// fields are those its type names, every lane has the same number of steps, and every stage is held by a
+/// rank. What else must be right is for check() to say.
 void require_well_formed(const Schedule& schedule);
 
 }  // namespace plenum::schedule

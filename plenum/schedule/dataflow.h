@@ -111,6 +111,7 @@ class Dataflow {
                            std::vector<ValueRef>& values) const;
   void add_layers(Rank rank, StageId stage, LayerId first, LayerId end, std::uint32_t kind,
                   std::vector<ValueRef>& values) const;
+  void add_tied_gradients(Rank rank, std::vector<ValueRef>& values) const;
   void add_curvature(Rank rank, const Action& action, std::vector<ValueRef>& values) const;
   bool takes_part_in_tied(Rank rank) const;
 

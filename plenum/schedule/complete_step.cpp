@@ -22,7 +22,10 @@ class StepCompletion {
         runners_(layers_.num_stages() * draft_.problem.num_micro_batches, Rank::none()),
         num_holders_(layers_.num_stages(), 0) {
     for (std::size_t rank = 0; rank < draft_.compute.size(); ++rank) {
-      for (const StageId stage : draft_.stages[rank]) ++num_holders_[stage.index()];
+      std::vector<StageId>& held = draft_.stages[rank];
+      std::sort(held.begin(), held.end());
+      for (const StageId stage : held) ++num_holders_[stage.index()];
+      num_tied_ranks_ += holds_tied(Rank::at(rank));
       for (const Action& action : draft_.compute[rank]) {
         if (action.type == ActionType::Forward) runner(action.stage, action.micro_batch) = Rank::at(rank);
       }
@@ -62,7 +65,7 @@ class StepCompletion {
       add_receive(rank, order[i], program);
       const bool completes = last_gradient[order[i].stage.index()] == i;
       if (completes && num_holders_[order[i].stage.index()] > 1) {
-        add_in_buckets(order[i], program);
+        add_in_buckets(order[i], compute);
       } else {
         compute.append(order[i]);
       }
@@ -109,52 +112,52 @@ class StepCompletion {
     return parts;
   }
 
-  void add_in_buckets(const Action& action, RankProgram& program) {
-    const bool is_sharded = draft_.problem.sharding == Sharding::Optimizer;
+  void add_in_buckets(const Action& action, LaneProgram& compute) const {
     for (const auto& [first, end] : buckets(action.stage)) {
       Action part = action;
       part.first_layer = first;
       part.end_layer = end;
-      program.lane(Lane::Compute).append(part);
-      part.type = is_sharded ? ActionType::ReduceScatterGradient : ActionType::ReduceGradient;
-      part.micro_batch = MicroBatchId::none();
-      program.lane(Lane::DataParallel).append(part);
+      compute.append(part);
+    }
+  }
+
+  void add_collective(ActionType type, StageId stage, LaneProgram& data) const {
+    if (num_holders_[stage.index()] == 1) return;
+    for (const auto& [first, end] : buckets(stage)) {
+      data.append({.type = type, .stage = stage, .first_layer = first, .end_layer = end});
     }
   }
 
   void add_end_of_step(Rank rank, RankProgram& program) {
     LaneProgram& data = program.lane(Lane::DataParallel);
-    if (takes_part_in_tied(rank)) data.append({.type = ActionType::ReduceTied});
+    const bool is_sharded = draft_.problem.sharding == Sharding::Optimizer;
+    // All holders of a stage, also those that computed nothing for it, meet in one order of stages: the one
+    // in which backwards complete them.
+    for (auto stage = program.stages.rbegin(); stage != program.stages.rend(); ++stage) {
+      add_collective(is_sharded ? ActionType::ReduceScatterGradient : ActionType::ReduceGradient, *stage,
+                     data);
+    }
+    if (num_tied_ranks_ > 1 && holds_tied(rank)) data.append({.type = ActionType::ReduceTied});
     data.append({.type = ActionType::Agree});
     for (const StageId stage : program.stages) {
       program.lane(Lane::Compute).append(layers_.whole(ActionType::Update, stage));
-      if (draft_.problem.sharding == Sharding::None || num_holders_[stage.index()] == 1) continue;
-      for (const auto& [first, end] : buckets(stage)) {
-        data.append(
-            {.type = ActionType::GatherParameters, .stage = stage, .first_layer = first, .end_layer = end});
-      }
+      if (is_sharded) add_collective(ActionType::GatherParameters, stage, data);
     }
   }
 
-  bool takes_part_in_tied(Rank rank) const {
-    if (!draft_.problem.has_tied_parameters) return false;
+  bool holds_tied(Rank rank) const {
     const StageId last = StageId::at(layers_.num_stages() - 1);
-    std::size_t num_ranks = 0;
-    bool is_member = false;
-    for (std::size_t other = 0; other < draft_.stages.size(); ++other) {
-      const std::vector<StageId>& held = draft_.stages[other];
-      const bool holds = std::any_of(held.begin(), held.end(),
-                                     [last](StageId stage) { return stage == StageId{} || stage == last; });
-      num_ranks += holds;
-      is_member |= holds && other == rank.index();
-    }
-    return is_member && num_ranks > 1;
+    const std::vector<StageId>& held = draft_.stages[rank.index()];
+    return draft_.problem.has_tied_parameters && std::any_of(held.begin(), held.end(), [last](StageId stage) {
+             return stage == StageId{} || stage == last;
+           });
   }
 
   StepDraft draft_;
   StageLayers layers_;
   std::vector<Rank> runners_;
   std::vector<std::size_t> num_holders_;
+  std::size_t num_tied_ranks_ = 0;
 };
 
 }  // namespace

@@ -63,6 +63,7 @@ class Dataflow {
   /// The action that must stand on the peer for a send or receive.
   Action counterpart(const Action& action) const;
 
+  const Schedule& schedule() const { return schedule_; }
   const StageLayers& layers() const { return layers_; }
   bool has_agree() const { return has_agree_; }
 

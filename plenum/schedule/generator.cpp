@@ -6,15 +6,27 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/options.h"
+#include "plenum/schedule/chimera.h"
+#include "plenum/schedule/data_parallel.h"
 #include "plenum/schedule/gpipe.h"
+#include "plenum/schedule/interleaved.h"
 #include "plenum/schedule/one_forward_one_backward.h"
+#include "plenum/schedule/single.h"
+#include "plenum/schedule/zero_bubble_h1.h"
 
 namespace plenum::schedule {
 namespace {
 
 constexpr std::array kGenerators = {
+    Generator{"single", "One rank, one stage", &generate_single, false},
+    Generator{"data-parallel", "Every rank the whole model, gradients reduced as they come",
+              &generate_data_parallel, false},
     Generator{"gpipe", "All forwards, then all backwards", &generate_gpipe, true},
     Generator{"1f1b", "One forward, one backward in turn", &generate_one_forward_one_backward, true},
+    Generator{"interleaved", "One forward, one backward over several stages on every rank",
+              &generate_interleaved, true},
+    Generator{"chimera", "Two pipelines in opposite directions over the same ranks", &generate_chimera, true},
+    Generator{"zb-h1", "Weight gradients held back to fill the bubble", &generate_zero_bubble_h1, true},
 };
 
 }  // namespace

@@ -5,6 +5,15 @@
 #include "plenum/base/check.h"
 
 namespace plenum::schedule {
+namespace {
+
+void add_recomputation(const StageLayers& layers, const Problem& problem, StageId stage,
+                       MicroBatchId micro_batch, std::vector<Action>& work) {
+  if (problem.recomputation == Recomputation::None) return;
+  work.push_back(layers.whole(ActionType::Recompute, stage, micro_batch));
+}
+
+}  // namespace
 
 StepDraft begin_draft(std::string name, const GeneratorOptions& options, std::size_t num_stages) {
   base::require(options.depth > 0, "a pipeline needs at least one stage");
@@ -29,6 +38,7 @@ StepDraft begin_draft(std::string name, const GeneratorOptions& options, std::si
                   .compute = {}};
   if (options.stage_layers.size() == 1)
     draft.problem.stage_layers.resize(num_stages, options.stage_layers.front());
+  require_well_formed(draft.problem);
   draft.stages.resize(options.depth * options.num_replicas);
   draft.compute.resize(options.depth * options.num_replicas);
   return draft;
@@ -41,10 +51,19 @@ void add_forward(const StageLayers& layers, StageId stage, MicroBatchId micro_ba
 
 void add_backward(const StageLayers& layers, const Problem& problem, StageId stage, MicroBatchId micro_batch,
                   std::vector<Action>& work) {
-  if (problem.recomputation == Recomputation::Full) {
-    work.push_back(layers.whole(ActionType::Recompute, stage, micro_batch));
-  }
+  add_recomputation(layers, problem, stage, micro_batch, work);
   work.push_back(layers.whole(ActionType::Backward, stage, micro_batch));
+}
+
+void add_input_gradient(const StageLayers& layers, const Problem& problem, StageId stage,
+                        MicroBatchId micro_batch, std::vector<Action>& work) {
+  add_recomputation(layers, problem, stage, micro_batch, work);
+  work.push_back(layers.whole(ActionType::InputGradient, stage, micro_batch));
+}
+
+void add_weight_gradient(const StageLayers& layers, StageId stage, MicroBatchId micro_batch,
+                         std::vector<Action>& work) {
+  work.push_back(layers.whole(ActionType::WeightGradient, stage, micro_batch));
 }
 
 }  // namespace plenum::schedule

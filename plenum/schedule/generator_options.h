@@ -17,4 +17,13 @@ void add_forward(const StageLayers& layers, StageId stage, MicroBatchId micro_ba
 void add_backward(const StageLayers& layers, const Problem& problem, StageId stage, MicroBatchId micro_batch,
                   std::vector<Action>& work);
 
+/// Appends the first half of a backward to a rank's work, after a recomputation where the problem asks for
+/// it.
+void add_input_gradient(const StageLayers& layers, const Problem& problem, StageId stage,
+                        MicroBatchId micro_batch, std::vector<Action>& work);
+
+/// Appends the second half.
+void add_weight_gradient(const StageLayers& layers, StageId stage, MicroBatchId micro_batch,
+                         std::vector<Action>& work);
+
 }  // namespace plenum::schedule

@@ -11,26 +11,6 @@ namespace {
 
 constexpr std::size_t kMostLayers = std::numeric_limits<std::uint16_t>::max() - 1;
 
-void require_problem(const Schedule& schedule) {
-  const Problem& problem = schedule.problem;
-  base::require(!problem.stage_layers.empty(), "a schedule needs at least one stage");
-  base::require(!schedule.ranks.empty(), "a schedule needs at least one rank");
-  base::require(problem.num_micro_batches > 0, "a schedule needs at least one micro-batch");
-  std::size_t total = 0;
-  for (std::size_t stage = 0; stage < problem.stage_layers.size(); ++stage) {
-    base::require(problem.stage_layers[stage] > 0, "stage {} has no layers", stage);
-    total += problem.stage_layers[stage];
-  }
-  base::require(problem.stage_layers.size() < kMostLayers && total <= kMostLayers,
-                "a schedule holds at most {} layers: {}", kMostLayers, total);
-  base::require(
-      problem.micro_batch_sizes.empty() || problem.micro_batch_sizes.size() == problem.num_micro_batches,
-      "there must be as many micro-batch sizes as micro-batches: {} and {}", problem.micro_batch_sizes.size(),
-      problem.num_micro_batches);
-  base::require((problem.preconditioner == Preconditioner::None) == (problem.num_factors == 0),
-                "a preconditioner needs factors, and factors a preconditioner");
-}
-
 void require_placement(const Schedule& schedule) {
   std::vector<bool> is_held(schedule.num_stages(), false);
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
@@ -139,8 +119,27 @@ Action StageLayers::whole(ActionType type, StageId stage, MicroBatchId micro_bat
   return action;
 }
 
+void require_well_formed(const Problem& problem) {
+  base::require(!problem.stage_layers.empty(), "a schedule needs at least one stage");
+  base::require(problem.num_micro_batches > 0, "a schedule needs at least one micro-batch");
+  std::size_t total = 0;
+  for (std::size_t stage = 0; stage < problem.stage_layers.size(); ++stage) {
+    base::require(problem.stage_layers[stage] > 0, "stage {} has no layers", stage);
+    total += problem.stage_layers[stage];
+  }
+  base::require(problem.stage_layers.size() < kMostLayers && total <= kMostLayers,
+                "a schedule holds at most {} layers: {}", kMostLayers, total);
+  base::require(
+      problem.micro_batch_sizes.empty() || problem.micro_batch_sizes.size() == problem.num_micro_batches,
+      "there must be as many micro-batch sizes as micro-batches: {} and {}", problem.micro_batch_sizes.size(),
+      problem.num_micro_batches);
+  base::require((problem.preconditioner == Preconditioner::None) == (problem.num_factors == 0),
+                "a preconditioner needs factors, and factors a preconditioner");
+}
+
 void require_placed_problem(const Schedule& schedule) {
-  require_problem(schedule);
+  require_well_formed(schedule.problem);
+  base::require(!schedule.ranks.empty(), "a schedule needs at least one rank");
   require_placement(schedule);
 }
 

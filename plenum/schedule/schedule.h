@@ -95,9 +95,14 @@ class StageLayers {
   std::vector<std::uint32_t> begin_;
 };
 
-/// Throws UserError unless the ids of every action lie in their ranges, its fields are those its type names,
-/// every lane has the same number of steps, every stage is held by a rank, and there are actions enough for
-/// the forwards and inversions that the problem asks for. What else must be right is for check() to say.
+/// Throws UserError unless there are stages with layers, micro-batches, and as many sizes and factors as the
+/// rest asks for.
+void require_well_formed(const Problem& problem);
+
+/// Throws UserError unless the problem is well formed, the ids of every action lie in their ranges, its
+/// fields are those its type names, every lane has the same number of steps, every stage is held by a rank,
+/// and there are actions enough for the forwards and inversions that the problem asks for. What else must be
+/// right is for check() to say.
 void require_well_formed(const Schedule& schedule);
 
 /// The part of require_well_formed() that looks at the problem and at who holds what, not at actions.

@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+
+#include "plenum/base/check.h"
+#include "plenum/schedule/action_text.h"
+
+#include "tests/schedule/pipeline_figures.h"
+
+namespace plenum::schedule {
+namespace {
+
+std::string lane_text(const Schedule& schedule, std::size_t rank, Lane lane) {
+  const StageLayers layers(schedule.problem);
+  std::string text;
+  for (const Action& action : schedule.ranks[rank].lane(lane).actions()) {
+    text += (text.empty() ? "" : " ") + action_text(action, layers);
+  }
+  return text;
+}
+
+/// A layer's reduction takes as long as its backward.
+class ReductionCosts final : public CostModel {
+ public:
+  double seconds(Rank rank, const Action& action) const override {
+    if (action.type != ActionType::ReduceGradient) return compute_.seconds(rank, action);
+    return 2.0 * (action.end_layer.value - action.first_layer.value);
+  }
+  double latency_seconds(Rank, Rank) const override { return 0; }
+
+ private:
+  UnitCosts compute_;
+};
+
+TEST(DataParallel, CutsTheLastBackwardAtTheBordersOfBuckets) {
+  const Schedule schedule = generate(
+      "data-parallel", {.num_micro_batches = 2, .num_replicas = 3, .stage_layers = {5}, .num_buckets = 2});
+  EXPECT_EQ(lane_text(schedule, 1, Lane::Compute), "F0.2 B0.2 F0.3 B0.3[2:5] B0.3[0:2] U0");
+  EXPECT_EQ(lane_text(schedule, 1, Lane::DataParallel), "AR0[2:5] AR0[0:2] N");
+}
+
+TEST(DataParallel, ReducesShardsAndGathersWhatWasUpdated) {
+  const Schedule schedule = generate("data-parallel", {.num_micro_batches = 1,
+                                                       .num_replicas = 2,
+                                                       .stage_layers = {4},
+                                                       .num_buckets = 2,
+                                                       .sharding = Sharding::Optimizer,
+                                                       .has_tied_parameters = true});
+  EXPECT_EQ(lane_text(schedule, 0, Lane::DataParallel), "RS0[2:4] RS0[0:2] TR N AG0[2:4] AG0[0:2]");
+}
+
+TEST(DataParallel, ExposesOnlyTheLastBucket) {
+  // Two micro-batches of 12 layers take 72; each reduction runs beside the next bucket's backward.
+  for (const std::size_t num_buckets : {1, 2, 3, 4, 6, 12}) {
+    const GeneratorOptions options{
+        .num_micro_batches = 2, .num_replicas = 4, .stage_layers = {12}, .num_buckets = num_buckets};
+    const double exposed = 24.0 / static_cast<double>(num_buckets);
+    EXPECT_DOUBLE_EQ(simulate(generate("data-parallel", options), ReductionCosts()).step_seconds,
+                     72 + exposed);
+  }
+}
+
+TEST(DataParallel, RefusesStages) {
+  EXPECT_THROW(generate("data-parallel", {.depth = 2, .stage_layers = {1}}), base::UserError);
+}
+
+}  // namespace
+}  // namespace plenum::schedule

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "plenum/schedule/generator.h"
+#include "plenum/schedule/simulate.h"
+
+namespace plenum::schedule {
+
+/// Times of a layer for one micro-batch; everything else is free.
+struct LayerTimes {
+  double forward = 1;
+  double input_gradient = 1;
+  double weight_gradient = 1;
+};
+
+class UnitCosts final : public CostModel {
+ public:
+  explicit UnitCosts(LayerTimes times = {}) : times_(times) {}
+
+  double seconds(Rank, const Action& action) const override {
+    const double layers = action.end_layer.value - action.first_layer.value;
+    switch (action.type) {
+      case ActionType::Forward:
+      case ActionType::Recompute:
+        return layers * times_.forward;
+      case ActionType::Backward:
+        return layers * (times_.input_gradient + times_.weight_gradient);
+      case ActionType::InputGradient:
+        return layers * times_.input_gradient;
+      case ActionType::WeightGradient:
+        return layers * times_.weight_gradient;
+      default:
+        return 0;
+    }
+  }
+  double latency_seconds(Rank, Rank) const override { return 0; }
+
+ private:
+  LayerTimes times_;
+};
+
+inline Schedule generate(std::string_view name, const GeneratorOptions& options) {
+  Schedule schedule = generator_named(name).generate(options);
+  require_well_formed(schedule);
+  return schedule;
+}
+
+inline double step_seconds(std::string_view name, const GeneratorOptions& options, LayerTimes times = {}) {
+  return simulate(generate(name, options), UnitCosts(times)).step_seconds;
+}
+
+/// For each rank, the most layers whose activations it keeps at a time: a forward adds its layers, a backward
+/// or weight gradient removes them.
+inline std::vector<std::size_t> peak_activations(const Schedule& schedule) {
+  std::vector<std::size_t> peaks;
+  for (const RankProgram& rank : schedule.ranks) {
+    std::size_t kept = 0;
+    std::size_t peak = 0;
+    for (const Action& action : rank.lane(Lane::Compute).actions()) {
+      const std::size_t layers = action.end_layer.index() - action.first_layer.index();
+      if (action.type == ActionType::Forward) kept += layers;
+      peak = std::max(peak, kept);
+      if (action.type == ActionType::Backward || action.type == ActionType::WeightGradient) kept -= layers;
+    }
+    peaks.push_back(peak);
+  }
+  return peaks;
+}
+
+}  // namespace plenum::schedule

@@ -7,6 +7,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/action_text.h"
+#include "plenum/schedule/gather_gaps.h"
 
 namespace plenum::schedule {
 namespace {
@@ -75,6 +76,7 @@ SteadyStep::SteadyStep(Schedule base, const Filler& filler, const CostModel& cos
       for (ActionTime& time : lane) time = {time.start - result.begin, time.end - result.begin};
     }
   }
+  times_ = gather_gaps(dataflow_, costs, times_, seconds_);
   first_start_ = seconds_;
   for (const RankTimes& rank : times_) {
     const LaneTimes& compute = rank[static_cast<std::size_t>(Lane::Compute)];

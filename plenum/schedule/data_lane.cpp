@@ -8,8 +8,9 @@
 namespace plenum::schedule {
 namespace {
 
-/// Times that differ by less, as a part of the step, are one.
-constexpr double kRounding = 1e-10;
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+  return a >= 0 ? a / b : -((-a + b - 1) / b);
+}
 
 }  // namespace
 
@@ -27,7 +28,7 @@ double DataLane::first_free(double time, double seconds) const {
   const double lap = std::floor(time / cycle_seconds_) * cycle_seconds_;
   double begin = time - lap;
   double offset = lap;
-  const double rounding = kRounding * step_seconds_;
+  const double rounding = SteadyStep::kRounding * step_seconds_;
   // What is free at the end of the circle goes on at its beginning.
   for (std::size_t laps = 0; laps < 2;) {
     auto next = busy_.upper_bound(begin + rounding);
@@ -58,8 +59,23 @@ void DataLane::occupy(double time, double seconds) {
   if (end > cycle_seconds_) busy_[0] = end - cycle_seconds_;
 }
 
+DataLane::Surroundings DataLane::surroundings(double time) const {
+  if (ends_.empty()) {
+    return {.step_before = std::numeric_limits<std::int64_t>::min(),
+            .step_after = std::numeric_limits<std::int64_t>::max(),
+            .next_end = std::numeric_limits<double>::infinity()};
+  }
+  const auto count = static_cast<std::int64_t>(ends_.size());
+  const std::int64_t next = num_done(time);
+  const std::int64_t step_after = floor_divide(next, count);
+  return {.step_before = floor_divide(next - 1, count),
+          .step_after = step_after,
+          .next_end = ends_[static_cast<std::size_t>(next - step_after * count)] +
+                      static_cast<double>(step_after) * step_seconds_};
+}
+
 std::int64_t DataLane::num_done(double time) const {
-  const double rounding = kRounding * step_seconds_;
+  const double rounding = SteadyStep::kRounding * step_seconds_;
   std::int64_t count = 0;
   for (const double end : ends_) {
     count += static_cast<std::int64_t>(std::floor((time + rounding - end) / step_seconds_)) + 1;

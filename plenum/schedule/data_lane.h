@@ -19,6 +19,14 @@ class DataLane {
   std::int64_t num_done(double time) const;
   std::size_t num_actions() const { return ends_.size(); }
 
+  /// Between which of the step's own actions a time lies.
+  struct Surroundings {
+    std::int64_t step_before;  ///< of the last one that is done
+    std::int64_t step_after;   ///< of the next one
+    double next_end;           ///< when that is done
+  };
+  Surroundings surroundings(double time) const;
+
  private:
   double step_seconds_;
   double cycle_seconds_;

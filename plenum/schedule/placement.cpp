@@ -13,8 +13,6 @@
 namespace plenum::schedule {
 namespace {
 
-/// Times that differ by less, as a part of the step, are one.
-constexpr double kRounding = 1e-10;
 /// A cut must leave less than this part of what stays empty without it.
 constexpr double kWorthCutting = 0.5;
 
@@ -24,10 +22,13 @@ struct Hole {
   double end = 0;
   std::uint32_t step = 0;
   std::uint32_t position = 0;
+  bool is_last = false;  ///< after the last action of the step: may belong to the next one too
 };
 
+/// An item whose inputs will exist.
 struct Arrival {
   double time = 0;
+  std::uint32_t step = 0;  ///< to which the last of its inputs belongs
   double seconds = 0;
   ReadyItem item;
   friend bool operator>(const Arrival& a, const Arrival& b) {
@@ -67,11 +68,12 @@ class Placer {
         costs_(costs),
         shape_(shape),
         cycle_seconds_(step.seconds() * static_cast<double>(shape.num_steps)),
-        rounding_(kRounding * step.seconds()),
+        rounding_(SteadyStep::kRounding * step.seconds()),
         order_(items_.size()),
         ranks_(step.schedule().ranks.size()),
         num_open_(items_.size() * shape.num_refreshes),
-        ready_(items_.size() * shape.num_refreshes) {
+        ready_(items_.size() * shape.num_refreshes),
+        least_step_(items_.size() * shape.num_refreshes) {
     placement_.compute.resize(ranks_.size());
     placement_.data.resize(ranks_.size());
     placement_.last.resize(items_.size() * shape.num_refreshes);
@@ -110,7 +112,7 @@ class Placer {
     const double work = refresh.compute_seconds(rank) * static_cast<double>(shape_.num_refreshes);
     const double room = step_.bubble_seconds(rank) * static_cast<double>(shape_.num_steps);
     state.slack = room > 0 ? std::max(0.0, 1 - work / room) : 0;
-    has_failed_ |= work > room * (1 + kRounding);
+    has_failed_ |= work > room * (1 + SteadyStep::kRounding);
     const std::vector<Gap> gaps = step_.gaps(rank);
     for (std::size_t s = 0;
          begin + cycle_seconds_ > static_cast<double>(s) * step_.seconds() - step_.seconds(); ++s) {
@@ -118,7 +120,7 @@ class Placer {
       for (const Gap& gap : gaps) {
         if (gap.begin + offset < begin || gap.begin + offset >= begin + cycle_seconds_) continue;
         state.holes.push_back({gap.begin + offset, gap.end + offset, static_cast<std::uint32_t>(s),
-                               static_cast<std::uint32_t>(gap.position)});
+                               static_cast<std::uint32_t>(gap.position), &gap == &gaps.back()});
       }
     }
   }
@@ -129,6 +131,7 @@ class Placer {
       const Refresh::Item& item = items_[i];
       num_open_[index(refresh, i)] = static_cast<std::uint32_t>(item.predecessors.size());
       ready_[index(refresh, i)] = begin + item.ready;
+      least_step_[index(refresh, i)] = static_cast<std::uint32_t>(shape_.statistics_step(refresh));
       if (item.ranks.size() == 1) ++ranks_[item.ranks.front().index()].num_left;
       if (item.predecessors.empty()) admit(refresh, i);
     }
@@ -149,8 +152,10 @@ class Placer {
       return;
     }
     const ReadyItem item{.priority = refresh * items_.size() + order_[i], .item = i, .refresh = refresh};
-    ranks_[items_[i].ranks.front().index()].arrivals.push(
-        {.time = ready_[index(refresh, i)], .seconds = items_[i].seconds, .item = item});
+    ranks_[items_[i].ranks.front().index()].arrivals.push({.time = ready_[index(refresh, i)],
+                                                           .step = least_step_[index(refresh, i)],
+                                                           .seconds = items_[i].seconds,
+                                                           .item = item});
   }
 
   void finish(const PlacedItem& placed) {
@@ -158,14 +163,41 @@ class Placer {
     for (const std::uint32_t successor : items_[placed.item].successors) {
       double& ready = ready_[index(placed.refresh, successor)];
       ready = std::max(ready, placed.end);
+      std::uint32_t& least_step = least_step_[index(placed.refresh, successor)];
+      least_step = std::max(least_step, placed.step);
       if (--num_open_[index(placed.refresh, successor)] == 0) admit(placed.refresh, successor);
     }
   }
 
-  /// Gives a collective the first time at which its whole group is free.
+  /// Gives a collective the first time at which its whole group is free and can agree on the step it belongs
+  /// to: one that neither their own actions around it nor its inputs forbid.
   void reduce(std::uint32_t refresh, std::uint32_t i) {
     const Refresh::Item& item = items_[i];
     double start = ready_[index(refresh, i)];
+    for (;;) {
+      start = first_common_time(item, start);
+      if (!std::isfinite(start)) {
+        has_failed_ = true;
+        return;
+      }
+      std::int64_t first_step = least_step_[index(refresh, i)];
+      std::int64_t last_step = std::numeric_limits<std::int64_t>::max();
+      double next_end = std::numeric_limits<double>::infinity();
+      for (const Rank rank : item.ranks) {
+        const DataLane::Surroundings around = data_lanes_[rank.index()].surroundings(start);
+        first_step = std::max(first_step, around.step_before);
+        last_step = std::min(last_step, around.step_after);
+        next_end = std::min(next_end, around.next_end);
+      }
+      if (first_step <= last_step) {
+        put_collective(refresh, i, start, std::clamp(step_.step_at(start), first_step, last_step));
+        return;
+      }
+      start = next_end;
+    }
+  }
+
+  double first_common_time(const Refresh::Item& item, double start) const {
     for (bool has_moved = true; has_moved && std::isfinite(start);) {
       has_moved = false;
       for (const Rank rank : item.ranks) {
@@ -174,19 +206,11 @@ class Placer {
         start = std::max(start, free);
       }
     }
-    if (!std::isfinite(start)) {
-      has_failed_ = true;
-      return;
-    }
-    // The members must agree on the step it belongs to: one that all their own actions around it allow.
-    auto step = static_cast<std::int64_t>(std::floor((start + rounding_) / step_.seconds()));
-    for (const Rank rank : item.ranks) {
-      const DataLane& lane = data_lanes_[rank.index()];
-      const auto count = static_cast<std::int64_t>(lane.num_actions());
-      if (count == 0) continue;
-      const std::int64_t num_done = lane.num_done(start);
-      step = std::clamp(step, (num_done - 1) / count, num_done / count);
-    }
+    return start;
+  }
+
+  void put_collective(std::uint32_t refresh, std::uint32_t i, double start, std::int64_t step) {
+    const Refresh::Item& item = items_[i];
     PlacedItem placed{.item = i,
                       .refresh = refresh,
                       .step = static_cast<std::uint32_t>(step),
@@ -231,12 +255,15 @@ class Placer {
   void advance(std::uint32_t rank, double now) {
     RankState& state = ranks_[rank];
     const Hole& hole = state.holes[state.hole];
-    while (!state.arrivals.empty() && state.arrivals.top().time <= state.cursor + rounding_) {
+    const std::uint32_t last_step = hole.step + (hole.is_last ? 1 : 0);
+    while (!state.arrivals.empty() && state.arrivals.top().time <= state.cursor + rounding_ &&
+           state.arrivals.top().step <= last_step) {
       state.pool.add(state.arrivals.top().seconds, state.arrivals.top().item);
       state.arrivals.pop();
     }
     if (!place_next(rank, hole)) {
-      const bool something_comes = !state.arrivals.empty() && state.arrivals.top().time < hole.end;
+      const bool something_comes = !state.arrivals.empty() && state.arrivals.top().time < hole.end &&
+                                   state.arrivals.top().step <= last_step;
       if (something_comes) {
         leave_empty(state, state.arrivals.top().time);
         state.is_waiting = false;
@@ -323,12 +350,14 @@ class Placer {
   void put(std::uint32_t rank, const Hole& hole, const ReadyItem& item, double seconds) {
     RankState& state = ranks_[rank];
     const double end = state.cursor + seconds;
+    const bool is_next = hole.is_last && (step_.step_at(state.cursor) > hole.step ||
+                                          least_step_[index(item.refresh, item.item)] > hole.step);
     placement_.compute[rank].push_back({.item = item.item,
                                         .refresh = item.refresh,
                                         .piece = item.piece,
                                         .num_pieces = item.num_pieces,
-                                        .step = hole.step,
-                                        .position = hole.position,
+                                        .step = hole.step + (is_next ? 1 : 0),
+                                        .position = is_next ? 0 : hole.position,
                                         .start = state.cursor,
                                         .end = end});
     state.cursor = end;
@@ -351,6 +380,7 @@ class Placer {
   std::vector<DataLane> data_lanes_;
   std::vector<std::uint32_t> num_open_;  ///< predecessors that have no place yet
   std::vector<double> ready_;
+  std::vector<std::uint32_t> least_step_;  ///< the last one to which a predecessor belongs
   EarliestFirst<Event> events_;
   Placement placement_;
   bool has_failed_ = false;

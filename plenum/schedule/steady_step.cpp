@@ -1,16 +1,17 @@
 #include "plenum/schedule/steady_step.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/action_text.h"
+#include "plenum/schedule/gather_gaps.h"
 
 namespace plenum::schedule {
 namespace {
 
-/// Ages reach before the first step of the replay, where every value exists.
 constexpr std::size_t kNumReplayedSteps = SteadyStep::kUnknownAge;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
@@ -75,7 +76,17 @@ SteadyStep::SteadyStep(Schedule base, const Filler& filler, const CostModel& cos
       for (ActionTime& time : lane) time = {time.start - result.begin, time.end - result.begin};
     }
   }
+  times_ = gather_gaps(dataflow_, costs, times_, seconds_);
+  first_start_ = seconds_;
+  for (const RankTimes& rank : times_) {
+    const LaneTimes& compute = rank[static_cast<std::size_t>(Lane::Compute)];
+    if (!compute.empty()) first_start_ = std::min(first_start_, compute.front().start);
+  }
   find_values();
+}
+
+std::int64_t SteadyStep::step_at(double time) const {
+  return static_cast<std::int64_t>(std::floor((time - first_start_) / seconds_ + kRounding));
 }
 
 void SteadyStep::find_values() {

@@ -28,10 +28,13 @@ class SteadyStep {
   const Schedule& schedule() const { return schedule_; }
   const Dataflow& dataflow() const { return dataflow_; }
   double seconds() const { return seconds_; }
+  /// The step that a time between steps belongs to: a step begins when the first rank begins to compute.
+  std::int64_t step_at(double time) const;
   const LaneTimes& times(Rank rank, Lane lane) const {
     return times_[rank.index()][static_cast<std::size_t>(lane)];
   }
-  /// The gaps of a rank's compute lane, in order; the last one reaches into the next step.
+  /// The gaps of a rank's compute lane, in order; the last one reaches into the next step and may belong to
+  /// either.
   std::vector<Gap> gaps(Rank rank) const;
   double bubble_seconds(Rank rank) const;
 
@@ -40,7 +43,10 @@ class SteadyStep {
   /// When the step's own actions have made it and read it for the last time.
   double released(Rank rank, std::uint32_t value) const { return released_[rank.index()][value]; }
 
+  /// Ages that are not known yet reach before the first step of the replay, where every value exists.
   static constexpr std::uint8_t kUnknownAge = 4;
+  /// Times that differ by less, as a part of the step, are one.
+  static constexpr double kRounding = 1e-10;
 
  private:
   void find_values();
@@ -48,6 +54,7 @@ class SteadyStep {
   Schedule schedule_;
   Dataflow dataflow_;
   double seconds_ = 0;
+  double first_start_ = 0;  ///< of a rank's computing
   std::vector<RankTimes> times_;
   std::vector<std::vector<double>> made_;
   std::vector<std::vector<double>> released_;

@@ -113,6 +113,7 @@ TEST(Check, AcceptsEveryGeneratedSchedule) {
         for (const int choice : {0, 1, 2, 3, 4, 5, 6, 7}) {
           if (!generator.is_pipeline && depth > 1) continue;
           if (generator.name == "single" && num_replicas > 1) continue;
+          if (generator.name == "chimera" && depth % 2 == 1) continue;
           const Schedule schedule =
               generator.generate({.depth = depth,
                                   .num_micro_batches = 4,

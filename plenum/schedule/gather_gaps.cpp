@@ -1,0 +1,215 @@
+#include "plenum/schedule/gather_gaps.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "plenum/base/check.h"
+
+namespace plenum::schedule {
+namespace {
+
+/// Gaps shorter than this part of the step are none.
+constexpr double kNoGap = 1e-9;
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+/// `to` starts at least `seconds` after `from` of the step `num_steps` before it.
+struct Tie {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  double seconds = 0;
+  std::uint32_t num_steps = 0;
+};
+
+struct ActionOrder {
+  bool operator()(const Action& a, const Action& b) const {
+    return std::tie(a.type, a.stage, a.first_layer, a.end_layer, a.factor, a.age) <
+           std::tie(b.type, b.stage, b.first_layer, b.end_layer, b.factor, b.age);
+  }
+};
+
+class GapGatherer {
+ public:
+  GapGatherer(const Dataflow& dataflow, const CostModel& costs, const std::vector<RankTimes>& times,
+              double step_seconds)
+      : dataflow_(dataflow),
+        schedule_(dataflow.schedule()),
+        costs_(costs),
+        times_(times),
+        step_seconds_(step_seconds) {
+    number_nodes();
+    for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
+      tie_lanes(Rank::at(rank));
+      tie_values(Rank::at(rank));
+    }
+    tie_messages();
+    sort();
+  }
+
+  std::vector<RankTimes> run() {
+    for (auto node = order_.rbegin(); node != order_.rend(); ++node) delay(*node);
+    for (const std::uint32_t node : order_) hasten(node);
+    std::vector<RankTimes> times = times_;
+    for_each_action([&](Rank rank, std::size_t lane, std::size_t i) {
+      ActionTime& time = times[rank.index()][lane][i];
+      const double start = starts_[node_of(rank, lane, i)];
+      time = {start, start + (time.end - time.start)};
+    });
+    return times;
+  }
+
+ private:
+  template <typename Visit>
+  void for_each_action(Visit visit) const {
+    for (std::size_t r = 0; r < schedule_.ranks.size(); ++r) {
+      for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
+        for (std::size_t i = 0; i < actions(Rank::at(r), lane).size(); ++i) visit(Rank::at(r), lane, i);
+      }
+    }
+  }
+  std::span<const Action> actions(Rank rank, std::size_t lane) const {
+    return schedule_.ranks[rank.index()].lanes[lane].actions();
+  }
+  std::uint32_t node_of(Rank rank, std::size_t lane, std::size_t i) const {
+    return nodes_[rank.index()][lane][i];
+  }
+
+  /// An action is a node; the members of a collective start together and are one.
+  void number_nodes() {
+    nodes_.resize(schedule_.ranks.size());
+    std::map<Action, std::uint32_t, ActionOrder> collectives;
+    for_each_action([&](Rank rank, std::size_t lane, std::size_t i) {
+      const Action& action = actions(rank, lane)[i];
+      auto node = static_cast<std::uint32_t>(starts_.size());
+      if (traits_of(action.type).is_collective) node = collectives.try_emplace(action, node).first->second;
+      nodes_[rank.index()][lane].push_back(node);
+      if (node < starts_.size()) return;
+      const ActionTime& time = times_[rank.index()][lane][i];
+      starts_.push_back(time.start);
+      seconds_.push_back(time.end - time.start);
+      next_computation_.push_back({.from = node, .to = kNone});
+    });
+  }
+
+  void tie_lanes(Rank rank) {
+    for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
+      const std::vector<std::uint32_t>& nodes = nodes_[rank.index()][lane];
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const bool is_last = i + 1 == nodes.size();
+        const Tie tie{nodes[i], nodes[is_last ? 0 : i + 1], seconds_[nodes[i]], is_last ? 1u : 0u};
+        ties_.push_back(tie);
+        if (static_cast<Lane>(lane) == Lane::Compute) next_computation_[nodes[i]] = tie;
+      }
+    }
+  }
+
+  void tie_values(Rank rank) {
+    std::vector<std::uint32_t> makers(dataflow_.num_values(rank), kNone);
+    std::vector<ValueRef> values;
+    for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
+      for (std::size_t i = 0; i < actions(rank, lane).size(); ++i) {
+        dataflow_.outputs(rank, actions(rank, lane)[i], values);
+        for (const ValueRef& value : values) makers[value.index] = node_of(rank, lane, i);
+      }
+    }
+    for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
+      for (std::size_t i = 0; i < actions(rank, lane).size(); ++i) {
+        dataflow_.inputs(rank, actions(rank, lane)[i], values);
+        for (const ValueRef& value : values) {
+          const std::uint32_t maker = makers[value.index];
+          if (maker == kNone) continue;
+          ties_.push_back({maker, node_of(rank, lane, i), seconds_[maker], value.age});
+        }
+      }
+    }
+  }
+
+  void tie_messages() {
+    std::map<std::pair<Rank, std::uint32_t>, std::pair<std::uint32_t, double>> sends;
+    for_each_action([&](Rank rank, std::size_t lane, std::size_t i) {
+      const Action& action = actions(rank, lane)[i];
+      if (action.type != ActionType::SendActivation && action.type != ActionType::SendGradient) return;
+      const double latency = costs_.latency_seconds(rank, dataflow_.peer(action));
+      sends[{rank, dataflow_.sent_value(rank, action)}] = {node_of(rank, lane, i), latency};
+    });
+    for_each_action([&](Rank rank, std::size_t lane, std::size_t i) {
+      const Action& action = actions(rank, lane)[i];
+      if (action.type != ActionType::ReceiveActivation && action.type != ActionType::ReceiveGradient) return;
+      const Rank from = dataflow_.peer(action);
+      const auto& [send, latency] =
+          sends.at({from, dataflow_.sent_value(from, dataflow_.counterpart(action))});
+      ties_.push_back({send, node_of(rank, lane, i), seconds_[send] + latency, 0});
+    });
+  }
+
+  /// Orders the nodes so that ties within a step point forwards, and lists the ties of each.
+  void sort() {
+    std::vector<std::uint32_t> num_open(starts_.size(), 0);
+    ties_from_.resize(starts_.size());
+    ties_to_.resize(starts_.size());
+    for (const Tie& tie : ties_) {
+      ties_from_[tie.from].push_back(tie);
+      ties_to_[tie.to].push_back(tie);
+      if (tie.num_steps == 0) ++num_open[tie.to];
+    }
+    for (std::uint32_t node = 0; node < starts_.size(); ++node) {
+      if (num_open[node] == 0) order_.push_back(node);
+    }
+    for (std::size_t next = 0; next < order_.size(); ++next) {
+      for (const Tie& tie : ties_from_[order_[next]]) {
+        if (tie.num_steps == 0 && --num_open[tie.to] == 0) order_.push_back(tie.to);
+      }
+    }
+    base::check(order_.size() == starts_.size(), "a schedule that runs has no circle: {} of {} actions",
+                order_.size(), starts_.size());
+  }
+
+  /// Moves messages and collectives to where they are needed, a computation to the next one if it gets there.
+  void delay(std::uint32_t node) {
+    double latest = std::numeric_limits<double>::infinity();
+    for (const Tie& tie : ties_from_[node]) {
+      latest = std::min(latest, starts_[tie.to] + tie.num_steps * step_seconds_ - tie.seconds);
+    }
+    const Tie& next = next_computation_[node];
+    if (next.to != kNone) {
+      const double goal = starts_[next.to] + next.num_steps * step_seconds_ - next.seconds;
+      if (latest < goal - kNoGap * step_seconds_) return;
+    }
+    if (latest < std::numeric_limits<double>::infinity()) starts_[node] = std::max(starts_[node], latest);
+  }
+
+  /// Moves a message or collective back to where it could start earliest.
+  void hasten(std::uint32_t node) {
+    if (next_computation_[node].to != kNone) return;
+    double earliest = -std::numeric_limits<double>::infinity();
+    for (const Tie& tie : ties_to_[node]) {
+      earliest = std::max(earliest, starts_[tie.from] - tie.num_steps * step_seconds_ + tie.seconds);
+    }
+    if (earliest > -std::numeric_limits<double>::infinity())
+      starts_[node] = std::min(starts_[node], earliest);
+  }
+
+  const Dataflow& dataflow_;
+  const Schedule& schedule_;
+  const CostModel& costs_;
+  const std::vector<RankTimes>& times_;
+  double step_seconds_;
+  std::vector<std::array<std::vector<std::uint32_t>, kNumLanes>> nodes_;  ///< of each rank, lane and action
+  std::vector<double> starts_;
+  std::vector<double> seconds_;
+  std::vector<Tie> next_computation_;  ///< in the same lane; to kNone for what does not compute
+  std::vector<Tie> ties_;
+  std::vector<std::vector<Tie>> ties_from_;
+  std::vector<std::vector<Tie>> ties_to_;
+  std::vector<std::uint32_t> order_;
+};
+
+}  // namespace
+
+std::vector<RankTimes> gather_gaps(const Dataflow& dataflow, const CostModel& costs,
+                                   const std::vector<RankTimes>& times, double step_seconds) {
+  return GapGatherer(dataflow, costs, times, step_seconds).run();
+}
+
+}  // namespace plenum::schedule

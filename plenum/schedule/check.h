@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,11 +16,14 @@ struct Violation {
 
 /// What check() found out.
 struct CheckResult {
-  std::vector<Violation>
-      violations;  ///< empty: the schedule is proven right; the first is the first to occur
+  /// Empty: the schedule is proven right. Else ordered by step and by position in it; at most a hundred.
+  std::vector<Violation> violations;
   /// For each rank, the most layers whose activations lie there at a time (one layer of one micro-batch
-  /// counts 1; under recomputation, a stage's kept input counts 0 and recomputed layers count 1).
+  /// counts 1; under recomputation, a stage's kept input counts 0 and recomputed layers count 1). Means
+  /// little, as does the next, if there are violations.
   std::vector<std::size_t> peak_activation_layers;
+  /// The same, but a layer counts until the last curvature action that reads its activations or gradients.
+  std::vector<std::size_t> peak_kept_layers;
 };
 
 /// Proves that a schedule does what training needs, or says where it does not. See docs/schedules.md for the

@@ -278,6 +278,18 @@ void Dataflow::add_layers(Rank rank, StageId stage, LayerId first, LayerId end, 
   }
 }
 
+/// What a rank contributes to the gradient of the tied parameter.
+void Dataflow::add_tied_gradients(Rank rank, std::vector<ValueRef>& values) const {
+  const StageId last = StageId::at(schedule_.num_stages() - 1);
+  const auto holds = [&](StageId stage) {
+    return std::binary_search(holders(stage).begin(), holders(stage).end(), rank);
+  };
+  if (holds({})) add_weight_gradients(rank, {}, 0, values);
+  if (holds(last)) {
+    add_weight_gradients(rank, last, static_cast<std::uint32_t>(num_segments(last)) - 1, values);
+  }
+}
+
 void Dataflow::add_curvature(Rank rank, const Action& action, std::vector<ValueRef>& values) const {
   for_each_local_micro_batch(rank, action.stage, [&](MicroBatchId micro_batch) {
     values.push_back({curvature_value(rank, action, micro_batch, 1), action.age});
@@ -347,18 +359,9 @@ void Dataflow::inputs(Rank rank, const Action& action, std::vector<ValueRef>& va
     case ActionType::ReduceScatterGradient:
       for_each_segment([&](std::uint32_t segment) { add_weight_gradients(rank, stage, segment, values); });
       break;
-    case ActionType::ReduceTied: {
-      const StageId last = StageId::at(schedule_.num_stages() - 1);
-      const std::span<const Rank> of_first = holders({});
-      const std::span<const Rank> of_last = holders(last);
-      if (std::find(of_first.begin(), of_first.end(), rank) != of_first.end()) {
-        add_weight_gradients(rank, {}, 0, values);
-      }
-      if (std::find(of_last.begin(), of_last.end(), rank) != of_last.end()) {
-        add_weight_gradients(rank, last, static_cast<std::uint32_t>(num_segments(last)) - 1, values);
-      }
+    case ActionType::ReduceTied:
+      add_tied_gradients(rank, values);
       break;
-    }
     case ActionType::CurvatureA:
       of_micro_batch(kSaved, segment_of(action.first_layer));
       break;
@@ -408,8 +411,13 @@ void Dataflow::inputs(Rank rank, const Action& action, std::vector<ValueRef>& va
     case ActionType::Update:
       add_ready_gradients(rank, stage, action.first_layer, action.end_layer, values);
       if (has_agree_) values.push_back({ranks_[rank.index()].rank_begin + kAgreed});
-      if ((stage.value == 0 || stage.index() + 1 == schedule_.num_stages()) && takes_part_in_tied(rank)) {
-        values.push_back({ranks_[rank.index()].rank_begin + kTied});
+      if (stage.value == 0 || stage.index() + 1 == schedule_.num_stages()) {
+        if (takes_part_in_tied(rank)) {
+          values.push_back({ranks_[rank.index()].rank_begin + kTied});
+        } else if (schedule_.problem.has_tied_parameters) {
+          add_tied_gradients(rank,
+                             values);  // both ends lie here: there is nothing to reduce, but to wait for
+        }
       }
       break;
     case ActionType::GatherParameters:

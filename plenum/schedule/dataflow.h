@@ -63,6 +63,7 @@ class Dataflow {
   /// The action that must stand on the peer for a send or receive.
   Action counterpart(const Action& action) const;
 
+  const Schedule& schedule() const { return schedule_; }
   const StageLayers& layers() const { return layers_; }
   bool has_agree() const { return has_agree_; }
 
@@ -114,6 +115,7 @@ class Dataflow {
                            std::vector<ValueRef>& values) const;
   void add_layers(Rank rank, StageId stage, LayerId first, LayerId end, std::uint32_t kind,
                   std::vector<ValueRef>& values) const;
+  void add_tied_gradients(Rank rank, std::vector<ValueRef>& values) const;
   void add_curvature(Rank rank, const Action& action, std::vector<ValueRef>& values) const;
   bool takes_part_in_tied(Rank rank) const;
 

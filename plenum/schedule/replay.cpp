@@ -55,8 +55,9 @@ class Replay {
         dataflow_(dataflow),
         costs_(costs),
         num_steps_(num_cycles * schedule.num_steps()),
-        // A rank or lane can be one step ahead of another that still reads what it made.
-        ring_(schedule.problem.staleness + std::size_t{2}),
+        // The oldest values that are read, those of the step itself, and those of the step ahead that one
+        // lane of the rank may be in while another still reads the oldest.
+        ring_(std::max<std::size_t>(1, schedule.problem.staleness) + 2),
         lanes_(schedule.ranks.size()),
         cells_(schedule.ranks.size()),
         is_pending_(schedule.ranks.size(), true) {
@@ -125,10 +126,23 @@ class Replay {
     return true;
   }
 
+  /// Whether another lane of the rank is still two steps or more behind. A lane waits then: what it would
+  /// make has no place yet.
+  bool is_too_far_ahead(Rank rank, const LaneState& state) {
+    for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
+      LaneState& other = lanes_[rank.index()][lane];
+      if (other.step + 1 >= state.step) continue;
+      if (is_at_action(schedule_.ranks[rank.index()].lanes[lane], other) && other.step + 1 < state.step) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   bool run_next(Rank rank, std::size_t lane) {
     LaneState& state = lanes_[rank.index()][lane];
     const LaneProgram& program = schedule_.ranks[rank.index()].lanes[lane];
-    if (!is_at_action(program, state) || state.is_present) return false;
+    if (!is_at_action(program, state) || state.is_present || is_too_far_ahead(rank, state)) return false;
     const auto step = static_cast<std::int64_t>(state.step);
     if (state.missing && !ready(rank, state.missing->index, step - state.missing->age)) return false;
     const Action& action = program.actions()[state.position];

@@ -25,7 +25,7 @@ struct BlockedAction {
   Lane lane;
   std::size_t position = 0;  ///< in LaneProgram::actions()
   std::size_t step = 0;      ///< counted from the start of the replay
-  /// The value it lacks on its own rank; nothing if it waits for another rank.
+  /// The value it lacks on its own rank; nothing if it waits for another rank or lane.
   std::optional<ValueRef> missing;
 };
 
@@ -38,8 +38,8 @@ struct ReplayResult {
 };
 
 /// Runs a schedule for `num_cycles` cycles from an idle machine: every lane in order, each action as soon as
-/// its inputs exist, its lane is free, its message has arrived and its group is complete. Sends do not wait
-/// for their receiver. Cost linear in actions and their inputs.
+/// its inputs exist, its lane is free, its message has arrived, its group is complete, and no lane of the
+/// rank is two steps behind. Sends do not wait for their receiver. Cost linear in actions and their inputs.
 ReplayResult replay(const Schedule& schedule, const Dataflow& dataflow, const CostModel& costs,
                     std::size_t num_cycles);
 

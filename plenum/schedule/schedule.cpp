@@ -28,7 +28,38 @@ void require_placement(const Schedule& schedule) {
   base::require(orphan == is_held.end(), "no rank holds stage {}", orphan - is_held.begin());
 }
 
-/// Why an action cannot stand in this lane of this rank, or null.
+bool has_only_named_fields(const Action& action, const ActionTraits& traits) {
+  Action expected{.type = action.type, .age = action.age};
+  if (traits.has_stage) expected.stage = action.stage;
+  if (traits.has_micro_batch) expected.micro_batch = action.micro_batch;
+  if (traits.layers != ActionTraits::Layers::None) {
+    expected.first_layer = action.first_layer;
+    expected.end_layer = action.end_layer;
+  }
+  if (traits.has_factor) expected.factor = action.factor;
+  expected.piece = action.piece;
+  expected.num_pieces = action.num_pieces;
+  return action == expected;
+}
+
+/// Readers keep an array entry for everything that a problem names, so a few words that promise billions of
+/// micro-batches must not pass.
+void require_enough_actions(const Schedule& schedule, std::size_t num_layers) {
+  const Problem& problem = schedule.problem;
+  const std::size_t num_actions = schedule.num_actions();
+  const std::size_t num_forwards = schedule.num_stages() * problem.num_micro_batches;
+  base::require(num_forwards <= num_actions,
+                "{} stages and {} micro-batches need at least {} actions, but there are {}",
+                schedule.num_stages(), problem.num_micro_batches, num_forwards, num_actions);
+  std::size_t num_statistics = num_layers * problem.num_factors;
+  if (problem.preconditioner == Preconditioner::Kfac) num_statistics *= problem.num_micro_batches;
+  base::require(num_statistics <= num_actions,
+                "{} factors of {} layers need at least {} actions, but there are {}", problem.num_factors,
+                num_layers, num_statistics, num_actions);
+}
+
+}  // namespace
+
 const char* reason_against(const Action& action, Lane lane, const RankProgram& rank, const Problem& problem,
                            const StageLayers& layers) {
   const ActionTraits& traits = traits_of(action.type);
@@ -57,10 +88,9 @@ const char* reason_against(const Action& action, Lane lane, const RankProgram& r
   if (!traits.may_be_stale && action.age != 0) return "actions of this type cannot be stale";
   if (action.num_pieces == 0 || action.piece >= action.num_pieces) return "there is no such piece";
   if (!traits.is_splittable && action.num_pieces != 1) return "actions of this type cannot be split";
+  if (!has_only_named_fields(action, traits)) return "it names what its type does not have";
   return nullptr;
 }
-
-}  // namespace
 
 std::span<const Action> LaneProgram::step(std::size_t index) const {
   const std::size_t begin = step_begin(index);
@@ -112,13 +142,18 @@ void require_well_formed(const Problem& problem) {
                 "a preconditioner needs factors, and factors a preconditioner");
 }
 
-void require_well_formed(const Schedule& schedule) {
+void require_placed_problem(const Schedule& schedule) {
   require_well_formed(schedule.problem);
   base::require(!schedule.ranks.empty(), "a schedule needs at least one rank");
   require_placement(schedule);
+}
+
+void require_well_formed(const Schedule& schedule) {
+  require_placed_problem(schedule);
   const StageLayers layers(schedule.problem);
   const std::size_t num_steps = schedule.num_steps();
   base::require(num_steps > 0, "a schedule needs at least one step");
+  require_enough_actions(schedule, layers.total());
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
       const LaneProgram& program = schedule.ranks[rank].lanes[lane];

@@ -104,8 +104,17 @@ class StageLayers {
 void require_well_formed(const Problem& problem);
 
 /// Throws UserError unless the problem is well formed, the ids of every action lie in their ranges, its
-/// fields are those its type names, every lane has the same number of steps, and every stage is held by a
-/// rank. What else must be right is for check() to say.
+/// fields are those its type names, every lane has the same number of steps, every stage is held by a rank,
+/// and there are actions enough for the forwards and inversions that the problem asks for. What else must be
+/// right is for check() to say.
 void require_well_formed(const Schedule& schedule);
+
+/// The part of require_well_formed() that looks at the problem and at who holds what, not at actions.
+void require_placed_problem(const Schedule& schedule);
+
+/// Why an action cannot stand in this lane of this rank; null if it can. The part of require_well_formed()
+/// that looks at one action.
+const char* reason_against(const Action& action, Lane lane, const RankProgram& rank, const Problem& problem,
+                           const StageLayers& layers);
 
 }  // namespace plenum::schedule

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plenum::trace {
@@ -22,6 +24,10 @@ enum class Category : std::uint8_t {
   Other,
 };
 inline constexpr std::size_t kNumCategories = static_cast<std::size_t>(Category::Other) + 1;
+/// As a legend calls it: "weight gradient".
+std::string_view category_name(Category category);
+
+inline constexpr std::uint16_t kNoStage = std::numeric_limits<std::uint16_t>::max();
 
 /// Something that took time on a track.
 struct Span {
@@ -30,7 +36,7 @@ struct Span {
   std::uint32_t track = 0;  ///< in Timeline::tracks
   std::uint32_t label = 0;  ///< in Timeline::labels
   Category category = Category::Other;
-  std::uint16_t stage = 0;
+  std::uint16_t stage = kNoStage;
   std::int32_t micro_batch = -1;  ///< -1: belongs to none
   std::uint32_t step = 0;
 };

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "plenum/schedule/cost_model.h"
+#include "plenum/schedule/filler.h"
+
+namespace plenum::schedule {
+
+struct FillOptions {
+  double margin = 0.01;  ///< the part by which the step may get longer
+  /// The most bytes that a rank may keep alive for work that waits.
+  double max_kept_bytes = std::numeric_limits<double>::infinity();
+  /// The longest cycle to try; longer ones only where no refresh fits into that many steps.
+  std::size_t max_cycle_steps = 24;
+  std::size_t max_staleness = std::numeric_limits<std::uint8_t>::max();  ///< of any action, in steps
+};
+
+struct FillResult {
+  Schedule schedule = {};    ///< a cycle of steps
+  double refresh_steps = 0;  ///< steps of the cycle / refreshes in it
+  double refresh_bound = 0;  ///< the least that any placement could reach: work of one refresh / bubble of a
+                             ///< step on the rank where that is most, and at least 1
+  double base_step_seconds = 0;              ///< with preconditioning and all else that every step does
+  double filled_step_seconds = 0;            ///< mean over the cycle, simulated
+  double utilization = 0;                    ///< of the compute lanes
+  std::vector<double> peak_kept_bytes = {};  ///< of each rank, for work that waits
+  double mean_age = 0;      ///< steps between the statistics and the preconditioning that uses them
+  std::size_t max_age = 0;  ///< likewise
+};
+
+/// Places a filler's work into the bubbles of a one-step schedule so that it is renewed as often as they
+/// allow: looks for the shortest cycle of steps per refresh, over cycles in which refreshes overlap, in which
+/// every item has a place, on all ranks alike. The actions of the schedule keep their order. Throws UserError
+/// if a limit cannot be kept.
+FillResult fill(const Schedule& base, const Filler& filler, const CostModel& costs,
+                const FillOptions& options = {});
+
+}  // namespace plenum::schedule

@@ -1,0 +1,366 @@
+#include "plenum/schedule/placement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <queue>
+
+#include "plenum/schedule/data_lane.h"
+#include "plenum/schedule/ready_pool.h"
+
+namespace plenum::schedule {
+namespace {
+
+/// Times that differ by less, as a part of the step, are one.
+constexpr double kRounding = 1e-10;
+/// A cut must leave less than this part of what stays empty without it.
+constexpr double kWorthCutting = 0.5;
+
+/// Idle time of a compute lane, counted from the begin of the cycle.
+struct Hole {
+  double begin = 0;
+  double end = 0;
+  std::uint32_t step = 0;
+  std::uint32_t position = 0;
+};
+
+struct Arrival {
+  double time = 0;
+  double seconds = 0;
+  ReadyItem item;
+  friend bool operator>(const Arrival& a, const Arrival& b) {
+    return a.time != b.time ? a.time > b.time : a.item.priority > b.item.priority;
+  }
+};
+
+struct Event {
+  double time = 0;
+  std::uint32_t rank = 0;
+  friend bool operator>(const Event& a, const Event& b) {
+    return a.time != b.time ? a.time > b.time : a.rank > b.rank;
+  }
+};
+
+template <typename T>
+using EarliestFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
+
+struct RankState {
+  std::vector<Hole> holes;  ///< of this round
+  std::size_t hole = 0;
+  double cursor = 0;
+  bool is_waiting = false;      ///< for something to get ready before the hole ends
+  std::vector<Hole> leftovers;  ///< for the next round
+  bool has_placed = false;      ///< in this round
+  ReadyPool pool;
+  EarliestFirst<Arrival> arrivals;
+  std::size_t num_left = 0;  ///< items of the rank that have no place yet
+  double slack = 0;          ///< the part of its holes that may stay empty
+};
+
+class Placer {
+ public:
+  Placer(const SteadyStep& step, const Refresh& refresh, const CostModel& costs, const CycleShape& shape)
+      : step_(step),
+        items_(refresh.items()),
+        costs_(costs),
+        shape_(shape),
+        cycle_seconds_(step.seconds() * static_cast<double>(shape.num_steps)),
+        rounding_(kRounding * step.seconds()),
+        order_(items_.size()),
+        ranks_(step.schedule().ranks.size()),
+        num_open_(items_.size() * shape.num_refreshes),
+        ready_(items_.size() * shape.num_refreshes) {
+    placement_.compute.resize(ranks_.size());
+    placement_.data.resize(ranks_.size());
+    placement_.last.resize(items_.size() * shape.num_refreshes);
+    find_order();
+    for (std::size_t r = 0; r < ranks_.size(); ++r) prepare_rank(Rank::at(r), refresh);
+    for (std::uint32_t r = 0; r < shape.num_refreshes; ++r) prepare_refresh(r);
+  }
+
+  std::optional<Placement> run() {
+    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) requeue(rank);
+    while (!events_.empty() && !has_failed_) {
+      const std::uint32_t rank = events_.top().rank;
+      const double now = events_.top().time;
+      events_.pop();
+      advance(rank, now);
+    }
+    if (has_failed_) return std::nullopt;
+    return std::move(placement_);
+  }
+
+ private:
+  /// Items that a long chain waits for come first.
+  void find_order() {
+    std::vector<std::uint32_t> by_height(items_.size());
+    std::iota(by_height.begin(), by_height.end(), 0);
+    std::stable_sort(by_height.begin(), by_height.end(), [this](std::uint32_t a, std::uint32_t b) {
+      return items_[a].height > items_[b].height;
+    });
+    for (std::uint32_t i = 0; i < by_height.size(); ++i) order_[by_height[i]] = i;
+  }
+
+  void prepare_rank(Rank rank, const Refresh& refresh) {
+    RankState& state = ranks_[rank.index()];
+    data_lanes_.emplace_back(step_, rank, shape_.num_steps);
+    const double begin = shape_.lag_steps * step_.seconds();
+    const double work = refresh.compute_seconds(rank) * static_cast<double>(shape_.num_refreshes);
+    const double room = step_.bubble_seconds(rank) * static_cast<double>(shape_.num_steps);
+    state.slack = room > 0 ? std::max(0.0, 1 - work / room) : 0;
+    has_failed_ |= work > room * (1 + kRounding);
+    const std::vector<Gap> gaps = step_.gaps(rank);
+    for (std::size_t s = 0;
+         begin + cycle_seconds_ > static_cast<double>(s) * step_.seconds() - step_.seconds(); ++s) {
+      const double offset = static_cast<double>(s) * step_.seconds();
+      for (const Gap& gap : gaps) {
+        if (gap.begin + offset < begin || gap.begin + offset >= begin + cycle_seconds_) continue;
+        state.holes.push_back({gap.begin + offset, gap.end + offset, static_cast<std::uint32_t>(s),
+                               static_cast<std::uint32_t>(gap.position)});
+      }
+    }
+  }
+
+  void prepare_refresh(std::uint32_t refresh) {
+    const double begin = static_cast<double>(shape_.statistics_step(refresh)) * step_.seconds();
+    for (std::uint32_t i = 0; i < items_.size(); ++i) {
+      const Refresh::Item& item = items_[i];
+      num_open_[index(refresh, i)] = static_cast<std::uint32_t>(item.predecessors.size());
+      ready_[index(refresh, i)] = begin + item.ready;
+      if (item.ranks.size() == 1) ++ranks_[item.ranks.front().index()].num_left;
+      if (item.predecessors.empty()) admit(refresh, i);
+    }
+  }
+
+  std::size_t index(std::uint32_t refresh, std::uint32_t item) const {
+    return refresh * items_.size() + item;
+  }
+
+  bool is_collective(std::uint32_t item) const {
+    return traits_of(items_[item].work.action.type).is_collective;
+  }
+
+  /// Takes up an item whose inputs will exist at ready_.
+  void admit(std::uint32_t refresh, std::uint32_t i) {
+    if (is_collective(i)) {
+      reduce(refresh, i);
+      return;
+    }
+    const ReadyItem item{.priority = refresh * items_.size() + order_[i], .item = i, .refresh = refresh};
+    ranks_[items_[i].ranks.front().index()].arrivals.push(
+        {.time = ready_[index(refresh, i)], .seconds = items_[i].seconds, .item = item});
+  }
+
+  void finish(const PlacedItem& placed) {
+    placement_.last[index(placed.refresh, placed.item)] = placed;
+    for (const std::uint32_t successor : items_[placed.item].successors) {
+      double& ready = ready_[index(placed.refresh, successor)];
+      ready = std::max(ready, placed.end);
+      if (--num_open_[index(placed.refresh, successor)] == 0) admit(placed.refresh, successor);
+    }
+  }
+
+  /// Gives a collective the first time at which its whole group is free.
+  void reduce(std::uint32_t refresh, std::uint32_t i) {
+    const Refresh::Item& item = items_[i];
+    double start = ready_[index(refresh, i)];
+    for (bool has_moved = true; has_moved && std::isfinite(start);) {
+      has_moved = false;
+      for (const Rank rank : item.ranks) {
+        const double free = data_lanes_[rank.index()].first_free(start, item.seconds);
+        has_moved |= free > start;
+        start = std::max(start, free);
+      }
+    }
+    if (!std::isfinite(start)) {
+      has_failed_ = true;
+      return;
+    }
+    // The members must agree on the step it belongs to: one that all their own actions around it allow.
+    auto step = static_cast<std::int64_t>(std::floor((start + rounding_) / step_.seconds()));
+    for (const Rank rank : item.ranks) {
+      const DataLane& lane = data_lanes_[rank.index()];
+      const auto count = static_cast<std::int64_t>(lane.num_actions());
+      if (count == 0) continue;
+      const std::int64_t num_done = lane.num_done(start);
+      step = std::clamp(step, (num_done - 1) / count, num_done / count);
+    }
+    PlacedItem placed{.item = i,
+                      .refresh = refresh,
+                      .step = static_cast<std::uint32_t>(step),
+                      .start = start,
+                      .end = start + item.seconds};
+    for (const Rank rank : item.ranks) {
+      DataLane& lane = data_lanes_[rank.index()];
+      lane.occupy(start, item.seconds);
+      placed.position = static_cast<std::uint32_t>(lane.num_done(start) -
+                                                   step * static_cast<std::int64_t>(lane.num_actions()));
+      placement_.data[rank.index()].push_back(placed);
+    }
+    finish(placed);
+  }
+
+  void requeue(std::uint32_t rank) {
+    RankState& state = ranks_[rank];
+    if (state.num_left == 0 || has_failed_) return;
+    if (state.hole == state.holes.size()) begin_round(state);
+    if (has_failed_) return;
+    state.cursor = std::max(state.cursor, state.holes[state.hole].begin);
+    events_.push({.time = state.is_waiting ? state.holes[state.hole].end : state.cursor, .rank = rank});
+  }
+
+  void begin_round(RankState& state) {
+    if (!state.has_placed || state.leftovers.empty()) {
+      has_failed_ = true;
+      return;
+    }
+    state.has_placed = false;
+    state.hole = 0;
+    state.cursor = 0;
+    state.holes = std::move(state.leftovers);
+    state.leftovers.clear();
+    for (Hole& hole : state.holes) {
+      hole.begin += cycle_seconds_;
+      hole.end += cycle_seconds_;
+      hole.step += static_cast<std::uint32_t>(shape_.num_steps);
+    }
+  }
+
+  void advance(std::uint32_t rank, double now) {
+    RankState& state = ranks_[rank];
+    const Hole& hole = state.holes[state.hole];
+    while (!state.arrivals.empty() && state.arrivals.top().time <= state.cursor + rounding_) {
+      state.pool.add(state.arrivals.top().seconds, state.arrivals.top().item);
+      state.arrivals.pop();
+    }
+    if (!place_next(rank, hole)) {
+      const bool something_comes = !state.arrivals.empty() && state.arrivals.top().time < hole.end;
+      if (something_comes) {
+        leave_empty(state, state.arrivals.top().time);
+        state.is_waiting = false;
+      } else if (now < hole.end) {
+        state.is_waiting = true;
+      } else {
+        leave_empty(state, hole.end);
+        state.is_waiting = false;
+        ++state.hole;
+      }
+    }
+    requeue(rank);
+  }
+
+  void leave_empty(RankState& state, double until) {
+    Hole rest = state.holes[state.hole];
+    rest.begin = state.cursor;
+    rest.end = until;
+    state.leftovers.push_back(rest);
+    state.cursor = until;
+  }
+
+  bool place_next(std::uint32_t rank, const Hole& hole) {
+    RankState& state = ranks_[rank];
+    const double room = hole.end - state.cursor + rounding_;
+    const double enough = 0.5 * state.slack * (hole.end - hole.begin) + rounding_;
+    const std::optional<ReadyPool::Choice> choice = state.pool.choose(room, enough);
+    if (!choice || choice->waste > enough) {
+      if (cut_next(rank, hole, room, enough, choice ? choice->waste : room)) return true;
+    }
+    if (!choice) return false;
+    const double seconds = state.pool.lengths()[choice->length].seconds;
+    put(rank, hole, state.pool.take(choice->length), seconds);
+    return true;
+  }
+
+  struct Cut {
+    std::size_t length = 0;
+    std::size_t num_pieces = 1;
+    std::size_t num_now = 0;
+    double piece_seconds = 0;
+    double waste = std::numeric_limits<double>::infinity();
+  };
+
+  /// Puts the first pieces of an item into the rest of a hole if that leaves clearly less than `waste`.
+  bool cut_next(std::uint32_t rank, const Hole& hole, double room, double enough, double waste) {
+    RankState& state = ranks_[rank];
+    Cut best{.waste = kWorthCutting * waste};
+    for (std::size_t i = 0; i < state.pool.lengths().size() && best.waste > enough; ++i) {
+      const ReadyPool::Length& length = state.pool.lengths()[i];
+      if (length.items.empty() || length.items.front().num_pieces > 1) continue;
+      find_cut(Rank{rank}, state.pool, i, room, enough, best);
+    }
+    if (best.num_now == 0) return false;
+    ReadyItem item = state.pool.take(best.length);
+    item.num_pieces = static_cast<std::uint8_t>(best.num_pieces);
+    for (std::size_t piece = 0; piece < best.num_pieces; ++piece) {
+      item.piece = static_cast<std::uint8_t>(piece);
+      if (piece < best.num_now) {
+        put(rank, hole, item, best.piece_seconds);
+      } else {
+        state.pool.add(best.piece_seconds, item);
+      }
+    }
+    return true;
+  }
+
+  void find_cut(Rank rank, const ReadyPool& pool, std::size_t length, double room, double enough,
+                Cut& best) const {
+    const WorkItem& work = items_[pool.lengths()[length].items.front().item].work;
+    for (std::size_t num_pieces = 2; num_pieces <= work.max_pieces && best.waste > enough; ++num_pieces) {
+      Action action = work.action;
+      action.num_pieces = static_cast<std::uint8_t>(num_pieces);
+      const double seconds = costs_.seconds(rank, action);
+      const std::size_t num_now =
+          std::min(num_pieces - 1, static_cast<std::size_t>(seconds > 0 ? room / seconds : 0));
+      if (num_now == 0) continue;
+      const double rest = room - static_cast<double>(num_now) * seconds;
+      const double waste = pool.least_waste(rest, enough, length);
+      if (waste < best.waste) best = {length, num_pieces, num_now, seconds, waste};
+    }
+  }
+
+  void put(std::uint32_t rank, const Hole& hole, const ReadyItem& item, double seconds) {
+    RankState& state = ranks_[rank];
+    const double end = state.cursor + seconds;
+    placement_.compute[rank].push_back({.item = item.item,
+                                        .refresh = item.refresh,
+                                        .piece = item.piece,
+                                        .num_pieces = item.num_pieces,
+                                        .step = hole.step,
+                                        .position = hole.position,
+                                        .start = state.cursor,
+                                        .end = end});
+    state.cursor = end;
+    state.has_placed = true;
+    state.is_waiting = false;
+    has_failed_ |= hole.step - shape_.statistics_step(item.refresh) > items_[item.item].work.max_age;
+    if (item.piece + 1 < item.num_pieces) return;
+    --state.num_left;
+    finish(placement_.compute[rank].back());
+  }
+
+  const SteadyStep& step_;
+  const std::vector<Refresh::Item>& items_;
+  const CostModel& costs_;
+  CycleShape shape_;
+  double cycle_seconds_;
+  double rounding_;
+  std::vector<std::uint32_t> order_;  ///< of each item within its refresh
+  std::vector<RankState> ranks_;
+  std::vector<DataLane> data_lanes_;
+  std::vector<std::uint32_t> num_open_;  ///< predecessors that have no place yet
+  std::vector<double> ready_;
+  EarliestFirst<Event> events_;
+  Placement placement_;
+  bool has_failed_ = false;
+};
+
+}  // namespace
+
+std::optional<Placement> place(const SteadyStep& step, const Refresh& refresh, const CostModel& costs,
+                               const CycleShape& shape) {
+  return Placer(step, refresh, costs, shape).run();
+}
+
+}  // namespace plenum::schedule

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "plenum/schedule/filler.h"
+#include "plenum/schedule/replay.h"
+
+namespace plenum::schedule {
+
+/// Idle time of a lane between two actions of a step, in seconds from the step's begin.
+struct Gap {
+  double begin = 0;
+  double end = 0;
+  std::size_t position = 0;  ///< of the action that follows it; after the last one, the number of actions
+};
+
+/// A step together with what a filler adds to every step, and when everything in it happens once steps follow
+/// each other without end: a step is seconds() after the one before it.
+class SteadyStep {
+ public:
+  /// Throws UserError if the schedule has more than one step or a preconditioner already, or does not run.
+  SteadyStep(Schedule base, const Filler& filler, const CostModel& costs);
+  SteadyStep(const SteadyStep&) = delete;
+  SteadyStep& operator=(const SteadyStep&) = delete;
+
+  /// One step; actions that may be stale have age kUnknownAge.
+  const Schedule& schedule() const { return schedule_; }
+  const Dataflow& dataflow() const { return dataflow_; }
+  double seconds() const { return seconds_; }
+  const LaneTimes& times(Rank rank, Lane lane) const {
+    return times_[rank.index()][static_cast<std::size_t>(lane)];
+  }
+  /// The gaps of a rank's compute lane, in order; the last one reaches into the next step.
+  std::vector<Gap> gaps(Rank rank) const;
+  double bubble_seconds(Rank rank) const;
+
+  /// When the step makes a value; nothing if it does not.
+  std::optional<double> made(Rank rank, std::uint32_t value) const;
+  /// When the step's own actions have made it and read it for the last time.
+  double released(Rank rank, std::uint32_t value) const { return released_[rank.index()][value]; }
+
+  static constexpr std::uint8_t kUnknownAge = 4;
+
+ private:
+  void find_values();
+
+  Schedule schedule_;
+  Dataflow dataflow_;
+  double seconds_ = 0;
+  std::vector<RankTimes> times_;
+  std::vector<std::vector<double>> made_;
+  std::vector<std::vector<double>> released_;
+};
+
+}  // namespace plenum::schedule

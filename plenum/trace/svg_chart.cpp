@@ -114,15 +114,19 @@ class ChartWriter {
   void lay_out() {
     rows_top_ = kMargin + kTitleHeight + kSubtitleHeight + kLegendHeight;
     if (chart_.step_seconds.size() > 1) rows_top_ += kStepHeight;
+    const bool has_groups = std::any_of(chart_.rows.begin(), chart_.rows.end(),
+                                        [](const SvgRow& row) { return row.begins_group; });
     double y = rows_top_;
-    for (const SvgRow& row : chart_.rows) {
-      if (row.begins_group && y > rows_top_) y += gap_;
+    for (std::size_t i = 0; i < chart_.rows.size(); ++i) {
+      const SvgRow& row = chart_.rows[i];
+      // Rows of a group stand close, groups apart.
+      if (i > 0) y += !has_groups ? gap_ : row.begins_group ? 2 * gap_ : gap_ / 3;
       row_tops_.push_back(y);
-      y += height_ + gap_ + static_cast<double>(row.strips.size()) * (kStripHeight + kStripGap);
+      y += height_ + static_cast<double>(row.strips.size()) * (kStripHeight + kStripGap);
       if (!row.strips.empty()) y += gap_;
     }
-    rows_end_ = y - gap_ / 2;
-    total_height_ = y + kAxisHeight + (chart_.footnote.empty() ? 0 : kFootnoteHeight);
+    rows_end_ = y + gap_ / 2;
+    total_height_ = rows_end_ + kAxisHeight + (chart_.footnote.empty() ? 0 : kFootnoteHeight);
   }
 
   void add_header() {
@@ -146,6 +150,11 @@ class ChartWriter {
           class_of(category), coordinate(x), coordinate(y), coordinate(x + 23), coordinate(y + 10), name);
       x += 23 + static_cast<double>(name.size()) * kLetterWidth + 18;
     }
+    const bool has_pale = std::any_of(chart_.rows.begin(), chart_.rows.end(),
+                                      [](const SvgRow& row) { return stages_of(row.spans).size() > 1; });
+    if (!has_pale) return;
+    add("<text class=\"small quiet\" x=\"{}\" y=\"{}\">paler: every second stage of a rank</text>\n",
+        coordinate(x), coordinate(y + 10));
   }
 
   void add_grid() {

@@ -138,8 +138,8 @@ std::vector<Glyph> colored_glyphs(std::span<const Span> spans, const std::vector
     const Span& span = spans[halves_of[begin]];
     const std::string number = number_text(span);
     // Fillers are many and small: numbers would only clutter them.
-    const std::size_t num_free = style_of(span.category).hatch == Hatch::None ? 0 : 3;
-    if (number.empty() || first + number.size() + num_free > last) continue;
+    const std::size_t num_free = style_of(span.category).hatch == Hatch::None ? 1 : 6;
+    if (number.empty() || end - begin < 2 * number.size() + num_free) continue;
     const std::size_t column = first + (last - first - number.size()) / 2;
     put_number(number, column, glyphs);
     for (std::size_t i = 0; i < number.size(); ++i) glyphs[column + i].foreground = kTextColor;

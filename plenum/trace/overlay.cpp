@@ -178,8 +178,9 @@ std::string overlay_svg(const Overlay& overlay, std::string title) {
   SvgChart chart{.title = std::move(title),
                  .subtitle = summary(overlay),
                  .footnote = {},
-                 .length_seconds = std::max(predicted.end_seconds - predicted.begin_seconds,
-                                            measured.end_seconds - measured.begin_seconds),
+                 .from_seconds = 0,
+                 .to_seconds = std::max(predicted.end_seconds - predicted.begin_seconds,
+                                        measured.end_seconds - measured.begin_seconds),
                  .step_seconds = {},
                  .rows = {},
                  .arrows = {}};

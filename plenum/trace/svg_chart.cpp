@@ -62,12 +62,8 @@ class ChartWriter {
     for (const SvgRow& row : chart.rows) {
       const std::size_t num_letters = num_columns(row.label) + num_columns(row.detail) + 1;
       label_width_ = std::max(label_width_, static_cast<double>(num_letters) * kLetterWidth);
-      for (const Span& span : row.spans)
-        is_present_[static_cast<std::size_t>(span.category)] |= is_visible(span);
-      for (const SvgStrip& strip : row.strips) {
-        for (const Span& span : strip.spans)
-          is_present_[static_cast<std::size_t>(span.category)] |= is_visible(span);
-      }
+      note_categories(*row.timeline, row.spans);
+      for (const SvgStrip& strip : row.strips) note_categories(*row.timeline, strip.spans);
     }
     left_ = kMargin + label_width_ + 10;
     right_ = static_cast<double>(chart.width) - kMargin - kNoteWidth;
@@ -100,11 +96,26 @@ class ChartWriter {
     fmt::format_to(std::back_inserter(svg_), format, std::forward<Args>(args)...);
   }
 
-  static bool is_visible(const Span& span) { return span.end_seconds > span.start_seconds; }
+  bool is_shown(double seconds) const {
+    return seconds >= chart_.from_seconds && seconds <= chart_.to_seconds;
+  }
+
+  bool is_shown(const Timeline& timeline, const Span& span) const {
+    return span.end_seconds > span.start_seconds &&
+           span.end_seconds - timeline.begin_seconds > chart_.from_seconds &&
+           span.start_seconds - timeline.begin_seconds < chart_.to_seconds;
+  }
+
+  void note_categories(const Timeline& timeline, std::span<const Span> spans) {
+    for (const Span& span : spans) {
+      if (is_shown(timeline, span)) is_present_[static_cast<std::size_t>(span.category)] = true;
+    }
+  }
 
   double x_of(double seconds) const {
-    if (chart_.length_seconds <= 0) return left_;
-    return left_ + std::clamp(seconds / chart_.length_seconds, 0.0, 1.0) * (right_ - left_);
+    const double length = chart_.to_seconds - chart_.from_seconds;
+    if (length <= 0) return left_;
+    return left_ + std::clamp((seconds - chart_.from_seconds) / length, 0.0, 1.0) * (right_ - left_);
   }
 
   double strip_top(std::size_t row, std::size_t strip) const {
@@ -114,15 +125,19 @@ class ChartWriter {
   void lay_out() {
     rows_top_ = kMargin + kTitleHeight + kSubtitleHeight + kLegendHeight;
     if (chart_.step_seconds.size() > 1) rows_top_ += kStepHeight;
+    const bool has_groups = std::any_of(chart_.rows.begin(), chart_.rows.end(),
+                                        [](const SvgRow& row) { return row.begins_group; });
     double y = rows_top_;
-    for (const SvgRow& row : chart_.rows) {
-      if (row.begins_group && y > rows_top_) y += gap_;
+    for (std::size_t i = 0; i < chart_.rows.size(); ++i) {
+      const SvgRow& row = chart_.rows[i];
+      // Rows of a group stand close, groups apart.
+      if (i > 0) y += !has_groups ? gap_ : row.begins_group ? 2 * gap_ : gap_ / 3;
       row_tops_.push_back(y);
-      y += height_ + gap_ + static_cast<double>(row.strips.size()) * (kStripHeight + kStripGap);
+      y += height_ + static_cast<double>(row.strips.size()) * (kStripHeight + kStripGap);
       if (!row.strips.empty()) y += gap_;
     }
-    rows_end_ = y - gap_ / 2;
-    total_height_ = y + kAxisHeight + (chart_.footnote.empty() ? 0 : kFootnoteHeight);
+    rows_end_ = y + gap_ / 2;
+    total_height_ = rows_end_ + kAxisHeight + (chart_.footnote.empty() ? 0 : kFootnoteHeight);
   }
 
   void add_header() {
@@ -146,11 +161,16 @@ class ChartWriter {
           class_of(category), coordinate(x), coordinate(y), coordinate(x + 23), coordinate(y + 10), name);
       x += 23 + static_cast<double>(name.size()) * kLetterWidth + 18;
     }
+    const bool has_pale = std::any_of(chart_.rows.begin(), chart_.rows.end(),
+                                      [](const SvgRow& row) { return stages_of(row.spans).size() > 1; });
+    if (!has_pale) return;
+    add("<text class=\"small quiet\" x=\"{}\" y=\"{}\">paler: every second stage of a rank</text>\n",
+        coordinate(x), coordinate(y + 10));
   }
 
   void add_grid() {
     const auto most_ticks = static_cast<std::size_t>((right_ - left_) / kPixelsPerTick);
-    for (const Tick& tick : round_ticks(0, chart_.length_seconds, most_ticks)) {
+    for (const Tick& tick : round_ticks(chart_.from_seconds, chart_.to_seconds, most_ticks)) {
       const std::string x = coordinate(x_of(tick.seconds));
       add("<path class=\"grid\" d=\"M{} {}V{}\"/>"
           "<text class=\"small quiet\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>\n",
@@ -158,7 +178,7 @@ class ChartWriter {
     }
     add("<text class=\"small quiet\" text-anchor=\"end\" x=\"{}\" y=\"{}\">{}</text>\n",
         coordinate(static_cast<double>(chart_.width) - kMargin), coordinate(rows_end_ + 18),
-        unit_for(chart_.length_seconds).name);
+        unit_for(chart_.to_seconds).name);
     if (chart_.footnote.empty()) return;
     add("<text class=\"small quiet\" x=\"{}\" y=\"{}\">{}</text>\n", coordinate(kMargin),
         coordinate(total_height_ - 10), escape_xml(chart_.footnote));
@@ -167,6 +187,7 @@ class ChartWriter {
   void add_steps() {
     if (chart_.step_seconds.size() < 2) return;
     for (std::size_t step = 0; step < chart_.step_seconds.size(); ++step) {
+      if (!is_shown(chart_.step_seconds[step])) continue;
       const double x = x_of(chart_.step_seconds[step]);
       add("<path class=\"step\" d=\"M{0} {1}V{2}\"/><text class=\"small quiet\" x=\"{3}\" y=\"{4}\">step "
           "{5}</text>\n",
@@ -197,7 +218,7 @@ class ChartWriter {
                  const std::vector<std::uint16_t>& stages, double top, double height) {
     Block block;
     for (const Span& span : spans) {
-      if (!is_visible(span)) continue;
+      if (!is_shown(timeline, span)) continue;
       const double begin = x_of(span.start_seconds - timeline.begin_seconds);
       const double end = x_of(span.end_seconds - timeline.begin_seconds);
       const bool is_narrow = end - begin < kLeastBlock;
@@ -262,6 +283,7 @@ class ChartWriter {
 
   void add_arrows() {
     for (const SvgArrow& arrow : chart_.arrows) {
+      if (!is_shown(arrow.from_seconds) || !is_shown(arrow.to_seconds)) continue;
       add("<path class=\"flow\" marker-end=\"url(#plenum-head)\" d=\"M{} {}L{} {}\"/>\n",
           coordinate(x_of(arrow.from_seconds)), coordinate(arrow_y(arrow.from_row, arrow.from_strip)),
           coordinate(x_of(arrow.to_seconds)), coordinate(arrow_y(arrow.to_row, arrow.to_strip)));

@@ -18,9 +18,9 @@ struct SvgStrip {
 /// One row of a chart: a track drawn large, and strips. Borrows its timeline.
 struct SvgRow {
   std::string label;
-  std::string detail = {};             ///< quiet, behind the label
-  std::string note = {};               ///< at the right edge
-  const Timeline* timeline = nullptr;  ///< times are drawn from its beginning on
+  std::string detail = {};  ///< quiet, behind the label
+  std::string note = {};    ///< at the right edge
+  const Timeline* timeline = nullptr;
   std::span<const Span> spans = {};
   std::vector<SvgStrip> strips = {};
   bool begins_group = false;  ///< stands a little apart from the row above
@@ -30,7 +30,7 @@ struct SvgRow {
 struct SvgArrow {
   std::size_t from_row = 0;
   std::size_t from_strip = 0;
-  double from_seconds = 0;  ///< counted from the beginning of the chart
+  double from_seconds = 0;
   std::size_t to_row = 0;
   std::size_t to_strip = 0;
   double to_seconds = 0;
@@ -41,8 +41,9 @@ struct SvgChart {
   std::string title;
   std::string subtitle;
   std::string footnote;
-  double length_seconds = 0;
-  std::vector<double> step_seconds;  ///< where steps begin, counted from the beginning of the chart
+  double from_seconds = 0;  ///< what to show; all times count from the beginning of the rows' timelines
+  double to_seconds = 0;
+  std::vector<double> step_seconds;  ///< where steps begin
   std::vector<SvgRow> rows;
   std::vector<SvgArrow> arrows;
   std::size_t width = 1200;  ///< pixels

@@ -15,6 +15,9 @@ namespace plenum::trace {
 namespace {
 
 constexpr std::size_t kNotDrawn = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kPixelsPerStep = 300;
+constexpr std::size_t kLeastWidth = 1200;
+constexpr std::size_t kGreatestWidth = 4800;
 
 bool takes_time(std::span<const Span> spans) {
   return std::any_of(spans.begin(), spans.end(),
@@ -43,11 +46,16 @@ class SvgDrawing {
 
   std::string draw() {
     chart_.title = timeline_.title;
-    chart_.width = options_.width;
-    chart_.length_seconds = timeline_.end_seconds - timeline_.begin_seconds;
+    chart_.from_seconds = std::max(0.0, options_.from_seconds);
+    chart_.to_seconds = std::min(options_.to_seconds, timeline_.end_seconds - timeline_.begin_seconds);
+    std::size_t num_steps = 0;
     for (const double begin : timeline_.step_begin_seconds) {
-      chart_.step_seconds.push_back(begin - timeline_.begin_seconds);
+      const double seconds = begin - timeline_.begin_seconds;
+      num_steps += seconds >= chart_.from_seconds && seconds < chart_.to_seconds;
+      chart_.step_seconds.push_back(seconds);
     }
+    chart_.width =
+        options_.width.value_or(std::clamp(num_steps * kPixelsPerStep, kLeastWidth, kGreatestWidth));
     const std::size_t num_drawn = std::min(processes_.size(), options_.most_processes);
     for (std::size_t i = 0; i < num_drawn; ++i) add_row(processes_[i]);
     if (num_drawn < processes_.size()) {
@@ -61,13 +69,12 @@ class SvgDrawing {
  private:
   void add_row(const ProcessRow& process) {
     const std::span<const Span> spans = process.tracks.front().spans;
-    const double busy = busy_seconds(spans, timeline_.begin_seconds, timeline_.end_seconds);
-    SvgRow row{
-        .label = fmt::format("rank {}", process.process),
-        .detail = stages_text(stages_of(spans)),
-        .note = chart_.length_seconds > 0 ? fmt::format("{:.1f} %", 100 * busy / chart_.length_seconds) : "",
-        .timeline = &timeline_,
-        .spans = spans};
+    const double length = chart_.to_seconds - chart_.from_seconds;
+    SvgRow row{.label = fmt::format("rank {}", process.process),
+               .detail = stages_text(stages_of(spans)),
+               .note = length > 0 ? fmt::format("{:.1f} %", 100 * shown_busy_seconds(spans) / length) : "",
+               .timeline = &timeline_,
+               .spans = spans};
     places_[process.tracks.front().track] = {chart_.rows.size(), 0};
     for (std::size_t i = 1; has_strips_ && i < process.tracks.size(); ++i) {
       places_[process.tracks[i].track] = {chart_.rows.size(), row.strips.size()};
@@ -76,18 +83,25 @@ class SvgDrawing {
     chart_.rows.push_back(std::move(row));
   }
 
+  double shown_busy_seconds(std::span<const Span> spans) const {
+    return busy_seconds(spans, timeline_.begin_seconds + chart_.from_seconds,
+                        timeline_.begin_seconds + chart_.to_seconds);
+  }
+
   void add_subtitle() {
     const std::size_t num_steps = std::max<std::size_t>(1, timeline_.step_begin_seconds.size());
     double busy = 0;
-    for (const ProcessRow& process : processes_) {
-      busy += busy_seconds(process.tracks.front().spans, timeline_.begin_seconds, timeline_.end_seconds);
+    for (const ProcessRow& process : processes_) busy += shown_busy_seconds(process.tracks.front().spans);
+    const double time = (chart_.to_seconds - chart_.from_seconds) * static_cast<double>(processes_.size());
+    const double length = timeline_.end_seconds - timeline_.begin_seconds;
+    chart_.subtitle = fmt::format(
+        "{} rank{}, {} step{} of {}, computing {:.1f} % of the time", processes_.size(),
+        processes_.size() == 1 ? "" : "s", num_steps, num_steps == 1 ? "" : "s",
+        format_duration(length / static_cast<double>(num_steps)), time > 0 ? 100 * busy / time : 0.0);
+    if (chart_.from_seconds > 0 || chart_.to_seconds < length) {
+      chart_.subtitle += fmt::format(", shown from {} to {}", format_duration(chart_.from_seconds),
+                                     format_duration(chart_.to_seconds));
     }
-    const double time = chart_.length_seconds * static_cast<double>(processes_.size());
-    chart_.subtitle =
-        fmt::format("{} rank{}, {} step{} of {}, computing {:.1f} % of the time", processes_.size(),
-                    processes_.size() == 1 ? "" : "s", num_steps, num_steps == 1 ? "" : "s",
-                    format_duration(chart_.length_seconds / static_cast<double>(num_steps)),
-                    time > 0 ? 100 * busy / time : 0.0);
   }
 
   void add_arrows() {

@@ -1,14 +1,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "plenum/trace/timeline.h"
 
 namespace plenum::trace {
 
 struct SvgDrawingOptions {
-  std::size_t width = 1200;  ///< pixels
+  std::optional<std::size_t> width = std::nullopt;  ///< pixels; absent: 1200, more for more than four steps
+  double from_seconds = 0;  ///< what to show, counted from the beginning of the timeline
+  double to_seconds = std::numeric_limits<double>::infinity();
   /// Tracks beside the computation, as thin strips below it where anything on them takes time.
   enum class Tracks { Computation, All } tracks = Tracks::All;
   std::size_t most_processes = 64;  ///< further ones are counted, not drawn

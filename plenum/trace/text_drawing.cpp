@@ -94,11 +94,26 @@ std::vector<Glyph> plain_glyphs(std::span<const Span> spans, const std::vector<s
   return glyphs;
 }
 
-int color_of(std::span<const Span> spans, std::uint32_t cell) {
-  if (cell == kIdleCell) return kNoColor;
-  const CategoryStyle& style = style_of(spans[cell].category);
-  const bool is_darker = style.hatch == Hatch::None && spans[cell].micro_batch % 2 != 0;
-  return is_darker ? style.terminal_shade : style.terminal_color;
+/// The color of every cell: of two blocks of a category that follow each other the second is darker, unless
+/// they are fillers, which are many and small.
+std::vector<int> colors_of(std::span<const Span> spans, const std::vector<std::uint32_t>& cells) {
+  std::vector<int> colors;
+  std::uint32_t previous = kIdleCell;
+  bool is_darker = false;
+  for (const std::uint32_t cell : cells) {
+    if (cell == kIdleCell) {
+      colors.push_back(kNoColor);
+      continue;
+    }
+    const CategoryStyle& style = style_of(spans[cell].category);
+    if (cell != previous) {
+      const bool repeats = previous != kIdleCell && spans[previous].category == spans[cell].category;
+      is_darker = repeats && !is_darker && style.hatch == Hatch::None;
+      previous = cell;
+    }
+    colors.push_back(is_darker ? style.terminal_shade : style.terminal_color);
+  }
+  return colors;
 }
 
 /// A column of which the left half shows one thing and the right half another.
@@ -110,9 +125,10 @@ Glyph halves(int left, int right) {
 
 /// A block is a field of its colour, to half a column, with its micro-batch in the middle.
 std::vector<Glyph> colored_glyphs(std::span<const Span> spans, const std::vector<std::uint32_t>& halves_of) {
+  const std::vector<int> colors = colors_of(spans, halves_of);
   std::vector<Glyph> glyphs;
-  for (std::size_t half = 0; half + 1 < halves_of.size(); half += 2) {
-    glyphs.push_back(halves(color_of(spans, halves_of[half]), color_of(spans, halves_of[half + 1])));
+  for (std::size_t half = 0; half + 1 < colors.size(); half += 2) {
+    glyphs.push_back(halves(colors[half], colors[half + 1]));
   }
   for (std::size_t begin = 0, end = 0; begin < halves_of.size(); begin = end) {
     while (end < halves_of.size() && halves_of[end] == halves_of[begin]) ++end;
@@ -122,8 +138,8 @@ std::vector<Glyph> colored_glyphs(std::span<const Span> spans, const std::vector
     const Span& span = spans[halves_of[begin]];
     const std::string number = number_text(span);
     // Fillers are many and small: numbers would only clutter them.
-    const std::size_t num_free = style_of(span.category).hatch == Hatch::None ? 0 : 3;
-    if (number.empty() || first + number.size() + num_free > last) continue;
+    const std::size_t num_free = style_of(span.category).hatch == Hatch::None ? 1 : 6;
+    if (number.empty() || end - begin < 2 * number.size() + num_free) continue;
     const std::size_t column = first + (last - first - number.size()) / 2;
     put_number(number, column, glyphs);
     for (std::size_t i = 0; i < number.size(); ++i) glyphs[column + i].foreground = kTextColor;

@@ -86,6 +86,27 @@ TEST(SvgDrawing, BordersSteps) {
   EXPECT_EQ(count(draw_svg(two_ranks()), "class=\"step\""), 0u);
 }
 
+TEST(SvgDrawing, ShowsAPart) {
+  const XmlReader xml(draw_svg(two_ranks(), {.from_seconds = 0.004, .to_seconds = 0.008}));
+  EXPECT_EQ(xml.error(), "");
+  EXPECT_THAT(xml.text(), Not(HasSubstr("forward")));
+  EXPECT_THAT(xml.text(), Not(HasSubstr("inversion")));
+  EXPECT_THAT(xml.text(), HasSubstr("B1.0: backward"));
+  EXPECT_THAT(xml.text(), HasSubstr("75.0 %"));
+  EXPECT_THAT(xml.text(), HasSubstr("shown from 4.000 ms to 8.000 ms"));
+}
+
+TEST(SvgDrawing, GrowsWithItsStepsUnlessToldItsWidth) {
+  SampleTimeline sample;
+  sample.track(0, "compute");
+  for (std::uint32_t step = 0; step < 6; ++step)
+    sample.span(step, step + 0.5, "F0.0", Category::Forward, 0, step);
+  const Timeline timeline = sample.build("", 0, 6, {0, 1, 2, 3, 4, 5});
+  EXPECT_THAT(draw_svg(timeline), HasSubstr("width=\"1800\""));
+  EXPECT_THAT(draw_svg(timeline, {.to_seconds = 2}), HasSubstr("width=\"1200\""));
+  EXPECT_THAT(draw_svg(timeline, {.width = 700}), HasSubstr("width=\"700\""));
+}
+
 TEST(SvgDrawing, JoinsBlocksTooNarrowToBeSeen) {
   SampleTimeline sample;
   sample.track(0, "compute");

@@ -6,10 +6,11 @@ namespace plenum::trace {
 namespace {
 
 Timeline three_steps() {
-  Timeline timeline{.end_seconds = 3,
-                    .tracks = {{0, "compute"}, {1, "compute"}},
-                    .labels = {"a"},
-                    .step_begin_seconds = {0, 1, 2}};
+  Timeline timeline;
+  timeline.end_seconds = 3;
+  timeline.tracks = {{0, "compute"}, {1, "compute"}};
+  timeline.labels = {"a"};
+  timeline.step_begin_seconds = {0, 1, 2};
   timeline.spans = {{.start_seconds = 0, .end_seconds = 0.5},
                     {.start_seconds = 1.5, .end_seconds = 2.5, .step = 1},
                     {.start_seconds = 2.5, .end_seconds = 3, .step = 2},

@@ -81,14 +81,16 @@ MeasuredCycle measure(const schedule::Schedule& schedule, const schedule::Datafl
   cycle.clock_offset_seconds.resize(ranks.size());  // threads share a clock
 
   Arrivals arrivals;
-  double origin = std::numeric_limits<double>::max();
   for_each_time(schedule, cycle.times, [&](const Action& action, std::size_t step, const ActionTime& time) {
     arrivals.add(action, step, time);
-    origin = std::min(origin, time.start);
   });
+  double origin = std::numeric_limits<double>::max();
   for_each_time(schedule, cycle.times, [&](const Action& action, std::size_t step, ActionTime& time) {
     // A sender may come to look at the clock after its receiver.
     time.start = std::min(time.end, std::max(time.start, arrivals.of(dataflow, action, step)));
+    origin = std::min(origin, time.start);
+  });
+  for_each_time(schedule, cycle.times, [&](const Action&, std::size_t, ActionTime& time) {
     time = {time.start - origin, time.end - origin};
   });
   return cycle;

@@ -70,6 +70,8 @@ void RankExecutor::run_lane(Lane lane, std::stop_token stop) {
     // Another rank says what happened.
   } catch (const std::exception& error) {
     throw ExecutionError(failure_at(lane, error.what(), std::current_exception()));
+  } catch (...) {
+    throw ExecutionError(failure_at(lane, "something that is no std::exception", std::current_exception()));
   }
   board_.retire(lane);
   move_on(progress, LaneState::Ended);

@@ -19,7 +19,9 @@ std::size_t index_of(Lane lane) {
 // A reader in step t needs values of step t - staleness, and of t - 1 in any case (updates); a lane in step
 // t + 1 may already make those of step t + 1.
 ValueBoard::ValueBoard(std::size_t num_values, std::size_t staleness, std::uint64_t first_step)
-    : first_step_(first_step), ring_(std::max<std::size_t>(1, staleness) + 2), stamps_(num_values * ring_, 0) {}
+    : first_step_(first_step),
+      ring_(std::max<std::size_t>(1, staleness) + 2),
+      stamps_(num_values * ring_, 0) {}
 
 std::uint64_t& ValueBoard::stamp(std::uint32_t index, std::uint64_t step) {
   return stamps_[index * ring_ + step % ring_];

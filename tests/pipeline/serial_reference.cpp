@@ -174,7 +174,7 @@ class SerialTraining {
           y[i] = std::tanh(y[i]);
         }
         inputs.push_back(h);
-        for (std::size_t i = 0; i < width; ++i) h[i] += y[i];
+        for (std::size_t i = 0; i < width; ++i) h[i] += model_.branch * y[i];
         outputs.push_back(y);
       }
     }
@@ -183,7 +183,8 @@ class SerialTraining {
       const std::size_t layer = at / model_.maps_per_layer;
       const std::size_t map = at % model_.maps_per_layer;
       Values g(width);
-      for (std::size_t i = 0; i < width; ++i) g[i] = dh[i] * (1 - outputs[at][i] * outputs[at][i]);
+      for (std::size_t i = 0; i < width; ++i)
+        g[i] = model_.branch * dh[i] * (1 - outputs[at][i] * outputs[at][i]);
       Values& both = result_.curvature.back()[layer][map];
       for (std::size_t i = 0; i < width; ++i) {
         result_.gradients[layer][2 * map + 1][i] += g[i];

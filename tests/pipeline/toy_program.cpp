@@ -181,7 +181,7 @@ Values ToyProgram::run_layer(const LayerState& state, LayerRecord& record, bool 
       record.map_inputs[map] = h;
       record.map_outputs[map] = y;
     }
-    for (std::size_t i = 0; i < h.size(); ++i) h[i] += y[i];
+    for (std::size_t i = 0; i < h.size(); ++i) h[i] += model_.branch * y[i];
   }
   return h;
 }
@@ -265,7 +265,7 @@ Values ToyProgram::back_through_layer(const LayerState& state, LayerRecord& reco
     Values& error = record.errors[map];
     error.resize(dh.size());
     for (std::size_t i = 0; i < dh.size(); ++i) {
-      error[i] = dh[i] * (1 - record.map_outputs[map][i] * record.map_outputs[map][i]);
+      error[i] = model_.branch * dh[i] * (1 - record.map_outputs[map][i] * record.map_outputs[map][i]);
     }
     for (std::size_t t = 0; t < dh.size(); t += width) {
       for (std::size_t j = 0; j < width; ++j) {

@@ -15,7 +15,7 @@ namespace plenum::pipeline {
 /// The toy model on one rank, in double precision: proves what a schedule computes. Throws InternalError at
 /// everything that makes no sense (twice, too early, incomplete, not its own), so that a damaged schedule
 /// stops here or gives other numbers.
-class ToyProgram final : public StageProgram {
+class ToyProgram : public StageProgram {
  public:
   /// Borrows the schedule and its dataflow.
   ToyProgram(const schedule::Schedule& schedule, const schedule::Dataflow& dataflow, schedule::Rank rank);

@@ -9,6 +9,7 @@
 
 namespace plenum::pipeline {
 
+using schedule::ActionType;
 using schedule::LayerId;
 using schedule::Rank;
 using schedule::StageId;
@@ -34,8 +35,9 @@ bool differs(std::span<const double> values, std::span<const double> expected) {
   return !(relative_difference(values, expected) <= kTolerance);
 }
 
-/// Looks at one rank's layer; empty if it is as expected.
-std::string compare_layer(ToyProgram& program, StageId stage, LayerId layer, const SerialResult& expected) {
+/// Looks at one rank's layer; empty if it is as expected. Counts the K-FAC factors that it saw.
+std::string compare_layer(ToyProgram& program, StageId stage, LayerId layer, const SerialResult& expected,
+                          std::size_t& num_factors) {
   const std::span<const Block> blocks = program.blocks(stage, layer);
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     if (differs(blocks[b].parameter, expected.parameters[layer.index()][b])) {
@@ -50,6 +52,7 @@ std::string compare_layer(ToyProgram& program, StageId stage, LayerId layer, con
     for (std::size_t map = 0; map < expected.curvature[step][layer.index()].size(); ++map) {
       const Values* curvature = program.curvature_of(stage, layer, map, step);
       if (curvature == nullptr) continue;
+      ++num_factors;
       const std::span<const double> both(*curvature);
       const std::span<const double> expected_both(expected.curvature[step][layer.index()][map]);
       const std::size_t half = both.size() / 2;
@@ -64,11 +67,35 @@ std::string compare_layer(ToyProgram& program, StageId stage, LayerId layer, con
 
 }  // namespace
 
-ToyRun::ToyRun(const schedule::Schedule& schedule, ExecutorOptions options)
+double toy_seconds(Rank, const schedule::Action& action) {
+  const double layers = action.end_layer.value - action.first_layer.value;
+  switch (action.type) {
+    case ActionType::Forward:
+    case ActionType::Recompute:
+    case ActionType::InputGradient:
+    case ActionType::WeightGradient:
+      return layers;
+    case ActionType::Backward:
+      return 2 * layers;
+    case ActionType::CurvatureA:
+    case ActionType::CurvatureB:
+      return 0.4;
+    case ActionType::Invert:
+    case ActionType::InverseRoot:
+      return 1.5 / action.num_pieces;
+    case ActionType::Precondition:
+    case ActionType::AccumulateFactor:
+      return 0.1 * layers;
+    default:
+      return 0;
+  }
+}
+
+ToyRun::ToyRun(const schedule::Schedule& schedule, ExecutorOptions options, const MakeProgram& make_program)
     : schedule_(schedule), dataflow_(schedule) {
   std::vector<StageProgram*> programs;
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-    programs_.push_back(std::make_unique<ToyProgram>(schedule, dataflow_, Rank::at(rank)));
+    programs_.push_back(make_program(schedule, dataflow_, Rank::at(rank)));
     programs.push_back(programs_.back().get());
   }
   executor_ = std::make_unique<Executor>(schedule, programs, std::move(options));
@@ -106,15 +133,17 @@ std::string difference_from_serial(const schedule::Schedule& schedule, std::uint
   }
   if (differs(losses, expected.losses)) return "the loss";
   const schedule::StageLayers layers(schedule.problem);
+  std::size_t num_factors = 0;
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     for (const StageId stage : schedule.ranks[rank].stages) {
       for (LayerId layer = layers.first(stage); layer < layers.end(stage); ++layer.value) {
-        const std::string found = compare_layer(*run.programs()[rank], stage, layer, expected);
+        const std::string found = compare_layer(*run.programs()[rank], stage, layer, expected, num_factors);
         if (!found.empty()) return fmt::format("{} on rank {}", found, rank);
       }
     }
   }
-  return {};
+  const bool is_kfac = schedule.problem.preconditioner == schedule::Preconditioner::Kfac;
+  return is_kfac && num_factors == 0 ? "no K-FAC factors" : "";
 }
 
 }  // namespace plenum::pipeline

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,11 +11,20 @@
 
 namespace plenum::pipeline {
 
+/// How long work would take in earnest, in layers of a forward: so that fill() has bubbles to fill.
+double toy_seconds(schedule::Rank rank, const schedule::Action& action);
+
 /// A schedule with a toy program for each rank and an executor, ready to run.
 class ToyRun {
  public:
+  using MakeProgram = std::function<std::unique_ptr<ToyProgram>(const schedule::Schedule&,
+                                                                const schedule::Dataflow&, schedule::Rank)>;
+
   /// Borrows the schedule.
-  explicit ToyRun(const schedule::Schedule& schedule, ExecutorOptions options = {});
+  explicit ToyRun(
+      const schedule::Schedule& schedule, ExecutorOptions options = {},
+      const MakeProgram& make_program = &std::make_unique<ToyProgram, const schedule::Schedule&,
+                                                          const schedule::Dataflow&, schedule::Rank>);
 
   Executor& executor() { return *executor_; }
   std::vector<std::unique_ptr<ToyProgram>>& programs() { return programs_; }

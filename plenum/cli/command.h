@@ -29,6 +29,7 @@ std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_pack_command();
 std::unique_ptr<Command> make_prepare_command();
+std::unique_ptr<Command> make_simulate_command();
 std::unique_ptr<Command> make_tokenize_command();
 
 }  // namespace plenum::cli

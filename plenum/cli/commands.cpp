@@ -8,6 +8,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_prepare_command());
   commands.push_back(make_inspect_command());
   commands.push_back(make_pack_command());
+  commands.push_back(make_simulate_command());
   commands.push_back(make_tokenize_command());
   return commands;
 }

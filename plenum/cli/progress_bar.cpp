@@ -3,11 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "plenum/base/units.h"
-#include "plenum/cli/environment.h"
+#include "plenum/cli/terminal.h"
 
 namespace plenum::cli {
 namespace {
@@ -16,13 +14,6 @@ constexpr double kSecondsBetweenBars = 0.1;
 constexpr double kSecondsBetweenLines = 10;
 constexpr int kWidestBar = 40;
 constexpr int kNarrowestBar = 8;
-
-int terminal_width(std::FILE* stream) {
-  constexpr int kUsualWidth = 80;
-  winsize size{};
-  const bool known = ::ioctl(::fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kUsualWidth;
-}
 
 std::string format_rate(const PhaseStatus& status) {
   if (status.unit == "bytes") return fmt::format("{:.1f} MB/s", status.per_second / 1e6);
@@ -71,9 +62,7 @@ std::string draw_progress(const PhaseStatus& status, int width, bool color) {
 }
 
 ProgressBar::ProgressBar(std::FILE* stream)
-    : stream_(stream),
-      is_terminal_(::isatty(::fileno(stream)) != 0),
-      color_(is_terminal_ && color_is_welcome()) {}
+    : stream_(stream), is_terminal_(terminal_of(stream).is_terminal), color_(terminal_of(stream).has_color) {}
 
 ProgressBar::~ProgressBar() {
   erase();
@@ -112,7 +101,7 @@ void ProgressBar::note(std::string_view line) {
 }
 
 void ProgressBar::draw() {
-  const std::string line = draw_progress(status_, terminal_width(stream_) - 1, color_);
+  const std::string line = draw_progress(status_, terminal_of(stream_).width - 1, color_);
   if (is_terminal_) {
     fmt::print(stream_, "\r\x1b[K{}", line);
     drawn_ = true;

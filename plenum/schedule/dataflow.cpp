@@ -9,7 +9,8 @@
 namespace plenum::schedule {
 namespace {
 
-// What a rank may have of a stage and micro-batch. The last four exist per segment.
+// What a rank may have of a stage and micro-batch. The last three exist per segment. Weight gradients, which
+// are read all together, lie apart.
 enum MicroBatchKind : std::uint32_t {
   kInput,
   kOutputGradient,
@@ -18,10 +19,9 @@ enum MicroBatchKind : std::uint32_t {
   kOutput,
   kSaved,
   kInputGradient,
-  kWeightGradient,
 };
 constexpr std::uint32_t kNumWholeKinds = 4;
-constexpr std::uint32_t kNumSegmentKinds = 4;
+constexpr std::uint32_t kNumSegmentKinds = 3;
 
 // What it may have of a layer.
 enum LayerValueKind : std::uint32_t {
@@ -63,22 +63,27 @@ void Dataflow::find_runners() {
   runners_.assign(schedule_.num_stages() * num_micro_batches_, Rank::none());
   ranks_.resize(schedule_.ranks.size());
   for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
-    RankBlock& block = ranks_[rank];
-    block.first = MicroBatchId::none();
+    std::vector<StageBlock>& held = ranks_[rank].stages;
+    for (const StageId stage : schedule_.ranks[rank].stages) held.push_back({.stage = stage});
     for (const LaneProgram& lane : schedule_.ranks[rank].lanes) {
       for (const Action& action : lane.actions()) {
         has_agree_ |= action.type == ActionType::Agree;
         has_exchange_ |= action.type == ActionType::ExchangeData;
         max_pieces_ = std::max<std::uint32_t>(max_pieces_, action.num_pieces);
         if (!traits_of(action.type).has_micro_batch) continue;
-        block.first = std::min(block.first, action.micro_batch);
-        block.end = std::max(block.end, MicroBatchId::at(action.micro_batch.index() + 1));
+        StageBlock& place = *std::find_if(held.begin(), held.end(), [&](const StageBlock& candidate) {
+          return candidate.stage == action.stage;
+        });
+        place.first = std::min(place.first, action.micro_batch);
+        place.end = std::max(place.end, MicroBatchId::at(action.micro_batch.index() + 1));
         if (action.type != ActionType::Forward) continue;
         Rank& runner = runners_[action.stage.index() * num_micro_batches_ + action.micro_batch.index()];
         if (runner.is_none()) runner = Rank::at(rank);
       }
     }
-    if (block.first.is_none()) block.first = block.end;
+    for (StageBlock& place : held) {
+      if (place.first.is_none()) place.first = place.end;
+    }
   }
 }
 
@@ -108,21 +113,22 @@ void Dataflow::lay_out() {
   const bool has_curvature = schedule_.problem.preconditioner == Preconditioner::Kfac;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     RankBlock& block = ranks_[rank];
-    const std::uint32_t span = block.end.value - block.first.value;
     std::uint64_t next = 0;
-    for (const StageId stage : schedule_.ranks[rank].stages) {
+    for (StageBlock& place : block.stages) {
+      const StageId stage = place.stage;
+      const std::uint32_t span = place.span();
       const auto num_layers = static_cast<std::uint32_t>(layers_.count(stage));
-      StageBlock place{.stage = stage};
       place.micro_batch_stride = kNumWholeKinds + kNumSegmentKinds * num_segments_[stage.index()];
       place.micro_batch_begin = static_cast<std::uint32_t>(next);
       next += std::uint64_t{span} * place.micro_batch_stride;
+      place.weight_begin = static_cast<std::uint32_t>(next);
+      next += std::uint64_t{span} * num_segments_[stage.index()];
       place.curvature_begin = static_cast<std::uint32_t>(next);
       if (has_curvature) next += std::uint64_t{span} * num_layers * num_factors * 2;
       place.layer_begin = static_cast<std::uint32_t>(next);
       next += std::uint64_t{num_layers} * kNumLayerKinds;
       place.factor_begin = static_cast<std::uint32_t>(next);
       next += std::uint64_t{num_layers} * num_factors * (kFirstPiece + max_pieces_ - 1);
-      block.stages.push_back(place);
     }
     block.rank_begin = static_cast<std::uint32_t>(next);
     next += kNumRankKinds;
@@ -144,19 +150,26 @@ const Dataflow::StageBlock& Dataflow::block(Rank rank, StageId stage) const {
 std::uint32_t Dataflow::micro_batch_value(Rank rank, StageId stage, MicroBatchId micro_batch,
                                           std::uint32_t kind, std::uint32_t segment) const {
   const StageBlock& place = block(rank, stage);
-  const std::uint32_t local = micro_batch.value - ranks_[rank.index()].first.value;
+  const std::uint32_t local = micro_batch.value - place.first.value;
   const std::uint32_t within =
       kind < kNumWholeKinds ? kind : kNumWholeKinds + segment * kNumSegmentKinds + (kind - kNumWholeKinds);
   return place.micro_batch_begin + local * place.micro_batch_stride + within;
 }
 
+std::uint32_t Dataflow::weight_gradient_value(Rank rank, StageId stage, MicroBatchId micro_batch,
+                                              std::uint32_t segment) const {
+  const StageBlock& place = block(rank, stage);
+  return place.weight_begin + segment * place.span() + (micro_batch.value - place.first.value);
+}
+
 std::uint32_t Dataflow::curvature_value(Rank rank, const Action& action, MicroBatchId micro_batch,
                                         std::uint32_t side) const {
-  const std::uint32_t local = micro_batch.value - ranks_[rank.index()].first.value;
+  const StageBlock& place = block(rank, action.stage);
+  const std::uint32_t local = micro_batch.value - place.first.value;
   const std::uint32_t layer = action.first_layer.value - layers_.first(action.stage).value;
   const auto num_layers = static_cast<std::uint32_t>(layers_.count(action.stage));
   const std::uint32_t map = (local * num_layers + layer) * schedule_.problem.num_factors + action.factor;
-  return block(rank, action.stage).curvature_begin + map * 2 + side;
+  return place.curvature_begin + map * 2 + side;
 }
 
 std::uint32_t Dataflow::layer_value(Rank rank, StageId stage, LayerId layer, std::uint32_t kind) const {
@@ -225,7 +238,7 @@ std::uint32_t Dataflow::sent_value(Rank rank, const Action& send) const {
 /// From the last to the first: a reader that waits for all of them then looks first at the one made last.
 template <typename Visit>
 void Dataflow::for_each_local_micro_batch(Rank rank, StageId stage, Visit visit) const {
-  const RankBlock& place = ranks_[rank.index()];
+  const StageBlock& place = block(rank, stage);
   for (std::uint32_t m = place.end.value; m > place.first.value; --m) {
     const MicroBatchId micro_batch{m - 1};
     if (runner(stage, micro_batch) == rank) visit(micro_batch);
@@ -235,7 +248,7 @@ void Dataflow::for_each_local_micro_batch(Rank rank, StageId stage, Visit visit)
 void Dataflow::add_weight_gradients(Rank rank, StageId stage, std::uint32_t segment,
                                     std::vector<ValueRef>& values) const {
   for_each_local_micro_batch(rank, stage, [&](MicroBatchId micro_batch) {
-    values.push_back({micro_batch_value(rank, stage, micro_batch, kWeightGradient, segment)});
+    values.push_back({weight_gradient_value(rank, stage, micro_batch, segment)});
   });
 }
 
@@ -428,6 +441,9 @@ void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& v
     const std::uint32_t last = segment_of(LayerId::at(action.end_layer.index() - 1));
     for (std::uint32_t segment = segment_of(action.first_layer); segment <= last; ++segment) visit(segment);
   };
+  const auto of_weights = [&](std::uint32_t segment) {
+    values.push_back({weight_gradient_value(rank, stage, micro_batch, segment)});
+  };
   const auto of_layers = [&](LayerValueKind kind) {
     add_layers(rank, stage, action.first_layer, action.end_layer, kind, values);
   };
@@ -455,7 +471,7 @@ void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& v
     case ActionType::InputGradient:
       for_each_segment([&](std::uint32_t segment) {
         of_micro_batch(stage, kInputGradient, segment);
-        if (action.type == ActionType::Backward) of_micro_batch(stage, kWeightGradient, segment);
+        if (action.type == ActionType::Backward) of_weights(segment);
       });
       if (stage.value > 0 && action.first_layer == layers_.first(stage)) {
         const StageId previous = StageId::at(stage.index() - 1u);
@@ -463,7 +479,7 @@ void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& v
       }
       break;
     case ActionType::WeightGradient:
-      for_each_segment([&](std::uint32_t segment) { of_micro_batch(stage, kWeightGradient, segment); });
+      for_each_segment(of_weights);
       break;
     case ActionType::Recompute:
       for_each_segment([&](std::uint32_t segment) { of_micro_batch(stage, kSaved, segment); });
@@ -530,8 +546,8 @@ void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& v
 std::string Dataflow::describe(Rank rank, std::uint32_t value_index) const {
   static constexpr const char* kWholeNames[] = {"the input", "the output gradient", "the sent activation",
                                                 "the sent gradient"};
-  static constexpr const char* kSegmentNames[] = {"the output", "the saved activations", "the input gradient",
-                                                  "the weight gradient"};
+  static constexpr const char* kSegmentNames[] = {"the output", "the saved activations",
+                                                  "the input gradient"};
   static constexpr const char* kLayerNames[] = {"the reduced gradient",
                                                 "the accumulated factor",
                                                 "the preconditioned gradient",
@@ -548,19 +564,26 @@ std::string Dataflow::describe(Rank rank, std::uint32_t value_index) const {
   const StageId stage = held->stage;
   const std::size_t first_layer = layers_.first(stage).index();
   const std::uint32_t num_factors = schedule_.problem.num_factors;
-  if (value_index < held->curvature_begin) {
+  const auto of_segment = [&](const char* what, std::uint32_t segment, std::uint32_t micro_batch) {
+    std::size_t layer = first_layer;
+    while (segment_of(LayerId::at(layer)) != segment) ++layer;
+    return fmt::format("{} of stage {} from layer {} for micro-batch {}", what, stage.value, layer,
+                       micro_batch);
+  };
+  if (value_index < held->weight_begin) {
     const std::uint32_t offset = value_index - held->micro_batch_begin;
-    const std::uint32_t micro_batch = place.first.value + offset / held->micro_batch_stride;
+    const std::uint32_t micro_batch = held->first.value + offset / held->micro_batch_stride;
     const std::uint32_t kind = offset % held->micro_batch_stride;
     if (kind < kNumWholeKinds) {
       return fmt::format("{} of stage {} for micro-batch {}", kWholeNames[kind], stage.value, micro_batch);
     }
-    const std::uint32_t segment = (kind - kNumWholeKinds) / kNumSegmentKinds;
-    std::size_t layer = first_layer;
-    while (segment_of(LayerId::at(layer)) != segment) ++layer;
-    return fmt::format("{} of stage {} from layer {} for micro-batch {}",
-                       kSegmentNames[(kind - kNumWholeKinds) % kNumSegmentKinds], stage.value, layer,
-                       micro_batch);
+    return of_segment(kSegmentNames[(kind - kNumWholeKinds) % kNumSegmentKinds],
+                      (kind - kNumWholeKinds) / kNumSegmentKinds, micro_batch);
+  }
+  if (value_index < held->curvature_begin) {
+    const std::uint32_t offset = value_index - held->weight_begin;
+    return of_segment("the weight gradient", offset / held->span(),
+                      held->first.value + offset % held->span());
   }
   if (value_index < held->layer_begin) {
     const std::uint32_t offset = value_index - held->curvature_begin;
@@ -568,7 +591,7 @@ std::string Dataflow::describe(Rank rank, std::uint32_t value_index) const {
     const auto num_layers = static_cast<std::uint32_t>(layers_.count(stage));
     return fmt::format("curvature {} of layer {}, factor {}, for micro-batch {}", offset % 2 == 0 ? 'A' : 'B',
                        first_layer + map / num_factors % num_layers, map % num_factors,
-                       place.first.value + map / num_factors / num_layers);
+                       held->first.value + map / num_factors / num_layers);
   }
   if (value_index < held->factor_begin) {
     const std::uint32_t offset = value_index - held->layer_begin;

@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "plenum/base/check.h"
+#include "plenum/cli/command.h"
+#include "plenum/cli/simulate_options.h"
+#include "plenum/cli/simulate_report.h"
+#include "plenum/cli/terminal.h"
+#include "plenum/io/file.h"
+#include "plenum/schedule/kfac_filler.h"
+#include "plenum/schedule/parse_schedule.h"
+#include "plenum/schedule/schedule_json.h"
+#include "plenum/schedule/schedule_text.h"
+#include "plenum/schedule/shampoo_filler.h"
+#include "plenum/schedule/timeline_of.h"
+#include "plenum/trace/perfetto.h"
+#include "plenum/trace/svg_drawing.h"
+#include "plenum/trace/text_drawing.h"
+
+namespace plenum::cli {
+namespace {
+
+using schedule::Schedule;
+
+class SimulateCommand final : public Command {
+ public:
+  std::string name() const override { return "simulate"; }
+  std::string summary() const override { return "A schedule: checked, timed, its idle time filled, drawn"; }
+  std::vector<base::OptionTable> tables() override { return {simulate_option_table(options_)}; }
+  int run() override;
+
+ private:
+  int run_one() const;
+  int run_comparison() const;
+  Schedule read_schedule() const;
+  SimulatedSchedule simulate(Schedule schedule, std::size_t num_micro_batches) const;
+  std::optional<schedule::FillResult> fill(const Schedule& schedule, const schedule::CostModel& costs,
+                                           const schedule::LayerCosts& layer) const;
+  void draw(const SimulatedSchedule& result) const;
+  void write_files(const SimulatedSchedule& result) const;
+  trace::Timeline timeline(const SimulatedSchedule& result) const;
+  trace::Timeline shown_timeline(const SimulatedSchedule& result) const;
+  std::string title(const SimulatedSchedule& result) const;
+
+  SimulateOptions options_;
+};
+
+Schedule SimulateCommand::read_schedule() const {
+  if (!options_.from.empty()) return schedule::parse_schedule(io::read_file(options_.from), options_.from);
+  const schedule::Generator& generator = schedule::generator_named(options_.schedule);
+  return generator.generate(generator_options(options_, generator));
+}
+
+std::optional<schedule::FillResult> SimulateCommand::fill(const Schedule& schedule,
+                                                          const schedule::CostModel& costs,
+                                                          const schedule::LayerCosts& layer) const {
+  if (options_.fill == FillKind::None) return std::nullopt;
+  schedule::FillOptions wanted;
+  wanted.margin = options_.margin;
+  wanted.max_cycle_steps = static_cast<std::size_t>(options_.max_cycle);
+  if (options_.fill_memory_mib) {
+    wanted.max_kept_bytes = static_cast<double>(*options_.fill_memory_mib) * 1024 * 1024;
+  }
+  const std::vector<schedule::MapBytes> maps = schedule::map_bytes(layer, schedule::bert_layer_maps());
+  if (options_.fill == FillKind::Kfac)
+    return schedule::fill(schedule, schedule::KfacFiller(maps), costs, wanted);
+  return schedule::fill(schedule, schedule::ShampooFiller(maps.size()), costs, wanted);
+}
+
+SimulatedSchedule SimulateCommand::simulate(Schedule schedule, std::size_t num_micro_batches) const {
+  SimulatedSchedule result{.schedule = std::move(schedule), .num_micro_batches = num_micro_batches};
+  result.num_stages = pipeline_depth(result.schedule);
+  const schedule::LayerCosts layer = layer_costs(options_);
+  const schedule::ProfileCosts costs(result.schedule, layer, profile_options(options_));
+  result.check = schedule::check(result.schedule);
+  if (!result.check.violations.empty()) return result;
+  result.fill = fill(result.schedule, costs, layer);
+  if (result.fill) {
+    result.unfilled = schedule::simulate(result.schedule, costs);
+    result.schedule = std::move(result.fill->schedule);
+    result.check = schedule::check(result.schedule);
+  }
+  if (result.check.violations.empty()) result.simulation = schedule::simulate(result.schedule, costs);
+  return result;
+}
+
+std::string SimulateCommand::title(const SimulatedSchedule& result) const {
+  const std::string costs =
+      options_.profile.empty()
+          ? ""
+          : fmt::format(", {} at {}", std::filesystem::path(options_.profile).stem().string(),
+                        options_.batch);
+  return fmt::format("{}: {} ranks, {} micro-batches{}", result.schedule.name, result.schedule.ranks.size(),
+                     result.schedule.problem.num_micro_batches, costs);
+}
+
+trace::Timeline SimulateCommand::timeline(const SimulatedSchedule& result) const {
+  return schedule::timeline_of(result.schedule, result.simulation->replay.times, title(result));
+}
+
+trace::Timeline SimulateCommand::shown_timeline(const SimulatedSchedule& result) const {
+  return trace::first_steps(timeline(result), static_cast<std::size_t>(options_.show_steps));
+}
+
+void SimulateCommand::draw(const SimulatedSchedule& result) const {
+  const Terminal terminal = terminal_of(stdout);
+  trace::TextDrawingOptions drawing;
+  drawing.width =
+      static_cast<std::size_t>(options_.width > 0 ? options_.width : std::max(terminal.width, 60));
+  drawing.color =
+      terminal.has_color ? trace::TextDrawingOptions::Color::Yes : trace::TextDrawingOptions::Color::No;
+  drawing.tracks = options_.all_lanes ? trace::TextDrawingOptions::Tracks::All
+                                      : trace::TextDrawingOptions::Tracks::Computation;
+  fmt::print("{}\n{}", trace::draw_text(shown_timeline(result), drawing), simulate_report_text(result));
+}
+
+void SimulateCommand::write_files(const SimulatedSchedule& result) const {
+  if (!options_.output.empty()) {
+    io::write_file(options_.output, options_.output.ends_with(".json")
+                                        ? schedule::print_schedule_json(result.schedule)
+                                        : schedule::print_schedule_text(result.schedule));
+  }
+  if (!options_.svg.empty()) io::write_file(options_.svg, trace::draw_svg(shown_timeline(result)));
+  if (!options_.trace.empty()) io::write_file(options_.trace, trace::trace_json(timeline(result)));
+}
+
+int SimulateCommand::run_one() const {
+  Schedule schedule = read_schedule();
+  const std::size_t num_micro_batches = options_.from.empty()
+                                            ? static_cast<std::size_t>(options_.micro_batches)
+                                            : schedule.problem.num_micro_batches;
+  const SimulatedSchedule result = simulate(std::move(schedule), num_micro_batches);
+  if (!result.check.violations.empty()) {
+    if (options_.json) fmt::print("{}\n", simulate_report_json(result));
+    const schedule::Violation& first = result.check.violations.front();
+    base::fail("{}: {}: {}", options_.from.empty() ? options_.schedule : options_.from, first.where,
+               first.why);
+  }
+  write_files(result);
+  if (options_.json) {
+    fmt::print("{}\n", simulate_report_json(result));
+  } else {
+    draw(result);
+  }
+  return 0;
+}
+
+/// All schedules on the same model, the same number of ranks and the same micro-batches, as far as each can.
+int SimulateCommand::run_comparison() const {
+  base::require(
+      options_.from.empty() && options_.output.empty() && options_.svg.empty() && options_.trace.empty(),
+      "--compare generates its schedules and writes no file: leave out --from, --output, --svg, --trace");
+  std::vector<SimulatedSchedule> results;
+  for (const schedule::Generator& generator : schedule::all_generators()) {
+    try {
+      schedule::GeneratorOptions wanted = generator_options(options_, generator);
+      if (generator.name == "data-parallel") {
+        // As many ranks as the pipelines have; each replica's micro-batches are divided among its ranks.
+        const auto num_ranks = static_cast<std::size_t>(options_.stages);
+        base::require(wanted.num_micro_batches % num_ranks == 0,
+                      "{} micro-batches cannot be divided over {} ranks", wanted.num_micro_batches,
+                      num_ranks);
+        wanted.num_micro_batches /= num_ranks;
+        wanted.num_replicas *= num_ranks;
+      }
+      results.push_back(simulate(generator.generate(wanted), wanted.num_micro_batches));
+      const std::vector<schedule::Violation>& violations = results.back().check.violations;
+      base::check(violations.empty(), "a generated schedule must be right: {}", generator.name);
+    } catch (const base::UserError& error) {
+      fmt::print(stderr, "plenum: {} is left out: {}\n", generator.name, error.what());
+    }
+  }
+  base::require(!results.empty(), "no schedule can be generated with these options");
+  if (!options_.json) {
+    fmt::print("{}", simulate_report_table(results));
+    return 0;
+  }
+  std::vector<std::string> objects;
+  for (const SimulatedSchedule& result : results) objects.push_back(simulate_report_json(result));
+  fmt::print("[{}]\n", fmt::join(objects, ",\n "));
+  return 0;
+}
+
+int SimulateCommand::run() {
+  return options_.compare ? run_comparison() : run_one();
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_simulate_command() {
+  return std::make_unique<SimulateCommand>();
+}
+
+}  // namespace plenum::cli

@@ -1,0 +1,180 @@
+#include "plenum/cli/simulate_report.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "plenum/base/units.h"
+#include "plenum/schedule/action_text.h"
+
+namespace plenum::cli {
+namespace {
+
+using schedule::Simulation;
+
+constexpr std::size_t kLongestPathShown = 12;
+
+double ms(double seconds) {
+  return seconds * 1e3;
+}
+
+const schedule::Action& action_of(const SimulatedSchedule& result, const schedule::CriticalAction& critical) {
+  return result.schedule.ranks[critical.rank.index()].lane(critical.lane).actions()[critical.position];
+}
+
+const schedule::ActionTime& time_of(const SimulatedSchedule& result,
+                                    const schedule::CriticalAction& critical) {
+  return result.simulation->replay
+      .times[critical.rank.index()][static_cast<std::size_t>(critical.lane)][critical.position];
+}
+
+/// Layers kept at once, in micro-batches of a rank's share of the model.
+double in_micro_batches(const SimulatedSchedule& result, std::size_t layers) {
+  const schedule::StageLayers stages(result.schedule.problem);
+  return static_cast<double>(layers * result.num_stages) / static_cast<double>(stages.total());
+}
+
+std::size_t peak_layers(const SimulatedSchedule& result) {
+  const std::vector<std::size_t>& peaks = result.check.peak_activation_layers;
+  return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end());
+}
+
+double mean_bubble(const Simulation& simulation) {
+  double sum = 0;
+  for (const double bubble : simulation.bubble_seconds) sum += bubble;
+  return sum / static_cast<double>(simulation.bubble_seconds.size());
+}
+
+nlohmann::ordered_json critical_path_json(const SimulatedSchedule& result) {
+  const schedule::StageLayers layers(result.schedule.problem);
+  nlohmann::ordered_json path = nlohmann::ordered_json::array();
+  for (const schedule::CriticalAction& critical : result.simulation->critical_path) {
+    const schedule::ActionTime& time = time_of(result, critical);
+    path.push_back({{"rank", critical.rank.value},
+                    {"lane", schedule::lane_name(critical.lane)},
+                    {"action", schedule::action_text(action_of(result, critical), layers)},
+                    {"start_ms", ms(time.start - result.simulation->replay.begin)},
+                    {"ms", ms(time.end - time.start)}});
+  }
+  return path;
+}
+
+/// "F0.0 → SF0.0 → …", the middle of a long one left out.
+std::string critical_path_text(const SimulatedSchedule& result) {
+  const schedule::StageLayers layers(result.schedule.problem);
+  std::string text;
+  std::vector<std::string> words;
+  for (const schedule::CriticalAction& critical : result.simulation->critical_path) {
+    // What takes no time explains nothing.
+    const schedule::ActionTime& time = time_of(result, critical);
+    if (time.end > time.start) words.push_back(schedule::action_text(action_of(result, critical), layers));
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool is_middle = i >= kLongestPathShown / 2 && i + kLongestPathShown / 2 < words.size();
+    if (!is_middle) {
+      text += text.empty() ? words[i] : " → " + words[i];
+    } else if (i == kLongestPathShown / 2) {
+      text += " → …";
+    }
+  }
+  return fmt::format("{} ({} actions)", text, words.size());
+}
+
+}  // namespace
+
+std::size_t pipeline_depth(const schedule::Schedule& schedule) {
+  const schedule::Dataflow dataflow(schedule);
+  std::set<schedule::Rank> ranks;
+  for (std::size_t stage = 0; stage < schedule.num_stages(); ++stage) {
+    ranks.insert(dataflow.runner(schedule::StageId::at(stage), {}));
+  }
+  return ranks.size();
+}
+
+std::string simulate_report_json(const SimulatedSchedule& result) {
+  nlohmann::ordered_json object;
+  object["schedule"] = result.schedule.name;
+  object["stages"] = result.num_stages;
+  object["micro_batches"] = result.num_micro_batches;
+  object["ranks"] = result.schedule.ranks.size();
+  object["steps"] = result.schedule.num_steps();
+  object["actions"] = result.schedule.num_actions();
+  object["step_ms"] = nullptr;
+  object["utilization"] = nullptr;
+  object["bubble_fraction"] = nullptr;
+  if (result.simulation) {
+    object["step_ms"] = ms(result.simulation->step_seconds);
+    object["utilization"] = result.simulation->utilization;
+    object["bubble_fraction"] = 1 - result.simulation->utilization;
+  }
+  object["refresh_steps"] = nullptr;
+  object["refresh_bound"] = nullptr;
+  if (result.fill) {
+    object["refresh_steps"] = result.fill->refresh_steps;
+    object["refresh_bound"] = result.fill->refresh_bound;
+    object["unfilled_step_ms"] = ms(result.unfilled->step_seconds);
+    object["unfilled_utilization"] = result.unfilled->utilization;
+    object["mean_age"] = result.fill->mean_age;
+    object["max_age"] = result.fill->max_age;
+  }
+  object["violations"] = result.check.violations.size();
+  object["first_violation"] = nullptr;
+  if (!result.check.violations.empty()) {
+    const schedule::Violation& first = result.check.violations.front();
+    object["first_violation"] = fmt::format("{}: {}", first.where, first.why);
+  }
+  object["peak_activation_micro_batches"] = in_micro_batches(result, peak_layers(result));
+  object["critical_path"] = nlohmann::ordered_json::array();
+  if (result.simulation) object["critical_path"] = critical_path_json(result);
+  return object.dump();
+}
+
+std::string simulate_report_text(const SimulatedSchedule& result) {
+  const Simulation& simulation = *result.simulation;
+  std::string text = fmt::format("checked        {} actions on {} ranks, no violation\n",
+                                 base::format_count(result.schedule.num_actions()),
+                                 base::format_count(result.schedule.ranks.size()));
+  text += fmt::format("step           {:.2f} ms, {:.1f} % of it computing, {:.2f} ms idle on a rank\n",
+                      ms(simulation.step_seconds), 100 * simulation.utilization, ms(mean_bubble(simulation)));
+  if (result.fill) {
+    const schedule::FillResult& fill = *result.fill;
+    text += fmt::format(
+        "before filling {:.2f} ms, {:.1f} % of it computing; filled, with preconditioning, +{:.1f} %\n",
+        ms(result.unfilled->step_seconds), 100 * result.unfilled->utilization,
+        100 * (simulation.step_seconds / result.unfilled->step_seconds - 1));
+    text += fmt::format("refresh        every {:.2f} steps; no less than {:.2f} is possible (+{:.1f} %)\n",
+                        fill.refresh_steps, fill.refresh_bound,
+                        100 * (fill.refresh_steps / fill.refresh_bound - 1));
+    text +=
+        fmt::format("inverses       {:.1f} steps old when used, {} at most\n", fill.mean_age, fill.max_age);
+  }
+  text += fmt::format("activations    of {:.3g} micro-batches on a rank at most\n",
+                      in_micro_batches(result, peak_layers(result)));
+  return text + fmt::format("critical path  {}\n", critical_path_text(result));
+}
+
+std::string simulate_report_table(const std::vector<SimulatedSchedule>& results) {
+  const bool is_filled = std::any_of(results.begin(), results.end(),
+                                     [](const SimulatedSchedule& result) { return result.fill.has_value(); });
+  std::string text = fmt::format("{:<14}{:>7}{:>12}{:>10}{:>12}{:>13}", "schedule", "ranks", "step ms",
+                                 "busy", "idle ms", "activations");
+  text += is_filled ? fmt::format("{:>14}{:>10}{:>9}\n", "refresh steps", "bound", "over") : "\n";
+  for (const SimulatedSchedule& result : results) {
+    const Simulation& simulation = *result.simulation;
+    text +=
+        fmt::format("{:<14}{:>7}{:>12.2f}{:>9.1f}%{:>12.2f}{:>13.3g}", result.schedule.name,
+                    result.schedule.ranks.size(), ms(simulation.step_seconds), 100 * simulation.utilization,
+                    ms(mean_bubble(simulation)), in_micro_batches(result, peak_layers(result)));
+    if (result.fill) {
+      text +=
+          fmt::format("{:>14.2f}{:>10.2f}{:>8.1f}%", result.fill->refresh_steps, result.fill->refresh_bound,
+                      100 * (result.fill->refresh_steps / result.fill->refresh_bound - 1));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace plenum::cli

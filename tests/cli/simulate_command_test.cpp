@@ -1,0 +1,175 @@
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "plenum/io/file.h"
+
+#include "tests/support/run_program.h"
+#include "tests/support/temporary_directory.h"
+
+namespace plenum::cli {
+namespace {
+
+using testing::HasSubstr;
+
+/// Runs the program as a user does, in a directory of its own that is gone after the test.
+class SimulateCommandTest : public testing::Test {
+ protected:
+  test::ProgramResult simulate(const std::string& arguments) const {
+    return test::run_program("simulate " + arguments, directory_.path());
+  }
+
+  nlohmann::json simulate_json(const std::string& arguments) const {
+    const test::ProgramResult outcome = simulate(arguments + " --json");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return nlohmann::json::parse(outcome.output);
+  }
+
+  /// Expects one line on standard error that says `reason`, exit code 2, and no file.
+  void expect_refusal(const std::string& arguments, const std::string& reason) const {
+    const test::ProgramResult outcome = simulate(arguments + " --svg drawing.svg");
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_EQ(outcome.output, "") << arguments;
+    EXPECT_THAT(outcome.errors, HasSubstr(reason)) << arguments;
+    EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "drawing.svg")) << arguments;
+  }
+
+  /// The text of a schedule that the program itself wrote.
+  std::string written_schedule(const std::string& arguments, const std::string& name) const {
+    EXPECT_EQ(simulate(arguments + " --json --output " + name).exit_code, 0);
+    return io::read_file(directory_ / name);
+  }
+
+  void expect_bad_schedule(std::string text, const std::string& from, const std::string& to,
+                           const std::string& reason) const {
+    const std::size_t place = text.find(from);
+    ASSERT_NE(place, std::string::npos) << from << " in " << text;
+    text.replace(place, from.size(), to);
+    directory_.write("bad.txt", text);
+    expect_refusal("--from bad.txt", reason);
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+const std::string kProfile =
+    "--profile " PLENUM_SOURCE_DIR "/recipes/profiles/bert-base-p100.csv --layers-per-stage 3 --batch 32 ";
+
+TEST_F(SimulateCommandTest, PrintsStableJsonKeys) {
+  const nlohmann::json plain = simulate_json("--schedule 1f1b --stages 4 --micro-batches 4 " + kProfile);
+  for (const char* key :
+       {"schedule", "stages", "micro_batches", "step_ms", "utilization", "bubble_fraction", "refresh_steps",
+        "refresh_bound", "violations", "peak_activation_micro_batches", "critical_path"}) {
+    EXPECT_TRUE(plain.contains(key)) << key;
+  }
+  EXPECT_EQ(plain["schedule"], "1f1b");
+  EXPECT_EQ(plain["stages"], 4);
+  EXPECT_EQ(plain["micro_batches"], 4);
+  EXPECT_EQ(plain["violations"], 0);
+  EXPECT_EQ(plain["peak_activation_micro_batches"], 4);
+  EXPECT_TRUE(plain["refresh_steps"].is_null());
+  EXPECT_NEAR(plain["step_ms"], 3 * 7 * (9.748 + 16.45), 1e-6);
+  EXPECT_NEAR(plain["utilization"], 4.0 / 7, 1e-9);
+  EXPECT_NEAR(plain["bubble_fraction"], 3.0 / 7, 1e-9);
+  double path_ms = 0;
+  for (const nlohmann::json& action : plain["critical_path"]) path_ms += action["ms"].get<double>();
+  EXPECT_NEAR(path_ms, plain["step_ms"], 1e-6);
+}
+
+TEST_F(SimulateCommandTest, FillsTheBubblesOfThePublishedProfile) {
+  for (const auto& [schedule, bound] : {std::pair("gpipe", 2.21), {"1f1b", 2.21}, {"chimera", 5.28}}) {
+    const nlohmann::json filled = simulate_json(
+        std::string("--stages 4 --micro-batches 4 --fill kfac --schedule ") + schedule + " " + kProfile);
+    EXPECT_NEAR(filled["refresh_bound"], bound, 0.01) << schedule;
+    EXPECT_LE(filled["refresh_steps"], 1.1 * filled["refresh_bound"].get<double>()) << schedule;
+    EXPECT_GE(filled["utilization"], 0.95) << schedule;
+    EXPECT_EQ(filled["violations"], 0) << schedule;
+  }
+}
+
+TEST_F(SimulateCommandTest, ReadsBackWhatItWrote) {
+  for (const std::string name : {"filled.txt", "filled.json"}) {
+    const std::string options = "--stages 4 --micro-batches 4 --schedule chimera --fill kfac " + kProfile;
+    const std::string text = written_schedule(options, name);
+    const nlohmann::json once = simulate_json(options);
+    const nlohmann::json again = simulate_json(kProfile + "--from " + name);
+    EXPECT_EQ(again["violations"], 0);
+    EXPECT_EQ(again["step_ms"], once["step_ms"]);
+    EXPECT_EQ(again["stages"], 4);
+    EXPECT_EQ(again["peak_activation_micro_batches"], once["peak_activation_micro_batches"]);
+  }
+}
+
+TEST_F(SimulateCommandTest, DrawsForTerminalBrowserAndPerfetto) {
+  const test::ProgramResult outcome =
+      simulate("--stages 3 --micro-batches 4 --svg drawing.svg --trace trace.json --width 90");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("critical path"));
+  EXPECT_EQ(outcome.output.find('\033'), std::string::npos);
+  EXPECT_THAT(io::read_file(directory_ / "drawing.svg"), testing::StartsWith("<svg"));
+  EXPECT_FALSE(nlohmann::json::parse(io::read_file(directory_ / "trace.json"))["traceEvents"].empty());
+}
+
+TEST_F(SimulateCommandTest, ComparesAllSchedules) {
+  const test::ProgramResult outcome = simulate("--compare --stages 4 --micro-batches 8 --layers-per-stage 2");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(outcome.errors, "");
+  for (const char* name : {"single", "data-parallel", "gpipe", "1f1b", "interleaved", "chimera", "zb-h1"}) {
+    EXPECT_THAT(outcome.output, HasSubstr(name));
+  }
+}
+
+TEST_F(SimulateCommandTest, LeavesOutOfTheComparisonWhatCannotBe) {
+  const test::ProgramResult outcome = simulate("--compare --stages 3 --micro-batches 6 --layers-per-stage 2");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("chimera is left out"));
+  EXPECT_THAT(outcome.output, HasSubstr("zb-h1"));
+}
+
+TEST_F(SimulateCommandTest, RefusesBadSchedulesWithFileAndLine) {
+  const std::string text = written_schedule("--schedule gpipe --stages 2 --micro-batches 2", "good.txt");
+  expect_bad_schedule(text, "B0.1", "Q0.1", "bad.txt:");
+  expect_bad_schedule(text, "B0.1", "Q0.1", "unknown action 'Q0.1'");
+  expect_bad_schedule(text, "holds 1", "holds 0", "stage 1");
+  expect_bad_schedule(text, "micro-batches 2", "micro-batches 0", "bad.txt:");
+  expect_bad_schedule(text, "B0.0 B0.1", "B0.1", "bad.txt:");
+}
+
+TEST_F(SimulateCommandTest, ReportsAViolationAsJsonToo) {
+  std::string text = written_schedule("--schedule gpipe --stages 2 --micro-batches 2", "good.txt");
+  text.replace(text.find("F1.0 F1.1"), 9, "F1.1");
+  directory_.write("bad.txt", text);
+  const test::ProgramResult outcome = simulate("--from bad.txt --json");
+  EXPECT_EQ(outcome.exit_code, 2);
+  const nlohmann::json report = nlohmann::json::parse(outcome.output);
+  EXPECT_GT(report["violations"], 0);
+  EXPECT_TRUE(report["step_ms"].is_null());
+  EXPECT_THAT(outcome.errors, HasSubstr(report["first_violation"].get<std::string>()));
+}
+
+TEST_F(SimulateCommandTest, RefusesBadProfilesWithFileAndLine) {
+  const std::string header =
+      "bs,time_f,time_b,time_kron,time_inv,time_prec,mem_param,mem_act,mem_peak_err,mem_save_err,mem_kron\n";
+  directory_.write("short.csv", "bs,time_f\n1,2\n");
+  expect_refusal("--profile short.csv", "short.csv:1: ");
+  directory_.write("negative.csv", header + "32,-1,1,1,1,1,1,1,1,1,1\n");
+  expect_refusal("--profile negative.csv", "negative.csv:2: ");
+  directory_.write("good.csv", header + "32,1,1,1,1,1,1,1,1,1,1\n");
+  expect_refusal("--profile good.csv --batch 64", "64");
+  expect_refusal("--profile none.csv", "none.csv");
+}
+
+TEST_F(SimulateCommandTest, RefusesWhatCannotBeGenerated) {
+  expect_refusal("--schedule 1f1", "did you mean '1f1b'");
+  expect_refusal("--micro-batches 0", "micro-batches");
+  expect_refusal("--stages 0", "stages");
+  expect_refusal("--schedule chimera --stages 3", "even");
+  expect_refusal("--stage-layers 3,,3", "--stage-layers");
+  expect_refusal("--stages 2 --stage-layers 3,3,3", "layers");
+}
+
+}  // namespace
+}  // namespace plenum::cli

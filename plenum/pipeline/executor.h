@@ -27,7 +27,7 @@ struct ExecutorOptions {
   /// After a failure, how long run() waits for the lanes to end before it throws all the same.
   std::chrono::milliseconds stop_limit{2'000};
   std::uint64_t first_step = 0;  ///< of training that this executor runs; nothing older exists
-  /// Told what failed as soon as it is known, before anything is waited for.
+  /// Told what failed as soon as it is known, before anything is waited for, by any thread. Must not throw.
   std::function<void(const Failure&)> on_failure = {};
 };
 

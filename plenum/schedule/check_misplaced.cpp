@@ -16,11 +16,6 @@ bool is_shampoo_only(ActionType type) {
   return type == ActionType::AccumulateFactor || type == ActionType::InverseRoot;
 }
 
-bool is_message(ActionType type) {
-  return type == ActionType::SendActivation || type == ActionType::ReceiveActivation ||
-         type == ActionType::SendGradient || type == ActionType::ReceiveGradient;
-}
-
 /// Why an action of this type has no place in a schedule of this problem; empty if it has.
 std::string reason_by_problem(ActionType type, const Problem& problem) {
   const bool is_sharded = problem.sharding == Sharding::Optimizer;
@@ -60,7 +55,7 @@ std::string reason_by_micro_batch(const Dataflow& dataflow, Rank rank, const Act
     return fmt::format("micro-batch {} passes stage {} on rank {}", action.micro_batch.value,
                        action.stage.value, runner.value);
   }
-  if (!is_message(action.type)) return {};
+  if (traits_of(action.type).lane != Lane::Pipeline) return {};  // not a message
   const Action other = dataflow.counterpart(action);
   if (other.stage.index() >= dataflow.layers().num_stages()) return "the pipeline ends here";
   if (dataflow.peer(action) == rank) {

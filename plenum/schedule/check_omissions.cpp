@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "plenum/schedule/check_rules.h"
@@ -20,28 +22,32 @@ void find_idle_micro_batches(RuleContext& context) {
   }
 }
 
-/// That no layer is updated twice is for find_duplicates().
-void find_missing_updates(RuleContext& context) {
-  const Schedule& schedule = context.schedule;
+/// The first layer that a rank holds and does not update in a step; none if it updates all. That none is
+/// updated twice is for find_duplicates().
+LayerId layer_without_update(const RuleContext& context, std::size_t rank, std::size_t step) {
   const StageLayers& layers = context.dataflow.layers();
-  std::vector<bool> is_updated;
-  for (std::size_t step = 0; step < schedule.num_steps(); ++step) {
-    for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-      is_updated.assign(layers.total(), false);
-      for (const Action& action : schedule.ranks[rank].lane(Lane::Compute).step(step)) {
-        if (action.type != ActionType::Update) continue;
-        for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
-          is_updated[layer] = true;
-        }
-      }
-      for (const StageId stage : schedule.ranks[rank].stages) {
-        for (std::size_t layer = layers.first(stage).index(); layer < layers.end(stage).index(); ++layer) {
-          if (is_updated[layer]) continue;
-          context.add(end_of_step(schedule, Rank::at(rank), step),
-                      fmt::format("layer {} of stage {} is not updated", layer, stage.value));
-          break;
-        }
-      }
+  std::vector<std::pair<LayerId, LayerId>> updated;
+  for (const Action& action : context.schedule.ranks[rank].lane(Lane::Compute).step(step)) {
+    if (action.type == ActionType::Update) updated.emplace_back(action.first_layer, action.end_layer);
+  }
+  std::sort(updated.begin(), updated.end());
+  for (const StageId stage : context.schedule.ranks[rank].stages) {
+    LayerId layer = layers.first(stage);
+    for (const auto& [first, end] : updated) {
+      if (first <= layer) layer = std::max(layer, end);
+    }
+    if (layer < layers.end(stage)) return layer;
+  }
+  return LayerId::none();
+}
+
+void find_missing_updates(RuleContext& context) {
+  for (std::size_t step = 0; step < context.schedule.num_steps(); ++step) {
+    for (std::size_t rank = 0; rank < context.schedule.ranks.size(); ++rank) {
+      const LayerId layer = layer_without_update(context, rank, step);
+      if (layer.is_none()) continue;
+      context.add(end_of_step(context.schedule, Rank::at(rank), step),
+                  fmt::format("layer {} is not updated", layer.value));
     }
   }
 }

@@ -63,22 +63,27 @@ void Dataflow::find_runners() {
   runners_.assign(schedule_.num_stages() * num_micro_batches_, Rank::none());
   ranks_.resize(schedule_.ranks.size());
   for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
-    RankBlock& block = ranks_[rank];
-    block.first = MicroBatchId::none();
+    std::vector<StageBlock>& held = ranks_[rank].stages;
+    for (const StageId stage : schedule_.ranks[rank].stages) held.push_back({.stage = stage});
     for (const LaneProgram& lane : schedule_.ranks[rank].lanes) {
       for (const Action& action : lane.actions()) {
         has_agree_ |= action.type == ActionType::Agree;
         has_exchange_ |= action.type == ActionType::ExchangeData;
         max_pieces_ = std::max<std::uint32_t>(max_pieces_, action.num_pieces);
         if (!traits_of(action.type).has_micro_batch) continue;
-        block.first = std::min(block.first, action.micro_batch);
-        block.end = std::max(block.end, MicroBatchId::at(action.micro_batch.index() + 1));
+        StageBlock& place = *std::find_if(held.begin(), held.end(), [&](const StageBlock& candidate) {
+          return candidate.stage == action.stage;
+        });
+        place.first = std::min(place.first, action.micro_batch);
+        place.end = std::max(place.end, MicroBatchId::at(action.micro_batch.index() + 1));
         if (action.type != ActionType::Forward) continue;
         Rank& runner = runners_[action.stage.index() * num_micro_batches_ + action.micro_batch.index()];
         if (runner.is_none()) runner = Rank::at(rank);
       }
     }
-    if (block.first.is_none()) block.first = block.end;
+    for (StageBlock& place : held) {
+      if (place.first.is_none()) place.first = place.end;
+    }
   }
 }
 
@@ -108,11 +113,11 @@ void Dataflow::lay_out() {
   const bool has_curvature = schedule_.problem.preconditioner == Preconditioner::Kfac;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     RankBlock& block = ranks_[rank];
-    const std::uint32_t span = block.end.value - block.first.value;
     std::uint64_t next = 0;
-    for (const StageId stage : schedule_.ranks[rank].stages) {
+    for (StageBlock& place : block.stages) {
+      const StageId stage = place.stage;
+      const std::uint32_t span = place.span();
       const auto num_layers = static_cast<std::uint32_t>(layers_.count(stage));
-      StageBlock place{.stage = stage};
       place.micro_batch_stride = kNumWholeKinds + kNumSegmentKinds * num_segments_[stage.index()];
       place.micro_batch_begin = static_cast<std::uint32_t>(next);
       next += std::uint64_t{span} * place.micro_batch_stride;
@@ -124,7 +129,6 @@ void Dataflow::lay_out() {
       next += std::uint64_t{num_layers} * kNumLayerKinds;
       place.factor_begin = static_cast<std::uint32_t>(next);
       next += std::uint64_t{num_layers} * num_factors * (kFirstPiece + max_pieces_ - 1);
-      block.stages.push_back(place);
     }
     block.rank_begin = static_cast<std::uint32_t>(next);
     next += kNumRankKinds;
@@ -146,7 +150,7 @@ const Dataflow::StageBlock& Dataflow::block(Rank rank, StageId stage) const {
 std::uint32_t Dataflow::micro_batch_value(Rank rank, StageId stage, MicroBatchId micro_batch,
                                           std::uint32_t kind, std::uint32_t segment) const {
   const StageBlock& place = block(rank, stage);
-  const std::uint32_t local = micro_batch.value - ranks_[rank.index()].first.value;
+  const std::uint32_t local = micro_batch.value - place.first.value;
   const std::uint32_t within =
       kind < kNumWholeKinds ? kind : kNumWholeKinds + segment * kNumSegmentKinds + (kind - kNumWholeKinds);
   return place.micro_batch_begin + local * place.micro_batch_stride + within;
@@ -154,18 +158,18 @@ std::uint32_t Dataflow::micro_batch_value(Rank rank, StageId stage, MicroBatchId
 
 std::uint32_t Dataflow::weight_gradient_value(Rank rank, StageId stage, MicroBatchId micro_batch,
                                               std::uint32_t segment) const {
-  const RankBlock& place = ranks_[rank.index()];
-  const std::uint32_t span = place.end.value - place.first.value;
-  return block(rank, stage).weight_begin + segment * span + (micro_batch.value - place.first.value);
+  const StageBlock& place = block(rank, stage);
+  return place.weight_begin + segment * place.span() + (micro_batch.value - place.first.value);
 }
 
 std::uint32_t Dataflow::curvature_value(Rank rank, const Action& action, MicroBatchId micro_batch,
                                         std::uint32_t side) const {
-  const std::uint32_t local = micro_batch.value - ranks_[rank.index()].first.value;
+  const StageBlock& place = block(rank, action.stage);
+  const std::uint32_t local = micro_batch.value - place.first.value;
   const std::uint32_t layer = action.first_layer.value - layers_.first(action.stage).value;
   const auto num_layers = static_cast<std::uint32_t>(layers_.count(action.stage));
   const std::uint32_t map = (local * num_layers + layer) * schedule_.problem.num_factors + action.factor;
-  return block(rank, action.stage).curvature_begin + map * 2 + side;
+  return place.curvature_begin + map * 2 + side;
 }
 
 std::uint32_t Dataflow::layer_value(Rank rank, StageId stage, LayerId layer, std::uint32_t kind) const {
@@ -234,7 +238,7 @@ std::uint32_t Dataflow::sent_value(Rank rank, const Action& send) const {
 /// From the last to the first: a reader that waits for all of them then looks first at the one made last.
 template <typename Visit>
 void Dataflow::for_each_local_micro_batch(Rank rank, StageId stage, Visit visit) const {
-  const RankBlock& place = ranks_[rank.index()];
+  const StageBlock& place = block(rank, stage);
   for (std::uint32_t m = place.end.value; m > place.first.value; --m) {
     const MicroBatchId micro_batch{m - 1};
     if (runner(stage, micro_batch) == rank) visit(micro_batch);
@@ -568,7 +572,7 @@ std::string Dataflow::describe(Rank rank, std::uint32_t value_index) const {
   };
   if (value_index < held->weight_begin) {
     const std::uint32_t offset = value_index - held->micro_batch_begin;
-    const std::uint32_t micro_batch = place.first.value + offset / held->micro_batch_stride;
+    const std::uint32_t micro_batch = held->first.value + offset / held->micro_batch_stride;
     const std::uint32_t kind = offset % held->micro_batch_stride;
     if (kind < kNumWholeKinds) {
       return fmt::format("{} of stage {} for micro-batch {}", kWholeNames[kind], stage.value, micro_batch);
@@ -578,8 +582,8 @@ std::string Dataflow::describe(Rank rank, std::uint32_t value_index) const {
   }
   if (value_index < held->curvature_begin) {
     const std::uint32_t offset = value_index - held->weight_begin;
-    const std::uint32_t span = place.end.value - place.first.value;
-    return of_segment("the weight gradient", offset / span, place.first.value + offset % span);
+    return of_segment("the weight gradient", offset / held->span(),
+                      held->first.value + offset % held->span());
   }
   if (value_index < held->layer_begin) {
     const std::uint32_t offset = value_index - held->curvature_begin;
@@ -587,7 +591,7 @@ std::string Dataflow::describe(Rank rank, std::uint32_t value_index) const {
     const auto num_layers = static_cast<std::uint32_t>(layers_.count(stage));
     return fmt::format("curvature {} of layer {}, factor {}, for micro-batch {}", offset % 2 == 0 ? 'A' : 'B',
                        first_layer + map / num_factors % num_layers, map % num_factors,
-                       place.first.value + map / num_factors / num_layers);
+                       held->first.value + map / num_factors / num_layers);
   }
   if (value_index < held->factor_begin) {
     const std::uint32_t offset = value_index - held->layer_begin;

@@ -74,16 +74,18 @@ class Dataflow {
   /// Where the values of one held stage lie.
   struct StageBlock {
     StageId stage;
+    MicroBatchId first = MicroBatchId::none();  ///< micro-batches that the rank may see there: [first, end)
+    MicroBatchId end = {};
     std::uint32_t micro_batch_begin = 0;
     std::uint32_t micro_batch_stride = 0;
     std::uint32_t weight_begin = 0;
     std::uint32_t curvature_begin = 0;
     std::uint32_t layer_begin = 0;
     std::uint32_t factor_begin = 0;
+
+    std::uint32_t span() const { return end.value - first.value; }
   };
   struct RankBlock {
-    MicroBatchId first;  ///< micro-batches that the rank may see: [first, end)
-    MicroBatchId end;
     std::vector<StageBlock> stages;
     std::uint32_t rank_begin = 0;
     std::uint32_t num_values = 0;

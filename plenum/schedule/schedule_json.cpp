@@ -6,6 +6,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/options.h"
+#include "plenum/schedule/at_line.h"
 #include "plenum/schedule/located_json.h"
 #include "plenum/schedule/schedule_fields.h"
 #include "plenum/schedule/step_text.h"
@@ -61,7 +62,7 @@ class JsonReader {
     read_format();
     const std::vector<std::string> known = known_keys();
     for (const auto& [key, line] : document_.lines) {
-      with_line(line, [&, &key = key] {
+      at_line(source_, line, [&, &key = key] {
         base::require(std::find(known.begin(), known.end(), key) != known.end(), "unknown key \"{}\"{}", key,
                       base::suggest_name(key, known));
       });
@@ -72,15 +73,6 @@ class JsonReader {
   }
 
  private:
-  template <typename Read>
-  void with_line(std::size_t line, Read read) const {
-    try {
-      read();
-    } catch (const base::UserError& error) {
-      base::fail("{}:{}: {}", source_, line, error.what());
-    }
-  }
-
   std::size_t line_of(std::string_view key) const {
     const auto found = document_.lines.find(key);
     return found == document_.lines.end() ? 1 : found->second;
@@ -94,11 +86,11 @@ class JsonReader {
 
   void read_format() const {
     const json& value = document_.value;
-    with_line(line_of("format"), [&] {
+    at_line(source_, line_of("format"), [&] {
       base::require(value.contains("format") && value["format"] == kFormat,
                     "a schedule has \"format\": \"{}\"", kFormat);
     });
-    with_line(line_of("version"), [&] {
+    at_line(source_, line_of("version"), [&] {
       base::require(value.contains("version") && value["version"] == kVersion,
                     "a schedule has \"version\": {}", kVersion);
     });
@@ -108,7 +100,7 @@ class JsonReader {
     const std::string key = json_key(field);
     if (!document_.value.contains(key)) return;
     const json& value = document_.value[key];
-    with_line(line_of(key), [&] {
+    at_line(source_, line_of(key), [&] {
       if (field.kind == Kind::Flag) {
         base::require(value.is_boolean(), "\"{}\" must be true or false", key);
         if (value.get<bool>()) field.set(schedule_, {});
@@ -128,7 +120,7 @@ class JsonReader {
   }
 
   void read_ranks() {
-    with_line(line_of("ranks"), [this] {
+    at_line(source_, line_of("ranks"), [this] {
       base::require(document_.value.contains("ranks") && document_.value["ranks"].is_array(),
                     "\"ranks\" must be a list of what each rank holds and does");
       for (const json& rank : document_.value["ranks"]) {
@@ -137,15 +129,15 @@ class JsonReader {
       }
     });
     for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) read_held_stages(rank);
-    with_line(line_of("ranks"), [this] { require_placed_problem(schedule_); });
+    at_line(source_, line_of("ranks"), [this] { require_placed_problem(schedule_); });
     const StageLayers layers(schedule_.problem);
     for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) read_lanes(rank, layers);
-    with_line(line_of("ranks"), [this] { finish(); });
+    at_line(source_, line_of("ranks"), [this] { finish(); });
   }
 
   void read_held_stages(std::size_t rank) {
     const json& value = document_.value["ranks"][rank];
-    with_line(line_of_rank(rank, "holds"), [&] {
+    at_line(source_, line_of_rank(rank, "holds"), [&] {
       base::require(value.contains("holds") && value["holds"].is_array(),
                     "rank {} must have \"holds\", a list of stages", rank);
       base::require(schedule_.num_stages() > 0, "a schedule needs at least one stage");
@@ -166,7 +158,7 @@ class JsonReader {
   void read_lanes(std::size_t rank, const StageLayers& layers) {
     for (const auto& [key, value] : document_.value["ranks"][rank].items()) {
       if (key == "holds") continue;
-      with_line(line_of_rank(rank, key), [&, &key = key, &value = value] {
+      at_line(source_, line_of_rank(rank, key), [&, &key = key, &value = value] {
         const std::optional<Lane> lane = lane_named(key);
         base::require(lane.has_value(), "the lanes are compute, data, pipe and copy: \"{}\"", key);
         base::require(value.is_array() && !value.empty(), "\"{}\" must be a list of steps", key);

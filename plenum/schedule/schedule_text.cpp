@@ -9,6 +9,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/options.h"
+#include "plenum/schedule/at_line.h"
 #include "plenum/schedule/schedule_fields.h"
 #include "plenum/schedule/step_text.h"
 
@@ -42,22 +43,13 @@ class TextReader {
       text_.remove_prefix(std::min(end + 1, text_.size()));
       ++line_number_;
       if (content.empty()) continue;
-      with_place([&] { read_line(content); });
+      at_line(source_, line_number_, [&] { read_line(content); });
     }
-    with_place([this] { finish(); });
+    at_line(source_, line_number_, [this] { finish(); });
     return std::move(schedule_);
   }
 
  private:
-  template <typename Read>
-  void with_place(Read read) {
-    try {
-      read();
-    } catch (const base::UserError& error) {
-      base::fail("{}:{}: {}", source_, line_number_, error.what());
-    }
-  }
-
   void read_line(std::string_view line) {
     if (!has_magic_) return read_magic(line);
     if (line.front() >= '0' && line.front() <= '9') return read_row(line);

@@ -7,11 +7,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plenum/schedule/action_text.h"
 #include "plenum/schedule/fill.h"
 #include "plenum/schedule/function_costs.h"
 #include "plenum/schedule/generator.h"
 #include "plenum/schedule/kfac_filler.h"
+#include "plenum/schedule/timeline_of.h"
 
 #include "tests/pipeline/toy_run.h"
 #include "tests/support/expect_user_error.h"
@@ -255,6 +255,8 @@ TEST(Executor, MeasuresEveryActionOfTheLastCycle) {
     }
   }
   EXPECT_EQ(earliest, 0);
+  const trace::Timeline timeline = schedule::timeline_of(schedule, cycle.times, "measured");
+  EXPECT_EQ(timeline.spans.size(), schedule.num_actions());
 }
 
 TEST(Executor, MeasuresCollectivesFromWhenTheLastCame) {

@@ -160,6 +160,10 @@ TEST(ScheduleText, NamesTheLineOfAnError) {
   EXPECT_EQ(error_of("plenum-schedule 1\n"), "s.txt:1: a schedule needs at least one stage");
 }
 
+TEST(ScheduleText, CutsMessagesThatQuoteLongWords) {
+  EXPECT_LT(error_of(with("F0.0 B0.0", "F0.0 " + std::string(100'000, 'Q'))).size(), 500u);
+}
+
 TEST(ScheduleText, DoesNotBelieveHugeNumbers) {
   EXPECT_EQ(
       error_of(with("micro-batches 1", "micro-batches 4000000000")),

@@ -60,9 +60,20 @@ void check_sizes(const Contribution& own, std::size_t member, std::size_t num_me
   base::check(own.source.dtype == own.destination.dtype, "source and destination must have one type");
 }
 
+/// Whether two members mean the same collective.
+bool agree(const Contribution& one, const Contribution& other) {
+  const bool is_exchange = one.kind == CollectiveKind::AllToAll;
+  return one.kind == other.kind && one.tag == other.tag && one.reduction == other.reduction &&
+         one.root == other.root && one.source.dtype == other.source.dtype &&
+         (is_exchange || one.counts == other.counts) &&
+         // Where there are parts, only the sum of their sizes is the same everywhere.
+         (is_exchange || !one.counts.empty() || one.source.bytes.size() == other.source.bytes.size());
+}
+
 /// In words, what members must have in common.
 std::string describe(const Contribution& of) {
   std::string text(kind_name(of.kind));
+  if (of.reduction != Reduction::Sum) text += of.reduction == Reduction::Min ? " (least)" : " (greatest)";
   if (of.tag != 0) text += fmt::format(" {:#x}", of.tag);
   if (of.kind == CollectiveKind::Broadcast) text += fmt::format(" from member {}", of.root);
   if (of.kind == CollectiveKind::AllToAll) return text + fmt::format(" of {}", dtype_name(of.source.dtype));
@@ -79,19 +90,16 @@ bool Meeting::join(std::size_t member, Contribution contribution) {
   check_sizes(contribution, member, ranks_.size());
   contributions_[member] = std::move(contribution);
   if (++num_present_ < ranks_.size()) return false;
-  if (disagreement().empty()) divide();
+  disagreement_ = find_disagreement();
+  if (disagreement_.empty()) divide();
   return true;
 }
 
-std::string Meeting::disagreement() const {
-  const std::string first = describe(contributions_.front());
+std::string Meeting::find_disagreement() const {
   for (std::size_t i = 1; i < contributions_.size(); ++i) {
-    const Contribution& other = contributions_[i];
-    const std::string text = describe(other);
-    if (text != first || other.reduction != contributions_.front().reduction) {
-      return fmt::format("ranks disagree on a collective: rank {} has {}, rank {} has {}",
-                         ranks_.front().value, first, ranks_[i].value, text);
-    }
+    if (agree(contributions_.front(), contributions_[i])) continue;
+    return fmt::format("ranks disagree on a collective: rank {} has {}, rank {} has {}", ranks_.front().value,
+                       describe(contributions_.front()), ranks_[i].value, describe(contributions_[i]));
   }
   if (contributions_.front().kind != CollectiveKind::AllToAll) return {};
   for (std::size_t from = 0; from < contributions_.size(); ++from) {

@@ -40,13 +40,14 @@ class Meeting {
   /// True when the last member has come. Throws InternalError if a member's sizes contradict each other.
   bool join(std::size_t member, Contribution contribution);
   /// Who disagrees with whom about what, once all have come; empty if nobody does.
-  std::string disagreement() const;
+  const std::string& disagreement() const { return disagreement_; }
 
   bool has_tasks() const { return next_task_ < num_tasks_; }
   /// Takes tasks and does them until none is left.
   void work();
 
  private:
+  std::string find_disagreement() const;
   void divide();
   void do_task(std::size_t task);
   void reduce_part(std::size_t first, std::size_t count);
@@ -63,6 +64,7 @@ class Meeting {
   std::span<const Rank> ranks_;
   std::vector<Contribution> contributions_;
   std::size_t num_present_ = 0;
+  std::string disagreement_;
   std::size_t num_elements_ = 0;
   std::size_t elements_per_task_ = 1;
   std::size_t num_tasks_ = 0;

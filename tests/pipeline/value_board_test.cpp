@@ -1,0 +1,77 @@
+#include "plenum/pipeline/value_board.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace plenum::pipeline {
+namespace {
+
+using schedule::Lane;
+using schedule::ValueRef;
+
+constexpr ValueRef kNow{.index = 0, .age = 0};
+constexpr ValueRef kBefore{.index = 0, .age = 1};
+
+TEST(ValueBoard, LetsALaneThroughWhenItsValuesExist) {
+  ValueBoard board(2, 0, 0);
+  std::jthread reader([&] {
+    const ValueRef values[] = {{.index = 0}, {.index = 1}};
+    EXPECT_TRUE(board.wait(Lane::Compute, values, 5));
+    const ValueRef made[] = {{.index = 0}};
+    board.publish(made, 6);
+  });
+  const ValueRef first[] = {{.index = 1}};
+  const ValueRef second[] = {{.index = 0}};
+  board.publish(first, 5);
+  board.publish(second, 5);
+  EXPECT_TRUE(board.wait(Lane::Pipeline, second, 6));
+}
+
+TEST(ValueBoard, HasAllValuesOfStepsBeforeTheFirst) {
+  ValueBoard board(1, 3, 10);
+  const ValueRef old[] = {{.index = 0, .age = 3}};
+  EXPECT_TRUE(board.wait(Lane::Compute, old, 12));
+  // What would be made for such a step is not kept.
+  board.publish(old, 12);
+  std::jthread reader([&] { EXPECT_FALSE(board.wait(Lane::Compute, old, 13)); });
+  while (!board.missing(Lane::Compute)) std::this_thread::yield();
+  EXPECT_EQ(board.missing(Lane::Compute)->age, 3);
+  board.close();
+}
+
+TEST(ValueBoard, KeepsWhatTheStepBeforeMade) {
+  ValueBoard board(1, 0, 0);
+  board.publish({&kNow, 1}, 4);
+  board.publish({&kNow, 1}, 6);  // by a lane that is a step ahead of the reader
+  EXPECT_TRUE(board.wait(Lane::Compute, {&kBefore, 1}, 5));
+}
+
+TEST(ValueBoard, HoldsALaneThatIsTwoStepsAhead) {
+  ValueBoard board(1, 0, 0);
+  board.enlist(Lane::Compute, 0);
+  board.enlist(Lane::Copy, 0);
+  EXPECT_TRUE(board.begin_step(Lane::Copy, 0));
+  EXPECT_TRUE(board.begin_step(Lane::Copy, 1));
+  bool has_begun = false;
+  std::jthread ahead([&] {
+    EXPECT_TRUE(board.begin_step(Lane::Copy, 2));
+    EXPECT_TRUE(has_begun);
+    EXPECT_TRUE(board.begin_step(Lane::Copy, 3));
+  });
+  has_begun = true;  // the lane ahead may look only after this
+  EXPECT_TRUE(board.begin_step(Lane::Compute, 1));
+  board.retire(Lane::Compute);
+}
+
+TEST(ValueBoard, LetsEveryoneGoWhenItIsClosed) {
+  ValueBoard board(1, 0, 0);
+  board.enlist(Lane::Compute, 0);
+  board.enlist(Lane::Copy, 0);
+  std::jthread waiting([&] { EXPECT_FALSE(board.wait(Lane::Compute, {&kNow, 1}, 0)); });
+  std::jthread ahead([&] { EXPECT_FALSE(board.begin_step(Lane::Copy, 2)); });
+  board.close();
+}
+
+}  // namespace
+}  // namespace plenum::pipeline

@@ -22,6 +22,7 @@ constexpr double kTitleHeight = 30;
 constexpr double kSubtitleHeight = 18;
 constexpr double kLegendHeight = 24;
 constexpr double kStepHeight = 20;
+constexpr double kStepLabelWidth = 40;
 constexpr double kAxisHeight = 34;
 constexpr double kFootnoteHeight = 20;
 constexpr double kNoteWidth = 52;
@@ -189,9 +190,10 @@ class ChartWriter {
     for (std::size_t step = 0; step < chart_.step_seconds.size(); ++step) {
       if (!is_shown(chart_.step_seconds[step])) continue;
       const double x = x_of(chart_.step_seconds[step]);
-      add("<path class=\"step\" d=\"M{0} {1}V{2}\"/><text class=\"small quiet\" x=\"{3}\" y=\"{4}\">step "
-          "{5}</text>\n",
-          coordinate(x), coordinate(rows_top_ - kStepHeight + 4), coordinate(rows_end_), coordinate(x + 4),
+      add("<path class=\"step\" d=\"M{} {}V{}\"/>\n", coordinate(x), coordinate(rows_top_ - kStepHeight + 4),
+          coordinate(rows_end_));
+      if (x + kStepLabelWidth > right_) continue;
+      add("<text class=\"small quiet\" x=\"{}\" y=\"{}\">step {}</text>\n", coordinate(x + 4),
           coordinate(rows_top_ - 7), step);
     }
   }

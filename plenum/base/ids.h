@@ -18,7 +18,8 @@ struct Id {
 
   constexpr std::size_t index() const { return value; }
   constexpr bool is_none() const { return *this == none(); }
-  friend constexpr auto operator<=>(const Id&, const Id&) = default;
+  // clang-tidy 14 takes the generated comparison with 0 for a null pointer.
+  friend constexpr auto operator<=>(const Id&, const Id&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// A process or thread that takes part in training; under tensor parallelism, the group that acts as one.

@@ -17,11 +17,13 @@ namespace plenum::trace {
 namespace {
 
 // Pixels.
+constexpr std::size_t kLeastWidth = 400;
 constexpr double kMargin = 16;
 constexpr double kTitleHeight = 30;
 constexpr double kSubtitleHeight = 18;
 constexpr double kLegendHeight = 24;
 constexpr double kStepHeight = 20;
+constexpr double kStepLabelWidth = 40;
 constexpr double kAxisHeight = 34;
 constexpr double kFootnoteHeight = 20;
 constexpr double kNoteWidth = 52;
@@ -42,6 +44,11 @@ double row_height(std::size_t num_rows) {
   return 11;
 }
 
+double row_gap(double height) {
+  if (height > 20) return 6;
+  return height > 12 ? 4 : 2;
+}
+
 /// Neighbouring blocks of a category that are drawn as one.
 struct Block {
   double begin = 0;  ///< pixels
@@ -56,9 +63,8 @@ class ChartWriter {
   explicit ChartWriter(const SvgChart& chart)
       : chart_(chart),
         height_(row_height(chart.rows.size())),
-        gap_(height_ > 20   ? 6
-             : height_ > 12 ? 4
-                            : 2) {
+        gap_(row_gap(height_)),
+        width_(static_cast<double>(std::max(chart.width, kLeastWidth))) {
     for (const SvgRow& row : chart.rows) {
       const std::size_t num_letters = num_columns(row.label) + num_columns(row.detail) + 1;
       label_width_ = std::max(label_width_, static_cast<double>(num_letters) * kLetterWidth);
@@ -66,17 +72,16 @@ class ChartWriter {
       for (const SvgStrip& strip : row.strips) note_categories(*row.timeline, strip.spans);
     }
     left_ = kMargin + label_width_ + 10;
-    right_ = static_cast<double>(chart.width) - kMargin - kNoteWidth;
+    right_ = width_ - kMargin - kNoteWidth;
     lay_out();
   }
 
   std::string write() {
-    const double width = static_cast<double>(chart_.width);
     add("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
         "role=\"img\">\n<title>{2}</title>\n",
-        coordinate(width), coordinate(total_height_), escape_xml(chart_.title));
+        coordinate(width_), coordinate(total_height_), escape_xml(chart_.title));
     svg_ += svg_style();
-    add("<rect class=\"page\" width=\"{}\" height=\"{}\"/>\n", coordinate(width), coordinate(total_height_));
+    add("<rect class=\"page\" width=\"{}\" height=\"{}\"/>\n", coordinate(width_), coordinate(total_height_));
     add_header();
     for (const double top : row_tops_) {
       add("<rect class=\"lane\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n", coordinate(left_),
@@ -177,8 +182,7 @@ class ChartWriter {
           x, coordinate(rows_top_ - 2), coordinate(rows_end_ + 4), x, coordinate(rows_end_ + 18), tick.label);
     }
     add("<text class=\"small quiet\" text-anchor=\"end\" x=\"{}\" y=\"{}\">{}</text>\n",
-        coordinate(static_cast<double>(chart_.width) - kMargin), coordinate(rows_end_ + 18),
-        unit_for(chart_.to_seconds).name);
+        coordinate(width_ - kMargin), coordinate(rows_end_ + 18), unit_for(chart_.to_seconds).name);
     if (chart_.footnote.empty()) return;
     add("<text class=\"small quiet\" x=\"{}\" y=\"{}\">{}</text>\n", coordinate(kMargin),
         coordinate(total_height_ - 10), escape_xml(chart_.footnote));
@@ -189,9 +193,10 @@ class ChartWriter {
     for (std::size_t step = 0; step < chart_.step_seconds.size(); ++step) {
       if (!is_shown(chart_.step_seconds[step])) continue;
       const double x = x_of(chart_.step_seconds[step]);
-      add("<path class=\"step\" d=\"M{0} {1}V{2}\"/><text class=\"small quiet\" x=\"{3}\" y=\"{4}\">step "
-          "{5}</text>\n",
-          coordinate(x), coordinate(rows_top_ - kStepHeight + 4), coordinate(rows_end_), coordinate(x + 4),
+      add("<path class=\"step\" d=\"M{} {}V{}\"/>\n", coordinate(x), coordinate(rows_top_ - kStepHeight + 4),
+          coordinate(rows_end_));
+      if (x + kStepLabelWidth > right_) continue;
+      add("<text class=\"small quiet\" x=\"{}\" y=\"{}\">step {}</text>\n", coordinate(x + 4),
           coordinate(rows_top_ - 7), step);
     }
   }
@@ -204,7 +209,7 @@ class ChartWriter {
         escape_xml(row.label));
     if (!row.detail.empty()) add(" <tspan class=\"quiet\">{}</tspan>", escape_xml(row.detail));
     add("</text><text class=\"small quiet\" text-anchor=\"end\" x=\"{}\" y=\"{}\">{}</text>\n",
-        coordinate(static_cast<double>(chart_.width) - kMargin), coordinate(baseline), escape_xml(row.note));
+        coordinate(width_ - kMargin), coordinate(baseline), escape_xml(row.note));
     add_spans(*row.timeline, row.spans, stages_of(row.spans), top, height_);
     for (std::size_t strip = 0; strip < row.strips.size(); ++strip) {
       const double strip_y = strip_top(index, strip);
@@ -293,6 +298,7 @@ class ChartWriter {
   const SvgChart& chart_;
   double height_;
   double gap_;
+  double width_;
   double label_width_ = 0;
   double left_ = 0;
   double right_ = 0;

@@ -46,7 +46,7 @@ struct SvgChart {
   std::vector<double> step_seconds;  ///< where steps begin
   std::vector<SvgRow> rows;
   std::vector<SvgArrow> arrows;
-  std::size_t width = 1200;  ///< pixels
+  std::size_t width = 1200;  ///< pixels; at least 400
 };
 
 /// Draws a chart as an SVG file that needs nothing else: title, legend of what occurs, rows with a tooltip on

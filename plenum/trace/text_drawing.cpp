@@ -17,6 +17,7 @@ namespace plenum::trace {
 namespace {
 
 constexpr std::size_t kLeastWidth = 48;
+constexpr std::size_t kMostLabelColumns = 20;
 constexpr std::size_t kColumnsPerTick = 10;
 constexpr int kNoColor = -1;
 constexpr int kTextColor = 16;  // black
@@ -63,11 +64,6 @@ void append_glyphs(std::string& out, const std::vector<Glyph>& glyphs) {
 }
 
 constexpr std::array<std::string_view, 10> kDigits = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
-constexpr std::string_view kLetters = "BFIRWcikmopu";
-
-std::string_view letter_of(Category category) {
-  return kLetters.substr(kLetters.find(style_of(category).letter), 1);
-}
 
 std::string number_text(const Span& span) {
   return span.micro_batch < 0 ? "" : fmt::format("{}", span.micro_batch);
@@ -87,7 +83,7 @@ std::vector<Glyph> plain_glyphs(std::span<const Span> spans, const std::vector<s
     if (cells[begin] == kIdleCell) continue;
     const Span& span = spans[cells[begin]];
     for (std::size_t column = begin; column < end; ++column) glyphs[column].text = "─";
-    glyphs[begin].text = letter_of(span.category);
+    glyphs[begin].text = style_of(span.category).letter;
     const std::string number = number_text(span);
     if (number.size() < end - begin) put_number(number, begin + 1, glyphs);
   }
@@ -124,18 +120,18 @@ Glyph halves(int left, int right) {
 }
 
 /// A block is a field of its colour, to half a column, with its micro-batch in the middle.
-std::vector<Glyph> colored_glyphs(std::span<const Span> spans, const std::vector<std::uint32_t>& halves_of) {
-  const std::vector<int> colors = colors_of(spans, halves_of);
+std::vector<Glyph> colored_glyphs(std::span<const Span> spans, const std::vector<std::uint32_t>& half_cells) {
+  const std::vector<int> colors = colors_of(spans, half_cells);
   std::vector<Glyph> glyphs;
   for (std::size_t half = 0; half + 1 < colors.size(); half += 2) {
     glyphs.push_back(halves(colors[half], colors[half + 1]));
   }
-  for (std::size_t begin = 0, end = 0; begin < halves_of.size(); begin = end) {
-    while (end < halves_of.size() && halves_of[end] == halves_of[begin]) ++end;
-    if (halves_of[begin] == kIdleCell) continue;
+  for (std::size_t begin = 0, end = 0; begin < half_cells.size(); begin = end) {
+    while (end < half_cells.size() && half_cells[end] == half_cells[begin]) ++end;
+    if (half_cells[begin] == kIdleCell) continue;
     const std::size_t first = (begin + 1) / 2;
     const std::size_t last = end / 2;
-    const Span& span = spans[halves_of[begin]];
+    const Span& span = spans[half_cells[begin]];
     const std::string number = number_text(span);
     // Fillers are many and small: numbers would only clutter them.
     const std::size_t num_free = style_of(span.category).hatch == Hatch::None ? 1 : 6;
@@ -163,6 +159,7 @@ class TextDrawing {
         label_width_ = std::max(label_width_, num_columns(track_label(row.tracks[i])));
       }
     }
+    label_width_ = std::min(label_width_, kMostLabelColumns);
     chart_width_ = width_ - label_width_ - kNoteWidth - 3;
   }
 
@@ -291,7 +288,7 @@ class TextDrawing {
       if (is_colored()) {
         add_entry("  ", category_name(category), style_of(category).terminal_color);
       } else {
-        add_entry(letter_of(category), category_name(category), kNoColor);
+        add_entry(style_of(category).letter, category_name(category), kNoColor);
       }
     }
     if (!is_colored()) add_entry("·", "idle", kNoColor);

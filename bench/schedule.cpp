@@ -1,11 +1,12 @@
-// Generators and simulate, over square sizes (as many ranks as micro-batches).
+// Generators, check and simulate, over square sizes (as many ranks as micro-batches).
 //   build/bench/bench_schedule --benchmark_filter='Simulate/1f1b/.*' --benchmark_repetitions=5
-// items_per_second: actions generated or replayed. simulate replays two cycles, both are counted.
+// items_per_second: actions generated, checked or replayed. simulate replays two cycles, both are counted.
 #include <string>
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include "plenum/schedule/check.h"
 #include "plenum/schedule/generator.h"
 #include "plenum/schedule/simulate.h"
 
@@ -55,6 +56,14 @@ void measure_generate(benchmark::State& state, const Generator& generator, std::
   count_actions(state, num_actions);
 }
 
+void measure_check(benchmark::State& state, const Generator& generator, std::size_t size) {
+  const Schedule schedule = generate_square(generator, size);
+  for (auto _ : state) {
+    if (!check(schedule).violations.empty()) state.SkipWithError("the schedule is wrong");
+  }
+  count_actions(state, schedule.num_actions());
+}
+
 void measure_simulate(benchmark::State& state, const Generator& generator, std::size_t size) {
   const Schedule schedule = generate_square(generator, size);
   const PlainCosts costs;
@@ -72,6 +81,7 @@ void register_all() {
             ->Unit(benchmark::kMillisecond);
       };
       add("Generate", measure_generate);
+      add("Check", measure_check);
       add("Simulate", measure_simulate);
     }
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <tuple>
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/filled_cycle.h"
@@ -35,8 +36,10 @@ double refresh_bound(const SteadyStep& step, const Refresh& refresh) {
   return bound;
 }
 
-/// Cycles of at most `max_steps` steps that leave room for their refreshes, most frequent refreshes first.
+/// Cycles of at most `max_steps` steps that leave room for their refreshes: frequent refreshes first, and of
+/// those that differ by less than kAlike short cycles.
 std::vector<CycleShape> candidates(double bound, std::size_t max_steps) {
+  constexpr double kAlike = 0.01;
   constexpr double kRounding = 1e-9;
   std::vector<CycleShape> shapes;
   for (std::size_t steps = 1; steps <= max_steps; ++steps) {
@@ -47,9 +50,12 @@ std::vector<CycleShape> candidates(double bound, std::size_t max_steps) {
       }
     }
   }
-  std::sort(shapes.begin(), shapes.end(), [](const CycleShape& a, const CycleShape& b) {
-    return a.num_steps * b.num_refreshes < b.num_steps * a.num_refreshes;
-  });
+  const auto key = [bound](const CycleShape& shape) {
+    const double excess = shape.refresh_steps() / bound - 1;
+    return std::tuple(std::floor(excess / kAlike + kRounding), shape.num_steps, shape.refresh_steps());
+  };
+  std::sort(shapes.begin(), shapes.end(),
+            [&key](const CycleShape& a, const CycleShape& b) { return key(a) < key(b); });
   return shapes;
 }
 

@@ -14,6 +14,7 @@ struct CycleShape {
   std::size_t num_refreshes = 1;
   double lag_steps = 0;  ///< how long the first refresh waits before its work begins
 
+  double refresh_steps() const { return static_cast<double>(num_steps) / static_cast<double>(num_refreshes); }
   /// The step whose statistics a refresh takes.
   std::size_t statistics_step(std::size_t refresh) const { return refresh * num_steps / num_refreshes; }
 };

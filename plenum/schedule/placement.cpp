@@ -314,7 +314,7 @@ class Placer {
     Cut best{.waste = kWorthCutting * waste};
     for (std::size_t i = 0; i < state.pool.lengths().size() && best.waste > enough; ++i) {
       const ReadyPool::Length& length = state.pool.lengths()[i];
-      if (length.items.empty() || length.items.front().num_pieces > 1) continue;
+      if (length.items.front().num_pieces > 1) continue;
       find_cut(Rank{rank}, state.pool, i, room, enough, best);
     }
     if (best.num_now == 0) return false;

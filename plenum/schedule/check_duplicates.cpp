@@ -31,11 +31,10 @@ class MadeValues {
   std::vector<std::vector<bool>> is_made_;
 };
 
-std::string describe_first(const RuleContext& context, const Place& place, std::uint32_t value_index,
-                           std::size_t step) {
-  const std::optional<Place> first = find_maker(context, place.rank, value_index, step);
-  if (!first || first->position == place.position) return {};
-  return fmt::format(", after {}", describe_action(context, *first));
+std::string describe_first(const RuleContext& context, const Place& place, const ValueRef& value) {
+  const std::optional<Maker> first = find_makers(context, place.rank, place.step, {&value, 1}).front();
+  if (!first || first->place.position == place.position) return {};
+  return fmt::format(", after {}", describe_action(context, first->place));
 }
 
 /// In how many pieces the inverse of a linear map is computed, for a step of the cycle.
@@ -67,7 +66,7 @@ void find_duplicates(RuleContext& context) {
       if (made.insert(place.rank, value.index, step)) continue;
       context.add(place,
                   fmt::format("makes {} a second time{}", context.dataflow.describe(place.rank, value.index),
-                              describe_first(context, place, value.index, step)));
+                              describe_first(context, place, value)));
       break;
     }
     if (!traits_of(action.type).is_splittable) return;

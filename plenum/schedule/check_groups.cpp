@@ -36,17 +36,15 @@ void find_incomplete_groups(RuleContext& context) {
     meetings.clear();
     for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
       for (const Lane lane : {Lane::DataParallel, Lane::Copy}) {
-        const LaneProgram& program = schedule.ranks[rank].lane(lane);
-        Place place{step, Rank::at(rank), lane, program.step_begin(step)};
-        for (const Action& action : program.step(step)) {
-          Attendance& attendance = meetings[std::bit_cast<ActionKey>(action)];
-          if (attendance.present.empty()) {
-            attendance.action = action;
-            attendance.first = place;
-          }
-          attendance.present.push_back(place.rank);
-          ++place.position;
-        }
+        for_each_action_of(schedule, Rank::at(rank), lane, step,
+                           [&](const Place& place, const Action& action) {
+                             Attendance& attendance = meetings[std::bit_cast<ActionKey>(action)];
+                             if (attendance.present.empty()) {
+                               attendance.action = action;
+                               attendance.first = place;
+                             }
+                             attendance.present.push_back(place.rank);
+                           });
       }
     }
     for (const auto& [key, attendance] : meetings) {

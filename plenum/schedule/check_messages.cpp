@@ -32,12 +32,7 @@ class Mailbox {
 template <typename Visit>
 void for_each_message(const Schedule& schedule, std::size_t step, Visit visit) {
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-    const LaneProgram& lane = schedule.ranks[rank].lane(Lane::Pipeline);
-    Place place{step, Rank::at(rank), Lane::Pipeline, lane.step_begin(step)};
-    for (const Action& action : lane.step(step)) {
-      visit(place, action);
-      ++place.position;
-    }
+    for_each_action_of(schedule, Rank::at(rank), Lane::Pipeline, step, visit);
   }
 }
 

@@ -1,3 +1,5 @@
+#include <map>
+
 #include <fmt/format.h>
 
 #include "plenum/schedule/action_text.h"
@@ -22,24 +24,26 @@ std::size_t data_step(std::size_t step, std::size_t age, std::size_t num_steps) 
   return (step + num_steps - age % num_steps) % num_steps;
 }
 
-std::optional<Place> find_maker(const RuleContext& context, Rank rank, std::uint32_t value_index,
-                                std::size_t value_step) {
+std::vector<std::optional<Maker>> find_makers(const RuleContext& context, Rank rank, std::size_t step,
+                                              std::span<const ValueRef> values) {
   const std::size_t num_steps = context.schedule.num_steps();
-  std::vector<ValueRef> values;
-  for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
-    const LaneProgram& program = context.schedule.ranks[rank.index()].lanes[lane];
-    for (std::size_t step = 0; step < num_steps; ++step) {
-      Place place{step, rank, static_cast<Lane>(lane), program.step_begin(step)};
-      for (const Action& action : program.step(step)) {
-        context.dataflow.outputs(rank, action, values);
-        for (const ValueRef& value : values) {
-          if (value.index == value_index && data_step(step, value.age, num_steps) == value_step) return place;
-        }
-        ++place.position;
+  const auto instance = [num_steps](std::size_t at_step, const ValueRef& value) {
+    return std::pair(value.index, data_step(at_step, value.age, num_steps));
+  };
+  std::multimap<std::pair<std::uint32_t, std::size_t>, std::size_t> wanted;
+  for (std::size_t i = 0; i < values.size(); ++i) wanted.emplace(instance(step, values[i]), i);
+  std::vector<std::optional<Maker>> makers(values.size());
+  std::vector<ValueRef> outputs;
+  for_each_action_of(context.schedule, rank, [&](const Place& place, const Action& action) {
+    context.dataflow.outputs(rank, action, outputs);
+    for (const ValueRef& output : outputs) {
+      const auto [begin, end] = wanted.equal_range(instance(place.step, output));
+      for (auto found = begin; found != end; ++found) {
+        if (!makers[found->second]) makers[found->second] = {place, output.age};
       }
     }
-  }
-  return std::nullopt;
+  });
+  return makers;
 }
 
 std::string describe_place(const RuleContext& context, const Place& place) {

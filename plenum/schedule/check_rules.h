@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plenum/schedule/dataflow.h"
@@ -36,6 +39,27 @@ struct RuleContext {
   }
 };
 
+/// Calls visit(Place, const Action&) for the actions of a lane in one step.
+template <typename Visit>
+void for_each_action_of(const Schedule& schedule, Rank rank, Lane lane, std::size_t step, Visit visit) {
+  const LaneProgram& program = schedule.ranks[rank.index()].lane(lane);
+  Place place{step, rank, lane, program.step_begin(step)};
+  for (const Action& action : program.step(step)) {
+    visit(std::as_const(place), action);
+    ++place.position;
+  }
+}
+
+/// Calls visit(Place, const Action&) for the actions of a rank: lane by lane, then by position.
+template <typename Visit>
+void for_each_action_of(const Schedule& schedule, Rank rank, Visit visit) {
+  for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
+    for (std::size_t step = 0; step < schedule.num_steps(); ++step) {
+      for_each_action_of(schedule, rank, static_cast<Lane>(lane), step, visit);
+    }
+  }
+}
+
 /// Calls visit(Place, const Action&) for every action of the cycle: step by step, then by rank, lane and
 /// position.
 template <typename Visit>
@@ -43,12 +67,7 @@ void for_each_action(const Schedule& schedule, Visit visit) {
   for (std::size_t step = 0; step < schedule.num_steps(); ++step) {
     for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
       for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
-        const LaneProgram& program = schedule.ranks[rank].lanes[lane];
-        Place place{step, Rank::at(rank), static_cast<Lane>(lane), program.step_begin(step)};
-        for (const Action& action : program.step(step)) {
-          visit(place, action);
-          ++place.position;
-        }
+        for_each_action_of(schedule, Rank::at(rank), static_cast<Lane>(lane), step, visit);
       }
     }
   }
@@ -57,10 +76,16 @@ void for_each_action(const Schedule& schedule, Visit visit) {
 /// The step of the cycle, from 0 to num_steps - 1, whose values an action of age `age` in `step` works on.
 std::size_t data_step(std::size_t step, std::size_t age, std::size_t num_steps);
 
-/// Of all actions on a rank the first, in the order of lanes and positions, that makes a value of a step of
-/// the cycle.
-std::optional<Place> find_maker(const RuleContext& context, Rank rank, std::uint32_t value_index,
-                                std::size_t value_step);
+/// An action that makes a value.
+struct Maker {
+  Place place;
+  std::size_t age = 0;  ///< of the value when it is made
+};
+
+/// For each of the values that an action in `step` of the cycle reads or makes on a rank: who makes it, the
+/// first in the order of lanes and positions; nothing if nobody does.
+std::vector<std::optional<Maker>> find_makers(const RuleContext& context, Rank rank, std::size_t step,
+                                              std::span<const ValueRef> values);
 
 /// "rank 2, compute, step 0, B2.1".
 std::string describe_place(const RuleContext& context, const Place& place);

@@ -11,9 +11,9 @@ namespace {
 
 /// What the head of a lane waits for: either a reason that is final, or the head of another lane.
 struct Wait {
-  std::string need;   ///< "needs the input of stage 1 for micro-batch 0"
-  std::string final;  ///< why it never comes; empty if it waits for `on`
-  std::size_t on = 0;
+  std::string need;    ///< "needs the input of stage 1 for micro-batch 0"
+  std::string final;   ///< why it never comes; empty if it waits for `on`
+  std::size_t on = 0;  ///< index of a blocked lane
 };
 
 /// Follows who waits for whom among the lanes in which a replay came to a stop.
@@ -76,33 +76,50 @@ class WaitGraph {
     return wait_for_message(index);
   }
 
-  Wait wait_for_value(std::size_t index, const ValueRef& value) const {
+  /// What it needs may be hopeless in several ways: best is the one that needs no other rank to explain.
+  Wait wait_for_value(std::size_t index, const ValueRef& missing) const {
     const BlockedAction& head = blocked_[index];
-    const std::size_t num_steps = context_.schedule.num_steps();
-    Wait wait{.need = "needs " + context_.dataflow.describe(head.rank, value.index), .final = {}};
-    if (value.age > 0) {
-      wait.need += value.age == 1 ? " of the step before" : fmt::format(" of {} steps before", value.age);
+    std::vector<ValueRef> values;
+    context_.dataflow.inputs(head.rank, action(index), values);
+    std::erase_if(values, [&head](const ValueRef& value) { return value.age > head.step; });
+    const std::vector<std::optional<Maker>> makers =
+        find_makers(context_, head.rank, place_of(index).step, values);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!makers[i]) {
+        return {describe_need(index, values[i]), context_.schedule.num_steps() == 1
+                                                     ? "which nothing makes"
+                                                     : "which nothing makes in that step"};
+      }
     }
-    const std::size_t step = head.step % num_steps;
-    const std::optional<Place> maker =
-        find_maker(context_, head.rank, value.index, data_step(step, value.age, num_steps));
-    if (!maker) {
-      wait.final = num_steps == 1 ? "which nothing makes" : "which nothing makes in that step";
-      return wait;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (comes_later_in_lane(index, values[i], *makers[i])) {
+        return {describe_need(index, values[i]), fmt::format("which {} makes only later in the same lane",
+                                                             describe_action(context_, makers[i]->place))};
+      }
     }
-    const std::string name = describe_action(context_, *maker);
-    const std::optional<std::size_t> other = head_of(head.rank, maker->lane);
+    const auto at =
+        static_cast<std::size_t>(std::find(values.begin(), values.end(), missing) - values.begin());
+    const std::string maker = describe_action(context_, makers[at]->place);
+    const std::optional<std::size_t> other = head_of(head.rank, makers[at]->place.lane);
     if (!other) {
-      wait.final = fmt::format("which {} makes too late, in step {}", name, maker->step);
-    } else if (*other == index) {
-      wait.final = maker->position == head.position
-                       ? "which it makes itself"
-                       : fmt::format("which {} makes only later in the same lane", name);
-    } else {
-      wait.need += ", made by " + name;
-      wait.on = *other;
+      return {describe_need(index, missing),
+              fmt::format("which {} makes too late, in step {}", maker, makers[at]->place.step)};
     }
-    return wait;
+    return {fmt::format("{}, made by {}", describe_need(index, missing), maker), {}, *other};
+  }
+
+  std::string describe_need(std::size_t index, const ValueRef& value) const {
+    std::string need = "needs " + context_.dataflow.describe(blocked_[index].rank, value.index);
+    if (value.age == 1) need += " of the step before";
+    if (value.age > 1) need += fmt::format(" of {} steps before", value.age);
+    return need;
+  }
+
+  bool comes_later_in_lane(std::size_t index, const ValueRef& value, const Maker& maker) const {
+    const BlockedAction& head = blocked_[index];
+    const std::size_t step = head.step - value.age + maker.age;
+    return maker.place.lane == head.lane &&
+           (step > head.step || (step == head.step && maker.place.position >= head.position));
   }
 
   Wait wait_for_message(std::size_t index) const {

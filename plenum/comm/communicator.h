@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plenum/base/ids.h"
+#include "plenum/comm/completion.h"
+#include "plenum/comm/elements.h"
+
+namespace plenum::comm {
+
+using base::Rank;
+
+enum class Reduction : std::uint8_t { Sum, Min, Max };
+
+/// Names a message or a collective: what both ends must agree on.
+using Tag = std::uint64_t;
+
+/// Thrown from every operation of every rank after abort(): another rank failed, and this is who and why.
+class Aborted : public std::runtime_error {
+ public:
+  Aborted(Rank failed_rank, std::string_view reason);
+  Rank failed_rank() const { return failed_rank_; }
+
+ private:
+  Rank failed_rank_;
+};
+
+/// The members of a group of ranks talk to each other through one communicator each. A member is addressed by
+/// its place in the group, 0 ... size() - 1.
+///
+/// Collectives are started by all members, in the same order and with the same tag; engines that can see both
+/// ends throw InternalError where tag, kind, type or sizes differ, naming both ranks. Results do not depend
+/// on timing: every element has one owner that sums it in the order of the members, and all get those bytes.
+/// Source and destination may be the same memory in the ways the functions say, else they must not overlap.
+///
+/// A communicator is used by one thread at a time. Threads of a rank that communicate at the same time each
+/// have their own (duplicate()), so that their collectives cannot be mixed up.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual std::size_t index() const = 0;
+  virtual std::size_t size() const = 0;
+  /// The rank of a member, for messages to people.
+  virtual Rank rank_of(std::size_t member) const = 0;
+
+  /// Overwrites `elements` of every member with the sum (least, greatest) over all members.
+  virtual Completion start_all_reduce(Elements elements, Reduction reduction, Tag tag) = 0;
+  /// Sums `source` of counts[0] + counts[1] + ... elements over all members and overwrites `destination` with
+  /// part index() of the result. `destination` may be that part of `source`; the rest of `source` is kept.
+  virtual Completion start_reduce_scatter(ConstElements source, Elements destination,
+                                          std::span<const std::size_t> counts, Reduction reduction,
+                                          Tag tag) = 0;
+  /// Overwrites `destination` with the sources of all members one after another, counts[i] elements of member
+  /// i. `source` may be part index() of `destination`.
+  virtual Completion start_all_gather(ConstElements source, Elements destination,
+                                      std::span<const std::size_t> counts, Tag tag) = 0;
+  /// Overwrites `elements` of every member with those of `root`.
+  virtual Completion start_broadcast(Elements elements, std::size_t root, Tag tag) = 0;
+  /// Sends send_counts[i] elements to member i and gets receive_counts[i] from it, both lying one after
+  /// another.
+  virtual Completion start_all_to_all(ConstElements source, std::span<const std::size_t> send_counts,
+                                      Elements destination, std::span<const std::size_t> receive_counts,
+                                      Tag tag) = 0;
+  /// Done when all members have started it.
+  virtual Completion start_barrier(Tag tag) = 0;
+
+  /// Messages between two members with the same tag arrive in the order in which they were sent. A send does
+  /// not wait for its receive to be started.
+  virtual Completion start_send(std::size_t to, Tag tag, ConstElements elements) = 0;
+  virtual Completion start_receive(std::size_t from, Tag tag, Elements elements) = 0;
+
+  /// A communicator of some of the members, in the given order; called by exactly those, who all name the
+  /// same members and create groups of the same members in the same order.
+  virtual std::unique_ptr<Communicator> group(std::span<const std::size_t> members) = 0;
+  /// Another communicator of the same members.
+  std::unique_ptr<Communicator> duplicate();
+
+  /// Ends all communication of all ranks that come from the same world: whoever waits or will wait gets
+  /// Aborted. The first call counts. May be called by any thread.
+  virtual void abort(Rank failed_rank, std::string_view reason) = 0;
+
+  void all_reduce(Elements elements, Reduction reduction = Reduction::Sum, Tag tag = 0);
+  void reduce_scatter(ConstElements source, Elements destination, std::span<const std::size_t> counts,
+                      Reduction reduction = Reduction::Sum, Tag tag = 0);
+  void all_gather(ConstElements source, Elements destination, std::span<const std::size_t> counts,
+                  Tag tag = 0);
+  void broadcast(Elements elements, std::size_t root, Tag tag = 0);
+  void all_to_all(ConstElements source, std::span<const std::size_t> send_counts, Elements destination,
+                  std::span<const std::size_t> receive_counts, Tag tag = 0);
+  void barrier(Tag tag = 0);
+  void send(std::size_t to, Tag tag, ConstElements elements);
+  void receive(std::size_t from, Tag tag, Elements elements);
+};
+
+/// Divides `num_elements` over `num_parts` as evenly as can be.
+std::vector<std::size_t> even_counts(std::size_t num_elements, std::size_t num_parts);
+
+}  // namespace plenum::comm

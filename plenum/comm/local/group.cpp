@@ -1,0 +1,72 @@
+#include "plenum/comm/local/group.h"
+
+#include <utility>
+
+#include "plenum/base/check.h"
+
+namespace plenum::comm::local {
+
+Group::Group(std::shared_ptr<const AbortState> abort, std::vector<Rank> ranks)
+    : abort_(std::move(abort)), ranks_(std::move(ranks)) {
+  for (const Rank rank : ranks_) inboxes_.emplace_back(*abort_, rank);
+}
+
+std::shared_ptr<PendingMeeting> Group::join(std::uint64_t sequence, std::size_t member,
+                                            Contribution contribution) {
+  abort_->throw_if_aborted();
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<PendingMeeting>& place = open_[sequence];
+  if (!place) place = std::make_shared<PendingMeeting>(ranks_);
+  std::shared_ptr<PendingMeeting> pending = place;
+  if (!pending->meeting.join(member, std::move(contribution))) return pending;
+  open_.erase(sequence);
+  pending->error = pending->meeting.disagreement();
+  pending->is_complete = true;
+  pending->is_finished = !pending->meeting.has_tasks();
+  changed_.notify_all();
+  return pending;
+}
+
+bool Group::advance(PendingMeeting& pending, std::unique_lock<std::mutex>& lock) {
+  if (pending.is_finished) return true;
+  // After an abort nobody begins to touch buffers, and nobody leaves while another still does.
+  if (abort_->is_aborted()) return pending.num_working == 0;
+  if (!pending.is_complete || !pending.meeting.has_tasks()) return false;
+  ++pending.num_working;
+  lock.unlock();
+  pending.meeting.work();
+  lock.lock();
+  if (--pending.num_working == 0) {
+    pending.is_finished = true;
+    changed_.notify_all();
+  }
+  return pending.is_finished;
+}
+
+void Group::conclude(const PendingMeeting& pending) const {
+  if (!pending.is_finished) abort_->throw_if_aborted();
+  if (!pending.error.empty()) throw base::InternalError(pending.error);
+}
+
+void Group::wait(PendingMeeting& pending) {
+  std::unique_lock lock(mutex_);
+  while (!advance(pending, lock)) changed_.wait(lock);
+  conclude(pending);
+}
+
+bool Group::test(PendingMeeting& pending) {
+  std::unique_lock lock(mutex_);
+  if (!advance(pending, lock)) return false;
+  conclude(pending);
+  return true;
+}
+
+void Group::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  }
+  for (Inbox& inbox : inboxes_) inbox.wake();
+}
+
+}  // namespace plenum::comm::local

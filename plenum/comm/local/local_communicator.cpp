@@ -1,0 +1,127 @@
+#include "plenum/comm/local/local_communicator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plenum/base/check.h"
+
+namespace plenum::comm::local {
+namespace {
+
+class CollectiveOperation final : public Operation {
+ public:
+  CollectiveOperation(std::shared_ptr<Group> group, std::shared_ptr<PendingMeeting> pending)
+      : group_(std::move(group)), pending_(std::move(pending)) {}
+
+  void wait() override { group_->wait(*pending_); }
+  bool test() override { return group_->test(*pending_); }
+
+ private:
+  std::shared_ptr<Group> group_;
+  std::shared_ptr<PendingMeeting> pending_;
+};
+
+class ReceiveOperation final : public Operation {
+ public:
+  ReceiveOperation(std::shared_ptr<Group> group, Inbox& inbox, std::shared_ptr<PostedReceive> posted)
+      : group_(std::move(group)), inbox_(inbox), posted_(std::move(posted)) {}
+
+  void wait() override { inbox_.wait(posted_); }
+  bool test() override { return inbox_.test(posted_); }
+
+ private:
+  std::shared_ptr<Group> group_;
+  Inbox& inbox_;  ///< of the group
+  std::shared_ptr<PostedReceive> posted_;
+};
+
+std::vector<std::size_t> copy_of(std::span<const std::size_t> counts) {
+  return {counts.begin(), counts.end()};
+}
+
+}  // namespace
+
+Completion LocalCommunicator::start(Contribution contribution) {
+  std::shared_ptr<PendingMeeting> pending = group_->join(next_sequence_++, index_, std::move(contribution));
+  return Completion(std::make_unique<CollectiveOperation>(group_, std::move(pending)));
+}
+
+Completion LocalCommunicator::start_all_reduce(Elements elements, Reduction reduction, Tag tag) {
+  return start({.kind = CollectiveKind::AllReduce,
+                .tag = tag,
+                .reduction = reduction,
+                .source = elements,
+                .destination = elements});
+}
+
+Completion LocalCommunicator::start_reduce_scatter(ConstElements source, Elements destination,
+                                                   std::span<const std::size_t> counts, Reduction reduction,
+                                                   Tag tag) {
+  return start({.kind = CollectiveKind::ReduceScatter,
+                .tag = tag,
+                .reduction = reduction,
+                .source = source,
+                .destination = destination,
+                .counts = copy_of(counts)});
+}
+
+Completion LocalCommunicator::start_all_gather(ConstElements source, Elements destination,
+                                               std::span<const std::size_t> counts, Tag tag) {
+  return start({.kind = CollectiveKind::AllGather,
+                .tag = tag,
+                .source = source,
+                .destination = destination,
+                .counts = copy_of(counts)});
+}
+
+Completion LocalCommunicator::start_broadcast(Elements elements, std::size_t root, Tag tag) {
+  base::check(root < size(), "the root must be a member: {} of {}", root, size());
+  return start({.kind = CollectiveKind::Broadcast,
+                .tag = tag,
+                .root = root,
+                .source = elements,
+                .destination = elements});
+}
+
+Completion LocalCommunicator::start_all_to_all(ConstElements source, std::span<const std::size_t> send_counts,
+                                               Elements destination,
+                                               std::span<const std::size_t> receive_counts, Tag tag) {
+  return start({.kind = CollectiveKind::AllToAll,
+                .tag = tag,
+                .source = source,
+                .destination = destination,
+                .counts = copy_of(send_counts),
+                .receive_counts = copy_of(receive_counts)});
+}
+
+Completion LocalCommunicator::start_barrier(Tag tag) {
+  return start({.kind = CollectiveKind::Barrier, .tag = tag});
+}
+
+Completion LocalCommunicator::start_send(std::size_t to, Tag tag, ConstElements elements) {
+  base::check(to < size(), "the receiver must be a member: {} of {}", to, size());
+  group_->inbox(to).deliver(index_, rank_of(index_), tag, elements);
+  return {};
+}
+
+Completion LocalCommunicator::start_receive(std::size_t from, Tag tag, Elements elements) {
+  base::check(from < size(), "the sender must be a member: {} of {}", from, size());
+  group_->abort_state().throw_if_aborted();
+  Inbox& inbox = group_->inbox(index_);
+  std::shared_ptr<PostedReceive> posted = inbox.receive(from, rank_of(from), tag, elements);
+  if (!posted) return {};
+  return Completion(std::make_unique<ReceiveOperation>(group_, inbox, std::move(posted)));
+}
+
+std::unique_ptr<Communicator> LocalCommunicator::group(std::span<const std::size_t> members) {
+  const std::vector<std::size_t> key = copy_of(members);
+  const auto own = std::find(key.begin(), key.end(), index_);
+  base::check(own != key.end(), "only members create a group: rank {} is none", rank_of(index_).value);
+  std::vector<Rank> ranks;
+  for (const std::size_t member : members) ranks.push_back(rank_of(member));
+  std::shared_ptr<Group> group = world_->group(group_.get(), key, num_created_[key]++, std::move(ranks));
+  return std::make_unique<LocalCommunicator>(world_, std::move(group),
+                                             static_cast<std::size_t>(own - key.begin()));
+}
+
+}  // namespace plenum::comm::local

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "plenum/comm/local/world_state.h"
+
+namespace plenum::comm::local {
+
+/// One member's end of a group of threads.
+class LocalCommunicator final : public Communicator {
+ public:
+  LocalCommunicator(std::shared_ptr<WorldState> world, std::shared_ptr<Group> group, std::size_t index)
+      : world_(std::move(world)), group_(std::move(group)), index_(index) {}
+
+  std::size_t index() const override { return index_; }
+  std::size_t size() const override { return group_->ranks().size(); }
+  Rank rank_of(std::size_t member) const override { return group_->ranks()[member]; }
+
+  Completion start_all_reduce(Elements elements, Reduction reduction, Tag tag) override;
+  Completion start_reduce_scatter(ConstElements source, Elements destination,
+                                  std::span<const std::size_t> counts, Reduction reduction, Tag tag) override;
+  Completion start_all_gather(ConstElements source, Elements destination, std::span<const std::size_t> counts,
+                              Tag tag) override;
+  Completion start_broadcast(Elements elements, std::size_t root, Tag tag) override;
+  Completion start_all_to_all(ConstElements source, std::span<const std::size_t> send_counts,
+                              Elements destination, std::span<const std::size_t> receive_counts,
+                              Tag tag) override;
+  Completion start_barrier(Tag tag) override;
+  Completion start_send(std::size_t to, Tag tag, ConstElements elements) override;
+  Completion start_receive(std::size_t from, Tag tag, Elements elements) override;
+
+  std::unique_ptr<Communicator> group(std::span<const std::size_t> members) override;
+  void abort(Rank failed_rank, std::string_view reason) override { world_->abort(failed_rank, reason); }
+
+ private:
+  Completion start(Contribution contribution);
+
+  std::shared_ptr<WorldState> world_;
+  std::shared_ptr<Group> group_;
+  std::size_t index_;
+  std::uint64_t next_sequence_ = 0;
+  std::map<std::vector<std::size_t>, std::uint64_t> num_created_;  ///< groups, by members
+};
+
+}  // namespace plenum::comm::local

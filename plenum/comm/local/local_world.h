@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "plenum/comm/communicator.h"
+
+namespace plenum::comm::local {
+
+class WorldState;
+
+/// Ranks that are threads of this process and share its memory.
+///
+/// Collectives read and write the members' buffers directly: once all members have come, whoever waits does
+/// part of the work, and no lock is held meanwhile. Progress is made inside wait() and test() of any member.
+/// Waiting threads sleep, so ranks may outnumber cores. Buffers hold elements that are aligned for their
+/// type.
+class LocalWorld {
+ public:
+  explicit LocalWorld(std::size_t num_ranks);
+  ~LocalWorld();
+
+  std::size_t num_ranks() const { return num_ranks_; }
+  /// The communicator of all ranks, for one of them. It may outlive the world.
+  std::unique_ptr<Communicator> communicator(Rank rank);
+  /// See Communicator::abort().
+  void abort(Rank failed_rank, std::string_view reason);
+
+ private:
+  std::size_t num_ranks_;
+  std::shared_ptr<WorldState> state_;
+};
+
+}  // namespace plenum::comm::local

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plenum/comm/communicator.h"
+
+namespace plenum::comm::local {
+
+enum class CollectiveKind : std::uint8_t {
+  AllReduce,
+  ReduceScatter,
+  AllGather,
+  Broadcast,
+  AllToAll,
+  Barrier
+};
+
+/// What one member brings to a collective.
+struct Contribution {
+  CollectiveKind kind = CollectiveKind::Barrier;
+  Tag tag = 0;
+  Reduction reduction = Reduction::Sum;
+  std::size_t root = 0;
+  ConstElements source = {};
+  Elements destination = {};
+  std::vector<std::size_t> counts = {};          ///< of parts; all-to-all: sent
+  std::vector<std::size_t> receive_counts = {};  ///< all-to-all
+};
+
+/// One collective in flight. Once all members have come, its elements are divided into tasks that whoever
+/// waits for it takes and does: nobody depends on another member to be waiting too. Each element is reduced
+/// by one thread in the order of the members, so it does not matter who does what.
+class Meeting {
+ public:
+  explicit Meeting(std::span<const Rank> ranks) : ranks_(ranks), contributions_(ranks.size()) {}
+
+  /// True when the last member has come. Throws InternalError if a member's sizes contradict each other.
+  bool join(std::size_t member, Contribution contribution);
+  /// Who disagrees with whom about what, once all have come; empty if nobody does.
+  std::string disagreement() const;
+
+  bool has_tasks() const { return next_task_ < num_tasks_; }
+  /// Takes tasks and does them until none is left.
+  void work();
+
+ private:
+  void divide();
+  void do_task(std::size_t task);
+  void reduce_part(std::size_t first, std::size_t count);
+  void scatter_part(std::size_t first, std::size_t count);
+  void gather_part(std::size_t first, std::size_t count);
+  void broadcast_part(std::size_t first, std::size_t count);
+  void exchange_pair(std::size_t from, std::size_t to);
+
+  /// Calls visit(member, first of the part, first, count) for what lies in [first, first + count) of each
+  /// member's part.
+  template <typename Visit>
+  void for_each_part(std::size_t first, std::size_t count, Visit visit) const;
+
+  std::span<const Rank> ranks_;
+  std::vector<Contribution> contributions_;
+  std::size_t num_present_ = 0;
+  std::size_t num_elements_ = 0;
+  std::size_t elements_per_task_ = 1;
+  std::size_t num_tasks_ = 0;
+  std::atomic<std::size_t> next_task_ = 0;
+};
+
+}  // namespace plenum::comm::local

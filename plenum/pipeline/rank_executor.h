@@ -1,0 +1,92 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <stop_token>
+#include <vector>
+
+#include "plenum/pipeline/action_performer.h"
+#include "plenum/pipeline/failure.h"
+#include "plenum/pipeline/value_board.h"
+#include "plenum/schedule/replay.h"
+
+namespace plenum::pipeline {
+
+using Clock = std::chrono::steady_clock;
+
+/// What a lane is doing.
+enum class LaneState : std::uint8_t { Ended, AwaitsInputs, AwaitsRanks, Works };
+
+/// Where a lane is, for others to look at while it runs.
+struct LaneProgress {
+  std::atomic<LaneState> state = LaneState::Ended;
+  std::atomic<std::uint64_t> step = 0;
+  std::atomic<std::size_t> position = 0;     ///< in LaneProgram::actions()
+  std::atomic<std::uint64_t> num_moves = 0;  ///< grows whenever the lane gets on
+};
+
+/// Which steps to run.
+struct StepRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t timed_begin = 0;  ///< of the cycle whose times are recorded
+};
+
+/// Runs the actions of one rank: every non-empty lane on a thread of its own, in order, each action as soon
+/// as its inputs exist. Knows nothing of where the other ranks are.
+class RankExecutor {
+ public:
+  /// Borrows all of it. Step `first_step` of training is the first that ever runs here.
+  RankExecutor(const schedule::Schedule& schedule, const schedule::Dataflow& dataflow, schedule::Rank rank,
+               StageProgram& program, comm::Communicator& ranks, std::uint64_t first_step);
+
+  schedule::Rank rank() const { return rank_; }
+  bool has_work(schedule::Lane lane) const { return !program_of(lane).actions().empty(); }
+
+  /// Makes ready for steps that follow those that ran. To be called before the lanes' threads start.
+  void prepare(const StepRange& range);
+  /// Runs a lane to the end of the range, or until close() or a failure. Throws ExecutionError if an action
+  /// throws; what another rank's failure made an action throw is left to that rank.
+  void run_lane(schedule::Lane lane, std::stop_token stop);
+  /// Makes all lanes return from waiting for inputs.
+  void close() { board_.close(); }
+
+  const LaneProgress& progress(schedule::Lane lane) const { return lanes_[index_of(lane)].progress; }
+  /// The action a lane is at, or was at last.
+  const schedule::Action& action_at(schedule::Lane lane) const;
+  /// In words, what a lane waits for.
+  std::string awaited_by(schedule::Lane lane) const;
+  /// The failure of the action that a lane is at.
+  Failure failure_at(schedule::Lane lane, std::string message, std::exception_ptr cause = {}) const;
+
+  /// When the actions of the recorded cycle began (their inputs were there) and ended, in seconds of the
+  /// clock. Those that were skipped have no length.
+  const schedule::RankTimes& times() const { return times_; }
+
+ private:
+  struct LaneWork {
+    LaneProgress progress;
+    std::vector<schedule::ValueRef> values;  ///< scratch
+  };
+
+  static std::size_t index_of(schedule::Lane lane) { return static_cast<std::size_t>(lane); }
+  const schedule::LaneProgram& program_of(schedule::Lane lane) const;
+  /// False if the run was closed meanwhile.
+  bool run_step(schedule::Lane lane, std::uint64_t step, const std::stop_token& stop);
+  bool run_action(schedule::Lane lane, const ActionRun& run, std::size_t position);
+  void perform(const ActionRun& run, LaneProgress& progress);
+
+  const schedule::Schedule& schedule_;
+  const schedule::Dataflow& dataflow_;
+  schedule::Rank rank_;
+  std::uint64_t first_step_;
+  ActionPerformer performer_;
+  ValueBoard board_;
+  StepRange range_;
+  std::array<LaneWork, schedule::kNumLanes> lanes_;
+  schedule::RankTimes times_;
+};
+
+}  // namespace plenum::pipeline

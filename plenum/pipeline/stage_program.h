@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stop_token>
+
+#include "plenum/comm/communicator.h"
+#include "plenum/schedule/action.h"
+
+namespace plenum::pipeline {
+
+/// One run of one action.
+struct ActionRun {
+  const schedule::Action& action;
+  std::uint64_t step = 0;        ///< that runs it, counted from the start of training
+  std::uint64_t first_step = 0;  ///< of the run: nothing older exists
+  /// Asked to stop when another action failed or this one takes too long: whatever may take long polls it.
+  std::stop_token stop = {};
+
+  /// Whether the step whose values it works on is part of the run.
+  bool has_data_step() const { return step >= first_step + action.age; }
+  /// The step whose values it works on.
+  std::uint64_t data_step() const { return step - action.age; }
+};
+
+/// A buffer whose parts belong to the members of a group, in their order.
+struct PartitionedElements {
+  comm::Elements whole;
+  std::span<const std::size_t> counts;  ///< elements of each member's part
+};
+
+/// The work behind the actions of one rank: the executor decides when, the program knows what.
+///
+/// Every call comes from the thread of the action's lane, so calls of different lanes come at the same time;
+/// each comes after everything that made the action's inputs (Dataflow::inputs) has returned, and everything
+/// that reads its outputs comes after it. A lane never begins a step while another lane of the rank is still
+/// two steps behind, so values need room for at most age + 2 steps. Actions that work on a step before the
+/// first are not called, except Precondition, which then passes the gradient on as it is. What is thrown ends
+/// the whole run.
+class StageProgram {
+ public:
+  virtual ~StageProgram() = default;
+
+  /// Compute lane.
+  virtual void forward(const ActionRun& run) = 0;
+  virtual void backward(const ActionRun& run) = 0;
+  virtual void input_gradient(const ActionRun& run) = 0;
+  virtual void weight_gradient(const ActionRun& run) = 0;
+  virtual void recompute(const ActionRun& run) = 0;
+  virtual void curvature(const ActionRun& run) = 0;  ///< CurvatureA and CurvatureB
+  virtual void invert(const ActionRun& run) = 0;
+  virtual void accumulate_factor(const ActionRun& run) = 0;
+  virtual void inverse_root(const ActionRun& run) = 0;
+  virtual void precondition(const ActionRun& run) = 0;
+  virtual void update(const ActionRun& run) = 0;
+
+  /// Communication: the program gives the buffer, which stays valid until the executor says communicated().
+  /// A message to another stage (SendActivation, SendGradient).
+  virtual comm::ConstElements outgoing(const ActionRun& run) = 0;
+  /// Where a message goes (ReceiveActivation, ReceiveGradient).
+  virtual comm::Elements incoming(const ActionRun& run) = 0;
+  /// What is summed over the group in place: ReduceGradient, ReduceTied, ReduceCurvature, Agree.
+  virtual comm::Elements to_reduce(const ActionRun& run) = 0;
+  /// What is summed so that each member gets its part (ReduceScatterGradient), or put together from the
+  /// members' parts (GatherParameters, GatherPreconditioned), in place.
+  virtual PartitionedElements to_partition(const ActionRun& run) = 0;
+  /// The message is on its way or has come; the result lies in the buffer.
+  virtual void communicated(const ActionRun& run) = 0;
+
+  /// Copy lane: the communicator of all ranks that belongs to it.
+  virtual void exchange_data(const ActionRun& run, comm::Communicator& ranks) = 0;
+};
+
+}  // namespace plenum::pipeline

@@ -1,0 +1,83 @@
+#include "plenum/pipeline/watchdog.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "plenum/schedule/action_text.h"
+
+namespace plenum::pipeline {
+
+using schedule::kNumLanes;
+using schedule::Lane;
+
+namespace {
+
+/// A message that names every lane of a thousand ranks helps nobody.
+constexpr std::size_t kMostNamed = 8;
+
+}  // namespace
+
+Watchdog::Watchdog(std::span<const std::unique_ptr<RankExecutor>> ranks, Limit limit)
+    : ranks_(ranks), limit_(limit), views_(ranks.size()) {
+  const Clock::time_point now = Clock::now();
+  for (auto& lanes : views_) {
+    for (LaneView& view : lanes) view.moved = now;
+  }
+}
+
+std::optional<Failure> Watchdog::look(Clock::time_point now) {
+  Clock::time_point last_move = Clock::time_point::min();
+  const RankExecutor* waiting = nullptr;
+  Lane waiting_lane{};
+  bool works = false;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (std::size_t i = 0; i < kNumLanes; ++i) {
+      const Lane lane = static_cast<Lane>(i);
+      const LaneProgress& progress = ranks_[rank]->progress(lane);
+      LaneView& view = views_[rank][i];
+      const LaneState state = progress.state;
+      if (const std::uint64_t num_moves = progress.num_moves; num_moves != view.num_moves) {
+        view = {num_moves, now};
+      }
+      if (state == LaneState::Ended) continue;
+      last_move = std::max(last_move, view.moved);
+      if (state == LaneState::Works) {
+        works = true;
+        if (now - view.moved < limit_) continue;
+        return ranks_[rank]->failure_at(lane,
+                                        fmt::format("hangs: it has not ended for {} ms{}", limit_.count(),
+                                                    describe_waiting(ranks_[rank].get(), lane)));
+      }
+      if (waiting == nullptr) {
+        waiting = ranks_[rank].get();
+        waiting_lane = lane;
+      }
+    }
+  }
+  if (works || waiting == nullptr || now - last_move < limit_) return std::nullopt;
+  return waiting->failure_at(waiting_lane, fmt::format("waits for {}, and no rank has got on for {} ms{}",
+                                                       waiting->awaited_by(waiting_lane), limit_.count(),
+                                                       describe_waiting(waiting, waiting_lane)));
+}
+
+std::string Watchdog::describe_waiting(const RankExecutor* except, Lane except_lane) const {
+  std::string text;
+  std::size_t num_waiting = 0;
+  for (const std::unique_ptr<RankExecutor>& rank : ranks_) {
+    for (std::size_t i = 0; i < kNumLanes; ++i) {
+      const Lane lane = static_cast<Lane>(i);
+      const LaneState state = rank->progress(lane).state;
+      if (state == LaneState::Ended || state == LaneState::Works) continue;
+      if (rank.get() == except && lane == except_lane) continue;
+      if (++num_waiting > kMostNamed) continue;
+      const Failure at = rank->failure_at(lane, {});
+      text += fmt::format("; rank {}, {}, step {}, {} waits for {}", at.rank.value, schedule::lane_name(lane),
+                          at.step, at.action, rank->awaited_by(lane));
+    }
+  }
+  if (num_waiting > kMostNamed) text += fmt::format("; and {} more lanes wait", num_waiting - kMostNamed);
+  return text;
+}
+
+}  // namespace plenum::pipeline

@@ -1,0 +1,266 @@
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/comm/local_ranks.h"
+
+namespace plenum::comm {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+
+/// What element `i` of a member's buffer is: sums of these depend on their order.
+double value_of(std::size_t member, std::size_t i) {
+  return 1.0 / static_cast<double>(3 + member * 7 + i % 1001) + static_cast<double>(member * i) * 1e-3;
+}
+
+std::vector<double> values_of(std::size_t member, std::size_t count) {
+  std::vector<double> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = value_of(member, i);
+  return values;
+}
+
+std::vector<double> sums_of(std::size_t num_members, std::size_t count) {
+  std::vector<double> sums = values_of(0, count);
+  for (std::size_t member = 1; member < num_members; ++member) {
+    for (std::size_t i = 0; i < count; ++i) sums[i] += value_of(member, i);
+  }
+  return sums;
+}
+
+Elements elements(std::vector<double>& values) {
+  return elements_of(std::span(values));
+}
+
+/// Each test runs with a number of ranks and buffers of several sizes.
+class LocalCollectives : public testing::TestWithParam<std::size_t> {
+ protected:
+  std::size_t count() const { return count_; }
+
+  void run(const std::function<void(Communicator&)>& work) {
+    for (const std::size_t count : {0, 1, 5, 1037, 20011}) {
+      count_ = count;
+      EXPECT_THAT(run_local_ranks(GetParam(), work), Each(""));
+    }
+  }
+
+ private:
+  std::size_t count_ = 0;
+};
+
+TEST_P(LocalCollectives, AllReduceSumsInTheOrderOfRanks) {
+  run([&](Communicator& all) {
+    std::vector<double> values = values_of(all.index(), count());
+    all.all_reduce(elements(values));
+    EXPECT_EQ(values, sums_of(all.size(), count()));
+  });
+}
+
+TEST_P(LocalCollectives, AllReduceFindsTheGreatestAndTheLeast) {
+  run([&](Communicator& all) {
+    std::vector<std::int64_t> greatest(count(), static_cast<std::int64_t>(all.index()));
+    std::vector<std::int64_t> least = greatest;
+    all.all_reduce(elements_of(std::span(greatest)), Reduction::Max);
+    all.all_reduce(elements_of(std::span(least)), Reduction::Min);
+    EXPECT_THAT(greatest, Each(all.size() - 1));
+    EXPECT_THAT(least, Each(0));
+  });
+}
+
+TEST_P(LocalCollectives, ReduceScatterGivesEachItsPart) {
+  run([&](Communicator& all) {
+    const std::vector<double> source = values_of(all.index(), count());
+    const std::vector<std::size_t> counts = even_counts(count(), all.size());
+    const auto begin = std::accumulate(counts.begin(), counts.begin() + static_cast<int>(all.index()), 0);
+    const std::vector<double> sums = sums_of(all.size(), count());
+    const std::vector<double> expected(
+        sums.begin() + begin, sums.begin() + begin + static_cast<std::ptrdiff_t>(counts[all.index()]));
+
+    std::vector<double> apart(counts[all.index()]);
+    all.reduce_scatter(elements_of(std::span(source)), elements(apart), counts);
+    EXPECT_EQ(apart, expected);
+
+    std::vector<double> in_place = source;
+    const Elements part = elements(in_place).part(static_cast<std::size_t>(begin), counts[all.index()]);
+    all.reduce_scatter(elements(in_place), part, counts);
+    std::vector<double> result = source;
+    std::copy(expected.begin(), expected.end(), result.begin() + begin);
+    EXPECT_EQ(in_place, result);
+  });
+}
+
+TEST_P(LocalCollectives, AllGatherTakesPartsOfAnySize) {
+  run([&](Communicator& all) {
+    // The first member brings nothing, the last most.
+    std::vector<std::size_t> counts(all.size());
+    std::vector<double> expected;
+    for (std::size_t member = 0; member < all.size(); ++member) {
+      counts[member] = member * count();
+      const std::vector<double> part = values_of(member, counts[member]);
+      expected.insert(expected.end(), part.begin(), part.end());
+    }
+    const std::vector<double> source = values_of(all.index(), counts[all.index()]);
+    std::vector<double> apart(expected.size());
+    all.all_gather(elements_of(std::span(source)), elements(apart), counts);
+    EXPECT_EQ(apart, expected);
+
+    std::vector<double> in_place(expected.size());
+    const std::size_t begin = std::accumulate(
+        counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(all.index()), std::size_t{0});
+    const Elements part = elements(in_place).part(begin, source.size());
+    if (!source.empty()) std::memcpy(part.bytes.data(), source.data(), part.bytes.size());
+    all.all_gather(part, elements(in_place), counts);
+    EXPECT_EQ(in_place, expected);
+  });
+}
+
+TEST_P(LocalCollectives, BroadcastComesFromAnyRoot) {
+  run([&](Communicator& all) {
+    for (std::size_t root = 0; root < all.size(); ++root) {
+      std::vector<double> values = values_of(all.index(), count());
+      all.broadcast(elements(values), root);
+      EXPECT_EQ(values, values_of(root, count()));
+    }
+  });
+}
+
+TEST_P(LocalCollectives, AllToAllSendsEachWhatIsItsOwn) {
+  run([&](Communicator& all) {
+    // Member i sends i + j + count elements to member j, which are 100 i + j.
+    std::vector<std::size_t> counts(all.size());
+    std::vector<double> source;
+    std::vector<double> expected;
+    for (std::size_t other = 0; other < all.size(); ++other) {
+      counts[other] = (all.index() + other) * count();
+      source.resize(source.size() + counts[other], static_cast<double>(100 * all.index() + other));
+      expected.resize(expected.size() + counts[other], static_cast<double>(100 * other + all.index()));
+    }
+    std::vector<double> destination(expected.size());
+    all.all_to_all(elements(source), counts, elements(destination), counts);
+    EXPECT_EQ(destination, expected);
+  });
+}
+
+TEST_P(LocalCollectives, ManyMayBeInFlightAndAreWaitedForInAnyOrder) {
+  run([&](Communicator& all) {
+    constexpr std::size_t kNumInFlight = 9;
+    std::vector<std::vector<double>> buffers;
+    for (std::size_t i = 0; i < kNumInFlight; ++i) buffers.push_back(values_of(all.index(), count() + i));
+    std::vector<Completion> completions;
+    for (std::size_t i = 0; i < kNumInFlight; ++i) {
+      completions.push_back(all.start_all_reduce(elements(buffers[i]), Reduction::Sum, i));
+    }
+    for (std::size_t i = 0; i < kNumInFlight; ++i) {
+      const std::size_t which = all.index() % 2 == 0 ? i : kNumInFlight - 1 - i;
+      if (all.index() % 3 == 0) {
+        completions[which].wait();
+      } else {
+        while (!completions[which].test()) std::this_thread::yield();
+      }
+      EXPECT_EQ(buffers[which], sums_of(all.size(), count() + which));
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, LocalCollectives, testing::Range(std::size_t{1}, std::size_t{8}));
+
+TEST(LocalCommunicator, BarrierWaitsForAll) {
+  std::atomic<int> num_arrived = 0;
+  EXPECT_THAT(run_local_ranks(5,
+                              [&](Communicator& all) {
+                                ++num_arrived;
+                                all.barrier();
+                                EXPECT_EQ(num_arrived, 5);
+                              }),
+              Each(""));
+}
+
+TEST(LocalCommunicator, GroupsTalkAmongThemselves) {
+  EXPECT_THAT(run_local_ranks(6,
+                              [](Communicator& all) {
+                                // Even and odd ranks, highest first; then neighbours within those.
+                                std::vector<std::size_t> members;
+                                for (std::size_t i = 6; i > 0; --i) {
+                                  if ((i - 1) % 2 == all.index() % 2) members.push_back(i - 1);
+                                }
+                                const std::unique_ptr<Communicator> group = all.group(members);
+                                EXPECT_EQ(group->size(), 3u);
+                                EXPECT_EQ(group->rank_of(group->index()).index(), all.index());
+                                EXPECT_EQ(group->rank_of(0).index(), all.index() % 2 == 0 ? 4u : 5u);
+                                const std::unique_ptr<Communicator> again = group->duplicate();
+                                std::int64_t sum = static_cast<std::int64_t>(all.index());
+                                std::int64_t second = 1;
+                                Completion late = again->start_all_reduce(elements_of(std::span(&second, 1)),
+                                                                          Reduction::Sum, 0);
+                                group->all_reduce(elements_of(std::span(&sum, 1)));
+                                late.wait();
+                                EXPECT_EQ(sum, all.index() % 2 == 0 ? 6 : 9);
+                                EXPECT_EQ(second, 3);
+                              }),
+              Each(""));
+}
+
+TEST(LocalCommunicator, LanesOfARankDoNotMixTheirCollectives) {
+  EXPECT_THAT(run_local_ranks(3,
+                              [](Communicator& all) {
+                                const std::unique_ptr<Communicator> other = all.duplicate();
+                                const auto sum_often = [](Communicator& lane, double start) {
+                                  for (std::size_t i = 0; i < 200; ++i) {
+                                    std::vector<double> values(33, start + static_cast<double>(i));
+                                    lane.all_reduce(elements(values), Reduction::Sum, i);
+                                    ASSERT_THAT(values, Each(3 * (start + static_cast<double>(i))));
+                                  }
+                                };
+                                const std::jthread lane([&] { sum_often(*other, 1000.0); });
+                                sum_often(all, 0.0);
+                              }),
+              Each(""));
+}
+
+TEST(LocalCommunicator, NamesBothWhereSizesDiffer) {
+  const std::vector<std::string> errors = run_local_ranks(3, [](Communicator& all) {
+    std::vector<double> values(all.index() == 2 ? 5 : 3);
+    all.all_reduce(elements(values));
+  });
+  EXPECT_THAT(errors, Each(HasSubstr("rank 0 has all-reduce of 3 float64, rank 2 has all-reduce of 5")));
+}
+
+TEST(LocalCommunicator, NamesBothWhereCollectivesDiffer) {
+  const std::vector<std::string> kinds = run_local_ranks(2, [](Communicator& all) {
+    double value = 0;
+    if (all.index() == 0) {
+      all.all_reduce(elements_of(std::span(&value, 1)));
+    } else {
+      all.broadcast(elements_of(std::span(&value, 1)), 0);
+    }
+  });
+  EXPECT_THAT(kinds, Each(HasSubstr("rank 0 has all-reduce of 1 float64, rank 1 has broadcast")));
+  const std::vector<std::string> tags =
+      run_local_ranks(2, [](Communicator& all) { all.barrier(all.index() + 17); });
+  EXPECT_THAT(tags, Each(HasSubstr("rank 0 has barrier 0x11, rank 1 has barrier 0x12")));
+  const std::vector<std::string> counts = run_local_ranks(2, [](Communicator& all) {
+    std::vector<double> source(4);
+    std::vector<double> destination(all.index() == 0 ? 4 : 3);
+    const std::vector<std::size_t> sent = {2, 2};
+    const std::vector<std::size_t> received = {2, all.index() == 0 ? 2u : 1u};
+    all.all_to_all(elements(source), sent, elements(destination), received);
+  });
+  EXPECT_THAT(counts, Each(HasSubstr("rank 1 sends 2 elements to rank 1, which expects 1")));
+}
+
+TEST(LocalCommunicator, RefusesSizesThatContradictThemselves) {
+  EXPECT_THAT(run_local_ranks(1,
+                              [](Communicator& all) {
+                                std::vector<double> values(3);
+                                const std::vector<std::size_t> counts = {2};
+                                all.all_gather(elements(values), elements(values), counts);
+                              }),
+              Each(HasSubstr("buffers must have the size of the counts")));
+}
+
+}  // namespace
+}  // namespace plenum::comm

@@ -1,0 +1,169 @@
+#include <chrono>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/comm/local_ranks.h"
+
+namespace plenum::comm {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+void send_number(Communicator& all, std::size_t to, Tag tag, std::int64_t number) {
+  all.send(to, tag, elements_of(std::span<const std::int64_t>(&number, 1)));
+}
+
+std::int64_t receive_number(Communicator& all, std::size_t from, Tag tag) {
+  std::int64_t number = -1;
+  all.receive(from, tag, elements_of(std::span(&number, 1)));
+  return number;
+}
+
+TEST(LocalMessages, AreMatchedBySenderAndTag) {
+  constexpr Tag kFar = Tag{1} << 63;
+  EXPECT_THAT(run_local_ranks(3,
+                              [](Communicator& all) {
+                                if (all.index() != 2) {
+                                  const auto base = static_cast<std::int64_t>(10 * all.index());
+                                  send_number(all, 2, 1, base + 1);
+                                  send_number(all, 2, kFar, base + 2);
+                                  return;
+                                }
+                                EXPECT_EQ(receive_number(all, 1, kFar), 12);
+                                EXPECT_EQ(receive_number(all, 0, 1), 1);
+                                EXPECT_EQ(receive_number(all, 0, kFar), 2);
+                                EXPECT_EQ(receive_number(all, 1, 1), 11);
+                              }),
+              Each(""));
+}
+
+TEST(LocalMessages, WithOneTagArriveInOrder) {
+  EXPECT_THAT(run_local_ranks(2,
+                              [](Communicator& all) {
+                                constexpr std::int64_t kNumMessages = 300;
+                                for (std::int64_t i = 0; i < kNumMessages; ++i) {
+                                  if (all.index() == 0) {
+                                    send_number(all, 1, 5, i);
+                                  } else {
+                                    ASSERT_EQ(receive_number(all, 0, 5), i);
+                                  }
+                                }
+                              }),
+              Each(""));
+}
+
+TEST(LocalMessages, FillReceivesThatWereStartedBefore) {
+  EXPECT_THAT(run_local_ranks(2,
+                              [](Communicator& all) {
+                                std::vector<std::int64_t> numbers(8, -1);
+                                std::vector<Completion> completions;
+                                for (std::size_t i = 0; i < numbers.size(); ++i) {
+                                  completions.push_back(all.start_receive(
+                                      1 - all.index(), i, elements_of(std::span(&numbers[i], 1))));
+                                }
+                                EXPECT_FALSE(all.index() == 0 && completions.back().test());
+                                all.barrier();
+                                for (std::size_t i = numbers.size(); i > 0; --i) {
+                                  send_number(all, 1 - all.index(), i - 1, static_cast<std::int64_t>(i));
+                                }
+                                for (Completion& completion : completions) completion.wait();
+                                EXPECT_THAT(numbers, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+                              }),
+              Each(""));
+}
+
+TEST(LocalMessages, MayBeEmptyAndGoToOneself) {
+  EXPECT_THAT(run_local_ranks(1,
+                              [](Communicator& all) {
+                                all.send(0, 3, {});
+                                all.receive(0, 3, {});
+                                send_number(all, 0, 3, 7);
+                                EXPECT_EQ(receive_number(all, 0, 3), 7);
+                              }),
+              Each(""));
+}
+
+TEST(LocalMessages, NameBothWhereSizesDiffer) {
+  const std::vector<std::string> errors = run_local_ranks(2, [](Communicator& all) {
+    std::vector<double> values(all.index() == 0 ? 3 : 5);
+    if (all.index() == 0) {
+      all.send(1, 0x7, elements_of(std::span(values)));
+    } else {
+      all.receive(0, 0x7, elements_of(std::span(values)));
+    }
+  });
+  EXPECT_THAT(errors[1], HasSubstr("message 0x7: rank 0 sends 3 float64, rank 1 expects 5 float64"));
+}
+
+TEST(LocalAbort, WakesEveryoneAndSaysWhy) {
+  const std::vector<std::string> errors = run_local_ranks(5, [](Communicator& all) {
+    const std::unique_ptr<Communicator> group = all.duplicate();
+    double value = 0;
+    const Elements one = elements_of(std::span(&value, 1));
+    switch (all.index()) {
+      case 0:
+        return all.receive(4, 1, one);
+      case 1:
+        return all.all_reduce(one);
+      case 2:
+        return group->barrier();
+      case 3:
+        while (true) {  // polls
+          Completion never = group->start_receive(0, 9, one);
+          while (!never.test()) std::this_thread::yield();
+        }
+      default:
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        all.abort(all.rank_of(4), "the disk is full");
+        return group->send(0, 1, one);
+    }
+  });
+  EXPECT_THAT(errors, Each("rank 4 failed: the disk is full"));
+}
+
+TEST(LocalAbort, KeepsTheFirstReason) {
+  local::LocalWorld world(2);
+  world.abort({1}, "first");
+  world.abort({0}, "second");
+  const std::unique_ptr<Communicator> communicator = world.communicator({0});
+  try {
+    communicator->barrier();
+    FAIL() << "the world was aborted";
+  } catch (const Aborted& error) {
+    EXPECT_EQ(error.failed_rank(), Rank{1});
+    EXPECT_STREQ(error.what(), "rank 1 failed: first");
+  }
+}
+
+TEST(LocalAbort, LeavesNoThreadInABufferThatIsFreed) {
+  for (int round = 0; round < 20; ++round) {
+    run_local_ranks(4, [&](Communicator& all) {
+      for (std::size_t i = 0;; ++i) {
+        std::vector<float> values(50'000, 1.0f);
+        Completion completion = all.start_all_reduce(elements_of(std::span(values)), Reduction::Sum, i);
+        if (all.index() == 3 && i == 2) all.abort({3}, "enough");
+        completion.wait();
+      }
+    });
+  }
+}
+
+TEST(LocalCompletion, ThatIsDroppedWaitsFirst) {
+  EXPECT_THAT(run_local_ranks(3,
+                              [](Communicator& all) {
+                                std::vector<double> values(1000, 1.0);
+                                {
+                                  const Completion dropped =
+                                      all.start_all_reduce(elements_of(std::span(values)), Reduction::Sum, 0);
+                                }
+                                EXPECT_THAT(values, Each(3.0));
+                              }),
+              Each(""));
+}
+
+}  // namespace
+}  // namespace plenum::comm

@@ -1,0 +1,204 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "plenum/schedule/check.h"
+#include "plenum/schedule/fill.h"
+#include "plenum/schedule/generator.h"
+#include "plenum/schedule/kfac_filler.h"
+#include "plenum/schedule/parse_schedule.h"
+#include "plenum/schedule/profile_costs.h"
+#include "plenum/schedule/schedule_text.h"
+
+#include "tests/pipeline/schedule_mutation.h"
+#include "tests/pipeline/toy_run.h"
+
+namespace plenum::pipeline {
+namespace {
+
+using schedule::Schedule;
+
+/// Curvature of step 0 of each two; its inverses are used from the step after on.
+constexpr std::string_view kKfac = R"(plenum-schedule 1
+layers 1
+micro-batches 2
+preconditioner kfac
+factors 2
+staleness 2
+rank 0 holds 0
+rank 1 holds 0
+0 compute: F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 KA0.0[0]/1 P0~2 U0 | KB0.0[0]/1~1 F0.0 KI0[0]/0#0/2~1 B0.0 KI0[0]/0#1/2~1 P0~1 U0
+0 data: AR0 PG0 N | KR0[0]/0~1 KR0[0]/1~1 AR0 PG0 N
+1 compute: F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 KA0.1[0]/1 P0~2 U0 | KB0.1[0]/1~1 F0.1 B0.1 KI0[0]/1~1 P0~1 U0
+1 data: AR0 PG0 N | KR0[0]/0~1 KR0[0]/1~1 AR0 PG0 N
+)";
+
+/// Roots a step late, in two pieces on the first stage.
+constexpr std::string_view kShampoo = R"(plenum-schedule 1
+layers 2 1
+micro-batches 2
+preconditioner shampoo
+factors 1
+staleness 1
+tied
+rank 0 holds 0
+rank 1 holds 1
+0 compute: SR0[0]/0#0/2~1 F0.0 SR0[0]/0#1/2~1 F0.1 SR0[1]/0~1 B0.0 B0.1 SA0 P0~1 U0
+0 data: TR N
+0 pipe: SF0.0 SF0.1 RB0.0 RB0.1
+1 compute: SR1[2]/0~1 F1.0 B1.0 F1.1 B1.1 SA1 P1~1 U1
+1 data: TR N
+1 pipe: RF1.0 SB1.0 RF1.1 SB1.1
+)";
+
+using schedule::GeneratorOptions;
+using schedule::Recomputation;
+using schedule::Sharding;
+
+Schedule generate(std::string_view name, const GeneratorOptions& options) {
+  return schedule::generator_named(name).generate(options);
+}
+
+/// A pipeline of two stages with K-FAC in its bubbles.
+Schedule filled(std::string_view name, std::size_t num_replicas) {
+  const Schedule base = generate(name, {.depth = 2,
+                                        .num_micro_batches = 2,
+                                        .num_replicas = num_replicas,
+                                        .stage_layers = {1},
+                                        .has_tied_parameters = true});
+  const schedule::ProfileCosts costs(base, {.forward_seconds = 1,
+                                            .backward_seconds = 2,
+                                            .curvature_seconds = 1,
+                                            .inversion_seconds = 2,
+                                            .precondition_seconds = 0.1});
+  return schedule::fill(base, schedule::KfacFiller(2), costs).schedule;
+}
+
+/// Something small to damage.
+struct Original {
+  const char* name;
+  Schedule (*make)();
+};
+
+constexpr Original kOriginals[] = {
+    {"Single",
+     [] {
+       return generate("single", {.num_micro_batches = 2,
+                                  .stage_layers = {2},
+                                  .recomputation = Recomputation::Full,
+                                  .has_tied_parameters = true});
+     }},
+    {"DataParallel",
+     [] {
+       return generate("data-parallel", {.num_micro_batches = 2,
+                                         .num_replicas = 2,
+                                         .stage_layers = {2},
+                                         .num_buckets = 2,
+                                         .sharding = Sharding::Optimizer});
+     }},
+    {"GPipe",
+     [] {
+       return generate("gpipe", {.depth = 3, .num_micro_batches = 2, .stage_layers = {1, 2, 1}});
+     }},
+    {"Replicated1F1B",
+     [] {
+       return generate("1f1b", {.depth = 2,
+                                .num_micro_batches = 3,
+                                .num_replicas = 2,
+                                .stage_layers = {2},
+                                .num_buckets = 2,
+                                .has_tied_parameters = true});
+     }},
+    {"Recomputed1F1B",
+     [] {
+       return generate("1f1b", {.depth = 3,
+                                .num_micro_batches = 3,
+                                .stage_layers = {1},
+                                .recomputation = Recomputation::Full,
+                                .has_tied_parameters = true});
+     }},
+    {"Interleaved",
+     [] { return generate("interleaved", {.depth = 2, .num_micro_batches = 2, .stage_layers = {1}}); }},
+    {"InterleavedOnOneRank",
+     [] {
+       return generate(
+           "interleaved",
+           {.depth = 1, .num_micro_batches = 2, .stage_layers = {1}, .has_tied_parameters = true});
+     }},
+    {"Chimera",
+     [] {
+       return generate("chimera", {.depth = 2,
+                                   .num_micro_batches = 2,
+                                   .stage_layers = {2},
+                                   .num_buckets = 2,
+                                   .sharding = Sharding::Optimizer,
+                                   .has_tied_parameters = true});
+     }},
+    {"ZeroBubble",
+     [] { return generate("zb-h1", {.depth = 3, .num_micro_batches = 3, .stage_layers = {1}}); }},
+    {"Kfac", [] { return schedule::parse_schedule(kKfac, "kfac"); }},
+    {"Shampoo", [] { return schedule::parse_schedule(kShampoo, "shampoo"); }},
+    {"Filled1F1B", [] { return filled("1f1b", 1); }},
+    {"FilledGPipe", [] { return filled("gpipe", 2); }},
+};
+
+/// Long enough that values of the first steps have been used and replaced.
+std::uint64_t num_steps_to_run(const Schedule& schedule) {
+  return schedule.problem.staleness + 2 * schedule.num_steps() + 1;
+}
+
+/// How an unchecked run differs from the serial one; empty if it does not.
+std::string difference_unchecked(const Schedule& schedule) {
+  try {
+    return difference_from_serial(
+        schedule, num_steps_to_run(schedule),
+        {.checked = ExecutorOptions::Checked::No, .hang_limit = std::chrono::milliseconds(40)});
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+struct Tally {
+  std::size_t refused = 0;
+  std::size_t accepted = 0;
+  std::size_t refused_run = 0;        ///< of the refused, those that were run all the same
+  std::size_t refused_but_right = 0;  ///< and came to the right result
+};
+
+class Mutations : public testing::TestWithParam<Original> {};
+
+/// Damage is either refused or harmless, and what is refused is seldom harmless.
+TEST_P(Mutations, AreRefusedOrHarmless) {
+  constexpr std::size_t kNumMutants = 1000;
+  constexpr std::size_t kRunOneRefusedOf = 40;
+  const Schedule original = GetParam().make();
+  ASSERT_EQ(difference_from_serial(original, num_steps_to_run(original)), "");
+  std::mt19937_64 random(2026);
+  Tally tally;
+  for (std::size_t i = 0; i < kNumMutants; ++i) {
+    const schedule::Mutant mutant = schedule::mutate(original, random);
+    const std::vector<schedule::Violation> violations = schedule::check(mutant.schedule).violations;
+    if (violations.empty()) {
+      ++tally.accepted;
+      EXPECT_EQ(difference_from_serial(mutant.schedule, num_steps_to_run(mutant.schedule)), "")
+          << mutant.damage << '\n'
+          << schedule::print_schedule_text(mutant.schedule);
+      continue;
+    }
+    if (tally.refused++ % kRunOneRefusedOf != 0) continue;
+    ++tally.refused_run;
+    tally.refused_but_right += difference_unchecked(mutant.schedule).empty();
+  }
+  RecordProperty("refused", static_cast<int>(tally.refused));
+  RecordProperty("accepted", static_cast<int>(tally.accepted));
+  RecordProperty("refused_run", static_cast<int>(tally.refused_run));
+  RecordProperty("refused_but_right", static_cast<int>(tally.refused_but_right));
+  EXPECT_GT(tally.accepted, 0u);
+  EXPECT_GT(tally.refused, tally.accepted);
+  EXPECT_LT(tally.refused_but_right * 4, tally.refused_run);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Mutations, testing::ValuesIn(kOriginals),
+                         [](const auto& original) { return original.param.name; });
+
+}  // namespace
+}  // namespace plenum::pipeline

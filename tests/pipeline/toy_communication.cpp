@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "plenum/base/check.h"
+
+#include "tests/pipeline/toy_program.h"
+
+namespace plenum::pipeline {
+
+using base::check;
+using schedule::Action;
+using schedule::ActionType;
+
+comm::ConstElements ToyProgram::outgoing(const ActionRun& run) {
+  MicroBatchRecord& record = record_of(run.action, run.step);
+  const bool is_activation = run.action.type == ActionType::SendActivation;
+  bool& has_sent = is_activation ? record.has_sent_activation : record.has_sent_gradient;
+  check(!has_sent, "sent twice");
+  has_sent = true;
+  const Values& values = is_activation ? record.output : record.layer_gradients.front();
+  check(!values.empty(), "what is to be sent is not there");
+  return comm::elements_of(std::span(values));
+}
+
+comm::Elements ToyProgram::incoming(const ActionRun& run) {
+  if (run.action.type == ActionType::ReceiveActivation) {
+    MicroBatchRecord& record = open_record(run.action.stage, run.action.micro_batch, run.step);
+    return comm::elements_of(std::span(record.layers.front().input));
+  }
+  MicroBatchRecord& record = record_of(run.action, run.step);
+  check(!record.has_output_gradient, "the output gradient comes twice");
+  return comm::elements_of(std::span(record.output_gradient));
+}
+
+/// Calls visit(block, holder) for what a collective over layers packs, part of one holder after another.
+template <typename Visit>
+void ToyProgram::for_each_packed(const Action& action, Visit visit) {
+  HeldStage& stage = held(action.stage);
+  for (std::size_t holder = 0; holder < stage.num_holders; ++holder) {
+    for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
+      for (Block& block : layer_of(stage, layer).blocks) {
+        if (block.owner == holder && is_packed(action, block)) visit(block, holder);
+      }
+    }
+  }
+}
+
+bool ToyProgram::is_packed(const Action& action, const Block& block) const {
+  if (action.type == ActionType::GatherPreconditioned) return block.kind == ParameterKind::Weight;
+  return !block.is_tied;
+}
+
+void ToyProgram::pack(const Action& action, Select what) {
+  buffer_.clear();
+  counts_.assign(held(action.stage).num_holders, 0);
+  for_each_packed(action, [&](Block& block, std::size_t holder) {
+    const Values& values = block.*what;
+    buffer_.insert(buffer_.end(), values.begin(), values.end());
+    counts_[holder] += values.size();
+  });
+}
+
+void ToyProgram::unpack(const Action& action, Select what) {
+  auto next = buffer_.begin();
+  for_each_packed(action, [&](Block& block, std::size_t) {
+    Values& values = block.*what;
+    std::copy_n(next, values.size(), values.begin());
+    next += static_cast<std::ptrdiff_t>(values.size());
+  });
+}
+
+comm::Elements ToyProgram::to_reduce(const ActionRun& run) {
+  const Action& action = run.action;
+  switch (action.type) {
+    case ActionType::ReduceGradient: {
+      HeldStage& stage = held(action.stage);
+      for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
+        const LayerState& state = layer_of(stage, layer);
+        check(state.gradient_step == run.step && state.num_contributions == stage.records.size(),
+              "an incomplete gradient is reduced");
+        check(state.reduced_step != run.step, "reduced twice");
+      }
+      pack(action, &Block::gradient);
+      break;
+    }
+    case ActionType::ReduceTied: {
+      check(tied_step_ != run.step, "tied parameter reduced twice");
+      buffer_.assign(model_.vocabulary * model_.width, 0.0);
+      for (const HeldStage& stage : stages_) {
+        for (const LayerState& layer : stage.layers) {
+          for (const Block& block : layer.blocks) {
+            if (!block.is_tied) continue;
+            check(layer.gradient_step == run.step && layer.num_contributions == stage.records.size(),
+                  "an incomplete gradient of the tied parameter is reduced");
+            for (std::size_t i = 0; i < buffer_.size(); ++i) buffer_[i] += block.gradient[i];
+          }
+        }
+      }
+      break;
+    }
+    case ActionType::ReduceCurvature: {
+      HeldStage& stage = held(action.stage);
+      MapState& map = map_of(stage, action);
+      check(map.curvature.find(run.data_step()) == nullptr, "curvature reduced twice");
+      Curvature& curvature = map.curvature.open(run.data_step());
+      curvature.both = sum_curvature(stage, action, run.data_step());
+      return comm::elements_of(std::span(curvature.both));
+    }
+    default:
+      check(agreed_step_ != run.step, "agreed twice");
+      fill_agreement(run.step);
+  }
+  return comm::elements_of(std::span(buffer_));
+}
+
+PartitionedElements ToyProgram::to_partition(const ActionRun& run) {
+  const Action& action = run.action;
+  HeldStage& stage = held(action.stage);
+  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
+    const LayerState& state = layer_of(stage, layer);
+    switch (action.type) {
+      case ActionType::ReduceScatterGradient:
+        check(state.gradient_step == run.step && state.num_contributions == stage.records.size(),
+              "an incomplete gradient is reduced");
+        check(state.reduced_step != run.step, "reduced twice");
+        break;
+      case ActionType::GatherPreconditioned:
+        check(state.preconditioned_step == run.step, "gathered before it is preconditioned");
+        check(state.gathered_step != run.step, "gathered twice");
+        break;
+      default:
+        check(state.updated_step == run.step, "gathered before the update");
+        check(state.whole_step != run.step, "gathered twice");
+    }
+  }
+  pack(action, action.type == ActionType::ReduceScatterGradient  ? &Block::gradient
+               : action.type == ActionType::GatherPreconditioned ? &Block::preconditioned
+                                                                 : &Block::parameter);
+  return {comm::elements_of(std::span(buffer_)), counts_};
+}
+
+void ToyProgram::communicated(const ActionRun& run) {
+  const Action& action = run.action;
+  switch (action.type) {
+    case ActionType::SendActivation:
+    case ActionType::SendGradient:
+      break;
+    case ActionType::ReceiveActivation:
+      record_of(action, run.step).has_input = true;
+      break;
+    case ActionType::ReceiveGradient:
+      record_of(action, run.step).has_output_gradient = true;
+      break;
+    case ActionType::ReduceTied:
+      tied_gradient_ = buffer_;
+      tied_step_ = run.step;
+      break;
+    case ActionType::ReduceCurvature:
+      map_of(held(action.stage), action).curvature.find(run.data_step())->is_reduced = true;
+      break;
+    case ActionType::Agree: {
+      const double norm = std::sqrt(buffer_[0]);
+      clipping_ = norm > model_.greatest_norm ? model_.greatest_norm / norm : 1;
+      is_finite_ = buffer_[1] == 0;
+      agreed_step_ = run.step;
+      break;
+    }
+    default:
+      communicated_gradient(run);
+  }
+}
+
+void ToyProgram::communicated_gradient(const ActionRun& run) {
+  const Action& action = run.action;
+  HeldStage& stage = held(action.stage);
+  const bool gathers_parameters = action.type == ActionType::GatherParameters;
+  const bool gathers_preconditioned = action.type == ActionType::GatherPreconditioned;
+  unpack(action, gathers_parameters       ? &Block::parameter
+                 : gathers_preconditioned ? &Block::preconditioned
+                                          : &Block::gradient);
+  if (action.type == ActionType::ReduceScatterGradient) {
+    // What belongs to others is not to be used.
+    for_each_packed(action, [&](Block& block, std::size_t holder) {
+      if (holder == stage.holder) return;
+      std::fill(block.gradient.begin(), block.gradient.end(), std::numeric_limits<double>::quiet_NaN());
+    });
+  }
+  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
+    LayerState& state = layer_of(stage, layer);
+    (gathers_parameters       ? state.whole_step
+     : gathers_preconditioned ? state.gathered_step
+                              : state.reduced_step) = run.step;
+  }
+}
+
+void ToyProgram::exchange_data(const ActionRun& run, comm::Communicator& ranks) {
+  const std::vector<std::int64_t> source(ranks.size(), static_cast<std::int64_t>(run.step));
+  std::vector<std::int64_t> destination(ranks.size());
+  const std::vector<std::size_t> counts(ranks.size(), 1);
+  ranks.all_to_all(comm::elements_of(std::span(source)), counts, comm::elements_of(std::span(destination)),
+                   counts, run.step);
+  check(destination == source, "the ranks exchange data of different steps");
+  exchanged_step_ = run.step;
+}
+
+}  // namespace plenum::pipeline

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "plenum/pipeline/stage_program.h"
+#include "plenum/schedule/dataflow.h"
+
+#include "tests/pipeline/toy_state.h"
+
+namespace plenum::pipeline {
+
+/// The toy model on one rank, in double precision: proves what a schedule computes. Throws InternalError at
+/// everything that makes no sense (twice, too early, incomplete, not its own), so that a damaged schedule
+/// stops here or gives other numbers.
+class ToyProgram final : public StageProgram {
+ public:
+  /// Borrows the schedule and its dataflow.
+  ToyProgram(const schedule::Schedule& schedule, const schedule::Dataflow& dataflow, schedule::Rank rank);
+
+  void forward(const ActionRun& run) override;
+  void backward(const ActionRun& run) override;
+  void input_gradient(const ActionRun& run) override;
+  void weight_gradient(const ActionRun& run) override;
+  void recompute(const ActionRun& run) override;
+  void curvature(const ActionRun& run) override;
+  void invert(const ActionRun& run) override;
+  void accumulate_factor(const ActionRun& run) override;
+  void inverse_root(const ActionRun& run) override;
+  void precondition(const ActionRun& run) override;
+  void update(const ActionRun& run) override;
+  comm::ConstElements outgoing(const ActionRun& run) override;
+  comm::Elements incoming(const ActionRun& run) override;
+  comm::Elements to_reduce(const ActionRun& run) override;
+  PartitionedElements to_partition(const ActionRun& run) override;
+  void communicated(const ActionRun& run) override;
+  void exchange_data(const ActionRun& run, comm::Communicator& ranks) override;
+
+  /// What the rank holds, for comparison after a run.
+  std::span<const Block> blocks(schedule::StageId stage, schedule::LayerId layer) const;
+  /// The gradient of a parameter in the last step, as the update used it but unclipped; empty if this rank
+  /// has none of it.
+  Values final_gradient(schedule::StageId stage, schedule::LayerId layer, std::size_t block) const;
+  /// The reduced K-FAC factors (A, then B) of a step, if they are still there.
+  const Values* curvature_of(schedule::StageId stage, schedule::LayerId layer, std::size_t map,
+                             std::uint64_t step);
+  /// This rank's part of the loss of each step.
+  const std::map<std::uint64_t, double>& losses() const { return losses_; }
+
+ private:
+  /// What the rank has of one of its stages.
+  struct HeldStage {
+    schedule::StageId stage;
+    std::size_t holder = 0;  ///< which of the stage's holders this rank is
+    std::size_t num_holders = 1;
+    std::vector<LayerState> layers;
+    std::vector<MapState> maps;                                            ///< of each layer in turn
+    std::map<schedule::MicroBatchId, StepRing<MicroBatchRecord>> records;  ///< of those it runs
+  };
+
+  void add_stage(schedule::StageId stage);
+
+  HeldStage& held(schedule::StageId stage);
+  const HeldStage& held(schedule::StageId stage) const;
+  LayerState& layer_of(HeldStage& stage, std::size_t layer);
+  MapState& map_of(HeldStage& stage, const schedule::Action& action);
+  MicroBatchRecord& open_record(schedule::StageId stage, schedule::MicroBatchId micro_batch,
+                                std::uint64_t step);
+  MicroBatchRecord& record_of(const schedule::Action& action, std::uint64_t step);
+  LayerRecord& layer_of(MicroBatchRecord& record, const schedule::Action& action, std::size_t layer);
+
+  /// compute (toy_program.cpp)
+  void embed(MicroBatchRecord& record);
+  Values run_layer(const LayerState& state, LayerRecord& record, bool saves) const;
+  void run_loss(MicroBatchRecord& record, std::uint64_t step);
+  Values back_through_layer(const LayerState& state, LayerRecord& record, const Values& gradient) const;
+  void add_weight_gradient(LayerState& state, LayerRecord& record, MicroBatchRecord& micro_batch,
+                           std::uint64_t step);
+  void add_table_gradient(Block& block, const MicroBatchRecord& record) const;
+
+  /// statistics, updates (toy_updates.cpp)
+  bool is_reduced_by_holders(const HeldStage& stage) const { return stage.num_holders > 1; }
+  void check_gradient(const HeldStage& stage, const LayerState& layer, std::uint64_t step) const;
+  void check_owner(const schedule::Action& action) const;
+  Values sum_curvature(HeldStage& stage, const schedule::Action& action, std::uint64_t step);
+  Inverse& continue_inverse(const ActionRun& run);
+  Values tied_gradient(std::uint64_t step) const;
+  const Values& ready_gradient(const Block& block) const;
+  void fill_agreement(std::uint64_t step);
+  void update_block(Block& block, const Values& gradient);
+
+  /// communication (toy_communication.cpp)
+  using Select = Values Block::*;
+  template <typename Visit>
+  void for_each_packed(const schedule::Action& action, Visit visit);
+  void pack(const schedule::Action& action, Select what);
+  void unpack(const schedule::Action& action, Select what);
+  bool is_packed(const schedule::Action& action, const Block& block) const;
+  void communicated_gradient(const ActionRun& run);
+
+  const schedule::Schedule& schedule_;
+  const schedule::Dataflow& dataflow_;
+  schedule::Rank rank_;
+  ToyModel model_;
+  double num_tokens_;
+  std::size_t num_kept_steps_;
+  bool exchanges_data_ = false;
+  std::vector<HeldStage> stages_;
+  std::map<std::uint64_t, double> losses_;
+
+  std::vector<double> buffer_;  ///< of the data-parallel lane, which runs one collective at a time
+  std::vector<std::size_t> counts_;
+  Values tied_gradient_;
+  std::uint64_t tied_step_ = kNever;
+  double clipping_ = 1;
+  bool is_finite_ = true;
+  std::uint64_t agreed_step_ = kNever;
+  std::atomic<std::uint64_t> exchanged_step_ = kNever;  ///< the copy lane may be a step ahead
+};
+
+}  // namespace plenum::pipeline

@@ -1,0 +1,120 @@
+#include "tests/pipeline/toy_run.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "tests/pipeline/serial_reference.h"
+
+namespace plenum::pipeline {
+
+using schedule::LayerId;
+using schedule::Rank;
+using schedule::StageId;
+
+namespace {
+
+constexpr double kTolerance = 1e-12;
+
+/// The greatest difference over the greatest magnitude; nan counts as a difference.
+double relative_difference(std::span<const double> values, std::span<const double> expected) {
+  if (values.size() != expected.size()) return INFINITY;
+  double scale = 1e-300;
+  double difference = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    scale = std::max(scale, std::abs(expected[i]));
+    const double d = std::abs(values[i] - expected[i]);
+    difference = d <= difference ? difference : d;
+  }
+  return difference / scale;
+}
+
+bool differs(std::span<const double> values, std::span<const double> expected) {
+  return !(relative_difference(values, expected) <= kTolerance);
+}
+
+/// Looks at one rank's layer; empty if it is as expected.
+std::string compare_layer(ToyProgram& program, StageId stage, LayerId layer, const SerialResult& expected) {
+  const std::span<const Block> blocks = program.blocks(stage, layer);
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    if (differs(blocks[b].parameter, expected.parameters[layer.index()][b])) {
+      return fmt::format("parameter {} of layer {}", b, layer.value);
+    }
+    const Values gradient = program.final_gradient(stage, layer, b);
+    if (!gradient.empty() && differs(gradient, expected.gradients[layer.index()][b])) {
+      return fmt::format("gradient {} of layer {}", b, layer.value);
+    }
+  }
+  for (std::uint64_t step = 0; step < expected.curvature.size(); ++step) {
+    for (std::size_t map = 0; map < expected.curvature[step][layer.index()].size(); ++map) {
+      const Values* curvature = program.curvature_of(stage, layer, map, step);
+      if (curvature == nullptr) continue;
+      const std::span<const double> both(*curvature);
+      const std::span<const double> expected_both(expected.curvature[step][layer.index()][map]);
+      const std::size_t half = both.size() / 2;
+      if (differs(both.first(half), expected_both.first(half)) ||
+          differs(both.last(half), expected_both.last(half))) {
+        return fmt::format("curvature of map {} of layer {} in step {}", map, layer.value, step);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+ToyRun::ToyRun(const schedule::Schedule& schedule, ExecutorOptions options)
+    : schedule_(schedule), dataflow_(schedule) {
+  std::vector<StageProgram*> programs;
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    programs_.push_back(std::make_unique<ToyProgram>(schedule, dataflow_, Rank::at(rank)));
+    programs.push_back(programs_.back().get());
+  }
+  executor_ = std::make_unique<Executor>(schedule, programs, std::move(options));
+}
+
+Values ToyRun::everything() const {
+  Values values;
+  for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
+    for (const StageId stage : schedule_.ranks[rank].stages) {
+      for (LayerId layer = dataflow_.layers().first(stage); layer < dataflow_.layers().end(stage);
+           ++layer.value) {
+        for (const Block& block : programs_[rank]->blocks(stage, layer)) {
+          values.insert(values.end(), block.parameter.begin(), block.parameter.end());
+          values.insert(values.end(), block.momentum.begin(), block.momentum.end());
+        }
+      }
+    }
+    for (const auto& [step, loss] : programs_[rank]->losses()) values.push_back(loss);
+  }
+  return values;
+}
+
+std::string difference_from_serial(const schedule::Schedule& schedule, std::uint64_t num_steps,
+                                   ExecutorOptions options) {
+  ToyRun run(schedule, std::move(options));
+  try {
+    run.executor().run(num_steps);
+  } catch (const ExecutionError& error) {
+    return error.what();
+  }
+  const SerialResult expected = train_serially(schedule, num_steps);
+  std::vector<double> losses(num_steps, 0.0);
+  for (const std::unique_ptr<ToyProgram>& program : run.programs()) {
+    for (const auto& [step, loss] : program->losses()) losses[step] += loss;
+  }
+  if (differs(losses, expected.losses)) return "the loss";
+  const schedule::StageLayers layers(schedule.problem);
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    for (const StageId stage : schedule.ranks[rank].stages) {
+      for (LayerId layer = layers.first(stage); layer < layers.end(stage); ++layer.value) {
+        const std::string found = compare_layer(*run.programs()[rank], stage, layer, expected);
+        if (!found.empty()) return fmt::format("{} on rank {}", found, rank);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace plenum::pipeline

@@ -1,0 +1,285 @@
+#include <algorithm>
+#include <cmath>
+
+#include "plenum/base/check.h"
+
+#include "tests/pipeline/toy_matrix.h"
+#include "tests/pipeline/toy_program.h"
+
+namespace plenum::pipeline {
+
+using base::check;
+using schedule::Action;
+using schedule::ActionType;
+using schedule::LayerId;
+using schedule::Preconditioner;
+using schedule::Rank;
+using schedule::StageId;
+
+namespace {
+
+/// Adds the products of rows of `rows` [tokens, n] with themselves.
+Values second_moment(const Values& rows, std::size_t n, double scale) {
+  Values sum(n * n, 0.0);
+  for (std::size_t t = 0; t < rows.size(); t += n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = 0; j < n; ++j) sum[i * n + j] += scale * rows[t + i] * rows[t + j];
+    }
+  }
+  return sum;
+}
+
+/// Which piece of an inversion does the left (0) or right (1) factor.
+std::size_t piece_of(std::size_t side, std::size_t num_pieces) {
+  return side * num_pieces / 2;
+}
+
+}  // namespace
+
+void ToyProgram::check_gradient(const HeldStage& stage, const LayerState& layer, std::uint64_t step) const {
+  check(layer.gradient_step == step && layer.num_contributions == stage.records.size(),
+        "the gradient is incomplete: {} of {} micro-batches", layer.num_contributions, stage.records.size());
+  check(stage.num_holders == 1 || layer.reduced_step == step, "the gradient is not reduced");
+}
+
+void ToyProgram::check_owner(const Action& action) const {
+  check(dataflow_.owner(action.stage, action.first_layer, action.factor) == rank_,
+        "another rank owns the linear map");
+}
+
+void ToyProgram::curvature(const ActionRun& run) {
+  const Action& action = run.action;
+  MicroBatchRecord& record = record_of(action, run.data_step());
+  LayerRecord& layer = layer_of(record, action, action.first_layer.index());
+  const bool is_a = action.type == ActionType::CurvatureA;
+  const std::vector<Values>& rows = is_a ? layer.map_inputs : layer.errors;
+  check(!rows.empty(), "what the curvature is made of is not there");
+  std::vector<Values>& factors = is_a ? layer.a : layer.b;
+  factors.resize(model_.maps_per_layer);
+  check(factors[action.factor].empty(), "curvature twice");
+  factors[action.factor] =
+      second_moment(rows[action.factor], model_.width, is_a ? 1 / num_tokens_ : num_tokens_);
+}
+
+/// A, then B, over the micro-batches of this rank, in their order.
+Values ToyProgram::sum_curvature(HeldStage& stage, const Action& action, std::uint64_t step) {
+  const std::size_t square = model_.width * model_.width;
+  Values both(2 * square, 0.0);
+  for (auto& [micro_batch, steps] : stage.records) {
+    MicroBatchRecord* record = steps.find(step);
+    check(record != nullptr, "the curvature of a micro-batch is gone");
+    const LayerRecord& layer = layer_of(*record, action, action.first_layer.index());
+    check(!layer.a.empty() && !layer.a[action.factor].empty(), "A of a micro-batch is missing");
+    check(!layer.b.empty() && !layer.b[action.factor].empty(), "B of a micro-batch is missing");
+    for (std::size_t i = 0; i < square; ++i) {
+      both[i] += layer.a[action.factor][i];
+      both[square + i] += layer.b[action.factor][i];
+    }
+  }
+  return both;
+}
+
+/// The inverse of the action's data step, after it was checked that its pieces come in order.
+Inverse& ToyProgram::continue_inverse(const ActionRun& run) {
+  check_owner(run.action);
+  MapState& map = map_of(held(run.action.stage), run.action);
+  Inverse* inverse = map.inverse.find(run.data_step());
+  check((inverse == nullptr) == (run.action.piece == 0), "inverted twice, or the first piece is missing");
+  if (inverse == nullptr) inverse = &map.inverse.open(run.data_step());
+  check(inverse->num_pieces_done == run.action.piece, "the pieces must be done in order");
+  ++inverse->num_pieces_done;
+  inverse->is_done = inverse->num_pieces_done == run.action.num_pieces;
+  return *inverse;
+}
+
+void ToyProgram::invert(const ActionRun& run) {
+  const Action& action = run.action;
+  const std::size_t n = model_.width;
+  HeldStage& stage = held(action.stage);
+  MapState& map = map_of(stage, action);
+  Inverse& inverse = continue_inverse(run);
+  if (action.piece == 0) {
+    if (stage.num_holders == 1) {
+      map.curvature.open(run.data_step()) = {sum_curvature(stage, action, run.data_step()), true};
+    }
+    const Curvature* curvature = map.curvature.find(run.data_step());
+    check(curvature != nullptr && curvature->is_reduced, "the curvature is not there");
+    const auto middle = curvature->both.begin() + static_cast<std::ptrdiff_t>(n * n);
+    inverse.right.assign(curvature->both.begin(), middle);
+    inverse.left.assign(middle, curvature->both.end());
+    // Both factors decide how the damping is split (Martens and Grosse, 2015), before either is inverted.
+    const double pi = std::sqrt(trace_of(inverse.right, n) / trace_of(inverse.left, n));
+    add_to_diagonal(inverse.right, std::sqrt(model_.damping) * pi, n);
+    add_to_diagonal(inverse.left, std::sqrt(model_.damping) / pi, n);
+  }
+  if (action.piece == piece_of(0, action.num_pieces)) pipeline::invert(inverse.left, n);
+  if (action.piece == piece_of(1, action.num_pieces)) pipeline::invert(inverse.right, n);
+}
+
+void ToyProgram::accumulate_factor(const ActionRun& run) {
+  const Action& action = run.action;
+  const std::size_t n = model_.width;
+  HeldStage& stage = held(action.stage);
+  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
+    LayerState& state = layer_of(stage, layer);
+    check_gradient(stage, state, run.step);
+    check(state.accumulated_step != run.step, "accumulated twice");
+    state.accumulated_step = run.step;
+    for (const Block& block : state.blocks) {
+      if (block.kind != ParameterKind::Weight || block.owner != stage.holder) continue;
+      Action of_map = action;
+      of_map.first_layer = LayerId::at(layer);
+      of_map.factor = static_cast<std::uint16_t>(block.map);
+      MapState& map = map_of(stage, of_map);
+      const Values& g = block.gradient;
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < n; ++j) {
+          double left = 0;
+          double right = 0;
+          for (std::size_t k = 0; k < n; ++k) {
+            left += g[i * n + k] * g[j * n + k];
+            right += g[k * n + i] * g[k * n + j];
+          }
+          map.accumulated.left[i * n + j] = model_.factor_decay * map.accumulated.left[i * n + j] + left;
+          map.accumulated.right[i * n + j] = model_.factor_decay * map.accumulated.right[i * n + j] + right;
+        }
+      }
+      map.factors.open(run.step) = map.accumulated;
+    }
+  }
+}
+
+void ToyProgram::inverse_root(const ActionRun& run) {
+  const Action& action = run.action;
+  const std::size_t n = model_.width;
+  Inverse& inverse = continue_inverse(run);
+  const Factors* factors = map_of(held(action.stage), action).factors.find(run.data_step());
+  check(factors != nullptr, "the accumulated factor is not there");
+  const auto root = [&](const Values& factor) {
+    Values damped = factor;
+    add_to_diagonal(damped, model_.damping, n);
+    return inverse_fourth_root(damped, n);
+  };
+  if (action.piece == piece_of(0, action.num_pieces)) inverse.left = root(factors->left);
+  if (action.piece == piece_of(1, action.num_pieces)) inverse.right = root(factors->right);
+}
+
+void ToyProgram::precondition(const ActionRun& run) {
+  const Action& action = run.action;
+  HeldStage& stage = held(action.stage);
+  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
+    LayerState& state = layer_of(stage, layer);
+    check_gradient(stage, state, run.step);
+    check(state.preconditioned_step != run.step, "preconditioned twice");
+    state.preconditioned_step = run.step;
+    for (Block& block : state.blocks) {
+      if (block.kind != ParameterKind::Weight) continue;
+      block.preconditioned = block.gradient;
+      if (block.owner != stage.holder || !run.has_data_step()) continue;
+      Action of_map = action;
+      of_map.first_layer = LayerId::at(layer);
+      of_map.factor = static_cast<std::uint16_t>(block.map);
+      const Inverse* inverse = map_of(stage, of_map).inverse.find(run.data_step());
+      check(inverse != nullptr && inverse->is_done, "the inverse of step {} is not there", run.data_step());
+      block.preconditioned = product(inverse->left, block.gradient, inverse->right, model_.width);
+    }
+  }
+}
+
+const Values& ToyProgram::ready_gradient(const Block& block) const {
+  const bool is_preconditioned =
+      block.kind == ParameterKind::Weight && schedule_.problem.preconditioner != Preconditioner::None;
+  return is_preconditioned ? block.preconditioned : block.gradient;
+}
+
+/// The gradient of the shared table: reduced, or where only this rank has it, the sum of both ends.
+Values ToyProgram::tied_gradient(std::uint64_t step) const {
+  if (dataflow_.group({.type = ActionType::ReduceTied}).size() > 1) {
+    check(tied_step_ == step, "the gradient of the tied parameter is not reduced");
+    return tied_gradient_;
+  }
+  Values sum(model_.vocabulary * model_.width, 0.0);
+  for (const HeldStage& stage : stages_) {
+    for (const LayerState& layer : stage.layers) {
+      for (const Block& block : layer.blocks) {
+        if (!block.is_tied) continue;
+        check(layer.gradient_step == step && layer.num_contributions == stage.records.size(),
+              "the gradient of the tied parameter is incomplete");
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += block.gradient[i];
+      }
+    }
+  }
+  return sum;
+}
+
+/// Adds the squares of what this rank is the first to own, so that nothing is counted twice.
+void ToyProgram::fill_agreement(std::uint64_t step) {
+  double sum = 0;
+  for (const HeldStage& stage : stages_) {
+    for (const LayerState& layer : stage.layers) {
+      check_gradient(stage, layer, step);
+      for (const Block& block : layer.blocks) {
+        if (block.is_tied || block.owner != stage.holder) continue;
+        for (const double g : ready_gradient(block)) sum += g * g;
+      }
+    }
+  }
+  const std::span<const Rank> tied = dataflow_.group({.type = ActionType::ReduceTied});
+  if (!tied.empty() && tied.front() == rank_) {
+    for (const double g : tied_gradient(step)) sum += g * g;
+  }
+  const bool is_finite = std::isfinite(sum);
+  buffer_ = {is_finite ? sum : 0.0, is_finite ? 0.0 : 1.0};
+}
+
+void ToyProgram::update(const ActionRun& run) {
+  const Action& action = run.action;
+  HeldStage& stage = held(action.stage);
+  check(!dataflow_.has_agree() || agreed_step_ == run.step, "the ranks have not agreed");
+  check(is_finite_, "a gradient is not finite");
+  const bool is_sharded =
+      stage.num_holders > 1 && schedule_.problem.sharding == schedule::Sharding::Optimizer;
+  const bool is_preconditioned = schedule_.problem.preconditioner != Preconditioner::None;
+  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
+    LayerState& state = layer_of(stage, layer);
+    check(state.updated_step != run.step, "update twice");
+    check_gradient(stage, state, run.step);
+    check(!is_preconditioned || state.preconditioned_step == run.step, "the gradient is not preconditioned");
+    check(!is_preconditioned || stage.num_holders == 1 || state.gathered_step == run.step,
+          "the preconditioned gradient is not gathered");
+    state.updated_step = run.step;
+    for (Block& block : state.blocks) {
+      if (block.is_tied) {
+        update_block(block, tied_gradient(run.step));
+      } else if (!is_sharded || block.owner == stage.holder) {
+        update_block(block, ready_gradient(block));
+      }
+    }
+  }
+}
+
+void ToyProgram::update_block(Block& block, const Values& gradient) {
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    block.momentum[i] = model_.momentum * block.momentum[i] + clipping_ * gradient[i];
+    block.parameter[i] -= model_.learning_rate * block.momentum[i];
+  }
+}
+
+Values ToyProgram::final_gradient(StageId stage, LayerId layer, std::size_t block) const {
+  const HeldStage& place = held(stage);
+  const LayerState& state = place.layers[layer.index() - dataflow_.layers().first(stage).index()];
+  const Block& own = state.blocks[block];
+  if (own.is_tied) return tied_gradient(state.gradient_step);
+  const bool is_sharded =
+      place.num_holders > 1 && schedule_.problem.sharding == schedule::Sharding::Optimizer;
+  if (is_sharded && own.owner != place.holder) return {};
+  return ready_gradient(own);
+}
+
+const Values* ToyProgram::curvature_of(StageId stage, LayerId layer, std::size_t map, std::uint64_t step) {
+  const Action action{.stage = stage, .first_layer = layer, .factor = static_cast<std::uint16_t>(map)};
+  const Curvature* curvature = map_of(held(stage), action).curvature.find(step);
+  return curvature != nullptr && curvature->is_reduced ? &curvature->both : nullptr;
+}
+
+}  // namespace plenum::pipeline

@@ -9,7 +9,8 @@
 namespace plenum::schedule {
 namespace {
 
-// What a rank may have of a stage and micro-batch. The last four exist per segment.
+// What a rank may have of a stage and micro-batch. The last three exist per segment. Weight gradients, which
+// are read all together, lie apart.
 enum MicroBatchKind : std::uint32_t {
   kInput,
   kOutputGradient,
@@ -18,10 +19,9 @@ enum MicroBatchKind : std::uint32_t {
   kOutput,
   kSaved,
   kInputGradient,
-  kWeightGradient,
 };
 constexpr std::uint32_t kNumWholeKinds = 4;
-constexpr std::uint32_t kNumSegmentKinds = 4;
+constexpr std::uint32_t kNumSegmentKinds = 3;
 
 // What it may have of a layer.
 enum LayerValueKind : std::uint32_t {
@@ -116,6 +116,8 @@ void Dataflow::lay_out() {
       place.micro_batch_stride = kNumWholeKinds + kNumSegmentKinds * num_segments_[stage.index()];
       place.micro_batch_begin = static_cast<std::uint32_t>(next);
       next += std::uint64_t{span} * place.micro_batch_stride;
+      place.weight_begin = static_cast<std::uint32_t>(next);
+      next += std::uint64_t{span} * num_segments_[stage.index()];
       place.curvature_begin = static_cast<std::uint32_t>(next);
       if (has_curvature) next += std::uint64_t{span} * num_layers * num_factors * 2;
       place.layer_begin = static_cast<std::uint32_t>(next);
@@ -148,6 +150,13 @@ std::uint32_t Dataflow::micro_batch_value(Rank rank, StageId stage, MicroBatchId
   const std::uint32_t within =
       kind < kNumWholeKinds ? kind : kNumWholeKinds + segment * kNumSegmentKinds + (kind - kNumWholeKinds);
   return place.micro_batch_begin + local * place.micro_batch_stride + within;
+}
+
+std::uint32_t Dataflow::weight_gradient_value(Rank rank, StageId stage, MicroBatchId micro_batch,
+                                              std::uint32_t segment) const {
+  const RankBlock& place = ranks_[rank.index()];
+  const std::uint32_t span = place.end.value - place.first.value;
+  return block(rank, stage).weight_begin + segment * span + (micro_batch.value - place.first.value);
 }
 
 std::uint32_t Dataflow::curvature_value(Rank rank, const Action& action, MicroBatchId micro_batch,
@@ -235,7 +244,7 @@ void Dataflow::for_each_local_micro_batch(Rank rank, StageId stage, Visit visit)
 void Dataflow::add_weight_gradients(Rank rank, StageId stage, std::uint32_t segment,
                                     std::vector<ValueRef>& values) const {
   for_each_local_micro_batch(rank, stage, [&](MicroBatchId micro_batch) {
-    values.push_back({micro_batch_value(rank, stage, micro_batch, kWeightGradient, segment)});
+    values.push_back({weight_gradient_value(rank, stage, micro_batch, segment)});
   });
 }
 
@@ -428,6 +437,9 @@ void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& v
     const std::uint32_t last = segment_of(LayerId::at(action.end_layer.index() - 1));
     for (std::uint32_t segment = segment_of(action.first_layer); segment <= last; ++segment) visit(segment);
   };
+  const auto of_weights = [&](std::uint32_t segment) {
+    values.push_back({weight_gradient_value(rank, stage, micro_batch, segment)});
+  };
   const auto of_layers = [&](LayerValueKind kind) {
     add_layers(rank, stage, action.first_layer, action.end_layer, kind, values);
   };
@@ -455,7 +467,7 @@ void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& v
     case ActionType::InputGradient:
       for_each_segment([&](std::uint32_t segment) {
         of_micro_batch(stage, kInputGradient, segment);
-        if (action.type == ActionType::Backward) of_micro_batch(stage, kWeightGradient, segment);
+        if (action.type == ActionType::Backward) of_weights(segment);
       });
       if (stage.value > 0 && action.first_layer == layers_.first(stage)) {
         const StageId previous = StageId::at(stage.index() - 1u);
@@ -463,7 +475,7 @@ void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& v
       }
       break;
     case ActionType::WeightGradient:
-      for_each_segment([&](std::uint32_t segment) { of_micro_batch(stage, kWeightGradient, segment); });
+      for_each_segment(of_weights);
       break;
     case ActionType::Recompute:
       for_each_segment([&](std::uint32_t segment) { of_micro_batch(stage, kSaved, segment); });
@@ -530,8 +542,8 @@ void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& v
 std::string Dataflow::describe(Rank rank, std::uint32_t value_index) const {
   static constexpr const char* kWholeNames[] = {"the input", "the output gradient", "the sent activation",
                                                 "the sent gradient"};
-  static constexpr const char* kSegmentNames[] = {"the output", "the saved activations", "the input gradient",
-                                                  "the weight gradient"};
+  static constexpr const char* kSegmentNames[] = {"the output", "the saved activations",
+                                                  "the input gradient"};
   static constexpr const char* kLayerNames[] = {"the reduced gradient",
                                                 "the accumulated factor",
                                                 "the preconditioned gradient",
@@ -548,19 +560,26 @@ std::string Dataflow::describe(Rank rank, std::uint32_t value_index) const {
   const StageId stage = held->stage;
   const std::size_t first_layer = layers_.first(stage).index();
   const std::uint32_t num_factors = schedule_.problem.num_factors;
-  if (value_index < held->curvature_begin) {
+  const auto of_segment = [&](const char* what, std::uint32_t segment, std::uint32_t micro_batch) {
+    std::size_t layer = first_layer;
+    while (segment_of(LayerId::at(layer)) != segment) ++layer;
+    return fmt::format("{} of stage {} from layer {} for micro-batch {}", what, stage.value, layer,
+                       micro_batch);
+  };
+  if (value_index < held->weight_begin) {
     const std::uint32_t offset = value_index - held->micro_batch_begin;
     const std::uint32_t micro_batch = place.first.value + offset / held->micro_batch_stride;
     const std::uint32_t kind = offset % held->micro_batch_stride;
     if (kind < kNumWholeKinds) {
       return fmt::format("{} of stage {} for micro-batch {}", kWholeNames[kind], stage.value, micro_batch);
     }
-    const std::uint32_t segment = (kind - kNumWholeKinds) / kNumSegmentKinds;
-    std::size_t layer = first_layer;
-    while (segment_of(LayerId::at(layer)) != segment) ++layer;
-    return fmt::format("{} of stage {} from layer {} for micro-batch {}",
-                       kSegmentNames[(kind - kNumWholeKinds) % kNumSegmentKinds], stage.value, layer,
-                       micro_batch);
+    return of_segment(kSegmentNames[(kind - kNumWholeKinds) % kNumSegmentKinds],
+                      (kind - kNumWholeKinds) / kNumSegmentKinds, micro_batch);
+  }
+  if (value_index < held->curvature_begin) {
+    const std::uint32_t offset = value_index - held->weight_begin;
+    const std::uint32_t span = place.end.value - place.first.value;
+    return of_segment("the weight gradient", offset / span, place.first.value + offset % span);
   }
   if (value_index < held->layer_begin) {
     const std::uint32_t offset = value_index - held->curvature_begin;

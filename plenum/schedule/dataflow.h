@@ -76,6 +76,7 @@ class Dataflow {
     StageId stage;
     std::uint32_t micro_batch_begin = 0;
     std::uint32_t micro_batch_stride = 0;
+    std::uint32_t weight_begin = 0;
     std::uint32_t curvature_begin = 0;
     std::uint32_t layer_begin = 0;
     std::uint32_t factor_begin = 0;
@@ -91,6 +92,8 @@ class Dataflow {
   const StageBlock& block(Rank rank, StageId stage) const;
   std::uint32_t micro_batch_value(Rank rank, StageId stage, MicroBatchId micro_batch, std::uint32_t kind,
                                   std::uint32_t segment = 0) const;
+  std::uint32_t weight_gradient_value(Rank rank, StageId stage, MicroBatchId micro_batch,
+                                      std::uint32_t segment) const;
   std::uint32_t curvature_value(Rank rank, const Action& action, MicroBatchId micro_batch,
                                 std::uint32_t side) const;
   std::uint32_t layer_value(Rank rank, StageId stage, LayerId layer, std::uint32_t kind) const;

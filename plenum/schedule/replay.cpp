@@ -41,6 +41,7 @@ struct Attendance {
 
 struct LaneState {
   std::size_t position = 0;  ///< in actions()
+  std::size_t step_end = 0;  ///< the position at which the running step ends
   std::size_t step = 0;      ///< from the start of the replay
   double free = 0;
   std::optional<ValueRef> missing;
@@ -64,7 +65,9 @@ class Replay {
     for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
       cells_[rank].resize(dataflow.num_values(Rank::at(rank)) * ring_);
       for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
-        result_.times[rank][lane].resize(schedule.ranks[rank].lanes[lane].actions().size());
+        const LaneProgram& program = schedule.ranks[rank].lanes[lane];
+        result_.times[rank][lane].resize(program.actions().size());
+        lanes_[rank][lane].step_end = program.step(0).size();
       }
     }
     for (std::size_t rank = schedule.ranks.size(); rank > 0; --rank) pending_.push_back(Rank::at(rank - 1));
@@ -82,9 +85,10 @@ class Replay {
   }
 
  private:
+  /// The values of one step lie together: those of one micro-batch are used at about the same time.
   Cell& cell(Rank rank, std::uint32_t index, std::int64_t step) {
     const std::size_t slot = static_cast<std::size_t>(step) % ring_;
-    return cells_[rank.index()][index * ring_ + slot];
+    return cells_[rank.index()][slot * dataflow_.num_values(rank) + index];
   }
 
   /// When the value exists; nothing if it does not yet. Values of steps before the first exist from the
@@ -113,14 +117,13 @@ class Replay {
 
   /// Moves on to the next step where this one is at its end; false at the end of the replay.
   bool is_at_action(const LaneProgram& program, LaneState& state) const {
-    while (state.step < num_steps_) {
-      const std::size_t step_of_cycle = state.step % schedule_.num_steps();
-      if (state.position < program.step_begin(step_of_cycle) + program.step(step_of_cycle).size())
-        return true;
-      ++state.step;
-      if (state.step % schedule_.num_steps() == 0) state.position = 0;
+    while (state.position == state.step_end) {
+      if (state.step == num_steps_) return false;
+      const std::size_t step_of_cycle = ++state.step % schedule_.num_steps();
+      if (step_of_cycle == 0) state.position = 0;
+      state.step_end = state.step == num_steps_ ? state.position : program.step_end(step_of_cycle);
     }
-    return false;
+    return true;
   }
 
   /// Whether another lane of the rank is still two steps or more behind. A lane waits then: what it would
@@ -161,15 +164,22 @@ class Replay {
         return receive(rank, lane, action, start);
       case ActionType::SendActivation:
       case ActionType::SendGradient:
-        finish(rank, lane, action, start, start + costs_.seconds(rank, action));
-        if (const Rank peer = dataflow_.peer(action); !peer.is_none()) wake(peer);
+        send(rank, lane, action, start);
         return true;
       default:
         break;
     }
     if (traits_of(action.type).is_collective) return attend(rank, lane, action, start);
-    finish(rank, lane, action, start, start + costs_.seconds(rank, action));
+    const double end = start + costs_.seconds(rank, action);
+    finish(rank, lane, action, {start, end}, end);
     return true;
+  }
+
+  void send(Rank rank, std::size_t lane, const Action& action, double start) {
+    const Rank to = dataflow_.peer(action);
+    const double end = start + costs_.seconds(rank, action);
+    finish(rank, lane, action, {start, end}, to.is_none() ? end : end + costs_.latency_seconds(rank, to));
+    if (!to.is_none()) wake(to);
   }
 
   bool receive(Rank rank, std::size_t lane, const Action& action, double start) {
@@ -179,7 +189,8 @@ class Replay {
     const Action send = dataflow_.counterpart(action);
     const std::optional<double> sent = ready(from, dataflow_.sent_value(from, send), step);
     if (!sent) return false;
-    finish(rank, lane, action, std::max(start, *sent), std::max(start, *sent));
+    const double arrival = std::max(start, *sent);
+    finish(rank, lane, action, {arrival, arrival}, arrival);
     return true;
   }
 
@@ -198,23 +209,18 @@ class Replay {
     const double end = begin + costs_.seconds(rank, action);
     meetings_.erase(meeting);
     for (const Rank member : group) {
-      finish(member, lane, action, begin, end);
+      finish(member, lane, action, {begin, end}, end);
       lanes_[member.index()][lane].is_present = false;
       wake(member);
     }
     return true;
   }
 
-  void finish(Rank rank, std::size_t lane, const Action& action, double start, double end) {
+  /// What the action makes exists from `ready` on.
+  void finish(Rank rank, std::size_t lane, const Action& action, ActionTime time, double ready) {
     LaneState& state = lanes_[rank.index()][lane];
-    result_.times[rank.index()][lane][state.position] = {start, end};
-    state.free = end;
-    double ready = end;
-    if (action.type == ActionType::SendActivation || action.type == ActionType::SendGradient) {
-      if (const Rank peer = dataflow_.peer(action); !peer.is_none()) {
-        ready += costs_.latency_seconds(rank, peer);
-      }
-    }
+    result_.times[rank.index()][lane][state.position] = time;
+    state.free = time.end;
     dataflow_.outputs(rank, action, values_);
     const auto step = static_cast<std::int64_t>(state.step);
     for (const ValueRef& value : values_) {
@@ -222,7 +228,7 @@ class Replay {
       cell(rank, value.index, step - value.age) = {ready, static_cast<std::int32_t>(step - value.age)};
     }
     double& latest = state.step < num_steps_ - schedule_.num_steps() ? result_.begin : result_.end;
-    latest = std::max(latest, end);
+    latest = std::max(latest, time.end);
     ++state.position;
   }
 

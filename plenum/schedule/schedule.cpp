@@ -97,6 +97,11 @@ std::span<const Action> LaneProgram::step(std::size_t index) const {
   return std::span(actions_).subspan(begin, step_ends_[index] - begin);
 }
 
+std::size_t LaneProgram::step_of(std::size_t position) const {
+  const auto end = std::upper_bound(step_ends_.begin(), step_ends_.end(), position);
+  return static_cast<std::size_t>(end - step_ends_.begin());
+}
+
 std::size_t Schedule::num_actions() const {
   std::size_t count = 0;
   for (const RankProgram& rank : ranks) {

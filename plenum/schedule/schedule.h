@@ -41,6 +41,10 @@ class LaneProgram {
   /// The position in actions() at which a step begins.
   std::size_t step_begin(std::size_t index) const { return index == 0 ? 0 : step_ends_[index - 1]; }
 
+  std::size_t step_end(std::size_t index) const { return step_ends_[index]; }
+  /// The step that holds a position in actions().
+  std::size_t step_of(std::size_t position) const;
+
   void append(const Action& action) { actions_.push_back(action); }
   void reserve(std::size_t num_actions) { actions_.reserve(num_actions); }
   /// Closes the step that append() filled.

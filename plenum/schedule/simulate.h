@@ -2,16 +2,10 @@
 
 #include <vector>
 
+#include "plenum/schedule/critical_path.h"
 #include "plenum/schedule/replay.h"
 
 namespace plenum::schedule {
-
-/// One action of the longest chain that determines the length of the cycle.
-struct CriticalAction {
-  Rank rank;
-  Lane lane;
-  std::size_t position = 0;  ///< in LaneProgram::actions()
-};
 
 /// What a schedule costs in its steady state.
 struct Simulation {

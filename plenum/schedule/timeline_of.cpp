@@ -1,6 +1,8 @@
 #include "plenum/schedule/timeline_of.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <limits>
 #include <unordered_map>
 #include <utility>
@@ -22,6 +24,14 @@ bool is_receive(ActionType type) {
   return type == ActionType::ReceiveActivation || type == ActionType::ReceiveGradient;
 }
 
+struct ActionHash {
+  std::size_t operator()(const Action& action) const {
+    const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(action);
+    const std::uint64_t hash = (words[0] ^ words[1] * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u;
+    return hash ^ hash >> 32;
+  }
+};
+
 class TimelineBuilder {
  public:
   TimelineBuilder(const Schedule& schedule, const std::vector<RankTimes>& times, std::string title)
@@ -35,6 +45,7 @@ class TimelineBuilder {
     timeline_.title = std::move(title);
     timeline_.step_begin_seconds.assign(schedule.num_steps(), kNever);
     timeline_.spans.reserve(schedule.num_actions());
+    label_indices_.reserve(schedule.num_actions() / std::max<std::size_t>(1, schedule.num_steps()));
   }
 
   trace::Timeline build() {
@@ -86,8 +97,8 @@ class TimelineBuilder {
 
   std::uint32_t label_index(const Action& action) {
     const auto next = static_cast<std::uint32_t>(timeline_.labels.size());
-    const auto [found, is_new] = label_indices_.emplace(action_text(action, dataflow_.layers()), next);
-    if (is_new) timeline_.labels.push_back(found->first);
+    const auto [found, is_new] = label_indices_.emplace(action, next);
+    if (is_new) timeline_.labels.push_back(action_text(action, dataflow_.layers()));
     return found->second;
   }
 
@@ -122,7 +133,7 @@ class TimelineBuilder {
   Dataflow dataflow_;
   std::vector<std::uint32_t> sends_;                             ///< the span of each message's send
   std::vector<std::pair<std::uint32_t, std::size_t>> receives_;  ///< span and message of each receive
-  std::unordered_map<std::string, std::uint32_t> label_indices_;
+  std::unordered_map<Action, std::uint32_t, ActionHash> label_indices_;
   trace::Timeline timeline_;
 };
 

@@ -1,0 +1,142 @@
+#include "plenum/trace/perfetto.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "plenum/trace/printable.h"
+
+namespace plenum::trace {
+namespace {
+
+constexpr std::size_t kPieceBytes = 1 << 16;
+
+std::string quoted(std::string_view text) {
+  std::string json = "\"";
+  for (const char c : printable(text)) {
+    if (c == '"' || c == '\\') json += '\\';
+    json += c;
+  }
+  return json + '"';
+}
+
+class TraceWriter {
+ public:
+  TraceWriter(const Timeline& timeline, const std::function<void(std::string_view)>& write)
+      : timeline_(timeline), write_(write), is_flow_end_(timeline.spans.size(), false) {
+    origin_ = timeline.begin_seconds;
+    for (const Span& span : timeline.spans) origin_ = std::min(origin_, span.start_seconds);
+    for (const Flow& flow : timeline.flows) is_flow_end_[flow.from] = is_flow_end_[flow.to] = true;
+    for (const std::string& label : timeline.labels) labels_.push_back(quoted(label));
+    for (std::size_t i = 0; i < kNumCategories; ++i) {
+      categories_.push_back(quoted(category_name(static_cast<Category>(i))));
+    }
+  }
+
+  void run() {
+    add("{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"title\":{}}},\"traceEvents\":[",
+        quoted(timeline_.title));
+    for (std::size_t track = 0; track < timeline_.tracks.size(); ++track) add_track(track);
+    for (std::size_t span = 0; span < timeline_.spans.size(); ++span) add_span(span);
+    for (std::size_t flow = 0; flow < timeline_.flows.size(); ++flow) add_flow(flow);
+    add("\n]}}\n");
+    write_(text_);
+  }
+
+ private:
+  template <typename... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    if (text_.size() < kPieceBytes) return;
+    write_(text_);
+    text_.clear();
+  }
+
+  void begin_event() {
+    text_ += has_events_ ? ",\n" : "\n";
+    has_events_ = true;
+  }
+
+  std::int64_t nanoseconds(double seconds) const { return std::llround((seconds - origin_) * 1e9); }
+
+  std::int64_t duration(std::size_t span) const {
+    const std::int64_t length =
+        nanoseconds(timeline_.spans[span].end_seconds) - nanoseconds(timeline_.spans[span].start_seconds);
+    return is_flow_end_[span] ? std::max<std::int64_t>(length, 1) : length;
+  }
+
+  void add_metadata(std::string_view what, std::uint32_t process, std::size_t thread,
+                    std::string_view argument) {
+    begin_event();
+    add("{{\"ph\":\"M\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"args\":{{{}}}}}", what, process, thread,
+        argument);
+  }
+
+  void add_track(std::size_t track) {
+    const std::uint32_t process = timeline_.tracks[track].process;
+    if (track == 0 || timeline_.tracks[track - 1].process != process) {
+      add_metadata("process_name", process, track, fmt::format("\"name\":\"rank {}\"", process));
+      add_metadata("process_sort_index", process, track, fmt::format("\"sort_index\":{}", process));
+    }
+    add_metadata("thread_name", process, track,
+                 fmt::format("\"name\":{}", quoted(timeline_.tracks[track].name)));
+    add_metadata("thread_sort_index", process, track, fmt::format("\"sort_index\":{}", track));
+  }
+
+  void add_span(std::size_t index) {
+    const Span& span = timeline_.spans[index];
+    const std::int64_t start = nanoseconds(span.start_seconds);
+    const std::int64_t length = duration(index);
+    begin_event();
+    add("{{\"ph\":\"X\",\"name\":{},\"cat\":{},\"pid\":{},\"tid\":{},\"ts\":{}.{:03},\"dur\":{}.{:03},"
+        "\"args\":{{\"step\":{}",
+        labels_[span.label], categories_[static_cast<std::size_t>(span.category)],
+        timeline_.tracks[span.track].process, span.track, start / 1000, start % 1000, length / 1000,
+        length % 1000, span.step);
+    if (span.stage != kNoStage) add(",\"stage\":{}", span.stage);
+    if (span.micro_batch >= 0) add(",\"micro_batch\":{}", span.micro_batch);
+    add("}}}}");
+  }
+
+  void add_flow(std::size_t index) {
+    const Flow& flow = timeline_.flows[index];
+    add_flow_end("\"ph\":\"s\"", index, timeline_.spans[flow.from]);
+    add_flow_end("\"ph\":\"f\",\"bp\":\"e\"", index, timeline_.spans[flow.to]);
+  }
+
+  /// An arrow binds to the span of its track that is under way at its time: the very start is.
+  void add_flow_end(std::string_view kind, std::size_t index, const Span& span) {
+    const std::int64_t start = nanoseconds(span.start_seconds);
+    begin_event();
+    add("{{{},\"id\":{},\"name\":\"message\",\"cat\":\"flow\",\"pid\":{},\"tid\":{},\"ts\":{}.{:03}}}", kind,
+        index, timeline_.tracks[span.track].process, span.track, start / 1000, start % 1000);
+  }
+
+  const Timeline& timeline_;
+  const std::function<void(std::string_view)>& write_;
+  double origin_ = 0;
+  std::vector<bool> is_flow_end_;  ///< of each span
+  std::vector<std::string> labels_;
+  std::vector<std::string> categories_;
+  bool has_events_ = false;
+  std::string text_;
+};
+
+}  // namespace
+
+void write_trace(const Timeline& timeline, const std::function<void(std::string_view)>& write) {
+  TraceWriter(timeline, write).run();
+}
+
+std::string trace_json(const Timeline& timeline) {
+  std::string json;
+  write_trace(timeline, [&json](std::string_view piece) { json += piece; });
+  return json;
+}
+
+}  // namespace plenum::trace

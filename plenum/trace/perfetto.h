@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "plenum/trace/timeline.h"
+
+namespace plenum::trace {
+
+/// Writes a timeline as Chrome trace JSON (Trace Event Format), which ui.perfetto.dev and chrome://tracing
+/// open: a process for each rank, a thread for each of its tracks, a complete event for each span with stage,
+/// micro-batch and step as arguments, and an arrow for each flow. Times are in microseconds, exact to the
+/// nanosecond, from the earliest span on; a span at the end of a flow lasts at least one nanosecond, as
+/// arrows bind only to what has an extent. Hands the text on in pieces, so that its size does not matter.
+void write_trace(const Timeline& timeline, const std::function<void(std::string_view)>& write);
+
+/// The same as one string.
+std::string trace_json(const Timeline& timeline);
+
+}  // namespace plenum::trace

@@ -1,0 +1,129 @@
+#include "plenum/trace/perfetto.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/trace/sample_timeline.h"
+
+namespace plenum::trace {
+namespace {
+
+using Json = nlohmann::json;
+
+std::vector<Json> events_of(const Json& trace, const std::string& phase) {
+  std::vector<Json> events;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] == phase) events.push_back(event);
+  }
+  return events;
+}
+
+TEST(Perfetto, HasACompleteEventForEverySpan) {
+  const Timeline timeline = two_ranks();
+  const Json trace = Json::parse(trace_json(timeline));
+  const std::vector<Json> events = events_of(trace, "X");
+  ASSERT_EQ(events.size(), timeline.spans.size());
+  EXPECT_EQ(events[1]["name"], "F0.1");
+  EXPECT_EQ(events[1]["cat"], "forward");
+  EXPECT_EQ(events[1]["pid"], 0);
+  EXPECT_EQ(events[1]["tid"], 0);
+  EXPECT_DOUBLE_EQ(events[1]["ts"], 2000);
+  EXPECT_DOUBLE_EQ(events[1]["dur"], 2000);
+  EXPECT_EQ(events[1]["args"], (Json{{"stage", 0}, {"micro_batch", 1}, {"step", 0}}));
+  EXPECT_EQ(events[5]["args"], (Json{{"stage", 1}, {"step", 0}}));
+  EXPECT_EQ(trace["otherData"]["title"], "two ranks");
+}
+
+TEST(Perfetto, NamesProcessesAndThreads) {
+  const Json trace = Json::parse(trace_json(two_ranks()));
+  std::map<std::string, std::vector<std::string>> names;
+  for (const Json& event : events_of(trace, "M")) {
+    if (event["args"].contains("name")) names[event["name"]].push_back(event["args"]["name"]);
+  }
+  EXPECT_EQ(names["process_name"], (std::vector<std::string>{"rank 0", "rank 1"}));
+  EXPECT_EQ(names["thread_name"], (std::vector<std::string>{"compute", "pipe", "compute", "pipe"}));
+}
+
+TEST(Perfetto, BindsBothEndsOfEveryFlowToTheirSpans) {
+  const Timeline timeline = two_ranks();
+  const Json trace = Json::parse(trace_json(timeline));
+  const std::vector<Json> spans = events_of(trace, "X");
+  const std::vector<Json> starts = events_of(trace, "s");
+  const std::vector<Json> ends = events_of(trace, "f");
+  ASSERT_EQ(starts.size(), timeline.flows.size());
+  ASSERT_EQ(ends.size(), timeline.flows.size());
+  const auto expect_inside = [](const Json& event, const Json& span) {
+    EXPECT_EQ(event["pid"], span["pid"]);
+    EXPECT_EQ(event["tid"], span["tid"]);
+    EXPECT_GE(event["ts"].get<double>(), span["ts"].get<double>());
+    EXPECT_LT(event["ts"].get<double>(), span["ts"].get<double>() + span["dur"].get<double>());
+  };
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    EXPECT_EQ(starts[i]["id"], ends[i]["id"]);
+    EXPECT_EQ(ends[i]["bp"], "e");
+    EXPECT_EQ(starts[i]["name"], ends[i]["name"]);
+    EXPECT_EQ(starts[i]["cat"], ends[i]["cat"]);
+    EXPECT_LE(starts[i]["ts"].get<double>(), ends[i]["ts"].get<double>());
+    expect_inside(starts[i], spans[timeline.flows[i].from]);
+    expect_inside(ends[i], spans[timeline.flows[i].to]);
+  }
+}
+
+TEST(Perfetto, LeavesNoOverlapByRounding) {
+  SampleTimeline sample;
+  sample.track(0, "compute");
+  for (int i = 0; i < 1000; ++i) sample.span(i * 1e-3 / 3, (i + 1) * 1e-3 / 3, "F", Category::Forward);
+  const std::vector<Json> events = events_of(Json::parse(trace_json(sample.build("", 0, 1, {0}))), "X");
+  for (std::size_t i = 1; i < events.size(); ++i) {
+    EXPECT_NEAR(events[i - 1]["ts"].get<double>() + events[i - 1]["dur"].get<double>(), events[i]["ts"],
+                1e-7);
+  }
+}
+
+TEST(Perfetto, BeginsWithTheEarliestSpan) {
+  const Timeline timeline = SampleTimeline()
+                                .track(0, "compute")
+                                .span(2, 3, "F", Category::Forward)
+                                .track(0, "copy")
+                                .span(1.5, 1.75, "X", Category::Collective)
+                                .build("", 2, 3, {2});
+  const std::vector<Json> events = events_of(Json::parse(trace_json(timeline)), "X");
+  EXPECT_DOUBLE_EQ(events[0]["ts"], 500000);
+  EXPECT_DOUBLE_EQ(events[1]["ts"], 0);
+}
+
+TEST(Perfetto, EscapesText) {
+  Timeline timeline = two_ranks("a \"b\" \\ c\n\xff");
+  timeline.labels[0] = "q\"";
+  timeline.tracks[0].name = "l\\";
+  const Json trace = Json::parse(trace_json(timeline));
+  EXPECT_EQ(trace["otherData"]["title"], "a \"b\" \\ c\uFFFD\uFFFD");
+  EXPECT_EQ(events_of(trace, "X")[0]["name"], "q\"");
+}
+
+TEST(Perfetto, WritesInPieces) {
+  SampleTimeline sample;
+  sample.track(0, "compute");
+  for (int i = 0; i < 5000; ++i) sample.span(i, i + 1, "F", Category::Forward, i);
+  const Timeline timeline = sample.build("", 0, 5000, {0});
+  std::string joined;
+  std::size_t num_pieces = 0;
+  std::size_t longest = 0;
+  write_trace(timeline, [&](std::string_view piece) {
+    joined += piece;
+    ++num_pieces;
+    longest = std::max(longest, piece.size());
+  });
+  EXPECT_EQ(joined, trace_json(timeline));
+  EXPECT_GT(num_pieces, 5u);
+  EXPECT_LT(longest, 100000u);
+}
+
+TEST(Perfetto, TakesAnEmptyTimeline) {
+  EXPECT_TRUE(Json::parse(trace_json({}))["traceEvents"].empty());
+}
+
+}  // namespace
+}  // namespace plenum::trace

@@ -133,7 +133,8 @@ class Filling {
   std::optional<Attempt> freshest(const CycleShape& shape, WorkOrder order) const {
     std::optional<Attempt> best;
     for (const double lag : kLags) {
-      std::optional<Attempt> attempt = attempt_with({.shape = shape, .lag_steps = lag, .order = order});
+      std::optional<Attempt> attempt =
+          attempt_with({.shape = shape, .lag_steps = lag, .order = order, .max_age = options_.max_staleness});
       if (!attempt) continue;
       // Work that waits longer only keeps more alive, and gets staler.
       if (*std::max_element(attempt->peak_kept_bytes.begin(), attempt->peak_kept_bytes.end()) >

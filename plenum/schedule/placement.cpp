@@ -15,6 +15,8 @@ namespace {
 
 /// A cut must leave less than this part of what stays empty without it.
 constexpr double kWorthCutting = 0.5;
+/// Gaps that together make less than this part of a rank's idle time do not count.
+constexpr double kNegligible = 0.05;
 
 /// Idle time of a compute lane, counted from the begin of the cycle.
 struct Hole {
@@ -47,6 +49,19 @@ struct Event {
 template <typename T>
 using EarliestFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
+/// The shortest gap that counts: shorter ones together make less than kNegligible of the idle time.
+double short_gap(const std::vector<Gap>& gaps, double total) {
+  std::vector<double> lengths;
+  for (const Gap& gap : gaps) lengths.push_back(gap.end - gap.begin);
+  std::sort(lengths.begin(), lengths.end());
+  double sum = 0;
+  for (const double length : lengths) {
+    sum += length;
+    if (sum > kNegligible * total) return length;
+  }
+  return 0;
+}
+
 struct RankState {
   std::vector<Hole> holes;  ///< of this round
   std::size_t hole = 0;
@@ -58,6 +73,7 @@ struct RankState {
   EarliestFirst<Arrival> arrivals;
   std::size_t num_left = 0;  ///< items of the rank that have no place yet
   double slack = 0;          ///< the part of its holes that may stay empty
+  double short_hole = 0;     ///< all but a few of them, by time, are at least so long
 };
 
 class Placer {
@@ -123,6 +139,7 @@ class Placer {
     state.slack = room > 0 ? std::max(0.0, 1 - work / room) : 0;
     has_failed_ |= work > room * (1 + SteadyStep::kRounding);
     const std::vector<Gap> gaps = step_.gaps(rank);
+    state.short_hole = short_gap(gaps, step_.bubble_seconds(rank));
     for (std::size_t s = 0;
          begin + cycle_seconds_ > static_cast<double>(s) * step_.seconds() - step_.seconds(); ++s) {
       const double offset = static_cast<double>(s) * step_.seconds();
@@ -295,7 +312,7 @@ class Placer {
     for (std::size_t i = 0; i < state.pool.lengths().size() && best.waste > enough; ++i) {
       const ReadyPool::Length& length = state.pool.lengths()[i];
       if (length.items.front().num_pieces > 1) continue;
-      find_cut(Rank{rank}, state.pool, i, room, enough, best);
+      find_cut(Rank{rank}, i, room, enough, best);
     }
     if (best.num_now == 0) return false;
     ReadyItem item = state.pool.take(best.length);
@@ -311,10 +328,18 @@ class Placer {
     return true;
   }
 
-  void find_cut(Rank rank, const ReadyPool& pool, std::size_t length, double room, double enough,
-                Cut& best) const {
-    const WorkItem& work = items_[pool.lengths()[length].items.front().item].work;
-    for (std::size_t num_pieces = 2; num_pieces <= work.max_pieces && best.waste > enough; ++num_pieces) {
+  /// Looks for few pieces, but short enough that the later ones fit into any gap that counts.
+  void find_cut(Rank rank, std::size_t length, double room, double enough, Cut& best) const {
+    const RankState& state = ranks_[rank.index()];
+    const ReadyPool::Length& alike = state.pool.lengths()[length];
+    const WorkItem& work = items_[alike.items.front().item].work;
+    std::size_t num_pieces = 2;
+    if (state.short_hole > 0) {
+      const double least = std::ceil(alike.seconds / state.short_hole);
+      num_pieces = std::clamp<std::size_t>(static_cast<std::size_t>(least), 2,
+                                           std::max<std::size_t>(2, work.max_pieces));
+    }
+    for (; num_pieces <= work.max_pieces && best.waste > enough; ++num_pieces) {
       Action action = work.action;
       action.num_pieces = static_cast<std::uint8_t>(num_pieces);
       const double seconds = costs_.seconds(rank, action);
@@ -322,7 +347,7 @@ class Placer {
           std::min(num_pieces - 1, static_cast<std::size_t>(seconds > 0 ? room / seconds : 0));
       if (num_now == 0) continue;
       const double rest = room - static_cast<double>(num_now) * seconds;
-      const double waste = pool.least_waste(rest, enough, length);
+      const double waste = state.pool.least_waste(rest, enough, length);
       if (waste < best.waste) best = {length, num_pieces, num_now, seconds, waste};
     }
   }
@@ -343,7 +368,8 @@ class Placer {
     state.cursor = end;
     state.has_placed = true;
     state.is_waiting = false;
-    has_failed_ |= hole.step - shape_.statistics_step(item.refresh) > items_[item.item].work.max_age;
+    const std::size_t max_age = std::min(options_.max_age, items_[item.item].work.max_age);
+    has_failed_ |= placement_.compute[rank].back().step - shape_.statistics_step(item.refresh) > max_age;
     if (item.piece + 1 < item.num_pieces) return;
     --state.num_left;
     finish(placement_.compute[rank].back());

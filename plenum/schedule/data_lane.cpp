@@ -8,6 +8,19 @@
 namespace plenum::schedule {
 namespace {
 
+double first_common_time(const std::vector<DataLane>& lanes, std::span<const Rank> ranks, double start,
+                         double seconds) {
+  for (bool has_moved = true; has_moved && std::isfinite(start);) {
+    has_moved = false;
+    for (const Rank rank : ranks) {
+      const double free = lanes[rank.index()].first_free(start, seconds);
+      has_moved |= free > start;
+      start = std::max(start, free);
+    }
+  }
+  return start;
+}
+
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   return a >= 0 ? a / b : -((-a + b - 1) / b);
 }
@@ -81,6 +94,27 @@ std::int64_t DataLane::num_done(double time) const {
     count += static_cast<std::int64_t>(std::floor((time + rounding - end) / step_seconds_)) + 1;
   }
   return count;
+}
+
+std::optional<CollectiveSlot> first_slot(const SteadyStep& step, const std::vector<DataLane>& lanes,
+                                         std::span<const Rank> ranks, const CollectiveSlot& earliest,
+                                         double seconds) {
+  for (double start = first_common_time(lanes, ranks, earliest.start, seconds); std::isfinite(start);) {
+    std::int64_t first_step = earliest.step;
+    std::int64_t last_step = std::numeric_limits<std::int64_t>::max();
+    double next_end = std::numeric_limits<double>::infinity();
+    for (const Rank rank : ranks) {
+      const DataLane::Surroundings around = lanes[rank.index()].surroundings(start);
+      first_step = std::max(first_step, around.step_before);
+      last_step = std::min(last_step, around.step_after);
+      next_end = std::min(next_end, around.next_end);
+    }
+    if (first_step <= last_step) {
+      return CollectiveSlot{.start = start, .step = std::clamp(step.step_at(start), first_step, last_step)};
+    }
+    start = first_common_time(lanes, ranks, next_end, seconds);
+  }
+  return std::nullopt;
 }
 
 }  // namespace plenum::schedule

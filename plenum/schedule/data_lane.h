@@ -1,6 +1,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "plenum/schedule/steady_step.h"
 
@@ -33,5 +36,18 @@ class DataLane {
   std::vector<double> ends_;       ///< of the step's own actions, from the begin of the step
   std::map<double, double> busy_;  ///< begin to end, within the circle
 };
+
+/// When a collective runs, and the step it belongs to.
+struct CollectiveSlot {
+  double start = 0;
+  std::int64_t step = 0;
+};
+
+/// The first slot, not before `earliest` in time or step, in which the lanes of all `ranks` are free for
+/// `seconds` and can agree on a step: one that their own actions around it allow. `lanes` has one for every
+/// rank. Nothing if there is none.
+std::optional<CollectiveSlot> first_slot(const SteadyStep& step, const std::vector<DataLane>& lanes,
+                                         std::span<const Rank> ranks, const CollectiveSlot& earliest,
+                                         double seconds);
 
 }  // namespace plenum::schedule

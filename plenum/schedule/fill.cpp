@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <tuple>
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/filled_cycle.h"
@@ -35,75 +36,133 @@ double refresh_bound(const SteadyStep& step, const Refresh& refresh) {
   return bound;
 }
 
-/// Cycles of at most `max_steps` steps that leave room for their refreshes, most frequent refreshes first.
+/// Refreshes that exceed the bound by about the same are alike: up to 1 %, to 1.4 %, to 2 %, to 2.8 % and so
+/// on.
+double excess_class(double excess) {
+  constexpr double kAlike = 0.01;
+  return excess < kAlike ? 0 : 1 + std::floor(2 * std::log2(excess / kAlike));
+}
+
+/// Cycles of at most `max_steps` steps that leave room for their refreshes, best first: of those with alike
+/// refreshes the shortest, and only a few.
 std::vector<CycleShape> candidates(double bound, std::size_t max_steps) {
+  constexpr std::size_t kMostAlike = 6;
   constexpr double kRounding = 1e-9;
   std::vector<CycleShape> shapes;
   for (std::size_t steps = 1; steps <= max_steps; ++steps) {
     const auto most = static_cast<std::size_t>(static_cast<double>(steps) / bound * (1 + kRounding));
     for (std::size_t refreshes = 1; refreshes <= most; ++refreshes) {
-      if (std::gcd(steps, refreshes) == 1) {
-        shapes.push_back({.num_steps = steps, .num_refreshes = refreshes});
-      }
+      if (std::gcd(steps, refreshes) == 1) shapes.push_back({.num_steps = steps, .num_refreshes = refreshes});
     }
   }
-  std::sort(shapes.begin(), shapes.end(), [](const CycleShape& a, const CycleShape& b) {
-    return a.num_steps * b.num_refreshes < b.num_steps * a.num_refreshes;
+  const auto class_of = [bound](const CycleShape& shape) {
+    return excess_class(shape.refresh_steps() / bound - 1);
+  };
+  std::sort(shapes.begin(), shapes.end(), [&class_of](const CycleShape& a, const CycleShape& b) {
+    return std::tuple(class_of(a), a.num_steps, a.refresh_steps()) <
+           std::tuple(class_of(b), b.num_steps, b.refresh_steps());
   });
-  return shapes;
+  std::vector<CycleShape> chosen;
+  std::size_t num_alike = 0;
+  for (const CycleShape& shape : shapes) {
+    num_alike = !chosen.empty() && class_of(shape) == class_of(chosen.back()) ? num_alike + 1 : 0;
+    if (num_alike < kMostAlike) chosen.push_back(shape);
+  }
+  return chosen;
 }
 
 class Filling {
  public:
   Filling(const Schedule& base, const Filler& filler, const CostModel& costs, const FillOptions& options)
-      : costs_(costs), options_(options), step_(base, filler, costs), refresh_(step_, filler, costs) {
-    result_.refresh_bound = refresh_bound(step_, refresh_);
-    result_.base_step_seconds = step_.seconds();
-  }
+      : costs_(costs),
+        options_(options),
+        step_(base, filler, costs),
+        refresh_(step_, filler, costs),
+        bound_(refresh_bound(step_, refresh_)) {}
 
   FillResult run() {
-    const auto least_steps = static_cast<std::size_t>(std::ceil(result_.refresh_bound));
+    const auto least_steps = static_cast<std::size_t>(std::ceil(bound_));
     const std::size_t max_steps = std::max(options_.max_cycle_steps, least_steps + least_steps / 4 + 1);
-    for (CycleShape shape : candidates(result_.refresh_bound, max_steps)) {
-      for (const double lag : kLags) {
-        shape.lag_steps = lag;
-        if (try_shape(shape)) return std::move(result_);
-      }
+    if (std::isfinite(options_.max_kept_bytes)) require_memory(max_steps);
+    for (const CycleShape& shape : candidates(bound_, max_steps)) {
+      std::optional<Attempt> attempt = freshest(shape);
+      if (!attempt) continue;
+      const Simulation simulation = simulate(attempt->schedule, costs_);
+      if (simulation.step_seconds > step_.seconds() * (1 + options_.margin)) continue;
+      return {.schedule = std::move(attempt->schedule),
+              .refresh_steps = shape.refresh_steps(),
+              .refresh_bound = bound_,
+              .base_step_seconds = step_.seconds(),
+              .filled_step_seconds = simulation.step_seconds,
+              .utilization = simulation.utilization,
+              .peak_kept_bytes = std::move(attempt->peak_kept_bytes),
+              .mean_age = attempt->freshness.mean_age,
+              .max_age = attempt->freshness.max_age};
     }
-    base::fail(
-        "the work does not fit into cycles of up to {} steps within the limits on memory and staleness",
-        max_steps);
+    base::fail("no cycle of up to {} steps has room for the work within a staleness of {}", max_steps,
+               options_.max_staleness);
   }
 
  private:
-  bool try_shape(const CycleShape& shape) {
-    const std::optional<Placement> placement = place(step_, refresh_, costs_, shape);
-    if (!placement) return false;
-    result_.peak_kept_bytes = peak_kept_bytes(step_, refresh_, *placement, shape);
-    if (!std::all_of(result_.peak_kept_bytes.begin(), result_.peak_kept_bytes.end(),
-                     [this](double bytes) { return bytes <= options_.max_kept_bytes; })) {
-      return false;
+  struct Attempt {
+    Schedule schedule = {};
+    Freshness freshness = {};
+    std::vector<double> peak_kept_bytes = {};
+  };
+
+  /// One refresh alone, its statistics done as early as can be, needs the least.
+  void require_memory(std::size_t max_steps) const {
+    const PlacementOptions slowest{.shape = {.num_steps = max_steps, .num_refreshes = 1},
+                                   .order = WorkOrder::StatisticsFirst};
+    const std::optional<Placement> placement = place(step_, refresh_, costs_, slowest);
+    if (!placement) return;
+    const std::vector<double> peaks = peak_kept_bytes(step_, refresh_, *placement, slowest.shape);
+    const auto peak = std::max_element(peaks.begin(), peaks.end());
+    base::require(*peak <= options_.max_kept_bytes,
+                  "the work keeps at least {:.0f} bytes alive on rank {}, the limit is {:.0f}", *peak,
+                  peak - peaks.begin(), options_.max_kept_bytes);
+  }
+
+  /// Of the ways to place the work into a cycle within the limits, the one with the freshest inverses.
+  std::optional<Attempt> freshest(const CycleShape& shape) const {
+    std::optional<Attempt> best = freshest(shape, WorkOrder::OldestFirst);
+    if (best || !std::isfinite(options_.max_kept_bytes)) return best;
+    return freshest(shape, WorkOrder::StatisticsFirst);
+  }
+
+  std::optional<Attempt> freshest(const CycleShape& shape, WorkOrder order) const {
+    std::optional<Attempt> best;
+    for (const double lag : kLags) {
+      std::optional<Attempt> attempt =
+          attempt_with({.shape = shape, .lag_steps = lag, .order = order, .max_age = options_.max_staleness});
+      if (!attempt) continue;
+      // Work that waits longer only keeps more alive, and gets staler.
+      if (*std::max_element(attempt->peak_kept_bytes.begin(), attempt->peak_kept_bytes.end()) >
+          options_.max_kept_bytes) {
+        break;
+      }
+      if (best && attempt->freshness.mean_age >= best->freshness.mean_age) break;
+      best = std::move(attempt);
     }
-    Freshness freshness;
+    return best;
+  }
+
+  std::optional<Attempt> attempt_with(const PlacementOptions& options) const {
+    const std::optional<Placement> placement = place(step_, refresh_, costs_, options);
+    if (!placement) return std::nullopt;
+    Attempt attempt{.peak_kept_bytes = peak_kept_bytes(step_, refresh_, *placement, options.shape)};
     std::optional<Schedule> schedule =
-        filled_cycle(step_, refresh_, *placement, shape, options_.max_staleness, freshness);
-    if (!schedule) return false;
-    const Simulation simulation = simulate(*schedule, costs_);
-    if (simulation.step_seconds > result_.base_step_seconds * (1 + options_.margin)) return false;
-    result_.schedule = std::move(*schedule);
-    result_.refresh_steps = static_cast<double>(shape.num_steps) / static_cast<double>(shape.num_refreshes);
-    result_.filled_step_seconds = simulation.step_seconds;
-    result_.utilization = simulation.utilization;
-    result_.mean_age = freshness.mean_age;
-    result_.max_age = freshness.max_age;
-    return true;
+        filled_cycle(step_, refresh_, *placement, options.shape, options_.max_staleness, attempt.freshness);
+    if (!schedule) return std::nullopt;
+    attempt.schedule = std::move(*schedule);
+    return attempt;
   }
 
   const CostModel& costs_;
   FillOptions options_;
   SteadyStep step_;
   Refresh refresh_;
-  FillResult result_;
+  double bound_;
 };
 
 }  // namespace

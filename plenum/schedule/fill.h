@@ -13,7 +13,7 @@ struct FillOptions {
   /// The most bytes that a rank may keep alive for work that waits.
   double max_kept_bytes = std::numeric_limits<double>::infinity();
   /// The longest cycle to try; longer ones only where no refresh fits into that many steps.
-  std::size_t max_cycle_steps = 24;
+  std::size_t max_cycle_steps = 48;
   std::size_t max_staleness = std::numeric_limits<std::uint8_t>::max();  ///< of any action, in steps
 };
 

@@ -27,7 +27,7 @@ std::vector<MapBytes> map_bytes(const LayerCosts& layer, std::span<const LinearM
 class KfacFiller final : public Filler {
  public:
   /// One entry for each linear map of a layer.
-  explicit KfacFiller(std::vector<MapBytes> maps, std::size_t max_pieces = 32);
+  explicit KfacFiller(std::vector<MapBytes> maps, std::size_t max_pieces = 128);
   explicit KfacFiller(std::size_t num_factors = 6) : KfacFiller(std::vector<MapBytes>(num_factors)) {}
 
   std::string_view name() const override { return "kfac"; }

@@ -15,6 +15,8 @@ namespace {
 
 /// A cut must leave less than this part of what stays empty without it.
 constexpr double kWorthCutting = 0.5;
+/// Gaps that together make less than this part of a rank's idle time do not count.
+constexpr double kNegligible = 0.05;
 
 /// Idle time of a compute lane, counted from the begin of the cycle.
 struct Hole {
@@ -47,6 +49,19 @@ struct Event {
 template <typename T>
 using EarliestFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
+/// The shortest gap that counts: shorter ones together make less than kNegligible of the idle time.
+double short_gap(const std::vector<Gap>& gaps, double total) {
+  std::vector<double> lengths;
+  for (const Gap& gap : gaps) lengths.push_back(gap.end - gap.begin);
+  std::sort(lengths.begin(), lengths.end());
+  double sum = 0;
+  for (const double length : lengths) {
+    sum += length;
+    if (sum > kNegligible * total) return length;
+  }
+  return 0;
+}
+
 struct RankState {
   std::vector<Hole> holes;  ///< of this round
   std::size_t hole = 0;
@@ -58,28 +73,31 @@ struct RankState {
   EarliestFirst<Arrival> arrivals;
   std::size_t num_left = 0;  ///< items of the rank that have no place yet
   double slack = 0;          ///< the part of its holes that may stay empty
+  double short_hole = 0;     ///< all but a few of them, by time, are at least so long
 };
 
 class Placer {
  public:
-  Placer(const SteadyStep& step, const Refresh& refresh, const CostModel& costs, const CycleShape& shape)
+  Placer(const SteadyStep& step, const Refresh& refresh, const CostModel& costs,
+         const PlacementOptions& options)
       : step_(step),
         items_(refresh.items()),
         costs_(costs),
-        shape_(shape),
-        cycle_seconds_(step.seconds() * static_cast<double>(shape.num_steps)),
+        shape_(options.shape),
+        options_(options),
+        cycle_seconds_(step.seconds() * static_cast<double>(shape_.num_steps)),
         rounding_(SteadyStep::kRounding * step.seconds()),
         order_(items_.size()),
         ranks_(step.schedule().ranks.size()),
-        num_open_(items_.size() * shape.num_refreshes),
-        ready_(items_.size() * shape.num_refreshes),
-        least_step_(items_.size() * shape.num_refreshes) {
+        num_open_(items_.size() * shape_.num_refreshes),
+        ready_(items_.size() * shape_.num_refreshes),
+        least_step_(items_.size() * shape_.num_refreshes) {
     placement_.compute.resize(ranks_.size());
     placement_.data.resize(ranks_.size());
-    placement_.last.resize(items_.size() * shape.num_refreshes);
+    placement_.last.resize(items_.size() * shape_.num_refreshes);
     find_order();
     for (std::size_t r = 0; r < ranks_.size(); ++r) prepare_rank(Rank::at(r), refresh);
-    for (std::uint32_t r = 0; r < shape.num_refreshes; ++r) prepare_refresh(r);
+    for (std::uint32_t r = 0; r < shape_.num_refreshes; ++r) prepare_refresh(r);
   }
 
   std::optional<Placement> run() {
@@ -95,25 +113,33 @@ class Placer {
   }
 
  private:
-  /// Items that a long chain waits for come first.
+  /// Within a refresh, items that a long chain waits for come first, or those that free most memory.
   void find_order() {
-    std::vector<std::uint32_t> by_height(items_.size());
-    std::iota(by_height.begin(), by_height.end(), 0);
-    std::stable_sort(by_height.begin(), by_height.end(), [this](std::uint32_t a, std::uint32_t b) {
-      return items_[a].height > items_[b].height;
+    std::vector<std::uint32_t> sorted(items_.size());
+    std::iota(sorted.begin(), sorted.end(), 0);
+    std::stable_sort(sorted.begin(), sorted.end(), [this](std::uint32_t a, std::uint32_t b) {
+      if (options_.order == WorkOrder::OldestFirst) return items_[a].height > items_[b].height;
+      return items_[a].work.kept_bytes * items_[b].seconds > items_[b].work.kept_bytes * items_[a].seconds;
     });
-    for (std::uint32_t i = 0; i < by_height.size(); ++i) order_[by_height[i]] = i;
+    for (std::uint32_t i = 0; i < sorted.size(); ++i) order_[sorted[i]] = i;
+  }
+
+  std::uint64_t priority(std::uint32_t refresh, std::uint32_t i) const {
+    const bool keeps_step = items_[i].predecessors.empty();
+    const bool is_late = options_.order == WorkOrder::StatisticsFirst && !keeps_step;
+    return (is_late ? num_open_.size() : 0) + refresh * items_.size() + order_[i];
   }
 
   void prepare_rank(Rank rank, const Refresh& refresh) {
     RankState& state = ranks_[rank.index()];
     data_lanes_.emplace_back(step_, rank, shape_.num_steps);
-    const double begin = shape_.lag_steps * step_.seconds();
+    const double begin = options_.lag_steps * step_.seconds();
     const double work = refresh.compute_seconds(rank) * static_cast<double>(shape_.num_refreshes);
     const double room = step_.bubble_seconds(rank) * static_cast<double>(shape_.num_steps);
     state.slack = room > 0 ? std::max(0.0, 1 - work / room) : 0;
     has_failed_ |= work > room * (1 + SteadyStep::kRounding);
     const std::vector<Gap> gaps = step_.gaps(rank);
+    state.short_hole = short_gap(gaps, step_.bubble_seconds(rank));
     for (std::size_t s = 0;
          begin + cycle_seconds_ > static_cast<double>(s) * step_.seconds() - step_.seconds(); ++s) {
       const double offset = static_cast<double>(s) * step_.seconds();
@@ -151,7 +177,7 @@ class Placer {
       reduce(refresh, i);
       return;
     }
-    const ReadyItem item{.priority = refresh * items_.size() + order_[i], .item = i, .refresh = refresh};
+    const ReadyItem item{.priority = priority(refresh, i), .item = i, .refresh = refresh};
     ranks_[items_[i].ranks.front().index()].arrivals.push({.time = ready_[index(refresh, i)],
                                                            .step = least_step_[index(refresh, i)],
                                                            .seconds = items_[i].seconds,
@@ -169,58 +195,29 @@ class Placer {
     }
   }
 
-  /// Gives a collective the first time at which its whole group is free and can agree on the step it belongs
-  /// to: one that neither their own actions around it nor its inputs forbid.
   void reduce(std::uint32_t refresh, std::uint32_t i) {
-    const Refresh::Item& item = items_[i];
-    double start = ready_[index(refresh, i)];
-    for (;;) {
-      start = first_common_time(item, start);
-      if (!std::isfinite(start)) {
-        has_failed_ = true;
-        return;
-      }
-      std::int64_t first_step = least_step_[index(refresh, i)];
-      std::int64_t last_step = std::numeric_limits<std::int64_t>::max();
-      double next_end = std::numeric_limits<double>::infinity();
-      for (const Rank rank : item.ranks) {
-        const DataLane::Surroundings around = data_lanes_[rank.index()].surroundings(start);
-        first_step = std::max(first_step, around.step_before);
-        last_step = std::min(last_step, around.step_after);
-        next_end = std::min(next_end, around.next_end);
-      }
-      if (first_step <= last_step) {
-        put_collective(refresh, i, start, std::clamp(step_.step_at(start), first_step, last_step));
-        return;
-      }
-      start = next_end;
+    const std::optional<CollectiveSlot> slot = first_slot(
+        step_, data_lanes_, items_[i].ranks,
+        {.start = ready_[index(refresh, i)], .step = least_step_[index(refresh, i)]}, items_[i].seconds);
+    if (slot) {
+      put_collective(refresh, i, *slot);
+    } else {
+      has_failed_ = true;
     }
   }
 
-  double first_common_time(const Refresh::Item& item, double start) const {
-    for (bool has_moved = true; has_moved && std::isfinite(start);) {
-      has_moved = false;
-      for (const Rank rank : item.ranks) {
-        const double free = data_lanes_[rank.index()].first_free(start, item.seconds);
-        has_moved |= free > start;
-        start = std::max(start, free);
-      }
-    }
-    return start;
-  }
-
-  void put_collective(std::uint32_t refresh, std::uint32_t i, double start, std::int64_t step) {
+  void put_collective(std::uint32_t refresh, std::uint32_t i, const CollectiveSlot& slot) {
     const Refresh::Item& item = items_[i];
     PlacedItem placed{.item = i,
                       .refresh = refresh,
-                      .step = static_cast<std::uint32_t>(step),
-                      .start = start,
-                      .end = start + item.seconds};
+                      .step = static_cast<std::uint32_t>(slot.step),
+                      .start = slot.start,
+                      .end = slot.start + item.seconds};
     for (const Rank rank : item.ranks) {
       DataLane& lane = data_lanes_[rank.index()];
-      lane.occupy(start, item.seconds);
-      placed.position = static_cast<std::uint32_t>(lane.num_done(start) -
-                                                   step * static_cast<std::int64_t>(lane.num_actions()));
+      lane.occupy(slot.start, item.seconds);
+      placed.position = static_cast<std::uint32_t>(lane.num_done(slot.start) -
+                                                   slot.step * static_cast<std::int64_t>(lane.num_actions()));
       placement_.data[rank.index()].push_back(placed);
     }
     finish(placed);
@@ -314,8 +311,8 @@ class Placer {
     Cut best{.waste = kWorthCutting * waste};
     for (std::size_t i = 0; i < state.pool.lengths().size() && best.waste > enough; ++i) {
       const ReadyPool::Length& length = state.pool.lengths()[i];
-      if (length.items.empty() || length.items.front().num_pieces > 1) continue;
-      find_cut(Rank{rank}, state.pool, i, room, enough, best);
+      if (length.items.front().num_pieces > 1) continue;
+      find_cut(Rank{rank}, i, room, enough, best);
     }
     if (best.num_now == 0) return false;
     ReadyItem item = state.pool.take(best.length);
@@ -331,10 +328,18 @@ class Placer {
     return true;
   }
 
-  void find_cut(Rank rank, const ReadyPool& pool, std::size_t length, double room, double enough,
-                Cut& best) const {
-    const WorkItem& work = items_[pool.lengths()[length].items.front().item].work;
-    for (std::size_t num_pieces = 2; num_pieces <= work.max_pieces && best.waste > enough; ++num_pieces) {
+  /// Looks for few pieces, but short enough that the later ones fit into any gap that counts.
+  void find_cut(Rank rank, std::size_t length, double room, double enough, Cut& best) const {
+    const RankState& state = ranks_[rank.index()];
+    const ReadyPool::Length& alike = state.pool.lengths()[length];
+    const WorkItem& work = items_[alike.items.front().item].work;
+    std::size_t num_pieces = 2;
+    if (state.short_hole > 0) {
+      const double least = std::ceil(alike.seconds / state.short_hole);
+      num_pieces = std::clamp<std::size_t>(static_cast<std::size_t>(least), 2,
+                                           std::max<std::size_t>(2, work.max_pieces));
+    }
+    for (; num_pieces <= work.max_pieces && best.waste > enough; ++num_pieces) {
       Action action = work.action;
       action.num_pieces = static_cast<std::uint8_t>(num_pieces);
       const double seconds = costs_.seconds(rank, action);
@@ -342,7 +347,7 @@ class Placer {
           std::min(num_pieces - 1, static_cast<std::size_t>(seconds > 0 ? room / seconds : 0));
       if (num_now == 0) continue;
       const double rest = room - static_cast<double>(num_now) * seconds;
-      const double waste = pool.least_waste(rest, enough, length);
+      const double waste = state.pool.least_waste(rest, enough, length);
       if (waste < best.waste) best = {length, num_pieces, num_now, seconds, waste};
     }
   }
@@ -363,7 +368,8 @@ class Placer {
     state.cursor = end;
     state.has_placed = true;
     state.is_waiting = false;
-    has_failed_ |= hole.step - shape_.statistics_step(item.refresh) > items_[item.item].work.max_age;
+    const std::size_t max_age = std::min(options_.max_age, items_[item.item].work.max_age);
+    has_failed_ |= placement_.compute[rank].back().step - shape_.statistics_step(item.refresh) > max_age;
     if (item.piece + 1 < item.num_pieces) return;
     --state.num_left;
     finish(placement_.compute[rank].back());
@@ -373,6 +379,7 @@ class Placer {
   const std::vector<Refresh::Item>& items_;
   const CostModel& costs_;
   CycleShape shape_;
+  PlacementOptions options_;
   double cycle_seconds_;
   double rounding_;
   std::vector<std::uint32_t> order_;  ///< of each item within its refresh
@@ -389,8 +396,8 @@ class Placer {
 }  // namespace
 
 std::optional<Placement> place(const SteadyStep& step, const Refresh& refresh, const CostModel& costs,
-                               const CycleShape& shape) {
-  return Placer(step, refresh, costs, shape).run();
+                               const PlacementOptions& options) {
+  return Placer(step, refresh, costs, options).run();
 }
 
 }  // namespace plenum::schedule

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -12,10 +13,23 @@ namespace plenum::schedule {
 struct CycleShape {
   std::size_t num_steps = 1;
   std::size_t num_refreshes = 1;
-  double lag_steps = 0;  ///< how long the first refresh waits before its work begins
 
+  double refresh_steps() const { return static_cast<double>(num_steps) / static_cast<double>(num_refreshes); }
   /// The step whose statistics a refresh takes.
   std::size_t statistics_step(std::size_t refresh) const { return refresh * num_steps / num_refreshes; }
+};
+
+/// What runs first where there is a choice.
+enum class WorkOrder : std::uint8_t {
+  OldestFirst,      ///< older refreshes first: inverses are fresh
+  StatisticsFirst,  ///< what keeps values of a step alive first: little memory
+};
+
+struct PlacementOptions {
+  CycleShape shape;
+  double lag_steps = 0;  ///< how long the first refresh waits before its work begins
+  WorkOrder order = WorkOrder::OldestFirst;
+  std::size_t max_age = std::numeric_limits<std::uint8_t>::max();  ///< of any item, in steps
 };
 
 /// Where an item, or a piece of one, runs. Times and steps are counted from the begin of the cycle in which
@@ -46,6 +60,6 @@ struct Placement {
 /// are cut where nothing else ends a gap well. What is left goes through the remaining holes in further
 /// rounds.
 std::optional<Placement> place(const SteadyStep& step, const Refresh& refresh, const CostModel& costs,
-                               const CycleShape& shape);
+                               const PlacementOptions& options);
 
 }  // namespace plenum::schedule

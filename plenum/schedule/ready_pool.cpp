@@ -13,6 +13,8 @@ constexpr double kSameLength = 1e-9;
 /// How many of a length fewer than fit are tried, and how long.
 constexpr std::size_t kNumFewer = 2;
 constexpr std::size_t kMostNodes = 200;
+/// As long as so many of the longest items fit behind it, an item does not decide how a gap ends.
+constexpr double kFarFromEnd = 3;
 
 bool runs_later(const ReadyItem& a, const ReadyItem& b) {
   return a.priority != b.priority ? a.priority > b.priority : a.piece > b.piece;
@@ -65,6 +67,7 @@ void ReadyPool::add(double seconds, const ReadyItem& item) {
   if (place == lengths_.end() || place->seconds < seconds * (1 - kSameLength)) {
     place = lengths_.insert(place, {.seconds = seconds, .items = {}});
   }
+  total_seconds_ += seconds;
   place->items.push_back(item);
   std::push_heap(place->items.begin(), place->items.end(), runs_later);
 }
@@ -74,17 +77,24 @@ ReadyItem ReadyPool::take(std::size_t length) {
   std::pop_heap(items.begin(), items.end(), runs_later);
   const ReadyItem item = items.back();
   items.pop_back();
+  total_seconds_ -= lengths_[length].seconds;
+  if (items.empty()) lengths_.erase(lengths_.begin() + static_cast<std::ptrdiff_t>(length));
   return item;
 }
 
 std::optional<ReadyPool::Choice> ReadyPool::choose(double seconds, double enough) const {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < lengths_.size(); ++i) {
-    if (!lengths_[i].items.empty() && lengths_[i].seconds <= seconds) order.push_back(i);
+    if (lengths_[i].seconds <= seconds) order.push_back(i);
   }
   std::sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
     return runs_later(lengths_[b].items.front(), lengths_[a].items.front());
   });
+  if (order.empty()) return std::nullopt;
+  const double rest = seconds - lengths_[order.front()].seconds;
+  if (rest >= kFarFromEnd * lengths_.front().seconds && seconds <= total_seconds_) {
+    return Choice{.length = order.front(), .waste = 0};
+  }
   std::optional<Choice> best;
   for (const std::size_t i : order) {
     const double waste = least_waste(seconds - lengths_[i].seconds, enough, i);

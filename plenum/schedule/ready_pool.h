@@ -31,10 +31,10 @@ class ReadyPool {
   };
 
   void add(double seconds, const ReadyItem& item);
-  /// Removes the first item of a length.
+  /// Removes the first item of a length, and with the last one the length.
   ReadyItem take(std::size_t length);
 
-  /// Longest first; some may have no items.
+  /// Longest first.
   const std::vector<Length>& lengths() const { return lengths_; }
 
   /// The first item by priority after which at most `enough` of `seconds` stays empty, or, where there is
@@ -47,6 +47,7 @@ class ReadyPool {
 
  private:
   std::vector<Length> lengths_;
+  double total_seconds_ = 0;
 };
 
 }  // namespace plenum::schedule

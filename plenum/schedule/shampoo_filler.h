@@ -9,7 +9,7 @@ namespace plenum::schedule {
 /// the accumulated factor of some step, so it fits any bubble of any later step.
 class ShampooFiller final : public Filler {
  public:
-  explicit ShampooFiller(std::size_t num_factors = 6, std::size_t max_pieces = 32);
+  explicit ShampooFiller(std::size_t num_factors = 6, std::size_t max_pieces = 128);
 
   std::string_view name() const override { return "shampoo"; }
   void change(Problem& problem) const override;

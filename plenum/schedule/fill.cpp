@@ -8,6 +8,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/filled_cycle.h"
+#include "plenum/schedule/kept_memory.h"
 #include "plenum/schedule/simulate.h"
 
 namespace plenum::schedule {

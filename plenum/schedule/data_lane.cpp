@@ -21,10 +21,6 @@ double first_common_time(const std::vector<DataLane>& lanes, std::span<const Ran
   return start;
 }
 
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  return a >= 0 ? a / b : -((-a + b - 1) / b);
-}
-
 }  // namespace
 
 DataLane::DataLane(const SteadyStep& step, Rank rank, std::size_t num_steps)
@@ -38,6 +34,7 @@ DataLane::DataLane(const SteadyStep& step, Rank rank, std::size_t num_steps)
 }
 
 double DataLane::first_free(double time, double seconds) const {
+  if (busy_.empty()) return time;
   const double lap = std::floor(time / cycle_seconds_) * cycle_seconds_;
   double begin = time - lap;
   double offset = lap;
@@ -49,9 +46,7 @@ double DataLane::first_free(double time, double seconds) const {
       begin = std::prev(next)->second;
       continue;
     }
-    double limit = next != busy_.end() ? next->first : cycle_seconds_;
-    if (next == busy_.end() && !busy_.empty()) limit += std::max(0.0, busy_.begin()->first);
-    if (next == busy_.end() && busy_.empty()) return offset + begin;
+    const double limit = next != busy_.end() ? next->first : cycle_seconds_ + busy_.begin()->first;
     if (begin + seconds <= limit + rounding) return offset + begin;
     if (next == busy_.end()) {
       begin = 0;
@@ -69,7 +64,7 @@ void DataLane::occupy(double time, double seconds) {
   const double begin = time - std::floor(time / cycle_seconds_) * cycle_seconds_;
   const double end = begin + seconds;
   busy_[begin] = std::min(end, cycle_seconds_);
-  if (end > cycle_seconds_) busy_[0] = end - cycle_seconds_;
+  if (end > cycle_seconds_) busy_[0] = std::max(busy_[0], end - cycle_seconds_);
 }
 
 DataLane::Surroundings DataLane::surroundings(double time) const {
@@ -80,8 +75,8 @@ DataLane::Surroundings DataLane::surroundings(double time) const {
   }
   const auto count = static_cast<std::int64_t>(ends_.size());
   const std::int64_t next = num_done(time);
-  const std::int64_t step_after = floor_divide(next, count);
-  return {.step_before = floor_divide(next - 1, count),
+  const std::int64_t step_after = next / count;
+  return {.step_before = next > 0 ? (next - 1) / count : std::numeric_limits<std::int64_t>::min(),
           .step_after = step_after,
           .next_end = ends_[static_cast<std::size_t>(next - step_after * count)] +
                       static_cast<double>(step_after) * step_seconds_};
@@ -91,7 +86,8 @@ std::int64_t DataLane::num_done(double time) const {
   const double rounding = SteadyStep::kRounding * step_seconds_;
   std::int64_t count = 0;
   for (const double end : ends_) {
-    count += static_cast<std::int64_t>(std::floor((time + rounding - end) / step_seconds_)) + 1;
+    count += std::max<std::int64_t>(
+        0, static_cast<std::int64_t>(std::floor((time + rounding - end) / step_seconds_)) + 1);
   }
   return count;
 }

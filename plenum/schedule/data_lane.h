@@ -18,7 +18,7 @@ class DataLane {
   double first_free(double time, double seconds) const;
   void occupy(double time, double seconds);
 
-  /// How many of the step's own actions are done by `time`, counted from the first action of step 0.
+  /// How many of the step's own actions are done by `time`, counted from the first one of step 0.
   std::int64_t num_done(double time) const;
   std::size_t num_actions() const { return ends_.size(); }
 

@@ -8,6 +8,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/filled_cycle.h"
+#include "plenum/schedule/kept_memory.h"
 #include "plenum/schedule/simulate.h"
 
 namespace plenum::schedule {
@@ -22,6 +23,8 @@ void require_options(const FillOptions& options) {
   base::require(options.max_cycle_steps > 0, "a cycle has at least one step");
   base::require(options.max_kept_bytes >= 0, "the memory limit must not be negative: {}",
                 options.max_kept_bytes);
+  base::require(options.max_staleness <= std::numeric_limits<std::uint8_t>::max(),
+                "an action is at most 255 steps stale: {}", options.max_staleness);
 }
 
 double refresh_bound(const SteadyStep& step, const Refresh& refresh) {
@@ -170,6 +173,7 @@ class Filling {
 FillResult fill(const Schedule& base, const Filler& filler, const CostModel& costs,
                 const FillOptions& options) {
   require_options(options);
+  require_well_formed(base);
   return Filling(base, filler, costs, options).run();
 }
 

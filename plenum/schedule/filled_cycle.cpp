@@ -1,10 +1,7 @@
 #include "plenum/schedule/filled_cycle.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-
-#include "plenum/base/check.h"
 
 namespace plenum::schedule {
 namespace {
@@ -126,52 +123,6 @@ class CycleBuilder {
 };
 
 }  // namespace
-
-std::vector<double> peak_kept_bytes(const SteadyStep& step, const Refresh& refresh,
-                                    const Placement& placement, const CycleShape& shape) {
-  struct Change {
-    double time;
-    double bytes;
-  };
-  const double cycle = step.seconds() * static_cast<double>(shape.num_steps);
-  const std::vector<Refresh::Item>& items = refresh.items();
-  std::vector<std::vector<Change>> changes(step.schedule().ranks.size());
-  std::vector<double> always(changes.size(), 0);
-  for (std::size_t r = 0; r < shape.num_refreshes; ++r) {
-    const double begin = static_cast<double>(shape.statistics_step(r)) * step.seconds();
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      double from = begin + items[i].kept_from;
-      for (const std::uint32_t predecessor : items[i].predecessors) {
-        from = std::min(from, placement.last[r * items.size() + predecessor].end);
-      }
-      const double length = placement.last[r * items.size() + i].end - from;
-      if (length <= 0 || items[i].work.kept_bytes == 0) continue;
-      const double num_whole = std::floor(length / cycle);
-      const double start = from - std::floor(from / cycle) * cycle;
-      const double end = start + length - num_whole * cycle;
-      for (const Rank rank : items[i].ranks) {
-        const double bytes = items[i].work.kept_bytes;
-        always[rank.index()] += num_whole * bytes + (end > cycle ? bytes : 0);
-        changes[rank.index()].push_back({start, bytes});
-        changes[rank.index()].push_back({end > cycle ? end - cycle : end, -bytes});
-      }
-    }
-  }
-  std::vector<double> peaks;
-  for (std::size_t rank = 0; rank < changes.size(); ++rank) {
-    std::sort(changes[rank].begin(), changes[rank].end(), [](const Change& a, const Change& b) {
-      return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;
-    });
-    double now = always[rank];
-    double peak = now;
-    for (const Change& change : changes[rank]) {
-      now += change.bytes;
-      peak = std::max(peak, now);
-    }
-    peaks.push_back(peak);
-  }
-  return peaks;
-}
 
 std::optional<Schedule> filled_cycle(const SteadyStep& step, const Refresh& refresh,
                                      const Placement& placement, const CycleShape& shape, std::size_t max_age,

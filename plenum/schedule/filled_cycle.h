@@ -10,10 +10,6 @@ struct Freshness {
   std::size_t max_age = 0;
 };
 
-/// The most bytes that placed items keep alive on each rank at a time.
-std::vector<double> peak_kept_bytes(const SteadyStep& step, const Refresh& refresh,
-                                    const Placement& placement, const CycleShape& shape);
-
 /// Builds the schedule of a cycle: the steady step repeated, with the placed items between its actions. Those
 /// of its own actions that may be stale get the age of the newest refresh that is done before them.
 /// Overwrites `freshness`. Nothing if an age is greater than `max_age`.

@@ -8,15 +8,14 @@
 #include <queue>
 
 #include "plenum/schedule/data_lane.h"
+#include "plenum/schedule/item_cut.h"
 #include "plenum/schedule/ready_pool.h"
 
 namespace plenum::schedule {
 namespace {
 
-/// A cut must leave less than this part of what stays empty without it.
-constexpr double kWorthCutting = 0.5;
-/// Gaps that together make less than this part of a rank's idle time do not count.
-constexpr double kNegligible = 0.05;
+/// The part of a rank's slack that its gaps may waste one by one; the rest is for the end of the round.
+constexpr double kSlackInGaps = 0.5;
 
 /// Idle time of a compute lane, counted from the begin of the cycle.
 struct Hole {
@@ -49,19 +48,6 @@ struct Event {
 template <typename T>
 using EarliestFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
-/// The shortest gap that counts: shorter ones together make less than kNegligible of the idle time.
-double short_gap(const std::vector<Gap>& gaps, double total) {
-  std::vector<double> lengths;
-  for (const Gap& gap : gaps) lengths.push_back(gap.end - gap.begin);
-  std::sort(lengths.begin(), lengths.end());
-  double sum = 0;
-  for (const double length : lengths) {
-    sum += length;
-    if (sum > kNegligible * total) return length;
-  }
-  return 0;
-}
-
 struct RankState {
   std::vector<Hole> holes;  ///< of this round
   std::size_t hole = 0;
@@ -73,7 +59,7 @@ struct RankState {
   EarliestFirst<Arrival> arrivals;
   std::size_t num_left = 0;  ///< items of the rank that have no place yet
   double slack = 0;          ///< the part of its holes that may stay empty
-  double short_hole = 0;     ///< all but a few of them, by time, are at least so long
+  double short_gap = 0;      ///< the shortest that counts
 };
 
 class Placer {
@@ -81,6 +67,7 @@ class Placer {
   Placer(const SteadyStep& step, const Refresh& refresh, const CostModel& costs,
          const PlacementOptions& options)
       : step_(step),
+        refresh_(refresh),
         items_(refresh.items()),
         costs_(costs),
         shape_(options.shape),
@@ -96,7 +83,7 @@ class Placer {
     placement_.data.resize(ranks_.size());
     placement_.last.resize(items_.size() * shape_.num_refreshes);
     find_order();
-    for (std::size_t r = 0; r < ranks_.size(); ++r) prepare_rank(Rank::at(r), refresh);
+    for (std::size_t r = 0; r < ranks_.size(); ++r) prepare_rank(Rank::at(r));
     for (std::uint32_t r = 0; r < shape_.num_refreshes; ++r) prepare_refresh(r);
   }
 
@@ -130,23 +117,26 @@ class Placer {
     return (is_late ? num_open_.size() : 0) + refresh * items_.size() + order_[i];
   }
 
-  void prepare_rank(Rank rank, const Refresh& refresh) {
+  void prepare_rank(Rank rank) {
     RankState& state = ranks_[rank.index()];
     data_lanes_.emplace_back(step_, rank, shape_.num_steps);
-    const double begin = options_.lag_steps * step_.seconds();
-    const double work = refresh.compute_seconds(rank) * static_cast<double>(shape_.num_refreshes);
+    const double work = refresh_.compute_seconds(rank) * static_cast<double>(shape_.num_refreshes);
     const double room = step_.bubble_seconds(rank) * static_cast<double>(shape_.num_steps);
     state.slack = room > 0 ? std::max(0.0, 1 - work / room) : 0;
     has_failed_ |= work > room * (1 + SteadyStep::kRounding);
     const std::vector<Gap> gaps = step_.gaps(rank);
-    state.short_hole = short_gap(gaps, step_.bubble_seconds(rank));
-    for (std::size_t s = 0;
-         begin + cycle_seconds_ > static_cast<double>(s) * step_.seconds() - step_.seconds(); ++s) {
-      const double offset = static_cast<double>(s) * step_.seconds();
+    state.short_gap = shortest_counting_gap(gaps);
+    const double begin = options_.lag_steps * step_.seconds();
+    const double end = begin + cycle_seconds_;
+    for (std::uint32_t s = 0; s * step_.seconds() < end; ++s) {
+      const double offset = s * step_.seconds();
       for (const Gap& gap : gaps) {
-        if (gap.begin + offset < begin || gap.begin + offset >= begin + cycle_seconds_) continue;
-        state.holes.push_back({gap.begin + offset, gap.end + offset, static_cast<std::uint32_t>(s),
-                               static_cast<std::uint32_t>(gap.position), &gap == &gaps.back()});
+        if (gap.begin + offset < begin || gap.begin + offset >= end) continue;
+        state.holes.push_back({.begin = gap.begin + offset,
+                               .end = gap.end + offset,
+                               .step = s,
+                               .position = static_cast<std::uint32_t>(gap.position),
+                               .is_last = &gap == &gaps.back()});
       }
     }
   }
@@ -158,8 +148,10 @@ class Placer {
       num_open_[index(refresh, i)] = static_cast<std::uint32_t>(item.predecessors.size());
       ready_[index(refresh, i)] = begin + item.ready;
       least_step_[index(refresh, i)] = static_cast<std::uint32_t>(shape_.statistics_step(refresh));
-      if (item.ranks.size() == 1) ++ranks_[item.ranks.front().index()].num_left;
-      if (item.predecessors.empty()) admit(refresh, i);
+      if (!is_collective(i)) ++ranks_[item.ranks.front().index()].num_left;
+    }
+    for (std::uint32_t i = 0; i < items_.size(); ++i) {
+      if (items_[i].predecessors.empty()) admit(refresh, i);
     }
   }
 
@@ -171,7 +163,7 @@ class Placer {
     return traits_of(items_[item].work.action.type).is_collective;
   }
 
-  /// Takes up an item whose inputs will exist at ready_.
+  /// Takes up an item whose predecessors all have a place.
   void admit(std::uint32_t refresh, std::uint32_t i) {
     if (is_collective(i)) {
       reduce(refresh, i);
@@ -286,10 +278,10 @@ class Placer {
   bool place_next(std::uint32_t rank, const Hole& hole) {
     RankState& state = ranks_[rank];
     const double room = hole.end - state.cursor + rounding_;
-    const double enough = 0.5 * state.slack * (hole.end - hole.begin) + rounding_;
+    const double enough = kSlackInGaps * state.slack * (hole.end - hole.begin) + rounding_;
     const std::optional<ReadyPool::Choice> choice = state.pool.choose(room, enough);
     if (!choice || choice->waste > enough) {
-      if (cut_next(rank, hole, room, enough, choice ? choice->waste : room)) return true;
+      if (cut_next(rank, hole, room, choice ? choice->waste : room, enough)) return true;
     }
     if (!choice) return false;
     const double seconds = state.pool.lengths()[choice->length].seconds;
@@ -297,59 +289,23 @@ class Placer {
     return true;
   }
 
-  struct Cut {
-    std::size_t length = 0;
-    std::size_t num_pieces = 1;
-    std::size_t num_now = 0;
-    double piece_seconds = 0;
-    double waste = std::numeric_limits<double>::infinity();
-  };
-
-  /// Puts the first pieces of an item into the rest of a hole if that leaves clearly less than `waste`.
-  bool cut_next(std::uint32_t rank, const Hole& hole, double room, double enough, double waste) {
+  /// Puts the first pieces of an item into the rest of a hole where that leaves clearly less than `waste`.
+  bool cut_next(std::uint32_t rank, const Hole& hole, double room, double waste, double enough) {
     RankState& state = ranks_[rank];
-    Cut best{.waste = kWorthCutting * waste};
-    for (std::size_t i = 0; i < state.pool.lengths().size() && best.waste > enough; ++i) {
-      const ReadyPool::Length& length = state.pool.lengths()[i];
-      if (length.items.front().num_pieces > 1) continue;
-      find_cut(Rank{rank}, i, room, enough, best);
-    }
-    if (best.num_now == 0) return false;
-    ReadyItem item = state.pool.take(best.length);
-    item.num_pieces = static_cast<std::uint8_t>(best.num_pieces);
-    for (std::size_t piece = 0; piece < best.num_pieces; ++piece) {
+    const std::optional<ItemCut> cut =
+        find_cut(state.pool, refresh_, costs_, {rank}, room, waste, enough, state.short_gap);
+    if (!cut) return false;
+    ReadyItem item = state.pool.take(cut->length);
+    item.num_pieces = static_cast<std::uint8_t>(cut->num_pieces);
+    for (std::size_t piece = 0; piece < cut->num_pieces; ++piece) {
       item.piece = static_cast<std::uint8_t>(piece);
-      if (piece < best.num_now) {
-        put(rank, hole, item, best.piece_seconds);
+      if (piece < cut->num_now) {
+        put(rank, hole, item, cut->piece_seconds);
       } else {
-        state.pool.add(best.piece_seconds, item);
+        state.pool.add(cut->piece_seconds, item);
       }
     }
     return true;
-  }
-
-  /// Looks for few pieces, but short enough that the later ones fit into any gap that counts.
-  void find_cut(Rank rank, std::size_t length, double room, double enough, Cut& best) const {
-    const RankState& state = ranks_[rank.index()];
-    const ReadyPool::Length& alike = state.pool.lengths()[length];
-    const WorkItem& work = items_[alike.items.front().item].work;
-    std::size_t num_pieces = 2;
-    if (state.short_hole > 0) {
-      const double least = std::ceil(alike.seconds / state.short_hole);
-      num_pieces = std::clamp<std::size_t>(static_cast<std::size_t>(least), 2,
-                                           std::max<std::size_t>(2, work.max_pieces));
-    }
-    for (; num_pieces <= work.max_pieces && best.waste > enough; ++num_pieces) {
-      Action action = work.action;
-      action.num_pieces = static_cast<std::uint8_t>(num_pieces);
-      const double seconds = costs_.seconds(rank, action);
-      const std::size_t num_now =
-          std::min(num_pieces - 1, static_cast<std::size_t>(seconds > 0 ? room / seconds : 0));
-      if (num_now == 0) continue;
-      const double rest = room - static_cast<double>(num_now) * seconds;
-      const double waste = state.pool.least_waste(rest, enough, length);
-      if (waste < best.waste) best = {length, num_pieces, num_now, seconds, waste};
-    }
   }
 
   void put(std::uint32_t rank, const Hole& hole, const ReadyItem& item, double seconds) {
@@ -376,6 +332,7 @@ class Placer {
   }
 
   const SteadyStep& step_;
+  const Refresh& refresh_;
   const std::vector<Refresh::Item>& items_;
   const CostModel& costs_;
   CycleShape shape_;

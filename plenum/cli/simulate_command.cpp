@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -37,13 +38,20 @@ class SimulateCommand final : public Command {
   int run_one() const;
   int run_comparison() const;
   Schedule read_schedule() const;
-  SimulatedSchedule simulate(Schedule schedule, std::size_t num_micro_batches) const;
-  std::optional<schedule::FillResult> fill(const Schedule& schedule, const schedule::CostModel& costs,
-                                           const schedule::LayerCosts& layer) const;
+  SimulatedSchedule simulate(Schedule schedule, std::size_t num_micro_batches, FillKind kind) const;
+  SimulatedSchedule simulate_if_possible_filled(const Schedule& schedule,
+                                                std::size_t num_micro_batches) const;
+  schedule::FillResult fill(const Schedule& schedule, const schedule::CostModel& costs,
+                            const schedule::LayerCosts& layer, FillKind kind) const;
   void draw(const SimulatedSchedule& result) const;
   void write_files(const SimulatedSchedule& result) const;
   trace::Timeline timeline(const SimulatedSchedule& result) const;
-  trace::Timeline shown_timeline(const SimulatedSchedule& result) const;
+  /// In seconds from the beginning of the timeline.
+  struct Window {
+    double from = 0;
+    double to = std::numeric_limits<double>::infinity();
+  };
+  Window window(const trace::Timeline& timeline) const;
   std::string title(const SimulatedSchedule& result) const;
 
   SimulateOptions options_;
@@ -55,10 +63,8 @@ Schedule SimulateCommand::read_schedule() const {
   return generator.generate(generator_options(options_, generator));
 }
 
-std::optional<schedule::FillResult> SimulateCommand::fill(const Schedule& schedule,
-                                                          const schedule::CostModel& costs,
-                                                          const schedule::LayerCosts& layer) const {
-  if (options_.fill == FillKind::None) return std::nullopt;
+schedule::FillResult SimulateCommand::fill(const Schedule& schedule, const schedule::CostModel& costs,
+                                           const schedule::LayerCosts& layer, FillKind kind) const {
   schedule::FillOptions wanted;
   wanted.margin = options_.margin;
   wanted.max_cycle_steps = static_cast<std::size_t>(options_.max_cycle);
@@ -66,20 +72,20 @@ std::optional<schedule::FillResult> SimulateCommand::fill(const Schedule& schedu
     wanted.max_kept_bytes = static_cast<double>(*options_.fill_memory_mib) * 1024 * 1024;
   }
   const std::vector<schedule::MapBytes> maps = schedule::map_bytes(layer, schedule::bert_layer_maps());
-  if (options_.fill == FillKind::Kfac)
-    return schedule::fill(schedule, schedule::KfacFiller(maps), costs, wanted);
+  if (kind == FillKind::Kfac) return schedule::fill(schedule, schedule::KfacFiller(maps), costs, wanted);
   return schedule::fill(schedule, schedule::ShampooFiller(maps.size()), costs, wanted);
 }
 
-SimulatedSchedule SimulateCommand::simulate(Schedule schedule, std::size_t num_micro_batches) const {
+SimulatedSchedule SimulateCommand::simulate(Schedule schedule, std::size_t num_micro_batches,
+                                            FillKind kind) const {
   SimulatedSchedule result{.schedule = std::move(schedule), .num_micro_batches = num_micro_batches};
   result.num_stages = pipeline_depth(result.schedule);
   const schedule::LayerCosts layer = layer_costs(options_);
   const schedule::ProfileCosts costs(result.schedule, layer, profile_options(options_));
   result.check = schedule::check(result.schedule);
   if (!result.check.violations.empty()) return result;
-  result.fill = fill(result.schedule, costs, layer);
-  if (result.fill) {
+  if (kind != FillKind::None) {
+    result.fill = fill(result.schedule, costs, layer, kind);
     result.unfilled = schedule::simulate(result.schedule, costs);
     result.schedule = std::move(result.fill->schedule);
     result.check = schedule::check(result.schedule);
@@ -94,7 +100,7 @@ std::string SimulateCommand::title(const SimulatedSchedule& result) const {
           ? ""
           : fmt::format(", {} at {}", std::filesystem::path(options_.profile).stem().string(),
                         options_.batch);
-  return fmt::format("{}: {} ranks, {} micro-batches{}", result.schedule.name, result.schedule.ranks.size(),
+  return fmt::format("{}, {} micro-batches{}", result.schedule.name,
                      result.schedule.problem.num_micro_batches, costs);
 }
 
@@ -102,8 +108,13 @@ trace::Timeline SimulateCommand::timeline(const SimulatedSchedule& result) const
   return schedule::timeline_of(result.schedule, result.simulation->replay.times, title(result));
 }
 
-trace::Timeline SimulateCommand::shown_timeline(const SimulatedSchedule& result) const {
-  return trace::first_steps(timeline(result), static_cast<std::size_t>(options_.show_steps));
+/// The part of the cycle to draw: some steps from the second on, since what fills the idle time at the begin
+/// of the first stands at the end of the last.
+SimulateCommand::Window SimulateCommand::window(const trace::Timeline& timeline) const {
+  const std::vector<double>& begins = timeline.step_begin_seconds;
+  const auto num_shown = static_cast<std::size_t>(options_.show_steps);
+  if (begins.size() <= num_shown + 1) return {};
+  return {begins[1] - timeline.begin_seconds, begins[1 + num_shown] - timeline.begin_seconds};
 }
 
 void SimulateCommand::draw(const SimulatedSchedule& result) const {
@@ -115,7 +126,10 @@ void SimulateCommand::draw(const SimulatedSchedule& result) const {
       terminal.has_color ? trace::TextDrawingOptions::Color::Yes : trace::TextDrawingOptions::Color::No;
   drawing.tracks = options_.all_lanes ? trace::TextDrawingOptions::Tracks::All
                                       : trace::TextDrawingOptions::Tracks::Computation;
-  fmt::print("{}\n{}", trace::draw_text(shown_timeline(result), drawing), simulate_report_text(result));
+  const trace::Timeline drawn = timeline(result);
+  drawing.from_seconds = window(drawn).from;
+  drawing.to_seconds = window(drawn).to;
+  fmt::print("{}\n{}", trace::draw_text(drawn, drawing), simulate_report_text(result));
 }
 
 void SimulateCommand::write_files(const SimulatedSchedule& result) const {
@@ -124,7 +138,12 @@ void SimulateCommand::write_files(const SimulatedSchedule& result) const {
                                         ? schedule::print_schedule_json(result.schedule)
                                         : schedule::print_schedule_text(result.schedule));
   }
-  if (!options_.svg.empty()) io::write_file(options_.svg, trace::draw_svg(shown_timeline(result)));
+  if (!options_.svg.empty()) {
+    const trace::Timeline drawn = timeline(result);
+    const Window shown = window(drawn);
+    io::write_file(options_.svg,
+                   trace::draw_svg(drawn, {.from_seconds = shown.from, .to_seconds = shown.to}));
+  }
   if (!options_.trace.empty()) io::write_file(options_.trace, trace::trace_json(timeline(result)));
 }
 
@@ -133,7 +152,7 @@ int SimulateCommand::run_one() const {
   const std::size_t num_micro_batches = options_.from.empty()
                                             ? static_cast<std::size_t>(options_.micro_batches)
                                             : schedule.problem.num_micro_batches;
-  const SimulatedSchedule result = simulate(std::move(schedule), num_micro_batches);
+  const SimulatedSchedule result = simulate(std::move(schedule), num_micro_batches, options_.fill);
   if (!result.check.violations.empty()) {
     if (options_.json) fmt::print("{}\n", simulate_report_json(result));
     const schedule::Violation& first = result.check.violations.front();
@@ -147,6 +166,17 @@ int SimulateCommand::run_one() const {
     draw(result);
   }
   return 0;
+}
+
+SimulatedSchedule SimulateCommand::simulate_if_possible_filled(const Schedule& schedule,
+                                                               std::size_t num_micro_batches) const {
+  try {
+    return simulate(schedule, num_micro_batches, options_.fill);
+  } catch (const base::UserError& error) {
+    if (options_.fill == FillKind::None) throw;
+    fmt::print(stderr, "plenum: {} is not filled: {}\n", schedule.name, error.what());
+    return simulate(schedule, num_micro_batches, FillKind::None);
+  }
 }
 
 /// All schedules on the same model, the same number of ranks and the same micro-batches, as far as each can.
@@ -167,9 +197,9 @@ int SimulateCommand::run_comparison() const {
         wanted.num_micro_batches /= num_ranks;
         wanted.num_replicas *= num_ranks;
       }
-      results.push_back(simulate(generator.generate(wanted), wanted.num_micro_batches));
-      const std::vector<schedule::Violation>& violations = results.back().check.violations;
-      base::check(violations.empty(), "a generated schedule must be right: {}", generator.name);
+      results.push_back(simulate_if_possible_filled(generator.generate(wanted), wanted.num_micro_batches));
+      base::check(results.back().check.violations.empty(), "a generated schedule must be right: {}",
+                  generator.name);
     } catch (const base::UserError& error) {
       fmt::print(stderr, "plenum: {} is left out: {}\n", generator.name, error.what());
     }

@@ -65,8 +65,4 @@ struct Timeline {
   std::vector<double> step_begin_seconds;  ///< of each step that the timeline shows
 };
 
-/// The part of a timeline up to the beginning of step `num_steps`; all of it where it has no more steps than
-/// that. Spans that reach over that end are cut there.
-Timeline first_steps(const Timeline& timeline, std::size_t num_steps);
-
 }  // namespace plenum::trace

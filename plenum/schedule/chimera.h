@@ -8,10 +8,10 @@ namespace plenum::schedule {
 /// and D-1-p; the first half of the micro-batches (the larger one of an odd number) goes down, the other half
 /// up. D must be even.
 ///
-/// For N = D the step takes N F + (N+D-2) B whenever B >= F. For N > D it takes (N+D/2-1)(F+B) where N is
-/// even and B = 2 F (3 F with recomputation), the least that is possible with this placement: the ranks in
-/// the middle begin at (D/2-1) F and end (D/2-1) B before the end. A rank keeps at most D micro-batches for
-/// N <= D, and less than 3/2 D for any N.
+/// For N = D the step takes N F + (N+D-2) B whenever B >= F. For greater multiples of D it takes
+/// (N+D/2-1)(F+B) where B = 2 F, the least that is possible with this placement: the ranks in the middle
+/// begin at (D/2-1) F and end (D/2-1) B before the end. A rank keeps at most D micro-batches for N <= D, and
+/// less than 3/2 D beyond.
 Schedule generate_chimera(const GeneratorOptions& options);
 
 }  // namespace plenum::schedule

@@ -15,9 +15,10 @@ struct GeneratorOptions {
   std::size_t depth = 1;              ///< ranks of one replica's pipeline
   std::size_t num_micro_batches = 1;  ///< of one replica
   std::size_t num_replicas = 1;
-  std::vector<std::uint16_t> stage_layers = {};  ///< of each stage; one entry stands for all
-  std::size_t num_chunks = 2;                    ///< interleaved: stages on a rank
-  std::size_t num_buckets = 1;                   ///< parts of a stage whose gradients are reduced apart
+  std::vector<std::uint16_t> stage_layers =
+      {};                       ///< of each stage; one entry stands for all (interleaved: or of each rank)
+  std::size_t num_chunks = 2;   ///< interleaved: stages on a rank
+  std::size_t num_buckets = 1;  ///< parts of a stage whose gradients are reduced apart
   Recomputation recomputation = Recomputation::None;
   Sharding sharding = Sharding::None;
   bool has_tied_parameters = false;

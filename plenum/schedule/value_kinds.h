@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+namespace plenum::schedule {
+
+// The kinds of values that Dataflow numbers; its own business, shared by its source files.
+
+/// What a rank may have of a stage and micro-batch. The last three exist per segment. Weight gradients, which
+/// are read all together, lie apart.
+enum MicroBatchKind : std::uint32_t {
+  kInput,
+  kOutputGradient,
+  kSentActivation,
+  kSentGradient,
+  kOutput,
+  kSaved,
+  kInputGradient,
+};
+inline constexpr std::uint32_t kNumWholeKinds = 4;
+inline constexpr std::uint32_t kNumSegmentKinds = 3;
+
+/// What it may have of a layer.
+enum LayerValueKind : std::uint32_t {
+  kReduced,
+  kFactor,
+  kPreconditioned,
+  kGathered,
+  kUpdated,
+  kParameters,
+  kNumLayerKinds
+};
+
+/// What it may have of a linear map, beside unfinished pieces of its inverse.
+enum FactorKind : std::uint32_t { kCurvature, kInverse, kFirstPiece };
+
+/// What it may have once.
+enum RankValueKind : std::uint32_t { kAgreed, kTied, kExchanged, kNumRankKinds };
+
+}  // namespace plenum::schedule

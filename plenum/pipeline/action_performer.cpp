@@ -11,17 +11,9 @@ using schedule::Action;
 using schedule::ActionType;
 using schedule::Rank;
 
-namespace {
-
-bool is_send(ActionType type) {
-  return type == ActionType::SendActivation || type == ActionType::SendGradient;
-}
-
-}  // namespace
-
 ActionPerformer::ActionPerformer(comm::Communicator& ranks, const schedule::Schedule& schedule,
                                  const schedule::Dataflow& dataflow, Rank rank, StageProgram& program)
-    : dataflow_(dataflow), rank_(rank), program_(program), communicators_(ranks, schedule, dataflow, rank) {}
+    : dataflow_(dataflow), program_(program), communicators_(ranks, schedule, dataflow, rank) {}
 
 std::optional<comm::Completion> ActionPerformer::begin(const ActionRun& run) {
   switch (run.action.type) {

@@ -23,7 +23,6 @@ class ActionPerformer {
   comm::Completion start_collective(const ActionRun& run);
 
   const schedule::Dataflow& dataflow_;
-  schedule::Rank rank_;
   StageProgram& program_;
   LaneCommunicators communicators_;
 };

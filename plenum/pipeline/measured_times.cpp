@@ -10,20 +10,11 @@ namespace plenum::pipeline {
 
 using schedule::Action;
 using schedule::ActionTime;
-using schedule::ActionType;
 using schedule::kNumLanes;
 using schedule::Rank;
 using schedule::RankTimes;
 
 namespace {
-
-bool is_send(ActionType type) {
-  return type == ActionType::SendActivation || type == ActionType::SendGradient;
-}
-
-bool is_receive(ActionType type) {
-  return type == ActionType::ReceiveActivation || type == ActionType::ReceiveGradient;
-}
 
 bool has_run(const ActionTime& time) {
   return time.end > 0;

@@ -81,7 +81,6 @@ class ToyProgram : public StageProgram {
   void add_table_gradient(Block& block, const MicroBatchRecord& record) const;
 
   /// statistics, updates (toy_updates.cpp)
-  bool is_reduced_by_holders(const HeldStage& stage) const { return stage.num_holders > 1; }
   void check_gradient(const HeldStage& stage, const LayerState& layer, std::uint64_t step) const;
   void check_owner(const schedule::Action& action) const;
   Values sum_curvature(HeldStage& stage, const schedule::Action& action, std::uint64_t step);

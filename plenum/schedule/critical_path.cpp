@@ -74,18 +74,42 @@ class BackwardWalk {
     return std::nullopt;
   }
 
-  /// The action before it in its lane, or the maker of an input on its own rank, that ended at `start`.
-  std::optional<CriticalAction> local_predecessor(const CriticalAction& place, double start) {
-    if (place.position > 0) {
-      const CriticalAction before{place.rank, place.lane, place.position - 1};
-      if (time_of(before).end == start) return before;
-    }
-    dataflow_.inputs(place.rank, action_at(place), values_);
-    for (const ValueRef& value : values_) {
-      const auto found = maker(place.rank, value, step_of(place));
-      if (found && time_of(*found).end == start) return found;
+  bool is_send(const CriticalAction& place) const {
+    const ActionType type = action_at(place).type;
+    return type == ActionType::SendActivation || type == ActionType::SendGradient;
+  }
+
+  /// The message of this cycle that left before the one at `place`.
+  std::optional<CriticalAction> message_before(CriticalAction place) const {
+    while (place.position > 0) {
+      --place.position;
+      if (is_send(place)) return place;
     }
     return std::nullopt;
+  }
+
+  /// What the action at `place`, or what its lane began then, followed on its own rank.
+  std::optional<CriticalAction> local_predecessor(const CriticalAction& place, double start) {
+    if (is_send(place)) {
+      const auto message = message_before(place);
+      if (message && time_of(*message).end == start) return message;
+    }
+    return started_after(place, start);
+  }
+
+  /// The action before it in its lane, or the maker of an input on its own rank, that ended at `start`. A
+  /// lane goes on once a send is started, so behind a send it is what that followed.
+  std::optional<CriticalAction> started_after(CriticalAction place, double start) {
+    for (;; --place.position) {
+      const CriticalAction before{place.rank, place.lane, place.position - 1};
+      if (place.position > 0 && !is_send(before) && time_of(before).end == start) return before;
+      dataflow_.inputs(place.rank, action_at(place), values_);
+      for (const ValueRef& value : values_) {
+        const auto found = maker(place.rank, value, step_of(place));
+        if (found && time_of(*found).end == start) return found;
+      }
+      if (place.position == 0 || !is_send(before)) return std::nullopt;
+    }
   }
 
   std::optional<CriticalAction> sender(const CriticalAction& place, double start) {

@@ -44,6 +44,7 @@ struct LaneState {
   std::size_t step_end = 0;  ///< the position at which the running step ends
   std::size_t step = 0;      ///< from the start of the replay
   double free = 0;
+  double wire_free = 0;  ///< when the messages that the lane sent have left
   std::optional<ValueRef> missing;
   bool is_present = false;  ///< has come to its collective and waits for the others
 };
@@ -175,10 +176,16 @@ class Replay {
     return true;
   }
 
-  void send(Rank rank, std::size_t lane, const Action& action, double start) {
+  /// Messages leave one after another, but the lane does not wait for them: it goes on once a send is
+  /// started.
+  void send(Rank rank, std::size_t lane, const Action& action, double started) {
+    LaneState& state = lanes_[rank.index()][lane];
     const Rank to = dataflow_.peer(action);
+    const double start = std::max(started, state.wire_free);
     const double end = start + costs_.seconds(rank, action);
     finish(rank, lane, action, {start, end}, to.is_none() ? end : end + costs_.latency_seconds(rank, to));
+    state.free = started;
+    state.wire_free = end;
     if (!to.is_none()) wake(to);
   }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/schedule/action_text.h"
+#include "plenum/schedule/constant_costs.h"
 #include "plenum/schedule/parse_schedule.h"
 
 #include "tests/schedule/pipeline_figures.h"
@@ -75,6 +76,28 @@ TEST(Replay, DeliversAMessageAfterItsLatency) {
   // The second message waits on the receiver's lane for nothing, its forward for the first one.
   EXPECT_EQ(time_of(schedule, result, 1, "RF1.1").end, 2.75);
   EXPECT_EQ(time_of(schedule, result, 1, "F1.1").start, 3.75);
+}
+
+TEST(Replay, LetsAReceivePassASendThatIsStillLeaving) {
+  // Rank 1's second forward begins when its first backward ends, not when that one's gradient has left.
+  const Schedule schedule = generate("1f1b", {.depth = 2, .num_micro_batches = 4, .stage_layers = {1}});
+  const ConstantCosts costs({{ActionType::Forward, 1},
+                             {ActionType::Backward, 2},
+                             {ActionType::SendActivation, 0.5},
+                             {ActionType::SendGradient, 0.5}});
+  const ReplayResult result = replay(schedule, Dataflow(schedule), costs, 1);
+  EXPECT_EQ(time_of(schedule, result, 1, "B1.0").end, 4.5);
+  EXPECT_EQ(time_of(schedule, result, 1, "F1.1").start, 4.5);
+  EXPECT_EQ(time_of(schedule, result, 1, "SB1.0").end, 5);
+  EXPECT_EQ(result.end, 17);
+}
+
+TEST(Replay, SendsMessagesOneAfterAnother) {
+  const Schedule schedule = generate("gpipe", {.depth = 2, .num_micro_batches = 2, .stage_layers = {1}});
+  const ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::SendActivation, 3}});
+  const ReplayResult result = replay(schedule, Dataflow(schedule), costs, 1);
+  EXPECT_EQ(time_of(schedule, result, 0, "SF0.1").start, 4);
+  EXPECT_EQ(time_of(schedule, result, 1, "F1.1").start, 7);
 }
 
 TEST(Replay, LetsSendsRunWithoutTheirReceiver) {

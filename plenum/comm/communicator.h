@@ -21,7 +21,7 @@ enum class Reduction : std::uint8_t { Sum, Min, Max };
 /// Names a message or a collective: what both ends must agree on.
 using Tag = std::uint64_t;
 
-/// Thrown from every operation of every rank after abort(): another rank failed, and this is who and why.
+/// Thrown from every operation of every rank after abort_all(): another rank failed, and this is who and why.
 class Aborted : public std::runtime_error {
  public:
   Aborted(Rank failed_rank, std::string_view reason);
@@ -84,7 +84,7 @@ class Communicator {
 
   /// Ends all communication of all ranks that come from the same world: whoever waits or will wait gets
   /// Aborted. The first call counts. May be called by any thread.
-  virtual void abort(Rank failed_rank, std::string_view reason) = 0;
+  virtual void abort_all(Rank failed_rank, std::string_view reason) = 0;
 
   void all_reduce(Elements elements, Reduction reduction = Reduction::Sum, Tag tag = 0);
   void reduce_scatter(ConstElements source, Elements destination, std::span<const std::size_t> counts,

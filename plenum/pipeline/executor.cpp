@@ -97,7 +97,7 @@ void Executor::fail(Failure failure) {
   }
   stop_.request_stop();
   for (const std::unique_ptr<RankExecutor>& rank : ranks_) rank->close();
-  world_.abort(failure.rank, failure.message);
+  world_.abort_all(failure.rank, failure.message);
   if (options_.on_failure) options_.on_failure(failure);
 }
 

@@ -118,7 +118,7 @@ TEST(LocalAbort, WakesEveryoneAndSaysWhy) {
         }
       default:
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        all.abort(all.rank_of(4), "the disk is full");
+        all.abort_all(all.rank_of(4), "the disk is full");
         return group->send(0, 1, one);
     }
   });
@@ -127,8 +127,8 @@ TEST(LocalAbort, WakesEveryoneAndSaysWhy) {
 
 TEST(LocalAbort, KeepsTheFirstReason) {
   local::LocalWorld world(2);
-  world.abort({1}, "first");
-  world.abort({0}, "second");
+  world.abort_all({1}, "first");
+  world.abort_all({0}, "second");
   const std::unique_ptr<Communicator> communicator = world.communicator({0});
   try {
     communicator->barrier();
@@ -145,7 +145,7 @@ TEST(LocalAbort, LeavesNoThreadInABufferThatIsFreed) {
       for (std::size_t i = 0;; ++i) {
         std::vector<float> values(50'000, 1.0f);
         Completion completion = all.start_all_reduce(elements_of(std::span(values)), Reduction::Sum, i);
-        if (all.index() == 3 && i == 2) all.abort({3}, "enough");
+        if (all.index() == 3 && i == 2) all.abort_all({3}, "enough");
         completion.wait();
       }
     });

@@ -14,7 +14,7 @@ namespace plenum::comm::local {
 class AbortState {
  public:
   /// False if someone was faster: the first failure counts.
-  bool abort(Rank failed_rank, std::string_view reason) {
+  bool abort_all(Rank failed_rank, std::string_view reason) {
     const std::lock_guard lock(mutex_);
     if (is_aborted_) return false;
     failed_rank_ = failed_rank;

@@ -33,7 +33,9 @@ class LocalCommunicator final : public Communicator {
   Completion start_receive(std::size_t from, Tag tag, Elements elements) override;
 
   std::unique_ptr<Communicator> group(std::span<const std::size_t> members) override;
-  void abort(Rank failed_rank, std::string_view reason) override { world_->abort(failed_rank, reason); }
+  void abort_all(Rank failed_rank, std::string_view reason) override {
+    world_->abort_all(failed_rank, reason);
+  }
 
  private:
   Completion start(Contribution contribution);

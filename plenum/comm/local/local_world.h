@@ -23,8 +23,8 @@ class LocalWorld {
   std::size_t num_ranks() const { return num_ranks_; }
   /// The communicator of all ranks, for one of them. It may outlive the world.
   std::unique_ptr<Communicator> communicator(Rank rank);
-  /// See Communicator::abort().
-  void abort(Rank failed_rank, std::string_view reason);
+  /// See Communicator::abort_all().
+  void abort_all(Rank failed_rank, std::string_view reason);
 
  private:
   std::size_t num_ranks_;

@@ -26,8 +26,8 @@ std::shared_ptr<Group> WorldState::group(const Group* parent, const std::vector<
   return group;
 }
 
-void WorldState::abort(Rank failed_rank, std::string_view reason) {
-  if (!abort_->abort(failed_rank, reason)) return;
+void WorldState::abort_all(Rank failed_rank, std::string_view reason) {
+  if (!abort_->abort_all(failed_rank, reason)) return;
   std::vector<std::shared_ptr<Group>> groups;
   {
     const std::lock_guard lock(mutex_);

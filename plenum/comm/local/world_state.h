@@ -22,7 +22,7 @@ class WorldState {
   /// The `creation`-th group of these members of `parent`; made by the first who asks.
   std::shared_ptr<Group> group(const Group* parent, const std::vector<std::size_t>& members,
                                std::uint64_t creation, std::vector<Rank> ranks);
-  void abort(Rank failed_rank, std::string_view reason);
+  void abort_all(Rank failed_rank, std::string_view reason);
 
  private:
   using Key = std::tuple<const Group*, std::vector<std::size_t>, std::uint64_t>;

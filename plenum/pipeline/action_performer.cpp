@@ -75,7 +75,7 @@ comm::Completion ActionPerformer::start_message(const ActionRun& run) {
   const Rank peer = dataflow_.peer(run.action);
   base::check(!peer.is_none(), "a message needs a rank at its other end");
   comm::Communicator& ranks = communicators_.pipeline();
-  if (is_send(run.action.type)) {
+  if (schedule::is_send(run.action.type)) {
     return ranks.start_send(peer.index(), message_tag(run.action, run.step), program_.outgoing(run));
   }
   const Action send = dataflow_.counterpart(run.action);

@@ -41,12 +41,13 @@ void for_each_time(const schedule::Schedule& schedule, std::vector<RankTimes>& t
 class Arrivals {
  public:
   void add(const Action& action, std::size_t step, const ActionTime& time) {
-    if (is_send(action.type)) raise(messages_[message_tag(action, step)], time.end);
+    if (schedule::is_send(action.type)) raise(messages_[message_tag(action, step)], time.end);
     if (traits_of(action.type).is_collective) raise(collectives_[collective_tag(action, step)], time.start);
   }
 
   double of(const schedule::Dataflow& dataflow, const Action& action, std::size_t step) const {
-    if (is_receive(action.type)) return find(messages_, message_tag(dataflow.counterpart(action), step));
+    if (schedule::is_receive(action.type))
+      return find(messages_, message_tag(dataflow.counterpart(action), step));
     if (traits_of(action.type).is_collective) return find(collectives_, collective_tag(action, step));
     return 0;
   }

@@ -128,7 +128,7 @@ std::string RankExecutor::awaited_by(Lane lane) const {
     const std::optional<schedule::ValueRef> missing = board_.missing(lane);
     return missing ? dataflow_.describe(rank_, missing->index) : "the other lanes";
   }
-  if (is_receive(action.type)) {
+  if (schedule::is_receive(action.type)) {
     return fmt::format("the message of rank {}", dataflow_.peer(action).value);
   }
   return "the other ranks of its group";

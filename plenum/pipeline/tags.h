@@ -7,14 +7,6 @@
 
 namespace plenum::pipeline {
 
-constexpr bool is_send(schedule::ActionType type) {
-  return type == schedule::ActionType::SendActivation || type == schedule::ActionType::SendGradient;
-}
-
-constexpr bool is_receive(schedule::ActionType type) {
-  return type == schedule::ActionType::ReceiveActivation || type == schedule::ActionType::ReceiveGradient;
-}
-
 /// Names the message of a send; 15 bits of the step tell apart what can be under way at a time.
 comm::Tag message_tag(const schedule::Action& send, std::uint64_t step);
 

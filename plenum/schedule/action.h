@@ -50,6 +50,13 @@ enum class ActionType : std::uint8_t {
 };
 inline constexpr std::size_t kNumActionTypes = static_cast<std::size_t>(ActionType::ExchangeData) + 1;
 
+constexpr bool is_send(ActionType type) {
+  return type == ActionType::SendActivation || type == ActionType::SendGradient;
+}
+constexpr bool is_receive(ActionType type) {
+  return type == ActionType::ReceiveActivation || type == ActionType::ReceiveGradient;
+}
+
 /// What an action of a type names, where it runs, and how it is written.
 struct ActionTraits {
   ActionType type;

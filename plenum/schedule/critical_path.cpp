@@ -60,7 +60,7 @@ class BackwardWalk {
     const Action& action = action_at(place);
     const double start = time_of(place).start;
     if (const auto found = local_predecessor(place, start)) return found;
-    if (action.type == ActionType::ReceiveActivation || action.type == ActionType::ReceiveGradient) {
+    if (is_receive(action.type)) {
       return sender(place, start);
     }
     if (!traits_of(action.type).is_collective) return std::nullopt;
@@ -74,23 +74,20 @@ class BackwardWalk {
     return std::nullopt;
   }
 
-  bool is_send(const CriticalAction& place) const {
-    const ActionType type = action_at(place).type;
-    return type == ActionType::SendActivation || type == ActionType::SendGradient;
-  }
+  bool sends(const CriticalAction& place) const { return is_send(action_at(place).type); }
 
   /// The message of this cycle that left before the one at `place`.
   std::optional<CriticalAction> message_before(CriticalAction place) const {
     while (place.position > 0) {
       --place.position;
-      if (is_send(place)) return place;
+      if (sends(place)) return place;
     }
     return std::nullopt;
   }
 
   /// What the action at `place`, or what its lane began then, followed on its own rank.
   std::optional<CriticalAction> local_predecessor(const CriticalAction& place, double start) {
-    if (is_send(place)) {
+    if (sends(place)) {
       const auto message = message_before(place);
       if (message && time_of(*message).end == start) return message;
     }
@@ -102,13 +99,13 @@ class BackwardWalk {
   std::optional<CriticalAction> started_after(CriticalAction place, double start) {
     for (;; --place.position) {
       const CriticalAction before{place.rank, place.lane, place.position - 1};
-      if (place.position > 0 && !is_send(before) && time_of(before).end == start) return before;
+      if (place.position > 0 && !sends(before) && time_of(before).end == start) return before;
       dataflow_.inputs(place.rank, action_at(place), values_);
       for (const ValueRef& value : values_) {
         const auto found = maker(place.rank, value, step_of(place));
         if (found && time_of(*found).end == start) return found;
       }
-      if (place.position == 0 || !is_send(before)) return std::nullopt;
+      if (place.position == 0 || !sends(before)) return std::nullopt;
     }
   }
 

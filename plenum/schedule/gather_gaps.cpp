@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "plenum/base/check.h"
@@ -40,8 +41,10 @@ class GapGatherer {
         step_seconds_(step_seconds) {
     number_nodes();
     for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
+      const std::vector<std::uint32_t> makers = makers_of(Rank::at(rank));
       tie_lanes(Rank::at(rank));
-      tie_values(Rank::at(rank));
+      tie_values(Rank::at(rank), makers);
+      tie_message_lane(Rank::at(rank), makers);
     }
     tie_messages();
     sort();
@@ -94,6 +97,7 @@ class GapGatherer {
 
   void tie_lanes(Rank rank) {
     for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
+      if (static_cast<Lane>(lane) == Lane::Pipeline) continue;
       const std::vector<std::uint32_t>& nodes = nodes_[rank.index()][lane];
       for (std::size_t i = 0; i < nodes.size(); ++i) {
         const bool is_last = i + 1 == nodes.size();
@@ -104,22 +108,70 @@ class GapGatherer {
     }
   }
 
-  void tie_values(Rank rank) {
+  /// The node that makes each value of a rank.
+  std::vector<std::uint32_t> makers_of(Rank rank) {
     std::vector<std::uint32_t> makers(dataflow_.num_values(rank), kNone);
-    std::vector<ValueRef> values;
     for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
       for (std::size_t i = 0; i < actions(rank, lane).size(); ++i) {
-        dataflow_.outputs(rank, actions(rank, lane)[i], values);
-        for (const ValueRef& value : values) makers[value.index] = node_of(rank, lane, i);
+        dataflow_.outputs(rank, actions(rank, lane)[i], values_);
+        for (const ValueRef& value : values_) makers[value.index] = node_of(rank, lane, i);
       }
     }
+    return makers;
+  }
+
+  /// Ties `node` to what makes the inputs of `action`, which runs `num_steps` steps before it.
+  void tie_inputs(Rank rank, const Action& action, const std::vector<std::uint32_t>& makers,
+                  std::uint32_t node, std::uint32_t num_steps) {
+    dataflow_.inputs(rank, action, values_);
+    for (const ValueRef& value : values_) {
+      const std::uint32_t maker = makers[value.index];
+      if (maker != kNone) ties_.push_back({maker, node, seconds_[maker], value.age + num_steps});
+    }
+  }
+
+  void tie_values(Rank rank, const std::vector<std::uint32_t>& makers) {
     for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
       for (std::size_t i = 0; i < actions(rank, lane).size(); ++i) {
-        dataflow_.inputs(rank, actions(rank, lane)[i], values);
-        for (const ValueRef& value : values) {
-          const std::uint32_t maker = makers[value.index];
-          if (maker == kNone) continue;
-          ties_.push_back({maker, node_of(rank, lane, i), seconds_[maker], value.age});
+        tie_inputs(rank, actions(rank, lane)[i], makers, node_of(rank, lane, i), 0);
+      }
+    }
+  }
+
+  /// Messages leave one after another, but the lane goes on once a send is started: what comes behind it
+  /// waits for the send's inputs, not for the message to leave. Goes round twice; the second time every
+  /// action has others before it, of this step or the one before.
+  void tie_message_lane(Rank rank, const std::vector<std::uint32_t>& makers) {
+    constexpr auto kLane = static_cast<std::size_t>(Lane::Pipeline);
+    struct Passed {
+      std::size_t position = 0;
+      std::uint32_t round = 0;
+    };
+    std::optional<Passed> message;
+    std::optional<Passed> receive;
+    std::vector<Passed> sends;  // since the receive
+    for (const std::uint32_t round : {0u, 1u}) {
+      for (std::size_t i = 0; i < actions(rank, kLane).size(); ++i) {
+        const std::uint32_t node = node_of(rank, kLane, i);
+        const bool sends_message = is_send(actions(rank, kLane)[i].type);
+        if (round == 1) {
+          const auto tie_after = [&](const Passed& passed) {
+            const std::uint32_t from = node_of(rank, kLane, passed.position);
+            ties_.push_back({from, node, seconds_[from], round - passed.round});
+          };
+          if (receive) tie_after(*receive);
+          if (sends_message && message) tie_after(*message);
+          for (const Passed& passed : sends) {
+            if (sends_message) break;
+            tie_inputs(rank, actions(rank, kLane)[passed.position], makers, node, round - passed.round);
+          }
+        }
+        if (sends_message) {
+          message = Passed{i, round};
+          sends.push_back(*message);
+        } else {
+          receive = Passed{i, round};
+          sends.clear();
         }
       }
     }
@@ -129,13 +181,13 @@ class GapGatherer {
     std::map<std::pair<Rank, std::uint32_t>, std::pair<std::uint32_t, double>> sends;
     for_each_action([&](Rank rank, std::size_t lane, std::size_t i) {
       const Action& action = actions(rank, lane)[i];
-      if (action.type != ActionType::SendActivation && action.type != ActionType::SendGradient) return;
+      if (!is_send(action.type)) return;
       const double latency = costs_.latency_seconds(rank, dataflow_.peer(action));
       sends[{rank, dataflow_.sent_value(rank, action)}] = {node_of(rank, lane, i), latency};
     });
     for_each_action([&](Rank rank, std::size_t lane, std::size_t i) {
       const Action& action = actions(rank, lane)[i];
-      if (action.type != ActionType::ReceiveActivation && action.type != ActionType::ReceiveGradient) return;
+      if (!is_receive(action.type)) return;
       const Rank from = dataflow_.peer(action);
       const auto& [send, latency] =
           sends.at({from, dataflow_.sent_value(from, dataflow_.counterpart(action))});
@@ -203,6 +255,7 @@ class GapGatherer {
   std::vector<std::vector<Tie>> ties_from_;
   std::vector<std::vector<Tie>> ties_to_;
   std::vector<std::uint32_t> order_;
+  std::vector<ValueRef> values_;
 };
 
 }  // namespace

@@ -159,16 +159,10 @@ class Replay {
       }
       start = std::max(start, *time);
     }
-    switch (action.type) {
-      case ActionType::ReceiveActivation:
-      case ActionType::ReceiveGradient:
-        return receive(rank, lane, action, start);
-      case ActionType::SendActivation:
-      case ActionType::SendGradient:
-        send(rank, lane, action, start);
-        return true;
-      default:
-        break;
+    if (is_receive(action.type)) return receive(rank, lane, action, start);
+    if (is_send(action.type)) {
+      send(rank, lane, action, start);
+      return true;
     }
     if (traits_of(action.type).is_collective) return attend(rank, lane, action, start);
     const double end = start + costs_.seconds(rank, action);

@@ -16,14 +16,6 @@ namespace {
 constexpr std::uint32_t kNoSpan = std::numeric_limits<std::uint32_t>::max();
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-bool is_send(ActionType type) {
-  return type == ActionType::SendActivation || type == ActionType::SendGradient;
-}
-
-bool is_receive(ActionType type) {
-  return type == ActionType::ReceiveActivation || type == ActionType::ReceiveGradient;
-}
-
 struct ActionHash {
   std::size_t operator()(const Action& action) const {
     const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(action);

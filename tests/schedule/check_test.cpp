@@ -228,8 +228,7 @@ TEST(Check, WantsEveryMicroBatchToPassEveryStageOnce) {
 }
 
 TEST(Check, WantsEveryLayerUpdatedOnceWithItsWholeGradient) {
-  EXPECT_EQ(pipeline_with("U0", "U0[0]"),
-            "rank 0, compute, step 0, end of the step: layer 1 is not updated");
+  EXPECT_EQ(pipeline_with("U0", "U0[0]"), "rank 0, compute, step 0, end of the step: layer 1 is not updated");
   EXPECT_EQ(pipeline_with("U0", "U0 U0[1]"),
             "rank 0, compute, step 0, U0[1]: makes the update of layer 1 a second time, after U0 on rank 0");
   EXPECT_EQ(

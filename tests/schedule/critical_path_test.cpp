@@ -15,9 +15,8 @@ class UnevenCosts final : public CostModel {
   double seconds(Rank rank, const Action& action) const override {
     const double layers = std::max(1, action.end_layer.value - action.first_layer.value);
     const double factor = 1 + 0.37 * static_cast<double>(action.type) + 0.011 * rank.value;
-    const bool is_receive =
-        action.type == ActionType::ReceiveActivation || action.type == ActionType::ReceiveGradient;
-    return is_receive ? 0 : factor * layers;
+    const bool receives = is_receive(action.type);
+    return receives ? 0 : factor * layers;
   }
   double latency_seconds(Rank from, Rank to) const override { return 0.13 + 0.007 * (from.value + to.value); }
 };

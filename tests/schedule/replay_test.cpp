@@ -16,7 +16,7 @@ class StaggeredCosts final : public CostModel {
  public:
   double seconds(Rank rank, const Action& action) const override {
     if (traits_of(action.type).is_collective) return 10;
-    if (action.type == ActionType::SendActivation || action.type == ActionType::SendGradient) return 0.5;
+    if (is_send(action.type)) return 0.5;
     return action.type == ActionType::Forward ? rank.value + 1 : 0;
   }
   double latency_seconds(Rank, Rank) const override { return 0.25; }

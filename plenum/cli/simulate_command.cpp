@@ -7,17 +7,20 @@
 #include <fmt/ranges.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/units.h"
 #include "plenum/cli/command.h"
 #include "plenum/cli/simulate_options.h"
 #include "plenum/cli/simulate_report.h"
 #include "plenum/cli/terminal.h"
 #include "plenum/io/file.h"
+#include "plenum/pipeline/rehearsal.h"
 #include "plenum/schedule/kfac_filler.h"
 #include "plenum/schedule/parse_schedule.h"
 #include "plenum/schedule/schedule_json.h"
 #include "plenum/schedule/schedule_text.h"
 #include "plenum/schedule/shampoo_filler.h"
 #include "plenum/schedule/timeline_of.h"
+#include "plenum/trace/overlay.h"
 #include "plenum/trace/perfetto.h"
 #include "plenum/trace/svg_drawing.h"
 #include "plenum/trace/text_drawing.h"
@@ -52,6 +55,7 @@ class SimulateCommand final : public Command {
     double to = std::numeric_limits<double>::infinity();
   };
   Window window(const trace::Timeline& timeline) const;
+  void rehearse(const SimulatedSchedule& result) const;
   std::string title(const SimulatedSchedule& result) const;
 
   SimulateOptions options_;
@@ -147,7 +151,23 @@ void SimulateCommand::write_files(const SimulatedSchedule& result) const {
   if (!options_.trace.empty()) io::write_file(options_.trace, trace::trace_json(timeline(result)));
 }
 
+/// Runs the schedule and lays what was measured over what was predicted.
+void SimulateCommand::rehearse(const SimulatedSchedule& result) const {
+  constexpr std::size_t kNumCycles = 2;  // the first begins with nothing to work on
+  const schedule::ProfileCosts costs(result.schedule, layer_costs(options_), profile_options(options_));
+  const auto num_steps = static_cast<double>(kNumCycles * result.schedule.num_steps());
+  fmt::print(stderr, "plenum: rehearsing for {}\n",
+             base::format_seconds(num_steps * result.simulation->step_seconds));
+  const trace::Timeline measured = schedule::timeline_of(
+      result.schedule, pipeline::rehearse(result.schedule, costs, kNumCycles), "measured");
+  const trace::Timeline predicted = timeline(result);
+  const trace::Overlay overlay = trace::lay_over(predicted, measured);
+  if (!options_.overlay.empty()) io::write_file(options_.overlay, trace::overlay_svg(overlay, title(result)));
+  if (!options_.json) fmt::print("\n{}", trace::overlay_text(overlay));
+}
+
 int SimulateCommand::run_one() const {
+  base::require(options_.rehearse || options_.overlay.empty(), "--overlay needs --rehearse");
   Schedule schedule = read_schedule();
   const std::size_t num_micro_batches = options_.from.empty()
                                             ? static_cast<std::size_t>(options_.micro_batches)
@@ -165,6 +185,7 @@ int SimulateCommand::run_one() const {
   } else {
     draw(result);
   }
+  if (options_.rehearse) rehearse(result);
   return 0;
 }
 

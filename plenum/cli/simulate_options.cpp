@@ -90,6 +90,10 @@ base::OptionTable simulate_option_table(SimulateOptions& options) {
   table.add("output", options.output, "FILE", "Write the schedule: .json, or text");
   table.add("svg", options.svg, "FILE", "Draw the timeline as SVG");
   table.add("trace", options.trace, "FILE", "Write the timeline for Perfetto or chrome://tracing");
+  table.add("rehearse", options.rehearse,
+            "Run it in real time on threads that sleep as long as predicted, and compare");
+  table.add("overlay", options.overlay, "FILE",
+            "With --rehearse: draw what was measured below what was predicted");
   table.add("show-steps", options.show_steps, 1, 1 << 20, "Steps of the cycle that are drawn, at most");
   table.add("width", options.width, 0, 1000, "Columns of the drawing; 0: as wide as the terminal");
   table.add("all-lanes", options.all_lanes, "Draw communication beside computation");

@@ -52,6 +52,8 @@ struct SimulateOptions {
   std::string output;
   std::string svg;
   std::string trace;
+  bool rehearse = false;
+  std::string overlay;
   std::int64_t show_steps = 3;
   std::int64_t width = 0;
   bool all_lanes = false;

@@ -1,5 +1,8 @@
 #include "plenum/schedule/action_text.h"
 
+#include <fstream>
+#include <iterator>
+
 #include <gtest/gtest.h>
 
 #include "plenum/base/check.h"
@@ -112,6 +115,14 @@ TEST(ActionText, SaysWhatIsWrong) {
   EXPECT_EQ(message_of("F0"), "action 'F0': '.' expected before ''");
   EXPECT_EQ(message_of("F0.0!"), "action 'F0.0!': '!' is too much");
   EXPECT_TRUE(message_of("Q1.0").starts_with("unknown action 'Q1.0'; the codes are F B I W RC "));
+}
+
+TEST(ActionTypes, AllStandInTheDocumentation) {
+  std::ifstream file(PLENUM_SOURCE_DIR "/docs/schedules.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const ActionTraits& traits : all_action_traits()) {
+    EXPECT_NE(text.find("`" + std::string(traits.code) + "`"), std::string::npos) << traits.name;
+  }
 }
 
 }  // namespace

@@ -30,15 +30,26 @@ const schedule::ActionTime& time_of(const SimulatedSchedule& result,
       .times[critical.rank.index()][static_cast<std::size_t>(critical.lane)][critical.position];
 }
 
-/// Layers kept at once, in micro-batches of a rank's share of the model.
-double in_micro_batches(const SimulatedSchedule& result, std::size_t layers) {
-  const schedule::StageLayers stages(result.schedule.problem);
-  return static_cast<double>(layers * result.num_stages) / static_cast<double>(stages.total());
+/// The layers that a rank runs for one micro-batch, in the mean over those that pass it.
+double layers_per_micro_batch(const schedule::RankProgram& rank) {
+  double num_layers = 0;
+  std::set<schedule::MicroBatchId> micro_batches;
+  for (const schedule::Action& action : rank.lane(schedule::Lane::Compute).step(0)) {
+    if (action.type != schedule::ActionType::Forward) continue;
+    num_layers += action.end_layer.value - action.first_layer.value;
+    micro_batches.insert(action.micro_batch);
+  }
+  return micro_batches.empty() ? 1 : num_layers / static_cast<double>(micro_batches.size());
 }
 
-std::size_t peak_layers(const SimulatedSchedule& result) {
-  const std::vector<std::size_t>& peaks = result.check.peak_activation_layers;
-  return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end());
+/// The most micro-batches whose activations lie on a rank at a time.
+double peak_micro_batches(const SimulatedSchedule& result) {
+  double peak = 0;
+  for (std::size_t rank = 0; rank < result.check.peak_activation_layers.size(); ++rank) {
+    peak = std::max(peak, static_cast<double>(result.check.peak_activation_layers[rank]) /
+                              layers_per_micro_batch(result.schedule.ranks[rank]));
+  }
+  return peak;
 }
 
 double mean_bubble(const Simulation& simulation) {
@@ -125,7 +136,7 @@ std::string simulate_report_json(const SimulatedSchedule& result) {
     const schedule::Violation& first = result.check.violations.front();
     object["first_violation"] = fmt::format("{}: {}", first.where, first.why);
   }
-  object["peak_activation_micro_batches"] = in_micro_batches(result, peak_layers(result));
+  object["peak_activation_micro_batches"] = peak_micro_batches(result);
   object["critical_path"] = nlohmann::ordered_json::array();
   if (result.simulation) object["critical_path"] = critical_path_json(result);
   return object.dump();
@@ -150,8 +161,8 @@ std::string simulate_report_text(const SimulatedSchedule& result) {
     text +=
         fmt::format("inverses       {:.1f} steps old when used, {} at most\n", fill.mean_age, fill.max_age);
   }
-  text += fmt::format("activations    of {:.3g} micro-batches on a rank at most\n",
-                      in_micro_batches(result, peak_layers(result)));
+  text +=
+      fmt::format("activations    of {:.3g} micro-batches on a rank at most\n", peak_micro_batches(result));
   return text + fmt::format("critical path  {}\n", critical_path_text(result));
 }
 
@@ -166,7 +177,7 @@ std::string simulate_report_table(const std::vector<SimulatedSchedule>& results)
     text +=
         fmt::format("{:<14}{:>7}{:>12.2f}{:>9.1f}%{:>12.2f}{:>13.3g}", result.schedule.name,
                     result.schedule.ranks.size(), ms(simulation.step_seconds), 100 * simulation.utilization,
-                    ms(mean_bubble(simulation)), in_micro_batches(result, peak_layers(result)));
+                    ms(mean_bubble(simulation)), peak_micro_batches(result));
     if (result.fill) {
       text +=
           fmt::format("{:>14.2f}{:>10.2f}{:>8.1f}%", result.fill->refresh_steps, result.fill->refresh_bound,

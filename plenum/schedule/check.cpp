@@ -16,13 +16,6 @@ class NoCosts final : public CostModel {
   double latency_seconds(Rank, Rank) const override { return 0; }
 };
 
-/// Cycles after which every value that is read belongs to a step inside the replay, and one more. What holds
-/// for that one holds for all that follow: they read and make the same things, a cycle later.
-std::size_t num_cycles_to_replay(const Schedule& schedule) {
-  const std::size_t oldest = std::max<std::size_t>(1, schedule.problem.staleness);
-  return (oldest + schedule.num_steps() - 1) / schedule.num_steps() + 1;
-}
-
 void sort_by_occurrence(const Schedule& schedule, std::vector<Finding>& findings) {
   const auto key = [&schedule](const Finding& finding) {
     const Place& place = finding.place;
@@ -47,7 +40,8 @@ CheckResult check(const Schedule& schedule) {
     find_incomplete_groups(context);
   }
   if (context.findings.empty()) {
-    explain_blocked(context, replay(schedule, dataflow, NoCosts(), num_cycles_to_replay(schedule)).blocked);
+    explain_blocked(context,
+                    replay(schedule, dataflow, NoCosts(), num_cycles_to_steady_state(dataflow)).blocked);
   }
   CheckResult result;
   result.peak_activation_layers = activation_peaks(schedule, dataflow, KeptFor::Backward);

@@ -19,7 +19,7 @@ class BackwardWalk {
         dataflow_(dataflow),
         costs_(costs),
         replay_(replay),
-        num_steps_(schedule.num_steps() + schedule.problem.staleness),
+        num_steps_(schedule.num_steps() + dataflow.max_age()),
         makers_(schedule.ranks.size()) {}
 
   std::vector<CriticalAction> run() {
@@ -122,13 +122,11 @@ class BackwardWalk {
 
   /// Steps are counted from the oldest that actions of this cycle work on.
   std::size_t key(const ValueRef& value, std::size_t step) const {
-    return value.index * num_steps_ + step + schedule_.problem.staleness - value.age;
+    return value.index * num_steps_ + step + dataflow_.max_age() - value.age;
   }
 
   /// Who made the value that an action in `step` refers to, if it was in this cycle.
   std::optional<CriticalAction> maker(Rank rank, const ValueRef& value, std::size_t step) {
-    // A value may be older than any that this cycle makes: the parameters that the first step begins with.
-    if (value.age > step + schedule_.problem.staleness) return std::nullopt;
     const Maker& found = makers_of(rank)[key(value, step)];
     if (found.position == kNoMaker) return std::nullopt;
     return CriticalAction{rank, found.lane, found.position};

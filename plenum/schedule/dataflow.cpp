@@ -36,6 +36,7 @@ void Dataflow::find_runners() {
         has_agree_ |= action.type == ActionType::Agree;
         has_exchange_ |= action.type == ActionType::ExchangeData;
         max_pieces_ = std::max<std::uint32_t>(max_pieces_, action.num_pieces);
+        max_age_ = std::max<std::size_t>(max_age_, action.age);
         if (!traits_of(action.type).has_micro_batch) continue;
         StageBlock& place = *std::find_if(held.begin(), held.end(), [&](const StageBlock& candidate) {
           return candidate.stage == action.stage;
@@ -55,10 +56,12 @@ void Dataflow::find_runners() {
 
 void Dataflow::find_segments() {
   std::vector<bool> is_border(layers_.total() + 1, false);
+  begins_forward_.assign(layers_.total(), false);
   for (const RankProgram& rank : schedule_.ranks) {
     for (const Action& action : rank.lane(Lane::Compute).actions()) {
       if (!traits_of(action.type).has_micro_batch || traits_of(action.type).has_factor) continue;
       is_border[action.first_layer.index()] = true;
+      if (action.type == ActionType::Forward) begins_forward_[action.first_layer.index()] = true;
       is_border[action.end_layer.index()] = true;
     }
   }
@@ -313,6 +316,10 @@ void Dataflow::inputs(Rank rank, const Action& action, std::vector<ValueRef>& va
       for_each_segment([&](std::uint32_t segment) { of_micro_batch(kInputGradient, segment); });
       break;
     case ActionType::Recompute:
+      // A forward keeps its input; what lies further on must be recomputed up to there first.
+      if (!begins_forward_[action.first_layer.index()]) {
+        of_micro_batch(kSaved, segment_of(action.first_layer) - 1);
+      }
       for_each_segment([&](std::uint32_t segment) { of_micro_batch(kOutput, segment); });
       break;
     case ActionType::SendActivation:

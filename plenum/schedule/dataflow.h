@@ -66,6 +66,9 @@ class Dataflow {
   const Schedule& schedule() const { return schedule_; }
   const StageLayers& layers() const { return layers_; }
   bool has_agree() const { return has_agree_; }
+  /// How many steps back an action reads at most: its age, and one for the parameters that a step begins
+  /// with.
+  std::size_t max_age() const { return max_age_; }
 
   /// Parts of a stage at whose borders micro-batch actions begin or end.
   std::size_t num_segments(StageId stage) const { return num_segments_[stage.index()]; }
@@ -127,11 +130,13 @@ class Dataflow {
   bool has_agree_ = false;
   bool has_exchange_ = false;
   std::uint32_t max_pieces_ = 1;
+  std::size_t max_age_ = 1;
   std::vector<Rank> runners_;
   std::vector<std::vector<Rank>> holders_;
   std::vector<Rank> all_ranks_;
   std::vector<Rank> tied_ranks_;
   std::vector<std::uint32_t> segment_of_layer_;
+  std::vector<bool> begins_forward_;  ///< of each layer: a forward begins there, and keeps its input
   std::vector<std::uint32_t> num_segments_;
   std::vector<RankBlock> ranks_;
 };

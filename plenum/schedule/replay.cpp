@@ -44,7 +44,8 @@ struct LaneState {
   std::size_t step_end = 0;  ///< the position at which the running step ends
   std::size_t step = 0;      ///< from the start of the replay
   double free = 0;
-  double wire_free = 0;  ///< when the messages that the lane sent have left
+  double wire_free = 0;                   ///< when the messages that the lane sent have left
+  std::array<double, 3> step_ended = {};  ///< when the lane came to the end of each of the last three steps
   std::optional<ValueRef> missing;
   bool is_present = false;  ///< has come to its collective and waits for the others
 };
@@ -58,7 +59,7 @@ class Replay {
         num_steps_(num_cycles * schedule.num_steps()),
         // The oldest values that are read, those of the step itself, and those of the step ahead that one
         // lane of the rank may be in while another still reads the oldest.
-        ring_(std::max<std::size_t>(1, schedule.problem.staleness) + 2),
+        ring_(dataflow.max_age() + 2),
         lanes_(schedule.ranks.size()),
         cells_(schedule.ranks.size()),
         is_pending_(schedule.ranks.size(), true) {
@@ -120,6 +121,7 @@ class Replay {
   bool is_at_action(const LaneProgram& program, LaneState& state) const {
     while (state.position == state.step_end) {
       if (state.step == num_steps_) return false;
+      state.step_ended[state.step % state.step_ended.size()] = state.free;
       const std::size_t step_of_cycle = ++state.step % schedule_.num_steps();
       if (step_of_cycle == 0) state.position = 0;
       state.step_end = state.step == num_steps_ ? state.position : program.step_end(step_of_cycle);
@@ -140,6 +142,16 @@ class Replay {
     return false;
   }
 
+  /// When the lane may begin its step: not before all lanes of the rank have ended the step before the last.
+  double step_may_begin(Rank rank, const LaneState& state) const {
+    double begin = state.free;
+    if (state.step < 2) return begin;
+    for (const LaneState& other : lanes_[rank.index()]) {
+      begin = std::max(begin, other.step_ended[(state.step - 2) % other.step_ended.size()]);
+    }
+    return begin;
+  }
+
   bool run_next(Rank rank, std::size_t lane) {
     LaneState& state = lanes_[rank.index()][lane];
     const LaneProgram& program = schedule_.ranks[rank.index()].lanes[lane];
@@ -150,7 +162,8 @@ class Replay {
 
     dataflow_.inputs(rank, action, values_);
     state.missing.reset();
-    double start = state.free;
+    const bool is_first = state.position == program.step_begin(state.step % schedule_.num_steps());
+    double start = is_first ? step_may_begin(rank, state) : state.free;
     for (const ValueRef& value : values_) {
       const std::optional<double> time = ready(rank, value.index, step - value.age);
       if (!time) {
@@ -259,6 +272,11 @@ class Replay {
 };
 
 }  // namespace
+
+std::size_t num_cycles_to_steady_state(const Dataflow& dataflow) {
+  const std::size_t num_steps = dataflow.schedule().num_steps();
+  return (dataflow.max_age() + num_steps - 1) / num_steps + 1;
+}
 
 ReplayResult replay(const Schedule& schedule, const Dataflow& dataflow, const CostModel& costs,
                     std::size_t num_cycles) {

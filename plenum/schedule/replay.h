@@ -37,6 +37,10 @@ struct ReplayResult {
       blocked;  ///< the head of every lane that did not come to its end; empty if all did
 };
 
+/// Cycles after which every value that is read belongs to a step inside the replay, and one more. What holds
+/// for that one holds for all that follow: they read and make the same things, a cycle later.
+std::size_t num_cycles_to_steady_state(const Dataflow& dataflow);
+
 /// Runs a schedule for `num_cycles` cycles from an idle machine: every lane in order, each action as soon as
 /// its inputs exist, its lane is free, its message has arrived, its group is complete, and no lane of the
 /// rank is two steps behind. A send does not wait for its receiver,

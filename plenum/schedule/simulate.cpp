@@ -8,9 +8,6 @@
 namespace plenum::schedule {
 namespace {
 
-/// From idle to the steady state, then the cycle that is looked at.
-constexpr std::size_t kNumCycles = 2;
-
 double busy_seconds(const LaneTimes& times) {
   double sum = 0;
   for (const ActionTime& time : times) sum += time.end - time.start;
@@ -21,7 +18,7 @@ double busy_seconds(const LaneTimes& times) {
 
 Simulation simulate(const Schedule& schedule, const CostModel& costs) {
   const Dataflow dataflow(schedule);
-  Simulation simulation{.replay = replay(schedule, dataflow, costs, kNumCycles)};
+  Simulation simulation{.replay = replay(schedule, dataflow, costs, num_cycles_to_steady_state(dataflow))};
   if (!simulation.replay.blocked.empty()) {
     const BlockedAction& blocked = simulation.replay.blocked.front();
     const LaneProgram& lane = schedule.ranks[blocked.rank.index()].lane(blocked.lane);

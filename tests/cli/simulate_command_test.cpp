@@ -79,6 +79,16 @@ TEST_F(SimulateCommandTest, PrintsStableJsonKeys) {
   EXPECT_NEAR(path_ms, plain["step_ms"], 1e-6);
 }
 
+TEST_F(SimulateCommandTest, CountsActivationsByTheShareOfEachRank) {
+  EXPECT_EQ(
+      simulate_json(
+          "--schedule 1f1b --stages 2 --stage-layers 1,9 --micro-batches 4")["peak_activation_micro_batches"],
+      2);
+  EXPECT_EQ(simulate_json("--schedule gpipe --stages 2 --stage-layers 1,9 --micro-batches 4")
+                ["peak_activation_micro_batches"],
+            4);
+}
+
 TEST_F(SimulateCommandTest, FillsTheBubblesOfThePublishedProfile) {
   for (const auto& [schedule, bound] : {std::pair("gpipe", 2.21), {"1f1b", 2.21}, {"chimera", 5.28}}) {
     const nlohmann::json filled = simulate_json(

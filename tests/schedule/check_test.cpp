@@ -354,5 +354,15 @@ rank 1 holds 0
   EXPECT_EQ(violation_of(with(text, "P0~2 U0 KI0[0]/0~2", "KI0[0]/0~2 P0~2 U0")), "");
 }
 
+TEST(Check, RecomputesFromWhatAForwardKept) {
+  // Layer 1's input is kept nowhere: layer 0 must be recomputed before it.
+  EXPECT_EQ(sharded_with("RC0.0 B0.0", "RC0.0[1] B0.0[1] RC0.0[0] B0.0[0]"),
+            "rank 0, compute, step 0, RC0.0[1]: needs the saved activations of stage 0 from layer 0 for "
+            "micro-batch 0, which RC0.0[0] on rank 0 makes only later in the same lane");
+  EXPECT_EQ(sharded_with("RC0.0 B0.0", "RC0.0[0] RC0.0[1] B0.0"), "");
+  EXPECT_EQ(sharded_with("F0.0 RC0.0 B0.0", "F0.0[0] F0.0[1] RC0.0[1] B0.0[1] RC0.0[0] B0.0[0]"), "")
+      << "each forward keeps its own input";
+}
+
 }  // namespace
 }  // namespace plenum::schedule

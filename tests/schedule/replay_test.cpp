@@ -196,5 +196,33 @@ rank 0 holds 0
             0u);
 }
 
+TEST(Replay, LetsNoLaneRunAwayFromTheOthers) {
+  // Nothing else would hold the exchange of data back: it needs nothing.
+  const Schedule schedule = parse_schedule(
+      "plenum-schedule 1\nlayers 1\nmicro-batches 1\nrank 0 holds 0\n"
+      "0 compute: F0.0 B0.0 U0\n0 data: N\n0 copy: X\n",
+      "test");
+  const ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
+  const ReplayResult result = replay(schedule, Dataflow(schedule), costs, 5);
+  EXPECT_EQ(time_of(schedule, result, 0, "F0.0").start, 12);
+  EXPECT_EQ(time_of(schedule, result, 0, "X").start, 9) << "in step 4, once step 2 has ended";
+}
+
+TEST(Replay, NeedsMoreCyclesWhereAgesReachFurtherBack) {
+  Schedule schedule = generate("gpipe", {.depth = 1, .num_micro_batches = 1, .stage_layers = {1}});
+  EXPECT_EQ(num_cycles_to_steady_state(Dataflow(schedule)), 2);
+  schedule.problem.preconditioner = Preconditioner::Kfac;
+  schedule.problem.num_factors = 1;
+  schedule.problem.staleness = 200;
+  LaneProgram& compute = schedule.ranks[0].lane(Lane::Compute);
+  compute = {};
+  const StageLayers layers(schedule.problem);
+  for (const char* word : {"F0.0", "B0.0", "KA0.0[0]/0~3", "KB0.0[0]/0~3", "KI0[0]/0~5", "P0~7", "U0"}) {
+    compute.append(parse_action(word, layers));
+  }
+  compute.end_step();
+  EXPECT_EQ(num_cycles_to_steady_state(Dataflow(schedule)), 8) << "the greatest age in use counts";
+}
+
 }  // namespace
 }  // namespace plenum::schedule

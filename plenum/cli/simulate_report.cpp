@@ -47,16 +47,28 @@ double mean_bubble(const Simulation& simulation) {
   return sum / static_cast<double>(simulation.bubble_seconds.size());
 }
 
-nlohmann::ordered_json critical_path_json(const SimulatedSchedule& result) {
-  const schedule::StageLayers layers(result.schedule.problem);
-  nlohmann::ordered_json path = nlohmann::ordered_json::array();
+/// What each action adds to the critical path: the time from the end of the one before it to its own. That is
+/// how long it takes; for a receive, how long its message was on its way.
+std::vector<schedule::ActionTime> critical_times(const SimulatedSchedule& result) {
+  std::vector<schedule::ActionTime> times;
   for (const schedule::CriticalAction& critical : result.simulation->critical_path) {
     const schedule::ActionTime& time = time_of(result, critical);
+    times.push_back({times.empty() ? time.start : times.back().end, time.end});
+  }
+  return times;
+}
+
+nlohmann::ordered_json critical_path_json(const SimulatedSchedule& result) {
+  const schedule::StageLayers layers(result.schedule.problem);
+  const std::vector<schedule::ActionTime> times = critical_times(result);
+  nlohmann::ordered_json path = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const schedule::CriticalAction& critical = result.simulation->critical_path[i];
     path.push_back({{"rank", critical.rank.value},
                     {"lane", schedule::lane_name(critical.lane)},
                     {"action", schedule::action_text(action_of(result, critical), layers)},
-                    {"start_ms", ms(time.start - result.simulation->replay.begin)},
-                    {"ms", ms(time.end - time.start)}});
+                    {"start_ms", ms(times[i].start - result.simulation->replay.begin)},
+                    {"ms", ms(times[i].end - times[i].start)}});
   }
   return path;
 }
@@ -66,10 +78,10 @@ std::string critical_path_text(const SimulatedSchedule& result) {
   const schedule::StageLayers layers(result.schedule.problem);
   std::string text;
   std::vector<std::string> words;
-  for (const schedule::CriticalAction& critical : result.simulation->critical_path) {
-    // What takes no time explains nothing.
-    const schedule::ActionTime& time = time_of(result, critical);
-    if (time.end > time.start) words.push_back(schedule::action_text(action_of(result, critical), layers));
+  const std::vector<schedule::ActionTime> times = critical_times(result);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times[i].end <= times[i].start) continue;  // what takes no time explains nothing
+    words.push_back(schedule::action_text(action_of(result, result.simulation->critical_path[i]), layers));
   }
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool is_middle = i >= kLongestPathShown / 2 && i + kLongestPathShown / 2 < words.size();

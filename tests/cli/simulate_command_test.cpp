@@ -27,6 +27,12 @@ class SimulateCommandTest : public testing::Test {
     return nlohmann::json::parse(outcome.output);
   }
 
+  static double path_ms(const nlohmann::json& report) {
+    double sum = 0;
+    for (const nlohmann::json& action : report["critical_path"]) sum += action["ms"].get<double>();
+    return sum;
+  }
+
   /// Expects one line on standard error that says `reason`, exit code 2, and no file.
   void expect_refusal(const std::string& arguments, const std::string& reason) const {
     const test::ProgramResult outcome = simulate(arguments + " --svg drawing.svg");
@@ -74,9 +80,14 @@ TEST_F(SimulateCommandTest, PrintsStableJsonKeys) {
   EXPECT_NEAR(plain["step_ms"], 3 * 7 * (9.748 + 16.45), 1e-6);
   EXPECT_NEAR(plain["utilization"], 4.0 / 7, 1e-9);
   EXPECT_NEAR(plain["bubble_fraction"], 3.0 / 7, 1e-9);
-  double path_ms = 0;
-  for (const nlohmann::json& action : plain["critical_path"]) path_ms += action["ms"].get<double>();
-  EXPECT_NEAR(path_ms, plain["step_ms"], 1e-6);
+  EXPECT_NEAR(path_ms(plain), plain["step_ms"], 1e-6);
+}
+
+TEST_F(SimulateCommandTest, CountsTheWayOfMessagesIntoTheCriticalPath) {
+  const nlohmann::json report = simulate_json("--stages 4 --micro-batches 8 --latency-us 500");
+  EXPECT_NEAR(path_ms(report), report["step_ms"], 1e-6);
+  const test::ProgramResult drawn = simulate("--stages 4 --latency-us 500 --all-lanes");
+  EXPECT_THAT(drawn.output, HasSubstr("message"));
 }
 
 TEST_F(SimulateCommandTest, FillsTheBubblesOfThePublishedProfile) {

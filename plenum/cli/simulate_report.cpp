@@ -30,6 +30,10 @@ const schedule::ActionTime& time_of(const SimulatedSchedule& result,
       .times[critical.rank.index()][static_cast<std::size_t>(critical.lane)][critical.position];
 }
 
+double percent_more(double value, double than) {
+  return than > 0 ? 100 * (value / than - 1) : 0;
+}
+
 /// Layers kept at once, in micro-batches of a rank's share of the model.
 double in_micro_batches(const SimulatedSchedule& result, std::size_t layers) {
   const schedule::StageLayers stages(result.schedule.problem);
@@ -145,9 +149,10 @@ std::string simulate_report_json(const SimulatedSchedule& result) {
 
 std::string simulate_report_text(const SimulatedSchedule& result) {
   const Simulation& simulation = *result.simulation;
-  std::string text = fmt::format("checked        {} actions on {} ranks, no violation\n",
+  std::string text = fmt::format("checked        {} actions on {} rank{}, no violation\n",
                                  base::format_count(result.schedule.num_actions()),
-                                 base::format_count(result.schedule.ranks.size()));
+                                 base::format_count(result.schedule.ranks.size()),
+                                 result.schedule.ranks.size() == 1 ? "" : "s");
   text += fmt::format("step           {:.2f} ms, {:.1f} % of it computing, {:.2f} ms idle on a rank\n",
                       ms(simulation.step_seconds), 100 * simulation.utilization, ms(mean_bubble(simulation)));
   if (result.fill) {
@@ -155,10 +160,10 @@ std::string simulate_report_text(const SimulatedSchedule& result) {
     text += fmt::format(
         "before filling {:.2f} ms, {:.1f} % of it computing; filled, with preconditioning, +{:.1f} %\n",
         ms(result.unfilled->step_seconds), 100 * result.unfilled->utilization,
-        100 * (simulation.step_seconds / result.unfilled->step_seconds - 1));
+        percent_more(simulation.step_seconds, result.unfilled->step_seconds));
     text += fmt::format("refresh        every {:.2f} steps; no less than {:.2f} is possible (+{:.1f} %)\n",
                         fill.refresh_steps, fill.refresh_bound,
-                        100 * (fill.refresh_steps / fill.refresh_bound - 1));
+                        percent_more(fill.refresh_steps, fill.refresh_bound));
     text +=
         fmt::format("inverses       {:.1f} steps old when used, {} at most\n", fill.mean_age, fill.max_age);
   }
@@ -182,7 +187,7 @@ std::string simulate_report_table(const std::vector<SimulatedSchedule>& results)
     if (result.fill) {
       text +=
           fmt::format("{:>14.2f}{:>10.2f}{:>8.1f}%", result.fill->refresh_steps, result.fill->refresh_bound,
-                      100 * (result.fill->refresh_steps / result.fill->refresh_bound - 1));
+                      percent_more(result.fill->refresh_steps, result.fill->refresh_bound));
     }
     text += "\n";
   }

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include <CLI/CLI.hpp>
@@ -34,6 +35,27 @@ struct BoundCommand {
   bool print_config = false;
 };
 
+/// Help that shows a flag and its opposite as one word: --[no-]json.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    const std::vector<std::string>& negated = option->get_fnames();
+    if (negated.empty()) return Formatter::make_option_name(option, is_positional);
+    return "--[no-]" + option->get_lnames().front();
+  }
+};
+
+/// The help text with the choices and the default.
+std::string description_of(const Option& option) {
+  std::string text = option.help;
+  if (!option.choices.empty()) text += fmt::format(": {}", fmt::join(option.choices, ", "));
+  const std::vector<std::string> value = option.get();
+  const bool is_single = option.kind != Option::Kind::Flag && option.kind != Option::Kind::TextList;
+  if (is_single && !value.empty() && !value.front().empty())
+    text += fmt::format(" (default {})", value.front());
+  return text;
+}
+
 void bind_option(BoundCommand& bound, const Option& option) {
   std::vector<std::string>& values = bound.given[option.name];
   const std::string flag = "--" + option.name;
@@ -41,17 +63,14 @@ void bind_option(BoundCommand& bound, const Option& option) {
     bound.app->add_flag(flag + ",!--no-" + option.name, values, option.help);
     return;
   }
-  CLI::Option* added =
-      bound.app->add_option(option.positional ? option.name + "," + flag : flag, values, option.help);
+  CLI::Option* added = bound.app->add_option(option.positional ? option.name + "," + flag : flag, values,
+                                             description_of(option));
   added->type_name(option.placeholder);
   if (option.kind == Option::Kind::TextList) {
     added->expected(1, 1 << 20);
     if (!option.positional) added->expected(1)->take_all();
   } else {
     added->expected(1);
-  }
-  if (!option.choices.empty()) {
-    added->description(fmt::format("{}: {}", option.help, fmt::join(option.choices, ", ")));
   }
 }
 
@@ -139,6 +158,7 @@ int dispatch(int argc, const char* const* argv) {
                "plenum");
   app.set_version_flag("--version", fmt::format("plenum {}", base::build_info().version));
   app.require_subcommand(0, 1);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.option_defaults()->always_capture_default(false);
 
   const std::vector<std::unique_ptr<Command>> owned = all_commands();

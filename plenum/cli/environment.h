@@ -2,7 +2,8 @@
 
 namespace plenum::cli {
 
-/// Whether the user lets programs print in colour: NO_COLOR is not set, or empty (no-color.org).
+/// Whether programs may print in colour: NO_COLOR is not set, or empty (no-color.org), and the terminal is no
+/// dumb one (TERM).
 bool color_is_welcome();
 
 }  // namespace plenum::cli

@@ -46,8 +46,11 @@ class SimulateCommand final : public Command {
                                                 std::size_t num_micro_batches) const;
   schedule::FillResult fill(const Schedule& schedule, const schedule::CostModel& costs,
                             const schedule::LayerCosts& layer, FillKind kind) const;
-  void draw(const SimulatedSchedule& result) const;
-  void write_files(const SimulatedSchedule& result) const;
+  void write_schedule(const Schedule& schedule) const;
+  /// Whether a timeline is asked for in any form.
+  bool has_drawings() const;
+  void draw(const SimulatedSchedule& result, const trace::Timeline& timeline) const;
+  void write_drawings(const trace::Timeline& timeline) const;
   trace::Timeline timeline(const SimulatedSchedule& result) const;
   /// In seconds from the beginning of the timeline.
   struct Window {
@@ -55,7 +58,7 @@ class SimulateCommand final : public Command {
     double to = std::numeric_limits<double>::infinity();
   };
   Window window(const trace::Timeline& timeline) const;
-  void rehearse(const SimulatedSchedule& result) const;
+  void rehearse(const SimulatedSchedule& result, const trace::Timeline& predicted) const;
   std::string title(const SimulatedSchedule& result) const;
 
   SimulateOptions options_;
@@ -104,12 +107,16 @@ std::string SimulateCommand::title(const SimulatedSchedule& result) const {
           ? ""
           : fmt::format(", {} at {}", std::filesystem::path(options_.profile).stem().string(),
                         options_.batch);
-  return fmt::format("{}, {} micro-batches{}", result.schedule.name,
-                     result.schedule.problem.num_micro_batches, costs);
+  const std::uint32_t num_micro_batches = result.schedule.problem.num_micro_batches;
+  return fmt::format("{}, {} micro-batch{}{}", result.schedule.name, num_micro_batches,
+                     num_micro_batches == 1 ? "" : "es", costs);
 }
 
 trace::Timeline SimulateCommand::timeline(const SimulatedSchedule& result) const {
-  return schedule::timeline_of(result.schedule, result.simulation->replay.times, title(result));
+  trace::Timeline timeline =
+      schedule::timeline_of(result.schedule, result.simulation->replay.times, title(result));
+  timeline.step_seconds = result.simulation->step_seconds;
+  return timeline;
 }
 
 /// The part of the cycle to draw: some steps from the second on, since what fills the idle time at the begin
@@ -121,38 +128,45 @@ SimulateCommand::Window SimulateCommand::window(const trace::Timeline& timeline)
   return {begins[1] - timeline.begin_seconds, begins[1 + num_shown] - timeline.begin_seconds};
 }
 
-void SimulateCommand::draw(const SimulatedSchedule& result) const {
+void SimulateCommand::draw(const SimulatedSchedule& result, const trace::Timeline& timeline) const {
   const Terminal terminal = terminal_of(stdout);
   trace::TextDrawingOptions drawing;
-  drawing.width =
-      static_cast<std::size_t>(options_.width > 0 ? options_.width : std::max(terminal.width, 60));
+  drawing.width = static_cast<std::size_t>(options_.width > 0 ? options_.width : terminal.width);
   drawing.color =
       terminal.has_color ? trace::TextDrawingOptions::Color::Yes : trace::TextDrawingOptions::Color::No;
   drawing.tracks = options_.all_lanes ? trace::TextDrawingOptions::Tracks::All
                                       : trace::TextDrawingOptions::Tracks::Computation;
-  const trace::Timeline drawn = timeline(result);
-  drawing.from_seconds = window(drawn).from;
-  drawing.to_seconds = window(drawn).to;
-  fmt::print("{}\n{}", trace::draw_text(drawn, drawing), simulate_report_text(result));
+  const Window shown = window(timeline);
+  drawing.from_seconds = shown.from;
+  drawing.to_seconds = shown.to;
+  fmt::print("{}\n{}", trace::draw_text(timeline, drawing), simulate_report_text(result));
 }
 
-void SimulateCommand::write_files(const SimulatedSchedule& result) const {
-  if (!options_.output.empty()) {
-    io::write_file(options_.output, options_.output.ends_with(".json")
-                                        ? schedule::print_schedule_json(result.schedule)
-                                        : schedule::print_schedule_text(result.schedule));
-  }
+void SimulateCommand::write_schedule(const Schedule& schedule) const {
+  if (options_.output.empty()) return;
+  io::write_file(options_.output, options_.output.ends_with(".json")
+                                      ? schedule::print_schedule_json(schedule)
+                                      : schedule::print_schedule_text(schedule));
+}
+
+bool SimulateCommand::has_drawings() const {
+  return !options_.json || !options_.svg.empty() || !options_.trace.empty() || options_.rehearse;
+}
+
+void SimulateCommand::write_drawings(const trace::Timeline& timeline) const {
   if (!options_.svg.empty()) {
-    const trace::Timeline drawn = timeline(result);
-    const Window shown = window(drawn);
+    const Window shown = window(timeline);
     io::write_file(options_.svg,
-                   trace::draw_svg(drawn, {.from_seconds = shown.from, .to_seconds = shown.to}));
+                   trace::draw_svg(timeline, {.from_seconds = shown.from, .to_seconds = shown.to}));
   }
-  if (!options_.trace.empty()) io::write_file(options_.trace, trace::trace_json(timeline(result)));
+  if (options_.trace.empty()) return;
+  io::AtomicFile file(options_.trace);
+  trace::write_trace(timeline, [&file](std::string_view piece) { file.write(piece); });
+  file.commit();
 }
 
 /// Runs the schedule and lays what was measured over what was predicted.
-void SimulateCommand::rehearse(const SimulatedSchedule& result) const {
+void SimulateCommand::rehearse(const SimulatedSchedule& result, const trace::Timeline& predicted) const {
   constexpr std::size_t kNumCycles = 2;  // the first begins with nothing to work on
   const schedule::ProfileCosts costs(result.schedule, layer_costs(options_), profile_options(options_));
   const auto num_steps = static_cast<double>(kNumCycles * result.schedule.num_steps());
@@ -160,14 +174,12 @@ void SimulateCommand::rehearse(const SimulatedSchedule& result) const {
              base::format_seconds(num_steps * result.simulation->step_seconds));
   const trace::Timeline measured = schedule::timeline_of(
       result.schedule, pipeline::rehearse(result.schedule, costs, kNumCycles), "measured");
-  const trace::Timeline predicted = timeline(result);
   const trace::Overlay overlay = trace::lay_over(predicted, measured);
   if (!options_.overlay.empty()) io::write_file(options_.overlay, trace::overlay_svg(overlay, title(result)));
   if (!options_.json) fmt::print("\n{}", trace::overlay_text(overlay));
 }
 
 int SimulateCommand::run_one() const {
-  base::require(options_.rehearse || options_.overlay.empty(), "--overlay needs --rehearse");
   Schedule schedule = read_schedule();
   const std::size_t num_micro_batches = options_.from.empty()
                                             ? static_cast<std::size_t>(options_.micro_batches)
@@ -179,13 +191,15 @@ int SimulateCommand::run_one() const {
     base::fail("{}: {}: {}", options_.from.empty() ? options_.schedule : options_.from, first.where,
                first.why);
   }
-  write_files(result);
+  write_schedule(result.schedule);
+  const trace::Timeline predicted = has_drawings() ? timeline(result) : trace::Timeline();
+  write_drawings(predicted);
   if (options_.json) {
     fmt::print("{}\n", simulate_report_json(result));
   } else {
-    draw(result);
+    draw(result, predicted);
   }
-  if (options_.rehearse) rehearse(result);
+  if (options_.rehearse) rehearse(result, predicted);
   return 0;
 }
 
@@ -202,9 +216,6 @@ SimulatedSchedule SimulateCommand::simulate_if_possible_filled(const Schedule& s
 
 /// All schedules on the same model, the same number of ranks and the same micro-batches, as far as each can.
 int SimulateCommand::run_comparison() const {
-  base::require(
-      options_.from.empty() && options_.output.empty() && options_.svg.empty() && options_.trace.empty(),
-      "--compare generates its schedules and writes no file: leave out --from, --output, --svg, --trace");
   std::vector<SimulatedSchedule> results;
   for (const schedule::Generator& generator : schedule::all_generators()) {
     try {
@@ -237,6 +248,10 @@ int SimulateCommand::run_comparison() const {
 }
 
 int SimulateCommand::run() {
+  require_consistent(options_);
+  if (const std::string unused = unused_options(options_); !unused.empty()) {
+    fmt::print(stderr, "plenum: not used with {}: {}\n", options_.compare ? "--compare" : "--from", unused);
+  }
   return options_.compare ? run_comparison() : run_one();
 }
 

@@ -1,5 +1,6 @@
 #include "plenum/cli/simulate_options.h"
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -44,8 +45,8 @@ void add_problem(base::OptionTable& table, SimulateOptions& options) {
             "Micro-batches of one replica in a step");
   table.add("replicas", options.replicas, 1, kMostRanks, "Data-parallel copies of the pipeline");
   table.add("layers-per-stage", options.layers_per_stage, 1, 4096, "Layers of every stage");
-  table.add("stage-layers", options.stage_layers, "N,N,…", "Layers of each stage, where they differ");
-  table.add("sizes", options.sizes, "N,N,…", "Tokens of each micro-batch, where they differ");
+  table.add("stage-layers", options.stage_layers, "N,N,...", "Layers of each stage, where they differ");
+  table.add("sizes", options.sizes, "N,N,...", "Tokens of each micro-batch, where they differ");
   table.add("chunks", options.chunks, 1, 1024, "interleaved: stages on a rank");
   table.add("buckets", options.buckets, 1, 4096, "Parts of a stage whose gradients are reduced apart");
   table.add("recompute", options.recompute, "Keep only the input of a stage and compute the rest again");
@@ -83,9 +84,12 @@ base::OptionTable simulate_option_table(SimulateOptions& options) {
                    {{"none", FillKind::None}, {"kfac", FillKind::Kfac}, {"shampoo", FillKind::Shampoo}},
                    "Second-order work to place into idle time");
   table.add_fraction("margin", options.margin, "How much longer filling may make a step");
-  table.add("fill-memory-mib", options.fill_memory_mib, 0, std::int64_t{1} << 40,
-            "Mebibytes that filling may keep alive on a rank; default: no limit");
-  table.add("max-cycle", options.max_cycle, 1, 128, "Steps after which a filled schedule repeats, at most");
+  table.add(
+      "fill-memory-mib", options.fill_memory_mib, 0, std::int64_t{1} << 40,
+      "With --profile and --fill kfac: mebibytes that filling may keep alive on a rank; default: no limit");
+  table.add(
+      "max-cycle", options.max_cycle, 1, 128,
+      "Steps after which a filled schedule repeats, at most; more only where no refresh fits into that many");
   table.add("json", options.json, "Print the result as JSON");
   table.add("output", options.output, "FILE", "Write the schedule: .json, or text");
   table.add("svg", options.svg, "FILE", "Draw the timeline as SVG");
@@ -98,6 +102,36 @@ base::OptionTable simulate_option_table(SimulateOptions& options) {
   table.add("width", options.width, 0, 1000, "Columns of the drawing; 0: as wide as the terminal");
   table.add("all-lanes", options.all_lanes, "Draw communication beside computation");
   return table;
+}
+
+void require_consistent(const SimulateOptions& options) {
+  base::require(options.rehearse || options.overlay.empty(), "--overlay needs --rehearse");
+  if (options.fill_memory_mib) {
+    base::require(
+        options.fill == FillKind::Kfac && !options.profile.empty(),
+        "--fill-memory-mib needs --fill kfac and --profile: only a profile says what is kept alive");
+  }
+  if (!options.compare) return;
+  base::require(
+      options.from.empty() && options.output.empty() && options.svg.empty() && options.trace.empty(),
+      "--compare generates its schedules and writes no file: leave out --from, --output, --svg, --trace");
+  base::require(!options.rehearse, "--compare runs no schedule: leave out --rehearse");
+}
+
+std::string unused_options(SimulateOptions& options) {
+  SimulateOptions defaults;
+  base::OptionTable given("simulate");
+  base::OptionTable usual("simulate");
+  add_problem(given, options);
+  add_problem(usual, defaults);
+  std::string names;
+  for (const base::Option& option : given.options()) {
+    const bool is_used =
+        options.from.empty() ? !options.compare || option.name != "schedule" : option.name == "from";
+    if (is_used || option.get() == usual.find(option.name)->get()) continue;
+    names += fmt::format("{}--{}", names.empty() ? "" : ", ", option.name);
+  }
+  return names;
 }
 
 schedule::GeneratorOptions generator_options(const SimulateOptions& options,
@@ -115,6 +149,14 @@ schedule::GeneratorOptions generator_options(const SimulateOptions& options,
       .micro_batch_sizes = parse_list<std::uint32_t>(options.sizes, "sizes")};
   if (wanted.stage_layers.empty()) {
     wanted.stage_layers.assign(wanted.depth, static_cast<std::uint16_t>(options.layers_per_stage));
+  }
+  if (generator.name == "interleaved" && wanted.depth > 1 && wanted.stage_layers.size() == wanted.depth) {
+    const auto fewest = *std::min_element(wanted.stage_layers.begin(), wanted.stage_layers.end());
+    base::require(
+        fewest >= wanted.num_chunks,
+        "interleaved divides the layers of a rank into {} chunks (--chunks), and a rank has only {} "
+        "(--layers-per-stage, --stage-layers)",
+        wanted.num_chunks, fewest);
   }
   if (!generator.is_pipeline) {
     std::size_t total = 0;

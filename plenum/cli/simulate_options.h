@@ -22,7 +22,7 @@ struct SimulateOptions {
   std::int64_t stages = 4;
   std::int64_t micro_batches = 8;
   std::int64_t replicas = 1;
-  std::int64_t layers_per_stage = 1;
+  std::int64_t layers_per_stage = 2;
   std::string stage_layers;
   std::string sizes;
   std::int64_t chunks = 2;
@@ -61,6 +61,13 @@ struct SimulateOptions {
 
 /// Binds the options, which must outlive it.
 base::OptionTable simulate_option_table(SimulateOptions& options);
+
+/// Throws UserError for options that cannot be kept together, whatever the schedule.
+void require_consistent(const SimulateOptions& options);
+
+/// Those options that are not as they are by default and have no effect beside --from or --compare, as
+/// "--stages, --chunks".
+std::string unused_options(SimulateOptions& options);
 
 /// What the generator is asked for. A generator that is no pipeline gets the whole model as one stage.
 schedule::GeneratorOptions generator_options(const SimulateOptions& options,

@@ -30,6 +30,10 @@ const schedule::ActionTime& time_of(const SimulatedSchedule& result,
       .times[critical.rank.index()][static_cast<std::size_t>(critical.lane)][critical.position];
 }
 
+double percent_more(double value, double than) {
+  return than > 0 ? 100 * (value / than - 1) : 0;
+}
+
 /// The layers that a rank runs for one micro-batch, in the mean over those that pass it.
 double layers_per_micro_batch(const schedule::RankProgram& rank) {
   double num_layers = 0;
@@ -58,16 +62,28 @@ double mean_bubble(const Simulation& simulation) {
   return sum / static_cast<double>(simulation.bubble_seconds.size());
 }
 
-nlohmann::ordered_json critical_path_json(const SimulatedSchedule& result) {
-  const schedule::StageLayers layers(result.schedule.problem);
-  nlohmann::ordered_json path = nlohmann::ordered_json::array();
+/// What each action adds to the critical path: the time from the end of the one before it to its own. That is
+/// how long it takes; for a receive, how long its message was on its way.
+std::vector<schedule::ActionTime> critical_times(const SimulatedSchedule& result) {
+  std::vector<schedule::ActionTime> times;
   for (const schedule::CriticalAction& critical : result.simulation->critical_path) {
     const schedule::ActionTime& time = time_of(result, critical);
+    times.push_back({times.empty() ? time.start : times.back().end, time.end});
+  }
+  return times;
+}
+
+nlohmann::ordered_json critical_path_json(const SimulatedSchedule& result) {
+  const schedule::StageLayers layers(result.schedule.problem);
+  const std::vector<schedule::ActionTime> times = critical_times(result);
+  nlohmann::ordered_json path = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const schedule::CriticalAction& critical = result.simulation->critical_path[i];
     path.push_back({{"rank", critical.rank.value},
                     {"lane", schedule::lane_name(critical.lane)},
                     {"action", schedule::action_text(action_of(result, critical), layers)},
-                    {"start_ms", ms(time.start - result.simulation->replay.begin)},
-                    {"ms", ms(time.end - time.start)}});
+                    {"start_ms", ms(times[i].start - result.simulation->replay.begin)},
+                    {"ms", ms(times[i].end - times[i].start)}});
   }
   return path;
 }
@@ -77,10 +93,10 @@ std::string critical_path_text(const SimulatedSchedule& result) {
   const schedule::StageLayers layers(result.schedule.problem);
   std::string text;
   std::vector<std::string> words;
-  for (const schedule::CriticalAction& critical : result.simulation->critical_path) {
-    // What takes no time explains nothing.
-    const schedule::ActionTime& time = time_of(result, critical);
-    if (time.end > time.start) words.push_back(schedule::action_text(action_of(result, critical), layers));
+  const std::vector<schedule::ActionTime> times = critical_times(result);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times[i].end <= times[i].start) continue;  // what takes no time explains nothing
+    words.push_back(schedule::action_text(action_of(result, result.simulation->critical_path[i]), layers));
   }
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool is_middle = i >= kLongestPathShown / 2 && i + kLongestPathShown / 2 < words.size();
@@ -144,9 +160,10 @@ std::string simulate_report_json(const SimulatedSchedule& result) {
 
 std::string simulate_report_text(const SimulatedSchedule& result) {
   const Simulation& simulation = *result.simulation;
-  std::string text = fmt::format("checked        {} actions on {} ranks, no violation\n",
+  std::string text = fmt::format("checked        {} actions on {} rank{}, no violation\n",
                                  base::format_count(result.schedule.num_actions()),
-                                 base::format_count(result.schedule.ranks.size()));
+                                 base::format_count(result.schedule.ranks.size()),
+                                 result.schedule.ranks.size() == 1 ? "" : "s");
   text += fmt::format("step           {:.2f} ms, {:.1f} % of it computing, {:.2f} ms idle on a rank\n",
                       ms(simulation.step_seconds), 100 * simulation.utilization, ms(mean_bubble(simulation)));
   if (result.fill) {
@@ -154,10 +171,10 @@ std::string simulate_report_text(const SimulatedSchedule& result) {
     text += fmt::format(
         "before filling {:.2f} ms, {:.1f} % of it computing; filled, with preconditioning, +{:.1f} %\n",
         ms(result.unfilled->step_seconds), 100 * result.unfilled->utilization,
-        100 * (simulation.step_seconds / result.unfilled->step_seconds - 1));
+        percent_more(simulation.step_seconds, result.unfilled->step_seconds));
     text += fmt::format("refresh        every {:.2f} steps; no less than {:.2f} is possible (+{:.1f} %)\n",
                         fill.refresh_steps, fill.refresh_bound,
-                        100 * (fill.refresh_steps / fill.refresh_bound - 1));
+                        percent_more(fill.refresh_steps, fill.refresh_bound));
     text +=
         fmt::format("inverses       {:.1f} steps old when used, {} at most\n", fill.mean_age, fill.max_age);
   }
@@ -181,7 +198,7 @@ std::string simulate_report_table(const std::vector<SimulatedSchedule>& results)
     if (result.fill) {
       text +=
           fmt::format("{:>14.2f}{:>10.2f}{:>8.1f}%", result.fill->refresh_steps, result.fill->refresh_bound,
-                      100 * (result.fill->refresh_steps / result.fill->refresh_bound - 1));
+                      percent_more(result.fill->refresh_steps, result.fill->refresh_bound));
     }
     text += "\n";
   }

@@ -58,11 +58,10 @@ class BackwardWalk {
   /// The action of this cycle that the one at `place` began right after; nothing if there is none.
   std::optional<CriticalAction> predecessor(const CriticalAction& place) {
     const Action& action = action_at(place);
-    const double start = time_of(place).start;
+    // A receive ends with what it waited for: the arrival of its message, or its lane.
+    const double start = is_receive(action.type) ? time_of(place).end : time_of(place).start;
     if (const auto found = local_predecessor(place, start)) return found;
-    if (is_receive(action.type)) {
-      return sender(place, start);
-    }
+    if (is_receive(action.type)) return sender(place, start);
     if (!traits_of(action.type).is_collective) return std::nullopt;
     for (const Rank member : dataflow_.group(action)) {
       if (member == place.rank) continue;
@@ -109,11 +108,11 @@ class BackwardWalk {
     }
   }
 
-  std::optional<CriticalAction> sender(const CriticalAction& place, double start) {
+  std::optional<CriticalAction> sender(const CriticalAction& place, double arrival) {
     const Rank from = dataflow_.peer(action_at(place));
     const Action send = dataflow_.counterpart(action_at(place));
     const auto found = maker(from, {dataflow_.sent_value(from, send)}, step_of(place));
-    if (!found || time_of(*found).end + costs_.latency_seconds(from, place.rank) != start)
+    if (!found || time_of(*found).end + costs_.latency_seconds(from, place.rank) != arrival)
       return std::nullopt;
     return found;
   }

@@ -14,6 +14,8 @@
 namespace plenum::schedule {
 namespace {
 
+constexpr double kMebibyte = 1024.0 * 1024.0;
+
 /// How many steps a refresh's work waits at most before it begins: with more to choose from, gaps are filled
 /// better; with less, inverses are fresher.
 constexpr double kLags[] = {0, 0.5, 1, 1.5, 2, 3};
@@ -85,24 +87,13 @@ class Filling {
 
   FillResult run() {
     const auto least_steps = static_cast<std::size_t>(std::ceil(bound_));
-    const std::size_t max_steps = std::max(options_.max_cycle_steps, least_steps + least_steps / 4 + 1);
-    if (std::isfinite(options_.max_kept_bytes)) require_memory(max_steps);
-    for (const CycleShape& shape : candidates(bound_, max_steps)) {
-      std::optional<Attempt> attempt = freshest(shape);
-      if (!attempt) continue;
-      const Simulation simulation = simulate(attempt->schedule, costs_);
-      if (simulation.step_seconds > step_.seconds() * (1 + options_.margin)) continue;
-      return {.schedule = std::move(attempt->schedule),
-              .refresh_steps = shape.refresh_steps(),
-              .refresh_bound = bound_,
-              .base_step_seconds = step_.seconds(),
-              .filled_step_seconds = simulation.step_seconds,
-              .utilization = simulation.utilization,
-              .peak_kept_bytes = std::move(attempt->peak_kept_bytes),
-              .mean_age = attempt->freshness.mean_age,
-              .max_age = attempt->freshness.max_age};
+    const std::size_t most_steps = std::max(options_.max_cycle_steps, least_steps + least_steps / 4 + 1);
+    if (std::isfinite(options_.max_kept_bytes)) require_memory(most_steps);
+    for (const std::size_t max_steps : {options_.max_cycle_steps, most_steps}) {
+      if (std::optional<FillResult> result = fill_within(max_steps)) return std::move(*result);
+      if (max_steps == most_steps) break;
     }
-    base::fail("no cycle of up to {} steps has room for the work within a staleness of {}", max_steps,
+    base::fail("no cycle of up to {} steps has room for the work within a staleness of {}", most_steps,
                options_.max_staleness);
   }
 
@@ -113,6 +104,26 @@ class Filling {
     std::vector<double> peak_kept_bytes = {};
   };
 
+  /// The best cycle of at most `max_steps` steps; nothing if none has room.
+  std::optional<FillResult> fill_within(std::size_t max_steps) const {
+    for (const CycleShape& shape : candidates(bound_, max_steps)) {
+      std::optional<Attempt> attempt = freshest(shape);
+      if (!attempt) continue;
+      const Simulation simulation = simulate(attempt->schedule, costs_);
+      if (simulation.step_seconds > step_.seconds() * (1 + options_.margin)) continue;
+      return FillResult{.schedule = std::move(attempt->schedule),
+                        .refresh_steps = shape.refresh_steps(),
+                        .refresh_bound = bound_,
+                        .base_step_seconds = step_.seconds(),
+                        .filled_step_seconds = simulation.step_seconds,
+                        .utilization = simulation.utilization,
+                        .peak_kept_bytes = std::move(attempt->peak_kept_bytes),
+                        .mean_age = attempt->freshness.mean_age,
+                        .max_age = attempt->freshness.max_age};
+    }
+    return std::nullopt;
+  }
+
   /// One refresh alone, its statistics done as early as can be, needs the least.
   void require_memory(std::size_t max_steps) const {
     const PlacementOptions slowest{.shape = {.num_steps = max_steps, .num_refreshes = 1},
@@ -122,8 +133,8 @@ class Filling {
     const std::vector<double> peaks = peak_kept_bytes(step_, refresh_, *placement, slowest.shape);
     const auto peak = std::max_element(peaks.begin(), peaks.end());
     base::require(*peak <= options_.max_kept_bytes,
-                  "the work keeps at least {:.0f} bytes alive on rank {}, the limit is {:.0f}", *peak,
-                  peak - peaks.begin(), options_.max_kept_bytes);
+                  "the work keeps at least {:.1f} MiB alive on rank {}, the limit is {:.1f} MiB",
+                  *peak / kMebibyte, peak - peaks.begin(), options_.max_kept_bytes / kMebibyte);
   }
 
   /// Of the ways to place the work into a cycle within the limits, the one with the freshest inverses.

@@ -56,8 +56,8 @@ class GapGatherer {
     std::vector<RankTimes> times = times_;
     for_each_action([&](Rank rank, std::size_t lane, std::size_t i) {
       ActionTime& time = times[rank.index()][lane][i];
-      const double start = starts_[node_of(rank, lane, i)];
-      time = {start, start + (time.end - time.start)};
+      const std::uint32_t node = node_of(rank, lane, i);
+      time = {starts_[node], starts_[node] + seconds_[node]};
     });
     return times;
   }
@@ -89,8 +89,10 @@ class GapGatherer {
       nodes_[rank.index()][lane].push_back(node);
       if (node < starts_.size()) return;
       const ActionTime& time = times_[rank.index()][lane][i];
-      starts_.push_back(time.start);
-      seconds_.push_back(time.end - time.start);
+      // A receive is its arrival: the latency stands between it and its send.
+      const double start = is_receive(action.type) ? time.end : time.start;
+      starts_.push_back(start);
+      seconds_.push_back(time.end - start);
       next_computation_.push_back({.from = node, .to = kNone});
     });
   }

@@ -204,7 +204,8 @@ class Replay {
     const std::optional<double> sent = ready(from, dataflow_.sent_value(from, send), step);
     if (!sent) return false;
     const double arrival = std::max(start, *sent);
-    finish(rank, lane, action, {arrival, arrival}, arrival);
+    const double departure = *sent - costs_.latency_seconds(from, rank);
+    finish(rank, lane, action, {std::clamp(departure, start, arrival), arrival}, arrival);
     return true;
   }
 

@@ -44,8 +44,9 @@ std::size_t num_cycles_to_steady_state(const Dataflow& dataflow);
 /// Runs a schedule for `num_cycles` cycles from an idle machine: every lane in order, each action as soon as
 /// its inputs exist, its lane is free, its message has arrived, its group is complete, and no lane of the
 /// rank is two steps behind. A send does not wait for its receiver,
-/// nor its lane for the message to leave; messages of a lane leave one after another. Cost linear in actions
-/// and their inputs.
+/// nor its lane for the message to leave; messages of a lane leave one after another. A
+/// receive lasts while its message is on its way: from the end of the send, or later where its lane was not
+/// free, to the arrival. Cost linear in actions and their inputs.
 ReplayResult replay(const Schedule& schedule, const Dataflow& dataflow, const CostModel& costs,
                     std::size_t num_cycles);
 

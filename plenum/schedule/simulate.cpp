@@ -35,7 +35,8 @@ Simulation simulate(const Schedule& schedule, const CostModel& costs) {
     busy += rank_busy;
     simulation.bubble_seconds.push_back(std::max(0.0, cycle_seconds - rank_busy) / num_steps);
   }
-  simulation.utilization = busy / (cycle_seconds * static_cast<double>(schedule.ranks.size()));
+  const double rank_seconds = cycle_seconds * static_cast<double>(schedule.ranks.size());
+  if (rank_seconds > 0) simulation.utilization = busy / rank_seconds;
   return simulation;
 }
 

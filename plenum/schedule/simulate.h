@@ -11,7 +11,7 @@ namespace plenum::schedule {
 struct Simulation {
   ReplayResult replay = {};
   double step_seconds = 0;                  ///< mean over the cycle
-  double utilization = 0;                   ///< busy compute time over all ranks / their time
+  double utilization = 0;                   ///< busy compute time over all ranks / their time; 0 if that is 0
   std::vector<double> bubble_seconds = {};  ///< idle compute time of each rank in a step, mean over the cycle
   std::vector<CriticalAction> critical_path = {};  ///< first to last
 };

@@ -59,11 +59,27 @@ class TimelineBuilder {
                 "times must be of this schedule: rank={} actions={} times={}", rank.value,
                 program.actions().size(), times.size());
     if (times.empty()) return;
-    timeline_.tracks.push_back({rank.value, std::string(lane_name(lane))});
-    std::size_t position = 0;
+    const auto add_all = [&](std::string_view name, const auto& is_wanted) {
+      if (!std::any_of(program.actions().begin(), program.actions().end(), is_wanted)) return;
+      timeline_.tracks.push_back({rank.value, std::string(name)});
+      for (std::size_t position = 0; position < times.size(); ++position) {
+        const Action& action = program.actions()[position];
+        if (is_wanted(action)) add_span(action, program.step_of(position), times[position]);
+      }
+    };
+    if (lane == Lane::Pipeline) {
+      // The lane does not wait for its messages to leave: it may receive meanwhile.
+      add_all("pipe out", [](const Action& action) { return is_send(action.type); });
+      add_all("pipe in", [](const Action& action) { return !is_send(action.type); });
+      return;
+    }
+    add_all(lane_name(lane), [](const Action&) { return true; });
+    if (lane == Lane::Compute) note_step_begins(program, times);
+  }
+
+  void note_step_begins(const LaneProgram& program, const LaneTimes& times) {
     for (std::size_t step = 0; step < program.num_steps(); ++step) {
-      for (const Action& action : program.step(step)) add_span(action, step, times[position++]);
-      if (lane != Lane::Compute || program.step(step).empty()) continue;
+      if (program.step(step).empty()) continue;
       double& begin = timeline_.step_begin_seconds[step];
       begin = std::min(begin, times[program.step_begin(step)].start);
     }

@@ -31,11 +31,6 @@ double start_in_step(const Timeline& timeline, const Span& span) {
   return span.start_seconds - (has_steps ? timeline.step_begin_seconds[span.step] : timeline.begin_seconds);
 }
 
-double step_seconds(const Timeline& timeline) {
-  const std::size_t num_steps = std::max<std::size_t>(1, timeline.step_begin_seconds.size());
-  return (timeline.end_seconds - timeline.begin_seconds) / static_cast<double>(num_steps);
-}
-
 /// "F2.1 on rank 2, step 0".
 std::string place_of(const Timeline& timeline, const Span& span) {
   return fmt::format("{} on rank {}, step {}", label_of(timeline, span), timeline.tracks[span.track].process,
@@ -131,8 +126,8 @@ Overlay lay_over(const Timeline& predicted, const Timeline& measured) {
                   .measured = &measured,
                   .errors = {},
                   .categories = {},
-                  .predicted_step_seconds = step_seconds(predicted),
-                  .measured_step_seconds = step_seconds(measured)};
+                  .predicted_step_seconds = mean_step_seconds(predicted),
+                  .measured_step_seconds = mean_step_seconds(measured)};
   std::array<CategoryError, kNumCategories> sums = {};
   for (std::uint32_t i = 0; i < predicted.spans.size(); ++i) {
     const Span& span = predicted.spans[i];

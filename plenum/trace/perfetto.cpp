@@ -25,13 +25,19 @@ std::string quoted(std::string_view text) {
   return json + '"';
 }
 
+/// When a span is drawn, in nanoseconds from the earliest on.
+struct Slice {
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+};
+
 class TraceWriter {
  public:
   TraceWriter(const Timeline& timeline, const std::function<void(std::string_view)>& write)
-      : timeline_(timeline), write_(write), is_flow_end_(timeline.spans.size(), false) {
+      : timeline_(timeline), write_(write) {
     origin_ = timeline.begin_seconds;
     for (const Span& span : timeline.spans) origin_ = std::min(origin_, span.start_seconds);
-    for (const Flow& flow : timeline.flows) is_flow_end_[flow.from] = is_flow_end_[flow.to] = true;
+    find_slices();
     for (const std::string& label : timeline.labels) labels_.push_back(quoted(label));
     for (std::size_t i = 0; i < kNumCategories; ++i) {
       categories_.push_back(quoted(category_name(static_cast<Category>(i))));
@@ -64,10 +70,20 @@ class TraceWriter {
 
   std::int64_t nanoseconds(double seconds) const { return std::llround((seconds - origin_) * 1e9); }
 
-  std::int64_t duration(std::size_t span) const {
-    const std::int64_t length =
-        nanoseconds(timeline_.spans[span].end_seconds) - nanoseconds(timeline_.spans[span].start_seconds);
-    return is_flow_end_[span] ? std::max<std::int64_t>(length, 1) : length;
+  /// An arrow binds to the slice of its track that is under way at its time, so a slice at the end of one has
+  /// an extent and no other slice of its track in it.
+  void find_slices() {
+    std::vector<bool> is_flow_end(timeline_.spans.size(), false);
+    for (const Flow& flow : timeline_.flows) is_flow_end[flow.from] = is_flow_end[flow.to] = true;
+    for (std::size_t i = 0; i < timeline_.spans.size(); ++i) {
+      const Span& span = timeline_.spans[i];
+      Slice slice{nanoseconds(span.start_seconds), nanoseconds(span.end_seconds)};
+      if (i > 0 && timeline_.spans[i - 1].track == span.track) {
+        slice.start = std::max(slice.start, slices_.back().end);
+      }
+      slice.end = std::max(slice.end, slice.start + (is_flow_end[i] ? 1 : 0));
+      slices_.push_back(slice);
+    }
   }
 
   void add_metadata(std::string_view what, std::uint32_t process, std::size_t thread,
@@ -90,8 +106,8 @@ class TraceWriter {
 
   void add_span(std::size_t index) {
     const Span& span = timeline_.spans[index];
-    const std::int64_t start = nanoseconds(span.start_seconds);
-    const std::int64_t length = duration(index);
+    const std::int64_t start = slices_[index].start;
+    const std::int64_t length = slices_[index].end - start;
     begin_event();
     add("{{\"ph\":\"X\",\"name\":{},\"cat\":{},\"pid\":{},\"tid\":{},\"ts\":{}.{:03},\"dur\":{}.{:03},"
         "\"args\":{{\"step\":{}",
@@ -105,13 +121,13 @@ class TraceWriter {
 
   void add_flow(std::size_t index) {
     const Flow& flow = timeline_.flows[index];
-    add_flow_end("\"ph\":\"s\"", index, timeline_.spans[flow.from]);
-    add_flow_end("\"ph\":\"f\",\"bp\":\"e\"", index, timeline_.spans[flow.to]);
+    add_flow_end("\"ph\":\"s\"", index, flow.from);
+    add_flow_end("\"ph\":\"f\",\"bp\":\"e\"", index, flow.to);
   }
 
-  /// An arrow binds to the span of its track that is under way at its time: the very start is.
-  void add_flow_end(std::string_view kind, std::size_t index, const Span& span) {
-    const std::int64_t start = nanoseconds(span.start_seconds);
+  void add_flow_end(std::string_view kind, std::size_t index, std::uint32_t end) {
+    const Span& span = timeline_.spans[end];
+    const std::int64_t start = slices_[end].start;
     begin_event();
     add("{{{},\"id\":{},\"name\":\"message\",\"cat\":\"flow\",\"pid\":{},\"tid\":{},\"ts\":{}.{:03}}}", kind,
         index, timeline_.tracks[span.track].process, span.track, start / 1000, start % 1000);
@@ -120,7 +136,7 @@ class TraceWriter {
   const Timeline& timeline_;
   const std::function<void(std::string_view)>& write_;
   double origin_ = 0;
-  std::vector<bool> is_flow_end_;  ///< of each span
+  std::vector<Slice> slices_;  ///< of each span
   std::vector<std::string> labels_;
   std::vector<std::string> categories_;
   bool has_events_ = false;

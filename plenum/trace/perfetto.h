@@ -11,8 +11,9 @@ namespace plenum::trace {
 /// Writes a timeline as Chrome trace JSON (Trace Event Format), which ui.perfetto.dev and chrome://tracing
 /// open: a process for each rank, a thread for each of its tracks, a complete event for each span with stage,
 /// micro-batch and step as arguments, and an arrow for each flow. Times are in microseconds, exact to the
-/// nanosecond, from the earliest span on; a span at the end of a flow lasts at least one nanosecond, as
-/// arrows bind only to what has an extent. Hands the text on in pieces, so that its size does not matter.
+/// nanosecond, from the earliest span on; a span at the end of a flow lasts at least one nanosecond and
+/// begins when the one before it on its track has ended, as an arrow binds to whatever is under way. Hands
+/// the text on in pieces, so that its size does not matter.
 void write_trace(const Timeline& timeline, const std::function<void(std::string_view)>& write);
 
 /// The same as one string.

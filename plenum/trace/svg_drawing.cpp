@@ -94,10 +94,10 @@ class SvgDrawing {
     for (const ProcessRow& process : processes_) busy += shown_busy_seconds(process.tracks.front().spans);
     const double time = (chart_.to_seconds - chart_.from_seconds) * static_cast<double>(processes_.size());
     const double length = timeline_.end_seconds - timeline_.begin_seconds;
-    chart_.subtitle = fmt::format(
-        "{} rank{}, {} step{} of {}, computing {:.1f} % of the time", processes_.size(),
-        processes_.size() == 1 ? "" : "s", num_steps, num_steps == 1 ? "" : "s",
-        format_duration(length / static_cast<double>(num_steps)), time > 0 ? 100 * busy / time : 0.0);
+    chart_.subtitle =
+        fmt::format("{} rank{}, {} step{} of {}, computing {:.1f} % of the time", processes_.size(),
+                    processes_.size() == 1 ? "" : "s", num_steps, num_steps == 1 ? "" : "s",
+                    format_duration(mean_step_seconds(timeline_)), time > 0 ? 100 * busy / time : 0.0);
     if (chart_.from_seconds > 0 || chart_.to_seconds < length) {
       chart_.subtitle += fmt::format(", shown from {} to {}", format_duration(chart_.from_seconds),
                                      format_duration(chart_.to_seconds));

@@ -29,17 +29,22 @@ struct Glyph {
   int background = kNoColor;
 };
 
-/// Cuts or fills to exactly `width` columns.
-std::string fit(std::string_view text, std::size_t width) {
+/// The first `width` characters.
+std::string_view first_columns(std::string_view text, std::size_t width) {
   std::size_t columns = 0;
   std::size_t bytes = 0;
-  while (bytes < text.size()) {
+  for (; bytes < text.size(); ++bytes) {
     const bool begins = (static_cast<unsigned char>(text[bytes]) & 0xC0) != 0x80;
-    if (begins && columns == width) break;
-    columns += begins;
-    ++bytes;
+    if (begins && columns++ == width) break;
   }
-  return std::string(text.substr(0, bytes)) + std::string(width - columns, ' ');
+  return text.substr(0, bytes);
+}
+
+/// Cuts, with "…" where something is left out, or fills to exactly `width` columns.
+std::string fit(std::string_view text, std::size_t width) {
+  const std::size_t columns = num_columns(text);
+  if (columns > width) return std::string(first_columns(text, width - 1)) + "…";
+  return std::string(text) + std::string(width - columns, ' ');
 }
 
 void append_color(std::string& out, int foreground, int background) {
@@ -189,9 +194,10 @@ class TextDrawing {
   std::string title() const {
     const double length = timeline_.end_seconds - timeline_.begin_seconds;
     const std::size_t num_steps = timeline_.step_begin_seconds.size();
-    std::string title = fmt::format(
-        "{}{}{} rank{}, {} step{}, {}", timeline_.title, timeline_.title.empty() ? "" : ": ", rows_.size(),
-        rows_.size() == 1 ? "" : "s", num_steps, num_steps == 1 ? "" : "s", format_duration(length));
+    std::string title =
+        fmt::format("{}{}{} rank{}, {} step{}, {}", printable(timeline_.title),
+                    timeline_.title.empty() ? "" : ": ", rows_.size(), rows_.size() == 1 ? "" : "s",
+                    num_steps, num_steps == 1 ? "" : "s", format_duration(length));
     if (from_ > 0 || to_ < length) {
       title += fmt::format(" (from {} to {})", format_duration(from_), format_duration(to_));
     }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,11 @@ struct Timeline {
   std::vector<Span> spans;
   std::vector<Flow> flows;
   std::vector<double> step_begin_seconds;  ///< of each step that the timeline shows
+  std::optional<double> step_seconds;      ///< of a step among others like it, where that is known
 };
+
+/// What a step takes: what the timeline knows, else the mean time between the beginnings of its steps, since
+/// the next begins while the last drains; of a single one its length.
+double mean_step_seconds(const Timeline& timeline);
 
 }  // namespace plenum::trace

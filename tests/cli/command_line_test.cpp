@@ -36,6 +36,7 @@ TEST(CommandLine, EveryCommandHasHelpAndPrintsAConfigurationItCanRead) {
     const ProgramResult help = run_program(command->name() + " --help");
     EXPECT_EQ(help.exit_code, 0) << command->name();
     EXPECT_THAT(help.output, HasSubstr("--config")) << command->name();
+    EXPECT_EQ(help.output.find("{false}"), std::string::npos) << command->name();
     const ProgramResult config = run_program(command->name() + " --print-config");
     EXPECT_EQ(config.exit_code, 0) << command->name() << config.errors;
     io::write_file((directory / "run.toml"), config.output);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,12 @@ class SimulateCommandTest : public testing::Test {
     const test::ProgramResult outcome = simulate(arguments + " --json");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     return nlohmann::json::parse(outcome.output);
+  }
+
+  static double path_ms(const nlohmann::json& report) {
+    double sum = 0;
+    for (const nlohmann::json& action : report["critical_path"]) sum += action["ms"].get<double>();
+    return sum;
   }
 
   /// Expects one line on standard error that says `reason`, exit code 2, and no file.
@@ -74,9 +81,14 @@ TEST_F(SimulateCommandTest, PrintsStableJsonKeys) {
   EXPECT_NEAR(plain["step_ms"], 3 * 7 * (9.748 + 16.45), 1e-6);
   EXPECT_NEAR(plain["utilization"], 4.0 / 7, 1e-9);
   EXPECT_NEAR(plain["bubble_fraction"], 3.0 / 7, 1e-9);
-  double path_ms = 0;
-  for (const nlohmann::json& action : plain["critical_path"]) path_ms += action["ms"].get<double>();
-  EXPECT_NEAR(path_ms, plain["step_ms"], 1e-6);
+  EXPECT_NEAR(path_ms(plain), plain["step_ms"], 1e-6);
+}
+
+TEST_F(SimulateCommandTest, CountsTheWayOfMessagesIntoTheCriticalPath) {
+  const nlohmann::json report = simulate_json("--stages 4 --micro-batches 8 --latency-us 500");
+  EXPECT_NEAR(path_ms(report), report["step_ms"], 1e-6);
+  const test::ProgramResult drawn = simulate("--stages 4 --latency-us 500 --all-lanes --width 300");
+  EXPECT_THAT(drawn.output, HasSubstr("message"));
 }
 
 TEST_F(SimulateCommandTest, CountsActivationsByTheShareOfEachRank) {
@@ -121,6 +133,56 @@ TEST_F(SimulateCommandTest, DrawsForTerminalBrowserAndPerfetto) {
   EXPECT_EQ(outcome.output.find('\033'), std::string::npos);
   EXPECT_THAT(io::read_file(directory_ / "drawing.svg"), testing::StartsWith("<svg"));
   EXPECT_FALSE(nlohmann::json::parse(io::read_file(directory_ / "trace.json"))["traceEvents"].empty());
+}
+
+TEST_F(SimulateCommandTest, GivesOneStepTime) {
+  const std::string options = "--schedule chimera --stages 4 --micro-batches 4 --fill kfac " + kProfile;
+  const double step_ms = simulate_json(options + "--svg drawing.svg")["step_ms"];
+  EXPECT_THAT(io::read_file(directory_ / "drawing.svg"), HasSubstr(fmt::format("of {:.1f} ms", step_ms)));
+}
+
+TEST_F(SimulateCommandTest, DrawsAScheduleWithoutCosts) {
+  const std::string options = "--forward-ms 0 --backward-ms 0 ";
+  const test::ProgramResult outcome = simulate(options + "--svg drawing.svg --trace trace.json");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(outcome.output.find("nan"), std::string::npos) << outcome.output;
+  EXPECT_EQ(io::read_file(directory_ / "drawing.svg").find("nan"), std::string::npos);
+  EXPECT_EQ(simulate_json(options)["utilization"], 0);
+}
+
+TEST_F(SimulateCommandTest, GeneratesEverySchedule) {
+  for (const char* name : {"single", "data-parallel", "gpipe", "1f1b", "interleaved", "chimera", "zb-h1"}) {
+    EXPECT_EQ(simulate_json(std::string("--schedule ") + name)["violations"], 0) << name;
+  }
+}
+
+TEST_F(SimulateCommandTest, CountsInWords) {
+  const test::ProgramResult outcome = simulate("--schedule single --micro-batches 1");
+  EXPECT_THAT(outcome.output, HasSubstr("single, 1 micro-batch: 1 rank, 1 step,"));
+  EXPECT_THAT(outcome.output, HasSubstr("on 1 rank,"));
+}
+
+TEST_F(SimulateCommandTest, SaysWhichOptionsItDoesNotUse) {
+  written_schedule("--stages 2 --micro-batches 2", "written.txt");
+  const test::ProgramResult read = simulate("--from written.txt --stages 3 --schedule gpipe --batch 8");
+  EXPECT_EQ(read.exit_code, 0);
+  EXPECT_EQ(read.errors, "plenum: not used with --from: --schedule, --stages\n");
+  EXPECT_EQ(simulate("--compare --schedule gpipe").errors, "plenum: not used with --compare: --schedule\n");
+}
+
+TEST_F(SimulateCommandTest, MakesACycleLongerThanAskedOnlyWhereNoRefreshFits) {
+  // The work of a refresh is 4/3 of a step's idle time.
+  const std::string options = "--fill kfac --micro-batches 4 --curvature-ms 1.5 --inversion-ms 6 ";
+  EXPECT_EQ(simulate_json(options + "--max-cycle 2")["steps"], 2);
+  EXPECT_EQ(simulate_json(options + "--max-cycle 3")["steps"], 3);
+  EXPECT_EQ(simulate_json(options + "--max-cycle 1")["steps"], 3);
+}
+
+TEST_F(SimulateCommandTest, RefusesALimitThatItCannotKeep) {
+  expect_refusal("--fill kfac --fill-memory-mib 1", "--profile");
+  expect_refusal("--fill shampoo --fill-memory-mib 1 " + kProfile, "--fill kfac");
+  expect_refusal("--fill-memory-mib 1 " + kProfile, "--fill kfac");
+  expect_refusal("--fill kfac --fill-memory-mib 1 " + kProfile, "the limit is 1.0 MiB");
 }
 
 TEST_F(SimulateCommandTest, ComparesAllSchedules) {
@@ -177,6 +239,8 @@ TEST_F(SimulateCommandTest, RefusesWhatCannotBeGenerated) {
   expect_refusal("--micro-batches 0", "micro-batches");
   expect_refusal("--stages 0", "stages");
   expect_refusal("--schedule chimera --stages 3", "even");
+  expect_refusal("--schedule interleaved --chunks 3", "--chunks");
+  expect_refusal("--schedule interleaved --layers-per-stage 1", "--layers-per-stage");
   expect_refusal("--stage-layers 3,,3", "--stage-layers");
   expect_refusal("--stages 2 --stage-layers 3,3,3", "layers");
 }

@@ -28,10 +28,8 @@ double length_of(const CostModel& costs, const Simulation& simulation) {
   for (const CriticalAction& place : simulation.critical_path) {
     const std::size_t lane = static_cast<std::size_t>(place.lane);
     const ActionTime& time = simulation.replay.times[place.rank.index()][lane][place.position];
-    sum += time.end - time.start;
-    if (before != nullptr && before->rank != place.rank && place.lane == Lane::Pipeline) {
-      sum += costs.latency_seconds(before->rank, place.rank);
-    }
+    const bool is_message = before != nullptr && before->rank != place.rank && place.lane == Lane::Pipeline;
+    sum += is_message ? costs.latency_seconds(before->rank, place.rank) : time.end - time.start;
     before = &place;
   }
   return sum;

@@ -71,11 +71,29 @@ TEST(Replay, DeliversAMessageAfterItsLatency) {
   const ReplayResult result = run_once(schedule);
   ASSERT_TRUE(result.blocked.empty());
   EXPECT_EQ(time_of(schedule, result, 0, "SF0.0").end, 1.5);
+  EXPECT_EQ(time_of(schedule, result, 1, "RF1.0").start, 1.5);
   EXPECT_EQ(time_of(schedule, result, 1, "RF1.0").end, 1.75);
   EXPECT_EQ(time_of(schedule, result, 1, "F1.0").start, 1.75);
   // The second message waits on the receiver's lane for nothing, its forward for the first one.
   EXPECT_EQ(time_of(schedule, result, 1, "RF1.1").end, 2.75);
   EXPECT_EQ(time_of(schedule, result, 1, "F1.1").start, 3.75);
+}
+
+TEST(Replay, ReceivesMessagesOneAfterAnother) {
+  const Schedule schedule = generate("gpipe", {.depth = 2, .num_micro_batches = 2, .stage_layers = {1}});
+  class LongWay final : public CostModel {
+   public:
+    double seconds(Rank, const Action& action) const override {
+      return action.type == ActionType::Forward ? 1 : 0;
+    }
+    double latency_seconds(Rank, Rank) const override { return 4; }
+  };
+  const ReplayResult result = replay(schedule, Dataflow(schedule), LongWay(), 1);
+  EXPECT_EQ(time_of(schedule, result, 1, "RF1.0").start, 1);
+  EXPECT_EQ(time_of(schedule, result, 1, "RF1.0").end, 5);
+  // On its way from second 2 on, but the lane is free from second 5 on.
+  EXPECT_EQ(time_of(schedule, result, 1, "RF1.1").start, 5);
+  EXPECT_EQ(time_of(schedule, result, 1, "RF1.1").end, 6);
 }
 
 TEST(Replay, LetsAReceivePassASendThatIsStillLeaving) {

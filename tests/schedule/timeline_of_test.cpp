@@ -1,6 +1,7 @@
 #include "plenum/schedule/timeline_of.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -45,11 +46,20 @@ TEST(TimelineOf, HasATrackForEveryLaneWithActions) {
   const Schedule schedule = small_pipeline();
   const Timeline timeline = simulated(schedule);
   EXPECT_EQ(timeline.title, "a test");
-  ASSERT_EQ(timeline.tracks.size(), 18u);
+  ASSERT_EQ(timeline.tracks.size(), 24u);
   for (std::size_t i = 0; i < timeline.tracks.size(); ++i) {
-    EXPECT_EQ(timeline.tracks[i].process, i / 3);
-    EXPECT_EQ(timeline.tracks[i].name, (std::array{"compute", "data", "pipe"})[i % 3]);
+    EXPECT_EQ(timeline.tracks[i].process, i / 4);
+    EXPECT_EQ(timeline.tracks[i].name, (std::array{"compute", "data", "pipe out", "pipe in"})[i % 4]);
   }
+}
+
+/// The positions of a lane's actions in the order of its tracks.
+std::vector<std::size_t> sends_first(const LaneProgram& program) {
+  std::vector<std::size_t> positions(program.actions().size());
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  std::stable_partition(positions.begin(), positions.end(),
+                        [&](std::size_t i) { return is_send(program.actions()[i].type); });
+  return positions;
 }
 
 TEST(TimelineOf, HasEveryActionInOrderWithItsTimes) {
@@ -62,9 +72,9 @@ TEST(TimelineOf, HasEveryActionInOrderWithItsTimes) {
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
       const LaneProgram& program = schedule.ranks[rank].lanes[lane];
-      for (std::size_t position = 0; position < program.actions().size(); ++position, ++index) {
+      for (const std::size_t position : sends_first(program)) {
         const Action& action = program.actions()[position];
-        const trace::Span& span = timeline.spans[index];
+        const trace::Span& span = timeline.spans[index++];
         EXPECT_EQ(timeline.tracks[span.track].process, rank);
         EXPECT_EQ(timeline.labels[span.label], action_text(action, layers));
         EXPECT_EQ(span.start_seconds, replay.times[rank][lane][position].start);
@@ -99,9 +109,38 @@ TEST(TimelineOf, LeadsFromEverySendToItsReceive) {
     EXPECT_EQ(from.step, to.step);
     EXPECT_EQ(std::abs(from.stage - to.stage), 1);
     EXPECT_EQ(from.category, Category::Message);
-    EXPECT_GE(to.start_seconds, from.end_seconds + 0.25);
+    EXPECT_GE(to.start_seconds, from.end_seconds);
+    EXPECT_GE(to.end_seconds, from.end_seconds + 0.25);
     EXPECT_TRUE(ends.insert(flow.from).second && ends.insert(flow.to).second);
   }
+}
+
+TEST(TimelineOf, HasDisjointSpansOnATrackWhereALaneReceivesWhileItSends) {
+  const ConstantCosts costs({{ActionType::Forward, 1},
+                             {ActionType::Backward, 2},
+                             {ActionType::SendActivation, 1.5},
+                             {ActionType::SendGradient, 1.5}},
+                            0.25);
+  const Schedule schedule = small_pipeline();
+  const Timeline timeline = timeline_of(schedule, simulate(schedule, costs).replay.times, "");
+  for (std::size_t i = 1; i < timeline.spans.size(); ++i) {
+    const trace::Span& before = timeline.spans[i - 1];
+    const trace::Span& span = timeline.spans[i];
+    EXPECT_LE(before.track, span.track);
+    if (before.track == span.track) {
+      EXPECT_LE(before.end_seconds, span.start_seconds);
+    }
+  }
+}
+
+TEST(TimelineOf, DrawsAMessageOnItsWay) {
+  const Timeline timeline = simulated(small_pipeline());
+  double longest = 0;
+  for (const trace::Flow& flow : timeline.flows) {
+    const trace::Span& receive = timeline.spans[flow.to];
+    longest = std::max(longest, receive.end_seconds - receive.start_seconds);
+  }
+  EXPECT_NEAR(longest, 0.25, 1e-12);
 }
 
 TEST(TimelineOf, KnowsWhenStepsBegin) {

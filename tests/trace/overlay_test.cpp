@@ -49,6 +49,16 @@ TEST(Overlay, OfATimelineOverItselfHasNoErrors) {
   EXPECT_EQ(overlay.predicted_step_seconds, overlay.measured_step_seconds);
 }
 
+TEST(Overlay, DoesNotCountTheDrainOfTheLastStepAsPartOfAStep) {
+  // Two steps, the second begins after 4 ms and drains for 6.
+  Timeline timeline = two_ranks();
+  timeline.step_begin_seconds = {5.0, 5.004};
+  EXPECT_NEAR(mean_step_seconds(timeline), 4e-3, 1e-12);
+  EXPECT_NEAR(lay_over(timeline, timeline).measured_step_seconds, 4e-3, 1e-12);
+  timeline.step_seconds = 4.5e-3;
+  EXPECT_EQ(mean_step_seconds(timeline), 4.5e-3);
+}
+
 TEST(Overlay, GivesTheErrorOfEveryAction) {
   const Timeline predicted = two_ranks();
   const Timeline measured = measured_ranks();

@@ -1,5 +1,6 @@
 #include "plenum/trace/perfetto.h"
 
+#include <cmath>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -68,6 +69,34 @@ TEST(Perfetto, BindsBothEndsOfEveryFlowToTheirSpans) {
     EXPECT_LE(starts[i]["ts"].get<double>(), ends[i]["ts"].get<double>());
     expect_inside(starts[i], spans[timeline.flows[i].from]);
     expect_inside(ends[i], spans[timeline.flows[i].to]);
+  }
+}
+
+TEST(Perfetto, LeavesNoDoubtWhichSpanAnArrowBindsTo) {
+  // Messages that take no time, all at once: rank 0 sends three, then rank 1 has them.
+  SampleTimeline sample;
+  sample.track(0, "pipe out");
+  for (const char* name : {"SF0.0", "SF0.1", "SF0.2"}) sample.span(1e-3, 1e-3, name, Category::Message);
+  sample.track(1, "pipe in");
+  for (const char* name : {"RF1.0", "RF1.1", "RF1.2"}) sample.span(1e-3, 1e-3, name, Category::Message);
+  sample.span(1e-3, 2e-3, "long", Category::Other);
+  const Json trace = Json::parse(trace_json(sample.flow(0, 3).flow(1, 4).flow(2, 5).build("", 0, 2e-3, {0})));
+  const std::vector<Json> spans = events_of(trace, "X");
+  const auto nanoseconds = [](const Json& microseconds) {
+    return std::llround(microseconds.get<double>() * 1e3);
+  };
+  for (const std::string phase : {"s", "f"}) {
+    for (const Json& end : events_of(trace, phase)) {
+      std::vector<std::string> around;
+      for (const Json& span : spans) {
+        const long long begin = nanoseconds(span["ts"]);
+        const bool is_around = span["tid"] == end["tid"] && begin <= nanoseconds(end["ts"]) &&
+                               nanoseconds(end["ts"]) < begin + nanoseconds(span["dur"]);
+        if (is_around) around.push_back(span["name"]);
+      }
+      const std::string number = std::to_string(end["id"].get<int>());
+      EXPECT_EQ(around, std::vector<std::string>{(phase == "s" ? "SF0." : "RF1.") + number});
+    }
   }
 }
 

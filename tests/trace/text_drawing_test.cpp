@@ -63,6 +63,17 @@ TEST(TextDrawing, HasRowsOfExactlyTheWidth) {
   }
 }
 
+TEST(TextDrawing, SaysWhereATitleIsCut) {
+  const std::string title(60, 'x');
+  EXPECT_THAT(lines_of(draw_text(two_ranks(title), {.width = 50}))[0], std::string(49, 'x') + "…");
+}
+
+TEST(TextDrawing, SendsNoEscapesOfATitleToTheTerminal) {
+  const std::string text = draw_text(two_ranks("a\x1b[31mb\nc"));
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_THAT(text, StartsWith("a\uFFFD[31mb\uFFFDc: 2 ranks"));
+}
+
 TEST(TextDrawing, ShowsOtherTracksWhenAsked) {
   const std::vector<std::string> lines =
       lines_of(draw_text(two_ranks(), {.width = kWidth, .tracks = Tracks::All}));

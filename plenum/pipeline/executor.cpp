@@ -151,7 +151,8 @@ void Executor::note_abort(Failure failure) {
     const std::lock_guard lock(mutex_);
     if (failure_) return;
     // Of those who were told, the rank that told them knows best where.
-    if (!aborted_ || failure.rank == failure.aborted_by) aborted_ = failure;
+    const bool is_from_itself = failure.rank == failure.aborted_by;
+    if (!aborted_ || (is_from_itself && aborted_->rank != failure.rank)) aborted_ = failure;
     changed_.notify_all();
   }
   stop_lanes(failure);

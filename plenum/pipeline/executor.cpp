@@ -135,7 +135,7 @@ void Executor::run_lane(RankExecutor& rank, Lane lane) {
   changed_.notify_all();
 }
 
-void Executor::fail(Failure failure) {
+void Executor::fail(const Failure& failure) {
   {
     const std::lock_guard lock(mutex_);
     if (failure_) return;
@@ -146,7 +146,7 @@ void Executor::fail(Failure failure) {
   if (options_.on_failure) options_.on_failure(failure);
 }
 
-void Executor::note_abort(Failure failure) {
+void Executor::note_abort(const Failure& failure) {
   {
     const std::lock_guard lock(mutex_);
     if (failure_) return;
@@ -172,8 +172,8 @@ void Executor::watch() {
   const auto is_over = [this] { return num_running_ == 0 || failure_ || aborted_; };
   while (!changed_.wait_for(lock, interval, is_over)) {
     lock.unlock();
-    std::optional<Failure> hang = watchdog.look(Clock::now());
-    if (hang) fail(std::move(*hang));
+    const std::optional<Failure> hang = watchdog.look(Clock::now());
+    if (hang) fail(*hang);
     lock.lock();
   }
   const bool has_ended = changed_.wait_for(lock, options_.stop_limit, [this] { return num_running_ == 0; });

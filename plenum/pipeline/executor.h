@@ -83,9 +83,9 @@ class Executor {
   bool await_start();
   void run_lane(RankExecutor& rank, schedule::Lane lane);
   void watch();
-  void fail(Failure failure);
+  void fail(const Failure& failure);
   /// A lane was ended by an abort. That is the run's failure only if no lane says what happened.
-  void note_abort(Failure failure);
+  void note_abort(const Failure& failure);
   void stop_lanes(const Failure& failure);
   void join_lanes();
 

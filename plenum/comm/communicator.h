@@ -18,7 +18,10 @@ using base::Rank;
 
 enum class Reduction : std::uint8_t { Sum, Min, Max };
 
-/// Names a message or a collective: what both ends must agree on.
+/// Names a message or a collective: what both ends must agree on. Messages with different tags may be
+/// received in another order than they were sent in. An engine whose own tags are too narrow for all 64 bits
+/// (MPI: an int up to MPI_TAG_UB) or that has none (NCCL) puts the tag into a header, or keeps what arrives
+/// by source and tag until it is asked for.
 using Tag = std::uint64_t;
 
 /// Thrown from every operation of every rank after abort_all(): another rank failed, and this is who and why.
@@ -35,9 +38,10 @@ class Aborted : public std::runtime_error {
 /// its place in the group, 0 ... size() - 1.
 ///
 /// Collectives are started by all members, in the same order and with the same tag; engines that can see both
-/// ends throw InternalError where tag, kind, type or sizes differ, naming both ranks. Results do not depend
-/// on timing: every element has one owner that sums it in the order of the members, and all get those bytes.
-/// Source and destination may be the same memory in the ways the functions say, else they must not overlap.
+/// ends throw InternalError where tag, kind, type or sizes differ, naming both ranks. Reductions give all
+/// members the same bytes, and the same bytes again for the same group, sizes and inputs, whatever the
+/// timing; in which order they sum is the engine's own affair. Source and destination may be the same memory
+/// in the ways the functions say, else they must not overlap.
 ///
 /// A communicator is used by one thread at a time. Threads of a rank that communicate at the same time each
 /// have their own (duplicate()), so that their collectives cannot be mixed up.
@@ -71,8 +75,8 @@ class Communicator {
   /// Done when all members have started it.
   virtual Completion start_barrier(Tag tag) = 0;
 
-  /// Messages between two members with the same tag arrive in the order in which they were sent. A send does
-  /// not wait for its receive to be started.
+  /// Messages between two members with the same tag arrive in the order in which they were sent. *Starting* a
+  /// send does not wait for its receive to be started; its Completion may.
   virtual Completion start_send(std::size_t to, Tag tag, ConstElements elements) = 0;
   virtual Completion start_receive(std::size_t from, Tag tag, Elements elements) = 0;
 

@@ -1,20 +1,19 @@
 #include "plenum/comm/completion.h"
 
-#include <exception>
 #include <utility>
 
 namespace plenum::comm {
 
-Completion& Completion::operator=(Completion&& other) {
+Completion& Completion::operator=(Completion&& other) noexcept {
   if (this != &other) {
-    finish_silently();
+    abandon();
     operation_ = std::move(other.operation_);
   }
   return *this;
 }
 
 Completion::~Completion() {
-  finish_silently();
+  abandon();
 }
 
 void Completion::wait() {
@@ -29,12 +28,8 @@ bool Completion::test() {
   return false;
 }
 
-// The owner of the buffers is about to free them, most likely because of an exception that says more.
-void Completion::finish_silently() {
-  try {
-    wait();
-  } catch (const std::exception&) {
-  }
+void Completion::abandon() noexcept {
+  if (operation_) operation_->abandon();
 }
 
 }  // namespace plenum::comm

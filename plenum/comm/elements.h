@@ -4,6 +4,7 @@
 #include <span>
 #include <type_traits>
 
+#include "plenum/base/check.h"
 #include "plenum/tensor/dtype.h"
 
 namespace plenum::comm {
@@ -15,6 +16,11 @@ struct BasicElements {
   tensor::DType dtype = tensor::DType::Byte;
 
   std::size_t count() const { return bytes.size() / tensor::size_of(dtype); }
+  /// Throws InternalError if the bytes end within an element.
+  void check_whole() const {
+    base::check(bytes.size() % tensor::size_of(dtype) == 0,
+                "a buffer must hold whole elements: {} bytes of {}", bytes.size(), tensor::dtype_name(dtype));
+  }
   BasicElements part(std::size_t first, std::size_t num) const {
     const std::size_t size = tensor::size_of(dtype);
     return {bytes.subspan(first * size, num * size), dtype};

@@ -12,8 +12,11 @@ using schedule::ActionType;
 using schedule::Rank;
 
 ActionPerformer::ActionPerformer(comm::Communicator& ranks, const schedule::Schedule& schedule,
-                                 const schedule::Dataflow& dataflow, Rank rank, StageProgram& program)
-    : dataflow_(dataflow), program_(program), communicators_(ranks, schedule, dataflow, rank) {}
+                                 const schedule::Dataflow& dataflow, Rank rank, StageProgram& program,
+                                 LaneProgress& copy_progress)
+    : dataflow_(dataflow),
+      program_(program),
+      communicators_(ranks, schedule, dataflow, rank, copy_progress) {}
 
 std::optional<comm::Completion> ActionPerformer::begin(const ActionRun& run) {
   switch (run.action.type) {
@@ -94,6 +97,10 @@ comm::Completion ActionPerformer::start_collective(const ActionRun& run) {
   const PartitionedElements buffer = program_.to_partition(run);
   base::check(buffer.counts.size() == group.size(), "there must be a part for each member: {} of {}",
               buffer.counts.size(), group.size());
+  const std::size_t num_elements =
+      std::accumulate(buffer.counts.begin(), buffer.counts.end(), std::size_t{0});
+  base::check(buffer.whole.count() == num_elements, "the parts must make up the buffer: {} of {} elements",
+              num_elements, buffer.whole.count());
   const auto own = buffer.counts.begin() + static_cast<std::ptrdiff_t>(group.index());
   const comm::Elements part =
       buffer.whole.part(std::accumulate(buffer.counts.begin(), own, std::size_t{0}), *own);

@@ -11,7 +11,8 @@ namespace plenum::pipeline {
 class ActionPerformer {
  public:
   ActionPerformer(comm::Communicator& ranks, const schedule::Schedule& schedule,
-                  const schedule::Dataflow& dataflow, schedule::Rank rank, StageProgram& program);
+                  const schedule::Dataflow& dataflow, schedule::Rank rank, StageProgram& program,
+                  LaneProgress& copy_progress);
 
   /// Does all of an action that needs no other rank, or begins to communicate; what it gives is to be waited
   /// for, after which communicated() ends it.

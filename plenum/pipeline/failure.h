@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <stdexcept>
 #include <string>
 
@@ -16,6 +17,8 @@ struct Failure {
   std::string action;             ///< as action_text() writes it
   std::string message;            ///< what it threw, or how it hangs and what the others wait for
   std::exception_ptr cause = {};  ///< what it threw; null for a hang
+  /// Who ended all communication and so this action, if that did; the message says why.
+  schedule::Rank aborted_by = schedule::Rank::none();
 };
 
 /// Thrown from a run that failed: "rank 1, compute, step 3, B1.2: message".

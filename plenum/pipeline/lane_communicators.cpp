@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plenum/base/check.h"
+#include "plenum/pipeline/watched_communicator.h"
 
 namespace plenum::pipeline {
 
@@ -20,8 +21,10 @@ std::vector<std::size_t> members_of(std::span<const Rank> group) {
 }  // namespace
 
 LaneCommunicators::LaneCommunicators(comm::Communicator& ranks, const schedule::Schedule& schedule,
-                                     const schedule::Dataflow& dataflow, Rank rank)
-    : pipeline_(ranks.duplicate()), copy_(ranks.duplicate()) {
+                                     const schedule::Dataflow& dataflow, Rank rank,
+                                     LaneProgress& copy_progress)
+    : pipeline_(ranks.duplicate()),
+      copy_(std::make_unique<WatchedCommunicator>(ranks.duplicate(), copy_progress)) {
   // Every rank creates the groups it is in, in this order: stages, tied, all.
   for (std::size_t stage = 0; stage < schedule.num_stages(); ++stage) {
     add_group(ranks, dataflow.holders(schedule::StageId::at(stage)), rank);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plenum/comm/communicator.h"
+#include "plenum/pipeline/lane_progress.h"
 #include "plenum/schedule/dataflow.h"
 
 namespace plenum::pipeline {
@@ -13,9 +14,9 @@ namespace plenum::pipeline {
 class LaneCommunicators {
  public:
   /// Creates all that the schedule's collectives can need. Every rank does so, at the same time where the
-  /// engine needs that.
+  /// engine needs that. Borrows the progress of the copy lane, whose program communicates at its own will.
   LaneCommunicators(comm::Communicator& ranks, const schedule::Schedule& schedule,
-                    const schedule::Dataflow& dataflow, schedule::Rank rank);
+                    const schedule::Dataflow& dataflow, schedule::Rank rank, LaneProgress& copy_progress);
 
   comm::Communicator& pipeline() { return *pipeline_; }
   comm::Communicator& copy() { return *copy_; }

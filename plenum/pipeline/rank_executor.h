@@ -1,31 +1,21 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <list>
 #include <stop_token>
 #include <vector>
 
 #include "plenum/pipeline/action_performer.h"
 #include "plenum/pipeline/failure.h"
+#include "plenum/pipeline/lane_progress.h"
 #include "plenum/pipeline/value_board.h"
 #include "plenum/schedule/replay.h"
 
 namespace plenum::pipeline {
 
 using Clock = std::chrono::steady_clock;
-
-/// What a lane is doing.
-enum class LaneState : std::uint8_t { Ended, AwaitsInputs, AwaitsRanks, Works };
-
-/// Where a lane is, for others to look at while it runs.
-struct LaneProgress {
-  std::atomic<LaneState> state = LaneState::Ended;
-  std::atomic<std::uint64_t> step = 0;
-  std::atomic<std::size_t> position = 0;     ///< in LaneProgram::actions()
-  std::atomic<std::uint64_t> num_moves = 0;  ///< grows whenever the lane gets on
-};
 
 /// Which steps to run.
 struct StepRange {
@@ -35,7 +25,8 @@ struct StepRange {
 };
 
 /// Runs the actions of one rank: every non-empty lane on a thread of its own, in order, each action as soon
-/// as its inputs exist. Knows nothing of where the other ranks are.
+/// as its inputs exist. A lane goes on once a send is started; by the end of the step all its sends are
+/// complete. Knows nothing of where the other ranks are.
 class RankExecutor {
  public:
   /// Borrows all of it. Step `first_step` of training is the first that ever runs here.
@@ -48,12 +39,12 @@ class RankExecutor {
   /// Makes ready for steps that follow those that ran. To be called before the lanes' threads start.
   void prepare(const StepRange& range);
   /// Runs a lane to the end of the range, or until close() or a failure. Throws ExecutionError if an action
-  /// throws; what another rank's failure made an action throw is left to that rank.
+  /// throws; Failure::aborted_by tells what comes from another's abort_all().
   void run_lane(schedule::Lane lane, std::stop_token stop);
   /// Makes all lanes return from waiting for inputs.
   void close() { board_.close(); }
 
-  const LaneProgress& progress(schedule::Lane lane) const { return lanes_[index_of(lane)].progress; }
+  const LaneProgress& progress(schedule::Lane lane) const { return progress_[index_of(lane)]; }
   /// The action a lane is at, or was at last.
   const schedule::Action& action_at(schedule::Lane lane) const;
   /// In words, what a lane waits for.
@@ -66,26 +57,40 @@ class RankExecutor {
   const schedule::RankTimes& times() const { return times_; }
 
  private:
-  struct LaneWork {
-    LaneProgress progress;
-    std::vector<schedule::ValueRef> values;  ///< scratch
+  /// A message that was started and whose buffer is still in use.
+  struct PendingSend {
+    ActionRun run;
+    std::size_t position;
+    comm::Completion completion;
+  };
+  /// What the thread of a lane has to itself. When it goes, sends that are still pending are abandoned.
+  struct LaneRun {
+    schedule::Lane lane;
+    LaneProgress& progress;
+    std::stop_token stop;
+    std::list<PendingSend> sends = {};
+    std::vector<schedule::ValueRef> values = {};  ///< scratch
   };
 
   static std::size_t index_of(schedule::Lane lane) { return static_cast<std::size_t>(lane); }
   const schedule::LaneProgram& program_of(schedule::Lane lane) const;
   /// False if the run was closed meanwhile.
-  bool run_step(schedule::Lane lane, std::uint64_t step, const std::stop_token& stop);
-  bool run_action(schedule::Lane lane, const ActionRun& run, std::size_t position);
-  void perform(const ActionRun& run, LaneProgress& progress);
+  bool run_step(LaneRun& lane, std::uint64_t step);
+  bool run_action(LaneRun& lane, const ActionRun& run, std::size_t position);
+  void perform(LaneRun& lane, const ActionRun& run, std::size_t position);
+  /// Ends the sends that are complete.
+  void poll_sends(LaneRun& lane);
+  /// Ends all sends.
+  void await_sends(LaneRun& lane);
 
   const schedule::Schedule& schedule_;
   const schedule::Dataflow& dataflow_;
   schedule::Rank rank_;
   std::uint64_t first_step_;
+  std::array<LaneProgress, schedule::kNumLanes> progress_;
   ActionPerformer performer_;
   ValueBoard board_;
   StepRange range_;
-  std::array<LaneWork, schedule::kNumLanes> lanes_;
   schedule::RankTimes times_;
 };
 

@@ -37,7 +37,7 @@ class RehearsalProgram final : public StageProgram {
 
   comm::ConstElements outgoing(const ActionRun& run) override {
     sleep(costs_.seconds(rank_, run.action) + costs_.latency_seconds(rank_, dataflow_.peer(run.action)));
-    return elements(run, 1);
+    return comm::elements_of(std::span<const double>(outgoing_));
   }
   comm::Elements incoming(const ActionRun& run) override { return elements(run, 1); }
   comm::Elements to_reduce(const ActionRun& run) override { return elements(run, 1); }
@@ -69,6 +69,7 @@ class RehearsalProgram final : public StageProgram {
   Rank rank_;
   const schedule::Dataflow& dataflow_;
   const schedule::CostModel& costs_;
+  const std::array<double, 1> outgoing_ = {};  ///< shared by all sends, which may overlap
   std::array<std::vector<double>, schedule::kNumLanes> buffers_;
   std::vector<std::size_t> ones_;
 };

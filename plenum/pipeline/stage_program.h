@@ -37,6 +37,12 @@ struct PartitionedElements {
 /// two steps behind, so values need room for at most age + 2 steps. Actions that work on a step before the
 /// first are not called, except Precondition, which then passes the gradient on as it is. What is thrown ends
 /// the whole run.
+///
+/// A method returns when its work is done: the executor then tells the lanes that read its outputs. A program
+/// for a device therefore issues its work on a stream of the lane and waits for that stream before it
+/// returns. A device backend that lets lanes wait for each other on the device will get its stream and the
+/// events of its inputs through ActionRun, so that methods may return when their work is issued; these
+/// signatures stay.
 class StageProgram {
  public:
   virtual ~StageProgram() = default;
@@ -55,6 +61,8 @@ class StageProgram {
   virtual void update(const ActionRun& run) = 0;
 
   /// Communication: the program gives the buffer, which stays valid until the executor says communicated().
+  /// The lane goes on before a send is complete, at most to the end of the step: what is sent stays as it is
+  /// while later actions of the lane run.
   /// A message to another stage (SendActivation, SendGradient).
   virtual comm::ConstElements outgoing(const ActionRun& run) = 0;
   /// Where a message goes (ReceiveActivation, ReceiveGradient).
@@ -64,7 +72,7 @@ class StageProgram {
   /// What is summed so that each member gets its part (ReduceScatterGradient), or put together from the
   /// members' parts (GatherParameters, GatherPreconditioned), in place.
   virtual PartitionedElements to_partition(const ActionRun& run) = 0;
-  /// The message is on its way or has come; the result lies in the buffer.
+  /// The message has left the buffer or has come; the result lies in the buffer.
   virtual void communicated(const ActionRun& run) = 0;
 
   /// Copy lane: the communicator of all ranks that belongs to it.

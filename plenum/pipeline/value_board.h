@@ -19,7 +19,7 @@ namespace plenum::pipeline {
 /// waits is woken only by what it waits for.
 class ValueBoard {
  public:
-  /// Lanes that are never used must be retired before the others run.
+  /// Of values that nobody has made. Lanes take part once they are enlisted.
   ValueBoard(std::size_t num_values, std::size_t staleness, std::uint64_t first_step);
 
   /// Blocks until all `values` of `step` exist; values of steps before the first do. False if the board was
@@ -32,7 +32,7 @@ class ValueBoard {
   bool begin_step(schedule::Lane lane, std::uint64_t step);
   /// The lane has ended and holds up no other.
   void retire(schedule::Lane lane);
-  /// Lets a lane take part again.
+  /// Lets a lane take part, for the first time or again. To be called before the others run.
   void enlist(schedule::Lane lane, std::uint64_t step);
 
   /// Makes all lanes return from their waits, now and later.

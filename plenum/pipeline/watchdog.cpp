@@ -30,13 +30,14 @@ std::optional<Failure> Watchdog::look(Clock::time_point now) {
   Clock::time_point last_move = Clock::time_point::min();
   const RankExecutor* waiting = nullptr;
   Lane waiting_lane{};
+  bool waiting_awaits_ranks = false;
   bool works = false;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     for (std::size_t i = 0; i < kNumLanes; ++i) {
       const Lane lane = static_cast<Lane>(i);
       const LaneProgress& progress = ranks_[rank]->progress(lane);
       LaneView& view = views_[rank][i];
-      const LaneState state = progress.state;
+      const LaneState state = progress.state.load(std::memory_order_acquire);  // before num_moves
       if (const std::uint64_t num_moves = progress.num_moves; num_moves != view.num_moves) {
         view = {num_moves, now};
       }
@@ -49,9 +50,12 @@ std::optional<Failure> Watchdog::look(Clock::time_point now) {
                                         fmt::format("hangs: it has not ended for {} ms{}", limit_.count(),
                                                     describe_waiting(ranks_[rank].get(), lane)));
       }
-      if (waiting == nullptr) {
+      // Inputs are missing because some lane of the same rank waits for another: that one says more.
+      const bool awaits_ranks = state == LaneState::AwaitsRanks;
+      if (waiting == nullptr || (awaits_ranks && !waiting_awaits_ranks)) {
         waiting = ranks_[rank].get();
         waiting_lane = lane;
+        waiting_awaits_ranks = awaits_ranks;
       }
     }
   }

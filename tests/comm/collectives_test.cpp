@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plenum/base/check.h"
+
 #include "tests/comm/local_ranks.h"
 
 namespace plenum::comm {
@@ -260,6 +262,40 @@ TEST(LocalCommunicator, RefusesSizesThatContradictThemselves) {
                                 all.all_gather(elements(values), elements(values), counts);
                               }),
               Each(HasSubstr("buffers must have the size of the counts")));
+}
+
+TEST(LocalCommunicator, RefusesToSumBytesBeforeAnyoneWaits) {
+  local::LocalWorld world(2);
+  const std::unique_ptr<Communicator> all = world.communicator({0});
+  std::vector<std::byte> bytes(8);
+  const std::vector<std::size_t> counts = {4, 4};
+  const Elements elements = elements_of(std::span(bytes));
+  EXPECT_THROW(all->all_reduce(elements), base::InternalError);
+  EXPECT_THROW(all->reduce_scatter(elements, elements.part(0, 4), counts), base::InternalError);
+}
+
+TEST(LocalCommunicator, RefusesPartsOfElements) {
+  local::LocalWorld world(1);
+  const std::unique_ptr<Communicator> all = world.communicator({0});
+  std::vector<double> values(2);
+  const Elements broken{elements(values).bytes.first(11), tensor::DType::Float64};
+  EXPECT_THROW(all->all_reduce(broken), base::InternalError);
+  EXPECT_THROW(all->broadcast(broken, 0), base::InternalError);
+  EXPECT_THROW(all->send(0, 1, broken), base::InternalError);
+  EXPECT_THROW(all->receive(0, 1, broken), base::InternalError);
+}
+
+TEST(LocalCommunicator, RefusesARankThatComesTwice) {
+  local::LocalWorld world(2);
+  const std::unique_ptr<Communicator> one = world.communicator({0});
+  const std::unique_ptr<Communicator> again = world.communicator({0});
+  const Completion first = one->start_barrier(0);
+  try {
+    again->barrier();
+    FAIL() << "rank 1 has not come";
+  } catch (const base::InternalError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 0 joins a collective twice"));
+  }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <stdexcept>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -152,17 +153,63 @@ TEST(LocalAbort, LeavesNoThreadInABufferThatIsFreed) {
   }
 }
 
-TEST(LocalCompletion, ThatIsDroppedWaitsFirst) {
-  EXPECT_THAT(run_local_ranks(3,
+/// What a rank does that begins to communicate and then finds that it cannot go on.
+template <typename Start>
+std::vector<std::string> run_ranks_of_which_one_fails(Start start) {
+  return run_local_ranks(2, [&](Communicator& all) {
+    try {
+      double value = 0;
+      Completion completion = start(all, elements_of(std::span(&value, 1)));
+      if (all.index() == 0) throw std::runtime_error("the disk is full");
+      completion.wait();
+    } catch (const std::runtime_error& error) {
+      all.abort_all(all.rank_of(all.index()), error.what());
+      throw;
+    }
+  });
+}
+
+TEST(LocalCompletion, OfAReceiveDoesNotHoldUpAnException) {
+  EXPECT_THAT(run_ranks_of_which_one_fails(
+                  [](Communicator& all, Elements one) { return all.start_receive(1 - all.index(), 1, one); }),
+              ElementsAre("the disk is full", "rank 0 failed: the disk is full"));
+}
+
+TEST(LocalCompletion, OfACollectiveDoesNotHoldUpAnException) {
+  const std::vector<std::string> errors = run_ranks_of_which_one_fails([](Communicator& all, Elements one) {
+    if (all.index() == 0) return all.start_all_reduce(one, Reduction::Sum, 0);
+    return all.start_receive(0, 1, one);  // the collective waits for this rank in vain
+  });
+  EXPECT_THAT(errors,
+              ElementsAre("the disk is full", "rank 0 failed: it left a collective that it had begun"));
+}
+
+TEST(LocalCompletion, ThatIsDroppedLeavesItsMessageToTheNext) {
+  EXPECT_THAT(run_local_ranks(1,
                               [](Communicator& all) {
-                                std::vector<double> values(1000, 1.0);
+                                std::int64_t never = -1;
                                 {
                                   const Completion dropped =
-                                      all.start_all_reduce(elements_of(std::span(values)), Reduction::Sum, 0);
+                                      all.start_receive(0, 4, elements_of(std::span(&never, 1)));
                                 }
-                                EXPECT_THAT(values, Each(3.0));
+                                send_number(all, 0, 4, 7);
+                                EXPECT_EQ(receive_number(all, 0, 4), 7);
+                                EXPECT_EQ(never, -1);
                               }),
               Each(""));
+}
+
+TEST(LocalCompletion, ThatIsDroppedFinishesACollectiveToWhichAllHaveCome) {
+  local::LocalWorld world(2);
+  const std::unique_ptr<Communicator> first = world.communicator({0});
+  const std::unique_ptr<Communicator> second = world.communicator({1});
+  std::vector<double> one(1000, 1.0);
+  std::vector<double> other(1000, 2.0);
+  Completion kept = first->start_all_reduce(elements_of(std::span(one)), Reduction::Sum, 0);
+  { const Completion dropped = second->start_all_reduce(elements_of(std::span(other)), Reduction::Sum, 0); }
+  EXPECT_THAT(other, Each(3.0));
+  kept.wait();
+  EXPECT_THAT(one, Each(3.0));
 }
 
 }  // namespace

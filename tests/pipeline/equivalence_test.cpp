@@ -1,9 +1,11 @@
 // Every generator, mesh and filler computes what the serial loops compute.
 
+#include <chrono>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "plenum/comm/local/local_world.h"
 #include "plenum/schedule/action_text.h"
 #include "plenum/schedule/fill.h"
 #include "plenum/schedule/function_costs.h"
@@ -12,6 +14,7 @@
 #include "plenum/schedule/preconditioning.h"
 #include "plenum/schedule/shampoo_filler.h"
 
+#include "tests/pipeline/rendezvous_communicator.h"
 #include "tests/pipeline/toy_run.h"
 
 namespace plenum::pipeline {
@@ -114,6 +117,32 @@ TEST_P(Generators, TakeUnequalStagesAndMicroBatches) {
     options.micro_batch_sizes.push_back(static_cast<std::uint32_t>(1 + i * 3 % 5));
   }
   EXPECT_EQ(difference_from_serial(generator.generate(options), kNumSteps), "");
+}
+
+/// Of ranks whose sends wait for their receivers.
+ToyRun::Communicators rendezvous_ranks(std::size_t num_ranks) {
+  comm::local::LocalWorld world(num_ranks);
+  ToyRun::Communicators communicators;
+  for (std::size_t rank = 0; rank < num_ranks; ++rank) {
+    communicators.push_back(
+        std::make_unique<comm::RendezvousCommunicator>(world.communicator(Rank::at(rank))));
+  }
+  return communicators;
+}
+
+TEST_P(Generators, RunWhereSendsWaitForTheirReceivers) {
+  for (const std::size_t depth : {2, 4}) {
+    for (const std::size_t num_replicas : {1, 2}) {
+      SCOPED_TRACE(testing::Message() << "depth " << depth << " replicas " << num_replicas);
+      const Generator& generator = generator_named(GetParam());
+      const Schedule schedule = generator.generate(fitted(
+          generator,
+          {.depth = depth, .num_micro_batches = 8, .num_replicas = num_replicas, .stage_layers = {1}}));
+      const ExecutorOptions options{.hang_limit = std::chrono::seconds(5)};
+      EXPECT_EQ(difference_from_serial(schedule, kNumSteps, options, rendezvous_ranks(schedule.ranks.size())),
+                "");
+    }
+  }
 }
 
 class FilledGenerators : public Generators {

@@ -115,8 +115,11 @@ struct Moments {
 
 class SerialTraining {
  public:
-  explicit SerialTraining(const schedule::Schedule& schedule)
-      : schedule_(schedule), problem_(schedule.problem), model_(toy_model_for(problem_)) {
+  SerialTraining(const schedule::Schedule& schedule, std::uint64_t first_step)
+      : schedule_(schedule),
+        first_step_(first_step),
+        problem_(schedule.problem),
+        model_(toy_model_for(problem_)) {
     for (std::size_t stage = 0; stage < problem_.stage_layers.size(); ++stage) {
       for (std::size_t i = 0; i < problem_.stage_layers[stage]; ++i) stage_of_layer_.push_back(stage);
     }
@@ -133,7 +136,7 @@ class SerialTraining {
   }
 
   SerialResult run(std::uint64_t num_steps) {
-    for (std::uint64_t step = 0; step < num_steps; ++step) run_step(step);
+    for (std::uint64_t i = 0; i < num_steps; ++i) run_step(first_step_ + i);
     return std::move(result_);
   }
 
@@ -278,12 +281,13 @@ class SerialTraining {
     for (std::size_t layer = 0; layer < parameters_.size(); ++layer) {
       for (std::size_t map = 0; map < model_.maps_per_layer; ++map) {
         const std::optional<Action> action = find_action(ActionType::Precondition, step, layer, map);
-        if (!action || step < action->age) continue;
+        if (!action || step < first_step_ + action->age) continue;
+        const std::uint64_t num_steps_before = step - action->age - first_step_;
         Values& gradient = result_.gradients[layer][2 * map];
         const Matrix g = square_of(gradient, model_.width);
         const Moments sides = problem_.preconditioner == Preconditioner::Kfac
-                                  ? kfac_inverses(step - action->age, layer, map)
-                                  : shampoo_roots(step - action->age, layer, map);
+                                  ? kfac_inverses(num_steps_before, layer, map)
+                                  : shampoo_roots(num_steps_before, layer, map);
         gradient = flat_of(multiply(multiply(sides.left, g), sides.right));
       }
     }
@@ -337,6 +341,7 @@ class SerialTraining {
   }
 
   const schedule::Schedule& schedule_;
+  std::uint64_t first_step_;
   const schedule::Problem& problem_;
   ToyModel model_;
   std::vector<std::size_t> stage_of_layer_;
@@ -349,8 +354,9 @@ class SerialTraining {
 
 }  // namespace
 
-SerialResult train_serially(const schedule::Schedule& schedule, std::uint64_t num_steps) {
-  return SerialTraining(schedule).run(num_steps);
+SerialResult train_serially(const schedule::Schedule& schedule, std::uint64_t num_steps,
+                            std::uint64_t first_step) {
+  return SerialTraining(schedule, first_step).run(num_steps);
 }
 
 }  // namespace plenum::pipeline

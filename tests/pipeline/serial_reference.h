@@ -16,7 +16,9 @@ struct SerialResult {
 };
 
 /// Trains for some steps as the schedule means it, but without it: no ranks, no stages, no micro-batches, no
-/// order. Only what the problem asks for and how old the inverses are is read from the schedule.
-SerialResult train_serially(const schedule::Schedule& schedule, std::uint64_t num_steps);
+/// order. Only what the problem asks for and how old the inverses are is read from the schedule. Results of
+/// steps are counted from `first_step`, before which there is nothing.
+SerialResult train_serially(const schedule::Schedule& schedule, std::uint64_t num_steps,
+                            std::uint64_t first_step = 0);
 
 }  // namespace plenum::pipeline

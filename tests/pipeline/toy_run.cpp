@@ -37,7 +37,7 @@ bool differs(std::span<const double> values, std::span<const double> expected) {
 
 /// Looks at one rank's layer; empty if it is as expected. Counts the K-FAC factors that it saw.
 std::string compare_layer(ToyProgram& program, StageId stage, LayerId layer, const SerialResult& expected,
-                          std::size_t& num_factors) {
+                          std::uint64_t first_step, std::size_t& num_factors) {
   const std::span<const Block> blocks = program.blocks(stage, layer);
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     if (differs(blocks[b].parameter, expected.parameters[layer.index()][b])) {
@@ -50,7 +50,7 @@ std::string compare_layer(ToyProgram& program, StageId stage, LayerId layer, con
   }
   for (std::uint64_t step = 0; step < expected.curvature.size(); ++step) {
     for (std::size_t map = 0; map < expected.curvature[step][layer.index()].size(); ++map) {
-      const Values* curvature = program.curvature_of(stage, layer, map, step);
+      const Values* curvature = program.curvature_of(stage, layer, map, first_step + step);
       if (curvature == nullptr) continue;
       ++num_factors;
       const std::span<const double> both(*curvature);
@@ -91,14 +91,22 @@ double toy_seconds(Rank, const schedule::Action& action) {
   }
 }
 
-ToyRun::ToyRun(const schedule::Schedule& schedule, ExecutorOptions options, const MakeProgram& make_program)
+std::unique_ptr<ToyProgram> make_toy_program(const schedule::Schedule& schedule,
+                                             const schedule::Dataflow& dataflow, Rank rank) {
+  return std::make_unique<ToyProgram>(schedule, dataflow, rank);
+}
+
+ToyRun::ToyRun(const schedule::Schedule& schedule, ExecutorOptions options, const MakeProgram& make_program,
+               Communicators communicators)
     : schedule_(schedule), dataflow_(schedule) {
   std::vector<StageProgram*> programs;
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     programs_.push_back(make_program(schedule, dataflow_, Rank::at(rank)));
     programs.push_back(programs_.back().get());
   }
-  executor_ = std::make_unique<Executor>(schedule, programs, std::move(options));
+  executor_ = communicators.empty() ? std::make_unique<Executor>(schedule, programs, std::move(options))
+                                    : std::make_unique<Executor>(schedule, programs, std::move(communicators),
+                                                                 std::move(options));
 }
 
 Values ToyRun::everything() const {
@@ -119,17 +127,18 @@ Values ToyRun::everything() const {
 }
 
 std::string difference_from_serial(const schedule::Schedule& schedule, std::uint64_t num_steps,
-                                   ExecutorOptions options) {
-  ToyRun run(schedule, std::move(options));
+                                   ExecutorOptions options, ToyRun::Communicators communicators) {
+  const std::uint64_t first_step = options.first_step;
+  ToyRun run(schedule, std::move(options), &make_toy_program, std::move(communicators));
   try {
     run.executor().run(num_steps);
   } catch (const ExecutionError& error) {
     return error.what();
   }
-  const SerialResult expected = train_serially(schedule, num_steps);
+  const SerialResult expected = train_serially(schedule, num_steps, first_step);
   std::vector<double> losses(num_steps, 0.0);
   for (const std::unique_ptr<ToyProgram>& program : run.programs()) {
-    for (const auto& [step, loss] : program->losses()) losses[step] += loss;
+    for (const auto& [step, loss] : program->losses()) losses[step - first_step] += loss;
   }
   if (differs(losses, expected.losses)) return "the loss";
   const schedule::StageLayers layers(schedule.problem);
@@ -137,7 +146,8 @@ std::string difference_from_serial(const schedule::Schedule& schedule, std::uint
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     for (const StageId stage : schedule.ranks[rank].stages) {
       for (LayerId layer = layers.first(stage); layer < layers.end(stage); ++layer.value) {
-        const std::string found = compare_layer(*run.programs()[rank], stage, layer, expected, num_factors);
+        const std::string found =
+            compare_layer(*run.programs()[rank], stage, layer, expected, first_step, num_factors);
         if (!found.empty()) return fmt::format("{} on rank {}", found, rank);
       }
     }

@@ -14,17 +14,21 @@ namespace plenum::pipeline {
 /// How long work would take in earnest, in layers of a forward: so that fill() has bubbles to fill.
 double toy_seconds(schedule::Rank rank, const schedule::Action& action);
 
+std::unique_ptr<ToyProgram> make_toy_program(const schedule::Schedule& schedule,
+                                             const schedule::Dataflow& dataflow, schedule::Rank rank);
+
 /// A schedule with a toy program for each rank and an executor, ready to run.
 class ToyRun {
  public:
   using MakeProgram = std::function<std::unique_ptr<ToyProgram>(const schedule::Schedule&,
                                                                 const schedule::Dataflow&, schedule::Rank)>;
 
+  /// Of each rank; of the executor's own making if there are none.
+  using Communicators = std::vector<std::unique_ptr<comm::Communicator>>;
+
   /// Borrows the schedule.
-  explicit ToyRun(
-      const schedule::Schedule& schedule, ExecutorOptions options = {},
-      const MakeProgram& make_program = &std::make_unique<ToyProgram, const schedule::Schedule&,
-                                                          const schedule::Dataflow&, schedule::Rank>);
+  explicit ToyRun(const schedule::Schedule& schedule, ExecutorOptions options = {},
+                  const MakeProgram& make_program = &make_toy_program, Communicators communicators = {});
 
   Executor& executor() { return *executor_; }
   std::vector<std::unique_ptr<ToyProgram>>& programs() { return programs_; }
@@ -43,6 +47,6 @@ class ToyRun {
 /// more than 1e-12 of its size: losses, parameters, gradients, K-FAC factors, on every rank. Empty if they
 /// agree. What the executor throws is the difference then.
 std::string difference_from_serial(const schedule::Schedule& schedule, std::uint64_t num_steps,
-                                   ExecutorOptions options = {});
+                                   ExecutorOptions options = {}, ToyRun::Communicators communicators = {});
 
 }  // namespace plenum::pipeline

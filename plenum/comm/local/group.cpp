@@ -1,10 +1,27 @@
 #include "plenum/comm/local/group.h"
 
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "plenum/base/check.h"
 
 namespace plenum::comm::local {
+namespace {
+
+/// Why work was not done; empty if it was. One member's trouble is that of all: none has the whole result.
+std::string error_of_work(Meeting& meeting) {
+  try {
+    meeting.work();
+    return {};
+  } catch (const std::bad_alloc&) {
+    return "out of memory";  // short enough to need none
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
 
 Group::Group(std::shared_ptr<const AbortState> abort, std::vector<Rank> ranks)
     : abort_(std::move(abort)), ranks_(std::move(ranks)) {
@@ -34,8 +51,9 @@ bool Group::advance(PendingMeeting& pending, std::unique_lock<std::mutex>& lock)
   if (!pending.is_complete || !pending.meeting.has_tasks()) return false;
   ++pending.num_working;
   lock.unlock();
-  pending.meeting.work();
+  std::string error = error_of_work(pending.meeting);
   lock.lock();
+  if (pending.error.empty()) pending.error = std::move(error);
   if (--pending.num_working == 0) {
     pending.is_finished = true;
     changed_.notify_all();
@@ -59,6 +77,11 @@ bool Group::test(PendingMeeting& pending) {
   if (!advance(pending, lock)) return false;
   conclude(pending);
   return true;
+}
+
+bool Group::is_complete(const PendingMeeting& pending) {
+  const std::lock_guard lock(mutex_);
+  return pending.is_complete;
 }
 
 void Group::wake() {

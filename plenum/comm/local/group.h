@@ -21,7 +21,7 @@ struct PendingMeeting {
   bool is_complete = false;  ///< all members have come
   bool is_finished = false;  ///< and all work is done, or cannot be done
   std::size_t num_working = 0;
-  std::string error;
+  std::string error;  ///< why its result is not there; empty if it is
 };
 
 /// What the communicators of one group's members have in common.
@@ -37,6 +37,8 @@ class Group {
   std::shared_ptr<PendingMeeting> join(std::uint64_t sequence, std::size_t member, Contribution contribution);
   void wait(PendingMeeting& pending);
   bool test(PendingMeeting& pending);
+  /// Whether all members have come: then it needs nobody else to be finished.
+  bool is_complete(const PendingMeeting& pending);
   /// Lets waiting threads see that the world was aborted.
   void wake();
 

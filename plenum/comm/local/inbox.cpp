@@ -108,6 +108,12 @@ bool Inbox::test(const std::shared_ptr<PostedReceive>& posted) {
   return true;
 }
 
+void Inbox::abandon(const std::shared_ptr<PostedReceive>& posted) {
+  std::unique_lock lock(mutex_);
+  if (posted->state == PostedReceive::State::Waiting) return withdraw(posted);
+  changed_.wait(lock, [&] { return posted->state == PostedReceive::State::Done; });
+}
+
 void Inbox::withdraw(const std::shared_ptr<PostedReceive>& posted) {
   const auto found = posted_.find({posted->from_member, posted->tag});
   std::erase(found->second, posted);

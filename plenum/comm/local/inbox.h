@@ -37,6 +37,8 @@ class Inbox {
 
   void wait(const std::shared_ptr<PostedReceive>& posted);
   bool test(const std::shared_ptr<PostedReceive>& posted);
+  /// Gives a receive up: its message, if it is yet to come, is for the next one.
+  void abandon(const std::shared_ptr<PostedReceive>& posted);
   /// Lets waiting threads see that the world was aborted.
   void wake();
 

@@ -1,6 +1,7 @@
 #include "plenum/comm/local/local_communicator.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "plenum/base/check.h"
@@ -10,14 +11,26 @@ namespace {
 
 class CollectiveOperation final : public Operation {
  public:
-  CollectiveOperation(std::shared_ptr<Group> group, std::shared_ptr<PendingMeeting> pending)
-      : group_(std::move(group)), pending_(std::move(pending)) {}
+  CollectiveOperation(std::shared_ptr<WorldState> world, std::shared_ptr<Group> group, Rank rank,
+                      std::shared_ptr<PendingMeeting> pending)
+      : world_(std::move(world)), group_(std::move(group)), rank_(rank), pending_(std::move(pending)) {}
 
   void wait() override { group_->wait(*pending_); }
   bool test() override { return group_->test(*pending_); }
 
+  void abandon() noexcept override {
+    if (!group_->is_complete(*pending_)) world_->abort_all(rank_, "it left a collective that it had begun");
+    try {
+      wait();  // for those at work on it
+    } catch (const std::exception&) {
+      // Whoever drops an operation does not ask how it ended.
+    }
+  }
+
  private:
+  std::shared_ptr<WorldState> world_;
   std::shared_ptr<Group> group_;
+  Rank rank_;
   std::shared_ptr<PendingMeeting> pending_;
 };
 
@@ -28,6 +41,7 @@ class ReceiveOperation final : public Operation {
 
   void wait() override { inbox_.wait(posted_); }
   bool test() override { return inbox_.test(posted_); }
+  void abandon() noexcept override { inbox_.abandon(posted_); }
 
  private:
   std::shared_ptr<Group> group_;
@@ -43,7 +57,8 @@ std::vector<std::size_t> copy_of(std::span<const std::size_t> counts) {
 
 Completion LocalCommunicator::start(Contribution contribution) {
   std::shared_ptr<PendingMeeting> pending = group_->join(next_sequence_++, index_, std::move(contribution));
-  return Completion(std::make_unique<CollectiveOperation>(group_, std::move(pending)));
+  return Completion(
+      std::make_unique<CollectiveOperation>(world_, group_, rank_of(index_), std::move(pending)));
 }
 
 Completion LocalCommunicator::start_all_reduce(Elements elements, Reduction reduction, Tag tag) {
@@ -100,12 +115,14 @@ Completion LocalCommunicator::start_barrier(Tag tag) {
 
 Completion LocalCommunicator::start_send(std::size_t to, Tag tag, ConstElements elements) {
   base::check(to < size(), "the receiver must be a member: {} of {}", to, size());
+  elements.check_whole();
   group_->inbox(to).deliver(index_, rank_of(index_), tag, elements);
   return {};
 }
 
 Completion LocalCommunicator::start_receive(std::size_t from, Tag tag, Elements elements) {
   base::check(from < size(), "the sender must be a member: {} of {}", from, size());
+  elements.check_whole();
   group_->abort_state().throw_if_aborted();
   Inbox& inbox = group_->inbox(index_);
   std::shared_ptr<PostedReceive> posted = inbox.receive(from, rank_of(from), tag, elements);

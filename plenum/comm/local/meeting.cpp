@@ -30,8 +30,15 @@ std::size_t begin_of(const std::vector<std::size_t>& counts, std::size_t index) 
   return std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(index), std::size_t{0});
 }
 
+bool reduces(CollectiveKind kind) {
+  return kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
+}
+
 /// Throws InternalError if what a member brings contradicts itself.
-void check_sizes(const Contribution& own, std::size_t member, std::size_t num_members) {
+void check_contribution(const Contribution& own, std::size_t member, std::size_t num_members) {
+  own.source.check_whole();
+  own.destination.check_whole();
+  base::check(!reduces(own.kind) || own.source.dtype != tensor::DType::Byte, "bytes have no sum");
   switch (own.kind) {
     case CollectiveKind::ReduceScatter:
     case CollectiveKind::AllGather: {
@@ -87,7 +94,10 @@ std::string describe(const Contribution& of) {
 }  // namespace
 
 bool Meeting::join(std::size_t member, Contribution contribution) {
-  check_sizes(contribution, member, ranks_.size());
+  check_contribution(contribution, member, ranks_.size());
+  base::check(!has_joined_[member], "rank {} joins a collective twice: it has two communicators of one group",
+              ranks_[member].value);
+  has_joined_[member] = true;
   contributions_[member] = std::move(contribution);
   if (++num_present_ < ranks_.size()) return false;
   disagreement_ = find_disagreement();

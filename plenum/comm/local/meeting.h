@@ -35,15 +35,17 @@ struct Contribution {
 /// by one thread in the order of the members, so it does not matter who does what.
 class Meeting {
  public:
-  explicit Meeting(std::span<const Rank> ranks) : ranks_(ranks), contributions_(ranks.size()) {}
+  explicit Meeting(std::span<const Rank> ranks)
+      : ranks_(ranks), contributions_(ranks.size()), has_joined_(ranks.size(), false) {}
 
-  /// True when the last member has come. Throws InternalError if a member's sizes contradict each other.
+  /// True when the last member has come. Throws InternalError, and the member has not come, if what it brings
+  /// contradicts itself or it was there already.
   bool join(std::size_t member, Contribution contribution);
   /// Who disagrees with whom about what, once all have come; empty if nobody does.
   const std::string& disagreement() const { return disagreement_; }
 
   bool has_tasks() const { return next_task_ < num_tasks_; }
-  /// Takes tasks and does them until none is left.
+  /// Takes tasks and does them until none is left. Throws where one cannot be done; it is not taken again.
   void work();
 
  private:
@@ -63,6 +65,7 @@ class Meeting {
 
   std::span<const Rank> ranks_;
   std::vector<Contribution> contributions_;
+  std::vector<bool> has_joined_;
   std::size_t num_present_ = 0;
   std::string disagreement_;
   std::size_t num_elements_ = 0;

@@ -197,6 +197,18 @@ TEST(Fill, HoldsUnderReplicasUnequalWorkAndSlowCommunication) {
   }
 }
 
+TEST(Fill, ReducesBesideAgreementsThatTakeNoTime) {
+  for (const std::string_view name : kPipelines) {
+    SCOPED_TRACE(name);
+    const Schedule base = generator_named(name).generate(
+        {.depth = 4, .num_micro_batches = 4, .num_replicas = 2, .stage_layers = {3}});
+    const ProfileCosts costs(base, kBertBaseP100, {.communication = {.bytes_per_second = 5e9}});
+    const FillResult result = fill(base, KfacFiller(), costs);
+    EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.05);
+    expect_sound(result, costs);
+  }
+}
+
 TEST(Fill, PlacesInverseRootsOfShampoo) {
   for (const std::string_view name : kPipelines) {
     for (const std::size_t num_replicas : {1, 2}) {

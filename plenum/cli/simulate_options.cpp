@@ -85,7 +85,8 @@ base::OptionTable simulate_option_table(SimulateOptions& options) {
   table.add_fraction("margin", options.margin, "How much longer filling may make a step");
   table.add("fill-memory-mib", options.fill_memory_mib, 0, std::int64_t{1} << 40,
             "Mebibytes that filling may keep alive on a rank; default: no limit");
-  table.add("max-cycle", options.max_cycle, 1, 128, "Steps after which a filled schedule repeats, at most");
+  table.add("max-cycle", options.max_cycle, 1, 128,
+            "Steps after which a filled schedule repeats, at most; default: by the work, 48 to 128");
   table.add("json", options.json, "Print the result as JSON");
   table.add("output", options.output, "FILE", "Write the schedule: .json, or text");
   table.add("svg", options.svg, "FILE", "Draw the timeline as SVG");

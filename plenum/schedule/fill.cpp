@@ -20,6 +20,9 @@ namespace {
 /// better; with less, inverses are fresher.
 constexpr double kLags[] = {0, 0.5, 1, 1.5, 2, 3};
 
+/// After so many actions in attempts, of cycles that are alike only the shortest is tried: a few seconds.
+constexpr std::size_t kManyActions = 5'000'000;
+
 constexpr double kMebibyte = 1024.0 * 1024.0;
 /// Parts of a step by which its length may differ through rounding alone.
 constexpr double kRounding = 1e-9;
@@ -98,7 +101,11 @@ class Filling {
     require_staleness();
     const std::size_t max_steps = max_cycle_steps();
     if (std::isfinite(options_.max_kept_bytes)) require_memory(max_steps);
+    std::optional<double> last_class;
     for (const CycleShape& shape : candidates(bound_, max_steps, max_period())) {
+      const double shape_class = excess_class(shape.refresh_steps() / bound_ - 1);
+      if (num_tried_actions_ > kManyActions && shape_class == last_class) continue;
+      last_class = shape_class;
       std::optional<Attempt> attempt = freshest(shape);
       if (!attempt) continue;
       const Simulation simulation = simulate(attempt->schedule, costs_);
@@ -204,7 +211,9 @@ class Filling {
     return best;
   }
 
-  std::optional<Attempt> attempt_with(const PlacementOptions& options) const {
+  std::optional<Attempt> attempt_with(const PlacementOptions& options) {
+    num_tried_actions_ += options.shape.num_steps * step_.schedule().num_actions() +
+                          options.shape.num_refreshes * refresh_.items().size();
     const std::optional<Placement> placement = place(step_, refresh_, costs_, options);
     if (!placement) return std::nullopt;
     Attempt attempt{.peak_kept_bytes = peak_kept_bytes(step_, refresh_, *placement, options.shape)};
@@ -221,6 +230,7 @@ class Filling {
   Refresh refresh_;
   double bound_;
   Nearest nearest_;
+  std::size_t num_tried_actions_ = 0;
 };
 
 }  // namespace

@@ -1,13 +1,18 @@
-// Generators, check and simulate, over square sizes (as many ranks as micro-batches).
+// Generators, check, simulate and fill, over square sizes (as many ranks as micro-batches).
 //   build/bench/bench_schedule --benchmark_filter='Simulate/1f1b/.*' --benchmark_repetitions=5
-// items_per_second: actions generated, checked or replayed. simulate replays two cycles, both are counted.
+// items_per_second: actions generated, checked, replayed, or in the filled cycle. simulate replays two
+// cycles, both are counted. over_bound: the part by which filling exceeds the least steps from refresh to
+// refresh.
 #include <string>
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include "plenum/schedule/check.h"
+#include "plenum/schedule/fill.h"
 #include "plenum/schedule/generator.h"
+#include "plenum/schedule/kfac_filler.h"
+#include "plenum/schedule/profile_costs.h"
 #include "plenum/schedule/simulate.h"
 
 namespace plenum::schedule {
@@ -71,18 +76,38 @@ void measure_simulate(benchmark::State& state, const Generator& generator, std::
   count_actions(state, 2 * schedule.num_actions());
 }
 
+/// With K-FAC: three layers of BERT-Base on a stage, P100, 32 sequences of 128 tokens.
+void measure_fill(benchmark::State& state, const Generator& generator, std::size_t size) {
+  const Schedule schedule = generate_square(generator, size);
+  const ProfileCosts costs(schedule, {.forward_seconds = 9.748e-3,
+                                      .backward_seconds = 16.45e-3,
+                                      .curvature_seconds = 25.547e-3,
+                                      .inversion_seconds = 71.667e-3,
+                                      .precondition_seconds = 6.805e-3});
+  FillResult result;
+  for (auto _ : state) result = fill(schedule, KfacFiller(), costs);
+  count_actions(state, result.schedule.num_actions());
+  state.counters["over_bound"] = result.refresh_steps / result.refresh_bound - 1;
+}
+
+template <typename Measure>
+void add(const char* what, const Generator& generator, std::size_t size, Measure measure) {
+  benchmark::RegisterBenchmark(
+      fmt::format("{}/{}/{}x{}", what, generator.name, size, size).c_str(),
+      [&generator, size, measure](benchmark::State& state) { measure(state, generator, size); })
+      ->Unit(benchmark::kMillisecond);
+}
+
 void register_all() {
   for (const Generator& generator : all_generators()) {
     for (const std::size_t size : {64, 256, 1024}) {
-      const auto add = [&](const char* what, auto measure) {
-        benchmark::RegisterBenchmark(
-            fmt::format("{}/{}/{}x{}", what, generator.name, size, size).c_str(),
-            [&generator, size, measure](benchmark::State& state) { measure(state, generator, size); })
-            ->Unit(benchmark::kMillisecond);
-      };
-      add("Generate", measure_generate);
-      add("Check", measure_check);
-      add("Simulate", measure_simulate);
+      add("Generate", generator, size, measure_generate);
+      add("Check", generator, size, measure_check);
+      add("Simulate", generator, size, measure_simulate);
+    }
+    // The others leave no idle time.
+    for (const std::size_t size : {4, 16}) {
+      if (generator.is_pipeline) add("Fill", generator, size, measure_fill);
     }
   }
 }

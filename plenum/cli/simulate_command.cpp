@@ -74,13 +74,13 @@ schedule::FillResult SimulateCommand::fill(const Schedule& schedule, const sched
                                            const schedule::LayerCosts& layer, FillKind kind) const {
   schedule::FillOptions wanted;
   wanted.margin = options_.margin;
-  wanted.max_cycle_steps = static_cast<std::size_t>(options_.max_cycle);
+  if (options_.max_cycle) wanted.max_cycle_steps = static_cast<std::size_t>(*options_.max_cycle);
   if (options_.fill_memory_mib) {
     wanted.max_kept_bytes = static_cast<double>(*options_.fill_memory_mib) * 1024 * 1024;
   }
   const std::vector<schedule::MapBytes> maps = schedule::map_bytes(layer, schedule::bert_layer_maps());
   if (kind == FillKind::Kfac) return schedule::fill(schedule, schedule::KfacFiller(maps), costs, wanted);
-  return schedule::fill(schedule, schedule::ShampooFiller(maps.size()), costs, wanted);
+  return schedule::fill(schedule, schedule::ShampooFiller(maps), costs, wanted);
 }
 
 SimulatedSchedule SimulateCommand::simulate(Schedule schedule, std::size_t num_micro_batches,

@@ -84,12 +84,10 @@ base::OptionTable simulate_option_table(SimulateOptions& options) {
                    {{"none", FillKind::None}, {"kfac", FillKind::Kfac}, {"shampoo", FillKind::Shampoo}},
                    "Second-order work to place into idle time");
   table.add_fraction("margin", options.margin, "How much longer filling may make a step");
-  table.add(
-      "fill-memory-mib", options.fill_memory_mib, 0, std::int64_t{1} << 40,
-      "With --profile and --fill kfac: mebibytes that filling may keep alive on a rank; default: no limit");
-  table.add(
-      "max-cycle", options.max_cycle, 1, 128,
-      "Steps after which a filled schedule repeats, at most; more only where no refresh fits into that many");
+  table.add("fill-memory-mib", options.fill_memory_mib, 0, std::int64_t{1} << 40,
+            "With --profile: mebibytes that filling may keep alive on a rank; default: no limit");
+  table.add("max-cycle", options.max_cycle, 1, 128,
+            "Steps after which a filled schedule repeats, more only where nothing fits; default: 48 to 128");
   table.add("json", options.json, "Print the result as JSON");
   table.add("output", options.output, "FILE", "Write the schedule: .json, or text");
   table.add("svg", options.svg, "FILE", "Draw the timeline as SVG");

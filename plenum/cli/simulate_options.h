@@ -46,7 +46,7 @@ struct SimulateOptions {
   FillKind fill = FillKind::None;
   double margin = 0.01;
   std::optional<std::int64_t> fill_memory_mib;
-  std::int64_t max_cycle = 48;
+  std::optional<std::int64_t> max_cycle;
 
   bool json = false;
   std::string output;

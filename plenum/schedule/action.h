@@ -75,6 +75,10 @@ const ActionTraits& traits_of(ActionType type);
 std::span<const ActionTraits> all_action_traits();
 std::optional<ActionType> action_type_named(std::string_view code);
 
+/// The greatest age and number of pieces of an action; what schedule files can hold.
+inline constexpr std::uint8_t kMaxAge = 254;
+inline constexpr std::uint8_t kMaxPieces = 254;
+
 /// One thing a rank does. What it reads and makes follows from type and ids (see Dataflow). Fields that the
 /// type does not name keep their defaults, so that equal actions compare equal.
 struct Action {

@@ -60,10 +60,11 @@ double DataLane::first_free(double time, double seconds) const {
 }
 
 void DataLane::occupy(double time, double seconds) {
-  if (seconds <= 0) return;
   const double begin = time - std::floor(time / cycle_seconds_) * cycle_seconds_;
   const double end = begin + seconds;
-  busy_[begin] = std::min(end, cycle_seconds_);
+  // Also an action that takes no time: a collective must not lie across the moment at which another one
+  // waits.
+  busy_[begin] = std::max(busy_[begin], std::min(end, cycle_seconds_));
   if (end > cycle_seconds_) busy_[0] = std::max(busy_[0], end - cycle_seconds_);
 }
 

@@ -154,8 +154,8 @@ std::uint32_t Dataflow::factor_value(Rank rank, StageId stage, LayerId layer, st
 
 Rank Dataflow::owner(StageId stage, LayerId layer, std::uint16_t factor) const {
   const std::vector<Rank>& ranks = holders_[stage.index()];
-  return ranks[owner_index(layer.index() - layers_.first(stage).index(), factor,
-                           schedule_.problem.num_factors, ranks.size())];
+  return ranks[owner_index(layer.index() - layers_.first(stage).index(), factor, layers_.count(stage),
+                           ranks.size())];
 }
 
 bool Dataflow::takes_part_in_tied(Rank rank) const {

@@ -19,11 +19,11 @@ struct ValueRef {
   friend bool operator==(const ValueRef&, const ValueRef&) = default;
 };
 
-/// Which holder of a stage owns a linear map of one of its layers: the factors of a stage go round its
-/// holders.
-constexpr std::size_t owner_index(std::size_t layer_of_stage, std::size_t factor, std::size_t num_factors,
+/// Which holder of a stage owns a linear map of one of its layers. They go round the holders map by map, each
+/// through all layers: so what costs most, the same maps in every layer, spreads evenly.
+constexpr std::size_t owner_index(std::size_t layer_of_stage, std::size_t factor, std::size_t num_layers,
                                   std::size_t num_holders) {
-  return (layer_of_stage * num_factors + factor) % num_holders;
+  return (factor * num_layers + layer_of_stage) % num_holders;
 }
 
 /// Derives from types and ids what every action reads and makes. This is the one place that knows; check,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "plenum/schedule/cost_model.h"
@@ -12,16 +13,17 @@ struct FillOptions {
   double margin = 0.01;  ///< the part by which the step may get longer
   /// The most bytes that a rank may keep alive for work that waits.
   double max_kept_bytes = std::numeric_limits<double>::infinity();
-  /// The longest cycle to try; longer ones only where no refresh fits into that many steps.
-  std::size_t max_cycle_steps = 48;
-  std::size_t max_staleness = std::numeric_limits<std::uint8_t>::max();  ///< of any action, in steps
+  /// The longest cycle to try; longer ones only where no refresh fits into that many steps. If not given, it
+  /// follows from the bound: the longer a refresh takes, the more steps a cycle of several needs.
+  std::optional<std::size_t> max_cycle_steps = std::nullopt;
+  std::size_t max_staleness = kMaxAge;  ///< of any action, in steps
 };
 
 struct FillResult {
   Schedule schedule = {};    ///< a cycle of steps
   double refresh_steps = 0;  ///< steps of the cycle / refreshes in it
-  double refresh_bound = 0;  ///< the least that any placement could reach: work of one refresh / bubble of a
-                             ///< step on the rank where that is most, and at least 1
+  double refresh_bound = 0;  ///< the least that any placement could reach: work of one refresh / idle time of
+                             ///< a step in the compute or data lane where that is most, and at least 1
   double base_step_seconds = 0;              ///< with preconditioning and all else that every step does
   double filled_step_seconds = 0;            ///< mean over the cycle, simulated
   double utilization = 0;                    ///< of the compute lanes

@@ -72,7 +72,7 @@ class CycleBuilder {
 
   std::uint8_t to_age(std::size_t age) {
     greatest_age_ = std::max(greatest_age_, age);
-    return static_cast<std::uint8_t>(std::min<std::size_t>(age, std::numeric_limits<std::uint8_t>::max()));
+    return static_cast<std::uint8_t>(std::min<std::size_t>(age, kMaxAge));
   }
 
   Action own_action(Rank rank, std::size_t step, std::size_t position, Action action) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -12,10 +11,10 @@ namespace plenum::schedule {
 /// A piece of work that may run in a bubble. What it reads and makes follows from its action (see Dataflow),
 /// how long it takes from the cost model.
 struct WorkItem {
-  Action action;               ///< of age 0: it works on the values of the step whose statistics are taken
-  double kept_bytes = 0;       ///< what its inputs keep alive on a rank until it has run
-  std::size_t max_pieces = 1;  ///< into how many parts it may be split; 1: it must run whole
-  std::size_t max_age = std::numeric_limits<std::uint8_t>::max();  ///< steps after its statistics, at most
+  Action action;                  ///< of age 0: it works on the values of the step whose statistics are taken
+  double kept_bytes = 0;          ///< what its inputs keep alive on a rank until it has run
+  std::size_t max_pieces = 1;     ///< into how many parts it may be split; 1: it must run whole
+  std::size_t max_age = kMaxAge;  ///< steps after its statistics, at most
 };
 
 /// A kind of work that is done beside training and may lag behind it: what it adds to every step, and what

@@ -11,9 +11,11 @@ constexpr double kWorthCutting = 0.5;
 /// Gaps that together make less than this part of a rank's idle time do not count.
 constexpr double kNegligible = 0.05;
 
-std::size_t fewest_pieces(double seconds, double short_gap) {
-  if (short_gap <= 0) return 2;
-  return std::max<std::size_t>(2, static_cast<std::size_t>(std::ceil(seconds / short_gap)));
+/// An item of which even the shortest pieces are too long for that gap is still cut, for the longer ones.
+std::size_t fewest_pieces(double seconds, double short_gap, std::size_t max_pieces) {
+  const double wanted = short_gap > 0 ? std::ceil(seconds / short_gap) : 2;
+  return std::max<std::size_t>(2,
+                               static_cast<std::size_t>(std::min(wanted, static_cast<double>(max_pieces))));
 }
 
 }  // namespace
@@ -41,7 +43,7 @@ std::optional<ItemCut> find_cut(const ReadyPool& pool, const Refresh& refresh, c
     const ReadyPool::Length& length = pool.lengths()[i];
     if (length.items.front().num_pieces > 1) continue;
     const WorkItem& work = refresh.items()[length.items.front().item].work;
-    for (std::size_t num_pieces = fewest_pieces(length.seconds, short_gap);
+    for (std::size_t num_pieces = fewest_pieces(length.seconds, short_gap, work.max_pieces);
          num_pieces <= work.max_pieces && best.waste > enough; ++num_pieces) {
       Action action = work.action;
       action.num_pieces = static_cast<std::uint8_t>(num_pieces);

@@ -22,7 +22,7 @@ double shortest_counting_gap(std::span<const Gap> gaps);
 
 /// Finds a cut whose first pieces fill `room` but for less than half of `waste`: the one with fewest pieces
 /// that leaves at most `enough`, or the one that leaves least. Pieces are short enough that the later ones
-/// fit into a gap of `short_gap`. Nothing if there is none.
+/// fit into a gap of `short_gap`, or as short as they may get. Nothing if there is none.
 std::optional<ItemCut> find_cut(const ReadyPool& pool, const Refresh& refresh, const CostModel& costs,
                                 Rank rank, double room, double waste, double enough, double short_gap);
 

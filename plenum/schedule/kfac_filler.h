@@ -1,24 +1,11 @@
 #pragma once
 
-#include <span>
 #include <vector>
 
-#include "plenum/schedule/factor_shares.h"
 #include "plenum/schedule/filler.h"
-#include "plenum/schedule/layer_profile.h"
+#include "plenum/schedule/map_bytes.h"
 
 namespace plenum::schedule {
-
-/// What the statistics of a linear map keep in memory.
-struct MapBytes {
-  double input_bytes = 0;            ///< its input, for a micro-batch of mean size
-  double output_gradient_bytes = 0;  ///< likewise
-  double factor_bytes = 0;           ///< A and B
-};
-
-/// What a profile's layer keeps of each of its maps: inputs and output gradients by their widths, factors by
-/// their squares.
-std::vector<MapBytes> map_bytes(const LayerCosts& layer, std::span<const LinearMap> maps);
 
 /// K-FAC (Martens and Grosse, 2015; in bubbles: Osawa et al., 2022): A of every layer, linear map and
 /// micro-batch after its forward, B after its backward, their reduction where a stage has several holders,

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -29,7 +28,7 @@ struct PlacementOptions {
   CycleShape shape;
   double lag_steps = 0;  ///< how long the first refresh waits before its work begins
   WorkOrder order = WorkOrder::OldestFirst;
-  std::size_t max_age = std::numeric_limits<std::uint8_t>::max();  ///< of any item, in steps
+  std::size_t max_age = kMaxAge;  ///< of any item, in steps
 };
 
 /// Where an item, or a piece of one, runs. Times and steps are counted from the begin of the cycle in which

@@ -85,7 +85,7 @@ double ProfileCosts::owned_layers(Rank rank, const Action& action) const {
   for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) {
     const std::size_t layer_of_stage = layer.index() - layers_.first(action.stage).index();
     for (std::size_t map = 0; map < shares_.num_maps(); ++map) {
-      if (owner_index(layer_of_stage, map, shares_.num_maps(), holders.size()) == own_index) {
+      if (owner_index(layer_of_stage, map, layers_.count(action.stage), holders.size()) == own_index) {
         sum += shares_.precondition(map);
       }
     }

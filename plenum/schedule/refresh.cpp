@@ -22,6 +22,7 @@ Refresh::Refresh(const SteadyStep& step, const Filler& filler, const CostModel& 
 void Refresh::collect(const SteadyStep& step, const Filler& filler, const CostModel& costs) {
   const std::size_t num_ranks = step.schedule().ranks.size();
   compute_seconds_.assign(num_ranks, 0);
+  reduce_seconds_.assign(num_ranks, 0);
   std::vector<WorkItem> work;
   for (std::size_t r = 0; r < num_ranks; ++r) {
     const Rank rank = Rank::at(r);
@@ -32,8 +33,8 @@ void Refresh::collect(const SteadyStep& step, const Filler& filler, const CostMo
       base::check(item.action.age == 0 && traits.may_be_stale, "a work item may be stale and has age 0: {}",
                   traits.name);
       base::check(traits.is_splittable || item.max_pieces == 1, "the work cannot be split: {}", traits.name);
-      base::check(item.max_pieces > 0 && item.max_pieces <= std::numeric_limits<std::uint8_t>::max(),
-                  "a work item has 1 to 255 pieces: {}", item.max_pieces);
+      base::check(item.max_pieces > 0 && item.max_pieces <= kMaxPieces, "a work item has 1 to 254 pieces: {}",
+                  item.max_pieces);
       std::vector<Rank> ranks = {rank};
       if (traits.is_collective) {
         const std::span<const Rank> group = step.dataflow().group(item.action);
@@ -44,7 +45,8 @@ void Refresh::collect(const SteadyStep& step, const Filler& filler, const CostMo
       const double seconds = costs.seconds(rank, item.action);
       base::check(traits.is_collective == (traits.lane == Lane::DataParallel),
                   "work items compute or reduce: {}", traits.name);
-      if (traits.lane == Lane::Compute) compute_seconds_[r] += seconds;
+      std::vector<double>& lane_seconds = traits.is_collective ? reduce_seconds_ : compute_seconds_;
+      for (const Rank member : ranks) lane_seconds[member.index()] += seconds;
       items_.push_back({.work = item, .ranks = std::move(ranks), .seconds = seconds});
     }
   }

@@ -28,6 +28,8 @@ class Refresh {
   const std::vector<Item>& items() const { return items_; }
   /// The time that a rank computes in one refresh.
   double compute_seconds(Rank rank) const { return compute_seconds_[rank.index()]; }
+  /// The time that its data-parallel lane is busy with one refresh.
+  double reduce_seconds(Rank rank) const { return reduce_seconds_[rank.index()]; }
   /// The item that makes a value; nothing if none does.
   std::optional<std::uint32_t> maker(Rank rank, std::uint32_t value) const;
 
@@ -38,6 +40,7 @@ class Refresh {
 
   std::vector<Item> items_;
   std::vector<double> compute_seconds_;
+  std::vector<double> reduce_seconds_;
   std::vector<std::vector<std::uint32_t>> makers_;  ///< of each rank's values
 };
 

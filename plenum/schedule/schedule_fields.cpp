@@ -118,8 +118,8 @@ constexpr std::array<ScheduleField, 10> kFields = {{
     {"staleness", Kind::Number,
      [](const Schedule& schedule) { return word_unless_zero(schedule.problem.staleness); },
      [](Schedule& schedule, Words words) {
-       schedule.problem.staleness = static_cast<std::uint8_t>(
-           parse_count(words.front(), "the staleness", 0, greatest<std::uint8_t>()));
+       schedule.problem.staleness =
+           static_cast<std::uint8_t>(parse_count(words.front(), "the staleness", 0, kMaxAge));
      }},
     {"tied", Kind::Flag,
      [](const Schedule& schedule) {

@@ -136,4 +136,10 @@ double SteadyStep::bubble_seconds(Rank rank) const {
   return sum;
 }
 
+double SteadyStep::data_idle_seconds(Rank rank) const {
+  double idle = seconds_;
+  for (const ActionTime& time : times(rank, Lane::DataParallel)) idle -= time.end - time.start;
+  return idle > kRounding * seconds_ ? idle : 0;
+}
+
 }  // namespace plenum::schedule

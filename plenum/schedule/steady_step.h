@@ -37,6 +37,8 @@ class SteadyStep {
   /// either.
   std::vector<Gap> gaps(Rank rank) const;
   double bubble_seconds(Rank rank) const;
+  /// The time in which a rank's data-parallel lane is idle.
+  double data_idle_seconds(Rank rank) const;
 
   /// When the step makes a value; nothing if it does not.
   std::optional<double> made(Rank rank, std::uint32_t value) const;

@@ -1,5 +1,6 @@
 #include "tests/pipeline/serial_reference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -248,7 +249,9 @@ class SerialTraining {
     }
     std::size_t first = layer;
     while (first > 0 && stage_of_layer_[first - 1] == stage.index()) --first;
-    const std::size_t owner = map ? ((layer - first) * model_.maps_per_layer + *map) % holders.size() : 0;
+    const auto num_layers = static_cast<std::size_t>(
+        std::count(stage_of_layer_.begin(), stage_of_layer_.end(), stage_of_layer_[layer]));
+    const std::size_t owner = map ? (*map * num_layers + layer - first) % holders.size() : 0;
     const schedule::LaneProgram& lane = holders[owner]->lane(schedule::Lane::Compute);
     for (const Action& action : lane.step(step % schedule_.num_steps())) {
       if (action.type == type && action.first_layer.index() <= layer && layer < action.end_layer.index()) {

@@ -39,15 +39,15 @@ void ToyProgram::add_stage(StageId stage) {
       const bool is_table =
           parameter.kind == ParameterKind::Embedding || parameter.kind == ParameterKind::Decoder;
       const std::size_t size = parameter.initial.size();
-      state.blocks.push_back(
-          {.kind = parameter.kind,
-           .map = parameter.map,
-           .owner = schedule::owner_index(layer, parameter.map, model_.maps_per_layer, holders.size()),
-           .is_tied = is_table && schedule_.problem.has_tied_parameters,
-           .parameter = std::move(parameter.initial),
-           .momentum = Values(size, 0.0),
-           .gradient = Values(size, 0.0),
-           .preconditioned = {}});
+      state.blocks.push_back({.kind = parameter.kind,
+                              .map = parameter.map,
+                              .owner = schedule::owner_index(layer, parameter.map,
+                                                             dataflow_.layers().count(stage), holders.size()),
+                              .is_tied = is_table && schedule_.problem.has_tied_parameters,
+                              .parameter = std::move(parameter.initial),
+                              .momentum = Values(size, 0.0),
+                              .gradient = Values(size, 0.0),
+                              .preconditioned = {}});
     }
     for (std::size_t map = 0; map < model_.maps_per_layer; ++map) {
       const std::size_t square = model_.width * model_.width;

@@ -1,9 +1,12 @@
 #include "plenum/schedule/dataflow.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "plenum/schedule/action_text.h"
+#include "plenum/schedule/factor_shares.h"
 
 #include "tests/schedule/pipeline_figures.h"
 
@@ -155,6 +158,26 @@ TEST(Dataflow, SplitsABackwardAndRecomputesWhatItNeeds) {
               ElementsAre("the input gradient of stage 0 from layer 0 for micro-batch 0"));
   EXPECT_THAT(split.outputs(0, "W0.0"),
               ElementsAre("the weight gradient of stage 0 from layer 0 for micro-batch 0"));
+}
+
+TEST(OwnerIndex, SharesTheInversionsOfAStageAlmostEvenly) {
+  const FactorShares shares(bert_layer_maps());
+  const double heaviest = shares.inversion(5);
+  for (std::size_t num_holders = 2; num_holders <= 12; ++num_holders) {
+    for (std::size_t num_layers = 3; num_layers <= 12; ++num_layers) {
+      std::vector<double> work(num_holders, 0.0);
+      for (std::size_t layer = 0; layer < num_layers; ++layer) {
+        for (std::size_t map = 0; map < shares.num_maps(); ++map) {
+          work[owner_index(layer, map, num_layers, num_holders)] += shares.inversion(map);
+        }
+      }
+      const double mean = static_cast<double>(num_layers) / static_cast<double>(num_holders);
+      // Two maps of a layer are heavy, and some holder has as many of them as the mean, rounded up.
+      const auto most_heavy = static_cast<double>((2 * num_layers + num_holders - 1) / num_holders);
+      EXPECT_LE(*std::max_element(work.begin(), work.end()), 1.07 * std::max(mean, most_heavy * heaviest))
+          << num_holders << " holders, " << num_layers << " layers";
+    }
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "plenum/base/check.h"
@@ -18,6 +19,8 @@
 
 namespace plenum::schedule {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr double kMebibyte = 1024.0 * 1024.0;
 
@@ -37,6 +40,20 @@ constexpr LayerCosts kBertBaseRtx3090Batch8 = {.forward_seconds = 1.062e-3,
                                                .curvature_seconds = 2.401e-3,
                                                .inversion_seconds = 38.525e-3,
                                                .precondition_seconds = 1.690e-3};
+
+/// One layer of BERT-Large on a V100, 32 sequences of 128 tokens.
+constexpr LayerCosts kBertLargeV100 = {.forward_seconds = 10.386e-3,
+                                       .backward_seconds = 16.285e-3,
+                                       .curvature_seconds = 27.447e-3,
+                                       .inversion_seconds = 80.846e-3,
+                                       .precondition_seconds = 8.896e-3};
+
+/// The same with one sequence: a refresh takes more steps than cycles mostly have.
+constexpr LayerCosts kBertLargeV100Batch1 = {.forward_seconds = 1.305604e-3,
+                                             .backward_seconds = 1.235628e-3,
+                                             .curvature_seconds = 3.119731e-3,
+                                             .inversion_seconds = 80.857325e-3,
+                                             .precondition_seconds = 8.970785e-3};
 
 constexpr std::string_view kPipelines[] = {"gpipe", "1f1b", "chimera", "interleaved", "zb-h1"};
 
@@ -101,7 +118,7 @@ void expect_newest_inverses(const Schedule& schedule) {
         for (std::uint16_t factor = 0; factor < schedule.problem.num_factors; ++factor) {
           num_owned += dataflow.owner(action.stage, action.first_layer, factor) == Rank::at(rank);
         }
-        std::int64_t newest = -1;
+        std::int64_t newest = num_owned > 0 ? -1 : step;  // without inverses there is nothing to be stale
         for (const auto& [key, count] : num_done) {
           if (key.first == action.first_layer && count == num_owned) newest = std::max(newest, key.second);
         }
@@ -170,6 +187,43 @@ TEST(Fill, KeepsEightStagesBusy) {
   }
 }
 
+TEST(Fill, RefreshesAlmostAsOftenOnOtherDevicesAndModels) {
+  for (const std::string_view name : kPipelines) {
+    SCOPED_TRACE(name);
+    const Schedule base =
+        generator_named(name).generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
+    const ProfileCosts costs(base, kBertLargeV100);
+    const FillResult result = fill(base, KfacFiller(), costs);
+    EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.03);
+    EXPECT_GE(result.utilization, 0.98);
+    expect_sound(result, costs);
+  }
+}
+
+TEST(Fill, TriesLongerCyclesWhereARefreshIsLong) {
+  const Schedule base =
+      generator_named("zb-h1").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
+  const ProfileCosts costs(base, kBertLargeV100Batch1);
+  const FillResult result = fill(base, KfacFiller(), costs);
+  EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.03);
+  EXPECT_GT(fill(base, KfacFiller(), costs, {.max_cycle_steps = 48}).refresh_steps,
+            result.refresh_bound * 1.1);
+  expect_sound(result, costs);
+}
+
+TEST(Fill, KeepsSixteenStagesBusy) {
+  for (const std::string_view name : {"1f1b", "chimera"}) {
+    SCOPED_TRACE(name);
+    const Schedule base =
+        generator_named(name).generate({.depth = 16, .num_micro_batches = 16, .stage_layers = {3}});
+    const ProfileCosts costs(base, kBertLargeV100);
+    const FillResult result = fill(base, KfacFiller(), costs);
+    EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.05);
+    EXPECT_GE(result.utilization, 0.95);
+    EXPECT_TRUE(check(result.schedule).violations.empty());
+  }
+}
+
 TEST(Fill, HoldsUnderReplicasUnequalWorkAndSlowCommunication) {
   for (const std::string_view name : kPipelines) {
     for (const auto& [sharding, recomputation] :
@@ -195,6 +249,49 @@ TEST(Fill, HoldsUnderReplicasUnequalWorkAndSlowCommunication) {
       expect_sound(result, costs);
     }
   }
+}
+
+TEST(Fill, KeepsReplicasBusy) {
+  for (const auto& [name, num_replicas] :
+       {std::pair{"gpipe", 3}, {"1f1b", 6}, {"chimera", 3}, {"interleaved", 2}, {"zb-h1", 3}}) {
+    SCOPED_TRACE(name);
+    const Schedule base =
+        generator_named(name).generate({.depth = 4,
+                                        .num_micro_batches = 4,
+                                        .num_replicas = static_cast<std::size_t>(num_replicas),
+                                        .stage_layers = {3}});
+    const ProfileCosts costs(base, kBertBaseP100, slow_communication());
+    const FillResult result = fill(base, KfacFiller(), costs);
+    EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.05);
+    EXPECT_GE(result.utilization, 0.95);
+    expect_sound(result, costs);
+  }
+}
+
+TEST(Fill, ReducesBesideAgreementsThatTakeNoTime) {
+  for (const std::string_view name : kPipelines) {
+    SCOPED_TRACE(name);
+    const Schedule base = generator_named(name).generate(
+        {.depth = 4, .num_micro_batches = 4, .num_replicas = 2, .stage_layers = {3}});
+    const ProfileCosts costs(base, kBertBaseP100, {.communication = {.bytes_per_second = 5e9}});
+    const FillResult result = fill(base, KfacFiller(), costs);
+    EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.05);
+    expect_sound(result, costs);
+  }
+}
+
+TEST(Fill, BoundsARefreshByTheLinkThatReducesIt) {
+  const Schedule base = generator_named("gpipe").generate(
+      {.depth = 4, .num_micro_batches = 4, .num_replicas = 2, .stage_layers = {3}});
+  // A refresh reduces three layers' factors, which takes as long as three steps.
+  const double step_seconds = fill(base, KfacFiller(), ProfileCosts(base, kBertBaseP100)).base_step_seconds;
+  const double bytes = 3 * kBertBaseP100.factor_bytes;
+  const ProfileCosts costs(
+      base, kBertBaseP100,
+      {.communication = {.bytes_per_second = bytes / (3 * step_seconds), .gradient_bytes_per_layer = 0}});
+  const FillResult result = fill(base, KfacFiller(), costs);
+  EXPECT_NEAR(result.refresh_bound, 3, 1e-6);
+  expect_sound(result, costs);
 }
 
 TEST(Fill, PlacesInverseRootsOfShampoo) {
@@ -239,6 +336,79 @@ TEST(Fill, PlacesWorkThatTakesNoTimeWithoutAnyGap) {
 TEST(Fill, RefusesAScheduleWithoutIdleTime) {
   const Schedule base = generator_named("single").generate({.num_micro_batches = 2, .stage_layers = {3}});
   EXPECT_THROW(fill(base, KfacFiller(), ProfileCosts(base, kBertBaseP100)), base::UserError);
+}
+
+/// What fill() says when it refuses.
+std::string refusal(const Schedule& base, const Filler& filler, const CostModel& costs,
+                    const FillOptions& options = {}) {
+  try {
+    fill(base, filler, costs, options);
+  } catch (const base::UserError& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST(Fill, RefusesWorkThatIsTooLongForAnyCycle) {
+  const Schedule base =
+      generator_named("1f1b").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
+  LayerCosts layer = kBertBaseP100;
+  for (const double seconds : {1e3, 1e30}) {
+    layer.inversion_seconds = seconds;
+    EXPECT_THAT(refusal(base, KfacFiller(), ProfileCosts(base, layer)),
+                HasSubstr("steps of idle time; a staleness of at most 254 allows 255"));
+  }
+}
+
+TEST(Fill, SaysWhichLimitItCannotKeep) {
+  const Schedule base =
+      generator_named("gpipe").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
+  const ProfileCosts costs(base, kBertBaseP100);
+  const KfacFiller filler(map_bytes(kBertBaseP100, bert_layer_maps()));
+  EXPECT_THAT(refusal(base, filler, costs, {.max_kept_bytes = 100 * kMebibyte}),
+              HasSubstr("the limit is 100.0 MiB"));
+  EXPECT_THAT(refusal(base, filler, costs, {.max_staleness = 2}), HasSubstr("more than 2 steps stale"));
+  EXPECT_THAT(refusal(base, filler, costs, {.max_staleness = 255}), HasSubstr("at most 254 steps stale"));
+  LayerCosts layer = kBertBaseP100;
+  layer.inversion_seconds = 2;
+  EXPECT_THAT(refusal(base, KfacFiller(std::vector<MapBytes>(6), 1), ProfileCosts(base, layer)),
+              HasSubstr("has room for the work"));
+}
+
+TEST(Fill, AllowsForRoundingWithoutAMargin) {
+  constexpr LayerCosts kBertBaseP100Batch16 = {.forward_seconds = 5.035e-3,
+                                               .backward_seconds = 8.597e-3,
+                                               .curvature_seconds = 13.223e-3,
+                                               .inversion_seconds = 71.759e-3,
+                                               .precondition_seconds = 6.81e-3};
+  for (const std::string_view name : kPipelines) {
+    SCOPED_TRACE(name);
+    const Schedule base =
+        generator_named(name).generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
+    const ProfileCosts costs(base, kBertBaseP100Batch16);
+    EXPECT_EQ(fill(base, KfacFiller(), costs, {.margin = 0}).schedule,
+              fill(base, KfacFiller(), costs).schedule);
+  }
+}
+
+TEST(Fill, CutsItemsThatAreTooLongForTheShortestGap) {
+  const Schedule base =
+      generator_named("chimera").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
+  const ProfileCosts costs(base, kBertBaseRtx3090Batch8);
+  const FillResult result = fill(base, KfacFiller(std::vector<MapBytes>(6), 8), costs);
+  EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.15);
+  expect_sound(result, costs);
+}
+
+TEST(Fill, KeepsTheFactorsOfInverseRootsThatWait) {
+  const Schedule base =
+      generator_named("gpipe").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
+  const ProfileCosts costs(base, kBertBaseP100, {.inverse_root_factor = 5});
+  const ShampooFiller filler(map_bytes(kBertBaseP100, bert_layer_maps()));
+  const FillResult result = fill(base, filler, costs);
+  // All factors of a rank wait at first.
+  for (const double peak : result.peak_kept_bytes) EXPECT_GE(peak, 3 * kBertBaseP100.factor_bytes * 0.999);
+  EXPECT_THROW(fill(base, filler, costs, {.max_kept_bytes = kBertBaseP100.factor_bytes}), base::UserError);
 }
 
 TEST(Fill, RefusesToFillTwice) {

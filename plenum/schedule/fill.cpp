@@ -165,11 +165,12 @@ class Filling {
       base::fail("the work keeps at least {:.1f} MiB alive on a rank; the limit is {:.1f} MiB",
                  nearest_.kept_bytes / kMebibyte, options_.max_kept_bytes / kMebibyte);
     }
-    const std::size_t num_steps = std::min(max_steps, max_period());
-    const bool has_room = place(step_, refresh_, costs_, {.shape = {.num_steps = num_steps}}).has_value();
-    base::require(!has_room,
-                  "the work gets more than {} steps stale, which is the limit; a refresh needs {:.1f}",
-                  options_.max_staleness, bound_);
+    const bool has_room = place(step_, refresh_, costs_, {.shape = {.num_steps = max_steps}}).has_value();
+    base::require(
+        !has_room,
+        "the work gets more than {} steps stale, which is the limit; a refresh needs {:.1f} steps of "
+        "idle time",
+        options_.max_staleness, bound_);
     base::fail("no cycle of up to {} steps has room for the work; a refresh needs {:.1f} steps of idle time",
                max_steps, bound_);
   }

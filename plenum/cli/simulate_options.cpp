@@ -105,9 +105,8 @@ base::OptionTable simulate_option_table(SimulateOptions& options) {
 void require_consistent(const SimulateOptions& options) {
   base::require(options.rehearse || options.overlay.empty(), "--overlay needs --rehearse");
   if (options.fill_memory_mib) {
-    base::require(
-        options.fill == FillKind::Kfac && !options.profile.empty(),
-        "--fill-memory-mib needs --fill kfac and --profile: only a profile says what is kept alive");
+    base::require(options.fill != FillKind::None && !options.profile.empty(),
+                  "--fill-memory-mib needs --fill and --profile: only a profile says what is kept alive");
   }
   if (!options.compare) return;
   base::require(

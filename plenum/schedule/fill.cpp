@@ -99,29 +99,14 @@ class Filling {
 
   FillResult run() {
     require_staleness();
-    const std::size_t max_steps = max_cycle_steps();
-    if (std::isfinite(options_.max_kept_bytes)) require_memory(max_steps);
-    std::optional<double> last_class;
-    for (const CycleShape& shape : candidates(bound_, max_steps, max_period())) {
-      const double shape_class = excess_class(shape.refresh_steps() / bound_ - 1);
-      if (num_tried_actions_ > kManyActions && shape_class == last_class) continue;
-      last_class = shape_class;
-      std::optional<Attempt> attempt = freshest(shape);
-      if (!attempt) continue;
-      const Simulation simulation = simulate(attempt->schedule, costs_);
-      nearest_.step_seconds = std::min(nearest_.step_seconds, simulation.step_seconds);
-      if (simulation.step_seconds > step_.seconds() * (1 + options_.margin + kRounding)) continue;
-      return {.schedule = std::move(attempt->schedule),
-              .refresh_steps = shape.refresh_steps(),
-              .refresh_bound = bound_,
-              .base_step_seconds = step_.seconds(),
-              .filled_step_seconds = simulation.step_seconds,
-              .utilization = simulation.utilization,
-              .peak_kept_bytes = std::move(attempt->peak_kept_bytes),
-              .mean_age = attempt->freshness.mean_age,
-              .max_age = attempt->freshness.max_age};
+    const std::size_t limit = max_cycle_steps();
+    const std::size_t raised = std::max(limit, least_cycle_steps());
+    if (std::isfinite(options_.max_kept_bytes)) require_memory(raised);
+    if (std::optional<FillResult> result = fill_within(limit)) return std::move(*result);
+    if (raised > limit) {
+      if (std::optional<FillResult> result = fill_within(raised)) return std::move(*result);
     }
-    fail_at_limit(max_steps);
+    fail_at_limit(raised);
   }
 
  private:
@@ -135,6 +120,31 @@ class Filling {
     Freshness freshness = {};
     std::vector<double> peak_kept_bytes = {};
   };
+
+  /// The best cycle of at most `max_steps` steps; nothing if none has room.
+  std::optional<FillResult> fill_within(std::size_t max_steps) {
+    std::optional<double> last_class;
+    for (const CycleShape& shape : candidates(bound_, max_steps, max_period())) {
+      const double shape_class = excess_class(shape.refresh_steps() / bound_ - 1);
+      if (num_tried_actions_ > kManyActions && shape_class == last_class) continue;
+      last_class = shape_class;
+      std::optional<Attempt> attempt = freshest(shape);
+      if (!attempt) continue;
+      const Simulation simulation = simulate(attempt->schedule, costs_);
+      nearest_.step_seconds = std::min(nearest_.step_seconds, simulation.step_seconds);
+      if (simulation.step_seconds > step_.seconds() * (1 + options_.margin + kRounding)) continue;
+      return FillResult{.schedule = std::move(attempt->schedule),
+                        .refresh_steps = shape.refresh_steps(),
+                        .refresh_bound = bound_,
+                        .base_step_seconds = step_.seconds(),
+                        .filled_step_seconds = simulation.step_seconds,
+                        .utilization = simulation.utilization,
+                        .peak_kept_bytes = std::move(attempt->peak_kept_bytes),
+                        .mean_age = attempt->freshness.mean_age,
+                        .max_age = attempt->freshness.max_age};
+    }
+    return std::nullopt;
+  }
 
   /// Statistics are used at least until the step before the next ones are taken.
   std::size_t max_period() const { return options_.max_staleness + 1; }
@@ -151,9 +161,12 @@ class Filling {
     constexpr double kShort = 48;
     constexpr double kLong = 128;
     const auto enough = static_cast<std::size_t>(std::clamp(kRefreshes * bound_, kShort, kLong));
-    // One refresh, and as much room again.
-    const auto least = static_cast<std::size_t>(std::ceil(2 * bound_));
-    return std::max(options_.max_cycle_steps.value_or(enough), std::min(least, max_period()));
+    return options_.max_cycle_steps.value_or(enough);
+  }
+
+  /// One refresh, and as much room again.
+  std::size_t least_cycle_steps() const {
+    return std::min(static_cast<std::size_t>(std::ceil(2 * bound_)), max_period());
   }
 
   [[noreturn]] void fail_at_limit(std::size_t max_steps) const {

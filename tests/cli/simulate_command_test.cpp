@@ -180,8 +180,8 @@ TEST_F(SimulateCommandTest, MakesACycleLongerThanAskedOnlyWhereNoRefreshFits) {
 
 TEST_F(SimulateCommandTest, RefusesALimitThatItCannotKeep) {
   expect_refusal("--fill kfac --fill-memory-mib 1", "--profile");
-  expect_refusal("--fill shampoo --fill-memory-mib 1 " + kProfile, "--fill kfac");
-  expect_refusal("--fill-memory-mib 1 " + kProfile, "--fill kfac");
+  expect_refusal("--fill-memory-mib 1 " + kProfile, "--fill");
+  expect_refusal("--fill shampoo --fill-memory-mib 1 " + kProfile, "the limit is 1.0 MiB");
   expect_refusal("--fill kfac --fill-memory-mib 1 " + kProfile, "the limit is 1.0 MiB");
 }
 

@@ -166,6 +166,14 @@ struct Tally {
 
 class Mutations : public testing::TestWithParam<Original> {};
 
+/// A refused schedule may read a value while another thread still makes it. That is one of the ways in which
+/// it is wrong, and ThreadSanitizer would say so; there only what is accepted runs, which must be clean.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kRunsRefused = false;
+#else
+constexpr bool kRunsRefused = true;
+#endif
+
 /// Damage is either refused or harmless, and what is refused is seldom harmless.
 TEST_P(Mutations, AreRefusedOrHarmless) {
   constexpr std::size_t kNumMutants = 1000;
@@ -184,7 +192,7 @@ TEST_P(Mutations, AreRefusedOrHarmless) {
           << schedule::print_schedule_text(mutant.schedule);
       continue;
     }
-    if (tally.refused++ % kRunOneRefusedOf != 0) continue;
+    if (tally.refused++ % kRunOneRefusedOf != 0 || !kRunsRefused) continue;
     ++tally.refused_run;
     tally.refused_but_right += difference_unchecked(mutant.schedule).empty();
   }
@@ -194,7 +202,7 @@ TEST_P(Mutations, AreRefusedOrHarmless) {
   RecordProperty("refused_but_right", static_cast<int>(tally.refused_but_right));
   EXPECT_GT(tally.accepted, 0u);
   EXPECT_GT(tally.refused, tally.accepted);
-  EXPECT_LT(tally.refused_but_right * 4, tally.refused_run);
+  if (kRunsRefused) EXPECT_LT(tally.refused_but_right * 4, tally.refused_run);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Mutations, testing::ValuesIn(kOriginals),

@@ -6,6 +6,7 @@
 #include "plenum/schedule/parse_schedule.h"
 
 #include "tests/support/expect_user_error.h"
+#include "tests/support/kfac_schedule.h"
 
 namespace plenum::schedule {
 namespace {
@@ -62,21 +63,6 @@ rank 1 holds 0
 1 data: RS0 AG0
 )";
 
-/// Curvature of step 0 of each two; its inverse is used from the step after on.
-constexpr std::string_view kKfac = R"(plenum-schedule 1
-layers 1
-micro-batches 2
-preconditioner kfac
-factors 2
-staleness 2
-rank 0 holds 0
-rank 1 holds 0
-0 compute: F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 KA0.0[0]/1 P0~2 U0 | KB0.0[0]/1~1 F0.0 KI0[0]/0#0/2~1 B0.0 KI0[0]/0#1/2~1 P0~1 U0
-0 data: AR0 PG0 N | KR0[0]/0~1 KR0[0]/1~1 AR0 PG0 N
-1 compute: F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 KA0.1[0]/1 P0~2 U0 | KB0.1[0]/1~1 F0.1 B0.1 KI0[0]/1~1 P0~1 U0
-1 data: AR0 PG0 N | KR0[0]/0~1 KR0[0]/1~1 AR0 PG0 N
-)";
-
 constexpr std::string_view kShampoo = R"(plenum-schedule 1
 layers 1
 micro-batches 1
@@ -97,11 +83,11 @@ std::string sharded_with(std::string_view from, std::string_view to) {
   return violation_of(with(kSharded, from, to));
 }
 std::string kfac_with(std::string_view from, std::string_view to) {
-  return violation_of(with(kKfac, from, to));
+  return violation_of(with(test::kKfacSchedule, from, to));
 }
 
 TEST(Check, AcceptsWhatIsRight) {
-  for (const std::string_view text : {kPipeline, kReplicas, kSharded, kKfac, kShampoo}) {
+  for (const std::string_view text : {kPipeline, kReplicas, kSharded, test::kKfacSchedule, kShampoo}) {
     EXPECT_EQ(violation_of(text), "") << text;
   }
 }
@@ -309,10 +295,10 @@ TEST(Check, GivesTheActivationHighWaterMark) {
 
 TEST(Check, CountsWhatCurvatureKeepsApart) {
   // Rank 0 keeps micro-batch 0 of step 0 until the curvature in step 1, rank 1 likewise.
-  const CheckResult result = check(parse_schedule(kKfac, "test"));
+  const CheckResult result = check(parse_schedule(test::kKfacSchedule, "test"));
   EXPECT_EQ(result.peak_activation_layers, (std::vector<std::size_t>{1, 1}));
   EXPECT_EQ(result.peak_kept_layers, (std::vector<std::size_t>{1, 1}));
-  const std::string late = with(kKfac, "KB0.0[0]/1~1 F0.0", "F0.0 KB0.0[0]/1~1");
+  const std::string late = with(test::kKfacSchedule, "KB0.0[0]/1~1 F0.0", "F0.0 KB0.0[0]/1~1");
   EXPECT_EQ(check(parse_schedule(late, "test")).peak_kept_layers, (std::vector<std::size_t>{2, 1}));
   const std::string shared = R"(plenum-schedule 1
 layers 1

@@ -20,3 +20,17 @@ if(PLENUM_CUDA)
   set(CMAKE_CUDA_ARCHITECTURES 80 86 89 90 CACHE STRING "GPU architectures")
   enable_language(CUDA)
 endif()
+
+# The instruction set of the kernels: the highest x86-64 level of the machine that builds, as a name rather than
+# "native", so that cached objects never move to a machine that lacks it.
+if(NOT PLENUM_ISA)
+  file(READ /proc/cpuinfo plenum_cpuinfo LIMIT 8192)
+  set(plenum_isa x86-64-v2)
+  if(plenum_cpuinfo MATCHES " avx2 " AND plenum_cpuinfo MATCHES " fma ")
+    set(plenum_isa x86-64-v3)
+  endif()
+  if(plenum_cpuinfo MATCHES " avx512bw " AND plenum_cpuinfo MATCHES " avx512vl " AND plenum_cpuinfo MATCHES " avx512dq ")
+    set(plenum_isa x86-64-v4)
+  endif()
+  set(PLENUM_ISA ${plenum_isa} CACHE STRING "Instruction set of the kernels: x86-64-v2, -v3 or -v4")
+endif()

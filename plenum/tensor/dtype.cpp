@@ -9,7 +9,8 @@ struct DTypeTraits {
   std::size_t size;
   std::string_view name;
 };
-constexpr std::array<DTypeTraits, 4> kTraits = {{{4, "float32"}, {8, "float64"}, {8, "int64"}, {1, "byte"}}};
+constexpr std::array<DTypeTraits, 5> kTraits = {
+    {{4, "float32"}, {8, "float64"}, {8, "int64"}, {1, "byte"}, {4, "int32"}}};
 
 }  // namespace
 

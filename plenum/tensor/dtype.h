@@ -7,7 +7,7 @@
 namespace plenum::tensor {
 
 /// What an element of a buffer is.
-enum class DType : std::uint8_t { Float32, Float64, Int64, Byte };
+enum class DType : std::uint8_t { Float32, Float64, Int64, Byte, Int32 };
 
 std::size_t size_of(DType dtype);
 std::string_view dtype_name(DType dtype);
@@ -23,5 +23,7 @@ template <>
 inline constexpr DType kDTypeOf<std::int64_t> = DType::Int64;
 template <>
 inline constexpr DType kDTypeOf<std::byte> = DType::Byte;
+template <>
+inline constexpr DType kDTypeOf<std::int32_t> = DType::Int32;
 
 }  // namespace plenum::tensor

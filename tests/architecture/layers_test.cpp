@@ -22,8 +22,8 @@ const std::map<std::string, int> kLevels = {
 const std::map<std::string, std::set<std::string>> kPure = {
     {"packing", {"base"}},
     {"schedule", {"base", "trace"}},
-    {"describe", {"base"}},
-    {"plan", {"base", "trace", "packing", "schedule", "describe"}},
+    {"describe", {"base", "tensor"}},
+    {"plan", {"base", "tensor", "trace", "packing", "schedule", "describe"}},
 };
 
 // Headers that may appear only below the given paths.

@@ -55,6 +55,8 @@ void reduce(std::span<const std::byte* const> sources, std::span<std::byte* cons
       return reduce_as<double>(sources, destinations, num_bytes, reduction);
     case tensor::DType::Int64:
       return reduce_as<std::int64_t>(sources, destinations, num_bytes, reduction);
+    case tensor::DType::Int32:
+      return reduce_as<std::int32_t>(sources, destinations, num_bytes, reduction);
     case tensor::DType::Byte:
       base::check(false, "bytes have no sum");
   }

@@ -1,0 +1,77 @@
+#include "plenum/describe/model_config.h"
+
+#include <array>
+
+#include "plenum/base/check.h"
+#include "plenum/base/options.h"
+
+namespace plenum::describe {
+namespace {
+
+struct Preset {
+  std::string_view name;
+  std::int64_t width;
+  std::int64_t num_layers;
+  std::int64_t num_heads;
+};
+constexpr std::array<Preset, 5> kPresets = {{
+    {"bert-tiny", 128, 2, 2},
+    {"bert-mini", 256, 4, 4},
+    {"bert-small", 512, 4, 8},
+    {"bert-base", 768, 12, 12},
+    {"bert-large", 1024, 24, 16},
+}};
+
+// Dropout numbers its sites by layer in 14 bits, and heads in 12.
+constexpr std::int64_t kMaxLayers = 1 << 14;
+constexpr std::int64_t kMaxHeads = 1 << 12;
+
+void require_size(std::string_view what, std::int64_t size, std::int64_t maximum) {
+  base::require(size >= 1 && size <= maximum, "{} must be from 1 to {}: {}", what, maximum, size);
+}
+
+void require_rate(std::string_view what, double rate) {
+  base::require(rate >= 0 && rate < 1, "{} must be in [0, 1): {}", what, rate);
+}
+
+}  // namespace
+
+void require_valid(const ModelConfig& config) {
+  constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
+  require_size("the vocabulary", config.vocabulary, kMaxSize);
+  require_size("the width", config.width, kMaxSize);
+  require_size("the number of layers", config.num_layers, kMaxLayers);
+  require_size("the number of heads", config.num_heads, kMaxHeads);
+  require_size("the MLP width", config.mlp_width, kMaxSize);
+  require_size("the number of positions", config.max_positions, std::int64_t{1} << 20);
+  require_size("the number of segments", config.num_segments, kMaxSize);
+  base::require(config.width % config.num_heads == 0, "the width must be divisible by the heads: D={} H={}",
+                config.width, config.num_heads);
+  require_rate("hidden dropout", config.hidden_dropout);
+  require_rate("attention dropout", config.attention_dropout);
+  base::require(config.initializer_range > 0, "the initializer range must be positive: {}",
+                config.initializer_range);
+  base::require(config.layer_norm_epsilon > 0, "the epsilon of layer norm must be positive: {}",
+                config.layer_norm_epsilon);
+  base::require(config.pad_id >= 0 && config.pad_id < config.vocabulary,
+                "the id of padding must lie in the vocabulary of {}: {}", config.vocabulary, config.pad_id);
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for (const Preset& preset : kPresets) names.emplace_back(preset.name);
+  return names;
+}
+
+ModelConfig preset(std::string_view name) {
+  for (const Preset& preset : kPresets) {
+    if (preset.name != name) continue;
+    return {.width = preset.width,
+            .num_layers = preset.num_layers,
+            .num_heads = preset.num_heads,
+            .mlp_width = 4 * preset.width};
+  }
+  base::fail("there is no model '{}'{}", name, base::suggest_name(name, preset_names()));
+}
+
+}  // namespace plenum::describe

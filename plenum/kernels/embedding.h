@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "plenum/kernels/dropout.h"
+#include "plenum/tensor/stream.h"
+#include "plenum/tensor/tensor_view.h"
+
+namespace plenum::kernels {
+
+// T rows, D width, V words, P positions, G segments. Ids are Int32. See docs/math/embedding.md.
+
+/// Computes z = word[id] + position[p] + segment[g], y = dropout(layer_norm(z)), row by row.
+struct EmbeddingForward {
+  tensor::ConstTensorView id_T;  ///< Int32, in [0, V); of padding too
+  tensor::ConstTensorView position_T;
+  tensor::ConstTensorView segment_T;
+  tensor::ConstTensorView word_VD;
+  tensor::ConstTensorView position_PD;
+  tensor::ConstTensorView segment_GD;
+  tensor::ConstTensorView gamma_D;
+  tensor::ConstTensorView beta_D;
+  float epsilon = 1e-12F;
+  Dropout dropout;
+  RowIdentities rows;
+  tensor::TensorView z_TD;                 ///< overwritten, for backward
+  tensor::TensorView y_TD;                 ///< overwritten
+  tensor::TensorView mean_T;               ///< overwritten
+  tensor::TensorView inverse_deviation_T;  ///< overwritten
+};
+void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& args);
+
+/// Rows grouped by the table entry they read: group i is rows[starts[i] ... starts[i + 1] - 1], all with
+/// entry entries[i]. Entries are different, so each row of a gradient table has one owner and one order of
+/// summation. Padding rows are in no group.
+struct RowGroups {
+  std::span<const std::int32_t> entries;
+  std::span<const std::int32_t> starts;  ///< one more than entries
+  std::span<const std::int32_t> rows;
+};
+
+/// Computes dz from dy and adds it to the rows of the tables that each token read.
+struct EmbeddingBackward {
+  tensor::ConstTensorView dy_TD;
+  tensor::ConstTensorView z_TD;
+  tensor::ConstTensorView mean_T;
+  tensor::ConstTensorView inverse_deviation_T;
+  tensor::ConstTensorView gamma_D;
+  Dropout dropout;
+  RowIdentities rows;
+  RowGroups by_word;
+  RowGroups by_position;
+  RowGroups by_segment;
+  tensor::TensorView dz_TD;         ///< overwritten; may be dy_TD
+  tensor::TensorView dword_VD;      ///< added to
+  tensor::TensorView dposition_PD;  ///< added to
+  tensor::TensorView dsegment_GD;   ///< added to
+  tensor::TensorView dgamma_D;      ///< added to
+  tensor::TensorView dbeta_D;       ///< added to
+};
+void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& args);
+
+}  // namespace plenum::kernels

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "plenum/kernels/accumulate.h"
+#include "plenum/tensor/stream.h"
+#include "plenum/tensor/tensor_view.h"
+
+namespace plenum::kernels {
+
+// T rows, D input width, E output width. Everything is Float32 and row-major. No argument may overlap
+// another. Every product is computed in panels whose sizes follow from the shapes alone, each by one thread:
+// the bytes do not depend on the number of threads. See docs/math/linear.md.
+
+/// Computes y = x w^T + b, and with `gelu_TE` also gelu(y).
+struct LinearForward {
+  tensor::ConstTensorView x_TD;
+  tensor::ConstTensorView w_ED;
+  tensor::ConstTensorView b_E;  ///< may be left out
+  tensor::TensorView y_TE;      ///< overwritten
+  tensor::TensorView gelu_TE;   ///< overwritten; may be left out; may be y_TE, which then is not kept
+};
+void linear_forward(const tensor::Stream& stream, const LinearForward& args);
+
+/// Computes dx (+)= dy w, and with `gelu_input_TD` dx = (dy w) * gelu'(gelu_input), element by element: the
+/// gradient of what went into the GELU before this map.
+struct LinearBackwardInput {
+  tensor::ConstTensorView dy_TE;
+  tensor::ConstTensorView w_ED;
+  tensor::ConstTensorView gelu_input_TD;  ///< may be left out; with it dx_TD must be overwritten
+  tensor::TensorView dx_TD;
+  Accumulate accumulate = Accumulate::No;  ///< whether dx_TD is added to
+};
+void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInput& args);
+
+/// Computes dw += dy^T x and db += sum over rows of dy.
+struct LinearBackwardWeight {
+  tensor::ConstTensorView x_TD;
+  tensor::ConstTensorView dy_TE;
+  tensor::TensorView dw_ED;  ///< added to
+  tensor::TensorView db_E;   ///< added to; may be left out
+};
+void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args);
+
+/// Scratch that each thread needs for any of these.
+std::size_t linear_scratch_bytes();
+
+}  // namespace plenum::kernels

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plenum/describe/parameter_table.h"
+#include "plenum/kernels/optimizer_step.h"
+#include "plenum/tensor/stream.h"
+#include "plenum/tensor/tensor_view.h"
+
+namespace plenum::optim {
+
+enum class OptimizerKind : std::uint8_t {
+  AdamW,     ///< Loshchilov and Hutter 2019, as in PyTorch and Hugging Face
+  BertAdam,  ///< as in the original BERT: no bias correction
+  Lamb,      ///< You et al. 2020, as in NVLAMB
+};
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::AdamW;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double decay = 0.01;
+  double clip_norm = 1;  ///< greatest norm of the whole gradient; 0: no clipping
+};
+
+/// The flat buffers that an optimizer works on, borrowed; all of ParameterTable::num_elements() elements.
+struct OptimizerBuffers {
+  tensor::TensorView weights_N;
+  tensor::TensorView gradients_N;  ///< LAMB overwrites them with its update
+  tensor::TensorView first_moments_N;
+  tensor::TensorView second_moments_N;
+};
+
+/// Updates all parameters at once.
+class Optimizer {
+ public:
+  Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table, OptimizerBuffers buffers);
+
+  /// The factor that brings a gradient of this norm down to clip_norm; 1 if it is below.
+  double clip_scale(double gradient_norm) const;
+  /// One update: the `update_index`-th that counts, from 1 (skipped steps do not), of gradients that are to
+  /// be multiplied by `gradient_scale`.
+  void step(const tensor::Stream& stream, double learning_rate, double gradient_scale,
+            std::uint64_t update_index);
+
+ private:
+  OptimizerOptions options_;
+  std::vector<kernels::FlatRange> ranges_;
+  OptimizerBuffers buffers_;
+};
+
+}  // namespace plenum::optim

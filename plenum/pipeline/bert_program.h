@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "plenum/describe/model_config.h"
+#include "plenum/describe/parameter_table.h"
+#include "plenum/model/micro_batch.h"
+#include "plenum/model/recompute.h"
+#include "plenum/optim/optimizer.h"
+#include "plenum/pipeline/stage_program.h"
+#include "plenum/schedule/schedule.h"
+#include "plenum/tensor/memory_layout.h"
+
+namespace plenum::pipeline {
+
+struct BertProgramOptions {
+  describe::ModelConfig model;
+  model::Capacity capacity;
+  model::Recompute recompute = model::Recompute::None;
+  optim::OptimizerOptions optimizer;
+  std::uint64_t seed = 0;  ///< of dropout
+  std::size_t num_threads = 1;
+};
+
+/// What a step gave. The same on every rank.
+struct StepOutcome {
+  double masked_loss = 0;         ///< mean over the masked tokens of the global batch
+  double next_sentence_loss = 0;  ///< mean over its sequences
+  double gradient_norm = 0;       ///< before clipping
+  bool is_skipped = false;        ///< loss or gradient was not finite: nothing was changed
+  bool is_stop_asked = false;     ///< some rank asked to stop
+
+  double loss() const { return masked_loss + next_sentence_loss; }
+};
+
+/// Trains a BERT on one rank: what its share of a schedule's actions do. All memory is planned and taken at
+/// once. Schedules with one stage, any number of ranks (single, data-parallel).
+class BertProgram final : public StageProgram {
+ public:
+  /// Borrows the schedule. Throws UserError if the schedule has more than one stage, or memory is short.
+  BertProgram(const schedule::Schedule& schedule, schedule::Rank rank, const BertProgramOptions& options);
+  ~BertProgram() override;
+
+  /// The memory that a program with these takes, without taking it.
+  static tensor::MemoryLayout plan_memory(const schedule::Schedule& schedule, schedule::Rank rank,
+                                          const BertProgramOptions& options);
+
+  const describe::ParameterTable& parameters() const;
+  /// Flat, in the order of parameters(). To be read and written between steps only.
+  const optim::OptimizerBuffers& buffers() const;
+  /// The updates that counted, for bias correction; part of a checkpoint.
+  std::uint64_t num_updates() const;
+  void set_num_updates(std::uint64_t num_updates);
+
+  /// What the next step works on, and how fast it learns. Borrows the batch until the step has ended.
+  void begin_step(const model::StepBatch& batch, double learning_rate);
+  /// Asks all ranks to stop: known to all as the outcome of the same step. From any thread.
+  void ask_to_stop();
+  /// Of the last step.
+  const StepOutcome& outcome() const;
+
+  void forward(const ActionRun& run) override;
+  void backward(const ActionRun& run) override;
+  void input_gradient(const ActionRun& run) override;
+  void weight_gradient(const ActionRun& run) override;
+  void recompute(const ActionRun& run) override;
+  void curvature(const ActionRun& run) override;
+  void invert(const ActionRun& run) override;
+  void accumulate_factor(const ActionRun& run) override;
+  void inverse_root(const ActionRun& run) override;
+  void precondition(const ActionRun& run) override;
+  void update(const ActionRun& run) override;
+  comm::ConstElements outgoing(const ActionRun& run) override;
+  comm::Elements incoming(const ActionRun& run) override;
+  comm::Elements to_reduce(const ActionRun& run) override;
+  PartitionedElements to_partition(const ActionRun& run) override;
+  void communicated(const ActionRun& run) override;
+  void exchange_data(const ActionRun& run, comm::Communicator& ranks) override;
+
+ private:
+  struct State;
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace plenum::pipeline

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plenum/tensor/dtype.h"
+#include "plenum/tensor/shape.h"
+
+namespace plenum::tensor {
+
+/// Where a tensor will lie in an arena.
+struct Block {
+  std::size_t offset = 0;
+  DType dtype = DType::Float32;
+  Shape shape;
+
+  std::size_t num_bytes() const { return static_cast<std::size_t>(shape.num_elements()) * size_of(dtype); }
+};
+
+/// The contents of an arena, laid out before any of it is allocated: what is planned is what is taken. Blocks
+/// are aligned to cache lines.
+///
+/// Memory whose use does not overlap in time is shared by going back: `mark` before the first use, `rewind`
+/// before the next. The arena is as large as the highest point reached.
+class MemoryLayout {
+ public:
+  static constexpr std::size_t kAlignment = 64;
+
+  /// What the bytes are for, as a report of memory names it.
+  struct Line {
+    std::string purpose;
+    std::size_t bytes = 0;
+  };
+
+  /// The next block, of a purpose such as "parameters" or "activations".
+  Block add(const std::string& purpose, DType dtype, Shape shape);
+
+  std::size_t mark() const { return end_; }
+  void rewind(std::size_t mark) { end_ = mark; }
+
+  /// Of the whole arena.
+  std::size_t num_bytes() const { return highest_; }
+  /// By purpose, in order of first use. Where memory is shared the lines add up to more than num_bytes().
+  const std::vector<Line>& lines() const { return lines_; }
+
+ private:
+  std::size_t end_ = 0;
+  std::size_t highest_ = 0;
+  std::vector<Line> lines_;
+};
+
+}  // namespace plenum::tensor

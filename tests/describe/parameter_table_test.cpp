@@ -1,0 +1,70 @@
+#include "plenum/describe/parameter_table.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace plenum::describe {
+namespace {
+
+ModelConfig with_next_sentence(std::string_view name) {
+  ModelConfig config = preset(name);
+  config.has_next_sentence = true;
+  return config;
+}
+
+TEST(ParameterTable, CountsWhatThePublishedModelsHave) {
+  EXPECT_EQ(ParameterTable(with_next_sentence("bert-base")).num_parameters(), 110'106'428);
+  EXPECT_EQ(ParameterTable(with_next_sentence("bert-large")).num_parameters(), 336'226'108);
+  EXPECT_EQ(ParameterTable(with_next_sentence("bert-base")).parameters().size(), 206U);
+  EXPECT_EQ(ParameterTable(preset("bert-base")).parameters().size(), 202U);
+}
+
+TEST(ParameterTable, LaysTensorsOutWithoutOverlapAndAligned) {
+  const ParameterTable table(preset("bert-tiny"));
+  std::int64_t end = 0;
+  std::set<std::string> names;
+  for (const Parameter& parameter : table.parameters()) {
+    EXPECT_GE(parameter.begin, end) << parameter.name;
+    EXPECT_TRUE(names.insert(parameter.name).second) << parameter.name;
+    end = parameter.end();
+  }
+  EXPECT_GE(table.num_elements(), end);
+  EXPECT_EQ(table[table.word_embedding()].begin % 16, 0);
+}
+
+TEST(ParameterTable, KeepsQueriesKeysAndValuesTogetherForAnyWidth) {
+  ModelConfig config = preset("bert-tiny");
+  config.width = 6;  // not a multiple of a cache line
+  config.num_heads = 3;
+  const ParameterTable table(config);
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    const LayerParameters& at = table.layer(layer);
+    EXPECT_EQ(table[at.key_weight].begin, table[at.query_weight].end());
+    EXPECT_EQ(table[at.value_weight].begin, table[at.key_weight].end());
+    EXPECT_EQ(table[at.key_bias].begin, table[at.query_bias].end());
+    EXPECT_EQ(table[at.value_bias].begin, table[at.key_bias].end());
+    EXPECT_EQ(table[at.query_weight].begin % 16, 0);
+    EXPECT_EQ(table[at.query_bias].begin % 16, 0);
+  }
+}
+
+TEST(ParameterTable, GivesTheGradientsOfLayersAsRanges) {
+  const ParameterTable table(with_next_sentence("bert-mini"));
+  const auto last = table.elements_of_layers({3}, {4});
+  const auto middle = table.elements_of_layers({1}, {3});
+  const auto first = table.elements_of_layers({0}, {1});
+  EXPECT_EQ(last.begin, 0);
+  EXPECT_EQ(last.end, middle.begin);
+  EXPECT_EQ(middle.end, first.begin);
+  EXPECT_EQ(first.end, table.num_elements());
+  for (const Parameter& parameter : table.parameters()) {
+    const auto range =
+        table.elements_of_layers(parameter.layer, {static_cast<std::uint16_t>(parameter.layer.value + 1)});
+    EXPECT_GE(parameter.begin, range.begin) << parameter.name;
+    EXPECT_LE(parameter.end(), range.end) << parameter.name;
+  }
+}
+
+}  // namespace
+}  // namespace plenum::describe

@@ -4,6 +4,7 @@
 #include "plenum/kernels/cpu/gemm.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>

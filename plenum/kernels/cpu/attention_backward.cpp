@@ -85,7 +85,7 @@ class HeadGradient {
     for (std::int64_t row = 0; row < rows; ++row) {
       float* const weights = scratch_.weights() + row * scratch_.stride();
       float* const gradients = scratch_.gradients() + row * scratch_.stride();
-      const std::uint8_t* const bytes = scratch_.bytes() + row * scratch_.stride();
+      const std::uint8_t* const bytes = scratch_.random_bytes() + row * scratch_.columns();
       const float product =
           dot(dcontext + row * head_.context_stride, context + row * head_.context_stride, head_.width);
       if (dropout.is_on()) {

@@ -63,7 +63,7 @@ inline void compute_scores(const AttentionHead& head, const float* qkv, std::int
        scratch.gemm());
 }
 
-/// Draws the random bytes of the same scores, into the scratch's bytes.
+/// Draws the random bytes of the same scores, into the scratch's random bytes.
 inline void draw_score_bytes(const AttentionHead& head, const Dropout& dropout, std::int64_t sample,
                              std::int64_t first, std::int64_t rows, const AttentionScratch& scratch) {
   constexpr std::int64_t kGroupsPerHead = (std::int64_t{1} << 20) / kDropoutGroup;
@@ -72,8 +72,8 @@ inline void draw_score_bytes(const AttentionHead& head, const Dropout& dropout, 
                       .first_position = static_cast<std::uint32_t>(first),
                       .num_positions = static_cast<std::uint32_t>(rows),
                       .first_group = static_cast<std::uint32_t>(head.head * kGroupsPerHead),
-                      .num_groups = static_cast<std::uint32_t>(scratch.stride() / kDropoutGroup)},
-                     scratch.bytes());
+                      .num_groups = static_cast<std::uint32_t>(scratch.columns() / kDropoutGroup)},
+                     scratch.random_bytes());
 }
 
 }  // namespace plenum::kernels::cpu

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "plenum/kernels/cpu/attention_scratch.h"
 #include "plenum/kernels/cpu/dropout.h"
@@ -61,6 +63,11 @@ inline void compute_scores(const AttentionHead& head, const float* qkv, std::int
         .c_stride = scratch.stride(),
         .alpha = head.scale()},
        scratch.gemm());
+}
+
+/// Makes a row of scores end with a whole vector, by scores that weigh nothing.
+inline void fill_up_row(const AttentionHead& head, float* scores, const AttentionScratch& scratch) {
+  std::fill(scores + head.length, scores + scratch.columns(), -std::numeric_limits<float>::infinity());
 }
 
 /// Draws the random bytes of the same scores, into the scratch's random bytes.

@@ -9,15 +9,17 @@
 namespace plenum::data {
 namespace {
 
-BatchItem make_item(std::span<const BatchSequence> sequences, std::int64_t num_rows) {
-  BatchItem item{.sequences = sequences, .num_rows = num_rows};
+BatchItem make_item(std::span<const BatchSequence> sequences, Layout layout, std::int64_t item_rows) {
+  BatchItem item{.sequences = sequences};
   std::int64_t tokens = 0;
   for (const BatchSequence& sequence : sequences) {
     tokens += sequence.length;
     item.masked += sequence.masked;
   }
-  base::check(tokens <= num_rows, "an item must have rows for its tokens: tokens={} rows={}", tokens,
-              num_rows);
+  item.num_rows = layout == Layout::Unpadded ? tokens : item_rows;
+  base::check(tokens <= item_rows,
+              "an item must not have more tokens than rows are planned: tokens={} rows={}", tokens,
+              item_rows);
   return item;
 }
 
@@ -80,16 +82,14 @@ std::vector<BatchSequence> measure_sequences(const GlobalBatch& batch, const Seq
 std::vector<BatchItem> cut_items(const GlobalBatch& batch, std::span<const BatchSequence> sequences,
                                  Layout layout, std::int64_t item_rows) {
   std::vector<BatchItem> items;
-  if (layout == Layout::Packed) {
-    for (std::size_t p = 0; p + 1 < batch.pack_starts.size(); ++p) {
-      const std::size_t begin = batch.pack_starts[p];
-      items.push_back(make_item(sequences.subspan(begin, batch.pack_starts[p + 1] - begin), item_rows));
-    }
-    return items;
-  }
-  for (std::size_t i = 0; i < sequences.size(); ++i) {
-    const std::int64_t num_rows = layout == Layout::Padded ? item_rows : sequences[i].length;
-    items.push_back(make_item(sequences.subspan(i, 1), num_rows));
+  const auto add = [&](std::size_t begin, std::size_t end) {
+    items.push_back(make_item(sequences.subspan(begin, end - begin), layout, item_rows));
+  };
+  if (layout == Layout::Padded || batch.pack_starts.empty()) {
+    for (std::size_t i = 0; i < sequences.size(); ++i) add(i, i + 1);
+  } else {
+    for (std::size_t p = 0; p + 1 < batch.pack_starts.size(); ++p)
+      add(batch.pack_starts[p], batch.pack_starts[p + 1]);
   }
   return items;
 }

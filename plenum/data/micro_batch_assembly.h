@@ -32,8 +32,10 @@ struct BatchItem {
   std::int64_t masked = 0;
 };
 
-/// Cuts a global batch into the items that a layout places: this is all that tells layouts apart. Items of
-/// padded and packed take `item_rows` rows each. Borrows the sequences.
+/// Cuts a global batch into the items that a layout places: this is all that tells layouts apart.
+/// *Padded*: sequences, each in `item_rows` rows. *Packed*: packs, each in `item_rows` rows. *Unpadded*:
+/// sequences, or packs where the order has them, in as many rows as they have tokens, at most `item_rows`.
+/// Borrows the sequences.
 std::vector<BatchItem> cut_items(const GlobalBatch& batch, std::span<const BatchSequence> sequences,
                                  Layout layout, std::int64_t item_rows);
 

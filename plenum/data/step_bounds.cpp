@@ -50,7 +50,8 @@ ItemBounds bound_packs(const packing::PackingPlan& plan, const StepProblem& prob
 }
 
 ItemBounds bound_items(const StepProblem& problem) {
-  if (problem.layout == Layout::Packed) return bound_packs(*problem.plan, problem);
+  const bool places_packs = problem.plan != nullptr && problem.layout != Layout::Padded;
+  if (places_packs) return bound_packs(*problem.plan, problem);
   return {.num_items = problem.plan != nullptr
                            ? most_sequences_in_packs(*problem.plan, problem.items_per_step)
                            : problem.items_per_step,
@@ -102,13 +103,14 @@ std::int64_t most_masked(const packing::LengthHistogram& histogram, std::int64_t
 }  // namespace
 
 StepBounds bound_steps(const StepProblem& problem) {
+  base::check(problem.plan != nullptr || problem.layout != Layout::Packed, "packed needs a packing plan");
   const ItemBounds items = bound_items(problem);
   const std::int64_t budget =
       problem.micro_batch_tokens.value_or(std::max(kDefaultMicroBatchTokens, items.rows));
   base::require(budget >= items.rows,
                 "a micro-batch must have room for the longest {}: --micro-batch-tokens is {}, but must be at "
                 "least {}",
-                problem.layout == Layout::Packed ? "pack" : "sequence", budget, items.rows);
+                items.sequences > 1 ? "pack" : "sequence", budget, items.rows);
   base::require(budget <= std::numeric_limits<std::int32_t>::max(), "--micro-batch-tokens is too large: {}",
                 budget);
   const std::int64_t items_of_rank = ceil_divide(items.num_items, problem.num_ranks);

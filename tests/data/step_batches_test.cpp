@@ -5,11 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/data/packing_plan_file.h"
+#include "plenum/packing/lpfhp.h"
 #include "plenum/schedule/data_parallel.h"
 #include "plenum/schedule/dataflow.h"
 
 #include "tests/data/batch_fixture.h"
 #include "tests/support/expect_user_error.h"
+#include "tests/support/temporary_directory.h"
 
 namespace plenum::data {
 namespace {
@@ -216,6 +219,23 @@ TEST(StepBatchSource, HasNoPaddingUnlessTheLayoutHas) {
   EXPECT_EQ(padded_rows % 64, 0);
   EXPECT_GE(packed_rows, tokens);
   EXPECT_GT(padded_rows, packed_rows);
+}
+
+TEST(StepBatchSource, PacksAsThePlanOfAFileSays) {
+  const SyntheticSequences sequences = synthetic(random_lengths(7, 64));
+  const test::TemporaryDirectory directory;
+  const packing::PackingPlan plan =
+      packing::pack_lpfhp({.histogram = sequences.histogram(), .capacity = 64, .depth = 2});
+  TrainingDataOptions from_file = options_for(Layout::Packed);
+  from_file.packing_plan = directory.write("plan.json", print_packing_plan(plan));
+  TrainingDataOptions made = options_for(Layout::Packed);
+  made.packing_depth = 2;
+  const StepBatchSource source(sequences, from_file, small_model(), 2, 7);
+  EXPECT_EQ(collect(source.make(3)), collect(StepBatchSource(sequences, made, small_model(), 2, 7).make(3)));
+
+  const SyntheticSequences others = synthetic(random_lengths(8, 64));
+  EXPECT_THAT(test::user_error_of([&] { StepBatchSource(others, from_file, small_model(), 2, 7); }),
+              HasSubstr("the packing plan does not belong to these sequences"));
 }
 
 TEST(StepBatchSource, RefusesSequencesThatDoNotBelongToTheModel) {

@@ -39,15 +39,14 @@ void scale_row(float* row, float factor, std::int64_t width) {
 }
 
 void forward_block(const AttentionForward& args, const AttentionHead& head, std::int64_t sample,
-                   std::int64_t first, const AttentionScratch& scratch) {
+                   std::int64_t first, std::int64_t rows, const AttentionScratch& scratch) {
   const float* const qkv = args.qkv_T3HK.data<float>();
   float* const context = head.context(args.context_THK.data<float>()) + first * head.context_stride;
   float* const lse = args.lse_HT.data<float>() + head.head * args.lse_HT.size(1) + head.start + first;
-  const std::int64_t rows = std::min(kQueryBlock, head.length - first);
 
   compute_scores(head, qkv, first, rows, scratch);
   if (args.dropout.is_on()) draw_score_bytes(head, args.dropout, sample, first, rows, scratch);
-  float* const factors = scratch.products();
+  float* const factors = scratch.row_values();
   for (std::int64_t row = 0; row < rows; ++row) {
     float* const weights = scratch.weights() + row * scratch.stride();
     const SoftmaxRow softmax = exponentiate(weights, head.length, scratch.stride());
@@ -76,12 +75,16 @@ void forward_block(const AttentionForward& args, const AttentionHead& head, std:
 void attention_forward(const tensor::Stream& stream, const AttentionForward& args) {
   const tensor::Shape& shape = args.qkv_T3HK.shape();
   const std::int64_t num_heads = shape[2];
-  const AttentionTasks tasks(args.sequences, num_heads, kQueryBlock);
+  const AttentionTasks tasks(args.sequences, num_heads,
+                             [](std::int64_t length) { return QueryBlocks(length).count; });
   stream.pool().run(tasks.size(), [&](std::size_t index, std::size_t thread) {
     const AttentionTasks::Task task = tasks[index];
     const AttentionHead head(shape, args.sequences, task.sequence, task.head);
-    forward_block(args, head, args.samples.empty() ? 0 : args.samples[task.sequence],
-                  task.block * kQueryBlock, AttentionScratch(stream.scratch(thread), head.length));
+    const QueryBlocks blocks(head.length);
+    const std::int64_t first = task.part * blocks.rows;
+    forward_block(args, head, args.samples.empty() ? 0 : args.samples[task.sequence], first,
+                  std::min(blocks.rows, head.length - first),
+                  AttentionScratch(stream.scratch(thread), head.length));
   });
   float* const context = args.context_THK.data<float>();
   float* const lse = args.lse_HT.data<float>();

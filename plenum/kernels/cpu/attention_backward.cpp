@@ -40,12 +40,14 @@ class HeadGradient {
         dqkv_(args.dqkv_T3HK.data<float>()) {}
 
   void compute() const {
-    for (std::int64_t first = 0; first < head_.length; first += kQueryBlock) add_block(first);
+    const std::int64_t rows = QueryBlocks(head_.length).rows;
+    for (std::int64_t first = 0; first < head_.length; first += rows) {
+      add_block(first, std::min(rows, head_.length - first));
+    }
   }
 
  private:
-  void add_block(std::int64_t first) const {
-    const std::int64_t rows = std::min(kQueryBlock, head_.length - first);
+  void add_block(std::int64_t first, std::int64_t rows) const {
     const float* const dcontext =
         head_.context(args_.dcontext_THK.data<float>()) + first * head_.context_stride;
     const Accumulate accumulate = first == 0 ? Accumulate::No : Accumulate::Yes;
@@ -122,7 +124,7 @@ class HeadGradient {
 
 void attention_backward(const tensor::Stream& stream, const AttentionBackward& args) {
   const tensor::Shape& shape = args.qkv_T3HK.shape();
-  const AttentionTasks tasks(args.sequences, shape[2], AttentionTasks::kWholeSequence);
+  const AttentionTasks tasks(args.sequences, shape[2], [](std::int64_t) -> std::int64_t { return 1; });
   stream.pool().run(tasks.size(), [&](std::size_t index, std::size_t thread) {
     const AttentionTasks::Task task = tasks[index];
     const AttentionHead head(shape, args.sequences, task.sequence, task.head);

@@ -9,45 +9,64 @@
 
 namespace plenum::kernels::cpu {
 
-/// Rows of queries whose scores are in the cache at one time.
-inline constexpr std::int64_t kQueryBlock = 128;
+/// A sequence's queries, cut into blocks of nearly equal size whose scores fit the second-level cache. All
+/// keys pass by each block, so large blocks pay.
+struct QueryBlocks {
+  static constexpr std::int64_t kMostRows = 258;
+  static constexpr std::int64_t kUnit = 6;  // a product works on six rows at a time
 
-/// What a thread needs for a block of queries of a sequence: scores, and in backward their gradients, each
-/// with rows that are whole groups of dropout's channels, and the random bytes of as many.
+  std::int64_t rows = 0;   ///< of each block but the last
+  std::int64_t count = 0;  ///< of blocks
+
+  explicit QueryBlocks(std::int64_t length) {
+    const std::int64_t fewest = (length + kMostRows - 1) / kMostRows;
+    const std::int64_t even = (length + fewest - 1) / fewest;
+    rows = (even + kUnit - 1) / kUnit * kUnit;
+    count = (length + rows - 1) / rows;
+  }
+};
+
+/// What a thread needs for a block of queries: scores, and in backward their gradients, each with rows that
+/// are whole groups of dropout's channels, and the random bytes of as many.
 class AttentionScratch {
  public:
   AttentionScratch(std::span<std::byte> memory, std::int64_t length)
-      : stride_(stride_for(length)),
-        weights_(reinterpret_cast<float*>(memory.data())),
-        gradients_(weights_ + kQueryBlock * stride_),
-        products_(gradients_ + kQueryBlock * stride_),
-        bytes_(reinterpret_cast<std::uint8_t*>(products_ + kQueryBlock)),
-        gemm_(memory.subspan(num_bytes(length) - gemm_scratch_bytes(), gemm_scratch_bytes())) {}
+      : stride_(stride_for(length)), memory_(memory) {}
 
   static std::size_t num_bytes(std::int64_t length) {
-    const auto block = static_cast<std::size_t>(kQueryBlock * stride_for(length));
-    return (2 * block + kQueryBlock) * sizeof(float) + block + gemm_scratch_bytes();
+    const std::int64_t stride = stride_for(length);
+    return 2 * matrix_bytes(stride) + row_values_bytes() + random_bytes(stride) + gemm_scratch_bytes();
   }
 
   /// Of the rows of everything here.
   std::int64_t stride() const { return stride_; }
-  float* weights() const { return weights_; }      ///< [kQueryBlock, stride]
-  float* gradients() const { return gradients_; }  ///< [kQueryBlock, stride]
-  float* products() const { return products_; }    ///< [kQueryBlock]
-  std::uint8_t* bytes() const { return bytes_; }   ///< [kQueryBlock, stride]
-  std::span<std::byte> gemm() const { return gemm_; }
+  float* weights() const { return floats(0); }                             ///< [rows, stride]
+  float* gradients() const { return floats(matrix_bytes(stride_)); }       ///< [rows, stride]
+  float* row_values() const { return floats(2 * matrix_bytes(stride_)); }  ///< [rows]
+  std::uint8_t* bytes() const {                                            ///< [rows, stride]
+    return reinterpret_cast<std::uint8_t*>(row_values()) + row_values_bytes();
+  }
+  std::span<std::byte> gemm() const {
+    return memory_.subspan(2 * matrix_bytes(stride_) + row_values_bytes() + random_bytes(stride_));
+  }
 
  private:
   static constexpr std::int64_t stride_for(std::int64_t length) {
     return (length + kDropoutGroup - 1) / kDropoutGroup * kDropoutGroup;
   }
+  static constexpr std::size_t matrix_bytes(std::int64_t stride) {
+    return static_cast<std::size_t>(QueryBlocks::kMostRows * stride) * sizeof(float);
+  }
+  static constexpr std::size_t row_values_bytes() {
+    return (QueryBlocks::kMostRows * sizeof(float) + 63) / 64 * 64;
+  }
+  static constexpr std::size_t random_bytes(std::int64_t stride) {
+    return dropout_buffer_bytes(QueryBlocks::kMostRows * stride / kDropoutGroup);
+  }
+  float* floats(std::size_t offset) const { return reinterpret_cast<float*>(memory_.data() + offset); }
 
   std::int64_t stride_;
-  float* weights_;
-  float* gradients_;
-  float* products_;
-  std::uint8_t* bytes_;
-  std::span<std::byte> gemm_;
+  std::span<std::byte> memory_;
 };
 
 }  // namespace plenum::kernels::cpu

@@ -4,31 +4,30 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "plenum/tensor/sequence_offsets.h"
 #include "plenum/tensor/stream.h"
 
 namespace plenum::kernels::cpu {
 
-/// Cuts attention into tasks, by shape alone: a head of a sequence, or a block of its queries. Long sequences
-/// come first, so that threads end together. The order is found without memory for it: sequences are counted
-/// by length in classes of 64 rows, and a task looks for its sequence among those of its class.
+/// Cuts attention into tasks by shape alone: a part of a head of a sequence. Long sequences come first, so
+/// that threads end together. The order is found without memory for it: sequences are counted by length in
+/// classes of 64 rows, and a task looks for its sequence among those of its class.
 class AttentionTasks {
  public:
   struct Task {
     std::size_t sequence = 0;
     std::int64_t head = 0;
-    std::int64_t block = 0;
+    std::int64_t part = 0;
   };
 
-  static constexpr std::int64_t kWholeSequence = std::numeric_limits<std::int32_t>::max();
+  /// How many parts the heads of a sequence of some length have.
+  using PartsOf = std::int64_t (*)(std::int64_t length);
 
-  AttentionTasks(const tensor::SequenceOffsets& sequences, std::int64_t num_heads,
-                 std::int64_t rows_per_block)
-      : sequences_(sequences), num_heads_(num_heads), rows_per_block_(rows_per_block) {
+  AttentionTasks(const tensor::SequenceOffsets& sequences, std::int64_t num_heads, PartsOf parts_of)
+      : sequences_(sequences), num_heads_(num_heads), parts_of_(parts_of) {
     for (const std::int32_t length : sequences.lengths) {
-      counts_[class_of(length)] += num_heads * num_blocks(length);
+      counts_[class_of(length)] += num_heads * parts_of(length);
     }
   }
 
@@ -44,9 +43,9 @@ class AttentionTasks {
     for (; left >= counts_[length_class]; --length_class) left -= counts_[length_class];
     for (std::size_t s = 0;; ++s) {
       if (class_of(sequences_.lengths[s]) != length_class) continue;
-      const std::int64_t blocks = num_blocks(sequences_.lengths[s]);
-      if (left < num_heads_ * blocks) return {.sequence = s, .head = left / blocks, .block = left % blocks};
-      left -= num_heads_ * blocks;
+      const std::int64_t parts = parts_of_(sequences_.lengths[s]);
+      if (left < num_heads_ * parts) return {.sequence = s, .head = left / parts, .part = left % parts};
+      left -= num_heads_ * parts;
     }
   }
 
@@ -55,13 +54,10 @@ class AttentionTasks {
   static std::size_t class_of(std::int32_t length) {
     return std::min(static_cast<std::size_t>(length) / 64, kClasses - 1);
   }
-  std::int64_t num_blocks(std::int64_t length) const {
-    return (length + rows_per_block_ - 1) / rows_per_block_;
-  }
 
   const tensor::SequenceOffsets& sequences_;
   std::int64_t num_heads_;
-  std::int64_t rows_per_block_;
+  PartsOf parts_of_;
   std::array<std::int64_t, kClasses> counts_{};
 };
 

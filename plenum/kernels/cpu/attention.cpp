@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "plenum/kernels/cpu/attention_head.h"
 #include "plenum/kernels/cpu/attention_scratch.h"
@@ -17,16 +16,14 @@ struct SoftmaxRow {
   float sum = 0;
 };
 
-// Replaces scores by exp(score - greatest score), in which nothing overflows and the sum is at least 1. The
-// row is made whole vectors by scores that weigh nothing.
-SoftmaxRow exponentiate(float* scores, std::int64_t length, std::int64_t stride) {
-  std::fill(scores + length, scores + stride, -std::numeric_limits<float>::infinity());
+// Replaces scores by exp(score - greatest score), in which nothing overflows and the sum is at least 1.
+SoftmaxRow exponentiate(float* scores, std::int64_t columns) {
   constexpr auto kStep = static_cast<std::int64_t>(kLanes);
   Vec greatest = load(scores);
-  for (std::int64_t i = kStep; i < stride; i += kStep) greatest = max(load(scores + i), greatest);
+  for (std::int64_t i = kStep; i < columns; i += kStep) greatest = max(load(scores + i), greatest);
   const float top = max_lane(greatest);
   Vec sums = {};
-  for (std::int64_t i = 0; i < stride; i += kStep) {
+  for (std::int64_t i = 0; i < columns; i += kStep) {
     const Vec weight = exp(load(scores + i) - top);
     store(scores + i, weight);
     sums += weight;
@@ -49,12 +46,13 @@ void forward_block(const AttentionForward& args, const AttentionHead& head, std:
   float* const factors = scratch.row_values();
   for (std::int64_t row = 0; row < rows; ++row) {
     float* const weights = scratch.weights() + row * scratch.stride();
-    const SoftmaxRow softmax = exponentiate(weights, head.length, scratch.stride());
+    fill_up_row(head, weights, scratch);
+    const SoftmaxRow softmax = exponentiate(weights, scratch.columns());
     lse[row] = softmax.greatest + std::log(softmax.sum);
     factors[row] = args.dropout.scale() / softmax.sum;
     if (args.dropout.is_on()) {
-      apply_dropout(scratch.bytes() + row * scratch.stride(), args.dropout.threshold, 1.0F, weights, weights,
-                    head.length);
+      apply_dropout(scratch.random_bytes() + row * scratch.columns(), args.dropout.threshold, 1.0F, weights,
+                    weights, head.length);
     }
   }
   gemm({.m = rows,

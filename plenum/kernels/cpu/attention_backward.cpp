@@ -18,12 +18,12 @@ float dot(const float* a, const float* b, std::int64_t width) {
 
 // Turns scores into weights P and the gradients dP into those of the scores before they were scaled,
 // dS = P (dP - D) / sqrt K.
-void weigh_row(float* scores, float* gradients, float lse, float product, float scale, std::int64_t length) {
-  for_each_vec(length, [&](std::int64_t i, auto n) {
-    const Vec weight = exp(load_first(scores + i, n) - lse);
-    store_first(scores + i, weight, n);
-    store_first(gradients + i, weight * (load_first(gradients + i, n) - product) * scale, n);
-  });
+void weigh_row(float* scores, float* gradients, float lse, float product, float scale, std::int64_t columns) {
+  for (std::int64_t i = 0; i < columns; i += static_cast<std::int64_t>(kLanes)) {
+    const Vec weight = exp(load(scores + i) - lse);
+    store(scores + i, weight);
+    store(gradients + i, weight * (load(gradients + i) - product) * scale);
+  }
 }
 
 /// The gradients of one head of one sequence, which belong to one task: queries go by in blocks, and each
@@ -74,7 +74,7 @@ class HeadGradient {
          scratch_.gemm());
   }
 
-  // From scores and dP to dropout(P) and dS.
+  // From scores and dP to dropout(P) and dS. What lies behind a row's end is carried along and never read.
   void differentiate_softmax(std::int64_t first, std::int64_t rows, const float* dcontext) const {
     const float* const context =
         head_.context(args_.context_THK.data<float>()) + first * head_.context_stride;
@@ -85,15 +85,16 @@ class HeadGradient {
     for (std::int64_t row = 0; row < rows; ++row) {
       float* const weights = scratch_.weights() + row * scratch_.stride();
       float* const gradients = scratch_.gradients() + row * scratch_.stride();
-      const std::uint8_t* const bytes = scratch_.bytes() + row * scratch_.stride();
+      const std::uint8_t* const bytes = scratch_.random_bytes() + row * scratch_.columns();
+      fill_up_row(head_, weights, scratch_);
       const float product =
           dot(dcontext + row * head_.context_stride, context + row * head_.context_stride, head_.width);
       if (dropout.is_on()) {
-        apply_dropout(bytes, dropout.threshold, dropout.scale(), gradients, gradients, head_.length);
+        apply_dropout(bytes, dropout.threshold, dropout.scale(), gradients, gradients, scratch_.columns());
       }
-      weigh_row(weights, gradients, lse[row], product, head_.scale(), head_.length);
+      weigh_row(weights, gradients, lse[row], product, head_.scale(), scratch_.columns());
       if (dropout.is_on()) {
-        apply_dropout(bytes, dropout.threshold, dropout.scale(), weights, weights, head_.length);
+        apply_dropout(bytes, dropout.threshold, dropout.scale(), weights, weights, scratch_.columns());
       }
     }
   }

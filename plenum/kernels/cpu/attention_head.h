@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "plenum/kernels/cpu/attention_scratch.h"
 #include "plenum/kernels/cpu/dropout.h"
@@ -63,7 +65,12 @@ inline void compute_scores(const AttentionHead& head, const float* qkv, std::int
        scratch.gemm());
 }
 
-/// Draws the random bytes of the same scores, into the scratch's bytes.
+/// Makes a row of scores end with a whole vector, by scores that weigh nothing.
+inline void fill_up_row(const AttentionHead& head, float* scores, const AttentionScratch& scratch) {
+  std::fill(scores + head.length, scores + scratch.columns(), -std::numeric_limits<float>::infinity());
+}
+
+/// Draws the random bytes of the same scores, into the scratch's random bytes.
 inline void draw_score_bytes(const AttentionHead& head, const Dropout& dropout, std::int64_t sample,
                              std::int64_t first, std::int64_t rows, const AttentionScratch& scratch) {
   constexpr std::int64_t kGroupsPerHead = (std::int64_t{1} << 20) / kDropoutGroup;
@@ -72,8 +79,8 @@ inline void draw_score_bytes(const AttentionHead& head, const Dropout& dropout, 
                       .first_position = static_cast<std::uint32_t>(first),
                       .num_positions = static_cast<std::uint32_t>(rows),
                       .first_group = static_cast<std::uint32_t>(head.head * kGroupsPerHead),
-                      .num_groups = static_cast<std::uint32_t>(scratch.stride() / kDropoutGroup)},
-                     scratch.bytes());
+                      .num_groups = static_cast<std::uint32_t>(scratch.columns() / kDropoutGroup)},
+                     scratch.random_bytes());
 }
 
 }  // namespace plenum::kernels::cpu

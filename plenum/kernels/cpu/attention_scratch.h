@@ -26,46 +26,51 @@ struct QueryBlocks {
   }
 };
 
-/// What a thread needs for a block of queries: scores, and in backward their gradients, each with rows that
-/// are whole groups of dropout's channels, and the random bytes of as many.
+/// What a thread needs for a block of queries: scores, and in backward their gradients, in rows that end with
+/// a whole vector, and the random bytes of as many.
 class AttentionScratch {
  public:
   AttentionScratch(std::span<std::byte> memory, std::int64_t length)
-      : stride_(stride_for(length)), memory_(memory) {}
+      : columns_(columns_for(length)), memory_(memory) {}
 
   static std::size_t num_bytes(std::int64_t length) {
-    const std::int64_t stride = stride_for(length);
-    return 2 * matrix_bytes(stride) + row_values_bytes() + random_bytes(stride) + gemm_scratch_bytes();
+    return bytes_before_gemm(columns_for(length)) + gemm_scratch_bytes();
   }
 
-  /// Of the rows of everything here.
-  std::int64_t stride() const { return stride_; }
-  float* weights() const { return floats(0); }                             ///< [rows, stride]
-  float* gradients() const { return floats(matrix_bytes(stride_)); }       ///< [rows, stride]
-  float* row_values() const { return floats(2 * matrix_bytes(stride_)); }  ///< [rows]
-  std::uint8_t* bytes() const {                                            ///< [rows, stride]
+  /// The length, rounded up to whole groups of dropout's channels.
+  std::int64_t columns() const { return columns_; }
+  /// Between rows of weights and gradients.
+  std::int64_t stride() const { return stride_for(columns_); }
+
+  float* weights() const { return floats(0); }                              ///< [rows, stride]
+  float* gradients() const { return floats(matrix_bytes(columns_)); }       ///< [rows, stride]
+  float* row_values() const { return floats(2 * matrix_bytes(columns_)); }  ///< [rows]
+  std::uint8_t* random_bytes() const {                                      ///< [rows, columns]
     return reinterpret_cast<std::uint8_t*>(row_values()) + row_values_bytes();
   }
-  std::span<std::byte> gemm() const {
-    return memory_.subspan(2 * matrix_bytes(stride_) + row_values_bytes() + random_bytes(stride_));
-  }
+  std::span<std::byte> gemm() const { return memory_.subspan(bytes_before_gemm(columns_)); }
 
  private:
-  static constexpr std::int64_t stride_for(std::int64_t length) {
+  static constexpr std::int64_t columns_for(std::int64_t length) {
     return (length + kDropoutGroup - 1) / kDropoutGroup * kDropoutGroup;
   }
-  static constexpr std::size_t matrix_bytes(std::int64_t stride) {
-    return static_cast<std::size_t>(QueryBlocks::kMostRows * stride) * sizeof(float);
+  // An odd number of cache lines: columns of a matrix spread over all sets of the first-level cache.
+  static constexpr std::int64_t stride_for(std::int64_t columns) {
+    return (columns / kDropoutGroup | 1) * kDropoutGroup;
+  }
+  static constexpr std::size_t matrix_bytes(std::int64_t columns) {
+    return static_cast<std::size_t>(QueryBlocks::kMostRows * stride_for(columns)) * sizeof(float);
   }
   static constexpr std::size_t row_values_bytes() {
     return (QueryBlocks::kMostRows * sizeof(float) + 63) / 64 * 64;
   }
-  static constexpr std::size_t random_bytes(std::int64_t stride) {
-    return dropout_buffer_bytes(QueryBlocks::kMostRows * stride / kDropoutGroup);
+  static constexpr std::size_t bytes_before_gemm(std::int64_t columns) {
+    return 2 * matrix_bytes(columns) + row_values_bytes() +
+           dropout_buffer_bytes(QueryBlocks::kMostRows * columns / kDropoutGroup);
   }
   float* floats(std::size_t offset) const { return reinterpret_cast<float*>(memory_.data() + offset); }
 
-  std::int64_t stride_;
+  std::int64_t columns_;
   std::span<std::byte> memory_;
 };
 

@@ -21,7 +21,7 @@ struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::AdamW;
   double beta1 = 0.9;
   double beta2 = 0.999;
-  std::optional<double> epsilon;  ///< default_epsilon(kind) if absent
+  std::optional<double> epsilon = std::nullopt;  ///< default_epsilon(kind) if absent
   double decay = 0.01;
   double clip_norm = 1;  ///< greatest norm of the whole gradient; 0: no clipping
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -9,13 +8,11 @@
 #include "plenum/data/normalizer.h"
 #include "plenum/data/word_splitter.h"
 
+#include "tests/support/read_golden.h"
+
 namespace plenum::data {
 
-/// A file of tests/golden.
-inline nlohmann::json read_golden(const std::string& name) {
-  std::ifstream file(std::string(PLENUM_SOURCE_DIR) + "/tests/golden/" + name);
-  return nlohmann::json::parse(file);
-}
+using test::read_golden;
 
 inline NormalizerRules golden_rules(const nlohmann::json& rules) {
   NormalizerRules result{.clean_text = rules.at("clean_text"),

@@ -3,86 +3,189 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
+
+#include "plenum/kernels/cpu/vector.h"
 
 namespace plenum::kernels::cpu {
 namespace {
 
-/// Elements that a thread takes at a time.
+constexpr std::int64_t kStep = static_cast<std::int64_t>(kLanes);
+/// Elements that a thread takes at a time: four buffers of them take half a megabyte.
 constexpr std::int64_t kBlock = 1 << 15;
-/// Sums are taken in at most this many parts.
-constexpr std::size_t kParts = 256;
+/// Sums are taken in at most this many parts, which find room on the stack.
+constexpr std::int64_t kMostParts = 256;
 
-std::size_t num_blocks(std::int64_t count) {
-  return static_cast<std::size_t>((count + kBlock - 1) / kBlock);
+/// A cut of elements into equal parts, by their number alone.
+struct Parts {
+  explicit Parts(std::int64_t count)
+      : size(std::max(kBlock, (count + kMostParts * kStep - 1) / (kMostParts * kStep) * kStep)),
+        num_parts(static_cast<std::size_t>((count + size - 1) / size)) {}
+
+  std::int64_t size;
+  std::size_t num_parts;
+};
+
+/// Calls body(index, lanes) for vectors that cover [begin, end); lanes is a constant but for the last.
+template <typename Body>
+void for_vectors(std::int64_t begin, std::int64_t end, Body body) {
+  std::int64_t i = begin;
+  for (; i + kStep <= end; i += kStep) body(i, std::integral_constant<std::size_t, kLanes>());
+  if (i < end) body(i, static_cast<std::size_t>(end - i));
 }
 
-/// The numbers of a step, as the inner loops use them.
-struct Factors {
-  explicit Factors(const AdamStep& args)
-      : scale(static_cast<float>(args.gradient_scale)),
+using Doubles [[gnu::vector_size(64)]] = double;
+
+/// A sum of squares in double precision: sixteen sums side by side.
+class SquareSum {
+ public:
+  void add(Vec values) {
+    const auto low = __builtin_shufflevector(values, values, 0, 1, 2, 3, 4, 5, 6, 7);
+    const auto high = __builtin_shufflevector(values, values, 8, 9, 10, 11, 12, 13, 14, 15);
+    add(low_, __builtin_convertvector(low, Doubles));
+    add(high_, __builtin_convertvector(high, Doubles));
+  }
+
+  double total() const {
+    const Doubles both = low_ + high_;
+    double sum = 0;
+    for (std::size_t i = 0; i < kLanes / 2; ++i) sum += both[i];
+    return sum;
+  }
+
+ private:
+  static void add(Doubles& sum, Doubles values) { sum += values * values; }
+
+  Doubles low_ = {};
+  Doubles high_ = {};
+};
+
+Vec square_root(Vec values) {
+  Vec roots;
+  for (std::size_t i = 0; i < kLanes; ++i) roots[i] = std::sqrt(values[i]);
+  return roots;
+}
+
+/// The buffers and numbers of a step, as the inner loops use them.
+struct Step {
+  explicit Step(const AdamStep& args)
+      : gradient(args.gradient_N.data<float>()),
+        weight(args.weight_N.data<float>()),
+        first_moment(args.first_moment_N.data<float>()),
+        second_moment(args.second_moment_N.data<float>()),
+        scale(static_cast<float>(args.gradient_scale)),
         beta1(static_cast<float>(args.beta1)),
         rest1(static_cast<float>(1 - args.beta1)),
         beta2(static_cast<float>(args.beta2)),
         rest2(static_cast<float>(1 - args.beta2)),
-        correction1(static_cast<float>(1 / args.correction1)),
-        correction2(static_cast<float>(1 / std::sqrt(args.correction2))),
+        first_factor(static_cast<float>(1 / args.correction1)),
+        root_factor(static_cast<float>(1 / std::sqrt(args.correction2))),
         epsilon(static_cast<float>(args.epsilon)) {}
 
+  const float* gradient;
+  float *weight, *first_moment, *second_moment;
   float scale, beta1, rest1, beta2, rest2;
-  float correction1;  ///< what m is multiplied by
-  float correction2;  ///< what sqrt(v) is multiplied by
+  float first_factor;  ///< what m is multiplied by
+  float root_factor;   ///< what sqrt(v) is multiplied by
   float epsilon;
-};
 
-/// A piece of the flat buffers.
-struct Piece {
-  Piece(const AdamStep& args, std::int64_t begin, std::int64_t end)
-      : count(end - begin),
-        gradient(args.gradient_N.data<float>() + begin),
-        weight(args.weight_N.data<float>() + begin),
-        first_moment(args.first_moment_N.data<float>() + begin),
-        second_moment(args.second_moment_N.data<float>() + begin) {}
+  struct Moments {
+    Vec first, second;
+  };
 
-  std::int64_t count;
-  const float* __restrict gradient;
-  float* __restrict weight;
-  float* __restrict first_moment;
-  float* __restrict second_moment;
-};
-
-void update_moments(const Factors& f, const Piece& piece) {
-  for (std::int64_t i = 0; i < piece.count; ++i) {
-    const float g = f.scale * piece.gradient[i];
-    piece.first_moment[i] = f.beta1 * piece.first_moment[i] + f.rest1 * g;
-    piece.second_moment[i] = f.beta2 * piece.second_moment[i] + f.rest2 * (g * g);
+  template <typename Lanes>
+  Moments update_moments(std::int64_t i, Lanes lanes) const {
+    const Vec g = load_first(gradient + i, lanes) * scale;
+    const Moments moments = {load_first(first_moment + i, lanes) * beta1 + g * rest1,
+                             load_first(second_moment + i, lanes) * beta2 + g * g * rest2};
+    store_first(first_moment + i, moments.first, lanes);
+    store_first(second_moment + i, moments.second, lanes);
+    return moments;
   }
-}
 
-/// What is taken from a weight for a learning rate of 1.
-float direction(const Factors& f, float decay, const Piece& piece, std::int64_t i) {
-  return f.correction1 * piece.first_moment[i] /
-             (std::sqrt(piece.second_moment[i]) * f.correction2 + f.epsilon) +
-         decay * piece.weight[i];
-}
-
-void descend(const Factors& f, float decay, float rate, const Piece& piece) {
-  for (std::int64_t i = 0; i < piece.count; ++i) piece.weight[i] -= rate * direction(f, decay, piece, i);
-}
+  /// What is taken from weights, for a learning rate of 1.
+  Vec direction(const Moments& moments, Vec weights, float decay) const {
+    const Vec root = square_root(moments.second) * root_factor + epsilon;
+    return moments.first * first_factor / root + weights * decay;
+  }
+};
 
 float decay_of(const AdamStep& args, const FlatRange& range) {
   return range.is_decayed ? static_cast<float>(args.decay) : 0.0F;
 }
 
+void adam_range(const Step& step, std::int64_t begin, std::int64_t end, float decay, float rate) {
+  for_vectors(begin, end, [&](std::int64_t i, auto lanes) {
+    const Step::Moments moments = step.update_moments(i, lanes);
+    const Vec weights = load_first(step.weight + i, lanes);
+    store_first(step.weight + i, weights - step.direction(moments, weights, decay) * rate, lanes);
+  });
+}
+
+struct LambNorms {
+  double weight_squares = 0;
+  double direction_squares = 0;
+
+  /// By which the learning rate of the range is multiplied.
+  double ratio() const {
+    return weight_squares > 0 && direction_squares > 0 ? std::sqrt(weight_squares / direction_squares) : 1;
+  }
+};
+
+LambNorms lamb_moments(const Step& step, std::int64_t begin, std::int64_t end, float decay) {
+  SquareSum weight_squares;
+  SquareSum direction_squares;
+  for_vectors(begin, end, [&](std::int64_t i, auto lanes) {
+    const Step::Moments moments = step.update_moments(i, lanes);
+    const Vec weights = load_first(step.weight + i, lanes);
+    weight_squares.add(weights);
+    direction_squares.add(step.direction(moments, weights, decay));
+  });
+  return {weight_squares.total(), direction_squares.total()};
+}
+
+void lamb_weights(const Step& step, std::int64_t begin, std::int64_t end, float decay, float rate) {
+  for_vectors(begin, end, [&](std::int64_t i, auto lanes) {
+    const Step::Moments moments = {load_first(step.first_moment + i, lanes),
+                                   load_first(step.second_moment + i, lanes)};
+    const Vec weights = load_first(step.weight + i, lanes);
+    store_first(step.weight + i, weights - step.direction(moments, weights, decay) * rate, lanes);
+  });
+}
+
+void lamb_range(const tensor::Stream& stream, const Step& step, const FlatRange& range, float decay,
+                double learning_rate) {
+  const Parts parts(range.end - range.begin);
+  const auto begin_of = [&](std::size_t part) {
+    return std::min(range.begin + static_cast<std::int64_t>(part) * parts.size, range.end);
+  };
+  std::array<LambNorms, kMostParts> norms;
+  stream.pool().run(parts.num_parts, [&](std::size_t part, std::size_t) {
+    norms[part] = lamb_moments(step, begin_of(part), begin_of(part + 1), decay);
+  });
+  LambNorms total;
+  for (std::size_t part = 0; part < parts.num_parts; ++part) {
+    total.weight_squares += norms[part].weight_squares;
+    total.direction_squares += norms[part].direction_squares;
+  }
+  const auto rate = static_cast<float>(learning_rate * (range.is_decayed ? total.ratio() : 1));
+  stream.pool().run(parts.num_parts, [&](std::size_t part, std::size_t) {
+    lamb_weights(step, begin_of(part), begin_of(part + 1), decay, rate);
+  });
+}
+
 }  // namespace
 
 double sum_of_squares(const tensor::Stream& stream, std::span<const float> values_N) {
-  const std::size_t part = (values_N.size() + kParts - 1) / kParts;
-  std::array<double, kParts> sums{};
-  stream.pool().run(kParts, [&](std::size_t index, std::size_t) {
-    const std::size_t end = std::min((index + 1) * part, values_N.size());
-    for (std::size_t i = std::min(index * part, end); i < end; ++i) {
-      sums[index] += double{values_N[i]} * values_N[i];
-    }
+  const auto count = static_cast<std::int64_t>(values_N.size());
+  const Parts parts(count);
+  std::array<double, kMostParts> sums{};
+  stream.pool().run(parts.num_parts, [&](std::size_t part, std::size_t) {
+    const std::int64_t begin = static_cast<std::int64_t>(part) * parts.size;
+    SquareSum sum;
+    for_vectors(begin, std::min(begin + parts.size, count),
+                [&](std::int64_t i, auto lanes) { sum.add(load_first(values_N.data() + i, lanes)); });
+    sums[part] = sum.total();
   });
   double total = 0;
   for (const double sum : sums) total += sum;
@@ -90,36 +193,26 @@ double sum_of_squares(const tensor::Stream& stream, std::span<const float> value
 }
 
 void adam_step(const tensor::Stream& stream, const AdamStep& args) {
-  const Factors factors(args);
-  for (const FlatRange& range : args.ranges) {
-    const float decay = decay_of(args, range);
-    stream.pool().run(num_blocks(range.end - range.begin), [&](std::size_t block, std::size_t) {
-      const std::int64_t begin = range.begin + static_cast<std::int64_t>(block) * kBlock;
-      const Piece piece(args, begin, std::min(begin + kBlock, range.end));
-      update_moments(factors, piece);
-      descend(factors, decay, static_cast<float>(args.learning_rate), piece);
-    });
-  }
+  if (args.ranges.empty()) return;
+  const Step step(args);
+  const auto num_blocks = static_cast<std::size_t>((args.ranges.back().end + kBlock - 1) / kBlock);
+  stream.pool().run(num_blocks, [&](std::size_t block, std::size_t) {
+    const std::int64_t begin = static_cast<std::int64_t>(block) * kBlock;
+    const std::int64_t end = begin + kBlock;
+    auto range = std::partition_point(args.ranges.begin(), args.ranges.end(),
+                                      [&](const FlatRange& candidate) { return candidate.end <= begin; });
+    for (; range != args.ranges.end() && range->begin < end; ++range) {
+      adam_range(step, std::max(begin, range->begin), std::min(end, range->end), decay_of(args, *range),
+                 static_cast<float>(args.learning_rate));
+    }
+  });
 }
 
 void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
-  const Factors factors(args);
+  const Step step(args);
   for (const FlatRange& range : args.ranges) {
-    const float decay = decay_of(args, range);
-    const Piece piece(args, range.begin, range.end);
-    update_moments(factors, piece);
-    double weight_squares = 0;
-    double direction_squares = 0;
-    for (std::int64_t i = 0; i < piece.count; ++i) {
-      const double u = direction(factors, decay, piece, i);
-      weight_squares += double{piece.weight[i]} * piece.weight[i];
-      direction_squares += u * u;
-    }
-    const bool has_ratio = range.is_decayed && weight_squares > 0 && direction_squares > 0;
-    const double ratio = has_ratio ? std::sqrt(weight_squares / direction_squares) : 1;
-    descend(factors, decay, static_cast<float>(args.learning_rate * ratio), piece);
+    lamb_range(stream, step, range, decay_of(args, range), args.learning_rate);
   }
-  (void)stream;
 }
 
 }  // namespace plenum::kernels::cpu

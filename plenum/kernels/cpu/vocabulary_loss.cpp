@@ -2,153 +2,195 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+
+#include "plenum/kernels/cpu/gemm.h"
+#include "plenum/kernels/cpu/vector.h"
 
 // M masked positions, D width, V words, N tiles of the vocabulary.
 
 namespace plenum::kernels::cpu {
 namespace {
 
-/// Columns of the logits that one task owns.
-struct Tile {
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr std::int64_t kStep = static_cast<std::int64_t>(kLanes);
+
+/// Positions that are worked on at a time: with a tile of words their logits take 1 MB.
+constexpr std::int64_t kRows = 512;
+/// Positions whose tiles a task combines.
+constexpr std::int64_t kCombinedRows = 64;
+
+/// Part of the rows or columns of the logits.
+struct Range {
   std::int64_t begin;
   std::int64_t end;
+
+  std::int64_t count() const { return end - begin; }
+  bool contains(std::int64_t index) const { return index >= begin && index < end; }
 };
 
-Tile tile_at(std::size_t index, std::int64_t vocabulary) {
-  const std::int64_t begin = static_cast<std::int64_t>(index) * kVocabularyTile;
-  return {begin, std::min(begin + kVocabularyTile, vocabulary)};
+std::int64_t num_ranges(std::int64_t count, std::int64_t size) {
+  return (count + size - 1) / size;
 }
 
-/// What a tile knows of a row: its greatest logit, and the sum of exponentials of the differences to it.
+Range range_at(std::int64_t index, std::int64_t size, std::int64_t count) {
+  return {index * size, std::min((index + 1) * size, count)};
+}
+
+/// The first `count` floats, and minus infinity behind them, whose exponential is 0.
+Vec load_logits(const float* from, std::int64_t count) {
+  if (count >= kStep) return load(from);
+  Vec value = broadcast(-kInfinity);
+  std::memcpy(&value, from, static_cast<std::size_t>(count) * sizeof(float));
+  return value;
+}
+
+/// What a tile knows of a row.
 struct TileSum {
   float maximum;
-  float sum;
+  float sum;  ///< of the exponentials of the differences to the maximum
 };
 
-float maximum_of(const float* values, std::int64_t count) {
-  float maximum = -std::numeric_limits<float>::infinity();
-  for (std::int64_t i = 0; i < count; ++i) maximum = values[i] > maximum ? values[i] : maximum;
-  return maximum;
-}
-
+// A logit that is not a number does not become the maximum, but the sum.
 TileSum sum_tile(const float* logits, std::int64_t count) {
-  const float maximum = maximum_of(logits, count);
-  float sum = 0;
-  for (std::int64_t i = 0; i < count; ++i) sum += std::exp(logits[i] - maximum);
-  return {maximum, sum};
+  Vec greatest = broadcast(-kInfinity);
+  for (std::int64_t i = 0; i < count; i += kStep)
+    greatest = max(load_logits(logits + i, count - i), greatest);
+  const float maximum = max_lane(greatest);
+  Vec sums = {};
+  for (std::int64_t i = 0; i < count; i += kStep) sums += exp(load_logits(logits + i, count - i) - maximum);
+  return {maximum, sum(sums)};
 }
 
-struct ForwardPointers {
-  explicit ForwardPointers(const VocabularyLossForward& args)
-      : masked(args.h_MD.size(0)),
-        width(args.h_MD.size(1)),
-        vocabulary(args.w_VD.size(0)),
-        num_tiles(args.tiles_MN2.size(1)),
-        h_MD(args.h_MD.data<float>()),
-        w_VD(args.w_VD.data<float>()),
-        b_V(args.b_V.data<float>()),
-        label_M(args.label_M.data<std::int32_t>()),
-        logits_MV(args.logits_MV.data<float>()),
-        tiles_MN2(args.tiles_MN2.data<float>()) {}
-
-  std::int64_t masked, width, vocabulary, num_tiles;
-  const float *h_MD, *w_VD, *b_V;
-  const std::int32_t* label_M;
-  float *logits_MV, *tiles_MN2;
-};
-
-void forward_tile(const ForwardPointers& p, std::size_t tile_index) {
-  const Tile tile = tile_at(tile_index, p.vocabulary);
-  for (std::int64_t row = 0; row < p.masked; ++row) {
-    float* logits = p.logits_MV + row * p.vocabulary;
-    for (std::int64_t word = tile.begin; word < tile.end; ++word) {
-      float sum = 0;
-      for (std::int64_t i = 0; i < p.width; ++i)
-        sum += p.h_MD[row * p.width + i] * p.w_VD[word * p.width + i];
-      logits[word] = sum + p.b_V[word];
-    }
-    const TileSum result = sum_tile(logits + tile.begin, tile.end - tile.begin);
-    float* place = p.tiles_MN2 + (row * p.num_tiles + static_cast<std::int64_t>(tile_index)) * 2;
+/// Makes the logits of some rows and words, and leaves what the tile knows of each row.
+void forward_tile(const VocabularyLossForward& args, std::int64_t tile, Range rows,
+                  std::span<std::byte> scratch) {
+  const std::int64_t V = args.w_VD.size(0);
+  const std::int64_t D = args.w_VD.size(1);
+  const std::int64_t N = args.tiles_MN2.size(1);
+  const Range words = range_at(tile, kVocabularyTile, V);
+  float* const logits = args.logits_MV.data<float>() + words.begin;
+  gemm({.m = rows.count(),
+        .n = words.count(),
+        .k = D,
+        .a = {.data = args.h_MD.data<float>() + rows.begin * D, .stride = D},
+        .b = {.data = args.w_VD.data<float>() + words.begin * D, .stride = D, .is_transposed = true},
+        .c = logits + rows.begin * V,
+        .c_stride = V,
+        .epilogue = {.bias = args.b_V.data<float>() + words.begin}},
+       scratch);
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    const TileSum result = sum_tile(logits + row * V, words.count());
+    float* const place = args.tiles_MN2.data<float>() + (row * N + tile) * 2;
     place[0] = result.maximum;
     place[1] = result.sum;
   }
 }
 
 /// Combines what the tiles know of a row, in their order.
-void finish_row(const ForwardPointers& p, const VocabularyLossForward& args, std::int64_t row) {
-  const float* tiles_N2 = p.tiles_MN2 + row * p.num_tiles * 2;
-  std::int64_t best_tile = 0;
-  for (std::int64_t tile = 1; tile < p.num_tiles; ++tile) {
-    if (tiles_N2[2 * tile] > tiles_N2[2 * best_tile]) best_tile = tile;
+void finish_row(const VocabularyLossForward& args, std::int64_t row) {
+  const std::int64_t V = args.w_VD.size(0);
+  const std::int64_t N = args.tiles_MN2.size(1);
+  const float* const tiles_N2 = args.tiles_MN2.data<float>() + row * N * 2;
+  std::int64_t best = 0;
+  for (std::int64_t tile = 1; tile < N; ++tile) {
+    if (tiles_N2[2 * tile] > tiles_N2[2 * best]) best = tile;
   }
-  const float maximum = tiles_N2[2 * best_tile];
+  const double maximum = tiles_N2[2 * best];
   double sum = 0;
-  for (std::int64_t tile = 0; tile < p.num_tiles; ++tile) {
-    sum += double{tiles_N2[2 * tile + 1]} * std::exp(double{tiles_N2[2 * tile]} - double{maximum});
+  for (std::int64_t tile = 0; tile < N; ++tile) {
+    sum += double{tiles_N2[2 * tile + 1]} * std::exp(double{tiles_N2[2 * tile]} - maximum);
   }
-  const double lse = double{maximum} + std::log(sum);
-  const float* logits = p.logits_MV + row * p.vocabulary;
+  const double lse = maximum + std::log(sum);
+  const float* const logits = args.logits_MV.data<float>() + row * V;
+  const std::int32_t label = args.label_M.data<std::int32_t>()[row];
   args.lse_M.data<float>()[row] = static_cast<float>(lse);
-  args.loss_M.data<float>()[row] = static_cast<float>(lse - double{logits[p.label_M[row]]});
+  args.loss_M.data<float>()[row] = static_cast<float>(lse - double{logits[label]});
   if (args.prediction_M) {
-    const Tile tile = tile_at(static_cast<std::size_t>(best_tile), p.vocabulary);
-    const float* greatest = std::max_element(logits + tile.begin, logits + tile.end);
+    const Range words = range_at(best, kVocabularyTile, V);
+    const float* const greatest = std::max_element(logits + words.begin, logits + words.end);
     args.prediction_M.data<std::int32_t>()[row] = static_cast<std::int32_t>(greatest - logits);
   }
+}
+
+/// Replaces the logits of a row's tile by scale * softmax, and adds that to the gradient of the bias.
+void differentiate_softmax(float* logits, std::int64_t count, float lse, float scale, float* db) {
+  for (std::int64_t i = 0; i < count; i += kStep) {
+    const auto lanes = static_cast<std::size_t>(std::min(kStep, count - i));
+    const Vec gradient = exp(load_first(logits + i, lanes) - lse) * scale;
+    store_first(logits + i, gradient, lanes);
+    store_first(db + i, load_first(db + i, lanes) + gradient, lanes);
+  }
+}
+
+/// Makes the gradients of the logits of some rows and words, and adds theirs to the words' weights.
+void backward_tile(const VocabularyLossBackward& args, Range words, Range rows,
+                   std::span<std::byte> scratch) {
+  const std::int64_t V = args.w_VD.size(0);
+  const std::int64_t D = args.w_VD.size(1);
+  float* const logits_MV = args.logits_MV.data<float>();
+  float* const db_V = args.db_V.data<float>();
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    float* const logits = logits_MV + row * V;
+    differentiate_softmax(logits + words.begin, words.count(), args.lse_M.data<float>()[row], args.scale,
+                          db_V + words.begin);
+    const std::int32_t label = args.label_M.data<std::int32_t>()[row];
+    if (words.contains(label)) {
+      logits[label] -= args.scale;
+      db_V[label] -= args.scale;
+    }
+  }
+  gemm({.m = words.count(),
+        .n = D,
+        .k = rows.count(),
+        .a = {.data = logits_MV + rows.begin * V + words.begin, .stride = V, .is_transposed = true},
+        .b = {.data = args.h_MD.data<float>() + rows.begin * D, .stride = D},
+        .c = args.dw_VD.data<float>() + words.begin * D,
+        .c_stride = D,
+        .accumulate = Accumulate::Yes},
+       scratch);
 }
 
 }  // namespace
 
 void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossForward& args) {
-  const ForwardPointers pointers(args);
-  stream.pool().run(static_cast<std::size_t>(pointers.num_tiles),
-                    [&](std::size_t tile, std::size_t) { forward_tile(pointers, tile); });
-  for (std::int64_t row = 0; row < pointers.masked; ++row) finish_row(pointers, args, row);
+  const std::int64_t M = args.h_MD.size(0);
+  const std::int64_t N = args.tiles_MN2.size(1);
+  const std::int64_t row_ranges = num_ranges(M, kRows);
+  stream.pool().run(static_cast<std::size_t>(N * row_ranges), [&](std::size_t task, std::size_t thread) {
+    const auto index = static_cast<std::int64_t>(task);
+    forward_tile(args, index / row_ranges, range_at(index % row_ranges, kRows, M), stream.scratch(thread));
+  });
+  stream.pool().run(static_cast<std::size_t>(num_ranges(M, kCombinedRows)),
+                    [&](std::size_t task, std::size_t) {
+                      const Range rows = range_at(static_cast<std::int64_t>(task), kCombinedRows, M);
+                      for (std::int64_t row = rows.begin; row < rows.end; ++row) finish_row(args, row);
+                    });
 }
 
 void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLossBackward& args) {
-  const std::int64_t masked = args.h_MD.size(0);
-  const std::int64_t width = args.h_MD.size(1);
-  const std::int64_t vocabulary = args.w_VD.size(0);
-  const float* h_MD = args.h_MD.data<float>();
-  const float* w_VD = args.w_VD.data<float>();
-  const float* lse_M = args.lse_M.data<float>();
-  const std::int32_t* label_M = args.label_M.data<std::int32_t>();
-  float* logits_MV = args.logits_MV.data<float>();
-  float* dh_MD = args.dh_MD.data<float>();
-  float* dw_VD = args.dw_VD.data<float>();
-  float* db_V = args.db_V.data<float>();
-  stream.pool().run(static_cast<std::size_t>(vocabulary_tiles(vocabulary)),
-                    [&](std::size_t index, std::size_t) {
-                      const Tile tile = tile_at(index, vocabulary);
-                      for (std::int64_t row = 0; row < masked; ++row) {
-                        float* logits = logits_MV + row * vocabulary;
-                        for (std::int64_t word = tile.begin; word < tile.end; ++word) {
-                          logits[word] = args.scale * std::exp(logits[word] - lse_M[row]);
-                        }
-                        if (label_M[row] >= tile.begin && label_M[row] < tile.end)
-                          logits[label_M[row]] -= args.scale;
-                        for (std::int64_t word = tile.begin; word < tile.end; ++word) {
-                          db_V[word] += logits[word];
-                          for (std::int64_t i = 0; i < width; ++i)
-                            dw_VD[word * width + i] += logits[word] * h_MD[row * width + i];
-                        }
+  const std::int64_t M = args.h_MD.size(0);
+  const std::int64_t V = args.w_VD.size(0);
+  const std::int64_t D = args.w_VD.size(1);
+  stream.pool().run(static_cast<std::size_t>(num_ranges(V, kVocabularyTile)),
+                    [&](std::size_t tile, std::size_t thread) {
+                      const Range words = range_at(static_cast<std::int64_t>(tile), kVocabularyTile, V);
+                      for (std::int64_t i = 0; i < num_ranges(M, kRows); ++i) {
+                        backward_tile(args, words, range_at(i, kRows, M), stream.scratch(thread));
                       }
                     });
-  stream.pool().run(static_cast<std::size_t>(masked), [&](std::size_t index, std::size_t) {
-    const auto row = static_cast<std::int64_t>(index);
-    float* dh = dh_MD + row * width;
-    std::fill(dh, dh + width, 0.0F);
-    for (std::int64_t word = 0; word < vocabulary; ++word) {
-      for (std::int64_t i = 0; i < width; ++i)
-        dh[i] += logits_MV[row * vocabulary + word] * w_VD[word * width + i];
-    }
-  });
+  parallel_gemm(stream, {.m = M,
+                         .n = D,
+                         .k = V,
+                         .a = {.data = args.logits_MV.data<float>(), .stride = V},
+                         .b = {.data = args.w_VD.data<float>(), .stride = D},
+                         .c = args.dh_MD.data<float>(),
+                         .c_stride = D});
 }
 
 std::size_t vocabulary_loss_scratch_bytes() {
-  return 0;
+  return gemm_scratch_bytes();
 }
 
 }  // namespace plenum::kernels::cpu

@@ -1,0 +1,145 @@
+#include "plenum/optim/optimizer.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "plenum/base/thread_pool.h"
+
+#include "tests/reference/optimizer_step.h"
+#include "tests/support/read_golden.h"
+
+namespace plenum::optim {
+namespace {
+
+/// The optimizer of a tiny BERT, whose weights, gradients and moments are zero but for what a test writes.
+class OptimizerTest : public testing::Test {
+ protected:
+  static describe::ModelConfig config() {
+    describe::ModelConfig config;
+    config.vocabulary = 20;
+    config.width = 4;
+    config.num_layers = 1;
+    config.num_heads = 1;
+    config.mlp_width = 8;
+    config.max_positions = 5;
+    return config;
+  }
+
+  OptimizerBuffers buffers() {
+    const auto view = [](std::vector<float>& values) {
+      return tensor::TensorView(values.data(), tensor::Shape{static_cast<std::int64_t>(values.size())});
+    };
+    return {view(weights_), view(gradients_), view(first_moments_), view(second_moments_)};
+  }
+
+  std::span<float> weights(std::size_t parameter) {
+    return std::span(weights_).subspan(static_cast<std::size_t>(table_[parameter].begin),
+                                       static_cast<std::size_t>(table_[parameter].num_elements()));
+  }
+  std::span<float> gradients(std::size_t parameter) {
+    return std::span(gradients_)
+        .subspan(static_cast<std::size_t>(table_[parameter].begin),
+                 static_cast<std::size_t>(table_[parameter].num_elements()));
+  }
+
+  describe::ParameterTable table_{config()};
+  std::size_t size_ = static_cast<std::size_t>(table_.num_elements());
+  std::vector<float> weights_ = std::vector<float>(size_);
+  std::vector<float> gradients_ = std::vector<float>(size_);
+  std::vector<float> first_moments_ = std::vector<float>(size_);
+  std::vector<float> second_moments_ = std::vector<float>(size_);
+  base::ThreadPool pool_{1};
+  tensor::Stream stream_{pool_, {}};
+};
+
+TEST_F(OptimizerTest, FollowsPyTorchForTenSteps) {
+  const nlohmann::json golden = test::read_golden("optimizer.json").at("adamw");
+  const nlohmann::json& hyper = golden.at("hyper");
+  Optimizer optimizer({.kind = OptimizerKind::AdamW,
+                       .beta1 = hyper.at("beta1"),
+                       .beta2 = hyper.at("beta2"),
+                       .epsilon = hyper.at("epsilon").get<double>(),
+                       .decay = hyper.at("decay")},
+                      table_, buffers());
+  const std::array<std::size_t, 2> tensors = {table_.transform_weight(), table_.decoder_bias()};
+  const auto assign = [](std::span<float> to, const std::vector<float>& from) {
+    std::copy(from.begin(), from.end(), to.begin());
+  };
+  for (std::size_t i = 0; i < 2; ++i) assign(weights(tensors[i]), golden.at("begin")[i]);
+  for (std::size_t step = 0; step < golden.at("gradients").size(); ++step) {
+    for (std::size_t i = 0; i < 2; ++i) assign(gradients(tensors[i]), golden.at("gradients")[step][i]);
+    optimizer.step(stream_, hyper.at("lr"), 1, step + 1);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::vector<double> expected = golden.at("weights")[step][i];
+      for (std::size_t j = 0; j < expected.size(); ++j) {
+        EXPECT_NEAR(weights(tensors[i])[j], expected[j], 1e-6) << "step " << step << " tensor " << i;
+      }
+    }
+  }
+}
+
+TEST_F(OptimizerTest, OfTheOriginalBertDoesNotCorrectBias) {
+  Optimizer optimizer({.kind = OptimizerKind::BertAdam, .decay = 0.5}, table_, buffers());
+  float& weight = weights(table_.transform_weight())[3];
+  weight = 2;
+  gradients(table_.transform_weight())[3] = 0.25F;
+  optimizer.step(stream_, 0.1, 2, 1);
+  // g = 0.5: m = 0.05, v = 0.00025.
+  const double expected = 2 - 0.1 * (0.05 / (std::sqrt(0.00025) + 1e-6) + 0.5 * 2);
+  EXPECT_NEAR(weight, expected, 1e-6);
+}
+
+TEST_F(OptimizerTest, GivesQueriesKeysAndValuesTheirOwnRatio) {
+  const describe::LayerParameters& layer = table_.layer(0);
+  const std::vector<std::size_t> tensors = {layer.query_weight, layer.key_weight, layer.value_weight,
+                                            layer.query_bias, table_.word_embedding()};
+  std::vector<reference::OptimizedTensor> expected;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const std::span<float> w = weights(tensors[i]);
+    const std::span<float> g = gradients(tensors[i]);
+    for (std::size_t j = 0; j < w.size(); ++j) {
+      w[j] = static_cast<float>(i + 1) * std::sin(static_cast<float>(j + i));
+      g[j] = std::cos(static_cast<float>(3 * j + i));
+    }
+    expected.push_back({{w.begin(), w.end()},
+                        {g.begin(), g.end()},
+                        std::vector<double>(w.size()),
+                        std::vector<double>(w.size())});
+  }
+  const OptimizerOptions options{.kind = OptimizerKind::Lamb, .decay = 0.02};
+  Optimizer optimizer(options, table_, buffers());
+  for (std::uint64_t update = 1; update <= 5; ++update) {
+    optimizer.step(stream_, 0.1, 0.5, update);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const bool is_decayed = table_[tensors[i]].is_decayed;
+      reference::lamb_step(
+          expected[i],
+          {0.1, 0.9, 0.999, 1e-6, is_decayed ? 0.02 : 0, 1 - std::pow(0.9, static_cast<double>(update)),
+           1 - std::pow(0.999, static_cast<double>(update)), 0.5},
+          is_decayed);
+      for (std::size_t j = 0; j < expected[i].weight.size(); ++j) {
+        EXPECT_NEAR(weights(tensors[i])[j], expected[i].weight[j], 1e-5)
+            << "tensor " << i << " update " << update;
+      }
+    }
+  }
+}
+
+TEST_F(OptimizerTest, ClipsByTheNormOfTheWholeGradient) {
+  const Optimizer clipping({.clip_norm = 2}, table_, buffers());
+  EXPECT_EQ(clipping.clip_scale(0), 1);
+  EXPECT_EQ(clipping.clip_scale(2), 1);
+  EXPECT_EQ(clipping.clip_scale(8), 0.25);
+  const Optimizer open({.clip_norm = 0}, table_, buffers());
+  EXPECT_EQ(open.clip_scale(1e9), 1);
+}
+
+TEST(DefaultEpsilon, IsThatOfTheAuthors) {
+  EXPECT_EQ(default_epsilon(OptimizerKind::AdamW), 1e-8);
+  EXPECT_EQ(default_epsilon(OptimizerKind::BertAdam), 1e-6);
+  EXPECT_EQ(default_epsilon(OptimizerKind::Lamb), 1e-6);
+}
+
+}  // namespace
+}  // namespace plenum::optim

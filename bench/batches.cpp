@@ -1,0 +1,66 @@
+// Reads, masks and arranges steps of 256 sequences whose lengths are like Wikipedia's, by number of ranks.
+//   build/bench/bench_batches
+// Counters: tokens per second; tokens over rows (1 is no padding) and over the budget of all micro-batches
+// that are not empty; the greatest load of a rank over the mean; masked tokens that memory is planned for;
+// micro-batches per rank that are planned.
+#include <benchmark/benchmark.h>
+
+#include "plenum/data/step_batches.h"
+#include "plenum/data/synthetic_sequences.h"
+#include "plenum/packing/synthetic_histogram.h"
+
+namespace plenum::data {
+namespace {
+
+/// A million sequences of up to 512 tokens whose lengths are like Wikipedia's.
+const SyntheticSequences& wikipedia_like() {
+  static const SyntheticSequences sequences(packing::wikipedia_like_histogram(512, 1'000'000), {}, 1);
+  return sequences;
+}
+
+void make_steps(benchmark::State& state, Layout layout, OrderChoice order) {
+  TrainingDataOptions options;
+  options.layout = layout;
+  options.order_choice = order;
+  const describe::ModelConfig model = describe::preset("bert-base");
+  const auto num_ranks = static_cast<std::size_t>(state.range(0));
+  const StepBatchSource source(wikipedia_like(), options, model, num_ranks, 1);
+  double rows = 0;
+  double tokens = 0;
+  double filled = 0;
+  double greatest_over_mean = 0;
+  std::uint64_t step = 0;
+  for (auto unused : state) {
+    const std::vector<model::StepBatch> ranks = source.make(step++);
+    state.PauseTiming();
+    tokens += static_cast<double>(ranks.front().global.tokens);
+    double greatest = 0;
+    for (const model::StepBatch& batch : ranks) {
+      describe::Work work;
+      for (const model::MicroBatch& micro_batch : batch.micro_batches) {
+        work += micro_batch.work();
+        rows += static_cast<double>(micro_batch.num_rows);
+        if (micro_batch.num_rows > 0) filled += static_cast<double>(source.capacity().rows);
+      }
+      greatest = std::max(greatest, describe::forward_flops(model, work));
+    }
+    greatest_over_mean +=
+        greatest * static_cast<double>(num_ranks) / describe::forward_flops(model, ranks.front().global);
+    state.ResumeTiming();
+  }
+  state.counters["tokens/s"] = benchmark::Counter(tokens, benchmark::Counter::kIsRate);
+  state.counters["tokens/rows"] = tokens / rows;
+  state.counters["tokens/budget"] = tokens / filled;
+  state.counters["load"] = greatest_over_mean / static_cast<double>(step);
+  state.counters["masked"] = static_cast<double>(source.capacity().masked);
+  state.counters["planned"] = static_cast<double>(source.micro_batches_per_rank());
+}
+BENCHMARK_CAPTURE(make_steps, padded, Layout::Padded, OrderChoice::Sequences)->Arg(1)->Arg(4);
+BENCHMARK_CAPTURE(make_steps, packed, Layout::Packed, OrderChoice::Packs)->Arg(1)->Arg(4);
+BENCHMARK_CAPTURE(make_steps, unpadded, Layout::Unpadded, OrderChoice::Sequences)->Arg(1)->Arg(4);
+BENCHMARK_CAPTURE(make_steps, unpadded_packs, Layout::Unpadded, OrderChoice::Packs)->Arg(1)->Arg(4);
+
+}  // namespace
+}  // namespace plenum::data
+
+BENCHMARK_MAIN();

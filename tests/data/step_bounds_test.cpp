@@ -1,0 +1,79 @@
+#include "plenum/data/step_bounds.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/expect_user_error.h"
+
+namespace plenum::data {
+namespace {
+
+using testing::HasSubstr;
+
+packing::LengthHistogram histogram_of(std::initializer_list<std::pair<std::size_t, std::uint64_t>> counts) {
+  packing::LengthHistogram histogram;
+  for (const auto& [length, count] : counts) {
+    histogram.counts.resize(std::max(histogram.counts.size(), length + 1));
+    histogram.counts[length] = count;
+  }
+  return histogram;
+}
+
+TEST(StepBounds, AreExactForSequencesOfOneLength) {
+  const packing::LengthHistogram histogram = histogram_of({{512, 1000}});
+  for (const Layout layout : {Layout::Padded, Layout::Unpadded}) {
+    const StepBounds bounds = bound_steps(
+        {.histogram = histogram, .layout = layout, .max_length = 512, .items_per_step = 100, .num_ranks = 3});
+    EXPECT_EQ(bounds.micro_batches_per_rank, 5);  // 34 sequences of a rank, 8 in a micro-batch
+    EXPECT_EQ(bounds.capacity,
+              (model::Capacity{.rows = 4096, .sequences = 8, .masked = 8 * 77, .max_length = 512}));
+  }
+}
+
+TEST(StepBounds, PlanNoMoreThanAStepHas) {
+  const packing::LengthHistogram histogram = histogram_of({{100, 3}, {512, 3}});
+  const StepBounds bounds = bound_steps({.histogram = histogram, .max_length = 512, .items_per_step = 2});
+  EXPECT_EQ(bounds.micro_batches_per_rank, 1);
+  EXPECT_EQ(bounds.capacity,
+            (model::Capacity{.rows = 1024, .sequences = 2, .masked = 2 * 77, .max_length = 512}));
+}
+
+TEST(StepBounds, LimitMaskedTokensOfShortSequences) {
+  const packing::LengthHistogram histogram = histogram_of({{5, 10'000}, {512, 10'000}});
+  const StepBounds bounds =
+      bound_steps({.histogram = histogram, .max_length = 512, .items_per_step = 10'000});
+  EXPECT_EQ(bounds.capacity.sequences, 4096 / 5);
+  EXPECT_EQ(bounds.capacity.masked, 8 * 77 * 9 / 8);
+}
+
+TEST(StepBounds, FollowThePlan) {
+  const packing::LengthHistogram histogram = histogram_of({{10, 40}, {60, 20}});
+  const packing::PackingPlan plan{
+      .capacity = 64, .depth = 6, .patterns = {{{60}, 20}, {{10, 10, 10, 10, 10}, 6}, {{10, 10}, 5}}};
+  StepProblem problem{.histogram = histogram,
+                      .plan = &plan,
+                      .layout = Layout::Packed,
+                      .max_length = 64,
+                      .items_per_step = 8,
+                      .micro_batch_tokens = 200};
+  StepBounds bounds = bound_steps(problem);
+  EXPECT_EQ(bounds.item_rows, 64);
+  EXPECT_EQ(bounds.micro_batches_per_rank, 3);
+  EXPECT_EQ(bounds.capacity, (model::Capacity{.rows = 192, .sequences = 15, .masked = 30, .max_length = 64}));
+
+  problem.layout = Layout::Padded;  // six packs of five sequences and two of two
+  bounds = bound_steps(problem);
+  EXPECT_EQ(bounds.micro_batches_per_rank, 12);
+  EXPECT_EQ(bounds.capacity, (model::Capacity{.rows = 192, .sequences = 3, .masked = 30, .max_length = 64}));
+}
+
+TEST(StepBounds, RefuseMicroBatchesThatAreTooSmall) {
+  const packing::LengthHistogram histogram = histogram_of({{5, 10}, {512, 10}});
+  const auto error = test::user_error_of([&] {
+    bound_steps({.histogram = histogram, .max_length = 512, .items_per_step = 4, .micro_batch_tokens = 511});
+  });
+  EXPECT_THAT(error, HasSubstr("room for the longest sequence"));
+  EXPECT_THAT(error, HasSubstr("must be at least 512"));
+}
+
+}  // namespace
+}  // namespace plenum::data

@@ -39,11 +39,9 @@ TensorView branch_gradient(const kernels::Dropout& dropout, const Transients& tr
 
 void attention_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                                 const ConstTensorView& x_TD, const LayerActivations& kept) {
-  kernels::linear_forward(pass.stream, {.x_TD = x_TD,
-                                        .w_ED = weights.qkv_weight_3DD,
-                                        .b_E = weights.qkv_bias_3D,
-                                        .y_TE = kept.qkv_T3D,
-                                        .gelu_TE = {}});
+  kernels::linear_forward(
+      pass.stream,
+      {.x_TD = x_TD, .w_ED = weights.qkv_weight_3DD, .b_E = weights.qkv_bias_3D, .y_TE = kept.qkv_T3D});
   kernels::attention_forward(pass.stream, {.qkv_T3HK = by_heads(pass, kept.qkv_T3D, 3),
                                            .sequences = pass.micro_batch.sequences(),
                                            .samples = pass.micro_batch.samples,
@@ -53,8 +51,7 @@ void attention_sublayer_forward(const Pass& pass, std::size_t layer, const Encod
   kernels::linear_forward(pass.stream, {.x_TD = kept.context_TD,
                                         .w_ED = weights.attention_output_weight_DD,
                                         .b_E = weights.attention_output_bias_D,
-                                        .y_TE = kept.z1_TD,
-                                        .gelu_TE = {}});
+                                        .y_TE = kept.z1_TD});
   kernels::layer_norm_forward(pass.stream, {.x_TD = kept.z1_TD,
                                             .residual_TD = x_TD,
                                             .gamma_D = weights.attention_norm_weight_D,
@@ -79,8 +76,7 @@ void mlp_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLaye
   kernels::linear_forward(pass.stream, {.x_TD = transients.mlp_TF,
                                         .w_ED = weights.output_weight_DF,
                                         .b_E = weights.output_bias_D,
-                                        .y_TE = kept.z2_TD,
-                                        .gelu_TE = {}});
+                                        .y_TE = kept.z2_TD});
   kernels::layer_norm_forward(pass.stream, {.x_TD = kept.z2_TD,
                                             .residual_TD = kept.y1_TD,
                                             .gamma_D = weights.output_norm_weight_D,
@@ -115,8 +111,7 @@ void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLay
     kernels::linear_forward(pass.stream, {.x_TD = kept.y1_TD,
                                           .w_ED = weights.intermediate_weight_FD,
                                           .b_E = weights.intermediate_bias_F,
-                                          .y_TE = kept.u_TF,
-                                          .gelu_TE = {}});
+                                          .y_TE = kept.u_TF});
   }
   kernels::gelu_forward(pass.stream, {.x = kept.u_TF, .y = transients.mlp_TF});
   kernels::linear_backward_weight(pass.stream, {.x_TD = transients.mlp_TF,
@@ -133,7 +128,6 @@ void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLay
                                                 .db_E = gradients.intermediate_bias_F});
   kernels::linear_backward_input(pass.stream, {.dy_TE = du_TF,
                                                .w_ED = weights.intermediate_weight_FD,
-                                               .gelu_input_TD = {},
                                                .dx_TD = dx_TD,
                                                .accumulate = Accumulate::Yes});
 }
@@ -160,10 +154,9 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
                                                 .dy_TE = dbranch_TD,
                                                 .dw_ED = gradients.attention_output_weight_DD,
                                                 .db_E = gradients.attention_output_bias_D});
-  kernels::linear_backward_input(pass.stream, {.dy_TE = dbranch_TD,
-                                               .w_ED = weights.attention_output_weight_DD,
-                                               .gelu_input_TD = {},
-                                               .dx_TD = transients.dcontext_TD});
+  kernels::linear_backward_input(
+      pass.stream,
+      {.dy_TE = dbranch_TD, .w_ED = weights.attention_output_weight_DD, .dx_TD = transients.dcontext_TD});
   kernels::attention_backward(pass.stream, {.qkv_T3HK = by_heads(pass, kept.qkv_T3D, 3),
                                             .context_THK = by_heads(pass, kept.context_TD, 1),
                                             .lse_HT = kept.lse_HT,
@@ -178,7 +171,6 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
                                                 .db_E = gradients.qkv_bias_3D});
   kernels::linear_backward_input(pass.stream, {.dy_TE = transients.dqkv_T3D,
                                                .w_ED = weights.qkv_weight_3DD,
-                                               .gelu_input_TD = {},
                                                .dx_TD = dx_TD,
                                                .accumulate = Accumulate::Yes});
 }

@@ -130,11 +130,9 @@ std::span<const float> BertInference::masked_logits(const MicroBatch& micro_batc
   const MaskedLanguageActivations head = kept.masked_language.of(pass.num_masked());
   const MaskedLanguageWeights& weights = state_->weights.masked_language;
   masked_language_transform_forward(pass, weights, kept.x_TD.back().first_rows(pass.num_rows()), head);
-  kernels::linear_forward(*state_->stream, {.x_TD = head.y_MD,
-                                            .w_ED = weights.word_VD,
-                                            .b_E = weights.decoder_bias_V,
-                                            .y_TE = head.logits_MV,
-                                            .gelu_TE = {}});
+  kernels::linear_forward(
+      *state_->stream,
+      {.x_TD = head.y_MD, .w_ED = weights.word_VD, .b_E = weights.decoder_bias_V, .y_TE = head.logits_MV});
   return head.logits_MV.span<float>();
 }
 

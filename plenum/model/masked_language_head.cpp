@@ -82,10 +82,9 @@ void masked_language_head_backward(const Pass& pass, const MaskedLanguageWeights
                                                 .dy_TE = transients.dy_MD,
                                                 .dw_ED = gradients.transform_weight_DD,
                                                 .db_E = gradients.transform_bias_D});
-  kernels::linear_backward_input(pass.stream, {.dy_TE = transients.dy_MD,
-                                               .w_ED = weights.transform_weight_DD,
-                                               .gelu_input_TD = {},
-                                               .dx_TD = transients.dx_MD});
+  kernels::linear_backward_input(
+      pass.stream,
+      {.dy_TE = transients.dy_MD, .w_ED = weights.transform_weight_DD, .dx_TD = transients.dx_MD});
   kernels::gather_rows_backward(
       pass.stream,
       {.dy_MD = transients.dx_MD, .index_M = view_of(pass.micro_batch.masked_rows), .dx_TD = dx_TD});

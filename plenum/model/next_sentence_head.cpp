@@ -23,14 +23,11 @@ void next_sentence_head_forward(const Pass& pass, const NextSentenceWeights& wei
   kernels::linear_forward(pass.stream, {.x_TD = kept.x_SD,
                                         .w_ED = weights.pooler_weight_DD,
                                         .b_E = weights.pooler_bias_D,
-                                        .y_TE = kept.pooled_SD,
-                                        .gelu_TE = {}});
+                                        .y_TE = kept.pooled_SD});
   kernels::tanh_forward(pass.stream, {.x = kept.pooled_SD, .y = kept.pooled_SD});
-  kernels::linear_forward(pass.stream, {.x_TD = kept.pooled_SD,
-                                        .w_ED = weights.weight_2D,
-                                        .b_E = weights.bias_2,
-                                        .y_TE = kept.logits_S2,
-                                        .gelu_TE = {}});
+  kernels::linear_forward(
+      pass.stream,
+      {.x_TD = kept.pooled_SD, .w_ED = weights.weight_2D, .b_E = weights.bias_2, .y_TE = kept.logits_S2});
   kernels::class_loss_forward(pass.stream, {.logits_SC = kept.logits_S2,
                                             .label_S = view_of(pass.micro_batch.next_sentence_labels),
                                             .loss_S = kept.loss_S});
@@ -48,18 +45,16 @@ void next_sentence_head_backward(const Pass& pass, const NextSentenceWeights& we
       pass.stream,
       {.x_TD = kept.pooled_SD, .dy_TE = dlogits_S2, .dw_ED = gradients.weight_2D, .db_E = gradients.bias_2});
   kernels::linear_backward_input(
-      pass.stream,
-      {.dy_TE = dlogits_S2, .w_ED = weights.weight_2D, .gelu_input_TD = {}, .dx_TD = transients.dpooled_SD});
+      pass.stream, {.dy_TE = dlogits_S2, .w_ED = weights.weight_2D, .dx_TD = transients.dpooled_SD});
   kernels::tanh_backward(pass.stream,
                          {.y = kept.pooled_SD, .dy = transients.dpooled_SD, .dx = transients.dpooled_SD});
   kernels::linear_backward_weight(pass.stream, {.x_TD = kept.x_SD,
                                                 .dy_TE = transients.dpooled_SD,
                                                 .dw_ED = gradients.pooler_weight_DD,
                                                 .db_E = gradients.pooler_bias_D});
-  kernels::linear_backward_input(pass.stream, {.dy_TE = transients.dpooled_SD,
-                                               .w_ED = weights.pooler_weight_DD,
-                                               .gelu_input_TD = {},
-                                               .dx_TD = transients.dx_SD});
+  kernels::linear_backward_input(
+      pass.stream,
+      {.dy_TE = transients.dpooled_SD, .w_ED = weights.pooler_weight_DD, .dx_TD = transients.dx_SD});
   kernels::gather_rows_backward(
       pass.stream, {.dy_MD = transients.dx_SD, .index_M = view_of(pass.micro_batch.starts), .dx_TD = dx_TD});
 }

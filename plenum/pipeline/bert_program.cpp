@@ -97,10 +97,8 @@ struct BertProgram::State {
         slots(schedule, rank),
         pool(options.num_threads),
         arena(layout_of(options, table, slots.num_slots())),
-        memory([this] {
-          tensor::MemoryPlan views(arena);
-          return plan(options, table, slots.num_slots(), views);
-        }()),
+        views(arena),
+        memory(plan(options, table, slots.num_slots(), views)),
         stream(pool, memory.scratch.span<std::byte>()),
         weights(model::weights_of(options.model, table, memory.buffers.weights_N)),
         gradients(model::gradients_of(options.model, table, memory.buffers.gradients_N)),
@@ -134,6 +132,7 @@ struct BertProgram::State {
   ActivationSlots slots;
   base::ThreadPool pool;
   tensor::Arena arena;
+  tensor::MemoryPlan views;
   Memory memory;
   tensor::Stream stream;
   model::BertWeights weights;
@@ -165,6 +164,9 @@ tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank ran
                    ActivationSlots(schedule, rank).num_slots());
 }
 
+const tensor::MemoryLayout& BertProgram::memory() const {
+  return state_->views.layout();
+}
 const describe::ParameterTable& BertProgram::parameters() const {
   return state_->table;
 }

@@ -19,7 +19,7 @@ struct BertProgramOptions {
   describe::ModelConfig model;
   model::Capacity capacity;
   model::Recompute recompute = model::Recompute::None;
-  optim::OptimizerOptions optimizer;
+  optim::OptimizerOptions optimizer = {};
   std::uint64_t seed = 0;  ///< of dropout
   std::size_t num_threads = 1;
 };
@@ -46,6 +46,8 @@ class BertProgram final : public StageProgram {
   /// The memory that a program with these takes, without taking it.
   static tensor::MemoryLayout plan_memory(const schedule::Schedule& schedule, schedule::Rank rank,
                                           const BertProgramOptions& options);
+  /// The memory it has taken: what plan_memory said.
+  const tensor::MemoryLayout& memory() const;
 
   const describe::ParameterTable& parameters() const;
   /// Flat, in the order of parameters(). To be read and written between steps only.

@@ -13,9 +13,9 @@
 namespace plenum::model {
 namespace {
 
-using plenum::testing::BertGolden;
-using plenum::testing::capacity_of;
-using plenum::testing::lay_out;
+using plenum::test::BertGolden;
+using plenum::test::capacity_of;
+using plenum::test::lay_out;
 
 constexpr double kParity = 1e-5;
 

@@ -11,7 +11,7 @@
 
 #include "tests/support/test_sequences.h"
 
-namespace plenum::testing {
+namespace plenum::test {
 
 /// What Hugging Face computes for a tiny BERT (tools/make_bert_golden.py).
 class BertGolden {
@@ -83,4 +83,4 @@ class BertGolden {
   io::SafetensorsFile file_;
 };
 
-}  // namespace plenum::testing
+}  // namespace plenum::test

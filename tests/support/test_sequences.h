@@ -9,7 +9,7 @@
 #include "plenum/base/philox.h"
 #include "plenum/model/micro_batch.h"
 
-namespace plenum::testing {
+namespace plenum::test {
 
 /// A sequence after masking, wherever it will lie.
 struct TestSequence {
@@ -112,4 +112,4 @@ inline model::Capacity capacity_of(const model::MicroBatch& batch) {
   return capacity_of(std::span(&batch, 1));
 }
 
-}  // namespace plenum::testing
+}  // namespace plenum::test

@@ -1,0 +1,129 @@
+#include "plenum/model/bert.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "tests/model/model_run.h"
+#include "tests/ops/op_testing.h"
+#include "tests/reference/bert.h"
+#include "tests/support/test_sequences.h"
+
+namespace plenum::model {
+namespace {
+
+using plenum::test::capacity_of;
+using plenum::test::lay_out;
+using plenum::test::random_sequences;
+
+// Widths that are no multiples of a vector.
+const describe::ModelConfig kConfig{.vocabulary = 31,
+                                    .width = 20,
+                                    .num_layers = 2,
+                                    .num_heads = 2,
+                                    .mlp_width = 28,
+                                    .max_positions = 12,
+                                    .hidden_dropout = 0.2,
+                                    .attention_dropout = 0.1,
+                                    .has_next_sentence = true};
+
+const DropoutSource kDropout{.is_on = true, .key = base::RandomFunction(9, base::Purpose::Dropout, 2).key()};
+
+void fill_randomly(ModelRun& run) {
+  for (const describe::Parameter& parameter : run.table().parameters()) {
+    const bool is_gamma = parameter.initialisation == describe::Initialisation::One;
+    const auto begin = static_cast<std::size_t>(parameter.begin);
+    const ops::TestTensor<float> values = ops::random_tensor(parameter.shape, begin, 0.4);
+    for (std::size_t i = 0; i < values.values().size(); ++i) {
+      run.weights()[begin + i] = values.values()[i] + (is_gamma ? 1.0F : 0.0F);
+    }
+  }
+}
+
+TEST(Bert, AgreesWithTheReferenceWithDropout) {
+  for (const std::int64_t row_length : {0, 12}) {
+    const MicroBatch batch = lay_out(random_sequences(4, 12, 31, 2), row_length);
+    ModelRun run(kConfig, capacity_of(batch));
+    fill_randomly(run);
+    const reference::Bert reference(kConfig, run.table(), kDropout.key);
+    const auto expected = reference.run({run.weights().begin(), run.weights().end()}, batch);
+    const LossSums sums = run.forward(batch, kDropout);
+    EXPECT_NEAR(sums.masked, expected.masked, ops::kFloat32Relative * expected.masked);
+    EXPECT_NEAR(sums.next_sentence, expected.next_sentence, ops::kFloat32Relative * expected.next_sentence);
+    ops::expect_near(run.kept().masked_language.logits_MV.span<float>(), expected.logits_MV, "logits");
+  }
+}
+
+TEST(Bert, BackwardAddsTheReferencesDifferencesToGradients) {
+  const MicroBatch batch = lay_out(random_sequences(4, 12, 31, 2), 12);
+  const LossScale scale{.masked = 0.25F, .next_sentence = 0.5F};
+  ModelRun run(kConfig, capacity_of(batch));
+  fill_randomly(run);
+  std::vector<double> flat(run.weights().begin(), run.weights().end());
+  const reference::Bert reference(kConfig, run.table(), kDropout.key);
+  const auto loss = [&] {
+    const auto losses = reference.run(flat, batch);
+    return 0.25 * losses.masked + 0.5 * losses.next_sentence;
+  };
+
+  constexpr float kBefore = 3;
+  std::fill(run.gradients().begin(), run.gradients().end(), kBefore);
+  run.forward(batch, kDropout);
+  run.backward(batch, scale, kDropout);
+  for (const describe::Parameter& parameter : run.table().parameters()) {
+    const std::span<const float> gradient = run.gradient(parameter);
+    double largest = 0;
+    for (const float value : gradient) largest = std::max(largest, std::abs(double{value} - kBefore));
+    // Two elements of every tensor stand for the rest, which the ops' own tests go through.
+    for (const std::size_t i : {std::size_t{0}, gradient.size() * 2 / 3}) {
+      double& weight = flat[static_cast<std::size_t>(parameter.begin) + i];
+      const double at = weight;
+      weight = at + ops::kDifferenceStep;
+      const double above = loss();
+      weight = at - ops::kDifferenceStep;
+      const double below = loss();
+      weight = at;
+      // What was there before takes its share of the digits.
+      EXPECT_NEAR(gradient[i] - kBefore, (above - below) / (2 * ops::kDifferenceStep),
+                  ops::kGradientRelative * largest + 4e-7 * kBefore)
+          << parameter.name << " element " << i;
+    }
+  }
+}
+
+TEST(Bert, DoesNothingForAnEmptyMicroBatch) {
+  const MicroBatch batch = lay_out(random_sequences(2, 12, 31, 2));
+  ModelRun run(kConfig, capacity_of(batch));
+  fill_randomly(run);
+  const MicroBatch empty = lay_out({});
+  EXPECT_EQ(run.forward(empty, kDropout).masked, 0);
+  run.backward(empty, {}, kDropout);
+  for (const float value : run.gradients()) ASSERT_EQ(value, 0);
+}
+
+TEST(Bert, RefusesAMicroBatchThatIsLargerThanItsMemory) {
+  const auto sequences = random_sequences(3, 12, 31, 2);
+  ModelRun run(kConfig, capacity_of(lay_out(std::span(sequences).first(2))));
+  EXPECT_THROW(run.forward(lay_out(sequences)), base::InternalError);
+}
+
+TEST(Bert, RecomputationKeepsLess) {
+  const Capacity capacity{.rows = 512, .sequences = 4, .masked = 80, .max_length = 128};
+  const auto bytes_of = [&](Recompute recompute) {
+    tensor::MemoryPlan plan;
+    plan_training_memory(describe::preset("bert-mini"), capacity, recompute, 1, plan);
+    for (const tensor::MemoryLayout::Line& line : plan.layout().lines()) {
+      if (line.purpose == "activations") return line.bytes;
+    }
+    return std::size_t{0};
+  };
+  // bert-mini: 4 layers, D = 256, H = 4, F = 1024; what docs/math/bert.md says, and around the layers the
+  // embedding's sum with its two moments, the last output and the running gradient.
+  const std::size_t around = 3 * 256 + 2;
+  EXPECT_EQ(bytes_of(Recompute::None), 512 * 4 * (4 * (8 * 256 + 1024 + 4 + 4) + around));
+  EXPECT_EQ(bytes_of(Recompute::Mlp), 512 * 4 * (4 * (8 * 256 + 4 + 4) + around));
+  EXPECT_EQ(bytes_of(Recompute::Full), 512 * 4 * (4 * 256 + around));
+}
+
+}  // namespace
+}  // namespace plenum::model

@@ -1,0 +1,246 @@
+#include "plenum/pipeline/bert_program.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "tests/pipeline/bert_run.h"
+#include "tests/support/expect_user_error.h"
+
+namespace plenum::pipeline {
+namespace {
+
+using model::Recompute;
+using plenum::test::capacity_of;
+using plenum::test::random_sequences;
+using plenum::test::TestSequence;
+
+// "The same to rounding", as the design defines it.
+constexpr double kGradientOfStepOne = 1e-5;
+constexpr double kLossesOfTwentySteps = 1e-4;
+
+const std::vector<TestSequence>& sequences() {
+  static const std::vector<TestSequence> all = random_sequences(11, 24, 97, 5);
+  return all;
+}
+
+/// One way to cut the same sequences up.
+struct Arrangement {
+  std::size_t num_ranks = 1;
+  std::size_t num_micro_batches = 1;  ///< of each rank
+  std::int64_t row_length = 0;
+  bool is_reversed = false;
+  Recompute recompute = Recompute::None;
+  std::size_t num_threads = 1;
+
+  model::StepBatch batch(std::uint64_t step, std::vector<TestSequence> from = sequences()) const {
+    if (is_reversed) std::reverse(from.begin(), from.end());
+    return deal_out(step, from, num_ranks * num_micro_batches, row_length);
+  }
+  BertRun run(const describe::ModelConfig& model) const {
+    return BertRun(bert_schedule(model, num_ranks, num_micro_batches), options(model));
+  }
+  BertProgramOptions options(const describe::ModelConfig& model) const {
+    return {.model = model,
+            .capacity = capacity_of(batch(0).micro_batches),
+            .recompute = recompute,
+            .seed = 17,
+            .num_threads = num_threads};
+  }
+};
+
+std::vector<StepOutcome> train(BertRun& run, const Arrangement& arrangement, std::uint64_t num_steps) {
+  std::vector<StepOutcome> outcomes;
+  for (std::uint64_t step = 0; step < num_steps; ++step) {
+    outcomes.push_back(run.step(arrangement.batch(step)));
+  }
+  return outcomes;
+}
+
+void expect_same_gradients(BertRun& actual, BertRun& expected) {
+  const std::vector<float> a = actual.gradients();
+  const std::vector<float> b = expected.gradients();
+  for (const describe::Parameter& parameter : expected.program().parameters().parameters()) {
+    if (parameter.name.ends_with("key.bias")) continue;  // zero but for rounding
+    double largest = 0;
+    double error = 0;
+    for (auto i = static_cast<std::size_t>(parameter.begin); i < static_cast<std::size_t>(parameter.end());
+         ++i) {
+      largest = std::max(largest, std::abs(double{b[i]}));
+      error = std::max(error, std::abs(double{a[i]} - double{b[i]}));
+    }
+    EXPECT_GT(largest, 0) << parameter.name;
+    EXPECT_LE(error, kGradientOfStepOne * largest) << parameter.name;
+  }
+}
+
+/// The gradients of one step, then the losses of twenty.
+void expect_same_training(const Arrangement& arrangement, const describe::ModelConfig& model) {
+  BertRun expected = Arrangement{}.run(model);
+  BertRun actual = arrangement.run(model);
+  std::vector<StepOutcome> expected_outcomes = train(expected, {}, 1);
+  std::vector<StepOutcome> outcomes = train(actual, arrangement, 1);
+  expect_same_gradients(actual, expected);
+  for (std::uint64_t step = 1; step < 20; ++step) {
+    expected_outcomes.push_back(expected.step(Arrangement{}.batch(step)));
+    outcomes.push_back(actual.step(arrangement.batch(step)));
+  }
+  for (std::size_t step = 0; step < 20; ++step) {
+    const StepOutcome& reference = expected_outcomes[step];
+    EXPECT_NEAR(outcomes[step].masked_loss, reference.masked_loss,
+                kLossesOfTwentySteps * reference.masked_loss)
+        << "step " << step;
+    EXPECT_NEAR(outcomes[step].next_sentence_loss, reference.next_sentence_loss,
+                kLossesOfTwentySteps * reference.next_sentence_loss)
+        << "step " << step;
+  }
+  EXPECT_LT(outcomes.back().loss(), outcomes.front().loss());
+}
+
+void expect_same_bytes(const Arrangement& a, const Arrangement& b) {
+  const describe::ModelConfig model = small_model(0.1);
+  BertRun first = a.run(model);
+  BertRun second = b.run(model);
+  train(first, a, 3);
+  train(second, b, 3);
+  EXPECT_EQ(first.weights(), second.weights());
+  EXPECT_EQ(first.gradients(), second.gradients());
+}
+
+TEST(BertProgram, TrainsTheSameOnTwoRanks) {
+  expect_same_training({.num_ranks = 2}, small_model());
+}
+
+TEST(BertProgram, TrainsTheSameWhenGradientsAccumulate) {
+  expect_same_training({.num_micro_batches = 3}, small_model());
+}
+
+TEST(BertProgram, TrainsTheSameWithDropoutHoweverSequencesAreArranged) {
+  const describe::ModelConfig model = small_model(0.1);
+  expect_same_training({.num_ranks = 2}, model);
+  expect_same_training({.num_micro_batches = 2, .is_reversed = true}, model);
+  expect_same_training({.num_ranks = 2, .num_micro_batches = 2, .row_length = 24}, model);
+}
+
+TEST(BertProgram, DropoutChangesWithTheEpochAndTheSeed) {
+  const describe::ModelConfig model = small_model(0.1);
+  const Arrangement arrangement;
+  BertRun run = arrangement.run(model);
+  const double loss = run.step(arrangement.batch(0), 0).loss();
+  model::StepBatch other_epoch = arrangement.batch(1);
+  ++other_epoch.epoch;
+  EXPECT_NE(run.step(other_epoch, 0).loss(), loss);
+  EXPECT_EQ(run.step(arrangement.batch(2), 0).loss(), loss);
+  BertProgramOptions options = arrangement.options(model);
+  ++options.seed;
+  BertRun other_seed(bert_schedule(model, 1, 1), options);
+  EXPECT_NE(other_seed.step(arrangement.batch(0), 0).loss(), loss);
+}
+
+TEST(BertProgram, RecomputationGivesTheSameBytes) {
+  for (const Recompute recompute : {Recompute::Mlp, Recompute::Full}) {
+    expect_same_bytes({.num_micro_batches = 2, .recompute = recompute}, {.num_micro_batches = 2});
+    expect_same_bytes({.num_ranks = 2, .row_length = 24, .recompute = recompute},
+                      {.num_ranks = 2, .row_length = 24});
+  }
+}
+
+TEST(BertProgram, ThreadsDoNotChangeABit) {
+  expect_same_bytes({.num_micro_batches = 2, .num_threads = 3}, {.num_micro_batches = 2});
+}
+
+TEST(BertProgram, GivesTheSameBytesTwiceAndOnEveryRank) {
+  const Arrangement arrangement{.num_ranks = 2, .num_micro_batches = 2};
+  expect_same_bytes(arrangement, arrangement);
+  BertRun run = arrangement.run(small_model(0.1));
+  train(run, arrangement, 3);
+  EXPECT_EQ(run.weights(0), run.weights(1));
+  EXPECT_EQ(run.program(0).outcome().loss(), run.program(1).outcome().loss());
+  EXPECT_EQ(run.program(0).outcome().gradient_norm, run.program(1).outcome().gradient_norm);
+}
+
+TEST(BertProgram, TakesARankWithoutSequences) {
+  const std::vector<TestSequence> one(sequences().begin(), sequences().begin() + 1);
+  const describe::ModelConfig model = small_model();
+  BertRun expected = Arrangement{}.run(model);
+  BertRun actual = Arrangement{.num_ranks = 2, .num_micro_batches = 2}.run(model);
+  const double loss = expected.step(Arrangement{}.batch(0, one)).loss();
+  EXPECT_DOUBLE_EQ(actual.step(Arrangement{.num_ranks = 2, .num_micro_batches = 2}.batch(0, one)).loss(),
+                   loss);
+  expect_same_gradients(actual, expected);
+}
+
+TEST(BertProgram, SkipsAStepThatIsNotFinite) {
+  const Arrangement arrangement{.num_ranks = 2};
+  BertRun run = arrangement.run(small_model());
+  train(run, arrangement, 1);
+  EXPECT_EQ(run.program(1).num_updates(), 1U);
+
+  // Only one rank has it; all must come to the same end.
+  const std::vector<float> sound = run.weights(1);
+  run.program(1).buffers().weights_N.span<float>()[5] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> moments = BertRun::copy(run.program(0).buffers().second_moments_N);
+  run.step(arrangement.batch(1));
+  for (const std::size_t rank : {0, 1}) {
+    EXPECT_TRUE(run.program(rank).outcome().is_skipped);
+    EXPECT_EQ(run.program(rank).num_updates(), 1U);
+    EXPECT_EQ(BertRun::copy(run.program(rank).buffers().second_moments_N), moments);
+  }
+  EXPECT_EQ(run.weights(0), sound);
+
+  run.program(1).buffers().weights_N.span<float>()[5] = sound[5];
+  EXPECT_FALSE(run.step(arrangement.batch(2)).is_skipped);
+  EXPECT_EQ(run.program(0).num_updates(), 2U);
+  EXPECT_NE(run.weights(0), sound);
+}
+
+TEST(BertProgram, TellsAllRanksThatOneAsksToStop) {
+  const Arrangement arrangement{.num_ranks = 2};
+  BertRun run = arrangement.run(small_model());
+  EXPECT_FALSE(run.step(arrangement.batch(0)).is_stop_asked);
+  run.program(1).ask_to_stop();
+  EXPECT_TRUE(run.step(arrangement.batch(1)).is_stop_asked);
+  EXPECT_TRUE(run.program(1).outcome().is_stop_asked);
+}
+
+TEST(BertProgram, TakesThePlannedMemory) {
+  const describe::ModelConfig model = small_model();
+  std::vector<std::size_t> bytes;
+  for (const Recompute recompute : {Recompute::None, Recompute::Mlp, Recompute::Full}) {
+    const Arrangement arrangement{.num_micro_batches = 4, .recompute = recompute};
+    BertRun run = arrangement.run(model);
+    const schedule::Schedule schedule = bert_schedule(model, 1, 4);
+    const tensor::MemoryLayout planned = BertProgram::plan_memory(schedule, {}, arrangement.options(model));
+    EXPECT_EQ(run.program().memory().num_bytes(), planned.num_bytes());
+    std::vector<std::string> purposes;
+    for (const tensor::MemoryLayout::Line& line : planned.lines()) purposes.push_back(line.purpose);
+    std::sort(purposes.begin(), purposes.end());
+    EXPECT_EQ(purposes, (std::vector<std::string>{"activations", "gradients", "head", "optimizer state",
+                                                  "parameters", "scratch", "transients"}));
+    bytes.push_back(planned.num_bytes());
+  }
+  EXPECT_GT(bytes[0], bytes[1]);
+  EXPECT_GT(bytes[1], bytes[2]);
+}
+
+TEST(BertProgram, RefusesSchedulesThatItCannotRun) {
+  const describe::ModelConfig model = small_model();
+  const BertProgramOptions options = Arrangement{}.options(model);
+  const auto refused = [&](const schedule::Schedule& schedule, const std::string& why) {
+    plenum::test::expect_user_error([&] { BertProgram::plan_memory(schedule, {}, options); }, why);
+  };
+  refused(schedule::generator_named("1f1b").generate({.depth = 3, .stage_layers = {1}}), "one stage");
+  refused(schedule::generator_named("single").generate({.stage_layers = {2}}), "model's layers");
+  refused(schedule::generator_named("single").generate(
+              {.stage_layers = {3}, .recomputation = schedule::Recomputation::Full}),
+          "recompute");
+  refused(schedule::generator_named("data-parallel")
+              .generate({.num_replicas = 2, .stage_layers = {3}, .sharding = schedule::Sharding::Optimizer}),
+          "reduce-scatter");
+}
+
+}  // namespace
+}  // namespace plenum::pipeline

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "plenum/pipeline/bert_program.h"
+#include "plenum/pipeline/executor.h"
+#include "plenum/schedule/generator.h"
+
+#include "tests/support/test_sequences.h"
+
+namespace plenum::pipeline {
+
+/// A small model with everything that a BERT has.
+inline describe::ModelConfig small_model(double dropout = 0) {
+  return {.vocabulary = 97,
+          .width = 32,
+          .num_layers = 3,
+          .num_heads = 4,
+          .mlp_width = 64,
+          .max_positions = 24,
+          .hidden_dropout = dropout,
+          .attention_dropout = dropout,
+          .has_next_sentence = true};
+}
+
+inline schedule::Schedule bert_schedule(const describe::ModelConfig& model, std::size_t num_ranks,
+                                        std::size_t num_micro_batches) {
+  return schedule::generator_named(num_ranks == 1 ? "single" : "data-parallel")
+      .generate({.num_micro_batches = num_micro_batches,
+                 .num_replicas = num_ranks,
+                 .stage_layers = {static_cast<std::uint16_t>(model.num_layers)},
+                 .num_buckets = 2});
+}
+
+/// Deals sequences out to micro-batches; with `row_length` padded.
+inline model::StepBatch deal_out(std::uint64_t step, std::span<const test::TestSequence> sequences,
+                                 std::size_t num_micro_batches, std::int64_t row_length = 0) {
+  std::vector<std::vector<test::TestSequence>> parts(num_micro_batches);
+  for (std::size_t i = 0; i < sequences.size(); ++i) parts[i % num_micro_batches].push_back(sequences[i]);
+  model::StepBatch batch{.step = step, .epoch = 1, .global = {}, .micro_batches = {}};
+  for (const auto& part : parts) {
+    batch.global += batch.micro_batches.emplace_back(test::lay_out(part, row_length)).work();
+  }
+  return batch;
+}
+
+/// BERT's programs on all ranks of a schedule, with the same random weights.
+class BertRun {
+ public:
+  BertRun(const schedule::Schedule& schedule, const BertProgramOptions& options) : schedule_(schedule) {
+    std::vector<StageProgram*> borrowed;
+    for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
+      programs_.push_back(std::make_unique<BertProgram>(schedule_, schedule::Rank::at(rank), options));
+      borrowed.push_back(programs_.back().get());
+      fill_weights(*programs_.back());
+    }
+    executor_ = std::make_unique<Executor>(schedule_, borrowed);
+  }
+
+  const StepOutcome& step(const model::StepBatch& batch, double learning_rate = 1e-3) {
+    for (const auto& program : programs_) program->begin_step(batch, learning_rate);
+    executor_->run(1);
+    return programs_.front()->outcome();
+  }
+
+  BertProgram& program(std::size_t rank = 0) { return *programs_[rank]; }
+  std::vector<float> weights(std::size_t rank = 0) { return copy(program(rank).buffers().weights_N); }
+  std::vector<float> gradients(std::size_t rank = 0) { return copy(program(rank).buffers().gradients_N); }
+
+  static std::vector<float> copy(const tensor::TensorView& view) {
+    return {view.span<float>().begin(), view.span<float>().end()};
+  }
+
+ private:
+  static void fill_weights(BertProgram& program) {
+    const base::RandomFunction random(3, base::Purpose::Initialisation);
+    const std::span<float> weights = program.buffers().weights_N.span<float>();
+    for (const describe::Parameter& parameter : program.parameters().parameters()) {
+      const bool is_gamma = parameter.initialisation == describe::Initialisation::One;
+      for (std::int64_t i = parameter.begin; i < parameter.end(); ++i) {
+        const double value = 0.3 * (2 * base::to_unit_interval(random(static_cast<std::uint64_t>(i))) - 1);
+        weights[static_cast<std::size_t>(i)] = static_cast<float>(is_gamma ? 1 + value : value);
+      }
+    }
+  }
+
+  schedule::Schedule schedule_;
+  std::vector<std::unique_ptr<BertProgram>> programs_;
+  std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace plenum::pipeline

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <type_traits>
 
+#include "plenum/kernels/cpu/for_vectors.h"
 #include "plenum/kernels/cpu/vector.h"
 
 namespace plenum::kernels::cpu {
@@ -25,14 +25,6 @@ struct Parts {
   std::int64_t size;
   std::size_t num_parts;
 };
-
-/// Calls body(index, lanes) for vectors that cover [begin, end); lanes is a constant but for the last.
-template <typename Body>
-void for_vectors(std::int64_t begin, std::int64_t end, Body body) {
-  std::int64_t i = begin;
-  for (; i + kStep <= end; i += kStep) body(i, std::integral_constant<std::size_t, kLanes>());
-  if (i < end) body(i, static_cast<std::size_t>(end - i));
-}
 
 using Doubles [[gnu::vector_size(64)]] = double;
 

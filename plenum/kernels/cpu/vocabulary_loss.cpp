@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "plenum/kernels/cpu/for_vectors.h"
 #include "plenum/kernels/cpu/gemm.h"
 #include "plenum/kernels/cpu/vector.h"
 
@@ -14,7 +15,6 @@ namespace plenum::kernels::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr std::int64_t kStep = static_cast<std::int64_t>(kLanes);
 
 /// Positions that are worked on at a time: with a tile of words their logits take 1 MB.
 constexpr std::int64_t kRows = 512;
@@ -38,11 +38,11 @@ Range range_at(std::int64_t index, std::int64_t size, std::int64_t count) {
   return {index * size, std::min((index + 1) * size, count)};
 }
 
-/// The first `count` floats, and minus infinity behind them, whose exponential is 0.
-Vec load_logits(const float* from, std::int64_t count) {
-  if (count >= kStep) return load(from);
+/// The first `lanes` floats, and minus infinity behind them, whose exponential is 0.
+template <typename Lanes>
+Vec load_logits(const float* from, Lanes lanes) {
   Vec value = broadcast(-kInfinity);
-  std::memcpy(&value, from, static_cast<std::size_t>(count) * sizeof(float));
+  std::memcpy(&value, from, lanes * sizeof(float));
   return value;
 }
 
@@ -55,11 +55,12 @@ struct TileSum {
 // A logit that is not a number does not become the maximum, but the sum.
 TileSum sum_tile(const float* logits, std::int64_t count) {
   Vec greatest = broadcast(-kInfinity);
-  for (std::int64_t i = 0; i < count; i += kStep)
-    greatest = max(load_logits(logits + i, count - i), greatest);
+  for_vectors(0, count,
+              [&](std::int64_t i, auto lanes) { greatest = max(load_logits(logits + i, lanes), greatest); });
   const float maximum = max_lane(greatest);
   Vec sums = {};
-  for (std::int64_t i = 0; i < count; i += kStep) sums += exp(load_logits(logits + i, count - i) - maximum);
+  for_vectors(0, count,
+              [&](std::int64_t i, auto lanes) { sums += exp(load_logits(logits + i, lanes) - maximum); });
   return {maximum, sum(sums)};
 }
 
@@ -116,12 +117,11 @@ void finish_row(const VocabularyLossForward& args, std::int64_t row) {
 
 /// Replaces the logits of a row's tile by scale * softmax, and adds that to the gradient of the bias.
 void differentiate_softmax(float* logits, std::int64_t count, float lse, float scale, float* db) {
-  for (std::int64_t i = 0; i < count; i += kStep) {
-    const auto lanes = static_cast<std::size_t>(std::min(kStep, count - i));
+  for_vectors(0, count, [&](std::int64_t i, auto lanes) {
     const Vec gradient = exp(load_first(logits + i, lanes) - lse) * scale;
     store_first(logits + i, gradient, lanes);
     store_first(db + i, load_first(db + i, lanes) + gradient, lanes);
-  }
+  });
 }
 
 /// Makes the gradients of the logits of some rows and words, and adds theirs to the words' weights.

@@ -7,8 +7,8 @@
 namespace plenum::kernels {
 
 // T rows, D input width, E output width. Everything is Float32 and row-major. No argument may overlap
-// another. Every product is computed in panels whose sizes follow from the shapes alone, each by one thread:
-// the bytes do not depend on the number of threads. See docs/math/linear.md.
+// another. Every sum is taken by one thread in an order that depends on its length alone: the bytes do not
+// depend on the number of threads. See docs/math/linear.md.
 
 /// Computes y = x w^T + b, and with `gelu_TE` also gelu(y).
 struct LinearForward {

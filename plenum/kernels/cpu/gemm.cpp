@@ -171,20 +171,23 @@ struct Panels {
   Pieces columns;
 };
 
-/// Packing a block of B pays when many rows pass by it, packing A when B is wide; threads are busy to the end
-/// when panels are many.
-Panels panels_of(const Gemm& args) {
-  constexpr std::int64_t kEnoughPanels = 8;
-  constexpr std::int64_t kSmallest = 128;
-  std::int64_t most_rows = 1024;
-  std::int64_t most_columns = kWidth;
-  while (true) {
-    const Panels panels = {.rows = Pieces(args.m, most_rows, kTileRows),
-                           .columns = Pieces(args.n, most_columns, kTileColumns)};
-    const std::int64_t largest = std::max(panels.rows.piece, panels.columns.piece);
-    if (panels.rows.count() * panels.columns.count() >= kEnoughPanels || largest <= kSmallest) return panels;
-    (panels.rows.piece == largest ? most_rows : most_columns) = largest / 2;
+/// Packing a block of B pays when many rows pass by it, so columns are cut first and rows only as far as it
+/// takes to keep all threads busy to the end. Since the order of every sum depends on k alone, the cut may
+/// depend on the number of threads.
+Panels panels_of(const Gemm& args, std::size_t num_threads) {
+  constexpr std::int64_t kPanelsPerThread = 3;
+  constexpr std::array<std::int64_t, 4> kMostColumns = {kWidth, kWidth / 2, kWidth / 4, kWidth / 8};
+  constexpr std::array<std::int64_t, 4> kMostRows = {1024, 512, 256, 128};
+  const auto enough = kPanelsPerThread * static_cast<std::int64_t>(num_threads);
+  Panels panels = {.rows = Pieces(args.m, kMostRows[0], kTileRows),
+                   .columns = Pieces(args.n, kMostColumns[0], kTileColumns)};
+  for (std::size_t cut = 1; cut < kMostRows.size() && num_threads > 1; ++cut) {
+    if (panels.rows.count() * panels.columns.count() >= enough) break;
+    panels.columns = Pieces(args.n, kMostColumns[cut], kTileColumns);
+    if (panels.rows.count() * panels.columns.count() >= enough) break;
+    panels.rows = Pieces(args.m, kMostRows[cut], kTileRows);
   }
+  return panels;
 }
 
 /// The product restricted to a panel of C.
@@ -215,7 +218,7 @@ void gemm(const Gemm& args, std::span<std::byte> scratch) {
 }
 
 void parallel_gemm(const tensor::Stream& stream, const Gemm& args) {
-  const Panels panels = panels_of(args);
+  const Panels panels = panels_of(args, stream.pool().num_threads());
   const auto count = static_cast<std::size_t>(panels.rows.count() * panels.columns.count());
   stream.pool().run(count, [&](std::size_t task, std::size_t thread) {
     const std::int64_t r = static_cast<std::int64_t>(task) % panels.rows.count();

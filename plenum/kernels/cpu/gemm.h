@@ -45,7 +45,7 @@ struct Gemm {
 /// lines, as a stream's is.
 void gemm(const Gemm& args, std::span<std::byte> scratch);
 
-/// Computes it on the stream's threads, in panels that depend on the shape alone. The same bytes as gemm().
+/// Computes it on the stream's threads, in panels of C. The same bytes as gemm().
 void parallel_gemm(const tensor::Stream& stream, const Gemm& args);
 
 /// Scratch that gemm() needs, and every thread of parallel_gemm().

@@ -25,8 +25,8 @@ inline constexpr std::int64_t kRegisterFloats = kRegisterBytes / static_cast<std
 /// A tile of C is kTileRows x kTileRegisters registers. With AVX-512, 24 of the 32 registers hold sums, so
 /// that fused multiply-adds, whose result takes four cycles and of which two begin in each, never wait; the
 /// others hold a row of B and an element of A. The other instruction sets have 16 registers.
-inline constexpr std::int64_t kTileRows = 6;
-inline constexpr std::int64_t kTileRegisters = kRegisterBytes == 64 ? 4 : 2;
+inline constexpr std::int64_t kTileRows = kRegisterBytes == 64 ? 8 : 6;
+inline constexpr std::int64_t kTileRegisters = kRegisterBytes == 64 ? 3 : 2;
 inline constexpr std::int64_t kTileColumns = kTileRegisters * kRegisterFloats;
 
 /// Where a tile's sums go.

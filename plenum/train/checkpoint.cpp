@@ -155,7 +155,7 @@ void CheckpointStore::remove_leftovers() const {
 void CheckpointStore::save(const TrainingState& state, const describe::ModelConfig& model,
                            const CheckpointTensors& tensors) const {
   remove_leftovers();
-  io::AtomicDirectory output(directory_ + "/" + directory_name(state.step));
+  io::AtomicDirectory output(directory_ + "/" + directory_name(state.step), io::Replace::Yes);
   using Sink = io::AtomicDirectory::Sink;
   std::vector<io::FileRecord> files;
   files.push_back(output.write(kConfigName, model::print_hugging_face_config(model)));
@@ -171,7 +171,7 @@ void CheckpointStore::save(const TrainingState& state, const describe::ModelConf
     io::write_safetensors(std::move(moments), sink);
   }));
   output.write(kStateName, print_state(state, files));
-  output.commit(io::Replace::Yes);
+  output.commit();
   remove_old(state.step);
 }
 

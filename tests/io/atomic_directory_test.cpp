@@ -66,16 +66,24 @@ TEST(AtomicDirectory, RecordsWhatItWrote) {
 TEST(AtomicDirectory, TakesThePlaceOfAnotherOnlyIfAsked) {
   const test::TemporaryDirectory parent;
   parent.write("a/old", "");
-  {
-    AtomicDirectory directory(parent / "a");
-    test::expect_user_error([&] { directory.commit(); }, "is there already");
-  }
+  test::expect_user_error([&] { AtomicDirectory(parent / "a"); }, "is there already");
   EXPECT_THAT(names_in(parent / "a"), ElementsAre("old"));
-  AtomicDirectory directory(parent / "a/");
+  AtomicDirectory directory(parent / "a/", Replace::Yes);
   directory.write("new", "");
-  directory.commit(Replace::Yes);
+  directory.commit();
   EXPECT_THAT(names_in(parent / "a"), ElementsAre("new"));
   EXPECT_THAT(names_in(parent.path()), ElementsAre("a"));
+}
+
+TEST(AtomicDirectory, DoesNotTakeANameThatWasTakenMeanwhile) {
+  const test::TemporaryDirectory parent;
+  {
+    AtomicDirectory directory(parent / "a");
+    parent.write("a/theirs", "");
+    test::expect_user_error([&] { directory.commit(); }, "is there already");
+  }
+  EXPECT_THAT(names_in(parent.path()), ElementsAre("a"));
+  EXPECT_THAT(names_in(parent / "a"), ElementsAre("theirs"));
 }
 
 TEST(AtomicDirectory, TakesThePlaceOfAnEmptyOne) {
@@ -91,10 +99,8 @@ TEST(AtomicDirectory, DoesNotTouchWhatIsInTheWay) {
   const test::TemporaryDirectory parent;
   parent.write("a/old", "");
   parent.write("a.replaced/mine", "");
-  {
-    AtomicDirectory directory(parent / "a");
-    test::expect_user_error([&] { directory.commit(Replace::Yes); }, "a.replaced is in the way");
-  }
+  test::expect_user_error([&] { AtomicDirectory(parent / "a", Replace::Yes); }, "a.replaced is in the way");
+  test::expect_user_error([&] { AtomicDirectory(parent / "a/old", Replace::Yes); }, "is not a directory");
   EXPECT_THAT(names_in(parent.path()), ElementsAre("a", "a.replaced"));
   test::expect_user_error([&] { AtomicDirectory(parent / "a/old/b"); }, "cannot make the directory");
 }

@@ -25,7 +25,6 @@ BuildInfo build_info() {
           .compiler = generated::kCompiler,
           .build_type = generated::kBuildType,
           .sanitizers = generated::kSanitizers,
-          .blas_library = found_or_empty(generated::kBlas),
           .mpi_library = mpi_description(),
           .cuda_toolkit = found_or_empty(generated::kCudaToolkit),
           .nccl_header = found_or_empty(generated::kNccl),

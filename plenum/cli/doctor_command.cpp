@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plenum/base/build_info.h"
+#include "plenum/base/instruction_set.h"
 #include "plenum/base/machine.h"
 #include "plenum/base/units.h"
 #include "plenum/cli/command.h"
@@ -18,9 +19,14 @@ struct Part {
 
 constexpr const char* kNothingYet = "nothing in this version calls it";
 
-Part blas_part(const base::BuildInfo& build) {
-  if (build.blas_library.empty()) return {"BLAS", false, "not found when built; " + std::string(kNothingYet)};
-  return {"BLAS", false, fmt::format("{} found; {}", build.blas_library, kNothingYet)};
+Part kernels_part() {
+  const std::string level(base::kernel_instruction_set());
+  if (!base::has_instruction_set(level)) {
+    return {"kernels", false, fmt::format("built for {}, which this processor does not have", level)};
+  }
+  const bool has_more = level != "x86-64-v4" && base::has_instruction_set("x86-64-v4");
+  return {"kernels", true,
+          fmt::format("built for {}{}", level, has_more ? "; this processor has x86-64-v4" : "")};
 }
 
 Part mpi_part(const base::BuildInfo& build) {
@@ -59,7 +65,7 @@ std::vector<Part> examine() {
           {"memory", true,
            fmt::format("{}, {} available", base::format_bytes(machine.memory_bytes),
                        base::format_bytes(machine.available_memory_bytes))},
-          blas_part(build),
+          kernels_part(),
           mpi_part(build),
           cuda_part(build),
           nccl_part(build),

@@ -87,7 +87,7 @@ TEST(CommandLine, OptionNamesAreUniqueWithinACommand) {
 TEST(Doctor, ReportsEveryPartInBothForms) {
   const nlohmann::json report = nlohmann::json::parse(run_program("doctor --json").output);
   const std::string text = run_program("doctor").output;
-  for (const char* part : {"compiler", "CPU", "cores", "memory", "BLAS", "MPI", "CUDA", "NCCL", "GPU"}) {
+  for (const char* part : {"compiler", "CPU", "cores", "memory", "kernels", "MPI", "CUDA", "NCCL", "GPU"}) {
     const auto matches = [&](const nlohmann::json& entry) { return entry["name"] == part; };
     EXPECT_EQ(std::count_if(report["parts"].begin(), report["parts"].end(), matches), 1) << part;
     EXPECT_THAT(text, HasSubstr(part));

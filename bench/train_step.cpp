@@ -87,7 +87,7 @@ void run(const Options& options) {
     base::ThreadPool pool(options.num_threads);
     model::initialise_weights(model, program.parameters(), 1, pool, program.buffers().weights_N);
   }
-  pipeline::Executor executor(schedule, {&program});
+  pipeline::Executor executor(schedule, {&program}, {.hang_limit = std::chrono::hours(1)});
 
   const double peak = gemm_flops(options.num_threads);
   fmt::print(

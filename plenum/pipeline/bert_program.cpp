@@ -4,7 +4,8 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <optional>
+
+#include <fmt/format.h>
 
 #include "plenum/base/check.h"
 #include "plenum/base/thread_pool.h"
@@ -109,8 +110,9 @@ struct BertProgram::State {
     return batch->micro_batches[run.action.micro_batch.index()];
   }
   model::Pass pass(const ActionRun& run) const {
+    const model::MicroBatch& micro_batch = micro_batch_of(run);
     const base::RandomFunction random(options.seed, base::Purpose::Dropout, batch->epoch);
-    return {stream, options.model, micro_batch_of(run), {.is_on = true, .key = random.key()}};
+    return {stream, options.model, micro_batch, {.is_on = true, .key = random.key()}};
   }
   const model::Activations& activations_of(const ActionRun& run) const {
     const std::size_t step_index = run.step % schedule.num_steps();
@@ -250,8 +252,8 @@ void BertProgram::update(const ActionRun& /*run*/) {
 namespace {
 
 [[noreturn]] void refuse(const ActionRun& run) {
-  base::check(false, "BERT's program has no action {}", schedule::traits_of(run.action.type).name);
-  __builtin_unreachable();
+  throw base::InternalError(
+      fmt::format("BERT's program has no action {}", schedule::traits_of(run.action.type).name));
 }
 
 }  // namespace

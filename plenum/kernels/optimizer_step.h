@@ -10,7 +10,7 @@ namespace plenum::kernels {
 
 // Everything works on flat Float32 buffers in which tensors are ranges: one pass over all of them, whatever
 // their number. Sums are taken in fixed blocks in double precision, so the bytes do not depend on the number
-// of threads.
+// of threads. Elements outside all ranges are left alone. See docs/math/optimizers.md.
 
 /// A tensor's place in the flat buffers.
 struct FlatRange {
@@ -26,9 +26,10 @@ double sum_of_squares(const tensor::Stream& stream, tensor::ConstTensorView valu
 ///   g = gradient_scale * gradient
 ///   m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2
 ///   w = w - learning_rate (m / correction1 / (sqrt(v / correction2) + epsilon) + decay w)
-/// where decay counts for ranges with is_decayed only.
+/// where decay counts for ranges with is_decayed only. With corrections it is PyTorch's AdamW, without the
+/// original BERT's.
 struct AdamStep {
-  std::span<const FlatRange> ranges;
+  std::span<const FlatRange> ranges;  ///< in increasing order, without overlap
   tensor::ConstTensorView gradient_N;
   tensor::TensorView weight_N;         ///< in and out
   tensor::TensorView first_moment_N;   ///< in and out
@@ -44,14 +45,10 @@ struct AdamStep {
 };
 void adam_step(const tensor::Stream& stream, const AdamStep& args);
 
-/// One step of LAMB (You et al., 2020, in NVLAMB's form): moments as in adam_step,
+/// One step of LAMB (You et al., 2020, in NVLAMB's form) on the same arguments: moments as in adam_step,
 ///   u = m / correction1 / (sqrt(v / correction2) + epsilon) + decay w,
-///   w = w - learning_rate * ratio * u,  ratio = |w| / |u| of the tensor, 1 where either is 0 or it is not
-///   decayed.
-struct LambStep {
-  AdamStep adam;
-  tensor::TensorView update_N;  ///< scratch for u; overwritten
-};
-void lamb_step(const tensor::Stream& stream, const LambStep& args);
+///   w = w - learning_rate * ratio * u,  ratio = |w| / |u| of the range, 1 where either is 0 or the range is
+///   not decayed.
+void lamb_step(const tensor::Stream& stream, const AdamStep& args);
 
 }  // namespace plenum::kernels

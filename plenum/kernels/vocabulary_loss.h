@@ -1,19 +1,27 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 
 namespace plenum::kernels {
 
-// M masked positions, D width, V words. Works in tiles of the vocabulary. See docs/math/cross_entropy.md.
+// M masked positions (there may be none), D width, V words, N tiles of the vocabulary. Float32 unless it says
+// otherwise; no argument may overlap another. A tile of logits is made, summed up and differentiated by one
+// thread while it is in its cache; tiles follow from V alone and are combined in their order, so the bytes do
+// not depend on the number of threads. See docs/math/cross_entropy.md.
 
 /// Computes logits = h w^T + b and for every masked position the cross-entropy -log softmax(logits)[label].
+/// What is not finite in the logits of a position makes its loss so.
 struct VocabularyLossForward {
   tensor::ConstTensorView h_MD;
   tensor::ConstTensorView w_VD;
   tensor::ConstTensorView b_V;
   tensor::ConstTensorView label_M;  ///< Int32, in [0, V)
   tensor::TensorView logits_MV;     ///< overwritten, for backward
+  tensor::TensorView tiles_MN2;     ///< N = vocabulary_tiles(V); room to work in: overwritten, not read later
   tensor::TensorView lse_M;         ///< log of the sum of exponentials; overwritten, for backward
   tensor::TensorView loss_M;        ///< overwritten
   tensor::TensorView
@@ -34,6 +42,9 @@ struct VocabularyLossBackward {
   tensor::TensorView db_V;       ///< added to
 };
 void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLossBackward& args);
+
+/// The number of tiles into which a vocabulary is cut.
+std::int64_t vocabulary_tiles(std::int64_t vocabulary);
 
 /// Scratch that each thread needs for either.
 std::size_t vocabulary_loss_scratch_bytes();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "plenum/describe/parameter_table.h"
@@ -20,20 +21,26 @@ struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::AdamW;
   double beta1 = 0.9;
   double beta2 = 0.999;
-  double epsilon = 1e-8;
+  std::optional<double> epsilon;  ///< default_epsilon(kind) if absent
   double decay = 0.01;
   double clip_norm = 1;  ///< greatest norm of the whole gradient; 0: no clipping
+
+  friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
 };
+
+/// What the authors of each use: 1e-8 for AdamW (PyTorch, Hugging Face), 1e-6 for the original BERT and
+/// NVLAMB.
+double default_epsilon(OptimizerKind kind);
 
 /// The flat buffers that an optimizer works on, borrowed; all of ParameterTable::num_elements() elements.
 struct OptimizerBuffers {
   tensor::TensorView weights_N;
-  tensor::TensorView gradients_N;  ///< LAMB overwrites them with its update
+  tensor::TensorView gradients_N;
   tensor::TensorView first_moments_N;
   tensor::TensorView second_moments_N;
 };
 
-/// Updates all parameters at once.
+/// Updates all parameters at once. See docs/math/optimizers.md.
 class Optimizer {
  public:
   Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table, OptimizerBuffers buffers);
@@ -41,7 +48,7 @@ class Optimizer {
   /// The factor that brings a gradient of this norm down to clip_norm; 1 if it is below.
   double clip_scale(double gradient_norm) const;
   /// One update: the `update_index`-th that counts, from 1 (skipped steps do not), of gradients that are to
-  /// be multiplied by `gradient_scale`.
+  /// be multiplied by `gradient_scale`. Gradients are only read.
   void step(const tensor::Stream& stream, double learning_rate, double gradient_scale,
             std::uint64_t update_index);
 

@@ -1,0 +1,43 @@
+#include "plenum/data/dataset_sequences.h"
+
+#include <fmt/format.h>
+
+#include "plenum/base/check.h"
+#include "plenum/data/tokenizer_files.h"
+#include "plenum/io/file.h"
+
+namespace plenum::data {
+namespace {
+
+MaskingVocabulary read_vocabulary(const Dataset& dataset) {
+  const std::string path = dataset.directory() + "/vocab.txt";
+  const MaskingVocabulary vocabulary(parse_vocab_txt(io::read_file(path), path));
+  const auto expected = static_cast<std::int64_t>(dataset.description().vocabulary_size);
+  base::require(vocabulary.size == expected, "{} has {} tokens where {} states {}; prepare the dataset again",
+                path, vocabulary.size, kDatasetFileName, expected);
+  return vocabulary;
+}
+
+}  // namespace
+
+DatasetSequences::DatasetSequences(const Dataset& dataset, Split split)
+    : dataset_(dataset), split_(split), vocabulary_(read_vocabulary(dataset)) {}
+
+bool DatasetSequences::has_next_sentence() const {
+  return dataset_.description().objective == Objective::WithNextSentence;
+}
+
+void DatasetSequences::append(std::uint64_t id, std::vector<TokenId>& tokens,
+                              std::vector<std::uint8_t>& segments) const {
+  dataset_.append_sequence(split_, id, tokens, segments);
+}
+
+bool DatasetSequences::is_random_next(std::uint64_t id) const {
+  return dataset_.record(split_, id).is_random_next();
+}
+
+std::string DatasetSequences::name() const {
+  return fmt::format("{} ({})", dataset_.directory(), name_of(split_));
+}
+
+}  // namespace plenum::data

@@ -1,0 +1,115 @@
+#include "plenum/data/micro_batch_assembly.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "plenum/base/check.h"
+
+namespace plenum::data {
+namespace {
+
+BatchItem make_item(std::span<const BatchSequence> sequences, std::int64_t num_rows) {
+  BatchItem item{.sequences = sequences, .num_rows = num_rows};
+  std::int64_t tokens = 0;
+  for (const BatchSequence& sequence : sequences) {
+    tokens += sequence.length;
+    item.masked += sequence.masked;
+  }
+  base::check(tokens <= num_rows, "an item must have rows for its tokens: tokens={} rows={}", tokens,
+              num_rows);
+  return item;
+}
+
+/// Micro-batches that are being filled.
+class Filling {
+ public:
+  explicit Filling(const model::Capacity& capacity) : capacity_(capacity) {}
+
+  void place(const BatchItem& item) {
+    base::check(item.num_rows <= capacity_.rows && item.masked <= capacity_.masked,
+                "an item must fit into a micro-batch: rows={} of {} masked={} of {}", item.num_rows,
+                capacity_.rows, item.masked, capacity_.masked);
+    auto tightest = by_free_rows_.lower_bound({item.num_rows, 0});
+    while (tightest != by_free_rows_.end() && masked_[tightest->second] + item.masked > capacity_.masked)
+      ++tightest;
+    if (tightest != by_free_rows_.end()) {
+      const std::size_t index = tightest->second;
+      by_free_rows_.erase(tightest);
+      put(item, index);
+    } else {
+      plans_.emplace_back();
+      masked_.push_back(0);
+      put(item, plans_.size() - 1);
+    }
+  }
+
+  std::vector<MicroBatchPlan> finish() && { return std::move(plans_); }
+
+ private:
+  void put(const BatchItem& item, std::size_t index) {
+    MicroBatchPlan& plan = plans_[index];
+    std::int64_t start = plan.num_rows;
+    for (const BatchSequence& sequence : item.sequences) {
+      plan.sequences.push_back({.id = sequence.id, .start = start, .length = sequence.length});
+      start += sequence.length;
+    }
+    plan.num_rows += item.num_rows;
+    masked_[index] += item.masked;
+    by_free_rows_.emplace(capacity_.rows - plan.num_rows, index);
+  }
+
+  model::Capacity capacity_;
+  std::vector<MicroBatchPlan> plans_;
+  std::vector<std::int64_t> masked_;  ///< of each
+  std::set<std::pair<std::int64_t, std::size_t>> by_free_rows_;
+};
+
+}  // namespace
+
+std::vector<BatchSequence> measure_sequences(const GlobalBatch& batch, const SequenceSource& source,
+                                             double mask_rate) {
+  std::vector<BatchSequence> sequences;
+  sequences.reserve(batch.sequence_ids.size());
+  for (const std::uint64_t id : batch.sequence_ids) {
+    const std::int64_t length = source.length(id);
+    sequences.push_back({.id = id, .length = length, .masked = masked_count(length, mask_rate)});
+  }
+  return sequences;
+}
+
+std::vector<BatchItem> cut_items(const GlobalBatch& batch, std::span<const BatchSequence> sequences,
+                                 Layout layout, std::int64_t item_rows) {
+  std::vector<BatchItem> items;
+  if (layout == Layout::Packed) {
+    for (std::size_t p = 0; p + 1 < batch.pack_starts.size(); ++p) {
+      const std::size_t begin = batch.pack_starts[p];
+      items.push_back(make_item(sequences.subspan(begin, batch.pack_starts[p + 1] - begin), item_rows));
+    }
+    return items;
+  }
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    const std::int64_t num_rows = layout == Layout::Padded ? item_rows : sequences[i].length;
+    items.push_back(make_item(sequences.subspan(i, 1), num_rows));
+  }
+  return items;
+}
+
+double cost_of(const BatchItem& item, const describe::ModelConfig& model) {
+  describe::Work work;
+  for (const BatchSequence& sequence : item.sequences) work += sequence.work();
+  work.tokens = item.num_rows;
+  return describe::forward_flops(model, work);
+}
+
+std::vector<MicroBatchPlan> fill_micro_batches(std::span<const BatchItem> items,
+                                               const model::Capacity& capacity) {
+  std::vector<BatchItem> largest_first(items.begin(), items.end());
+  std::stable_sort(largest_first.begin(), largest_first.end(),
+                   [](const BatchItem& a, const BatchItem& b) { return a.num_rows > b.num_rows; });
+  Filling filling(capacity);
+  for (const BatchItem& item : largest_first) filling.place(item);
+  return std::move(filling).finish();
+}
+
+}  // namespace plenum::data

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plenum/data/batch_order.h"
+#include "plenum/data/layout.h"
+#include "plenum/data/sequence_source.h"
+#include "plenum/describe/flops.h"
+#include "plenum/model/micro_batch.h"
+
+namespace plenum::data {
+
+/// A sequence that a step trains on.
+struct BatchSequence {
+  std::uint64_t id = 0;
+  std::int64_t length = 0;
+  std::int64_t masked = 0;
+
+  describe::Work work() const { return {length, length * length, masked, 1}; }
+};
+
+/// The sequences of a global batch, in its order, each masked at `mask_rate`.
+std::vector<BatchSequence> measure_sequences(const GlobalBatch& batch, const SequenceSource& source,
+                                             double mask_rate);
+
+/// What is placed whole: a sequence, or the sequences of a pack.
+struct BatchItem {
+  std::span<const BatchSequence> sequences;
+  std::int64_t num_rows = 0;  ///< that it takes up, padding included
+  std::int64_t masked = 0;
+};
+
+/// Cuts a global batch into the items that a layout places: this is all that tells layouts apart. Items of
+/// padded and packed take `item_rows` rows each. Borrows the sequences.
+std::vector<BatchItem> cut_items(const GlobalBatch& batch, std::span<const BatchSequence> sequences,
+                                 Layout layout, std::int64_t item_rows);
+
+/// What an item costs: the operations of a forward, padding included.
+double cost_of(const BatchItem& item, const describe::ModelConfig& model);
+
+/// Where a sequence lies in a micro-batch.
+struct PlacedSequence {
+  std::uint64_t id = 0;
+  std::int64_t start = 0;
+  std::int64_t length = 0;
+};
+
+/// Which sequences a micro-batch holds, and where.
+struct MicroBatchPlan {
+  std::int64_t num_rows = 0;
+  std::vector<PlacedSequence> sequences;
+};
+
+/// Fills micro-batches with at most capacity.rows rows and capacity.masked masked tokens, best fit
+/// decreasing: from the largest item to the smallest, the first of equals first, each goes where the fewest
+/// rows remain that suffice, or into a new micro-batch if it fits nowhere.
+///
+/// *How many.* Say no item has more than r rows and m masked tokens, and the capacity is at least k r rows
+/// and k m masked tokens. Then n items fill at most ceil(n / k) micro-batches. When one is opened, each that
+/// exists lacks rows or masked tokens for an item. If rows, more than capacity - r >= (k - 1) r of them are
+/// taken, by more than k - 1 items, as none has more than r; likewise for masked tokens. So each holds at
+/// least k items: before micro-batch j + 1 is opened, j k items are placed, and one more is at hand.
+std::vector<MicroBatchPlan> fill_micro_batches(std::span<const BatchItem> items,
+                                               const model::Capacity& capacity);
+
+}  // namespace plenum::data

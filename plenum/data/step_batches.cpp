@@ -1,0 +1,125 @@
+#include "plenum/data/step_batches.h"
+
+#include <utility>
+
+#include "plenum/base/check.h"
+#include "plenum/data/micro_batch_builder.h"
+#include "plenum/data/packing_plan_file.h"
+#include "plenum/data/rank_division.h"
+#include "plenum/packing/lpfhp.h"
+
+namespace plenum::data {
+namespace {
+
+void require_match(const SequenceSource& sequences, const describe::ModelConfig& model) {
+  base::require(sequences.vocabulary().size == model.vocabulary,
+                "{} has a vocabulary of {} tokens, the model one of {}; prepare the text with the model's "
+                "tokenizer, or train another model",
+                sequences.name(), sequences.vocabulary().size, model.vocabulary);
+  base::require(sequences.max_length() <= model.max_positions,
+                "{} has sequences of up to {} tokens, the model {} positions; prepare the text with "
+                "--max-length {}",
+                sequences.name(), sequences.max_length(), model.max_positions, model.max_positions);
+  base::require(sequences.has_next_sentence() || !model.has_next_sentence,
+                "{} has no next-sentence pairs, which the model trains; prepare the text with --objective "
+                "mlm+nsp, or train without",
+                sequences.name());
+  base::require(!sequences.has_next_sentence() || model.num_segments >= 2,
+                "{} has pairs of two segments, but the model has one; prepare the text with --objective mlm",
+                sequences.name());
+}
+
+/// The plan that is part of the order, if packs are what is ordered.
+std::optional<packing::PackingPlan> make_plan(const SequenceSource& sequences,
+                                              const TrainingDataOptions& options) {
+  if (options.order() != OrderUnit::Packs) return std::nullopt;
+  if (!options.packing_plan.empty()) return read_packing_plan(options.packing_plan);
+  // Not the optimal packer: a time limit ends its search, but a resumed run must find the same plan.
+  const std::int64_t capacity = sequences.max_length();
+  return packing::pack_lpfhp({.histogram = sequences.histogram(),
+                              .capacity = capacity,
+                              .depth = options.packing_depth.value_or(capacity)});
+}
+
+BatchOrder make_order(const SequenceSource& sequences, const std::optional<packing::PackingPlan>& plan,
+                      GlobalBatchSize size, std::uint64_t seed) {
+  return plan ? BatchOrder(sequences.histogram(), *plan, size, seed)
+              : BatchOrder(sequences.histogram(), size, seed);
+}
+
+}  // namespace
+
+StepBatchSource::StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
+                                 const describe::ModelConfig& model, std::size_t num_ranks,
+                                 std::uint64_t seed)
+    : StepBatchSource(sequences, options, model, num_ranks, seed, make_plan(sequences, options)) {}
+
+StepBatchSource::StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
+                                 const describe::ModelConfig& model, std::size_t num_ranks,
+                                 std::uint64_t seed, std::optional<packing::PackingPlan> plan)
+    : sequences_(sequences),
+      layout_(options.layout),
+      masking_(options.masking()),
+      model_(model),
+      num_ranks_(num_ranks),
+      seed_(seed),
+      order_(make_order(sequences, plan, options.global_batch_size(), seed)),
+      bounds_(bound_steps({.histogram = sequences.histogram(),
+                           .plan = plan ? &*plan : nullptr,
+                           .layout = options.layout,
+                           .max_length = sequences.max_length(),
+                           .items_per_step = static_cast<std::int64_t>(order_.items_per_step()),
+                           .num_ranks = static_cast<std::int64_t>(num_ranks),
+                           .micro_batch_rows = options.micro_batch_rows(
+                               options.layout == Layout::Packed ? plan->capacity : sequences.max_length()),
+                           .mask_rate = options.mask_rate})) {
+  require_match(sequences, model);
+}
+
+std::vector<model::StepBatch> StepBatchSource::make(std::uint64_t step) const {
+  const Arrangement arrangement = arrange(step);
+  std::vector<model::StepBatch> batches;
+  for (std::size_t rank = 0; rank < num_ranks_; ++rank) batches.push_back(build(step, arrangement, rank));
+  return batches;
+}
+
+model::StepBatch StepBatchSource::make(std::uint64_t step, base::Rank rank) const {
+  base::check(rank.index() < num_ranks_, "there is no such rank: rank={} ranks={}", rank.value, num_ranks_);
+  return build(step, arrange(step), rank.index());
+}
+
+StepBatchSource::Arrangement StepBatchSource::arrange(std::uint64_t step) const {
+  Arrangement arrangement;
+  arrangement.epoch = step / steps_per_epoch();
+  const GlobalBatch batch = order_.batch(arrangement.epoch, step % steps_per_epoch());
+  const std::vector<BatchSequence> sequences = measure_sequences(batch, sequences_, masking_.rate);
+  for (const BatchSequence& sequence : sequences) arrangement.global += sequence.work();
+
+  const std::vector<BatchItem> items = cut_items(batch, sequences, layout_, bounds_.item_rows);
+  std::vector<double> costs;
+  for (const BatchItem& item : items) costs.push_back(cost_of(item, model_));
+  for (const std::vector<std::size_t>& indices : divide_among_ranks(costs, num_ranks_)) {
+    std::vector<BatchItem> items_of_rank;
+    for (const std::size_t index : indices) items_of_rank.push_back(items[index]);
+    arrangement.micro_batches.push_back(fill_micro_batches(items_of_rank, bounds_.capacity));
+    base::check(arrangement.micro_batches.back().size() <= micro_batches_per_rank(),
+                "a rank must not have more micro-batches than planned: step={} planned={}", step,
+                micro_batches_per_rank());
+  }
+  return arrangement;
+}
+
+model::StepBatch StepBatchSource::build(std::uint64_t step, const Arrangement& arrangement,
+                                        std::size_t rank) const {
+  const Masking masking(masking_, sequences_.vocabulary(), seed_, arrangement.epoch);
+  model::StepBatch batch{.step = step,
+                         .epoch = arrangement.epoch,
+                         .global = arrangement.global,
+                         .micro_batches = std::vector<model::MicroBatch>(num_micro_batches())};
+  std::size_t id = (rank + 1) * micro_batches_per_rank();
+  for (const MicroBatchPlan& plan : arrangement.micro_batches[rank])
+    batch.micro_batches[--id] = build_micro_batch(plan, sequences_, masking, MicroBatchUse::Training);
+  return batch;
+}
+
+}  // namespace plenum::data

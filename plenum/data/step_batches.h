@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "plenum/base/ids.h"
+#include "plenum/data/batch_order.h"
+#include "plenum/data/micro_batch_assembly.h"
+#include "plenum/data/step_bounds.h"
+#include "plenum/data/training_data_options.h"
+#include "plenum/model/micro_batch.h"
+
+namespace plenum::data {
+
+/// What every step of a training run works on: a pure function of the step, in time that does not depend on
+/// it. Which sequences, and what is masked in them, depends on seed, data and `options` alone; ranks and
+/// layout only arrange them. Any number of threads may ask.
+///
+/// Every rank has micro_batches_per_rank() micro-batches in every step: rank r those with the ids r *
+/// micro_batches_per_rank() and following, as replicas have in schedules with one stage. Where a step needs
+/// fewer, the first ones are empty: the last, whose backward hides the reduction of gradients, has work.
+class StepBatchSource {
+ public:
+  /// Borrows the sequences. Throws UserError if the options contradict each other, or sequences and model do
+  /// not belong together: another vocabulary, more positions or segments than the model has, no labels.
+  StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
+                  const describe::ModelConfig& model, std::size_t num_ranks, std::uint64_t seed);
+
+  std::uint64_t steps_per_epoch() const { return order_.steps_per_epoch(); }
+  double expected_tokens_per_step() const { return order_.expected_tokens_per_step(); }
+  std::size_t num_ranks() const { return num_ranks_; }
+  std::size_t micro_batches_per_rank() const {
+    return static_cast<std::size_t>(bounds_.micro_batches_per_rank);
+  }
+  std::size_t num_micro_batches() const { return num_ranks_ * micro_batches_per_rank(); }
+  const model::Capacity& capacity() const { return bounds_.capacity; }
+
+  /// What each rank works on. Steps count over all epochs.
+  std::vector<model::StepBatch> make(std::uint64_t step) const;
+  /// What one rank works on, without reading the sequences of the others.
+  model::StepBatch make(std::uint64_t step, base::Rank rank) const;
+
+ private:
+  /// A step before its sequences are read.
+  struct Arrangement {
+    std::uint64_t epoch = 0;
+    describe::Work global;
+    std::vector<std::vector<MicroBatchPlan>> micro_batches;  ///< of each rank
+  };
+
+  StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
+                  const describe::ModelConfig& model, std::size_t num_ranks, std::uint64_t seed,
+                  std::optional<packing::PackingPlan> plan);
+
+  Arrangement arrange(std::uint64_t step) const;
+  model::StepBatch build(std::uint64_t step, const Arrangement& arrangement, std::size_t rank) const;
+
+  const SequenceSource& sequences_;
+  Layout layout_;
+  MaskingOptions masking_;
+  describe::ModelConfig model_;
+  std::size_t num_ranks_;
+  std::uint64_t seed_;
+  BatchOrder order_;
+  StepBounds bounds_;
+};
+
+}  // namespace plenum::data

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "plenum/base/options.h"
+#include "plenum/data/batch_order.h"
+#include "plenum/data/layout.h"
+#include "plenum/data/masking.h"
+
+namespace plenum::data {
+
+/// "256" or "256sp" (sequences), "32768tok" (tokens). Throws UserError naming `what` for anything else.
+GlobalBatchSize parse_global_batch(std::string_view text, std::string_view what);
+
+/// Which order is asked for; Auto is packs for the packed layout and sequences for the others.
+enum class OrderChoice { Auto, Sequences, Packs };
+
+/// What is trained on, in which pieces, and what is masked in it.
+struct TrainingDataOptions {
+  std::string directory;
+  Layout layout = Layout::Unpadded;
+  OrderChoice order_choice = OrderChoice::Auto;
+  std::string global_batch = "256";
+  std::optional<std::int64_t> micro_batch_tokens;
+  std::optional<std::int64_t> packing_depth;  ///< unlimited if absent
+  std::string packing_plan;                   ///< a file; made anew if empty
+  double mask_rate = 0.15;
+  MaskUnit mask_unit = MaskUnit::Token;
+  std::string mask_split = "80/10/10";
+
+  base::OptionTable table();
+
+  /// Throws UserError for settings that are wrong or contradict each other.
+  void check() const;
+
+  OrderUnit order() const;
+  GlobalBatchSize global_batch_size() const;
+  MaskingOptions masking() const;
+  /// The rows of a micro-batch if none are asked for: kDefaultMicroBatchTokens, or the longest if that is
+  /// more.
+  std::int64_t micro_batch_rows(std::int64_t longest) const;
+
+  static constexpr std::int64_t kDefaultMicroBatchTokens = 4096;
+};
+
+}  // namespace plenum::data

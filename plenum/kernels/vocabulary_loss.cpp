@@ -1,0 +1,68 @@
+#include "plenum/kernels/vocabulary_loss.h"
+
+#include <algorithm>
+
+#include "plenum/kernels/check_argument.h"
+#include "plenum/kernels/cpu/vocabulary_loss.h"
+
+namespace plenum::kernels {
+namespace {
+
+using tensor::DType;
+
+void check_labels(tensor::ConstTensorView label_M, std::int64_t vocabulary) {
+  for (const std::int32_t label : label_M.span<std::int32_t>()) {
+    base::check(label >= 0 && label < vocabulary, "a label is outside the vocabulary: label={} V={}", label,
+                vocabulary);
+  }
+}
+
+}  // namespace
+
+void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossForward& args) {
+  base::check(args.h_MD.shape().num_dims() == 2 && args.w_VD.shape().num_dims() == 2,
+              "h and w must be matrices: h={} w={}", to_string(args.h_MD.shape()),
+              to_string(args.w_VD.shape()));
+  const std::int64_t masked = args.h_MD.size(0);
+  const std::int64_t vocabulary = args.w_VD.size(0);
+  check_argument("h_MD", args.h_MD, {masked, args.w_VD.size(1)});
+  check_argument("w_VD", args.w_VD, {vocabulary, args.w_VD.size(1)});
+  check_argument("b_V", args.b_V, {vocabulary});
+  check_argument("label_M", args.label_M, DType::Int32, {masked});
+  check_argument("logits_MV", args.logits_MV, {masked, vocabulary});
+  check_argument("tiles_MN2", args.tiles_MN2, {masked, vocabulary_tiles(vocabulary), 2});
+  check_argument("lse_M", args.lse_M, {masked});
+  check_argument("loss_M", args.loss_M, {masked});
+  if (args.prediction_M) check_argument("prediction_M", args.prediction_M, DType::Int32, {masked});
+  check_labels(args.label_M, vocabulary);
+  if (masked > 0) cpu::vocabulary_loss_forward(stream, args);
+}
+
+void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLossBackward& args) {
+  base::check(args.h_MD.shape().num_dims() == 2 && args.w_VD.shape().num_dims() == 2,
+              "h and w must be matrices: h={} w={}", to_string(args.h_MD.shape()),
+              to_string(args.w_VD.shape()));
+  const std::int64_t masked = args.h_MD.size(0);
+  const std::int64_t vocabulary = args.w_VD.size(0);
+  const std::int64_t width = args.w_VD.size(1);
+  check_argument("h_MD", args.h_MD, {masked, width});
+  check_argument("w_VD", args.w_VD, {vocabulary, width});
+  check_argument("label_M", args.label_M, DType::Int32, {masked});
+  check_argument("lse_M", args.lse_M, {masked});
+  check_argument("logits_MV", args.logits_MV, {masked, vocabulary});
+  check_argument("dh_MD", args.dh_MD, {masked, width});
+  check_argument("dw_VD", args.dw_VD, {vocabulary, width});
+  check_argument("db_V", args.db_V, {vocabulary});
+  check_labels(args.label_M, vocabulary);
+  if (masked > 0) cpu::vocabulary_loss_backward(stream, args);
+}
+
+std::int64_t vocabulary_tiles(std::int64_t vocabulary) {
+  return (vocabulary + cpu::kVocabularyTile - 1) / cpu::kVocabularyTile;
+}
+
+std::size_t vocabulary_loss_scratch_bytes() {
+  return cpu::vocabulary_loss_scratch_bytes();
+}
+
+}  // namespace plenum::kernels

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "plenum/describe/model_config.h"
+#include "plenum/model/micro_batch.h"
+#include "plenum/model/recompute.h"
+#include "plenum/tensor/memory_plan.h"
+#include "plenum/tensor/tensor_view.h"
+
+namespace plenum::model {
+
+// What a model's parts keep from forward to backward, and what they need in between. Planned for the largest
+// micro-batch; a smaller one uses the first rows. T rows, D width, H heads, F feed-forward width, M masked
+// positions, V words, S sequences. docs/math/bert.md says why each is kept.
+
+struct EmbeddingActivations {
+  tensor::TensorView z_TD, mean_T, inverse_deviation_T;
+
+  EmbeddingActivations of(std::int64_t num_rows) const;
+};
+
+/// Beside a layer's input, which is the output of the one before.
+struct LayerActivations {
+  tensor::TensorView qkv_T3D, context_TD, lse_HT;
+  tensor::TensorView z1_TD, mean1_T, inverse_deviation1_T, y1_TD;  ///< of the norm behind attention
+  tensor::TensorView u_TF;                                         ///< before the GELU
+  tensor::TensorView z2_TD, mean2_T, inverse_deviation2_T;         ///< of the norm behind the MLP
+
+  LayerActivations of(std::int64_t num_rows) const;
+};
+
+struct MaskedLanguageActivations {
+  tensor::TensorView x_MD;  ///< the masked rows of the last layer's output
+  tensor::TensorView u_MD;  ///< before the GELU
+  tensor::TensorView z_MD, mean_M, inverse_deviation_M, y_MD;
+  tensor::TensorView logits_MV, lse_M, loss_M;
+  tensor::TensorView prediction_M;  ///< Int32
+
+  MaskedLanguageActivations of(std::int64_t num_masked) const;
+};
+
+struct NextSentenceActivations {
+  tensor::TensorView x_SD;  ///< the first rows of the sequences
+  tensor::TensorView pooled_SD, logits_S2, loss_S;
+
+  NextSentenceActivations of(std::int64_t num_sequences) const;
+};
+
+/// What one micro-batch keeps from its forward to the end of its backward.
+struct Activations {
+  Recompute recompute = Recompute::None;
+  EmbeddingActivations embedding;
+  std::vector<tensor::TensorView> x_TD;  ///< the input of every layer, and the last one's output
+  std::vector<LayerActivations> layers;  ///< recomputed ones are views of the same memory
+  MaskedLanguageActivations masked_language;
+  NextSentenceActivations next_sentence;
+  tensor::TensorView dx_TD;  ///< the gradient that backward has come to
+};
+
+/// What a part needs only while it runs, so that parts share it.
+struct Transients {
+  // An encoder layer's.
+  tensor::TensorView mlp_TF;      ///< gelu(u); in backward the gradient of u takes its place
+  tensor::TensorView dbranch_TD;  ///< gradient of what a sublayer gives to its residual
+  tensor::TensorView dcontext_TD;
+  tensor::TensorView dqkv_T3D;
+  // The heads'.
+  tensor::TensorView dy_MD, dx_MD;
+  tensor::TensorView dpooled_SD, dx_SD;
+
+  Transients of(const MicroBatch& micro_batch) const;
+};
+
+/// Where a micro-batch is computed: the activations of `num_slots` that are alive at the same time.
+struct TrainingMemory {
+  std::vector<Activations> slots;
+  Transients transients;
+};
+TrainingMemory plan_training_memory(const describe::ModelConfig& config, const Capacity& capacity,
+                                    Recompute recompute, std::size_t num_slots, tensor::MemoryPlan& plan);
+
+/// For forward alone: layers share one place for what they keep.
+struct InferenceMemory {
+  Activations activations;
+  Transients transients;
+};
+InferenceMemory plan_inference_memory(const describe::ModelConfig& config, const Capacity& capacity,
+                                      tensor::MemoryPlan& plan);
+
+/// Scratch for any kernel of the model on so many threads: what a Stream wants.
+tensor::TensorView plan_scratch(const describe::ModelConfig& config, const Capacity& capacity,
+                                std::size_t num_threads, tensor::MemoryPlan& plan);
+
+}  // namespace plenum::model

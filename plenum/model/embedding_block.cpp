@@ -1,0 +1,64 @@
+#include "plenum/model/embedding_block.h"
+
+#include "plenum/kernels/embedding.h"
+
+namespace plenum::model {
+namespace {
+
+// T rows, D width.
+//
+// Forward:  z = word[id] + position[p] + segment[g];  y = dropout(norm(z))
+// Kept:     z and the norm's mean and inverse deviation
+// Backward: dz from dy; each table's rows get the sum of dz over the tokens that read them
+
+kernels::Dropout dropout_of(const Pass& pass) {
+  return pass.dropout_at(0, kernels::DropoutSite::Embedding);
+}
+
+kernels::RowGroups groups_of(const GroupedRows& grouped) {
+  return {.entries = grouped.entries, .starts = grouped.starts, .rows = grouped.rows};
+}
+
+}  // namespace
+
+void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights,
+                             const EmbeddingActivations& kept, const tensor::TensorView& y_TD) {
+  kernels::embedding_forward(pass.stream, {.id_T = view_of(pass.micro_batch.ids),
+                                           .position_T = view_of(pass.micro_batch.positions),
+                                           .segment_T = view_of(pass.micro_batch.segments),
+                                           .word_VD = weights.word_VD,
+                                           .position_PD = weights.position_PD,
+                                           .segment_GD = weights.segment_GD,
+                                           .gamma_D = weights.norm_weight_D,
+                                           .beta_D = weights.norm_bias_D,
+                                           .epsilon = pass.norm_epsilon(),
+                                           .dropout = dropout_of(pass),
+                                           .rows = pass.rows(),
+                                           .z_TD = kept.z_TD,
+                                           .y_TD = y_TD,
+                                           .mean_T = kept.mean_T,
+                                           .inverse_deviation_T = kept.inverse_deviation_T});
+}
+
+void embedding_block_backward(const Pass& pass, const EmbeddingWeights& weights,
+                              const EmbeddingGradients& gradients, const EmbeddingActivations& kept,
+                              const tensor::TensorView& dy_TD) {
+  kernels::embedding_backward(pass.stream, {.dy_TD = dy_TD,
+                                            .z_TD = kept.z_TD,
+                                            .mean_T = kept.mean_T,
+                                            .inverse_deviation_T = kept.inverse_deviation_T,
+                                            .gamma_D = weights.norm_weight_D,
+                                            .dropout = dropout_of(pass),
+                                            .rows = pass.rows(),
+                                            .by_word = groups_of(pass.micro_batch.by_word),
+                                            .by_position = groups_of(pass.micro_batch.by_position),
+                                            .by_segment = groups_of(pass.micro_batch.by_segment),
+                                            .dz_TD = dy_TD,
+                                            .dword_VD = gradients.word_VD,
+                                            .dposition_PD = gradients.position_PD,
+                                            .dsegment_GD = gradients.segment_GD,
+                                            .dgamma_D = gradients.norm_weight_D,
+                                            .dbeta_D = gradients.norm_bias_D});
+}
+
+}  // namespace plenum::model

@@ -1,0 +1,203 @@
+#include "plenum/model/encoder_layer.h"
+
+#include "plenum/kernels/activation.h"
+#include "plenum/kernels/attention.h"
+#include "plenum/kernels/layer_norm.h"
+#include "plenum/kernels/linear.h"
+
+namespace plenum::model {
+namespace {
+
+// T rows, D width, H heads of width K, F feed-forward width. docs/math/bert.md.
+//
+// Forward:  qkv = x Wqkv + b;  c = attention(qkv);  z1 = x + dropout(c Wo + b);      y1 = norm(z1)
+//           u = y1 W1 + b;                          z2 = y1 + dropout(gelu(u) W2 + b);  y = norm(z2)
+// Kept:     x, qkv, c, log-sum-exp, z1, y1, u, z2, means and inverse deviations; not gelu(u), which is cheap
+// Backward: from the last line to the first. A norm's dz is the gradient of its residual, onto which the
+//           sublayer's input gradient is added; so one buffer, dx, holds dy, dz2, dy1, dz1 and dx in turn.
+
+using kernels::Accumulate;
+using kernels::DropoutSite;
+using tensor::ConstTensorView;
+using tensor::TensorView;
+
+/// [T, parts * D] as [T, parts, H, K], or [T, H, K] for one part.
+template <typename View>
+View by_heads(const Pass& pass, const View& view, std::int64_t num_parts) {
+  const std::int64_t H = pass.config.num_heads;
+  const std::int64_t K = pass.config.head_width();
+  const tensor::Shape shape =
+      num_parts == 1 ? tensor::Shape{view.size(0), H, K} : tensor::Shape{view.size(0), num_parts, H, K};
+  return {view.raw(), view.dtype(), shape};
+}
+
+/// Where the gradient of a sublayer's output lies: without dropout it is that of the residual.
+TensorView branch_gradient(const kernels::Dropout& dropout, const Transients& transients,
+                           const TensorView& dz_TD) {
+  return dropout.is_on() ? transients.dbranch_TD : dz_TD;
+}
+
+void attention_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
+                                const ConstTensorView& x_TD, const LayerActivations& kept) {
+  kernels::linear_forward(pass.stream, {.x_TD = x_TD,
+                                        .w_ED = weights.qkv_weight_3DD,
+                                        .b_E = weights.qkv_bias_3D,
+                                        .y_TE = kept.qkv_T3D,
+                                        .gelu_TE = {}});
+  kernels::attention_forward(pass.stream, {.qkv_T3HK = by_heads(pass, kept.qkv_T3D, 3),
+                                           .sequences = pass.micro_batch.sequences(),
+                                           .samples = pass.micro_batch.samples,
+                                           .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
+                                           .context_THK = by_heads(pass, kept.context_TD, 1),
+                                           .lse_HT = kept.lse_HT});
+  kernels::linear_forward(pass.stream, {.x_TD = kept.context_TD,
+                                        .w_ED = weights.attention_output_weight_DD,
+                                        .b_E = weights.attention_output_bias_D,
+                                        .y_TE = kept.z1_TD,
+                                        .gelu_TE = {}});
+  kernels::layer_norm_forward(pass.stream, {.x_TD = kept.z1_TD,
+                                            .residual_TD = x_TD,
+                                            .gamma_D = weights.attention_norm_weight_D,
+                                            .beta_D = weights.attention_norm_bias_D,
+                                            .epsilon = pass.norm_epsilon(),
+                                            .dropout = pass.dropout_at(layer, DropoutSite::AttentionOutput),
+                                            .rows = pass.rows(),
+                                            .z_TD = kept.z1_TD,
+                                            .y_TD = kept.y1_TD,
+                                            .mean_T = kept.mean1_T,
+                                            .inverse_deviation_T = kept.inverse_deviation1_T});
+}
+
+void mlp_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
+                          const LayerActivations& kept, const Transients& transients,
+                          const TensorView& y_TD) {
+  kernels::linear_forward(pass.stream, {.x_TD = kept.y1_TD,
+                                        .w_ED = weights.intermediate_weight_FD,
+                                        .b_E = weights.intermediate_bias_F,
+                                        .y_TE = kept.u_TF,
+                                        .gelu_TE = transients.mlp_TF});
+  kernels::linear_forward(pass.stream, {.x_TD = transients.mlp_TF,
+                                        .w_ED = weights.output_weight_DF,
+                                        .b_E = weights.output_bias_D,
+                                        .y_TE = kept.z2_TD,
+                                        .gelu_TE = {}});
+  kernels::layer_norm_forward(pass.stream, {.x_TD = kept.z2_TD,
+                                            .residual_TD = kept.y1_TD,
+                                            .gamma_D = weights.output_norm_weight_D,
+                                            .beta_D = weights.output_norm_bias_D,
+                                            .epsilon = pass.norm_epsilon(),
+                                            .dropout = pass.dropout_at(layer, DropoutSite::MlpOutput),
+                                            .rows = pass.rows(),
+                                            .z_TD = kept.z2_TD,
+                                            .y_TD = y_TD,
+                                            .mean_T = kept.mean2_T,
+                                            .inverse_deviation_T = kept.inverse_deviation2_T});
+}
+
+/// dx_TD goes in as the gradient of the layer's output and comes out as that of y1.
+void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
+                           const EncoderLayerGradients& gradients, const LayerActivations& kept,
+                           const Transients& transients, Recompute recompute, const TensorView& dx_TD) {
+  const kernels::Dropout dropout = pass.dropout_at(layer, DropoutSite::MlpOutput);
+  const TensorView dbranch_TD = branch_gradient(dropout, transients, dx_TD);
+  kernels::layer_norm_backward(pass.stream, {.dy_TD = dx_TD,
+                                             .z_TD = kept.z2_TD,
+                                             .mean_T = kept.mean2_T,
+                                             .inverse_deviation_T = kept.inverse_deviation2_T,
+                                             .gamma_D = weights.output_norm_weight_D,
+                                             .dropout = dropout,
+                                             .rows = pass.rows(),
+                                             .dz_TD = dx_TD,
+                                             .dx_TD = dropout.is_on() ? dbranch_TD : TensorView(),
+                                             .dgamma_D = gradients.output_norm_weight_D,
+                                             .dbeta_D = gradients.output_norm_bias_D});
+  if (recompute == Recompute::Mlp) {
+    kernels::linear_forward(pass.stream, {.x_TD = kept.y1_TD,
+                                          .w_ED = weights.intermediate_weight_FD,
+                                          .b_E = weights.intermediate_bias_F,
+                                          .y_TE = kept.u_TF,
+                                          .gelu_TE = {}});
+  }
+  kernels::gelu_forward(pass.stream, {.x = kept.u_TF, .y = transients.mlp_TF});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = transients.mlp_TF,
+                                                .dy_TE = dbranch_TD,
+                                                .dw_ED = gradients.output_weight_DF,
+                                                .db_E = gradients.output_bias_D});
+  const TensorView du_TF = transients.mlp_TF;  // gelu(u) has been read for the last time
+  kernels::linear_backward_input(
+      pass.stream,
+      {.dy_TE = dbranch_TD, .w_ED = weights.output_weight_DF, .gelu_input_TD = kept.u_TF, .dx_TD = du_TF});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.y1_TD,
+                                                .dy_TE = du_TF,
+                                                .dw_ED = gradients.intermediate_weight_FD,
+                                                .db_E = gradients.intermediate_bias_F});
+  kernels::linear_backward_input(pass.stream, {.dy_TE = du_TF,
+                                               .w_ED = weights.intermediate_weight_FD,
+                                               .gelu_input_TD = {},
+                                               .dx_TD = dx_TD,
+                                               .accumulate = Accumulate::Yes});
+}
+
+/// dx_TD goes in as the gradient of y1 and comes out as that of x.
+void attention_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
+                                 const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
+                                 const LayerActivations& kept, const Transients& transients,
+                                 const TensorView& dx_TD) {
+  const kernels::Dropout dropout = pass.dropout_at(layer, DropoutSite::AttentionOutput);
+  const TensorView dbranch_TD = branch_gradient(dropout, transients, dx_TD);
+  kernels::layer_norm_backward(pass.stream, {.dy_TD = dx_TD,
+                                             .z_TD = kept.z1_TD,
+                                             .mean_T = kept.mean1_T,
+                                             .inverse_deviation_T = kept.inverse_deviation1_T,
+                                             .gamma_D = weights.attention_norm_weight_D,
+                                             .dropout = dropout,
+                                             .rows = pass.rows(),
+                                             .dz_TD = dx_TD,
+                                             .dx_TD = dropout.is_on() ? dbranch_TD : TensorView(),
+                                             .dgamma_D = gradients.attention_norm_weight_D,
+                                             .dbeta_D = gradients.attention_norm_bias_D});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.context_TD,
+                                                .dy_TE = dbranch_TD,
+                                                .dw_ED = gradients.attention_output_weight_DD,
+                                                .db_E = gradients.attention_output_bias_D});
+  kernels::linear_backward_input(pass.stream, {.dy_TE = dbranch_TD,
+                                               .w_ED = weights.attention_output_weight_DD,
+                                               .gelu_input_TD = {},
+                                               .dx_TD = transients.dcontext_TD});
+  kernels::attention_backward(pass.stream, {.qkv_T3HK = by_heads(pass, kept.qkv_T3D, 3),
+                                            .context_THK = by_heads(pass, kept.context_TD, 1),
+                                            .lse_HT = kept.lse_HT,
+                                            .dcontext_THK = by_heads(pass, transients.dcontext_TD, 1),
+                                            .sequences = pass.micro_batch.sequences(),
+                                            .samples = pass.micro_batch.samples,
+                                            .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
+                                            .dqkv_T3HK = by_heads(pass, transients.dqkv_T3D, 3)});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = x_TD,
+                                                .dy_TE = transients.dqkv_T3D,
+                                                .dw_ED = gradients.qkv_weight_3DD,
+                                                .db_E = gradients.qkv_bias_3D});
+  kernels::linear_backward_input(pass.stream, {.dy_TE = transients.dqkv_T3D,
+                                               .w_ED = weights.qkv_weight_3DD,
+                                               .gelu_input_TD = {},
+                                               .dx_TD = dx_TD,
+                                               .accumulate = Accumulate::Yes});
+}
+
+}  // namespace
+
+void encoder_layer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
+                           const ConstTensorView& x_TD, const LayerActivations& kept,
+                           const Transients& transients, const TensorView& y_TD) {
+  attention_sublayer_forward(pass, layer, weights, x_TD, kept);
+  mlp_sublayer_forward(pass, layer, weights, kept, transients, y_TD);
+}
+
+void encoder_layer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
+                            const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
+                            const LayerActivations& kept, const Transients& transients, Recompute recompute,
+                            const TensorView& dx_TD) {
+  mlp_sublayer_backward(pass, layer, weights, gradients, kept, transients, recompute, dx_TD);
+  attention_sublayer_backward(pass, layer, weights, gradients, x_TD, kept, transients, dx_TD);
+}
+
+}  // namespace plenum::model

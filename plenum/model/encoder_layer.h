@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+
+#include "plenum/model/activation_layout.h"
+#include "plenum/model/parameters.h"
+#include "plenum/model/pass.h"
+
+namespace plenum::model {
+
+/// Computes an encoder layer: attention and MLP, each with dropout, residual and layer norm behind it.
+/// Overwrites `kept`, y_TD and transients. y_TD may be x_TD where `kept` is not for a backward.
+void encoder_layer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
+                           const tensor::ConstTensorView& x_TD, const LayerActivations& kept,
+                           const Transients& transients, const tensor::TensorView& y_TD);
+
+/// Computes the gradients of the layer's input and, added to `gradients`, of its weights. With
+/// Recompute::Mlp, kept.u_TF is computed again; everything else in `kept` is as forward left it.
+void encoder_layer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
+                            const EncoderLayerGradients& gradients, const tensor::ConstTensorView& x_TD,
+                            const LayerActivations& kept, const Transients& transients, Recompute recompute,
+                            const tensor::TensorView& dx_TD);  ///< in: the gradient of the layer's output
+
+}  // namespace plenum::model

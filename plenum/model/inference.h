@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "plenum/describe/model_config.h"
+#include "plenum/describe/parameter_table.h"
+#include "plenum/model/micro_batch.h"
+#include "plenum/tensor/memory_layout.h"
+#include "plenum/tensor/tensor_view.h"
+
+namespace plenum::model {
+
+/// What evaluation counts, over any number of micro-batches.
+struct EvaluationSums {
+  double masked_loss = 0;  ///< sum of the cross-entropies
+  std::int64_t masked = 0;
+  std::int64_t masked_correct = 0;  ///< the label has the greatest logit
+  double next_sentence_loss = 0;
+  std::int64_t sequences = 0;  ///< with a next-sentence label
+  std::int64_t next_sentence_correct = 0;
+
+  EvaluationSums& operator+=(const EvaluationSums& other);
+};
+
+/// Runs a BERT forward without keeping what only training needs: no dropout, and the layers share their
+/// memory.
+class BertInference {
+ public:
+  /// With weights of its own, zero at first: to be written through weights(). Throws UserError if memory is
+  /// short.
+  BertInference(const describe::ModelConfig& config, const Capacity& capacity, std::size_t num_threads);
+  /// Borrows the weights, flat in the order of parameters(), as they are at each call.
+  BertInference(const describe::ModelConfig& config, const Capacity& capacity, std::size_t num_threads,
+                tensor::ConstTensorView weights_N);
+  ~BertInference();
+  BertInference(const BertInference&) = delete;
+  BertInference& operator=(const BertInference&) = delete;
+
+  const describe::ParameterTable& parameters() const;
+  /// Its own weights: Float32, flat in the order of parameters(). Not where they are borrowed.
+  tensor::TensorView weights() const;
+  /// The memory it has taken.
+  const tensor::MemoryLayout& memory() const;
+
+  /// Losses and predictions at the masked tokens, and of next sentences where model and micro-batch have
+  /// them.
+  EvaluationSums evaluate(const MicroBatch& micro_batch);
+  /// The logits of all words at masked_rows, [M, V], row by row; masked_labels are not read. Valid until the
+  /// next call.
+  std::span<const float> masked_logits(const MicroBatch& micro_batch);
+
+ private:
+  struct State;
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace plenum::model

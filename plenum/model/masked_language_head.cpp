@@ -1,0 +1,93 @@
+#include "plenum/model/masked_language_head.h"
+
+#include "plenum/kernels/activation.h"
+#include "plenum/kernels/layer_norm.h"
+#include "plenum/kernels/linear.h"
+#include "plenum/kernels/rows.h"
+#include "plenum/kernels/vocabulary_loss.h"
+
+namespace plenum::model {
+
+// T rows, M masked tokens, D width, V words. Only masked rows come here.
+//
+// Forward:  x = X[masked rows];  u = x W + b;  z = gelu(u);  y = norm(z);  logits = y word^T + b;  losses
+// Kept:     x, u, z, mean and inverse deviation, y, logits, log-sum-exp
+// Backward: from the last to the first. The word embedding gets a gradient here and another as embedding.
+
+using tensor::ConstTensorView;
+using tensor::TensorView;
+
+void masked_language_transform_forward(const Pass& pass, const MaskedLanguageWeights& weights,
+                                       const ConstTensorView& x_TD, const MaskedLanguageActivations& kept) {
+  kernels::gather_rows_forward(
+      pass.stream, {.x_TD = x_TD, .index_M = view_of(pass.micro_batch.masked_rows), .y_MD = kept.x_MD});
+  kernels::linear_forward(pass.stream, {.x_TD = kept.x_MD,
+                                        .w_ED = weights.transform_weight_DD,
+                                        .b_E = weights.transform_bias_D,
+                                        .y_TE = kept.u_MD,
+                                        .gelu_TE = kept.z_MD});
+  kernels::layer_norm_forward(pass.stream, {.x_TD = kept.z_MD,
+                                            .residual_TD = {},
+                                            .gamma_D = weights.norm_weight_D,
+                                            .beta_D = weights.norm_bias_D,
+                                            .epsilon = pass.norm_epsilon(),
+                                            .dropout = {},
+                                            .rows = {},
+                                            .z_TD = {},
+                                            .y_TD = kept.y_MD,
+                                            .mean_T = kept.mean_M,
+                                            .inverse_deviation_T = kept.inverse_deviation_M});
+}
+
+void masked_language_head_forward(const Pass& pass, const MaskedLanguageWeights& weights,
+                                  const ConstTensorView& x_TD, const MaskedLanguageActivations& kept) {
+  masked_language_transform_forward(pass, weights, x_TD, kept);
+  kernels::vocabulary_loss_forward(pass.stream, {.h_MD = kept.y_MD,
+                                                 .w_VD = weights.word_VD,
+                                                 .b_V = weights.decoder_bias_V,
+                                                 .label_M = view_of(pass.micro_batch.masked_labels),
+                                                 .logits_MV = kept.logits_MV,
+                                                 .lse_M = kept.lse_M,
+                                                 .loss_M = kept.loss_M,
+                                                 .prediction_M = kept.prediction_M});
+}
+
+void masked_language_head_backward(const Pass& pass, const MaskedLanguageWeights& weights,
+                                   const MaskedLanguageGradients& gradients,
+                                   const MaskedLanguageActivations& kept, const Transients& transients,
+                                   float loss_scale, const TensorView& dx_TD) {
+  kernels::vocabulary_loss_backward(pass.stream, {.h_MD = kept.y_MD,
+                                                  .w_VD = weights.word_VD,
+                                                  .label_M = view_of(pass.micro_batch.masked_labels),
+                                                  .lse_M = kept.lse_M,
+                                                  .scale = loss_scale,
+                                                  .logits_MV = kept.logits_MV,
+                                                  .dh_MD = transients.dy_MD,
+                                                  .dw_VD = gradients.word_VD,
+                                                  .db_V = gradients.decoder_bias_V});
+  kernels::layer_norm_backward(pass.stream, {.dy_TD = transients.dy_MD,
+                                             .z_TD = kept.z_MD,
+                                             .mean_T = kept.mean_M,
+                                             .inverse_deviation_T = kept.inverse_deviation_M,
+                                             .gamma_D = weights.norm_weight_D,
+                                             .dropout = {},
+                                             .rows = {},
+                                             .dz_TD = transients.dy_MD,
+                                             .dx_TD = {},
+                                             .dgamma_D = gradients.norm_weight_D,
+                                             .dbeta_D = gradients.norm_bias_D});
+  kernels::gelu_backward(pass.stream, {.x = kept.u_MD, .dy = transients.dy_MD, .dx = transients.dy_MD});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.x_MD,
+                                                .dy_TE = transients.dy_MD,
+                                                .dw_ED = gradients.transform_weight_DD,
+                                                .db_E = gradients.transform_bias_D});
+  kernels::linear_backward_input(pass.stream, {.dy_TE = transients.dy_MD,
+                                               .w_ED = weights.transform_weight_DD,
+                                               .gelu_input_TD = {},
+                                               .dx_TD = transients.dx_MD});
+  kernels::gather_rows_backward(
+      pass.stream,
+      {.dy_MD = transients.dx_MD, .index_M = view_of(pass.micro_batch.masked_rows), .dx_TD = dx_TD});
+}
+
+}  // namespace plenum::model

@@ -1,0 +1,67 @@
+#include "plenum/model/next_sentence_head.h"
+
+#include "plenum/kernels/activation.h"
+#include "plenum/kernels/class_loss.h"
+#include "plenum/kernels/linear.h"
+#include "plenum/kernels/rows.h"
+
+namespace plenum::model {
+
+// T rows, S sequences, D width.
+//
+// Forward:  x = X[starts];  pooled = tanh(x Wp + b);  logits = pooled W + b;  losses
+// Kept:     x, pooled, logits
+// Backward: from the last to the first
+
+using tensor::ConstTensorView;
+using tensor::TensorView;
+
+void next_sentence_head_forward(const Pass& pass, const NextSentenceWeights& weights,
+                                const ConstTensorView& x_TD, const NextSentenceActivations& kept) {
+  kernels::gather_rows_forward(
+      pass.stream, {.x_TD = x_TD, .index_M = view_of(pass.micro_batch.starts), .y_MD = kept.x_SD});
+  kernels::linear_forward(pass.stream, {.x_TD = kept.x_SD,
+                                        .w_ED = weights.pooler_weight_DD,
+                                        .b_E = weights.pooler_bias_D,
+                                        .y_TE = kept.pooled_SD,
+                                        .gelu_TE = {}});
+  kernels::tanh_forward(pass.stream, {.x = kept.pooled_SD, .y = kept.pooled_SD});
+  kernels::linear_forward(pass.stream, {.x_TD = kept.pooled_SD,
+                                        .w_ED = weights.weight_2D,
+                                        .b_E = weights.bias_2,
+                                        .y_TE = kept.logits_S2,
+                                        .gelu_TE = {}});
+  kernels::class_loss_forward(pass.stream, {.logits_SC = kept.logits_S2,
+                                            .label_S = view_of(pass.micro_batch.next_sentence_labels),
+                                            .loss_S = kept.loss_S});
+}
+
+void next_sentence_head_backward(const Pass& pass, const NextSentenceWeights& weights,
+                                 const NextSentenceGradients& gradients, const NextSentenceActivations& kept,
+                                 const Transients& transients, float loss_scale, const TensorView& dx_TD) {
+  const TensorView dlogits_S2 = kept.logits_S2;
+  kernels::class_loss_backward(pass.stream, {.logits_SC = kept.logits_S2,
+                                             .label_S = view_of(pass.micro_batch.next_sentence_labels),
+                                             .scale = loss_scale,
+                                             .dlogits_SC = dlogits_S2});
+  kernels::linear_backward_weight(
+      pass.stream,
+      {.x_TD = kept.pooled_SD, .dy_TE = dlogits_S2, .dw_ED = gradients.weight_2D, .db_E = gradients.bias_2});
+  kernels::linear_backward_input(
+      pass.stream,
+      {.dy_TE = dlogits_S2, .w_ED = weights.weight_2D, .gelu_input_TD = {}, .dx_TD = transients.dpooled_SD});
+  kernels::tanh_backward(pass.stream,
+                         {.y = kept.pooled_SD, .dy = transients.dpooled_SD, .dx = transients.dpooled_SD});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.x_SD,
+                                                .dy_TE = transients.dpooled_SD,
+                                                .dw_ED = gradients.pooler_weight_DD,
+                                                .db_E = gradients.pooler_bias_D});
+  kernels::linear_backward_input(pass.stream, {.dy_TE = transients.dpooled_SD,
+                                               .w_ED = weights.pooler_weight_DD,
+                                               .gelu_input_TD = {},
+                                               .dx_TD = transients.dx_SD});
+  kernels::gather_rows_backward(
+      pass.stream, {.dy_MD = transients.dx_SD, .index_M = view_of(pass.micro_batch.starts), .dx_TD = dx_TD});
+}
+
+}  // namespace plenum::model

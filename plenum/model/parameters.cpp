@@ -1,0 +1,87 @@
+#include "plenum/model/parameters.h"
+
+#include "plenum/base/check.h"
+
+namespace plenum::model {
+namespace {
+
+using describe::ModelConfig;
+using describe::ParameterTable;
+using tensor::Shape;
+
+template <typename View>
+class Views {
+ public:
+  Views(const ModelConfig& config, const ParameterTable& table, View flat_N)
+      : config_(config), table_(table), flat_N_(flat_N) {
+    base::check(flat_N.num_elements() == table.num_elements(),
+                "a flat buffer must hold every parameter: {} of {} elements", flat_N.num_elements(),
+                table.num_elements());
+  }
+
+  BertParameters<View> all() const {
+    BertParameters<View> parameters{.embedding = {.word_VD = of(table_.word_embedding()),
+                                                  .position_PD = of(table_.position_embedding()),
+                                                  .segment_GD = of(table_.segment_embedding()),
+                                                  .norm_weight_D = of(table_.embedding_norm_weight()),
+                                                  .norm_bias_D = of(table_.embedding_norm_bias())},
+                                    .layers = {},
+                                    .masked_language = {.transform_weight_DD = of(table_.transform_weight()),
+                                                        .transform_bias_D = of(table_.transform_bias()),
+                                                        .norm_weight_D = of(table_.transform_norm_weight()),
+                                                        .norm_bias_D = of(table_.transform_norm_bias()),
+                                                        .word_VD = of(table_.word_embedding()),
+                                                        .decoder_bias_V = of(table_.decoder_bias())},
+                                    .next_sentence = {}};
+    for (std::int64_t layer = 0; layer < config_.num_layers; ++layer) {
+      parameters.layers.push_back(of_layer(table_.layer(static_cast<std::size_t>(layer))));
+    }
+    if (config_.has_next_sentence) {
+      parameters.next_sentence = {.pooler_weight_DD = of(table_.pooler_weight()),
+                                  .pooler_bias_D = of(table_.pooler_bias()),
+                                  .weight_2D = of(table_.next_sentence_weight()),
+                                  .bias_2 = of(table_.next_sentence_bias())};
+    }
+    return parameters;
+  }
+
+ private:
+  EncoderLayerParameters<View> of_layer(const describe::LayerParameters& at) const {
+    const std::int64_t width = config_.width;
+    return {.qkv_weight_3DD = of(at.query_weight, {3 * width, width}),
+            .qkv_bias_3D = of(at.query_bias, {3 * width}),
+            .attention_output_weight_DD = of(at.attention_output_weight),
+            .attention_output_bias_D = of(at.attention_output_bias),
+            .attention_norm_weight_D = of(at.attention_norm_weight),
+            .attention_norm_bias_D = of(at.attention_norm_bias),
+            .intermediate_weight_FD = of(at.intermediate_weight),
+            .intermediate_bias_F = of(at.intermediate_bias),
+            .output_weight_DF = of(at.output_weight),
+            .output_bias_D = of(at.output_bias),
+            .output_norm_weight_D = of(at.output_norm_weight),
+            .output_norm_bias_D = of(at.output_norm_bias)};
+  }
+
+  View of(std::size_t index) const { return of(index, table_[index].shape); }
+  View of(std::size_t index, Shape shape) const {
+    return View(flat_N_.template data<float>() + table_[index].begin, shape);
+  }
+
+  const ModelConfig& config_;
+  const ParameterTable& table_;
+  View flat_N_;
+};
+
+}  // namespace
+
+BertWeights weights_of(const ModelConfig& config, const ParameterTable& table,
+                       tensor::ConstTensorView flat_N) {
+  return Views<tensor::ConstTensorView>(config, table, flat_N).all();
+}
+
+BertGradients gradients_of(const ModelConfig& config, const ParameterTable& table,
+                           tensor::TensorView flat_N) {
+  return Views<tensor::TensorView>(config, table, flat_N).all();
+}
+
+}  // namespace plenum::model

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <vector>
+
+#include "plenum/describe/model_config.h"
+#include "plenum/describe/parameter_table.h"
+#include "plenum/tensor/tensor_view.h"
+
+namespace plenum::model {
+
+// The parameters of a model's parts as views into a flat buffer: weights, which are read, or their gradients,
+// which are added to. D width, F feed-forward width, V words, P positions, G segments.
+
+template <typename View>
+struct EmbeddingParameters {
+  View word_VD, position_PD, segment_GD;
+  View norm_weight_D, norm_bias_D;
+};
+
+template <typename View>
+struct EncoderLayerParameters {
+  View qkv_weight_3DD, qkv_bias_3D;  ///< queries, keys and values as one
+  View attention_output_weight_DD, attention_output_bias_D;
+  View attention_norm_weight_D, attention_norm_bias_D;
+  View intermediate_weight_FD, intermediate_bias_F;
+  View output_weight_DF, output_bias_D;
+  View output_norm_weight_D, output_norm_bias_D;
+};
+
+template <typename View>
+struct MaskedLanguageParameters {
+  View transform_weight_DD, transform_bias_D;
+  View norm_weight_D, norm_bias_D;
+  View word_VD;  ///< the embedding's: tied
+  View decoder_bias_V;
+};
+
+template <typename View>
+struct NextSentenceParameters {
+  View pooler_weight_DD, pooler_bias_D;
+  View weight_2D, bias_2;
+};
+
+template <typename View>
+struct BertParameters {
+  EmbeddingParameters<View> embedding;
+  std::vector<EncoderLayerParameters<View>> layers;
+  MaskedLanguageParameters<View> masked_language;
+  NextSentenceParameters<View> next_sentence;  ///< left out where the model has none
+};
+
+using EmbeddingWeights = EmbeddingParameters<tensor::ConstTensorView>;
+using EmbeddingGradients = EmbeddingParameters<tensor::TensorView>;
+using EncoderLayerWeights = EncoderLayerParameters<tensor::ConstTensorView>;
+using EncoderLayerGradients = EncoderLayerParameters<tensor::TensorView>;
+using MaskedLanguageWeights = MaskedLanguageParameters<tensor::ConstTensorView>;
+using MaskedLanguageGradients = MaskedLanguageParameters<tensor::TensorView>;
+using NextSentenceWeights = NextSentenceParameters<tensor::ConstTensorView>;
+using NextSentenceGradients = NextSentenceParameters<tensor::TensorView>;
+using BertWeights = BertParameters<tensor::ConstTensorView>;
+using BertGradients = BertParameters<tensor::TensorView>;
+
+/// Views into a flat Float32 buffer of table.num_elements() elements.
+BertWeights weights_of(const describe::ModelConfig& config, const describe::ParameterTable& table,
+                       tensor::ConstTensorView flat_N);
+BertGradients gradients_of(const describe::ModelConfig& config, const describe::ParameterTable& table,
+                           tensor::TensorView flat_N);
+
+}  // namespace plenum::model

@@ -1,0 +1,240 @@
+#include "plenum/data/step_batches.h"
+
+#include <numeric>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "plenum/schedule/data_parallel.h"
+#include "plenum/schedule/dataflow.h"
+
+#include "tests/data/batch_fixture.h"
+#include "tests/support/expect_user_error.h"
+
+namespace plenum::data {
+namespace {
+
+using testing::HasSubstr;
+
+TrainingDataOptions options_for(Layout layout, OrderChoice order = OrderChoice::Auto) {
+  TrainingDataOptions options;
+  options.layout = layout;
+  options.order_choice = order;
+  options.global_batch = "17";
+  options.micro_batch_tokens = 150;
+  return options;
+}
+
+void expect_within(const model::MicroBatch& batch, const model::Capacity& capacity) {
+  EXPECT_LE(batch.num_rows, capacity.rows);
+  EXPECT_LE(static_cast<std::int64_t>(batch.starts.size()), capacity.sequences);
+  EXPECT_LE(static_cast<std::int64_t>(batch.masked_rows.size()), capacity.masked);
+  for (const std::int32_t length : batch.lengths) EXPECT_LE(length, capacity.max_length);
+}
+
+/// Everything that a micro-batch promises by itself.
+void expect_consistent(const model::MicroBatch& batch) {
+  const auto num_rows = static_cast<std::size_t>(batch.num_rows);
+  ASSERT_EQ(batch.ids.size(), num_rows);
+  ASSERT_EQ(batch.segments.size(), num_rows);
+  ASSERT_EQ(batch.positions.size(), num_rows);
+  ASSERT_EQ(batch.row_samples.size(), num_rows);
+  ASSERT_EQ(batch.masked_rows.size(), batch.masked_labels.size());
+  EXPECT_TRUE(std::is_sorted(batch.masked_rows.begin(), batch.masked_rows.end()));
+  std::vector<bool> is_padding(num_rows, true);
+  std::int32_t end = 0;
+  for (std::size_t s = 0; s < batch.starts.size(); ++s) {
+    ASSERT_GE(batch.starts[s], end);
+    end = batch.starts[s] + batch.lengths[s];
+    ASSERT_LE(end, batch.num_rows);
+    for (std::int32_t i = 0; i < batch.lengths[s]; ++i) {
+      const auto row = static_cast<std::size_t>(batch.starts[s] + i);
+      is_padding[row] = false;
+      EXPECT_EQ(batch.positions[row], i);
+      EXPECT_EQ(batch.row_samples[row], batch.samples[s]);
+    }
+  }
+  for (std::size_t row = 0; row < num_rows; ++row) {
+    if (!is_padding[row]) continue;
+    EXPECT_EQ(batch.ids[row], 0);
+    EXPECT_EQ(batch.segments[row], 0);
+    EXPECT_EQ(batch.positions[row], 0);
+  }
+}
+
+TEST(StepBatchSource, PlacesEverySequenceOfAnEpochOnce) {
+  const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
+  for (const Layout layout : {Layout::Padded, Layout::Packed, Layout::Unpadded}) {
+    for (const std::size_t num_ranks : {1U, 2U, 3U}) {
+      const StepBatchSource source(sequences, options_for(layout), small_model(), num_ranks, 7);
+      std::set<std::int64_t> seen;
+      for (std::uint64_t step = 0; step < source.steps_per_epoch(); ++step) {
+        for (const auto& [sample, sequence] : collect(source.make(step))) {
+          EXPECT_TRUE(seen.insert(sample).second);
+          EXPECT_EQ(static_cast<std::int64_t>(sequence.ids.size()),
+                    sequences.length(static_cast<std::uint64_t>(sample)));
+        }
+      }
+      EXPECT_EQ(seen.size(), sequences.histogram().num_sequences());
+    }
+  }
+}
+
+TEST(StepBatchSource, GivesTheSameSequencesAndMasksInEveryLayoutOnAnyRanks) {
+  const SyntheticSequences sequences = synthetic(random_lengths(2, 64), /*has_next_sentence=*/true);
+  const StepBatchSource reference(sequences, options_for(Layout::Unpadded, OrderChoice::Packs), small_model(),
+                                  1, 7);
+  for (const Layout layout : {Layout::Padded, Layout::Packed, Layout::Unpadded}) {
+    for (const std::size_t num_ranks : {1U, 2U, 5U}) {
+      const StepBatchSource source(sequences, options_for(layout, OrderChoice::Packs), small_model(),
+                                   num_ranks, 7);
+      ASSERT_EQ(source.steps_per_epoch(), reference.steps_per_epoch());
+      for (const std::uint64_t step : {std::uint64_t{0}, source.steps_per_epoch() + 1}) {
+        EXPECT_EQ(collect(source.make(step)), collect(reference.make(step)));
+      }
+    }
+  }
+}
+
+TEST(StepBatchSource, MasksASequenceAlikeWhateverTheOrder) {
+  const SyntheticSequences sequences = synthetic(random_lengths(2, 64));
+  const auto epoch_of = [&](OrderChoice order) {
+    const StepBatchSource source(sequences, options_for(Layout::Unpadded, order), small_model(), 2, 7);
+    std::map<std::int64_t, SeenSequence> seen;
+    for (std::uint64_t step = 0; step < source.steps_per_epoch(); ++step)
+      seen.merge(collect(source.make(step)));
+    return seen;
+  };
+  EXPECT_EQ(epoch_of(OrderChoice::Sequences), epoch_of(OrderChoice::Packs));
+}
+
+TEST(StepBatchSource, MasksAnewEveryEpoch) {
+  packing::LengthHistogram histogram;
+  histogram.counts = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10};
+  const SyntheticSequences sequences = synthetic(histogram);
+  const StepBatchSource source(sequences, options_for(Layout::Unpadded), small_model(), 1, 7);
+  ASSERT_EQ(source.steps_per_epoch(), 1U);
+  const auto first = collect(source.make(0));
+  const auto second = collect(source.make(1));
+  int num_equal = 0;
+  for (const auto& [sample, sequence] : first) {
+    num_equal += sequence.masked_positions == second.at(sample).masked_positions ? 1 : 0;
+  }
+  EXPECT_LE(num_equal, 2);
+  EXPECT_EQ(source.make(1).front().epoch, 1U);
+}
+
+TEST(StepBatchSource, KeepsToItsBoundsWhateverTheLengths) {
+  for (std::uint64_t index = 0; index < 60; ++index) {
+    const std::int64_t max_length = 5 + static_cast<std::int64_t>(index * 7 % 60);
+    const SyntheticSequences sequences = synthetic(random_lengths(index, max_length));
+    TrainingDataOptions options =
+        options_for(static_cast<Layout>(index % 3), index % 2 == 0 ? OrderChoice::Packs : OrderChoice::Auto);
+    options.global_batch = index % 4 == 0 ? "200tok" : "11";
+    options.micro_batch_tokens = max_length + static_cast<std::int64_t>(index * 13 % 200);
+    options.mask_rate = index % 5 == 0 ? 0.9 : 0.15;
+    const std::size_t num_ranks = 1 + index % 4;
+    const StepBatchSource source(sequences, options, small_model(), num_ranks, index);
+    for (std::uint64_t step = 0; step < source.steps_per_epoch(); ++step) {
+      for (const model::StepBatch& batch : source.make(step)) {
+        ASSERT_EQ(batch.micro_batches.size(), source.num_micro_batches());
+        for (const model::MicroBatch& micro_batch : batch.micro_batches) {
+          expect_within(micro_batch, source.capacity());
+          expect_consistent(micro_batch);
+        }
+      }
+    }
+  }
+}
+
+TEST(StepBatchSource, CountsTheWholeGlobalBatchOnEveryRank) {
+  const SyntheticSequences sequences = synthetic(random_lengths(4, 64));
+  const StepBatchSource source(sequences, options_for(Layout::Padded), small_model(), 3, 7);
+  const std::vector<model::StepBatch> ranks = source.make(2);
+  describe::Work total;
+  for (const model::StepBatch& batch : ranks) {
+    for (const model::MicroBatch& micro_batch : batch.micro_batches) total += micro_batch.work();
+  }
+  for (const model::StepBatch& batch : ranks) {
+    EXPECT_EQ(batch.step, 2U);
+    EXPECT_EQ(batch.global.tokens, total.tokens);
+    EXPECT_EQ(batch.global.squared_lengths, total.squared_lengths);
+    EXPECT_EQ(batch.global.masked, total.masked);
+    EXPECT_EQ(batch.global.sequences, total.sequences);
+  }
+  EXPECT_EQ(total.sequences, 17);
+}
+
+TEST(StepBatchSource, NumbersMicroBatchesAsTheScheduleDoes) {
+  const SyntheticSequences sequences = synthetic(random_lengths(5, 64));
+  const StepBatchSource source(sequences, options_for(Layout::Unpadded), small_model(), 3, 7);
+  schedule::GeneratorOptions generator;
+  generator.depth = 1;
+  generator.num_replicas = source.num_ranks();
+  generator.num_micro_batches = source.micro_batches_per_rank();
+  generator.stage_layers = {2};
+  const schedule::Schedule schedule = schedule::generate_data_parallel(generator);
+  const schedule::Dataflow dataflow(schedule);
+  ASSERT_EQ(schedule.problem.num_micro_batches, source.num_micro_batches());
+  const std::vector<model::StepBatch> ranks = source.make(0);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    std::size_t num_filled = 0;
+    for (std::size_t id = 0; id < source.num_micro_batches(); ++id) {
+      if (ranks[rank].micro_batches[id].starts.empty()) continue;
+      ++num_filled;
+      EXPECT_EQ(dataflow.runner({0}, base::MicroBatchId::at(id)), base::Rank::at(rank));
+    }
+    EXPECT_GE(num_filled, 1U);
+    EXPECT_FALSE(ranks[rank].micro_batches[(rank + 1) * source.micro_batches_per_rank() - 1].starts.empty());
+  }
+}
+
+TEST(StepBatchSource, MakesOneRankAsItMakesAll) {
+  const SyntheticSequences sequences = synthetic(random_lengths(6, 64));
+  const StepBatchSource source(sequences, options_for(Layout::Packed), small_model(), 2, 7);
+  const std::vector<model::StepBatch> all = source.make(1);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(collect({source.make(1, base::Rank::at(rank))}), collect({all[rank]}));
+  }
+}
+
+TEST(StepBatchSource, HasNoPaddingUnlessTheLayoutHas) {
+  const SyntheticSequences sequences = synthetic(random_lengths(7, 64));
+  const auto rows_and_tokens = [&](Layout layout) {
+    const StepBatchSource source(sequences, options_for(layout, OrderChoice::Packs), small_model(), 1, 7);
+    std::pair<std::int64_t, std::int64_t> sums;
+    const model::StepBatch batch = source.make(0).front();
+    for (const model::MicroBatch& micro_batch : batch.micro_batches) sums.first += micro_batch.num_rows;
+    sums.second = batch.global.tokens;
+    return sums;
+  };
+  const auto [unpadded_rows, tokens] = rows_and_tokens(Layout::Unpadded);
+  EXPECT_EQ(unpadded_rows, tokens);
+  const std::int64_t packed_rows = rows_and_tokens(Layout::Packed).first;
+  const std::int64_t padded_rows = rows_and_tokens(Layout::Padded).first;
+  EXPECT_EQ(packed_rows % 64, 0);
+  EXPECT_EQ(padded_rows % 64, 0);
+  EXPECT_GE(packed_rows, tokens);
+  EXPECT_GT(padded_rows, packed_rows);
+}
+
+TEST(StepBatchSource, RefusesSequencesThatDoNotBelongToTheModel) {
+  const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
+  const auto error_with = [&](describe::ModelConfig model, std::int64_t rows = 150) {
+    TrainingDataOptions options = options_for(Layout::Unpadded);
+    options.micro_batch_tokens = rows;
+    return test::user_error_of([&] { StepBatchSource(sequences, options, model, 1, 7); });
+  };
+  describe::ModelConfig model = small_model();
+  model.vocabulary = 100;
+  EXPECT_THAT(error_with(model), HasSubstr("has a vocabulary of 101 tokens, the model one of 100"));
+  EXPECT_THAT(error_with(small_model(63)), HasSubstr("--max-length 63"));
+  model = small_model();
+  model.has_next_sentence = true;
+  EXPECT_THAT(error_with(model), HasSubstr("has no next-sentence pairs"));
+  EXPECT_THAT(error_with(small_model(), 63), HasSubstr("must be at least 64"));
+  EXPECT_EQ(error_with(small_model(), 64), "no error");
+}
+
+}  // namespace
+}  // namespace plenum::data

@@ -88,6 +88,13 @@ BertInference::BertInference(const ModelConfig& config, const Capacity& capacity
 
 BertInference::~BertInference() = default;
 
+tensor::MemoryLayout BertInference::plan_memory(const ModelConfig& config, const Capacity& capacity,
+                                                std::size_t num_threads) {
+  tensor::MemoryPlan sizes;
+  plan(config, ParameterTable(config), capacity, num_threads, Weights::Borrowed, sizes);
+  return sizes.layout();
+}
+
 const ParameterTable& BertInference::parameters() const {
   return state_->table;
 }

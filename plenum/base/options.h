@@ -43,9 +43,6 @@ class OptionTable {
   Option& add(std::string name, std::optional<std::int64_t>& value, std::int64_t minimum,
               std::int64_t maximum, std::string help);
   Option& add(std::string name, double& value, double minimum, double maximum, std::string help);
-  /// A number that may be absent.
-  Option& add(std::string name, std::optional<double>& value, double minimum, double maximum,
-              std::string help);
   /// Accepts 0.005 and 0.5%.
   Option& add_fraction(std::string name, double& value, std::string help);
   Option& add(std::string name, std::string& value, std::string placeholder, std::string help);

@@ -32,6 +32,14 @@ std::int64_t parse_bounded(const std::string& name, const std::string& text, std
   return value;
 }
 
+double parse_bounded_number(const std::string& name, const std::string& text, double minimum,
+                            double maximum) {
+  const double number = parse_number(text, name);
+  require(number >= minimum && number <= maximum, "{} must be between {} and {}: {}", name, minimum, maximum,
+          text);
+  return number;
+}
+
 Option make_option(std::string name, std::string help, std::string placeholder, Option::Kind kind) {
   Option option;
   option.name = std::move(name);
@@ -92,12 +100,22 @@ Option& OptionTable::add(std::string name, std::optional<std::int64_t>& value, s
 Option& OptionTable::add(std::string name, double& value, double minimum, double maximum, std::string help) {
   Option option = make_option(std::move(name), std::move(help), "X", Option::Kind::Number);
   option.set = [&value, key = option.name, minimum, maximum](const std::vector<std::string>& given) {
-    const double number = parse_number(given.front(), key);
-    require(number >= minimum && number <= maximum, "{} must be between {} and {}: {}", key, minimum, maximum,
-            given.front());
-    value = number;
+    value = parse_bounded_number(key, given.front(), minimum, maximum);
   };
   option.get = [&value]() -> std::vector<std::string> { return {fmt::format("{}", value)}; };
+  return add_option(std::move(option));
+}
+
+Option& OptionTable::add(std::string name, std::optional<double>& value, double minimum, double maximum,
+                         std::string help) {
+  Option option = make_option(std::move(name), std::move(help), "X", Option::Kind::Number);
+  option.set = [&value, key = option.name, minimum, maximum](const std::vector<std::string>& given) {
+    value = parse_bounded_number(key, given.front(), minimum, maximum);
+  };
+  option.get = [&value]() -> std::vector<std::string> {
+    if (!value) return {};
+    return {fmt::format("{}", *value)};
+  };
   return add_option(std::move(option));
 }
 

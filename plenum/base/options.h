@@ -43,6 +43,9 @@ class OptionTable {
   Option& add(std::string name, std::optional<std::int64_t>& value, std::int64_t minimum,
               std::int64_t maximum, std::string help);
   Option& add(std::string name, double& value, double minimum, double maximum, std::string help);
+  /// A number that may be absent.
+  Option& add(std::string name, std::optional<double>& value, double minimum, double maximum,
+              std::string help);
   /// Accepts 0.005 and 0.5%.
   Option& add_fraction(std::string name, double& value, std::string help);
   Option& add(std::string name, std::string& value, std::string placeholder, std::string help);
@@ -52,6 +55,12 @@ class OptionTable {
   template <typename Enum>
   Option& add_choice(std::string name, Enum& value, std::vector<std::pair<std::string, Enum>> choices,
                      std::string help);
+
+  /// A value with a text of its own: `parse(text, name)` throws UserError, `format(value)` writes what it
+  /// reads.
+  template <typename Value, typename Parse, typename Format>
+  Option& add_parsed(std::string name, Value& value, std::string placeholder, std::string help, Parse parse,
+                     Format format);
 
  private:
   Option& add_option(Option option);
@@ -69,6 +78,23 @@ std::string suggest_name(std::string_view name, const std::vector<std::string>& 
 /// Throws UserError: `value` is not one of the choices of `name`.
 [[noreturn]] void fail_choice(const std::string& name, const std::string& value,
                               const std::vector<std::string>& choices);
+
+template <typename Value, typename Parse, typename Format>
+Option& OptionTable::add_parsed(std::string name, Value& value, std::string placeholder, std::string help,
+                                Parse parse, Format format) {
+  Option option{.name = std::move(name),
+                .help = std::move(help),
+                .placeholder = std::move(placeholder),
+                .kind = Option::Kind::Text,
+                .choices = {},
+                .set = {},
+                .get = {}};
+  option.set = [&value, key = option.name, parse](const std::vector<std::string>& given) {
+    value = parse(given.front(), key);
+  };
+  option.get = [&value, format]() -> std::vector<std::string> { return {format(value)}; };
+  return add_option(std::move(option));
+}
 
 template <typename Enum>
 Option& OptionTable::add_choice(std::string name, Enum& value,

@@ -1,0 +1,89 @@
+#include "plenum/model/initialise.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "plenum/base/check.h"
+#include "plenum/base/philox.h"
+#include "plenum/io/checksum.h"
+
+namespace plenum::model {
+namespace {
+
+using describe::Initialisation;
+using describe::Parameter;
+
+/// Elements of a task; a multiple of what one draw of 128 bits gives.
+constexpr std::int64_t kBlock = 1 << 16;
+constexpr std::int64_t kPerDraw = 4;
+
+/// Two independent normal numbers from 64 random bits, by Box and Muller.
+std::array<double, 2> normal_pair(std::uint32_t a, std::uint32_t b) {
+  constexpr double kUnit = 0x1.0p-32;
+  const double radius = std::sqrt(-2 * std::log((a + 0.5) * kUnit));
+  const double angle = 2 * std::numbers::pi * (b + 0.5) * kUnit;
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+/// The normal numbers of one tensor.
+class NormalTensor {
+ public:
+  NormalTensor(std::uint64_t seed, const std::string& name, double deviation)
+      : random_(seed, base::Purpose::Initialisation),
+        identity_(io::checksum(name) >> 16),  // the 48 bits of a sample
+        deviation_(deviation) {}
+
+  /// Elements [begin, end) of the tensor; begin is a multiple of kPerDraw.
+  void fill(std::int64_t begin, std::int64_t end, float* to) const {
+    for (std::int64_t at = begin; at < end; at += kPerDraw) {
+      const auto draw = static_cast<std::uint64_t>(at / kPerDraw);
+      const base::PhiloxCounter bits =
+          random_(identity_, static_cast<std::uint32_t>(draw), 0, static_cast<std::uint32_t>(draw >> 32));
+      const std::array<double, 2> first = normal_pair(bits[0], bits[1]);
+      const std::array<double, 2> second = normal_pair(bits[2], bits[3]);
+      const std::array<double, kPerDraw> values = {first[0], first[1], second[0], second[1]};
+      const std::int64_t count = std::min(kPerDraw, end - at);
+      for (std::int64_t i = 0; i < count; ++i) {
+        *to++ = static_cast<float>(deviation_ * values[static_cast<std::size_t>(i)]);
+      }
+    }
+  }
+
+ private:
+  base::RandomFunction random_;
+  std::uint64_t identity_;
+  double deviation_;
+};
+
+}  // namespace
+
+void initialise_weights(const describe::ModelConfig& config, const describe::ParameterTable& table,
+                        std::uint64_t seed, base::ThreadPool& pool, tensor::TensorView weights_N) {
+  base::check(weights_N.shape() == tensor::Shape{table.num_elements()}, "weights must have shape [{}]: {}",
+              table.num_elements(), to_string(weights_N.shape()));
+  float* const weights = weights_N.data<float>();
+  std::int64_t end = 0;
+  for (const Parameter& parameter : table.parameters()) {
+    std::fill(weights + end, weights + parameter.begin, 0.0F);
+    end = parameter.end();
+    float* const tensor = weights + parameter.begin;
+    if (parameter.initialisation == Initialisation::Zero || parameter.initialisation == Initialisation::One) {
+      std::fill(tensor, weights + end, parameter.initialisation == Initialisation::One ? 1.0F : 0.0F);
+      continue;
+    }
+    const NormalTensor normal(seed, parameter.name, config.initializer_range);
+    const std::int64_t count = parameter.num_elements();
+    pool.run(static_cast<std::size_t>((count + kBlock - 1) / kBlock), [&](std::size_t block, std::size_t) {
+      const std::int64_t begin = static_cast<std::int64_t>(block) * kBlock;
+      normal.fill(begin, std::min(begin + kBlock, count), tensor + begin);
+    });
+    if (parameter.initialisation == Initialisation::NormalWithoutPadding) {
+      std::fill_n(tensor + config.pad_id * config.width, config.width, 0.0F);
+    }
+  }
+  std::fill(weights + end, weights + table.num_elements(), 0.0F);
+}
+
+}  // namespace plenum::model

@@ -1,0 +1,62 @@
+#include "plenum/optim/learning_rate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "plenum/base/check.h"
+
+namespace plenum::optim {
+
+LearningRate::LearningRate(const LearningRateOptions& options, std::uint64_t total_steps,
+                           const RunLength& run)
+    : options_(options),
+      total_steps_(total_steps),
+      warmup_steps_(num_steps(options.warmup, run, "warmup", total_steps)),
+      decay_steps_(options.schedule == Schedule::Wsd
+                       ? num_steps(options.decay, run, "decay-duration", total_steps)
+                       : 0) {
+  base::require(total_steps > 0, "the run must have at least one step");
+  base::require(warmup_steps_ <= total_steps,
+                "the warm-up is longer than the run; shorten --warmup: {} ({} steps) of {} steps",
+                to_string(options.warmup), warmup_steps_, total_steps);
+  base::require(warmup_steps_ + decay_steps_ <= total_steps,
+                "warm-up and decay are longer than the run; shorten --warmup or --decay-duration: {} + {} of "
+                "{} steps",
+                warmup_steps_, decay_steps_, total_steps);
+}
+
+double LearningRate::at(std::uint64_t step) const {
+  auto t = static_cast<double>(std::min(step, total_steps_));
+  const auto warmup = static_cast<double>(warmup_steps_);
+  if (options_.schedule == Schedule::Polynomial) {
+    // NVIDIA's recipe counts steps from 1.
+    t = std::min(t + 1, static_cast<double>(total_steps_));
+  }
+  if (t < warmup) return options_.peak * t / warmup;
+  return options_.peak * (options_.final_ratio + (1 - options_.final_ratio) * share_at(t));
+}
+
+double LearningRate::share_at(double step) const {
+  const auto total = static_cast<double>(total_steps_);
+  const auto warmup = static_cast<double>(warmup_steps_);
+  const auto decay = static_cast<double>(decay_steps_);
+  const double progress = (step - warmup) / std::max(1.0, total - warmup);
+  switch (options_.schedule) {
+    case Schedule::Constant:
+      return 1;
+    case Schedule::Linear:
+      return 1 - progress;
+    case Schedule::BertLinear:
+      return 1 - step / total;
+    case Schedule::Polynomial:
+      return std::pow(1 - step / total, options_.power);
+    case Schedule::Cosine:
+      return (1 + std::cos(std::numbers::pi * progress)) / 2;
+    case Schedule::Wsd:
+      return decay == 0 ? 1 : 1 - std::sqrt(std::max(0.0, step - (total - decay)) / decay);
+  }
+  return 1;
+}
+
+}  // namespace plenum::optim

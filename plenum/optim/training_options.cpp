@@ -1,0 +1,71 @@
+#include "plenum/optim/training_options.h"
+
+#include "plenum/base/check.h"
+
+namespace plenum::optim {
+namespace {
+
+// Beyond these no run is meant.
+constexpr double kLargestRate = 100;
+constexpr double kLeastEpsilon = 1e-30;
+constexpr double kLargestNorm = 1e30;
+constexpr double kLargestPower = 100;
+constexpr double kLargestBeta = 0.9999999;
+
+void add_duration(base::OptionTable& options, const char* name, Duration& duration, const char* help) {
+  options.add_parsed(
+      name, duration, "DURATION", help,
+      [](const std::string& text, const std::string& what) { return parse_duration(text, what); },
+      [](const Duration& value) { return to_string(value); });
+}
+
+void add_optimizer(base::OptionTable& options, OptimizerOptions& optimizer) {
+  options.add_choice("optimizer", optimizer.kind,
+                     {{"adamw", OptimizerKind::AdamW},
+                      {"bert-adam", OptimizerKind::BertAdam},
+                      {"lamb", OptimizerKind::Lamb}},
+                     "AdamW as in PyTorch, as in the original BERT (no bias correction), or LAMB");
+  options.add("beta1", optimizer.beta1, 0.0, kLargestBeta, "Memory of the mean gradient");
+  options.add("beta2", optimizer.beta2, 0.0, kLargestBeta, "Memory of the mean squared gradient");
+  options.add("epsilon", optimizer.epsilon, kLeastEpsilon, 1.0,
+              "Added to the root of the squares; 1e-8 for adamw, 1e-6 for the others if not given");
+  options.add("weight-decay", optimizer.decay, 0.0, 1.0,
+              "Decay of weights and embeddings per unit of learning rate; not of biases and layer norms");
+  options.add("clip-norm", optimizer.clip_norm, 0.0, kLargestNorm,
+              "Greatest norm of the whole gradient; 0 does not clip");
+}
+
+void add_learning_rate(base::OptionTable& options, LearningRateOptions& learning_rate) {
+  options.add("learning-rate", learning_rate.peak, 0.0, kLargestRate, "Learning rate after the warm-up");
+  options.add_choice(
+      "schedule", learning_rate.schedule,
+      {{"constant", Schedule::Constant},
+       {"linear", Schedule::Linear},
+       {"bert-linear", Schedule::BertLinear},
+       {"polynomial", Schedule::Polynomial},
+       {"cosine", Schedule::Cosine},
+       {"wsd", Schedule::Wsd}},
+      "How the learning rate falls: bert-linear counts from step 0, linear from the end of the "
+      "warm-up; wsd is warm-up, stable, decay");
+  add_duration(options, "warmup", learning_rate.warmup,
+               "How long the learning rate grows: 1000st, 1e8tok, 5000sp, 0.1ep or 0.06dur of the run");
+  add_duration(options, "decay-duration", learning_rate.decay, "How long it falls at the end (wsd)");
+  options.add("power", learning_rate.power, 0.0, kLargestPower, "Exponent (polynomial)");
+  options.add_fraction("final-ratio", learning_rate.final_ratio,
+                       "The least learning rate as a share of the greatest");
+}
+
+}  // namespace
+
+base::OptionTable TrainingOptions::table() {
+  base::OptionTable options("optimizer");
+  add_optimizer(options, optimizer);
+  add_learning_rate(options, learning_rate);
+  return options;
+}
+
+void TrainingOptions::check() const {
+  base::require(learning_rate.peak > 0, "learning-rate must be positive: {}", learning_rate.peak);
+}
+
+}  // namespace plenum::optim

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plenum/base/function_ref.h"
+
+namespace plenum::io {
+
+/// A file that was written, as a table of contents records it.
+struct FileRecord {
+  std::string name;
+  std::uint64_t size_bytes = 0;
+  std::string checksum;  ///< as format_checksum writes it
+
+  friend bool operator==(const FileRecord&, const FileRecord&) = default;
+};
+
+enum class Replace : bool { No, Yes };
+
+/// A directory that appears under its name whole or not at all: files go to `<path>.partial-…`, each is on
+/// the disk when write() returns, and commit() renames. Destroyed without commit() it leaves nothing. Every
+/// failure (a full disk above all) throws UserError.
+class AtomicDirectory {
+ public:
+  /// Makes the directories above `path` where they are missing.
+  explicit AtomicDirectory(std::string path);
+  ~AtomicDirectory();
+  AtomicDirectory(const AtomicDirectory&) = delete;
+  AtomicDirectory& operator=(const AtomicDirectory&) = delete;
+
+  /// Takes bytes that follow those before.
+  using Sink = base::FunctionRef<void(std::string_view)>;
+  /// Writes the file `name` with the bytes that `produce` hands to its sink, which are checksummed on the way
+  /// and need not be kept.
+  FileRecord write(const std::string& name, base::FunctionRef<void(Sink)> produce);
+  FileRecord write(const std::string& name, std::string_view bytes);
+
+  /// Throws UserError if a directory that is not empty has the name, unless it is to be replaced. A replaced
+  /// one is called `<path>.replaced` for the moment between two renames; see restore_replaced.
+  void commit(Replace replace = Replace::No);
+
+ private:
+  std::string path_;
+  std::string partial_path_;  ///< empty after commit
+};
+
+/// Gives a directory that a crash inside commit() left as `<path>.replaced` its name back, or removes it
+/// where the new one had arrived.
+void restore_replaced(const std::string& path);
+
+}  // namespace plenum::io

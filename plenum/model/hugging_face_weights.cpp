@@ -1,0 +1,219 @@
+#include "plenum/model/hugging_face_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <list>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "plenum/base/check.h"
+#include "plenum/io/file.h"
+#include "plenum/io/json_file.h"
+#include "plenum/io/safetensors.h"
+#include "plenum/model/hugging_face_config.h"
+#include "plenum/model/named_tensors.h"
+
+namespace plenum::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kWeightsName = "model.safetensors";
+constexpr const char* kIndexName = "model.safetensors.index.json";
+constexpr const char* kConfigName = "config.json";
+constexpr std::array<const char*, 3> kTokenizerNames = {"vocab.txt", "tokenizer.json",
+                                                        "tokenizer_config.json"};
+
+constexpr std::string_view kWordEmbedding = "bert.embeddings.word_embeddings.weight";
+// Names that transformers ties to another; either may stand in a file, or both.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kTied = {{
+    {"cls.predictions.decoder.weight", kWordEmbedding},
+    {"cls.predictions.decoder.bias", "cls.predictions.bias"},
+}};
+
+/// A tensor in one of the files of a directory.
+struct StoredTensor {
+  const io::SafetensorsFile* file;
+  const io::SafetensorsTensor* tensor;
+};
+
+bool is_exact_copy(const StoredTensor& a, const StoredTensor& b) {
+  return a.tensor->type.name == b.tensor->type.name && a.tensor->sizes == b.tensor->sizes &&
+         std::ranges::equal(a.file->bytes(*a.tensor), b.file->bytes(*b.tensor));
+}
+
+/// The name that the table has for a tensor of a file; none for buffers, which are no parameters.
+std::optional<std::string> table_name(std::string_view name) {
+  if (name.ends_with("embeddings.position_ids") || name.ends_with("embeddings.token_type_ids")) return {};
+  std::string result(name);
+  for (const std::string_view part : {"embeddings.", "encoder.", "pooler."}) {
+    if (name.starts_with(part)) result.insert(0, "bert.");
+  }
+  const auto rename_ending = [&result](std::string_view ending, std::string_view other) {
+    if (result.ends_with(ending)) result.replace(result.size() - ending.size(), ending.size(), other);
+  };
+  rename_ending("LayerNorm.gamma", "LayerNorm.weight");
+  rename_ending("LayerNorm.beta", "LayerNorm.bias");
+  return result;
+}
+
+/// The weights of a directory, by the names of the table.
+class StoredWeights {
+ public:
+  explicit StoredWeights(const std::string& directory) {
+    if (fs::exists(fs::path(directory) / kWeightsName)) {
+      const io::SafetensorsFile& file = files_.emplace_back(directory + "/" + kWeightsName);
+      for (const io::SafetensorsTensor& tensor : file.tensors()) add({&file, &tensor});
+    } else if (fs::exists(fs::path(directory) / kIndexName)) {
+      read_index(directory);
+    } else {
+      refuse(directory);
+    }
+    for (const auto& [copy, original] : kTied) merge(copy, original);
+  }
+
+  /// Takes a tensor out; none if it is not there.
+  std::optional<StoredTensor> take(const std::string& name) {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) return {};
+    const StoredTensor tensor = found->second;
+    tensors_.erase(found);
+    return tensor;
+  }
+
+  /// The names, as the files have them, of what was not taken.
+  std::vector<std::string> remaining() const {
+    std::vector<std::string> names;
+    for (const auto& [name, stored] : tensors_) names.push_back(stored.tensor->name);
+    return names;
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& directory) {
+    for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+      base::require(
+          !fs::exists(fs::path(directory) / name),
+          "only {} is there, which Plenum does not read; convert it to safetensors: load and save it with "
+          "transformers (save_pretrained): {}",
+          name, directory);
+    }
+    base::fail("there is no {} and no {}: {}", kWeightsName, kIndexName, directory);
+  }
+
+  void read_index(const std::string& directory) {
+    const std::string path = directory + "/" + kIndexName;
+    const nlohmann::json root = io::read_json_file(path);
+    const nlohmann::json& places = io::require_key(root, "weight_map", path);
+    base::require(places.is_object(), "{}: weight_map must give each tensor a file", path);
+    std::map<std::string, const io::SafetensorsFile*> shards;
+    for (const auto& [name, place] : places.items()) {
+      const std::string shard = place.is_string() ? place.get<std::string>() : "";
+      base::require(shard.ends_with(".safetensors") && shard.find('/') == std::string::npos,
+                    "{}: tensor {} must lie in a safetensors file beside the index: {}", path, name,
+                    place.dump());
+      const io::SafetensorsFile*& file = shards[shard];
+      if (file == nullptr) file = &files_.emplace_back(directory + "/" + shard);
+      const io::SafetensorsTensor* tensor = file->find(name);
+      base::require(tensor != nullptr, "{}: there is no tensor {}, which {} says to be here", file->path(),
+                    name, kIndexName);
+      add({file, tensor});
+    }
+  }
+
+  void add(const StoredTensor& stored) {
+    const std::optional<std::string> name = table_name(stored.tensor->name);
+    if (!name) return;
+    const auto [place, is_new] = tensors_.emplace(*name, stored);
+    base::require(is_new, "{}: tensors {} and {} are the same parameter", stored.file->path(),
+                  place->second.tensor->name, stored.tensor->name);
+  }
+
+  /// Leaves one of two tied tensors, under the name of the original.
+  void merge(std::string_view copy, std::string_view original) {
+    const std::optional<StoredTensor> stored = take(std::string(copy));
+    if (!stored) return;
+    const auto [place, is_alone] = tensors_.emplace(original, *stored);
+    base::require(is_alone || is_exact_copy(*stored, place->second),
+                  "{}: tensor {} differs from {}; only tied ones are supported", stored->file->path(), copy,
+                  original);
+  }
+
+  std::list<io::SafetensorsFile> files_;  // stay where they are
+  std::map<std::string, StoredTensor> tensors_;
+};
+
+bool is_of_head(std::string_view name) {
+  return name.starts_with("cls.") || name.starts_with("bert.pooler.");
+}
+
+void require_same_vocabulary(const StoredTensor& stored, const describe::Parameter& parameter) {
+  const std::vector<std::int64_t>& sizes = stored.tensor->sizes;
+  if (parameter.name != kWordEmbedding || sizes.size() != 2) return;
+  base::require(
+      sizes[0] == parameter.shape[0],
+      "{}: the weights have another vocabulary than asked for; tokenise with theirs: {} tokens, not {}",
+      stored.file->path(), sizes[0], parameter.shape[0]);
+}
+
+/// Refuses to replace a directory in which someone keeps other things.
+void require_replaceable(const std::string& directory) {
+  std::error_code error;
+  if (!fs::is_directory(directory, error)) return;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_ours =
+        name == kWeightsName || name == kConfigName ||
+        std::find(kTokenizerNames.begin(), kTokenizerNames.end(), name) != kTokenizerNames.end();
+    base::require(is_ours,
+                  "{} is not replaced because it holds other files; move it or choose another name: {}",
+                  directory, name);
+  }
+}
+
+void copy_tokenizer(const std::string& source, io::AtomicDirectory& directory) {
+  int num_files = 0;
+  for (const char* name : kTokenizerNames) {
+    const std::string path = source + "/" + name;
+    if (!fs::exists(path)) continue;
+    directory.write(name, io::read_file(path));
+    ++num_files;
+  }
+  base::require(num_files > 0, "there is no tokenizer (vocab.txt, tokenizer.json): {}", source);
+}
+
+}  // namespace
+
+ImportReport read_hugging_face_weights(const std::string& directory, const describe::ParameterTable& table,
+                                       std::span<float> weights_N) {
+  StoredWeights stored(directory);
+  ImportReport report;
+  for (const describe::Parameter& parameter : table.parameters()) {
+    const std::optional<StoredTensor> found = stored.take(parameter.name);
+    if (!found) {
+      base::require(is_of_head(parameter.name), "{}: there is no tensor {}", directory, parameter.name);
+      report.new_tensors.push_back(parameter.name);
+      continue;
+    }
+    require_same_vocabulary(*found, parameter);
+    read_parameter(*found->file, *found->tensor, parameter, weights_N);
+  }
+  report.unused_tensors = stored.remaining();
+  return report;
+}
+
+void write_hugging_face_directory(const std::string& directory, const HuggingFaceModel& model,
+                                  io::Replace replace) {
+  require_replaceable(directory);
+  io::AtomicDirectory output(directory);
+  copy_tokenizer(model.tokenizer_directory, output);
+  output.write(kConfigName, print_hugging_face_config(model.config));
+  output.write(kWeightsName, [&](io::AtomicDirectory::Sink sink) {
+    io::write_safetensors(named_tensors(model.table, model.weights_N), sink);
+  });
+  output.commit(replace);
+}
+
+}  // namespace plenum::model

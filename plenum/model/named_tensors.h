@@ -1,0 +1,30 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plenum/describe/parameter_table.h"
+#include "plenum/io/safetensors.h"
+
+namespace plenum::model {
+
+/// The tensors of a flat buffer under their names, each with `prefix` before it, as write_safetensors takes
+/// them. Borrows `values_N`.
+std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table,
+                                           std::span<const float> values_N, std::string_view prefix = "");
+
+/// The part of a flat buffer that holds one parameter.
+std::span<float> elements_of(const describe::Parameter& parameter, std::span<float> values_N);
+
+/// Reads one parameter into its place. Throws UserError with both shapes if they differ.
+void read_parameter(const io::SafetensorsFile& file, const io::SafetensorsTensor& tensor,
+                    const describe::Parameter& parameter, std::span<float> values_N);
+
+/// Reads every parameter of the table, each under its name with `prefix` before it; gaps between them stay as
+/// they are. Throws UserError naming a tensor that the file lacks or has in another shape.
+void read_named_tensors(const io::SafetensorsFile& file, const describe::ParameterTable& table,
+                        std::span<float> values_N, std::string_view prefix = "");
+
+}  // namespace plenum::model

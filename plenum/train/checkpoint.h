@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plenum/base/progress.h"
+#include "plenum/describe/model_config.h"
+#include "plenum/describe/parameter_table.h"
+#include "plenum/train/training_state.h"
+
+namespace plenum::train {
+
+/// The flat buffers of a model in training, borrowed. Tensors are found by name, so any layout of the table
+/// can read what another wrote. Without moments (both empty) only weights are read.
+struct CheckpointTensors {
+  const describe::ParameterTable& table;
+  std::span<float> weights;
+  std::span<float> first_moments;
+  std::span<float> second_moments;
+};
+
+/// A checkpoint that was passed over because it is torn or altered.
+struct RefusedCheckpoint {
+  std::string directory;
+  std::string reason;  ///< one line that names the file
+};
+
+/// A checkpoint whose every byte is as it was written.
+struct LoadedCheckpoint {
+  std::string directory;  ///< also one of Hugging Face weights, without a tokenizer
+  TrainingState state;
+  describe::ModelConfig model;
+  std::vector<RefusedCheckpoint> refused;  ///< newer ones
+};
+
+/// The checkpoints of a run: `<run>/checkpoints/step-00000200` and so on, each written whole or not at all
+/// and checksummed (docs/formats.md).
+class CheckpointStore {
+ public:
+  /// `keep`: how many of the newest to keep, at least 1. Touches nothing yet.
+  CheckpointStore(std::string run_directory, std::size_t keep);
+
+  /// Removes what a run that was killed left unfinished. For the run that owns the directory, before it
+  /// loads; a reader beside it must not.
+  void remove_leftovers() const;
+
+  /// Writes the checkpoint of `state.step`, in place of one of that step, then removes those before the
+  /// newest `keep`. Throws UserError if that fails (a full disk above all); the earlier ones are there then.
+  void save(const TrainingState& state, const describe::ModelConfig& model,
+            const CheckpointTensors& tensors) const;
+
+  /// The newest checkpoint that is whole; none if there is no checkpoint at all. Those that are torn or
+  /// altered are noted with the reason. Throws UserError, naming each, if all are.
+  std::optional<LoadedCheckpoint> find_latest(base::Progress& progress) const;
+
+  /// find_latest, read into `tensors`; throws UserError if it is of a model of other shapes.
+  std::optional<LoadedCheckpoint> load_latest(const CheckpointTensors& tensors,
+                                              base::Progress& progress) const;
+
+  /// The directories of all checkpoints, oldest first, whole or not.
+  std::vector<std::string> list() const;
+
+ private:
+  void remove_old(std::uint64_t newest_step) const;
+
+  std::string directory_;
+  std::size_t keep_;
+};
+
+}  // namespace plenum::train

@@ -1,0 +1,49 @@
+#include "plenum/train/training_state.h"
+
+#include "plenum/base/check.h"
+#include "plenum/io/json_file.h"
+
+namespace plenum::train {
+namespace {
+
+/// The counts by name, of a state or of one to be filled.
+template <typename State, typename Visit>
+void visit_counts(State& state, Visit visit) {
+  visit("step", state.step);
+  visit("num_updates", state.num_updates);
+  visit("tokens", state.tokens);
+  visit("sequences", state.sequences);
+  visit("skipped_steps", state.skipped_steps);
+  visit("skipped_in_a_row", state.skipped_in_a_row);
+  visit("best_step", state.best_step);
+  visit("seed", state.seed);
+}
+
+}  // namespace
+
+nlohmann::json to_json_object(const TrainingState& state) {
+  nlohmann::json object = {
+      {"fingerprint", state.fingerprint},
+      {"best_loss", state.best_loss ? nlohmann::json(*state.best_loss) : nlohmann::json()}};
+  visit_counts(state, [&](const char* key, std::uint64_t count) { object[key] = count; });
+  return object;
+}
+
+TrainingState parse_training_state(const nlohmann::json& object, const std::string& source) {
+  TrainingState state;
+  visit_counts(state, [&](const char* key, std::uint64_t& count) {
+    const nlohmann::json& value = io::require_key(object, key, source);
+    base::require(value.is_number_unsigned(), "{}: {} must be a count: {}", source, key, value.dump());
+    count = value.get<std::uint64_t>();
+  });
+  const nlohmann::json& best_loss = io::require_key(object, "best_loss", source);
+  base::require(best_loss.is_null() || best_loss.is_number(), "{}: best_loss must be a number or null: {}",
+                source, best_loss.dump());
+  if (best_loss.is_number()) state.best_loss = best_loss.get<double>();
+  const nlohmann::json& fingerprint = io::require_key(object, "fingerprint", source);
+  base::require(fingerprint.is_string(), "{}: fingerprint must be a text: {}", source, fingerprint.dump());
+  state.fingerprint = fingerprint.get<std::string>();
+  return state;
+}
+
+}  // namespace plenum::train

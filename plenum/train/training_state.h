@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace plenum::train {
+
+/// What training has to remember beside its tensors. Where it stands in the data is a function of the step.
+struct TrainingState {
+  std::uint64_t step = 0;         ///< global batches that were trained on or skipped
+  std::uint64_t num_updates = 0;  ///< of the optimizer
+  std::uint64_t tokens = 0;       ///< real ones that were trained on
+  std::uint64_t sequences = 0;
+  std::uint64_t skipped_steps = 0;     ///< for a loss or gradient that was not finite
+  std::uint64_t skipped_in_a_row = 0;  ///< up to now
+  std::optional<double> best_loss;     ///< of evaluation, if there was one
+  std::uint64_t best_step = 0;
+  std::uint64_t seed = 0;
+  std::string fingerprint;  ///< of the configuration: another one is another run
+
+  friend bool operator==(const TrainingState&, const TrainingState&) = default;
+};
+
+nlohmann::json to_json_object(const TrainingState& state);
+/// Throws UserError, naming `source`, for a key that is missing or of the wrong type.
+TrainingState parse_training_state(const nlohmann::json& object, const std::string& source);
+
+}  // namespace plenum::train

@@ -9,7 +9,8 @@
 
 namespace plenum::kernels {
 
-// T rows, D width, V words, P positions, G segments. Ids are Int32. See docs/math/embedding.md.
+// T rows, D width, V words, P positions, G segments. Ids are Int32. Each thread needs the scratch that
+// layer_norm_scratch_bytes(D) says. See docs/math/embedding.md.
 
 /// Computes z = word[id] + position[p] + segment[g], y = dropout(layer_norm(z)), row by row.
 struct EmbeddingForward {

@@ -14,9 +14,9 @@ namespace plenum::kernels {
 struct LinearForward {
   tensor::ConstTensorView x_TD;
   tensor::ConstTensorView w_ED;
-  tensor::ConstTensorView b_E;  ///< may be left out
-  tensor::TensorView y_TE;      ///< overwritten
-  tensor::TensorView gelu_TE;   ///< overwritten; may be left out; may be y_TE, which then is not kept
+  tensor::ConstTensorView b_E = {};  ///< may be left out
+  tensor::TensorView y_TE;           ///< overwritten
+  tensor::TensorView gelu_TE = {};   ///< overwritten; may be left out; may be y_TE, which then is not kept
 };
 void linear_forward(const tensor::Stream& stream, const LinearForward& args);
 
@@ -25,7 +25,7 @@ void linear_forward(const tensor::Stream& stream, const LinearForward& args);
 struct LinearBackwardInput {
   tensor::ConstTensorView dy_TE;
   tensor::ConstTensorView w_ED;
-  tensor::ConstTensorView gelu_input_TD;  ///< may be left out; with it dx_TD must be overwritten
+  tensor::ConstTensorView gelu_input_TD = {};  ///< may be left out; with it dx_TD must be overwritten
   tensor::TensorView dx_TD;
   Accumulate accumulate = Accumulate::No;  ///< whether dx_TD is added to
 };
@@ -35,8 +35,8 @@ void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInp
 struct LinearBackwardWeight {
   tensor::ConstTensorView x_TD;
   tensor::ConstTensorView dy_TE;
-  tensor::TensorView dw_ED;  ///< added to
-  tensor::TensorView db_E;   ///< added to; may be left out
+  tensor::TensorView dw_ED;      ///< added to
+  tensor::TensorView db_E = {};  ///< added to; may be left out
 };
 void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args);
 

@@ -54,6 +54,7 @@ MaskedLanguageActivations plan_masked_language(const ModelConfig& config, std::i
           .logits_MV = plan.add(kHead, {M, config.vocabulary}),
           .lse_M = plan.add(kHead, {M}),
           .loss_M = plan.add(kHead, {M}),
+          .tiles_MN2 = plan.add(kHead, {M, kernels::vocabulary_tiles(config.vocabulary), 2}),
           .prediction_M = plan.add(kHead, DType::Int32, {M})};
 }
 
@@ -126,6 +127,7 @@ MaskedLanguageActivations MaskedLanguageActivations::of(std::int64_t num_masked)
           .logits_MV = rows(logits_MV, num_masked),
           .lse_M = rows(lse_M, num_masked),
           .loss_M = rows(loss_M, num_masked),
+          .tiles_MN2 = rows(tiles_MN2, num_masked),
           .prediction_M = rows(prediction_M, num_masked)};
 }
 

@@ -37,6 +37,7 @@ struct MaskedLanguageActivations {
   tensor::TensorView u_MD;  ///< before the GELU
   tensor::TensorView z_MD, mean_M, inverse_deviation_M, y_MD;
   tensor::TensorView logits_MV, lse_M, loss_M;
+  tensor::TensorView tiles_MN2;     ///< room for the loss to work in
   tensor::TensorView prediction_M;  ///< Int32
 
   MaskedLanguageActivations of(std::int64_t num_masked) const;

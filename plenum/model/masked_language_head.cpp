@@ -47,6 +47,7 @@ void masked_language_head_forward(const Pass& pass, const MaskedLanguageWeights&
                                                  .b_V = weights.decoder_bias_V,
                                                  .label_M = view_of(pass.micro_batch.masked_labels),
                                                  .logits_MV = kept.logits_MV,
+                                                 .tiles_MN2 = kept.tiles_MN2,
                                                  .lse_M = kept.lse_M,
                                                  .loss_M = kept.loss_M,
                                                  .prediction_M = kept.prediction_M});

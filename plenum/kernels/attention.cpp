@@ -1,0 +1,61 @@
+#include "plenum/kernels/attention.h"
+
+#include "plenum/kernels/check_argument.h"
+#include "plenum/kernels/cpu/attention.h"
+
+namespace plenum::kernels {
+namespace {
+
+void check_sequences(const tensor::SequenceOffsets& sequences, std::span<const std::int64_t> samples,
+                     const Dropout& dropout, std::int64_t num_rows) {
+  base::check(sequences.starts.size() == sequences.lengths.size() && sequences.num_rows == num_rows,
+              "sequences do not fit the rows: {} starts, {} lengths, {} of {} rows", sequences.starts.size(),
+              sequences.lengths.size(), sequences.num_rows, num_rows);
+  std::int64_t end = 0;
+  for (std::size_t s = 0; s < sequences.num_sequences(); ++s) {
+    base::check(sequences.starts[s] >= end && sequences.lengths[s] >= 1,
+                "sequences must be in order and not empty: sequence {} has start {} and length {}", s,
+                sequences.starts[s], sequences.lengths[s]);
+    end = std::int64_t{sequences.starts[s]} + sequences.lengths[s];
+  }
+  base::check(end <= num_rows, "sequences end behind the last row: {} of {}", end, num_rows);
+  base::check(dropout.threshold < 256, "dropout's threshold is of 256: {}", dropout.threshold);
+  base::check(!dropout.is_on() || samples.size() == sequences.num_sequences(),
+              "dropout needs the sample of every sequence: {} samples of {} sequences", samples.size(),
+              sequences.num_sequences());
+}
+
+// Returns the shape [T, H, K].
+tensor::Shape check_qkv(tensor::ConstTensorView qkv_T3HK) {
+  const tensor::Shape& shape = qkv_T3HK.shape();
+  base::check(shape.num_dims() == 4 && shape[1] == 3 && shape[2] > 0 && shape[3] > 0,
+              "qkv_T3HK must have the shape [T, 3, H, K]: {}", to_string(shape));
+  check_argument("qkv_T3HK", qkv_T3HK, shape);
+  return {shape[0], shape[2], shape[3]};
+}
+
+}  // namespace
+
+void attention_forward(const tensor::Stream& stream, const AttentionForward& args) {
+  const tensor::Shape shape = check_qkv(args.qkv_T3HK);
+  check_sequences(args.sequences, args.samples, args.dropout, shape[0]);
+  check_argument("context_THK", args.context_THK, shape);
+  check_argument("lse_HT", args.lse_HT, {shape[1], shape[0]});
+  cpu::attention_forward(stream, args);
+}
+
+void attention_backward(const tensor::Stream& stream, const AttentionBackward& args) {
+  const tensor::Shape shape = check_qkv(args.qkv_T3HK);
+  check_sequences(args.sequences, args.samples, args.dropout, shape[0]);
+  check_argument("context_THK", args.context_THK, shape);
+  check_argument("lse_HT", args.lse_HT, {shape[1], shape[0]});
+  check_argument("dcontext_THK", args.dcontext_THK, shape);
+  check_argument("dqkv_T3HK", args.dqkv_T3HK, args.qkv_T3HK.shape());
+  cpu::attention_backward(stream, args);
+}
+
+std::size_t attention_scratch_bytes(std::int64_t max_length, std::int64_t head_width) {
+  return cpu::attention_scratch_bytes(max_length, head_width);
+}
+
+}  // namespace plenum::kernels

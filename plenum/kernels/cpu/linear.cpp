@@ -1,0 +1,81 @@
+#include "plenum/kernels/cpu/linear.h"
+
+#include <algorithm>
+
+#include "plenum/kernels/cpu/gemm.h"
+#include "plenum/kernels/cpu/vector.h"
+
+namespace plenum::kernels::cpu {
+namespace {
+
+/// db += sum over rows of dy: each column has one owner, who adds its rows from the first to the last.
+void add_column_sums(const tensor::Stream& stream, const tensor::ConstTensorView& dy_TE, float* db_E) {
+  constexpr std::int64_t kColumns = 64;
+  constexpr std::int64_t kStep = static_cast<std::int64_t>(kLanes);
+  const std::int64_t T = dy_TE.size(0);
+  const std::int64_t E = dy_TE.size(1);
+  const float* const dy = dy_TE.data<float>();
+  stream.pool().run(static_cast<std::size_t>((E + kColumns - 1) / kColumns),
+                    [&](std::size_t task, std::size_t) {
+                      const std::int64_t end = std::min(E, (static_cast<std::int64_t>(task) + 1) * kColumns);
+                      for (std::int64_t e = static_cast<std::int64_t>(task) * kColumns; e < end; e += kStep) {
+                        const auto count = static_cast<std::size_t>(std::min(kStep, end - e));
+                        Vec sums = {};
+                        for (std::int64_t t = 0; t < T; ++t) {
+                          sums += count == kLanes ? load(dy + t * E + e) : load_first(dy + t * E + e, count);
+                        }
+                        store_first(db_E + e, load_first(db_E + e, count) + sums, count);
+                      }
+                    });
+}
+
+}  // namespace
+
+void linear_forward(const tensor::Stream& stream, const LinearForward& args) {
+  const std::int64_t D = args.w_ED.size(1);
+  const std::int64_t E = args.w_ED.size(0);
+  parallel_gemm(stream, {.m = args.x_TD.size(0),
+                         .n = E,
+                         .k = D,
+                         .a = {.data = args.x_TD.data<float>(), .stride = D},
+                         .b = {.data = args.w_ED.data<float>(), .stride = D, .is_transposed = true},
+                         .c = args.y_TE.data<float>(),
+                         .c_stride = E,
+                         .epilogue = {.bias = args.b_E ? args.b_E.data<float>() : nullptr,
+                                      .gelu = args.gelu_TE ? args.gelu_TE.data<float>() : nullptr}});
+}
+
+void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInput& args) {
+  const std::int64_t D = args.w_ED.size(1);
+  const std::int64_t E = args.w_ED.size(0);
+  parallel_gemm(
+      stream, {.m = args.dy_TE.size(0),
+               .n = D,
+               .k = E,
+               .a = {.data = args.dy_TE.data<float>(), .stride = E},
+               .b = {.data = args.w_ED.data<float>(), .stride = D},
+               .c = args.dx_TD.data<float>(),
+               .c_stride = D,
+               .accumulate = args.accumulate,
+               .epilogue = {.gelu_input = args.gelu_input_TD ? args.gelu_input_TD.data<float>() : nullptr}});
+}
+
+void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args) {
+  const std::int64_t D = args.x_TD.size(1);
+  const std::int64_t E = args.dy_TE.size(1);
+  parallel_gemm(stream, {.m = E,
+                         .n = D,
+                         .k = args.x_TD.size(0),
+                         .a = {.data = args.dy_TE.data<float>(), .stride = E, .is_transposed = true},
+                         .b = {.data = args.x_TD.data<float>(), .stride = D},
+                         .c = args.dw_ED.data<float>(),
+                         .c_stride = D,
+                         .accumulate = Accumulate::Yes});
+  if (args.db_E) add_column_sums(stream, args.dy_TE, args.db_E.data<float>());
+}
+
+std::size_t linear_scratch_bytes() {
+  return gemm_scratch_bytes();
+}
+
+}  // namespace plenum::kernels::cpu

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "plenum/base/thread_pool.h"
+#include "plenum/model/bert.h"
+#include "plenum/tensor/arena.h"
+#include "plenum/tensor/memory_plan.h"
+#include "plenum/tensor/stream.h"
+
+namespace plenum::model {
+
+/// A BERT in memory of its own, for one micro-batch at a time. Weights and gradients are zero at first.
+class ModelRun {
+ public:
+  ModelRun(const describe::ModelConfig& config, const Capacity& capacity,
+           Recompute recompute = Recompute::None, std::size_t num_threads = 1)
+      : config_(config), table_(config), pool_(num_threads), arena_(planned(capacity, recompute)) {
+    tensor::MemoryPlan views(arena_);
+    plan(capacity, recompute, views);
+  }
+
+  const describe::ParameterTable& table() const { return table_; }
+  std::span<float> weights() const { return weights_N_.span<float>(); }
+  std::span<float> gradients() const { return gradients_N_.span<float>(); }
+  std::span<const float> gradient(const describe::Parameter& parameter) const {
+    return gradients().subspan(static_cast<std::size_t>(parameter.begin),
+                               static_cast<std::size_t>(parameter.num_elements()));
+  }
+  const Activations& kept() const { return memory_.slots.front(); }
+
+  LossSums forward(const MicroBatch& micro_batch, const DropoutSource& dropout = {}) {
+    const tensor::Stream stream = this->stream();
+    const Pass pass{stream, config_, micro_batch, dropout};
+    bert_forward(pass, weights_of(config_, table_, weights_N_), kept(), memory_.transients, {}, end());
+    return loss_sums(pass, kept());
+  }
+  /// After forward: one layer at a time, as a schedule may cut it.
+  void backward(const MicroBatch& micro_batch, const LossScale& scale, const DropoutSource& dropout = {}) {
+    const tensor::Stream stream = this->stream();
+    const Pass pass{stream, config_, micro_batch, dropout};
+    for (std::size_t layer = end().index(); layer-- > 0;) {
+      bert_backward(pass, weights_of(config_, table_, weights_N_),
+                    gradients_of(config_, table_, gradients_N_), kept(), memory_.transients, scale,
+                    base::LayerId::at(layer), base::LayerId::at(layer + 1));
+    }
+  }
+
+ private:
+  base::LayerId end() const { return base::LayerId::at(static_cast<std::size_t>(config_.num_layers)); }
+  tensor::Stream stream() { return {pool_, scratch_.span<std::byte>()}; }
+
+  void plan(const Capacity& capacity, Recompute recompute, tensor::MemoryPlan& plan) {
+    weights_N_ = plan.add("parameters", {table_.num_elements()});
+    gradients_N_ = plan.add("gradients", {table_.num_elements()});
+    memory_ = plan_training_memory(config_, capacity, recompute, 1, plan);
+    scratch_ = plan_scratch(config_, capacity, pool_.num_threads(), plan);
+  }
+  tensor::MemoryLayout planned(const Capacity& capacity, Recompute recompute) {
+    tensor::MemoryPlan sizes;
+    plan(capacity, recompute, sizes);
+    return sizes.layout();
+  }
+
+  describe::ModelConfig config_;
+  describe::ParameterTable table_;
+  base::ThreadPool pool_;
+  tensor::TensorView weights_N_, gradients_N_, scratch_;
+  TrainingMemory memory_;
+  tensor::Arena arena_;
+};
+
+}  // namespace plenum::model

@@ -29,7 +29,7 @@ MaskSplit parse_mask_split(std::string_view text, std::string_view what);
 struct MaskingOptions {
   double rate = 0.15;  ///< masked tokens of a sequence over its length; in (0, 1]
   MaskUnit unit = MaskUnit::Token;
-  MaskSplit split;
+  MaskSplit split = {};
 };
 
 /// How many tokens of a sequence of `length` tokens (special ones included) are masked: max(1, round(rate *

@@ -31,7 +31,8 @@ class Filling {
                 "an item must fit into a micro-batch: rows={} of {} masked={} of {}", item.num_rows,
                 capacity_.rows, item.masked, capacity_.masked);
     auto tightest = by_free_rows_.lower_bound({item.num_rows, 0});
-    while (tightest != by_free_rows_.end() && masked_[tightest->second] + item.masked > capacity_.masked)
+    while (tightest != by_free_rows_.end() &&
+           plans_[tightest->second].masked + item.masked > capacity_.masked)
       ++tightest;
     if (tightest != by_free_rows_.end()) {
       const std::size_t index = tightest->second;
@@ -39,7 +40,6 @@ class Filling {
       put(item, index);
     } else {
       plans_.emplace_back();
-      masked_.push_back(0);
       put(item, plans_.size() - 1);
     }
   }
@@ -55,13 +55,12 @@ class Filling {
       start += sequence.length;
     }
     plan.num_rows += item.num_rows;
-    masked_[index] += item.masked;
+    plan.masked += item.masked;
     by_free_rows_.emplace(capacity_.rows - plan.num_rows, index);
   }
 
   model::Capacity capacity_;
   std::vector<MicroBatchPlan> plans_;
-  std::vector<std::int64_t> masked_;  ///< of each
   std::set<std::pair<std::int64_t, std::size_t>> by_free_rows_;
 };
 

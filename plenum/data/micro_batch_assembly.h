@@ -50,6 +50,7 @@ struct PlacedSequence {
 /// Which sequences a micro-batch holds, and where.
 struct MicroBatchPlan {
   std::int64_t num_rows = 0;
+  std::int64_t masked = 0;
   std::vector<PlacedSequence> sequences;
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plenum/data/masking.h"
+#include "plenum/describe/model_config.h"
 #include "plenum/packing/histogram.h"
 
 namespace plenum::data {
@@ -33,5 +34,9 @@ class SequenceSource {
   /// Where the sequences come from, for messages.
   virtual std::string name() const = 0;
 };
+
+/// Throws UserError unless a model can read the sequences: the same vocabulary, positions and segments for
+/// all of them.
+void require_fit(const SequenceSource& sequences, const describe::ModelConfig& model);
 
 }  // namespace plenum::data

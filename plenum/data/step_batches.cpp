@@ -11,24 +11,6 @@
 namespace plenum::data {
 namespace {
 
-void require_match(const SequenceSource& sequences, const describe::ModelConfig& model) {
-  base::require(sequences.vocabulary().size == model.vocabulary,
-                "{} has a vocabulary of {} tokens, the model one of {}; prepare the text with the model's "
-                "tokenizer, or train another model",
-                sequences.name(), sequences.vocabulary().size, model.vocabulary);
-  base::require(sequences.max_length() <= model.max_positions,
-                "{} has sequences of up to {} tokens, the model {} positions; prepare the text with "
-                "--max-length {}",
-                sequences.name(), sequences.max_length(), model.max_positions, model.max_positions);
-  base::require(sequences.has_next_sentence() || !model.has_next_sentence,
-                "{} has no next-sentence pairs, which the model trains; prepare the text with --objective "
-                "mlm+nsp, or train without",
-                sequences.name());
-  base::require(!sequences.has_next_sentence() || model.num_segments >= 2,
-                "{} has pairs of two segments, but the model has one; prepare the text with --objective mlm",
-                sequences.name());
-}
-
 /// The plan that is part of the order, if packs are what is ordered.
 std::optional<packing::PackingPlan> make_plan(const SequenceSource& sequences,
                                               const TrainingDataOptions& options) {
@@ -70,10 +52,13 @@ StepBatchSource::StepBatchSource(const SequenceSource& sequences, const Training
                            .max_length = sequences.max_length(),
                            .items_per_step = static_cast<std::int64_t>(order_.items_per_step()),
                            .num_ranks = static_cast<std::int64_t>(num_ranks),
-                           .micro_batch_rows = options.micro_batch_rows(
-                               options.layout == Layout::Packed ? plan->capacity : sequences.max_length()),
+                           .micro_batch_tokens = options.micro_batch_tokens,
                            .mask_rate = options.mask_rate})) {
-  require_match(sequences, model);
+  require_fit(sequences, model);
+  base::require(sequences.has_next_sentence() || !model.has_next_sentence,
+                "{} has no next-sentence pairs, which the model trains; prepare the text with --objective "
+                "mlm+nsp, or train without",
+                sequences.name());
 }
 
 std::vector<model::StepBatch> StepBatchSource::make(std::uint64_t step) const {

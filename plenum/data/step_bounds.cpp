@@ -103,15 +103,17 @@ std::int64_t most_masked(const packing::LengthHistogram& histogram, std::int64_t
 
 StepBounds bound_steps(const StepProblem& problem) {
   const ItemBounds items = bound_items(problem);
-  base::require(problem.micro_batch_rows >= items.rows,
+  const std::int64_t budget =
+      problem.micro_batch_tokens.value_or(std::max(kDefaultMicroBatchTokens, items.rows));
+  base::require(budget >= items.rows,
                 "a micro-batch must have room for the longest {}: --micro-batch-tokens is {}, but must be at "
                 "least {}",
-                problem.layout == Layout::Packed ? "pack" : "sequence", problem.micro_batch_rows, items.rows);
-  base::require(problem.micro_batch_rows <= std::numeric_limits<std::int32_t>::max(),
-                "--micro-batch-tokens is too large: {}", problem.micro_batch_rows);
+                problem.layout == Layout::Packed ? "pack" : "sequence", budget, items.rows);
+  base::require(budget <= std::numeric_limits<std::int32_t>::max(), "--micro-batch-tokens is too large: {}",
+                budget);
   const std::int64_t items_of_rank = ceil_divide(items.num_items, problem.num_ranks);
   // What a micro-batch can take of any items; the k of fill_micro_batches.
-  const std::int64_t any_items = std::min(problem.micro_batch_rows / items.rows, items_of_rank);
+  const std::int64_t any_items = std::min(budget / items.rows, items_of_rank);
   const bool is_unpadded = problem.layout == Layout::Unpadded;
   const std::int64_t most_items = is_unpadded ? items_of_rank : any_items;
 
@@ -120,8 +122,7 @@ StepBounds bound_steps(const StepProblem& problem) {
   bounds.micro_batches_per_rank = ceil_divide(items_of_rank, any_items);
   model::Capacity& capacity = bounds.capacity;
   capacity.max_length = problem.max_length;
-  capacity.rows =
-      is_unpadded ? std::min(problem.micro_batch_rows, items_of_rank * items.rows) : any_items * items.rows;
+  capacity.rows = is_unpadded ? std::min(budget, items_of_rank * items.rows) : any_items * items.rows;
   capacity.sequences =
       std::min(most_items * items.sequences, most_sequences(problem.histogram, capacity.rows));
   capacity.masked =

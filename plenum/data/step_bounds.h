@@ -11,6 +11,8 @@
 
 namespace plenum::data {
 
+inline constexpr std::int64_t kDefaultMicroBatchTokens = 4096;
+
 /// What is to be bounded: sequences of `histogram`, a number of order items per step.
 struct StepProblem {
   const packing::LengthHistogram& histogram;
@@ -19,7 +21,8 @@ struct StepProblem {
   std::int64_t max_length = 0;
   std::int64_t items_per_step = 0;  ///< of the order: sequences, or packs with a plan
   std::int64_t num_ranks = 1;
-  std::int64_t micro_batch_rows = 0;  ///< that the user allows
+  /// That the user allows; if nothing is said, kDefaultMicroBatchTokens, or the longest item if that is more.
+  std::optional<std::int64_t> micro_batch_tokens = {};
   double mask_rate = 0.15;
 };
 

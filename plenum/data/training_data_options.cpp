@@ -72,8 +72,4 @@ MaskingOptions TrainingDataOptions::masking() const {
   return {.rate = mask_rate, .unit = mask_unit, .split = parse_mask_split(mask_split, "mask-split")};
 }
 
-std::int64_t TrainingDataOptions::micro_batch_rows(std::int64_t longest) const {
-  return micro_batch_tokens.value_or(std::max(kDefaultMicroBatchTokens, longest));
-}
-
 }  // namespace plenum::data

@@ -24,9 +24,9 @@ struct TrainingDataOptions {
   Layout layout = Layout::Unpadded;
   OrderChoice order_choice = OrderChoice::Auto;
   std::string global_batch = "256";
-  std::optional<std::int64_t> micro_batch_tokens;
-  std::optional<std::int64_t> packing_depth;  ///< unlimited if absent
-  std::string packing_plan;                   ///< a file; made anew if empty
+  std::optional<std::int64_t> micro_batch_tokens;  ///< as StepProblem has it
+  std::optional<std::int64_t> packing_depth;       ///< unlimited if absent
+  std::string packing_plan;                        ///< a file; made anew if empty
   double mask_rate = 0.15;
   MaskUnit mask_unit = MaskUnit::Token;
   std::string mask_split = "80/10/10";
@@ -39,11 +39,6 @@ struct TrainingDataOptions {
   OrderUnit order() const;
   GlobalBatchSize global_batch_size() const;
   MaskingOptions masking() const;
-  /// The rows of a micro-batch if none are asked for: kDefaultMicroBatchTokens, or the longest if that is
-  /// more.
-  std::int64_t micro_batch_rows(std::int64_t longest) const;
-
-  static constexpr std::int64_t kDefaultMicroBatchTokens = 4096;
 };
 
 }  // namespace plenum::data

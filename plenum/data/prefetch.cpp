@@ -1,0 +1,40 @@
+#include "plenum/data/prefetch.h"
+
+#include <utility>
+
+namespace plenum::data {
+
+Prefetch::Prefetch(const StepBatchSource& source, std::uint64_t first_step)
+    : source_(source), thread_([this, first_step](const std::stop_token& stop) { run(stop, first_step); }) {}
+
+void Prefetch::run(const std::stop_token& stop, std::uint64_t step) {
+  std::unique_lock lock(mutex_);
+  while (changed_.wait(lock, stop, [&] { return made_.size() < kStepsAhead; })) {
+    lock.unlock();
+    std::vector<model::StepBatch> next;
+    std::exception_ptr error;
+    try {
+      next = source_.make(step);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    ++step;
+    error_ = error;
+    if (!error) made_.push_back(std::move(next));
+    changed_.notify_all();
+    if (error) return;
+  }
+}
+
+std::vector<model::StepBatch> Prefetch::take() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !made_.empty() || error_; });
+  if (made_.empty()) std::rethrow_exception(error_);
+  std::vector<model::StepBatch> next = std::move(made_.front());
+  made_.pop_front();
+  changed_.notify_all();
+  return next;
+}
+
+}  // namespace plenum::data

@@ -13,8 +13,8 @@ namespace {
 
 // A block of B, kDepth x kWidth, is packed once and stays in the second-level cache while all rows of A pass
 // by it, a strip of kTileRows at a time, which stays in the first.
-constexpr std::int64_t kDepth = 512;
-constexpr std::int64_t kWidth = 256;
+constexpr std::int64_t kDepth = 256;
+constexpr std::int64_t kWidth = 768;
 /// Rows of a transposed A that are packed together.
 constexpr std::int64_t kHeight = 16 * kTileRows;
 
@@ -165,6 +165,28 @@ class BlockedGemm {
   bool is_last_ = true;
 };
 
+/// How C is cut into panels, each of which is one task.
+struct Panels {
+  Pieces rows;
+  Pieces columns;
+};
+
+/// Packing a block of B pays when many rows pass by it, packing A when B is wide; threads are busy to the end
+/// when panels are many.
+Panels panels_of(const Gemm& args) {
+  constexpr std::int64_t kEnoughPanels = 8;
+  constexpr std::int64_t kSmallest = 128;
+  std::int64_t most_rows = 1024;
+  std::int64_t most_columns = kWidth;
+  while (true) {
+    const Panels panels = {.rows = Pieces(args.m, most_rows, kTileRows),
+                           .columns = Pieces(args.n, most_columns, kTileColumns)};
+    const std::int64_t largest = std::max(panels.rows.piece, panels.columns.piece);
+    if (panels.rows.count() * panels.columns.count() >= kEnoughPanels || largest <= kSmallest) return panels;
+    (panels.rows.piece == largest ? most_rows : most_columns) = largest / 2;
+  }
+}
+
 /// The product restricted to a panel of C.
 Gemm panel_of(const Gemm& args, std::int64_t row, std::int64_t rows, std::int64_t column,
               std::int64_t columns) {
@@ -193,24 +215,15 @@ void gemm(const Gemm& args, std::span<std::byte> scratch) {
 }
 
 void parallel_gemm(const tensor::Stream& stream, const Gemm& args) {
-  // Packing a block of B pays when many rows pass by it; threads are busy to the end when panels are many.
-  constexpr std::int64_t kMostRows = 1024;
-  constexpr std::int64_t kFewestRows = 128;
-  constexpr std::int64_t kEnoughPanels = 8;
-  const Pieces columns(args.n, kWidth, kTileColumns);
-  std::int64_t most_rows = kMostRows;
-  while (most_rows > kFewestRows &&
-         Pieces(args.m, most_rows, kTileRows).count() * columns.count() < kEnoughPanels) {
-    most_rows /= 2;
-  }
-  const Pieces rows(args.m, most_rows, kTileRows);
-  stream.pool().run(static_cast<std::size_t>(rows.count() * columns.count()),
-                    [&](std::size_t task, std::size_t thread) {
-                      const std::int64_t r = static_cast<std::int64_t>(task) % rows.count();
-                      const std::int64_t c = static_cast<std::int64_t>(task) / rows.count();
-                      gemm(panel_of(args, rows.begin(r), rows.length(r), columns.begin(c), columns.length(c)),
-                           stream.scratch(thread));
-                    });
+  const Panels panels = panels_of(args);
+  const auto count = static_cast<std::size_t>(panels.rows.count() * panels.columns.count());
+  stream.pool().run(count, [&](std::size_t task, std::size_t thread) {
+    const std::int64_t r = static_cast<std::int64_t>(task) % panels.rows.count();
+    const std::int64_t c = static_cast<std::int64_t>(task) / panels.rows.count();
+    gemm(panel_of(args, panels.rows.begin(r), panels.rows.length(r), panels.columns.begin(c),
+                  panels.columns.length(c)),
+         stream.scratch(thread));
+  });
 }
 
 }  // namespace plenum::kernels::cpu

@@ -75,8 +75,14 @@ class StoredWeights {
     for (const auto& [copy, original] : kTied) merge(copy, original);
   }
 
+  /// Null if it is not there.
+  const StoredTensor* find(std::string_view name) const {
+    const auto found = tensors_.find(name);
+    return found == tensors_.end() ? nullptr : &found->second;
+  }
+
   /// Takes a tensor out; none if it is not there.
-  std::optional<StoredTensor> take(const std::string& name) {
+  std::optional<StoredTensor> take(std::string_view name) {
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) return {};
     const StoredTensor tensor = found->second;
@@ -133,7 +139,7 @@ class StoredWeights {
 
   /// Leaves one of two tied tensors, under the name of the original.
   void merge(std::string_view copy, std::string_view original) {
-    const std::optional<StoredTensor> stored = take(std::string(copy));
+    const std::optional<StoredTensor> stored = take(copy);
     if (!stored) return;
     const auto [place, is_alone] = tensors_.emplace(original, *stored);
     base::require(is_alone || is_exact_copy(*stored, place->second),
@@ -142,20 +148,20 @@ class StoredWeights {
   }
 
   std::list<io::SafetensorsFile> files_;  // stay where they are
-  std::map<std::string, StoredTensor> tensors_;
+  std::map<std::string, StoredTensor, std::less<>> tensors_;
 };
 
 bool is_of_head(std::string_view name) {
   return name.starts_with("cls.") || name.starts_with("bert.pooler.");
 }
 
-void require_same_vocabulary(const StoredTensor& stored, const describe::Parameter& parameter) {
-  const std::vector<std::int64_t>& sizes = stored.tensor->sizes;
-  if (parameter.name != kWordEmbedding || sizes.size() != 2) return;
+/// Before shapes are compared, because it is the usual reason why they differ.
+void require_same_vocabulary(const StoredTensor& embedding, const describe::Parameter& parameter) {
+  const std::vector<std::int64_t>& sizes = embedding.tensor->sizes;
   base::require(
-      sizes[0] == parameter.shape[0],
+      sizes.size() != 2 || sizes[0] == parameter.shape[0],
       "{}: the weights have another vocabulary than asked for; tokenise with theirs: {} tokens, not {}",
-      stored.file->path(), sizes[0], parameter.shape[0]);
+      embedding.file->path(), sizes.empty() ? 0 : sizes[0], parameter.shape[0]);
 }
 
 /// Refuses to replace a directory in which someone keeps other things.
@@ -189,6 +195,8 @@ void copy_tokenizer(const std::string& source, io::AtomicDirectory& directory) {
 ImportReport read_hugging_face_weights(const std::string& directory, const describe::ParameterTable& table,
                                        std::span<float> weights_N) {
   StoredWeights stored(directory);
+  if (const StoredTensor* embedding = stored.find(kWordEmbedding))
+    require_same_vocabulary(*embedding, table[table.word_embedding()]);
   ImportReport report;
   for (const describe::Parameter& parameter : table.parameters()) {
     const std::optional<StoredTensor> found = stored.take(parameter.name);
@@ -197,7 +205,6 @@ ImportReport read_hugging_face_weights(const std::string& directory, const descr
       report.new_tensors.push_back(parameter.name);
       continue;
     }
-    require_same_vocabulary(*found, parameter);
     read_parameter(*found->file, *found->tensor, parameter, weights_N);
   }
   report.unused_tensors = stored.remaining();

@@ -1,0 +1,304 @@
+#include "plenum/train/checkpoint.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plenum/io/file.h"
+#include "plenum/model/hugging_face_weights.h"
+#include "plenum/model/named_tensors.h"
+
+#include "tests/support/expect_user_error.h"
+#include "tests/support/file_size_limit.h"
+#include "tests/support/temporary_directory.h"
+
+namespace plenum::train {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// Keeps the notes.
+class Notes final : public base::Progress {
+ public:
+  void begin(std::string_view, std::string_view, std::uint64_t) override {}
+  void advance_to(std::uint64_t) override {}
+  void end() override {}
+  void note(std::string_view line) override { lines.emplace_back(line); }
+
+  std::vector<std::string> lines;
+};
+
+/// A tiny model in training whose tensors tell which step they are of.
+class Checkpoints : public testing::Test {
+ protected:
+  CheckpointTensors tensors() { return {table_, weights_, first_moments_, second_moments_}; }
+
+  void fill(float value) {
+    std::iota(weights_.begin(), weights_.end(), value);
+    std::iota(first_moments_.begin(), first_moments_.end(), value + 0.25f);
+    std::iota(second_moments_.begin(), second_moments_.end(), value + 0.5f);
+  }
+
+  TrainingState state(std::uint64_t step) const {
+    return {.step = step,
+            .num_updates = step - 1,
+            .tokens = 1000 * step,
+            .sequences = 10 * step,
+            .skipped_steps = 1,
+            .skipped_in_a_row = 0,
+            .best_loss = 1.0 / 3,
+            .best_step = 3,
+            .seed = ~std::uint64_t{0},
+            .fingerprint = "model \"a\"\n"};
+  }
+
+  void save(std::uint64_t step) {
+    fill(static_cast<float>(step));
+    store_.save(state(step), config_, tensors());
+  }
+
+  std::optional<LoadedCheckpoint> load() {
+    fill(-1e6f);
+    return store_.load_latest(tensors(), notes_);
+  }
+
+  /// Loads and expects the tensors and state of `step`.
+  LoadedCheckpoint expect_loads(std::uint64_t step) {
+    const std::optional<LoadedCheckpoint> loaded = load();
+    if (!loaded) {
+      ADD_FAILURE() << "no checkpoint";
+      return {};
+    }
+    EXPECT_EQ(loaded->state, state(step));
+    EXPECT_EQ(loaded->model, config_);
+    const std::vector<std::vector<float>> read = {weights_, first_moments_, second_moments_};
+    fill(static_cast<float>(step));
+    const std::vector<std::vector<float>> expected = {weights_, first_moments_, second_moments_};
+    for (const describe::Parameter& parameter : table_.parameters()) {
+      for (std::size_t buffer = 0; buffer < read.size(); ++buffer) {
+        EXPECT_TRUE(std::equal(read[buffer].begin() + parameter.begin, read[buffer].begin() + parameter.end(),
+                               expected[buffer].begin() + parameter.begin))
+            << parameter.name;
+      }
+    }
+    return *loaded;
+  }
+
+  std::string directory_of(std::uint64_t step) const {
+    return directory_ / fmt::format("checkpoints/step-{:08}", step);
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(directory_ / "checkpoints"))
+      names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  test::TemporaryDirectory directory_;
+  describe::ModelConfig config_ = {.vocabulary = 11,
+                                   .width = 4,
+                                   .num_layers = 2,
+                                   .num_heads = 2,
+                                   .mlp_width = 6,
+                                   .max_positions = 5,
+                                   .has_next_sentence = true};
+  describe::ParameterTable table_{config_};
+  std::vector<float> weights_ = std::vector<float>(static_cast<std::size_t>(table_.num_elements()));
+  std::vector<float> first_moments_ = weights_;
+  std::vector<float> second_moments_ = weights_;
+  CheckpointStore store_{directory_.path(), 2};
+  Notes notes_;
+};
+
+TEST_F(Checkpoints, AreReadAsTheyWereWritten) {
+  EXPECT_FALSE(load().has_value());
+  EXPECT_THAT(store_.list(), IsEmpty());
+  save(200);
+  const LoadedCheckpoint loaded = expect_loads(200);
+  EXPECT_EQ(loaded.directory, directory_of(200));
+  EXPECT_THAT(loaded.refused, IsEmpty());
+  EXPECT_THAT(notes_.lines, IsEmpty());
+}
+
+TEST_F(Checkpoints, KeepAStateWithoutEvaluation) {
+  TrainingState state = this->state(5);
+  state.best_loss.reset();
+  store_.save(state, config_, tensors());
+  EXPECT_EQ(load()->state, state);
+}
+
+TEST_F(Checkpoints, AreDirectoriesOfHuggingFaceWeights) {
+  save(7);
+  std::vector<float> weights_N(weights_.size());
+  const model::ImportReport report = model::read_hugging_face_weights(directory_of(7), table_, weights_N);
+  EXPECT_THAT(report.new_tensors, IsEmpty());
+  EXPECT_THAT(report.unused_tensors, IsEmpty());
+}
+
+TEST_F(Checkpoints, GiveWeightsAloneToAReaderWithoutMoments) {
+  save(7);
+  std::vector<float> weights_N(weights_.size());
+  store_.load_latest({table_, weights_N, {}, {}}, notes_);
+  const describe::Parameter& embedding = table_[table_.word_embedding()];
+  EXPECT_TRUE(
+      std::ranges::equal(model::elements_of(embedding, weights_N), model::elements_of(embedding, weights_)));
+}
+
+TEST_F(Checkpoints, OfWhichTheNewestAreKept) {
+  for (const std::uint64_t step : {1u, 2u, 10u, 100'000'000u}) save(step);
+  EXPECT_THAT(store_.list(), ElementsAre(directory_of(10), directory_of(100'000'000)));
+  EXPECT_THAT(names(), ElementsAre("step-00000010", "step-100000000"));
+  expect_loads(100'000'000);
+}
+
+TEST_F(Checkpoints, ReplaceThoseOfTheSameStep) {
+  save(1);
+  fill(50);
+  store_.save(state(1), config_, tensors());
+  fill(0);
+  ASSERT_TRUE(store_.load_latest(tensors(), notes_).has_value());
+  EXPECT_EQ(weights_[0], 50);
+  EXPECT_THAT(names(), ElementsAre("step-00000001"));
+}
+
+/// Damages a file of the newest of two checkpoints and expects the one before.
+class DamagedCheckpoints : public Checkpoints {
+ protected:
+  DamagedCheckpoints() {
+    save(1);
+    save(2);
+  }
+
+  void expect_earlier(const std::string& reason) {
+    const LoadedCheckpoint loaded = expect_loads(1);
+    ASSERT_EQ(loaded.refused.size(), 1u);
+    EXPECT_EQ(loaded.refused[0].directory, directory_of(2));
+    EXPECT_THAT(loaded.refused[0].reason, HasSubstr(reason));
+    EXPECT_THAT(loaded.refused[0].reason, HasSubstr("step-00000002"));
+    EXPECT_THAT(notes_.lines, ElementsAre("checkpoint refused: " + loaded.refused[0].reason));
+  }
+
+  void flip_bit(const std::string& name, std::size_t position) const {
+    const std::string path = directory_of(2) + "/" + name;
+    std::string bytes = io::read_file(path);
+    bytes[position] ^= 1;
+    io::write_file(path, bytes);
+  }
+};
+
+TEST_F(DamagedCheckpoints, WithoutAFileAreRefused) {
+  fs::remove(directory_of(2) + "/optimizer.safetensors");
+  expect_earlier("optimizer.safetensors: No such file");
+}
+
+TEST_F(DamagedCheckpoints, WithoutTheirStateAreRefused) {
+  fs::remove(directory_of(2) + "/state.json");
+  expect_earlier("state.json");
+}
+
+TEST_F(DamagedCheckpoints, WithACutFileAreRefused) {
+  const std::string path = directory_of(2) + "/model.safetensors";
+  fs::resize_file(path, fs::file_size(path) - 1);
+  expect_earlier("model.safetensors: the size is wrong");
+}
+
+TEST_F(DamagedCheckpoints, WithAnAlteredTensorAreRefused) {
+  flip_bit("model.safetensors", fs::file_size(directory_of(2) + "/model.safetensors") - 1);
+  expect_earlier("model.safetensors: the checksum is wrong");
+}
+
+TEST_F(DamagedCheckpoints, WithAnAlteredConfigurationAreRefused) {
+  flip_bit("config.json", 30);
+  expect_earlier("config.json: the checksum is wrong");
+}
+
+TEST_F(DamagedCheckpoints, WithAnAlteredStateAreRefused) {
+  const std::string text = io::read_file(directory_of(2) + "/state.json");
+  flip_bit("state.json", text.find("2000"));
+  expect_earlier("state.json: the checksum is wrong");
+}
+
+TEST_F(DamagedCheckpoints, WithAStateThatIsNoJsonAreRefused) {
+  fs::resize_file(directory_of(2) + "/state.json", 40);
+  expect_earlier("this is not JSON");
+}
+
+TEST_F(DamagedCheckpoints, UnderAnotherNameAreRefused) {
+  fs::remove_all(directory_of(2));
+  fs::copy(directory_of(1), directory_of(2));
+  expect_earlier("must be that of its step, 1");
+}
+
+TEST_F(DamagedCheckpoints, AreAllNamedWhenNoneIsLeft) {
+  fs::remove(directory_of(1) + "/config.json");
+  fs::remove(directory_of(2) + "/model.safetensors");
+  const std::string message = test::user_error_of([&] { load(); });
+  EXPECT_THAT(message, HasSubstr("no checkpoint can be used"));
+  EXPECT_THAT(message, HasSubstr("step-00000001/config.json"));
+  EXPECT_THAT(message, HasSubstr("step-00000002/model.safetensors"));
+}
+
+TEST_F(DamagedCheckpoints, DoNotPushOutGoodOnes) {
+  CheckpointStore keeps_one(directory_.path(), 1);
+  fs::rename(directory_of(2), directory_of(9));
+  fill(5);
+  keeps_one.save(state(5), config_, tensors());
+  EXPECT_THAT(store_.list(), ElementsAre(directory_of(5), directory_of(9)));
+  expect_loads(5);
+}
+
+TEST_F(Checkpoints, OfAnotherModelAreAnErrorAndNotPassedOver) {
+  save(1);
+  describe::ModelConfig wider = config_;
+  wider.mlp_width = 8;
+  const describe::ParameterTable table(wider);
+  std::vector<float> values(static_cast<std::size_t>(table.num_elements()));
+  test::expect_user_error(
+      [&] {
+        store_.load_latest({table, values, {}, {}}, notes_);
+      },
+      "has shape [4, 6], the model needs [4, 8]");
+}
+
+TEST_F(Checkpoints, SurviveAFullDisk) {
+  save(1);
+  for (const rlim_t most_bytes : {100, 2000, 6000}) {
+    const test::FileSizeLimit full_disk(most_bytes);
+    test::expect_user_error([&] { save(2); }, "cannot write");
+  }
+  EXPECT_THAT(names(), ElementsAre("step-00000001"));
+  expect_loads(1);
+}
+
+TEST_F(Checkpoints, AreFreedOfWhatAKilledRunLeft) {
+  save(1);
+  save(2);
+  directory_.write("checkpoints/step-00000003.partial-abcdef/model.safetensors", "half");
+  directory_.write("checkpoints/step-00000000.removed/state.json", "{}");
+  directory_.write("checkpoints/notes.txt", "mine");
+  fs::rename(directory_of(2), directory_of(2) + ".replaced");
+  expect_loads(1);
+  store_.remove_leftovers();
+  EXPECT_THAT(names(), ElementsAre("notes.txt", "step-00000001", "step-00000002"));
+  expect_loads(2);
+  fs::copy(directory_of(1), directory_of(2) + ".replaced");
+  store_.remove_leftovers();
+  EXPECT_THAT(names(), ElementsAre("notes.txt", "step-00000001", "step-00000002"));
+  expect_loads(2);
+}
+
+TEST(CheckpointStore, KeepsAtLeastOne) {
+  test::expect_user_error([] { CheckpointStore("run", 0); }, "at least one checkpoint must be kept");
+}
+
+}  // namespace
+}  // namespace plenum::train

@@ -1,10 +1,13 @@
 #include "plenum/train/metrics.h"
 
+#include <array>
+#include <chrono>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "plenum/io/file.h"
 
@@ -69,6 +72,16 @@ ordered_json to_json(std::uint64_t step, const Evaluation& evaluation) {
   return object;
 }
 
+/// Seconds since 1970.
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
 }  // namespace
 
 StepLines::StepLines(std::string path, std::uint64_t last_step)
@@ -93,14 +106,34 @@ void StepLines::sync() const {
 }
 
 Metrics::Metrics(const RunPaths& paths, std::uint64_t last_step)
-    : steps_(paths.metrics, last_step), evaluations_(paths.evaluations, last_step) {}
+    : steps_(paths.metrics, last_step),
+      evaluations_(paths.evaluations, last_step),
+      events_(paths.tensorboard, host_name(), ::getpid(), wall_time()) {}
 
 void Metrics::add(const StepReport& report) {
   steps_.append(to_json(report).dump());
+  const double tokens_per_second = static_cast<double>(report.work.tokens) / report.seconds;
+  const std::array<io::Scalar, 6> scalars = {{
+      {"train/loss", static_cast<float>(report.outcome.loss())},
+      {"train/mlm_loss", static_cast<float>(report.outcome.masked_loss)},
+      {"train/nsp_loss", static_cast<float>(report.outcome.next_sentence_loss)},
+      {"train/learning_rate", static_cast<float>(report.learning_rate)},
+      {"train/gradient_norm", static_cast<float>(report.outcome.gradient_norm)},
+      {"train/tokens_per_second", static_cast<float>(tokens_per_second)},
+  }};
+  events_.append(static_cast<std::int64_t>(report.step), wall_time(), scalars);
+  events_.flush();
 }
 
 void Metrics::add(std::uint64_t step, const Evaluation& evaluation) {
   evaluations_.append(to_json(step, evaluation).dump());
+  const std::array<io::Scalar, 3> scalars = {{
+      {"eval/loss", static_cast<float>(evaluation.loss())},
+      {"eval/mlm_loss", static_cast<float>(evaluation.masked_loss)},
+      {"eval/mlm_accuracy", static_cast<float>(evaluation.masked_accuracy)},
+  }};
+  events_.append(static_cast<std::int64_t>(step), wall_time(), scalars);
+  events_.flush();
 }
 
 void Metrics::sync() const {

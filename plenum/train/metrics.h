@@ -5,6 +5,7 @@
 #include <string>
 
 #include "plenum/io/append_file.h"
+#include "plenum/io/tensorboard.h"
 #include "plenum/train/evaluation.h"
 #include "plenum/train/run_directory.h"
 #include "plenum/train/training_observer.h"
@@ -28,8 +29,8 @@ class StepLines {
   std::optional<io::AppendFile> file_;  ///< none after a failure, until it can be opened again
 };
 
-/// Writes what steps and evaluations gave into the run directory: metrics.jsonl and
-/// evaluations.jsonl.
+/// Writes what steps and evaluations gave into the run directory: metrics.jsonl,
+/// evaluations.jsonl and TensorBoard scalars.
 class Metrics {
  public:
   Metrics(const RunPaths& paths, std::uint64_t last_step);
@@ -43,6 +44,7 @@ class Metrics {
  private:
   StepLines steps_;
   StepLines evaluations_;
+  io::EventFile events_;
 };
 
 }  // namespace plenum::train

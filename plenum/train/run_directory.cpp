@@ -119,7 +119,8 @@ RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& datas
       "{} is not the directory of a run and not empty; choose another --run", directory_);
   make_directory(directory_);
   lock_.emplace(paths_.lock, fmt::format("another process trains {}; wait for it, or stop it", directory_));
-  if (is_run_directory(directory_)) {
+  if (is_run_directory(directory_) && fs::exists(paths_.checkpoints, error) &&
+      !fs::is_empty(paths_.checkpoints, error)) {
     take_up(options, note);
   } else {
     make(dataset);
@@ -128,7 +129,7 @@ RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& datas
   io::write_file(paths_.config, io::print_config(printed.tables()));
 }
 
-/// config.toml comes last: a directory without it is begun anew.
+/// A run without a checkpoint has nothing to lose: it is begun anew, whatever its configuration was.
 void RunDirectory::make(const data::Dataset& dataset) const {
   make_directory(paths_.tokenizer);
   for (const char* name : kTokenizerFiles) {

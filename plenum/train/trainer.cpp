@@ -107,7 +107,7 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
       found_(find_checkpoint()),
       plan_(options, dataset_, model()),
       replicas_(require_memory().schedule(), plan_.program()),
-      state_(found_ ? found_->checkpoint.state : TrainingState{}),
+      state_(found_ ? found_->state : TrainingState{}),
       metrics_(directory_.paths(), state_.step) {
   if (!options.run.stop_after.empty())
     time_limit_seconds_ = base::parse_seconds(options.run.stop_after, "stop-after");
@@ -124,7 +124,7 @@ std::optional<LoadedCheckpoint> Trainer::find_checkpoint() {
   checkpoints_.remove_leftovers();
   ObservedNotes notes(observer_);
   std::optional<LoadedCheckpoint> found = checkpoints_.find_latest(notes);
-  base::require(!found || found->checkpoint.state.fingerprint == dataset_.description().fingerprint,
+  base::require(!found || found->state.fingerprint == dataset_.description().fingerprint,
                 "{} was trained on other data than {} holds; give the dataset it was begun with, or choose "
                 "another --run",
                 options_.run.directory, options_.data.directory);
@@ -132,7 +132,7 @@ std::optional<LoadedCheckpoint> Trainer::find_checkpoint() {
 }
 
 describe::ModelConfig Trainer::model() const {
-  return found_ ? found_->checkpoint.model : starting_model(options_.model, dataset_.description());
+  return found_ ? found_->model : starting_model(options_.model, dataset_.description());
 }
 
 const RunPlan& Trainer::require_memory() const {
@@ -145,7 +145,7 @@ void Trainer::restore_or_begin() {
     base::SilentProgress silent;  // what was passed over was noted when it was found
     checkpoints_.load_latest(replicas_.tensors(), silent);
     saved_step_ = state_.step;
-    saved_path_ = found_->checkpoint.directory;
+    saved_path_ = found_->directory;
     observer_.on_note(fmt::format("goes on from {}", saved_path_));
   } else {
     base::ThreadPool pool(plan_.evaluation_threads());
@@ -194,13 +194,16 @@ bool Trainer::train_step(data::Prefetch& prefetch) {
   const Clock::time_point begin = Clock::now();
   const std::vector<model::StepBatch> batches = prefetch.take();
   const describe::Work& work = batches.front().global;
-  StepReport report{.step = state_.step + 1,
-                    .learning_rate = plan_.learning_rate().at(state_.step),
-                    .work = work,
-                    .padded_tokens = rows_of(batches) - work.tokens,
-                    .flops = describe::training_flops(plan_.program().model, work)};
-  report.outcome = replicas_.step(batches, report.learning_rate);
-  report.seconds = last_step_seconds_ = seconds_since(begin);
+  const double learning_rate = plan_.learning_rate().at(state_.step);
+  const pipeline::StepOutcome& outcome = replicas_.step(batches, learning_rate);
+  last_step_seconds_ = seconds_since(begin);
+  const StepReport report{.step = state_.step + 1,
+                          .outcome = outcome,
+                          .learning_rate = learning_rate,
+                          .work = work,
+                          .padded_tokens = rows_of(batches) - work.tokens,
+                          .seconds = last_step_seconds_,
+                          .flops = describe::training_flops(plan_.program().model, work)};
   count(report);
   if (!options_.run.trace.empty() &&
       state_.step - first_step_ == static_cast<std::uint64_t>(options_.run.trace_step)) {

@@ -235,8 +235,8 @@ void Trainer::count(const StepReport& report) {
   observer_.on_note(fmt::format("step {} is skipped: loss {}, gradient norm {}", report.step,
                                 report.outcome.loss(), report.outcome.gradient_norm));
   base::require(state_.skipped_in_a_row < static_cast<std::uint64_t>(options_.run.max_skipped_steps),
-                "{} steps in a row were skipped for a loss or gradient that is not finite; a lower --lr or a "
-                "longer --warmup helps; the last good checkpoint: {}",
+                "{} steps in a row were skipped for a loss or gradient that is not finite; a lower "
+                "--learning-rate or a longer --warmup helps; the last good checkpoint: {}",
                 state_.skipped_in_a_row, saved_path_);
 }
 

@@ -1,4 +1,4 @@
-#include <cmath>
+#include <span>
 
 #include "tests/train/training_fixture.h"
 
@@ -40,7 +40,7 @@ class ParityTest : public TrainingTest {
 
   void expect_all_equal(data::Objective objective) {
     const std::vector<StepReport> expected = steps_of(kArrangements[0], objective);
-    for (const Arrangement& arrangement : kArrangements) {
+    for (const Arrangement& arrangement : std::span(kArrangements).subspan(1)) {
       const std::vector<StepReport> steps = steps_of(arrangement, objective);
       ASSERT_EQ(steps.size(), expected.size());
       for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -1,8 +1,6 @@
 #include "plenum/train/trainer.h"
 
-#include <cmath>
 #include <filesystem>
-#include <limits>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -166,15 +164,6 @@ TEST_F(TrainingTest, RefusesWhatDoesNotFitIntoMemoryBeforeTheFirstStep) {
   given.model.layers = 64;
   test::expect_user_error([&] { run(given); }, "of memory and");
   EXPECT_TRUE(observer_.steps.empty());
-}
-
-TEST_F(TrainingTest, SaysWhichMicroBatchWouldFit) {
-  RunOptions given = options("run");
-  given.model.width = 512;
-  given.model.mlp_width = 1 << 20;
-  given.data.global_batch = "100000000tok";
-  given.data.micro_batch_tokens = 1 << 28;
-  test::expect_user_error([&] { run(given); }, "would fit, and --recompute full needs less");
 }
 
 TEST_F(TrainingTest, RefusesDataOfAnotherVocabulary) {

@@ -81,7 +81,8 @@ void TrainingDisplay::on_step(const train::StepReport& report) {
   status_.flops_per_second = flops_ / seconds_;
   status_.seconds_left = static_cast<double>(status_.num_steps - status_.step) * all_seconds_ / all_steps_;
   status_.memory_bytes = base::peak_memory_bytes();
-  line_.show(draw_training(status_, line_.width()));
+  constexpr int kNoTerminal = 1 << 10;
+  line_.show(draw_training(status_, line_.is_terminal() ? line_.width() : kNoTerminal));
   seconds_ = tokens_ = flops_ = 0;
 }
 

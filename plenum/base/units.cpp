@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "plenum/base/check.h"
 
@@ -38,6 +39,18 @@ std::string format_seconds(double seconds) {
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
   if (whole < 48 * 3600) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
   return fmt::format("{} d {} h", whole / 86400, whole % 86400 / 3600);
+}
+
+double parse_seconds(std::string_view text, std::string_view what) {
+  static constexpr std::array<std::pair<std::string_view, double>, 4> kUnits = {
+      {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}}};
+  for (const auto& [unit, seconds] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    const double time = parse_number(text.substr(0, text.size() - unit.size()), what) * seconds;
+    require(time > 0, "{} must be more than nothing: {}", what, text);
+    return time;
+  }
+  fail("{} must be a time such as 90s, 30min, 47h or 2d: '{}'", what, text);
 }
 
 double parse_fraction(std::string_view text, std::string_view what) {

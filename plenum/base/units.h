@@ -15,6 +15,9 @@ std::string format_bytes(std::uint64_t bytes);
 /// 0.0123 -> "12.3 ms", 75 -> "1 min 15 s", 7300 -> "2 h 1 min".
 std::string format_seconds(double seconds);
 
+/// "90s", "30min", "47h", "1.5d" -> seconds. Throws UserError naming `what` for anything else.
+double parse_seconds(std::string_view text, std::string_view what);
+
 /// "0.5%" -> 0.005, "0.005" -> 0.005. Throws UserError for anything outside [0, 1], naming `what`.
 double parse_fraction(std::string_view text, std::string_view what);
 

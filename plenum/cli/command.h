@@ -26,10 +26,14 @@ class Command {
 std::vector<std::unique_ptr<Command>> all_commands();
 
 std::unique_ptr<Command> make_doctor_command();
+std::unique_ptr<Command> make_eval_command();
+std::unique_ptr<Command> make_export_command();
+std::unique_ptr<Command> make_fill_mask_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_pack_command();
 std::unique_ptr<Command> make_prepare_command();
 std::unique_ptr<Command> make_simulate_command();
 std::unique_ptr<Command> make_tokenize_command();
+std::unique_ptr<Command> make_train_command();
 
 }  // namespace plenum::cli

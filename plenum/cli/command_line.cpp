@@ -70,7 +70,8 @@ void bind_option(BoundCommand& bound, const Option& option) {
     added->expected(1, 1 << 20);
     if (!option.positional) added->expected(1)->take_all();
   } else {
-    added->expected(1);
+    // Values gather in a list, but what follows the one value is for positional arguments.
+    added->expected(1)->allow_extra_args(false);
   }
 }
 

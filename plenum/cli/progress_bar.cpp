@@ -5,13 +5,10 @@
 #include <fmt/format.h>
 
 #include "plenum/base/units.h"
-#include "plenum/cli/terminal.h"
 
 namespace plenum::cli {
 namespace {
 
-constexpr double kSecondsBetweenBars = 0.1;
-constexpr double kSecondsBetweenLines = 10;
 constexpr int kWidestBar = 40;
 constexpr int kNarrowestBar = 8;
 
@@ -61,18 +58,11 @@ std::string draw_progress(const PhaseStatus& status, int width, bool color) {
                      std::string(static_cast<std::size_t>(bar - full), ' '), color ? kPlain : "", behind);
 }
 
-ProgressBar::ProgressBar(std::FILE* stream)
-    : stream_(stream), is_terminal_(terminal_of(stream).is_terminal), color_(terminal_of(stream).has_color) {}
-
-ProgressBar::~ProgressBar() {
-  erase();
-}
-
 void ProgressBar::begin(std::string_view phase, std::string_view unit, std::uint64_t total) {
   status_ = {.phase = std::string(phase), .unit = std::string(unit), .total = total};
   advanced_ = false;
-  last_draw_ = Clock::now();
-  if (is_terminal_) draw();
+  line_.restart();
+  if (line_.is_terminal()) draw();
 }
 
 void ProgressBar::advance_to(std::uint64_t done) {
@@ -83,38 +73,14 @@ void ProgressBar::advance_to(std::uint64_t done) {
     first_time_ = now;
     first_done_ = done;
   }
-  const double since_draw = std::chrono::duration<double>(now - last_draw_).count();
-  if (since_draw < (is_terminal_ ? kSecondsBetweenBars : kSecondsBetweenLines)) return;
+  if (!line_.is_due()) return;
   const double elapsed = std::chrono::duration<double>(now - first_time_).count();
   if (elapsed > 0) status_.per_second = static_cast<double>(done - first_done_) / elapsed;
-  last_draw_ = now;
   draw();
 }
 
-void ProgressBar::end() {
-  erase();
-}
-
-void ProgressBar::note(std::string_view line) {
-  erase();
-  fmt::print(stream_, "{}\n", line);
-}
-
 void ProgressBar::draw() {
-  const std::string line = draw_progress(status_, terminal_of(stream_).width - 1, color_);
-  if (is_terminal_) {
-    fmt::print(stream_, "\r\x1b[K{}", line);
-    drawn_ = true;
-  } else {
-    fmt::print(stream_, "{}\n", line);
-  }
-  std::fflush(stream_);
-}
-
-void ProgressBar::erase() {
-  if (drawn_) fmt::print(stream_, "\r\x1b[K");
-  drawn_ = false;
-  std::fflush(stream_);
+  line_.show(draw_progress(status_, line_.width(), line_.has_color()));
 }
 
 }  // namespace plenum::cli

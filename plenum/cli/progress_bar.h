@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "plenum/base/progress.h"
+#include "plenum/cli/status_line.h"
 
 namespace plenum::cli {
 
@@ -23,34 +24,27 @@ struct PhaseStatus {
 /// fit.
 std::string draw_progress(const PhaseStatus& status, int width, bool color);
 
-/// Draws progress on a stream: a bar that is redrawn up to ten times a second on a terminal, and elsewhere a
-/// line every ten seconds. NO_COLOR turns colour off.
+/// Draws progress on a stream as a StatusLine with a bar. NO_COLOR turns colour off.
 class ProgressBar final : public base::Progress {
  public:
   /// Borrows `stream`.
-  explicit ProgressBar(std::FILE* stream);
-  ~ProgressBar() override;
+  explicit ProgressBar(std::FILE* stream) : line_(stream) {}
 
   void begin(std::string_view phase, std::string_view unit, std::uint64_t total) override;
   void advance_to(std::uint64_t done) override;
-  void end() override;
-  void note(std::string_view line) override;
+  void end() override { line_.erase(); }
+  void note(std::string_view line) override { line_.note(line); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
   void draw();
-  void erase();
 
-  std::FILE* stream_;
-  bool is_terminal_;
-  bool color_;
-  bool drawn_ = false;  ///< a bar stands on the current line
+  StatusLine line_;
   PhaseStatus status_;
   bool advanced_ = false;
   Clock::time_point first_time_;  ///< of the first advance: a resumed phase does not begin at 0
   std::uint64_t first_done_ = 0;
-  Clock::time_point last_draw_;
 };
 
 }  // namespace plenum::cli

@@ -1,15 +1,9 @@
 #include "plenum/data/partial_directory.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
-
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "plenum/base/check.h"
 #include "plenum/io/file.h"
@@ -33,7 +27,10 @@ PartialDirectory::PartialDirectory(std::string output, std::string fingerprint, 
                 path_);
   fs::create_directories(path_, error);
   base::require(!error, "cannot make the directory {}: {}", path_, error.message());
-  lock();
+  lock_.emplace(
+      path_ + "/" + kLockName,
+      fmt::format("another run of plenum prepare is writing to {}; wait for it or choose another --output",
+                  path_));
   if (!existed) return;
   const std::string journal_path = path_ + "/" + kJournalName;
   if (fs::exists(journal_path)) {
@@ -47,21 +44,6 @@ PartialDirectory::PartialDirectory(std::string output, std::string fingerprint, 
     progress.note("starting clean: an unfinished run in " + path_ + " had not come far enough");
   }
   clear();
-}
-
-PartialDirectory::~PartialDirectory() {
-  if (lock_descriptor_ >= 0) ::close(lock_descriptor_);
-}
-
-void PartialDirectory::lock() {
-  const std::string lock_path = path_ + "/" + kLockName;
-  lock_descriptor_ = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  base::require(lock_descriptor_ >= 0, "cannot write {}: {}", lock_path, std::strerror(errno));
-  if (::flock(lock_descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    ::close(std::exchange(lock_descriptor_, -1));
-    base::fail("another run of plenum prepare is writing to {}; wait for it or choose another --output",
-               path_);
-  }
 }
 
 void PartialDirectory::clear() {

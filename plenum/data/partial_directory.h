@@ -1,11 +1,13 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "plenum/base/progress.h"
+#include "plenum/io/lock_file.h"
 
 namespace plenum::data {
 
@@ -17,9 +19,6 @@ class PartialDirectory {
   /// Takes up what an earlier run of the same fingerprint left, or starts clean and notes why. Throws
   /// UserError when another run is at work there, or when the directory is not one of these.
   PartialDirectory(std::string output, std::string fingerprint, base::Progress& progress);
-  ~PartialDirectory();
-  PartialDirectory(const PartialDirectory&) = delete;
-  PartialDirectory& operator=(const PartialDirectory&) = delete;
 
   const std::string& path() const { return path_; }
   /// What the last record() of the earlier run said; null after a clean start.
@@ -32,13 +31,12 @@ class PartialDirectory {
   void publish(const std::vector<std::string>& names);
 
  private:
-  void lock();
   void clear();
 
   std::string output_;
   std::string path_;
   std::string fingerprint_;
-  int lock_descriptor_ = -1;
+  std::optional<io::LockFile> lock_;  ///< taken once the directory is there
   nlohmann::json state_;
 };
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "plenum/base/check.h"
+#include "plenum/base/instruction_set.h"
 #include "plenum/base/thread_pool.h"
 #include "plenum/kernels/linear.h"
 #include "plenum/model/activation_layout.h"
@@ -80,13 +81,24 @@ struct BertInference::State {
 };
 
 BertInference::BertInference(const ModelConfig& config, const Capacity& capacity, std::size_t num_threads)
-    : state_(std::make_unique<State>(config, capacity, num_threads, std::nullopt)) {}
+    : state_(std::make_unique<State>(config, capacity, num_threads, std::nullopt)) {
+  base::require_kernel_instruction_set();
+}
 
 BertInference::BertInference(const ModelConfig& config, const Capacity& capacity, std::size_t num_threads,
                              ConstTensorView weights_N)
-    : state_(std::make_unique<State>(config, capacity, num_threads, weights_N)) {}
+    : state_(std::make_unique<State>(config, capacity, num_threads, weights_N)) {
+  base::require_kernel_instruction_set();
+}
 
 BertInference::~BertInference() = default;
+
+tensor::MemoryLayout BertInference::plan_memory(const ModelConfig& config, const Capacity& capacity,
+                                                std::size_t num_threads) {
+  tensor::MemoryPlan sizes;
+  plan(config, ParameterTable(config), capacity, num_threads, Weights::Borrowed, sizes);
+  return sizes.layout();
+}
 
 const ParameterTable& BertInference::parameters() const {
   return state_->table;

@@ -39,6 +39,10 @@ class BertInference {
   BertInference(const BertInference&) = delete;
   BertInference& operator=(const BertInference&) = delete;
 
+  /// The memory that one with borrowed weights takes, without taking it.
+  static tensor::MemoryLayout plan_memory(const describe::ModelConfig& config, const Capacity& capacity,
+                                          std::size_t num_threads);
+
   const describe::ParameterTable& parameters() const;
   /// Its own weights: Float32, flat in the order of parameters(). Not where they are borrowed.
   tensor::TensorView weights() const;

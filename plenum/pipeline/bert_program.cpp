@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/instruction_set.h"
 #include "plenum/base/thread_pool.h"
 #include "plenum/kernels/optimizer_step.h"
 #include "plenum/model/activation_layout.h"
@@ -153,6 +154,7 @@ struct BertProgram::State {
 };
 
 BertProgram::BertProgram(const Schedule& schedule, Rank rank, const BertProgramOptions& options) {
+  base::require_kernel_instruction_set();
   require_supported(schedule, options.model);
   state_ = std::make_unique<State>(schedule, rank, options);
 }

@@ -27,8 +27,8 @@ class BasicTensorView {
       : BasicTensorView(data, kDTypeOf<std::remove_const_t<Element>>, shape) {}
   /// What may be written may be read.
   template <typename Other>
-    requires(std::is_const_v<Void> && !std::is_const_v<Other>)
-  BasicTensorView(const BasicTensorView<Other>& other)
+  requires(std::is_const_v<Void> && !std::is_const_v<Other>)
+      BasicTensorView(const BasicTensorView<Other>& other)
       : BasicTensorView(other.raw(), other.dtype(), other.shape()) {}
 
   /// Whether the argument was given.

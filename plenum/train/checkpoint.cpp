@@ -152,10 +152,11 @@ void CheckpointStore::remove_leftovers() const {
   }
 }
 
-void CheckpointStore::save(const TrainingState& state, const describe::ModelConfig& model,
-                           const CheckpointTensors& tensors) const {
+std::string CheckpointStore::save(const TrainingState& state, const describe::ModelConfig& model,
+                                  const CheckpointTensors& tensors) const {
   remove_leftovers();
-  io::AtomicDirectory output(directory_ + "/" + directory_name(state.step), io::Replace::Yes);
+  std::string directory = directory_ + "/" + directory_name(state.step);
+  io::AtomicDirectory output(directory, io::Replace::Yes);
   using Sink = io::AtomicDirectory::Sink;
   std::vector<io::FileRecord> files;
   files.push_back(output.write(kConfigName, model::print_hugging_face_config(model)));
@@ -173,6 +174,7 @@ void CheckpointStore::save(const TrainingState& state, const describe::ModelConf
   output.write(kStateName, print_state(state, files));
   output.commit();
   remove_old(state.step);
+  return directory;
 }
 
 /// Checkpoints of later steps, which are there only if they were refused, neither count nor go.

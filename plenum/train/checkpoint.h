@@ -49,8 +49,9 @@ class CheckpointStore {
 
   /// Writes the checkpoint of `state.step`, in place of one of that step, then removes those before the
   /// newest `keep`. Throws UserError if that fails (a full disk above all); the earlier ones are there then.
-  void save(const TrainingState& state, const describe::ModelConfig& model,
-            const CheckpointTensors& tensors) const;
+  /// Returns its directory.
+  std::string save(const TrainingState& state, const describe::ModelConfig& model,
+                   const CheckpointTensors& tensors) const;
 
   /// The newest checkpoint that is whole; none if there is no checkpoint at all. Those that are torn or
   /// altered are noted with the reason. Throws UserError, naming each, if all are.

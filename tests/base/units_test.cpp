@@ -32,6 +32,16 @@ TEST(Units, FormatsSeconds) {
   EXPECT_EQ(format_seconds(3 * 86400 + 7200), "3 d 2 h");
 }
 
+TEST(Units, ParsesTimes) {
+  EXPECT_DOUBLE_EQ(parse_seconds("90s", "x"), 90);
+  EXPECT_DOUBLE_EQ(parse_seconds("30min", "x"), 1800);
+  EXPECT_DOUBLE_EQ(parse_seconds("47h", "x"), 47 * 3600);
+  EXPECT_DOUBLE_EQ(parse_seconds("1.5d", "x"), 129'600);
+  for (const char* text : {"", "90", "h", "-1h", "0s", "3 weeks", "nans"}) {
+    EXPECT_THROW(parse_seconds(text, "x"), UserError) << text;
+  }
+}
+
 TEST(Units, ParsesFractions) {
   EXPECT_DOUBLE_EQ(parse_fraction("0.5%", "x"), 0.005);
   EXPECT_DOUBLE_EQ(parse_fraction("1", "x"), 1);

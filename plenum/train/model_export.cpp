@@ -1,0 +1,80 @@
+#include "plenum/train/model_export.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "plenum/base/check.h"
+#include "plenum/model/hugging_face_config.h"
+#include "plenum/model/hugging_face_weights.h"
+
+namespace plenum::train {
+namespace {
+
+constexpr std::int64_t kSequences = 4;
+constexpr std::int64_t kLongest = 64;
+
+/// Sequences of scattered tokens, each twice as long as the one before, in which every fourth token is asked
+/// for.
+model::MicroBatch probe(const describe::ModelConfig& config) {
+  model::MicroBatch batch;
+  for (std::int64_t s = 0; s < kSequences; ++s) {
+    const std::int64_t length = std::min(kLongest >> (kSequences - 1 - s), config.max_positions);
+    batch.starts.push_back(static_cast<std::int32_t>(batch.num_rows));
+    batch.lengths.push_back(static_cast<std::int32_t>(length));
+    batch.samples.push_back(s);
+    for (std::int64_t position = 0; position < length; ++position, ++batch.num_rows) {
+      constexpr std::int64_t kPrime = 7919;
+      batch.ids.push_back(static_cast<std::int32_t>((batch.num_rows + 1) * kPrime % config.vocabulary));
+      batch.segments.push_back(2 * position < length || config.num_segments < 2 ? 0 : 1);
+      batch.positions.push_back(static_cast<std::int32_t>(position));
+      batch.row_samples.push_back(s);
+      if (position % 4 != 0) continue;
+      batch.masked_rows.push_back(static_cast<std::int32_t>(batch.num_rows));
+      batch.masked_labels.push_back(0);
+    }
+  }
+  return batch;
+}
+
+std::uint64_t bytes_in(const std::string& directory) {
+  std::uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) bytes += entry.file_size();
+  return bytes;
+}
+
+}  // namespace
+
+ExportReport export_model(const ModelSource& source, const std::string& output, io::Replace replace,
+                          std::size_t num_threads) {
+  const model::MicroBatch sequences = probe(source.config);
+  const model::Capacity capacity{.rows = sequences.num_rows,
+                                 .sequences = kSequences,
+                                 .masked = static_cast<std::int64_t>(sequences.masked_rows.size()),
+                                 .max_length = kLongest};
+  const std::unique_ptr<model::BertInference> before = load_model(source, capacity, num_threads);
+  const tensor::ConstTensorView weights_N = before->weights();
+  model::write_hugging_face_directory(output,
+                                      {.config = source.config,
+                                       .table = before->parameters(),
+                                       .weights_N = weights_N.span<float>(),
+                                       .tokenizer_directory = source.tokenizer},
+                                      replace);
+
+  const ModelSource written{
+      .directory = output, .tokenizer = output, .config = model::read_hugging_face_config(output)};
+  base::require(written.config == source.config, "{} does not describe the model it was made of", output);
+  const std::unique_ptr<model::BertInference> after = load_model(written, capacity, num_threads);
+  const std::span<const float> expected = before->masked_logits(sequences);
+  const std::span<const float> found = after->masked_logits(sequences);
+  base::require(expected.size() == found.size() &&
+                    std::memcmp(expected.data(), found.data(), expected.size_bytes()) == 0,
+                "{} does not give the logits of the model it was made of; export it again", output);
+  return {.num_parameters = before->parameters().num_parameters(),
+          .num_bytes = bytes_in(output),
+          .logits_compared = static_cast<std::int64_t>(found.size())};
+}
+
+}  // namespace plenum::train

@@ -1,0 +1,56 @@
+#include "plenum/train/model_source.h"
+
+#include <filesystem>
+#include <optional>
+
+#include <fmt/ranges.h>
+
+#include "plenum/base/check.h"
+#include "plenum/model/hugging_face_config.h"
+#include "plenum/model/hugging_face_weights.h"
+#include "plenum/train/checkpoint.h"
+#include "plenum/train/run_directory.h"
+
+namespace plenum::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+ModelSource find_in_run(const std::string& run, base::Progress& progress) {
+  const std::optional<LoadedCheckpoint> found = CheckpointStore(run, 1).find_latest(progress);
+  base::require(found.has_value(), "{} has no checkpoint yet; let plenum train go on until it writes one",
+                run);
+  return {.directory = found->directory,
+          .tokenizer = RunPaths(run).tokenizer,
+          .config = found->model};
+}
+
+/// A checkpoint has the tokenizer of its run; other directories have their own.
+std::string tokenizer_beside(const std::string& directory) {
+  const fs::path run = fs::weakly_canonical(directory).parent_path().parent_path();
+  return is_run_directory(run.string()) ? RunPaths(run.string()).tokenizer : directory;
+}
+
+}  // namespace
+
+ModelSource find_model(const std::string& path, base::Progress& progress) {
+  if (is_run_directory(path)) return find_in_run(path, progress);
+  base::require(fs::exists(path + "/config.json"),
+                "{} holds no model: give a Hugging Face directory, a run of plenum train, or a checkpoint",
+                path);
+  return {.directory = path,
+          .tokenizer = tokenizer_beside(path),
+          .config = model::read_hugging_face_config(path)};
+}
+
+std::unique_ptr<model::BertInference> load_model(const ModelSource& source, const model::Capacity& capacity,
+                                                 std::size_t num_threads) {
+  auto inference = std::make_unique<model::BertInference>(source.config, capacity, num_threads);
+  const model::ImportReport report = model::read_hugging_face_weights(
+      source.directory, inference->parameters(), inference->weights().span<float>());
+  base::require(report.new_tensors.empty(), "{} lacks {}; train it first: plenum train --init {}",
+                source.directory, fmt::join(report.new_tensors, ", "), source.directory);
+  return inference;
+}
+
+}  // namespace plenum::train

@@ -1,0 +1,154 @@
+#include "plenum/train/run_directory.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/ranges.h>
+
+#include "plenum/base/check.h"
+#include "plenum/io/config_file.h"
+#include "plenum/io/file.h"
+
+namespace plenum::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Options whose change leaves what is computed as it is, but for the order of sums over ranks and
+/// micro-batches; whether data is the same is for its fingerprint to say, and steps is noted.
+constexpr std::array<std::string_view, 17> kMayChange = {"run",
+                                                         "steps",
+                                                         "ranks",
+                                                         "threads",
+                                                         "recompute",
+                                                         "stop-after",
+                                                         "max-skipped-steps",
+                                                         "data",
+                                                         "trace-step",
+                                                         "trace",
+                                                         "quiet",
+                                                         "micro-batch-tokens",
+                                                         "checkpoint-every",
+                                                         "keep",
+                                                         "on-full-disk",
+                                                         "eval-every",
+                                                         "eval-sequences"};
+
+constexpr std::array<const char*, 3> kTokenizerFiles = {"vocab.txt", "tokenizer.json",
+                                                        "tokenizer_config.json"};
+
+/// An option with another value than before.
+struct Change {
+  std::string section;
+  std::string key;
+  std::string before;
+  std::string now;
+};
+
+std::string value_text(const base::Option& option) {
+  const std::vector<std::string> values = option.get();
+  return values.empty() ? "not set" : fmt::format("'{}'", fmt::join(values, ", "));
+}
+
+/// The options that config.toml of a run states.
+RunOptions read_options(const std::string& path) {
+  RunOptions options;
+  const std::vector<base::OptionTable> tables = options.tables();
+  for (const io::ConfigEntry& entry : io::read_config_file(path, tables)) {
+    const auto table = std::find_if(tables.begin(), tables.end(), [&](const base::OptionTable& known) {
+      return known.name() == entry.section;
+    });
+    try {
+      table->find(entry.key)->set(entry.values);
+    } catch (const base::UserError& error) {
+      base::fail("{}: {}", entry.place, error.what());
+    }
+  }
+  return options;
+}
+
+std::vector<Change> changes_between(RunOptions earlier, RunOptions now) {
+  const std::vector<base::OptionTable> earlier_tables = earlier.tables();
+  const std::vector<base::OptionTable> tables = now.tables();
+  std::vector<Change> changes;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    for (std::size_t i = 0; i < tables[t].options().size(); ++i) {
+      const base::Option& before = earlier_tables[t].options()[i];
+      const base::Option& option = tables[t].options()[i];
+      if (before.get() == option.get()) continue;
+      changes.push_back({tables[t].name(), option.name, value_text(before), value_text(option)});
+    }
+  }
+  return changes;
+}
+
+bool may_change(const Change& change) {
+  return std::find(kMayChange.begin(), kMayChange.end(), change.key) != kMayChange.end();
+}
+
+void make_directory(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  base::require(!error, "cannot make the directory {}: {}", path, error.message());
+}
+
+}  // namespace
+
+RunPaths::RunPaths(const std::string& directory)
+    : config(directory + "/config.toml"),
+      lock(directory + "/lock"),
+      metrics(directory + "/metrics.jsonl"),
+      evaluations(directory + "/evaluations.jsonl"),
+      tensorboard(directory + "/tensorboard"),
+      tokenizer(directory + "/tokenizer"),
+      checkpoints(directory + "/checkpoints") {}
+
+bool is_run_directory(const std::string& directory) {
+  return fs::exists(RunPaths(directory).config);
+}
+
+RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& dataset, const Note& note)
+    : directory_(options.run.directory), paths_(directory_) {
+  std::error_code error;
+  base::require(
+      !fs::exists(directory_, error) || fs::exists(paths_.lock, error) || fs::is_empty(directory_, error),
+      "{} is not the directory of a run and not empty; choose another --run", directory_);
+  make_directory(directory_);
+  lock_.emplace(paths_.lock, fmt::format("another process trains {}; wait for it, or stop it", directory_));
+  if (is_run_directory(directory_) && fs::exists(paths_.checkpoints, error) &&
+      !fs::is_empty(paths_.checkpoints, error)) {
+    take_up(options, note);
+  } else {
+    make(dataset);
+  }
+  RunOptions printed = options;
+  io::write_file(paths_.config, io::print_config(printed.tables()));
+}
+
+/// A run without a checkpoint has nothing to lose: it is begun anew, whatever its configuration was.
+void RunDirectory::make(const data::Dataset& dataset) const {
+  make_directory(paths_.tokenizer);
+  for (const char* name : kTokenizerFiles) {
+    io::write_file(fmt::format("{}/{}", paths_.tokenizer, name),
+                   io::read_file(fmt::format("{}/{}", dataset.directory(), name)));
+  }
+}
+
+void RunDirectory::take_up(const RunOptions& options, const Note& note) const {
+  for (const Change& change : changes_between(read_options(paths_.config), options)) {
+    base::require(may_change(change),
+                  "{} belongs to another configuration: {} in [{}] is {} there and {} here; choose another "
+                  "--run, or give what {} says",
+                  directory_, change.key, change.section, change.before, change.now, paths_.config);
+    if (change.key == "steps") {
+      note(fmt::format("steps was {} and is now {}: learning rates are those of the new length from here on",
+                       change.before, change.now));
+    }
+  }
+}
+
+}  // namespace plenum::train

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "plenum/data/dataset.h"
+#include "plenum/io/lock_file.h"
+#include "plenum/train/run_options.h"
+
+namespace plenum::train {
+
+/// Says one line to whoever watches.
+using Note = std::function<void(std::string_view line)>;
+
+/// Where things lie in the directory of a run.
+struct RunPaths {
+  explicit RunPaths(const std::string& directory);
+
+  std::string config;       ///< all options, as --print-config prints them
+  std::string lock;         ///< held by the process that trains
+  std::string metrics;      ///< a JSON object for each step
+  std::string evaluations;  ///< a JSON object for each evaluation
+  std::string tensorboard;  ///< a directory
+  std::string tokenizer;    ///< a directory: the dataset's
+  std::string checkpoints;  ///< a directory
+};
+
+/// Whether a directory is that of a run.
+bool is_run_directory(const std::string& directory);
+
+/// The directory of a run, made or taken up again, and locked while this exists.
+///
+/// A run keeps its configuration: whatever changes what is computed stays as it was. What may change between
+/// one process and the next is where and on how much hardware it runs, what it writes, and `steps`: a run can
+/// go on longer, with the learning rates of the new length from there on, which is noted.
+class RunDirectory {
+ public:
+  /// Throws UserError if another process trains this run, if the directory holds something else, or if it
+  /// belongs to another configuration: the first key that differs is named with both values.
+  RunDirectory(const RunOptions& options, const data::Dataset& dataset, const Note& note);
+
+  const RunPaths& paths() const { return paths_; }
+
+ private:
+  void make(const data::Dataset& dataset) const;
+  void take_up(const RunOptions& options, const Note& note) const;
+
+  std::string directory_;
+  RunPaths paths_;
+  std::optional<io::LockFile> lock_;  ///< taken once the directory is there
+};
+
+}  // namespace plenum::train

@@ -1,0 +1,116 @@
+#include "plenum/train/run_options.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "plenum/base/check.h"
+#include "plenum/base/machine.h"
+#include "plenum/base/units.h"
+
+namespace plenum::train {
+
+using base::OptionTable;
+
+namespace {
+
+void add_duration(OptionTable& options, std::string name, optim::Duration& value, std::string help) {
+  options.add_parsed(std::move(name), value, "DURATION", std::move(help), optim::parse_duration,
+                     [](const optim::Duration& duration) { return optim::to_string(duration); });
+}
+
+}  // namespace
+
+OptionTable RunSettings::table() {
+  OptionTable options("run");
+  options.add("run", directory, "DIR", "Where the run lives; one that is there is taken up again");
+  add_duration(options, "steps", steps, "How long to train: 20000 steps, 2e9tok, 5e6sp or 3ep");
+  options.add("seed", seed, 0, std::numeric_limits<std::int64_t>::max(),
+              "Seed of initialisation, order, masking and dropout");
+  options.add("ranks", ranks, 1, 1024, "Ranks that share every step");
+  options.add("threads", threads, 1, 4096, "Threads over all ranks; all cores if not given");
+  options.add_choice(
+      "recompute", recompute,
+      {{"none", model::Recompute::None}, {"mlp", model::Recompute::Mlp}, {"full", model::Recompute::Full}},
+      "What backward computes again to save memory, to the same bytes");
+  options.add("stop-after", stop_after, "TIME",
+              "Write a checkpoint and stop after this long: 90s, 30min, 47h or 2d");
+  options.add("max-skipped-steps", max_skipped_steps, 1, 1'000'000,
+              "Steps in a row that may be skipped for a loss or gradient that is not finite");
+  options.add("trace", trace, "FILE", "Draw the measured actions of a step: .svg, or .json for Perfetto");
+  options.add("trace-step", trace_step, 1, std::numeric_limits<std::int64_t>::max(),
+              "Which step to draw, counted from where this process begins");
+  options.add("quiet", quiet, "Show no progress");
+  return options;
+}
+
+OptionTable ModelSettings::table() {
+  OptionTable options("model");
+  constexpr std::int64_t kMost = 1 << 20;
+  options.add("model", preset, "NAME",
+              "What to train: bert-tiny, bert-mini, bert-small, bert-base or bert-large");
+  options.add("init", init, "DIR", "Start from the BERT in this Hugging Face directory instead");
+  options.add("layers", layers, 1, 4096, "Encoder layers instead of the preset's");
+  options.add("width", width, 1, kMost, "Width instead of the preset's");
+  options.add("heads", heads, 1, kMost, "Attention heads instead of the preset's");
+  options.add("mlp-width", mlp_width, 1, kMost, "Width inside the MLPs; four times a given --width");
+  options.add("max-positions", max_positions, 5, kMost,
+              "Longest sequence the model can take instead of the preset's");
+  options.add("hidden-dropout", hidden_dropout, 0, 0.999, "Dropout between layers instead of the model's");
+  options.add("attention-dropout", attention_dropout, 0, 0.999,
+              "Dropout of attention probabilities instead of the model's");
+  return options;
+}
+
+OptionTable CheckpointSettings::table() {
+  OptionTable options("checkpoint");
+  add_duration(options, "checkpoint-every", every, "How often to write a checkpoint; one at the end too");
+  options.add("keep", keep, 1, 1'000'000, "How many checkpoints to keep, the newest ones");
+  options.add_choice("on-full-disk", on_full_disk,
+                     {{"stop", OnFullDisk::Stop}, {"continue", OnFullDisk::Continue}},
+                     "What to do when a checkpoint cannot be written; the earlier one survives");
+  return options;
+}
+
+OptionTable EvaluationSettings::table() {
+  OptionTable options("evaluation");
+  add_duration(options, "eval-every", every, "How often to evaluate on held-out data; at the end too");
+  options.add("eval-sequences", sequences, 0, std::numeric_limits<std::int64_t>::max(),
+              "Held-out sequences to evaluate on; 0 for all");
+  return options;
+}
+
+std::vector<OptionTable> RunOptions::tables() {
+  std::vector<OptionTable> tables;
+  tables.push_back(run.table());
+  tables.push_back(model.table());
+  tables.push_back(data.table());
+  tables.push_back(optimizer.table());
+  tables.push_back(checkpoint.table());
+  tables.push_back(evaluation.table());
+  return tables;
+}
+
+void RunOptions::check() const {
+  base::require(!run.directory.empty(), "no place for the run is given; add --run DIR");
+  base::require(model.preset.empty() != model.init.empty(),
+                "give either --model NAME, such as bert-mini, or --init DIR, a Hugging Face directory");
+  base::require(model.init.empty() ||
+                    !(model.layers || model.width || model.heads || model.mlp_width || model.max_positions),
+                "sizes do not go with --init, whose directory states them");
+  base::require(!run.threads || *run.threads >= run.ranks,
+                "every rank needs a thread: {} ranks, {} threads; give more --threads or fewer --ranks",
+                run.ranks, run.threads.value_or(0));
+  base::require(run.trace.empty() || run.trace.ends_with(".svg") || run.trace.ends_with(".json"),
+                "--trace must end with .svg or .json: {}", run.trace);
+  if (!run.stop_after.empty()) base::parse_seconds(run.stop_after, "stop-after");
+  data.check();
+  optimizer.check();
+}
+
+std::size_t RunOptions::threads_per_rank() const {
+  const std::int64_t threads = run.threads.value_or(base::usable_cores());
+  return static_cast<std::size_t>(std::max<std::int64_t>(1, threads / run.ranks));
+}
+
+}  // namespace plenum::train

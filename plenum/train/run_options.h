@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plenum/base/options.h"
+#include "plenum/data/training_data_options.h"
+#include "plenum/model/recompute.h"
+#include "plenum/optim/duration.h"
+#include "plenum/optim/training_options.h"
+
+namespace plenum::train {
+
+/// Where a run lives, how long it goes on and what it runs on.
+struct RunSettings {
+  std::string directory;
+  optim::Duration steps{1000, optim::DurationUnit::Steps};
+  std::int64_t seed = 0;
+  std::int64_t ranks = 1;
+  std::optional<std::int64_t> threads;  ///< over all ranks; all cores if absent
+  model::Recompute recompute = model::Recompute::None;
+  std::string stop_after;  ///< a time; none if empty
+  std::int64_t max_skipped_steps = 10;
+  std::string trace;
+  std::int64_t trace_step = 3;
+  bool quiet = false;
+
+  base::OptionTable table();
+};
+
+/// What is trained: a preset, altered here and there, or the model of a directory.
+struct ModelSettings {
+  std::string preset;
+  std::string init;
+  std::optional<std::int64_t> layers;
+  std::optional<std::int64_t> width;
+  std::optional<std::int64_t> heads;
+  std::optional<std::int64_t> mlp_width;
+  std::optional<std::int64_t> max_positions;
+  std::optional<double> hidden_dropout;
+  std::optional<double> attention_dropout;
+
+  base::OptionTable table();
+};
+
+/// What becomes of a run whose checkpoint cannot be written.
+enum class OnFullDisk { Stop, Continue };
+
+struct CheckpointSettings {
+  optim::Duration every{1000, optim::DurationUnit::Steps};
+  std::int64_t keep = 2;
+  OnFullDisk on_full_disk = OnFullDisk::Stop;
+
+  base::OptionTable table();
+};
+
+struct EvaluationSettings {
+  optim::Duration every{1000, optim::DurationUnit::Steps};
+  std::int64_t sequences = 1024;  ///< at most; 0: all that are held out
+
+  base::OptionTable table();
+};
+
+/// Everything that decides what `train` does.
+struct RunOptions {
+  RunSettings run;
+  ModelSettings model;
+  data::TrainingDataOptions data;
+  optim::TrainingOptions optimizer;
+  CheckpointSettings checkpoint;
+  EvaluationSettings evaluation;
+
+  std::vector<base::OptionTable> tables();
+
+  /// Throws UserError for settings that are wrong or contradict each other.
+  void check() const;
+  std::size_t threads_per_rank() const;
+};
+
+}  // namespace plenum::train

@@ -1,0 +1,140 @@
+#include "plenum/train/run_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "plenum/base/check.h"
+#include "plenum/base/units.h"
+#include "plenum/model/inference.h"
+#include "plenum/optim/duration.h"
+#include "plenum/schedule/check.h"
+#include "plenum/schedule/data_parallel.h"
+#include "plenum/schedule/single.h"
+
+namespace plenum::train {
+namespace {
+
+using data::Split;
+
+/// Parts of the model whose gradients are reduced apart, so that all but the last run beside backward.
+constexpr std::size_t kMostBuckets = 4;
+
+schedule::Schedule make_schedule(const data::StepBatchSource& batches, std::int64_t num_layers) {
+  const auto layers = static_cast<std::uint16_t>(num_layers);
+  schedule::GeneratorOptions wanted{.num_micro_batches = batches.micro_batches_per_rank(),
+                                    .num_replicas = batches.num_ranks(),
+                                    .stage_layers = {layers}};
+  const bool is_single = batches.num_ranks() == 1;
+  if (!is_single) wanted.num_buckets = std::min<std::size_t>(kMostBuckets, layers);
+  schedule::Schedule schedule =
+      is_single ? schedule::generate_single(wanted) : schedule::generate_data_parallel(wanted);
+  schedule::require_checked(schedule);
+  return schedule;
+}
+
+pipeline::BertProgramOptions program_options(const RunOptions& options, const describe::ModelConfig& model,
+                                             const model::Capacity& capacity) {
+  return {.model = model,
+          .capacity = capacity,
+          .recompute = options.run.recompute,
+          .optimizer = options.optimizer.optimizer,
+          .seed = static_cast<std::uint64_t>(options.run.seed),
+          .num_threads = options.threads_per_rank()};
+}
+
+std::optional<std::int64_t> most_sequences(const EvaluationSettings& settings) {
+  return settings.sequences == 0 ? std::nullopt : std::optional(settings.sequences);
+}
+
+/// Adds the memory of one arena to the report.
+void add_arena(const tensor::MemoryLayout& arena, MemoryReport& report) {
+  report.planned_bytes += arena.num_bytes();
+  for (const tensor::MemoryLayout::Line& line : arena.lines()) {
+    const auto known = std::find_if(report.lines.begin(), report.lines.end(),
+                                    [&](const auto& other) { return other.purpose == line.purpose; });
+    if (known == report.lines.end()) {
+      report.lines.push_back(line);
+    } else {
+      known->bytes += line.bytes;
+    }
+  }
+}
+
+MemoryReport plan_memory(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program) {
+  MemoryReport report;
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    add_arena(pipeline::BertProgram::plan_memory(schedule, schedule::Rank::at(rank), program), report);
+  }
+  return report;
+}
+
+}  // namespace
+
+RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model)
+    : options_(options),
+      dataset_(dataset),
+      training_(dataset, Split::Train),
+      batches_(training_, options.data, model, static_cast<std::size_t>(options.run.ranks),
+               static_cast<std::uint64_t>(options.run.seed)),
+      schedule_(make_schedule(batches_, model.num_layers)),
+      program_(program_options(options, model, batches_.capacity())),
+      num_steps_(optim::num_steps(options.run.steps, length(), "steps")),
+      checkpoint_every_(optim::num_steps(options.checkpoint.every, length(), "checkpoint-every", num_steps_)),
+      evaluate_every_(optim::num_steps(options.evaluation.every, length(), "eval-every", num_steps_)) {
+  base::require(num_steps_ > 0, "steps must be more than none: {}", optim::to_string(options.run.steps));
+  learning_rate_.emplace(options.optimizer.learning_rate, num_steps_, length());
+  if (dataset.num_sequences(Split::Holdout) == 0) return;
+  holdout_.emplace(dataset, Split::Holdout);
+  held_out_.emplace(*holdout_, data::EvaluationOptions{.masking = options.data.masking(),
+                                                       .max_sequences = most_sequences(options.evaluation)});
+}
+
+optim::RunLength RunPlan::length() const {
+  const auto steps = static_cast<double>(batches_.steps_per_epoch());
+  return {.steps_per_epoch = batches_.steps_per_epoch(),
+          .tokens_per_step = batches_.expected_tokens_per_step(),
+          .sequences_per_step = static_cast<double>(dataset_.num_sequences(Split::Train)) / steps};
+}
+
+MemoryReport RunPlan::memory() const {
+  MemoryReport report = plan_memory(schedule_, program_);
+  if (held_out_) {
+    const std::size_t bytes =
+        model::BertInference::plan_memory(program_.model, held_out_->capacity(), evaluation_threads())
+            .num_bytes();
+    report.planned_bytes += bytes;
+    report.lines.push_back({"evaluation", bytes});
+  }
+  return report;
+}
+
+std::size_t RunPlan::planned_bytes(std::int64_t micro_batch_tokens) const {
+  data::TrainingDataOptions data = options_.data;
+  data.micro_batch_tokens = micro_batch_tokens;
+  const data::StepBatchSource batches(training_, data, program_.model, batches_.num_ranks(), program_.seed);
+  pipeline::BertProgramOptions program = program_;
+  program.capacity = batches.capacity();
+  return plan_memory(make_schedule(batches, program.model.num_layers), program).planned_bytes;
+}
+
+void RunPlan::require_memory(std::uint64_t available_bytes) const {
+  const MemoryReport planned = memory();
+  if (available_bytes == 0 || planned.planned_bytes <= available_bytes) return;
+  // What does not depend on micro-batches stays; what is left for them decides.
+  const std::size_t others = planned.planned_bytes - plan_memory(schedule_, program_).planned_bytes;
+  std::int64_t fits = training_.max_length() - 1;  // nothing shorter can be asked for
+  std::int64_t too_large = batches_.capacity().rows;
+  while (fits + 1 < too_large) {
+    const std::int64_t middle = std::midpoint(fits, too_large);
+    (planned_bytes(middle) + others <= available_bytes ? fits : too_large) = middle;
+  }
+  const std::string advice =
+      fits >= training_.max_length()
+          ? fmt::format("--micro-batch-tokens {} would fit", fits)
+          : "no --micro-batch-tokens would fit: train a smaller model, or on fewer ranks";
+  base::fail("the run needs {} of memory and {} are available; {}{}",
+             base::format_bytes(planned.planned_bytes), base::format_bytes(available_bytes), advice,
+             options_.run.recompute == model::Recompute::Full ? "" : ", and --recompute full needs less");
+}
+
+}  // namespace plenum::train

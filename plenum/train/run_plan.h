@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "plenum/data/dataset_sequences.h"
+#include "plenum/data/evaluation_batches.h"
+#include "plenum/data/step_batches.h"
+#include "plenum/optim/learning_rate.h"
+#include "plenum/pipeline/bert_program.h"
+#include "plenum/schedule/schedule.h"
+#include "plenum/train/memory_report.h"
+#include "plenum/train/run_options.h"
+
+namespace plenum::train {
+
+/// Everything that follows from options, data and model before any memory is taken: what each step works on,
+/// the schedule that it is, how long the run goes on, how large it is.
+class RunPlan {
+ public:
+  /// Borrows the dataset. Throws UserError if options, data and model do not belong together.
+  RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model);
+  RunPlan(const RunPlan&) = delete;
+  RunPlan& operator=(const RunPlan&) = delete;
+
+  const data::StepBatchSource& batches() const { return batches_; }
+  /// Nothing where no data is held out.
+  const std::optional<data::EvaluationBatches>& held_out() const { return held_out_; }
+  const schedule::Schedule& schedule() const { return schedule_; }
+  const pipeline::BertProgramOptions& program() const { return program_; }
+  const optim::LearningRate& learning_rate() const { return *learning_rate_; }
+  std::size_t evaluation_threads() const { return program_.num_threads * batches_.num_ranks(); }
+
+  std::uint64_t num_steps() const { return num_steps_; }
+  std::uint64_t checkpoint_every() const { return checkpoint_every_; }
+  std::uint64_t evaluate_every() const { return evaluate_every_; }
+
+  /// What all arenas together will take.
+  MemoryReport memory() const;
+  /// Throws UserError, with the numbers and the largest --micro-batch-tokens that would do, if that is more
+  /// than `available_bytes`.
+  void require_memory(std::uint64_t available_bytes) const;
+
+ private:
+  optim::RunLength length() const;
+  /// The plan of the same run with other micro-batches takes this much.
+  std::size_t planned_bytes(std::int64_t micro_batch_tokens) const;
+
+  const RunOptions& options_;
+  const data::Dataset& dataset_;
+  data::DatasetSequences training_;
+  std::optional<data::DatasetSequences> holdout_;
+  data::StepBatchSource batches_;
+  std::optional<data::EvaluationBatches> held_out_;
+  schedule::Schedule schedule_;
+  pipeline::BertProgramOptions program_;
+  std::uint64_t num_steps_;
+  std::uint64_t checkpoint_every_;
+  std::uint64_t evaluate_every_;
+  std::optional<optim::LearningRate> learning_rate_;
+};
+
+}  // namespace plenum::train

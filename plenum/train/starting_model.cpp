@@ -1,0 +1,55 @@
+#include "plenum/train/starting_model.h"
+
+#include <fmt/ranges.h>
+
+#include "plenum/base/check.h"
+#include "plenum/model/hugging_face_config.h"
+#include "plenum/model/hugging_face_weights.h"
+#include "plenum/model/initialise.h"
+
+namespace plenum::train {
+namespace {
+
+describe::ModelConfig altered_preset(const ModelSettings& settings, const data::DatasetDescription& dataset) {
+  describe::ModelConfig model = describe::preset(settings.preset);
+  model.vocabulary = static_cast<std::int64_t>(dataset.vocabulary_size);
+  model.pad_id = dataset.special.pad;
+  model.num_layers = settings.layers.value_or(model.num_layers);
+  if (settings.width) model.mlp_width = 4 * *settings.width;
+  model.width = settings.width.value_or(model.width);
+  model.num_heads = settings.heads.value_or(model.num_heads);
+  model.mlp_width = settings.mlp_width.value_or(model.mlp_width);
+  model.max_positions = settings.max_positions.value_or(model.max_positions);
+  return model;
+}
+
+}  // namespace
+
+describe::ModelConfig starting_model(const ModelSettings& settings, const data::DatasetDescription& dataset) {
+  describe::ModelConfig model = settings.init.empty() ? altered_preset(settings, dataset)
+                                                      : model::read_hugging_face_config(settings.init);
+  model.hidden_dropout = settings.hidden_dropout.value_or(model.hidden_dropout);
+  model.attention_dropout = settings.attention_dropout.value_or(model.attention_dropout);
+  model.has_next_sentence = dataset.objective == data::Objective::WithNextSentence;
+  describe::require_valid(model);
+  return model;
+}
+
+void write_starting_weights(const ModelSettings& settings, const describe::ModelConfig& model,
+                            const describe::ParameterTable& table, std::uint64_t seed, base::ThreadPool& pool,
+                            tensor::TensorView weights_N, const Note& note) {
+  model::initialise_weights(model, table, seed, pool, weights_N);
+  if (settings.init.empty()) return;
+  const model::ImportReport report =
+      model::read_hugging_face_weights(settings.init, table, weights_N.span<float>());
+  if (!report.new_tensors.empty()) {
+    note(fmt::format("not in {}, so begun with random numbers: {}", settings.init,
+                     fmt::join(report.new_tensors, ", ")));
+  }
+  if (!report.unused_tensors.empty()) {
+    note(fmt::format("in {}, but without a place in this model: {}", settings.init,
+                     fmt::join(report.unused_tensors, ", ")));
+  }
+}
+
+}  // namespace plenum::train

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "plenum/base/thread_pool.h"
+#include "plenum/data/dataset_description.h"
+#include "plenum/describe/model_config.h"
+#include "plenum/describe/parameter_table.h"
+#include "plenum/tensor/tensor_view.h"
+#include "plenum/train/run_directory.h"
+#include "plenum/train/run_options.h"
+
+namespace plenum::train {
+
+/// The model that a run begins with: the preset with the sizes given in its place, or that of --init; its
+/// objective and, with a preset, its vocabulary are the dataset's. Throws UserError for sizes that do not go
+/// together.
+describe::ModelConfig starting_model(const ModelSettings& settings, const data::DatasetDescription& dataset);
+
+/// Overwrites the flat weights with what a run begins with: random numbers by `seed`, and over them what
+/// --init holds. Notes what is new and what has no place.
+void write_starting_weights(const ModelSettings& settings, const describe::ModelConfig& model,
+                            const describe::ParameterTable& table, std::uint64_t seed, base::ThreadPool& pool,
+                            tensor::TensorView weights_N, const Note& note);
+
+}  // namespace plenum::train

@@ -1,0 +1,289 @@
+#include "plenum/train/trainer.h"
+
+#include <chrono>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "plenum/base/check.h"
+#include "plenum/base/machine.h"
+#include "plenum/base/progress.h"
+#include "plenum/base/units.h"
+#include "plenum/data/prefetch.h"
+#include "plenum/describe/flops.h"
+#include "plenum/train/checkpoint.h"
+#include "plenum/train/metrics.h"
+#include "plenum/train/replicas.h"
+#include "plenum/train/run_directory.h"
+#include "plenum/train/run_plan.h"
+#include "plenum/train/starting_model.h"
+#include "plenum/train/timeline_file.h"
+
+namespace plenum::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Passes on what reading checkpoints has to say.
+class ObservedNotes final : public base::Progress {
+ public:
+  explicit ObservedNotes(TrainingObserver& observer) : observer_(observer) {}
+  void begin(std::string_view, std::string_view, std::uint64_t) override {}
+  void advance_to(std::uint64_t) override {}
+  void end() override {}
+  void note(std::string_view line) override { observer_.on_note(line); }
+
+ private:
+  TrainingObserver& observer_;
+};
+
+Note note_to(TrainingObserver& observer) {
+  return [&observer](std::string_view line) { observer.on_note(line); };
+}
+
+std::int64_t rows_of(std::span<const model::StepBatch> batches) {
+  std::int64_t rows = 0;
+  for (const model::StepBatch& batch : batches) {
+    for (const model::MicroBatch& micro_batch : batch.micro_batches) rows += micro_batch.num_rows;
+  }
+  return rows;
+}
+
+/// One process's part of a run.
+class Trainer {
+ public:
+  Trainer(const RunOptions& options, TrainingObserver& observer);
+  TrainingResult run(const std::stop_token& stop);
+
+ private:
+  std::optional<LoadedCheckpoint> find_checkpoint();
+  describe::ModelConfig model() const;
+  const RunPlan& require_memory() const;
+  void restore_or_begin();
+  RunSummary summary() const;
+
+  /// Whether to stop after it.
+  bool train_step(data::Prefetch& batches);
+  void count(const StepReport& report);
+  void evaluate();
+  void save();
+  /// Throws `error` unless the run is to go on without what could not be written.
+  void report_full_disk(const base::UserError& error, std::string_view what);
+  bool is_time_up() const;
+  bool is_due(std::uint64_t every) const {
+    return state_.step == plan_.num_steps() || (every > 0 && state_.step % every == 0);
+  }
+
+  const Clock::time_point begin_ = Clock::now();
+  const RunOptions& options_;
+  TrainingObserver& observer_;
+  data::Dataset dataset_;
+  RunDirectory directory_;
+  CheckpointStore checkpoints_;
+  std::optional<LoadedCheckpoint> found_;
+  RunPlan plan_;
+  Replicas replicas_;
+  std::optional<model::BertInference> inference_;
+  TrainingState state_;
+  Metrics metrics_;
+  std::uint64_t first_step_ = 0;
+  double last_step_seconds_ = 0;
+  double time_limit_seconds_ = std::numeric_limits<double>::infinity();
+  std::uint64_t saved_step_ = 0;
+  std::string saved_path_ = "none";
+  std::optional<Evaluation> evaluation_;
+};
+
+Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
+    : options_(options),
+      observer_(observer),
+      dataset_(options.data.directory),
+      directory_(options, dataset_, note_to(observer)),
+      checkpoints_(options.run.directory, static_cast<std::size_t>(options.checkpoint.keep)),
+      found_(find_checkpoint()),
+      plan_(options, dataset_, model()),
+      replicas_(require_memory().schedule(), plan_.program()),
+      state_(found_ ? found_->state : TrainingState{}),
+      metrics_(directory_.paths(), state_.step) {
+  if (!options.run.stop_after.empty())
+    time_limit_seconds_ = base::parse_seconds(options.run.stop_after, "stop-after");
+  restore_or_begin();
+  if (const auto& held_out = plan_.held_out()) {
+    inference_.emplace(plan_.program().model, held_out->capacity(), plan_.evaluation_threads(),
+                       replicas_.buffers().weights_N);
+  } else {
+    observer.on_note("no data is held out, so nothing is evaluated; plenum prepare --holdout 1% does");
+  }
+}
+
+std::optional<LoadedCheckpoint> Trainer::find_checkpoint() {
+  checkpoints_.remove_leftovers();
+  ObservedNotes notes(observer_);
+  std::optional<LoadedCheckpoint> found = checkpoints_.find_latest(notes);
+  base::require(!found || found->state.fingerprint == dataset_.description().fingerprint,
+                "{} was trained on other data than {} holds; give the dataset it was begun with, or choose "
+                "another --run",
+                options_.run.directory, options_.data.directory);
+  return found;
+}
+
+describe::ModelConfig Trainer::model() const {
+  return found_ ? found_->model : starting_model(options_.model, dataset_.description());
+}
+
+const RunPlan& Trainer::require_memory() const {
+  plan_.require_memory(base::available_memory_bytes());
+  return plan_;
+}
+
+void Trainer::restore_or_begin() {
+  if (found_) {
+    base::SilentProgress silent;  // what was passed over was noted when it was found
+    checkpoints_.load_latest(replicas_.tensors(), silent);
+    saved_step_ = state_.step;
+    saved_path_ = found_->directory;
+    observer_.on_note(fmt::format("goes on from {}", saved_path_));
+  } else {
+    base::ThreadPool pool(plan_.evaluation_threads());
+    write_starting_weights(options_.model, plan_.program().model, replicas_.parameters(),
+                           plan_.program().seed, pool, replicas_.buffers().weights_N, note_to(observer_));
+    state_.seed = plan_.program().seed;
+    state_.fingerprint = dataset_.description().fingerprint;
+  }
+  first_step_ = state_.step;
+  replicas_.begin(state_.step, state_.num_updates);
+}
+
+RunSummary Trainer::summary() const {
+  return {.first_step = first_step_,
+          .num_steps = plan_.num_steps(),
+          .steps_per_epoch = plan_.batches().steps_per_epoch(),
+          .model = plan_.program().model,
+          .num_parameters = replicas_.parameters().num_parameters(),
+          .num_ranks = plan_.batches().num_ranks(),
+          .threads_per_rank = plan_.program().num_threads,
+          .micro_batches_per_rank = plan_.batches().micro_batches_per_rank(),
+          .expected_tokens_per_step = plan_.batches().expected_tokens_per_step(),
+          .memory = plan_.memory()};
+}
+
+TrainingResult Trainer::run(const std::stop_token& stop) {
+  observer_.on_begin(summary());
+  bool is_stopped = false;
+  if (state_.step < plan_.num_steps()) {
+    const std::stop_callback on_stop(stop, [this] { replicas_.ask_to_stop(); });
+    data::Prefetch batches(plan_.batches(), state_.step);
+    while (state_.step < plan_.num_steps() && !is_stopped) is_stopped = train_step(batches);
+  }
+  if (saved_step_ != state_.step) save();
+  const bool is_finished = state_.step >= plan_.num_steps();
+  return {.end = is_finished ? TrainingResult::End::Finished : TrainingResult::End::Stopped,
+          .step = state_.step,
+          .num_steps = plan_.num_steps(),
+          .checkpoint = saved_path_,
+          .evaluation = evaluation_,
+          .memory = plan_.memory()};
+}
+
+bool Trainer::train_step(data::Prefetch& prefetch) {
+  if (is_time_up()) replicas_.ask_to_stop();
+  const Clock::time_point begin = Clock::now();
+  const std::vector<model::StepBatch> batches = prefetch.take();
+  const describe::Work& work = batches.front().global;
+  const double learning_rate = plan_.learning_rate().at(state_.step);
+  const pipeline::StepOutcome& outcome = replicas_.step(batches, learning_rate);
+  last_step_seconds_ = seconds_since(begin);
+  const StepReport report{.step = state_.step + 1,
+                          .outcome = outcome,
+                          .learning_rate = learning_rate,
+                          .work = work,
+                          .padded_tokens = rows_of(batches) - work.tokens,
+                          .seconds = last_step_seconds_,
+                          .flops = describe::training_flops(plan_.program().model, work)};
+  count(report);
+  if (!options_.run.trace.empty() &&
+      state_.step - first_step_ == static_cast<std::uint64_t>(options_.run.trace_step)) {
+    write_timeline(options_.run.trace, replicas_.timeline(fmt::format("step {}, measured", state_.step)));
+  }
+  evaluation_.reset();
+  if (inference_ && is_due(plan_.evaluate_every())) evaluate();
+  if (is_due(plan_.checkpoint_every())) save();
+  return report.outcome.is_stop_asked;
+}
+
+void Trainer::count(const StepReport& report) {
+  ++state_.step;
+  state_.num_updates = replicas_.num_updates();
+  state_.tokens += static_cast<std::uint64_t>(report.work.tokens);
+  state_.sequences += static_cast<std::uint64_t>(report.work.sequences);
+  try {
+    metrics_.add(report);
+  } catch (const base::UserError& error) {
+    report_full_disk(error, "metrics");
+  }
+  observer_.on_step(report);
+  if (!report.outcome.is_skipped) {
+    state_.skipped_in_a_row = 0;
+    return;
+  }
+  ++state_.skipped_steps;
+  ++state_.skipped_in_a_row;
+  observer_.on_note(fmt::format("step {} is skipped: loss {}, gradient norm {}", report.step,
+                                report.outcome.loss(), report.outcome.gradient_norm));
+  base::require(state_.skipped_in_a_row < static_cast<std::uint64_t>(options_.run.max_skipped_steps),
+                "{} steps in a row were skipped for a loss or gradient that is not finite; a lower "
+                "--learning-rate or a longer --warmup helps; the last good checkpoint: {}",
+                state_.skipped_in_a_row, saved_path_);
+}
+
+void Trainer::evaluate() {
+  evaluation_ = train::evaluate(*inference_, *plan_.held_out());
+  if (!state_.best_loss || evaluation_->loss() < *state_.best_loss) {
+    state_.best_loss = evaluation_->loss();
+    state_.best_step = state_.step;
+  }
+  try {
+    metrics_.add(state_.step, *evaluation_);
+  } catch (const base::UserError& error) {
+    report_full_disk(error, "metrics");
+  }
+  observer_.on_evaluation(state_.step, *evaluation_);
+}
+
+void Trainer::save() {
+  try {
+    metrics_.sync();
+    saved_path_ = checkpoints_.save(state_, plan_.program().model, replicas_.tensors());
+    saved_step_ = state_.step;
+  } catch (const base::UserError& error) {
+    return report_full_disk(error, "a checkpoint");
+  }
+  observer_.on_checkpoint(state_.step, saved_path_);
+}
+
+void Trainer::report_full_disk(const base::UserError& error, std::string_view what) {
+  const std::string text = fmt::format("{} of step {} could not be written: {}; the last checkpoint: {}",
+                                       what, state_.step, error.what(), saved_path_);
+  const bool goes_on =
+      options_.checkpoint.on_full_disk == OnFullDisk::Continue && state_.step < plan_.num_steps();
+  if (!goes_on) throw base::UserError(text);
+  observer_.on_note(text);
+}
+
+/// One more step must end within the limit.
+bool Trainer::is_time_up() const {
+  return seconds_since(begin_) + last_step_seconds_ >= time_limit_seconds_;
+}
+
+}  // namespace
+
+TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop) {
+  options.check();
+  return Trainer(options, observer).run(stop);
+}
+
+}  // namespace plenum::train

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "plenum/train/evaluation.h"
+#include "plenum/train/memory_report.h"
+#include "plenum/train/run_options.h"
+#include "plenum/train/training_observer.h"
+
+namespace plenum::train {
+
+/// How far a process brought a run.
+struct TrainingResult {
+  enum class End : std::uint8_t {
+    Finished,  ///< all steps are done
+    Stopped,   ///< asked to, or out of time; a checkpoint was written
+  } end = End::Finished;
+  std::uint64_t step = 0;
+  std::uint64_t num_steps = 0;
+  std::string checkpoint;                ///< the newest
+  std::optional<Evaluation> evaluation;  ///< of the last step, where it was evaluated
+  MemoryReport memory;
+};
+
+/// Trains a run from where it stands to its end, or until `stop` is asked for or its time is up: the step
+/// under way is finished then, and a checkpoint written. Everything a step does is a function of options,
+/// data, weights and its number, so a run that was killed ends with the same bytes as one that was not.
+/// Throws UserError; what was checkpointed before is there then.
+TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop);
+
+}  // namespace plenum::train

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "plenum/pipeline/bert_program.h"
+#include "plenum/train/evaluation.h"
+#include "plenum/train/memory_report.h"
+
+namespace plenum::train {
+
+/// A run before its first step.
+struct RunSummary {
+  std::uint64_t first_step = 0;  ///< that is to be done; those before are done already
+  std::uint64_t num_steps = 0;   ///< of the whole run
+  std::uint64_t steps_per_epoch = 0;
+  describe::ModelConfig model;
+  std::int64_t num_parameters = 0;
+  std::size_t num_ranks = 0;
+  std::size_t threads_per_rank = 0;
+  std::size_t micro_batches_per_rank = 0;
+  double expected_tokens_per_step = 0;
+  MemoryReport memory;
+};
+
+/// What a step did.
+struct StepReport {
+  std::uint64_t step = 0;  ///< counted from 1: this many are done
+  pipeline::StepOutcome outcome;
+  double learning_rate = 0;
+  describe::Work work;             ///< of the global batch
+  std::int64_t padded_tokens = 0;  ///< rows of padding that were computed beside them
+  double seconds = 0;
+  double flops = 0;  ///< useful ones: forward and backward, no padding, nothing computed again
+};
+
+/// How training tells whoever started it where it stands. The library never prints. Called from one thread.
+class TrainingObserver {
+ public:
+  virtual ~TrainingObserver() = default;
+
+  virtual void on_begin(const RunSummary& summary) = 0;
+  virtual void on_step(const StepReport& report) = 0;
+  virtual void on_evaluation(std::uint64_t step, const Evaluation& evaluation) = 0;
+  virtual void on_checkpoint(std::uint64_t step, const std::string& path) = 0;
+  /// A fact worth one line, for instance that a step was skipped.
+  virtual void on_note(std::string_view line) = 0;
+};
+
+}  // namespace plenum::train

@@ -1,0 +1,124 @@
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/training_program.h"
+
+namespace plenum::cli {
+namespace {
+
+using test::ProgramResult;
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST_F(TrainingProgram, TrainsEvaluatesFillsAndExports) {
+  const ProgramResult trained = plenum(train_arguments("run", 12) + " --ranks 2");
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  EXPECT_THAT(trained.output, AllOf(HasSubstr("trained 12 of 12 steps"), HasSubstr("held-out MLM loss"),
+                                    HasSubstr("outside the plan"), HasSubstr("next: plenum export run")));
+  EXPECT_THAT(trained.errors,
+              AllOf(HasSubstr("2 ranks of"), HasSubstr("wrote run/checkpoints/step-00000012")));
+
+  const ProgramResult evaluated = plenum("eval run --data data --json");
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
+  const ProgramResult exported = plenum("export run --output hf");
+  ASSERT_EQ(exported.exit_code, 0) << exported.errors;
+  EXPECT_THAT(exported.output, AllOf(HasSubstr("wrote hf"), HasSubstr("the same bit for bit")));
+  const ProgramResult again = plenum("eval hf --data data --json");
+  ASSERT_EQ(again.exit_code, 0) << again.errors;
+  const nlohmann::json before = nlohmann::json::parse(evaluated.output);
+  const nlohmann::json after = nlohmann::json::parse(again.output);
+  for (const char* key : {"mlm_loss", "mlm_accuracy", "pseudo_perplexity", "masked", "sequences"}) {
+    EXPECT_EQ(before.at(key), after.at(key)) << key;
+  }
+
+  const std::string text = "\"the quick [MASK] jumps over the [MASK]\"";
+  const ProgramResult filled = plenum("fill-mask --top 3 --json --model run " + text);
+  ASSERT_EQ(filled.exit_code, 0) << filled.errors;
+  const nlohmann::json guesses = nlohmann::json::parse(filled.output);
+  ASSERT_EQ(guesses.at("masks").size(), 2U);
+  EXPECT_EQ(guesses.at("masks")[0].size(), 3U);
+  EXPECT_EQ(plenum("fill-mask --top 3 --json --model hf " + text).output, filled.output);
+  EXPECT_EQ(plenum("fill-mask --top 3 --json --model run/checkpoints/step-00000012 " + text).output,
+            filled.output);
+  EXPECT_THAT(plenum("fill-mask --model hf", "the [MASK] fox\n").output,
+              AllOf(HasSubstr("the [MASK] fox"), HasSubstr(" %  ")));
+
+  const ProgramResult continued =
+      plenum("train --data data --run continued --init hf --steps 2 --global-batch 8 --quiet");
+  EXPECT_EQ(continued.exit_code, 0) << continued.errors;
+}
+
+TEST_F(TrainingProgram, GoesOnFromTheConfigurationInTheRun) {
+  ASSERT_EQ(plenum(train_arguments("run", 4) + " --quiet").exit_code, 0);
+  const ProgramResult again = plenum("train --config run/config.toml --steps 6 --quiet");
+  ASSERT_EQ(again.exit_code, 0) << again.errors;
+  EXPECT_THAT(again.output, HasSubstr("trained 6 of 6 steps"));
+}
+
+TEST_F(TrainingProgram, ASignalEndsItWithACheckpointAndAWord) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const std::string run = "run" + std::to_string(signal);
+    const pid_t child = start(train_arguments(run, 1'000'000));
+    wait_for(run + "/metrics.jsonl");
+    ::kill(child, signal);
+    EXPECT_EQ(exit_code_of(child), 0);
+    const std::string word = read("out");
+    EXPECT_THAT(word, AllOf(HasSubstr("stopped after"), HasSubstr("the same command goes on")));
+    std::smatch match;
+    ASSERT_TRUE(std::regex_search(word, match, std::regex("checkpoint: (\\S+)"))) << word;
+    EXPECT_TRUE(std::filesystem::exists(directory_ / match[1].str()));
+  }
+}
+
+TEST_F(TrainingProgram, ReportsWhatTheUserCanMendInOneLine) {
+  ASSERT_EQ(plenum(train_arguments("run", 2) + " --quiet").exit_code, 0);
+  const auto expect_error = [&](const std::string& arguments, const std::string& part) {
+    const ProgramResult result = plenum(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments;
+    EXPECT_THAT(result.errors, AllOf(testing::StartsWith("plenum: error: "), HasSubstr(part)));
+    EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
+  };
+  expect_error("train --data data --model bert-tiny", "add --run DIR");
+  expect_error("train --data data --run x", "give either --model NAME");
+  expect_error("train --data data --run x --model bert-tniy", "bert-tiny");
+  expect_error("train --run x --model bert-tiny", "add --data DIR");
+  expect_error("train --data none --run x --model bert-tiny", "none");
+  expect_error("train --data data --run x --model bert-tiny --steps 3weeks", "steps");
+  expect_error("train --data data --run x --model bert-tiny --stop-after 3", "stop-after");
+  expect_error("train --data data --run x --model bert-tiny --max-positions 16", "--max-length 16");
+  expect_error("train --data data --run x --model bert-tiny --ranks 3 --threads 2",
+               "every rank needs a thread");
+  expect_error("train --data data --run x --model bert-tiny --trace x.png", ".svg or .json");
+  expect_error(train_arguments("run", 2) + " --mask-rate 0.2 --quiet", "mask-rate in [data]");
+  expect_error("eval none --data data", "none holds no model");
+  expect_error("eval run", "add --data DIR");
+  expect_error("fill-mask --model run \"no mask\"", "no [MASK] to fill");
+  expect_error("export run", "add --output DIR");
+  ASSERT_EQ(plenum("export run --output hf").exit_code, 0);
+  expect_error("export run --output hf", "hf");
+  EXPECT_EQ(plenum("export run --output hf --overwrite").exit_code, 0);
+}
+
+TEST_F(TrainingProgram, EveryRecipeIsUnderstood) {
+  int recipes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(PLENUM_SOURCE_DIR) + "/recipes")) {
+    if (entry.path().extension() != ".toml") continue;
+    const ProgramResult printed = plenum("train --print-config --config " + entry.path().string());
+    EXPECT_EQ(printed.exit_code, 0) << printed.errors;
+    const std::string config = directory_.write("printed.toml", printed.output);
+    EXPECT_EQ(plenum("train --print-config --config " + config).output, printed.output);
+    ++recipes;
+  }
+  EXPECT_GE(recipes, 2);
+}
+
+}  // namespace
+}  // namespace plenum::cli

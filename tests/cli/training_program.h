@@ -1,0 +1,84 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/run_program.h"
+#include "tests/support/temporary_directory.h"
+
+namespace plenum::cli {
+
+/// A small dataset in a directory of its own, in which the program trains.
+class TrainingProgram : public testing::Test {
+ protected:
+  TrainingProgram() {
+    std::string text;
+    for (int document = 0; document < 60; ++document) {
+      for (int sentence = 0; sentence <= document % 7; ++sentence) {
+        text +=
+            "The quick brown fox number " + std::to_string(document * sentence) + " jumps over the dog.\n";
+      }
+      text += "\n";
+    }
+    directory_.write("in/text.txt", text);
+    const test::ProgramResult prepared =
+        plenum("prepare in --output data --train-vocab 150 --max-length 32 --holdout 20% --quiet");
+    EXPECT_EQ(prepared.exit_code, 0) << prepared.errors;
+  }
+
+  test::ProgramResult plenum(const std::string& arguments, std::string_view input = "") const {
+    return test::run_program(arguments, directory_.path(), input);
+  }
+
+  static std::string train_arguments(const std::string& run, int steps) {
+    return "train --data data --run " + run +
+           " --model bert-tiny --layers 2 --width 16 --heads 2 --max-positions 32 --global-batch 16 "
+           "--threads 2 "
+           "--learning-rate 1e-3 --seed 5 --eval-every 6 --steps " +
+           std::to_string(steps);
+  }
+
+  /// Starts the program in the background, with its words in the files out and err.
+  pid_t start(const std::string& arguments) const {
+    const std::string command = "cd '" + directory_.path() + "' && exec '" + PLENUM_BINARY + "' " +
+                                arguments + " </dev/null >out 2>err";
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      ::_exit(127);
+    }
+    return child;
+  }
+
+  /// -1 if it was killed.
+  static int exit_code_of(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  /// Until a file of the directory is there and not empty.
+  void wait_for(const std::string& name) const {
+    std::error_code error;
+    while (std::filesystem::file_size(directory_ / name, error) == 0 || error) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+
+  std::string read(const std::string& name) const {
+    std::ifstream file(directory_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+}  // namespace plenum::cli

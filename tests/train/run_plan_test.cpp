@@ -1,0 +1,59 @@
+#include "plenum/train/run_plan.h"
+
+#include <regex>
+
+#include "plenum/train/starting_model.h"
+
+#include "tests/support/expect_user_error.h"
+#include "tests/train/training_fixture.h"
+
+namespace plenum::train {
+namespace {
+
+class RunPlanTest : public TrainingTest {
+ protected:
+  std::string memory_error(const RunOptions& given, std::uint64_t available_bytes) const {
+    const data::Dataset dataset(dataset_);
+    const RunPlan plan(given, dataset, starting_model(given.model, dataset.description()));
+    return test::user_error_of([&] { plan.require_memory(available_bytes); });
+  }
+  std::uint64_t planned_bytes(const RunOptions& given) const {
+    const data::Dataset dataset(dataset_);
+    return RunPlan(given, dataset, starting_model(given.model, dataset.description())).memory().planned_bytes;
+  }
+};
+
+TEST_F(RunPlanTest, NamesTheLargestMicroBatchThatFits) {
+  RunOptions given = options("run");
+  given.data.global_batch = "100";
+  given.data.micro_batch_tokens = 1000;
+  RunOptions smaller = given;
+  smaller.data.micro_batch_tokens = 300;
+  const std::uint64_t available = planned_bytes(smaller);
+  ASSERT_LT(available, planned_bytes(given));
+  const std::string error = memory_error(given, available);
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(error, match, std::regex("--micro-batch-tokens ([0-9]+) would fit")))
+      << error;
+  const std::int64_t fits = std::stoll(match[1]);
+  EXPECT_GE(fits, 300);
+  smaller.data.micro_batch_tokens = fits;
+  EXPECT_EQ(memory_error(smaller, available), "no error");
+}
+
+TEST_F(RunPlanTest, SaysWhenNoMicroBatchFits) {
+  EXPECT_THAT(memory_error(options("run"), 1000), testing::HasSubstr("no --micro-batch-tokens would fit"));
+}
+
+TEST_F(RunPlanTest, CountsDurationsInEpochs) {
+  RunOptions given = options("run");
+  given.run.steps = {3, optim::DurationUnit::Epochs};
+  given.checkpoint.every = {0.5, optim::DurationUnit::Run};
+  const data::Dataset dataset(dataset_);
+  const RunPlan plan(given, dataset, starting_model(given.model, dataset.description()));
+  EXPECT_EQ(plan.num_steps(), 3 * plan.batches().steps_per_epoch());
+  EXPECT_EQ(plan.checkpoint_every(), (plan.num_steps() + 1) / 2);
+}
+
+}  // namespace
+}  // namespace plenum::train

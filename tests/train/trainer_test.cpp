@@ -1,0 +1,205 @@
+#include "plenum/train/trainer.h"
+
+#include <filesystem>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "plenum/train/run_directory.h"
+
+#include "tests/support/expect_user_error.h"
+#include "tests/support/file_size_limit.h"
+#include "tests/train/training_fixture.h"
+
+namespace plenum::train {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// The lines of metrics.jsonl without what depends on the clock.
+std::vector<nlohmann::json> timeless_metrics(const RunOptions& options) {
+  std::istringstream text(io::read_file(RunPaths(options.run.directory).metrics));
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(text, line);) {
+    nlohmann::json object = nlohmann::json::parse(line);
+    object.erase("seconds");
+    object.erase("tokens_per_second");
+    lines.push_back(std::move(object));
+  }
+  return lines;
+}
+
+TEST_F(TrainingTest, LossGoesDownAndEverythingIsWritten) {
+  const RunOptions given = options("run", 30);
+  const TrainingResult result = run(given);
+  EXPECT_EQ(result.end, TrainingResult::End::Finished);
+  ASSERT_EQ(observer_.steps.size(), 30U);
+  EXPECT_LT(observer_.steps.back().outcome.loss(), observer_.steps.front().outcome.loss() - 0.3);
+  EXPECT_THAT(observer_.checkpoints, ElementsAre(5, 10, 15, 20, 25, 30));
+  ASSERT_EQ(observer_.evaluations.size(), 3U);
+  EXPECT_LT(observer_.evaluations.back().second.masked_loss,
+            observer_.evaluations.front().second.masked_loss);
+  EXPECT_EQ(result.evaluation->masked_loss, observer_.evaluations.back().second.masked_loss);
+  EXPECT_EQ(CheckpointStore(given.run.directory, 1).list().size(), 2U);
+  EXPECT_TRUE(std::filesystem::exists(given.run.directory + "/tokenizer/vocab.txt"));
+  EXPECT_FALSE(std::filesystem::is_empty(given.run.directory + "/tensorboard"));
+
+  const std::vector<nlohmann::json> metrics = timeless_metrics(given);
+  ASSERT_EQ(metrics.size(), 30U);
+  EXPECT_EQ(metrics[29].at("step"), 30);
+  EXPECT_EQ(metrics[29].at("loss"), observer_.steps.back().outcome.loss());
+  EXPECT_EQ(metrics[29].at("padded_tokens"), 0);
+  for (const char* key :
+       {"mlm_loss", "nsp_loss", "lr", "gradient_norm", "real_tokens", "sequences", "flops", "skipped"}) {
+    EXPECT_TRUE(metrics[0].contains(key)) << key;
+  }
+  EXPECT_GT(result.memory.planned_bytes, 0U);
+}
+
+TEST_F(TrainingTest, AStoppedRunEndsWithTheBytesOfOneThatWasNot) {
+  const RunOptions whole = options("whole", 20);
+  run(whole);
+  const RunOptions parts = options("parts", 20);
+  std::stop_source stop;
+  RecordingObserver observer;
+  observer.after_step = [&](const StepReport& report) {
+    if (report.step == 7) stop.request_stop();
+  };
+  const TrainingResult stopped = train(parts, observer, stop.get_token());
+  EXPECT_EQ(stopped.end, TrainingResult::End::Stopped);
+  EXPECT_GE(stopped.step, 7U);
+  EXPECT_LT(stopped.step, 10U);
+  EXPECT_THAT(stopped.checkpoint, HasSubstr("step-0000000"));
+  EXPECT_EQ(run(parts).end, TrainingResult::End::Finished);
+  EXPECT_EQ(observer_.summary.first_step, stopped.step);
+  EXPECT_EQ(newest_checkpoint(parts), newest_checkpoint(whole));
+  EXPECT_EQ(timeless_metrics(parts), timeless_metrics(whole));
+}
+
+TEST_F(TrainingTest, AFinishedRunIsLeftAlone) {
+  const RunOptions given = options("run", 3);
+  run(given);
+  const auto before = newest_checkpoint(given);
+  EXPECT_EQ(run(given).end, TrainingResult::End::Finished);
+  EXPECT_TRUE(observer_.steps.empty());
+  EXPECT_EQ(newest_checkpoint(given), before);
+  EXPECT_EQ(timeless_metrics(given).size(), 3U);
+}
+
+TEST_F(TrainingTest, ThreadsAndRecomputationChangeNoBit) {
+  const RunOptions plain = options("plain", 6);
+  run(plain);
+  for (const model::Recompute recompute : {model::Recompute::Mlp, model::Recompute::Full}) {
+    RunOptions other = options(recompute == model::Recompute::Mlp ? "mlp" : "full", 6);
+    other.run.recompute = recompute;
+    other.run.threads = 1;
+    run(other);
+    EXPECT_EQ(newest_checkpoint(other), newest_checkpoint(plain));
+  }
+}
+
+TEST_F(TrainingTest, ACutCheckpointIsNamedAndTheOneBeforeIsTakenUp) {
+  const RunOptions given = options("run", 10);
+  run(given);
+  const auto expected = newest_checkpoint(given);
+  const std::string weights = CheckpointStore(given.run.directory, 1).list().back() + "/model.safetensors";
+  std::filesystem::resize_file(weights, std::filesystem::file_size(weights) / 2);
+  run(given);
+  EXPECT_THAT(observer_.notes, Contains(HasSubstr("step-00000010")));
+  EXPECT_EQ(observer_.summary.first_step, 5U);
+  EXPECT_EQ(newest_checkpoint(given), expected);
+}
+
+TEST_F(TrainingTest, AFullDiskStopsTheRunOrIsSaidAndPassedOver) {
+  RunOptions given = options("run", 9);
+  run(given);
+  const std::uint64_t size = newest_checkpoint(given).at("optimizer.safetensors").size();
+  RunOptions stops = options("stops", 9);
+  {
+    const test::FileSizeLimit full_disk(size - 1);
+    test::expect_user_error([&] { run(stops); }, "a checkpoint of step 5 could not be written");
+  }
+  RunOptions goes_on = options("goes-on", 9);
+  goes_on.checkpoint.on_full_disk = OnFullDisk::Continue;
+  RecordingObserver observer;
+  {
+    std::optional<test::FileSizeLimit> full_disk(size - 1);
+    observer.after_step = [&](const StepReport& report) {
+      if (report.step == 7) full_disk.reset();
+    };
+    train(goes_on, observer, {});
+  }
+  EXPECT_THAT(observer.notes, Contains(HasSubstr("a checkpoint of step 5 could not be written")));
+  EXPECT_EQ(newest_checkpoint(goes_on), newest_checkpoint(given));
+}
+
+TEST_F(TrainingTest, StepsThatAreNotFiniteAreSkippedAndTooManyEndTheRun) {
+  RunOptions given = options("run", 40);
+  given.optimizer.learning_rate.peak = 1e30;
+  given.optimizer.learning_rate.warmup = {2, optim::DurationUnit::Steps};
+  given.run.max_skipped_steps = 3;
+  test::expect_user_error([&] { run(given); }, "3 steps in a row were skipped");
+  ASSERT_GE(observer_.steps.size(), 3U);
+  EXPECT_TRUE(observer_.steps.back().outcome.is_skipped);
+  EXPECT_THAT(observer_.notes, Contains(HasSubstr("is skipped: loss")));
+}
+
+TEST_F(TrainingTest, StopsWhenItsTimeIsUp) {
+  RunOptions given = options("run", 1e6);
+  given.run.stop_after = "0.2s";
+  const TrainingResult result = run(given);
+  EXPECT_EQ(result.end, TrainingResult::End::Stopped);
+  EXPECT_EQ(CheckpointStore(given.run.directory, 1).list().back(), result.checkpoint);
+}
+
+TEST_F(TrainingTest, RefusesWhatDoesNotFitIntoMemoryBeforeTheFirstStep) {
+  RunOptions given = options("run");
+  given.model.width = 4096;
+  given.model.heads = 16;
+  given.model.mlp_width = 1 << 20;
+  given.model.layers = 64;
+  test::expect_user_error([&] { run(given); }, "of memory and");
+  EXPECT_TRUE(observer_.steps.empty());
+}
+
+TEST_F(TrainingTest, RefusesDataOfAnotherVocabulary) {
+  const RunOptions first = options("run");
+  run(first);
+  RunOptions other = options("other");
+  other.data.directory =
+      prepare("wide", data::Objective::MaskedLanguageModel, data::letter_vocabulary() + "more\n");
+  other.model = {};
+  other.model.init = CheckpointStore(first.run.directory, 1).list().back();
+  test::expect_user_error([&] { run(other); }, "has a vocabulary of 60 tokens, the model one of 59");
+}
+
+TEST_F(TrainingTest, StartsFromADirectoryAndSaysWhatIsNew) {
+  const RunOptions first = options("run");
+  run(first);
+  RunOptions other = options("other", 2);
+  other.data.directory = prepare("pairs", data::Objective::WithNextSentence);
+  other.model = {};
+  other.model.init = CheckpointStore(first.run.directory, 1).list().back();
+  run(other);
+  EXPECT_THAT(observer_.notes, Contains(AllOf(HasSubstr("begun with random numbers"),
+                                              HasSubstr("cls.seq_relationship.weight"))));
+  EXPECT_LT(observer_.steps.front().outcome.masked_loss, 4.0);
+  EXPECT_GT(observer_.steps.front().outcome.next_sentence_loss, 0.3);
+}
+
+TEST_F(TrainingTest, DrawsTheStepThatIsAskedFor) {
+  RunOptions given = options("run", 3);
+  given.run.ranks = 2;
+  given.run.trace = directory_ / "step.json";
+  given.run.trace_step = 2;
+  run(given);
+  const nlohmann::json trace = nlohmann::json::parse(io::read_file(given.run.trace));
+  EXPECT_GT(trace.at("traceEvents").size(), 8U);
+}
+
+}  // namespace
+}  // namespace plenum::train

@@ -16,17 +16,6 @@ namespace fs = std::filesystem;
 constexpr const char* kLockName = "lock";
 constexpr const char* kJournalName = "journal.json";
 
-void move(const std::string& from, const std::string& to) {
-  std::error_code error;
-  fs::rename(from, to, error);
-  base::require(!error, "cannot rename {} to {}: {}", from, to, error.message());
-}
-
-std::string parent_of(const std::string& path) {
-  const std::string parent = fs::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
-
 }  // namespace
 
 PartialDirectory::PartialDirectory(std::string output, std::string fingerprint, base::Progress& progress)
@@ -82,10 +71,10 @@ void PartialDirectory::publish(const std::vector<std::string>& names) {
   const bool replaces = fs::exists(output_) && !fs::is_empty(output_);
   if (replaces) {
     base::require(!fs::exists(replaced), "{} is in the way; move it elsewhere and run again", replaced);
-    move(output_, replaced);
+    io::move_path(output_, replaced);
   }
-  move(path_, output_);
-  io::sync_directory(parent_of(output_));
+  io::move_path(path_, output_);
+  io::sync_directory(io::parent_directory(output_));
   fs::remove(output_ + "/" + kJournalName);
   fs::remove(output_ + "/" + kLockName);
   if (replaces) fs::remove_all(replaced);

@@ -23,28 +23,21 @@ namespace fs = std::filesystem;
 // A block is checksummed and handed to the kernel while it lies in the cache.
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
-std::string parent_of(const std::string& path) {
-  const std::string parent = fs::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
-
 std::string replaced_name(const std::string& path) {
   return path + ".replaced";
 }
 
-void move(const std::string& from, const std::string& to) {
-  std::error_code error;
-  fs::rename(from, to, error);
-  base::require(!error, "cannot rename {} to {}: {}", from, to, error.message());
-}
-
 }  // namespace
 
-AtomicDirectory::AtomicDirectory(std::string path) : path_(std::move(path)) {
+AtomicDirectory::AtomicDirectory(std::string path, Replace replace)
+    : path_(std::move(path)), replace_(replace) {
   while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+  require_free();
+  const std::string parent = parent_directory(path_);
   std::error_code error;
-  fs::create_directories(parent_of(path_), error);
-  base::require(!error, "cannot make the directory {}: {}", parent_of(path_), error.message());
+  const bool is_new = fs::create_directories(parent, error);
+  base::require(!error, "cannot make the directory {}: {}", parent, error.message());
+  if (is_new) sync_directory(parent_directory(parent));
   std::string pattern = path_ + ".partial-XXXXXX";
   base::require(::mkdtemp(pattern.data()) != nullptr, "cannot make the directory {}: {}", path_,
                 std::strerror(errno));
@@ -79,22 +72,28 @@ FileRecord AtomicDirectory::write(const std::string& name, std::string_view byte
   return write(name, [&](Sink sink) { sink(bytes); });
 }
 
-void AtomicDirectory::commit(Replace replace) {
-  sync_directory(partial_path_);
+bool AtomicDirectory::require_free() const {
   std::error_code error;
-  const bool is_taken =
-      fs::exists(path_, error) && !(fs::is_directory(path_, error) && fs::is_empty(path_, error));
-  base::require(!is_taken || replace == Replace::Yes, "{} is there already; move it or choose another name",
+  if (!fs::exists(path_, error)) return true;
+  base::require(fs::is_directory(path_, error), "{} is not a directory; move it or choose another name",
                 path_);
+  if (fs::is_empty(path_, error)) return true;
+  base::require(replace_ == Replace::Yes, "{} is there already; move it or choose another name", path_);
   const std::string replaced = replaced_name(path_);
-  if (is_taken) {
-    base::require(!fs::exists(replaced, error), "{} is in the way; move it elsewhere", replaced);
-    move(path_, replaced);
-  }
-  move(partial_path_, path_);
+  base::require(!fs::exists(replaced, error), "{} is in the way; move it elsewhere", replaced);
+  return false;
+}
+
+void AtomicDirectory::commit() {
+  sync_directory(partial_path_);
+  const std::string replaced = replaced_name(path_);
+  const bool is_free = require_free();
+  if (!is_free) move_path(path_, replaced);
+  move_path(partial_path_, path_);
   partial_path_.clear();
-  sync_directory(parent_of(path_));
-  if (is_taken) fs::remove_all(replaced, error);
+  sync_directory(parent_directory(path_));
+  std::error_code ignored;
+  if (!is_free) fs::remove_all(replaced, ignored);
 }
 
 void restore_replaced(const std::string& path) {
@@ -104,7 +103,7 @@ void restore_replaced(const std::string& path) {
   if (fs::exists(path, error)) {
     fs::remove_all(replaced, error);
   } else {
-    move(replaced, path);
+    move_path(replaced, path);
   }
 }
 

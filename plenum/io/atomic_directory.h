@@ -25,8 +25,9 @@ enum class Replace : bool { No, Yes };
 /// failure (a full disk above all) throws UserError.
 class AtomicDirectory {
  public:
-  /// Makes the directories above `path` where they are missing.
-  explicit AtomicDirectory(std::string path);
+  /// Makes the directories above `path` where they are missing. Throws UserError if something has the name
+  /// already, but for an empty directory, or any directory that is to be replaced.
+  explicit AtomicDirectory(std::string path, Replace replace = Replace::No);
   ~AtomicDirectory();
   AtomicDirectory(const AtomicDirectory&) = delete;
   AtomicDirectory& operator=(const AtomicDirectory&) = delete;
@@ -38,12 +39,16 @@ class AtomicDirectory {
   FileRecord write(const std::string& name, base::FunctionRef<void(Sink)> produce);
   FileRecord write(const std::string& name, std::string_view bytes);
 
-  /// Throws UserError if a directory that is not empty has the name, unless it is to be replaced. A replaced
-  /// one is called `<path>.replaced` for the moment between two renames; see restore_replaced.
-  void commit(Replace replace = Replace::No);
+  /// Gives the directory its name. One that it replaces is called `<path>.replaced` for the moment between
+  /// two renames; see restore_replaced.
+  void commit();
 
  private:
+  /// Throws as the constructor does; true if there is nothing to replace.
+  bool require_free() const;
+
   std::string path_;
+  Replace replace_;
   std::string partial_path_;  ///< empty after commit
 };
 

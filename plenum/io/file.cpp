@@ -107,8 +107,7 @@ void AtomicFile::commit() {
     ::unlink(partial_path_.c_str());
     base::fail("cannot write {}: {}", path_, why);
   }
-  const std::string parent = std::filesystem::path(path_).parent_path().string();
-  sync_directory(parent.empty() ? "." : parent);
+  sync_directory(parent_directory(path_));
 }
 
 void write_file(const std::string& path, std::string_view text) {
@@ -142,6 +141,15 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 void sync_directory(const std::string& path) {
   const Descriptor directory(path, O_RDONLY | O_DIRECTORY);
   base::require(::fsync(directory.get()) == 0, "cannot sync {}: {}", path, reason());
+}
+
+std::string parent_directory(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+void move_path(const std::string& from, const std::string& to) {
+  base::require(std::rename(from.c_str(), to.c_str()) == 0, "cannot rename {} to {}: {}", from, to, reason());
 }
 
 }  // namespace plenum::io

@@ -56,4 +56,10 @@ class MappedFile {
 /// Flushes a directory's entries to disk, so that a rename in it survives a crash.
 void sync_directory(const std::string& path);
 
+/// The directory in which a path lies; "." for a bare name.
+std::string parent_directory(const std::string& path);
+
+/// Renames a file or directory within a file system. Throws UserError.
+void move_path(const std::string& from, const std::string& to);
+
 }  // namespace plenum::io

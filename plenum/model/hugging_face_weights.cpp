@@ -214,13 +214,13 @@ ImportReport read_hugging_face_weights(const std::string& directory, const descr
 void write_hugging_face_directory(const std::string& directory, const HuggingFaceModel& model,
                                   io::Replace replace) {
   require_replaceable(directory);
-  io::AtomicDirectory output(directory);
+  io::AtomicDirectory output(directory, replace);
   copy_tokenizer(model.tokenizer_directory, output);
   output.write(kConfigName, print_hugging_face_config(model.config));
   output.write(kWeightsName, [&](io::AtomicDirectory::Sink sink) {
     io::write_safetensors(named_tensors(model.table, model.weights_N), sink);
   });
-  output.commit(replace);
+  output.commit();
 }
 
 }  // namespace plenum::model

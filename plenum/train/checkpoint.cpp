@@ -156,7 +156,7 @@ std::string CheckpointStore::save(const TrainingState& state, const describe::Mo
                                   const CheckpointTensors& tensors) const {
   remove_leftovers();
   std::string directory = directory_ + "/" + directory_name(state.step);
-  io::AtomicDirectory output(directory);
+  io::AtomicDirectory output(directory, io::Replace::Yes);
   using Sink = io::AtomicDirectory::Sink;
   std::vector<io::FileRecord> files;
   files.push_back(output.write(kConfigName, model::print_hugging_face_config(model)));
@@ -172,7 +172,7 @@ std::string CheckpointStore::save(const TrainingState& state, const describe::Mo
     io::write_safetensors(std::move(moments), sink);
   }));
   output.write(kStateName, print_state(state, files));
-  output.commit(io::Replace::Yes);
+  output.commit();
   remove_old(state.step);
   return directory;
 }

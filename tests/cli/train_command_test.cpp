@@ -19,7 +19,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 TEST_F(TrainingProgram, TrainsEvaluatesFillsAndExports) {
-  const ProgramResult trained = plenum(train_arguments("run", 12) + " --ranks 2");
+  const ProgramResult trained = plenum(train_arguments("run", 12, 2) + " --ranks 2");
   ASSERT_EQ(trained.exit_code, 0) << trained.errors;
   EXPECT_THAT(trained.output, AllOf(HasSubstr("trained 12 of 12 steps"), HasSubstr("held-out MLM loss"),
                                     HasSubstr("outside the plan"), HasSubstr("next: plenum export run")));

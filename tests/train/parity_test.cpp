@@ -33,6 +33,7 @@ class ParityTest : public TrainingTest {
     given.data.order_choice = data::OrderChoice::Packs;
     given.data.micro_batch_tokens = arrangement.micro_batch_tokens;
     given.run.ranks = arrangement.ranks;
+    given.run.threads = arrangement.ranks;
     given.optimizer.learning_rate.peak = 1e-3;
     run(given);
     return observer_.steps;

@@ -43,6 +43,7 @@ TEST_F(RunDirectoryTest, NamesTheFirstKeyOfAnotherConfigurationWithBothValues) {
 TEST_F(RunDirectoryTest, LetsHardwareCadenceAndLengthChange) {
   RunOptions other = given_;
   other.run.ranks = 2;
+  other.run.threads = 2;
   other.run.recompute = model::Recompute::Full;
   other.data.micro_batch_tokens = 100;
   other.checkpoint.keep = 7;

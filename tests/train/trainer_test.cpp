@@ -96,7 +96,7 @@ TEST_F(TrainingTest, ThreadsAndRecomputationChangeNoBit) {
   for (const model::Recompute recompute : {model::Recompute::Mlp, model::Recompute::Full}) {
     RunOptions other = options(recompute == model::Recompute::Mlp ? "mlp" : "full", 6);
     other.run.recompute = recompute;
-    other.run.threads = 1;
+    other.run.threads = 2;
     run(other);
     EXPECT_EQ(newest_checkpoint(other), newest_checkpoint(plain));
   }
@@ -194,6 +194,7 @@ TEST_F(TrainingTest, StartsFromADirectoryAndSaysWhatIsNew) {
 TEST_F(TrainingTest, DrawsTheStepThatIsAskedFor) {
   RunOptions given = options("run", 3);
   given.run.ranks = 2;
+  given.run.threads = 2;
   given.run.trace = directory_ / "step.json";
   given.run.trace_step = 2;
   run(given);

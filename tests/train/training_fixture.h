@@ -84,7 +84,7 @@ class TrainingTest : public testing::Test {
     options.run.directory = directory_ / run;
     options.run.steps = {steps, optim::DurationUnit::Steps};
     options.run.seed = 3;
-    options.run.threads = 2;
+    options.run.threads = 1;
     options.model.preset = "bert-tiny";
     options.model.layers = 2;
     options.model.width = 16;

@@ -7,7 +7,9 @@ Every measurement is a process of its own: its peak memory is its own, and none 
 through all of them in turn, so that a slow minute of the machine hits each; the median of the rounds counts. A step
 is forward, backward and AdamW on `--sequences` sequences, the same lengths for everyone, 15 % of the tokens masked,
 hidden dropout 0.1; PyTorch's fused attention has no dropout, so Plenum runs once without and once with it. Plenum
-also clips gradients, which PyTorch is spared. Tokens are real ones: padding does not count.
+also clips gradients, which PyTorch is spared. Both take a step's sequences at once, and making batches is not timed.
+Tokens are real ones: padding does not count. Memory is the process's peak, and in brackets what of it came after the
+program and its libraries were loaded. The rate of products is the better of Plenum's and PyTorch's best one.
 """
 
 import argparse
@@ -113,37 +115,63 @@ def make_batch(torch, lengths, padded):
             "labels": ids.view(-1)[masked]}
 
 
+def peak_bytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def best_product(torch, name):
+    """FLOP/s of the fastest of the products of a layer."""
+    width = SHAPES[name][0]
+    rates = []
+    for outputs, inputs in [(3 * width, width), (width, width), (4 * width, width), (width, 4 * width)]:
+        x, weight = torch.randn(4096, inputs), torch.randn(outputs, inputs)
+        for _ in range(10):
+            begin = time.perf_counter()
+            torch.nn.functional.linear(x, weight)
+            rates.append(2 * 4096 * outputs * inputs / (time.perf_counter() - begin))
+    return max(rates)
+
+
 def run_torch(options):
     """The peer's process: trains, and prints its rate and peak memory."""
     import torch
 
+    loaded = peak_bytes()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     model = build_model(torch, options.model)
     model.train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    tokens, begin = 0, 0.0
+    try:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    except (RuntimeError, TypeError):  # versions that have none for CPUs
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    tokens, seconds = 0, 0.0
     for step, lengths in enumerate(json.load(open(options.lengths, encoding="ascii"))):
-        if step == WARMUP_STEPS:
-            tokens, begin = 0, time.perf_counter()
-        loss = model(make_batch(torch, lengths, options.peer == "padded"))
+        batch = make_batch(torch, lengths, options.peer == "padded")
+        begin = time.perf_counter()
+        loss = model(batch)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        tokens += sum(lengths)
-    seconds = time.perf_counter() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"tokens_per_second": tokens / seconds, "peak_bytes": peak, "torch": torch.__version__}))
+        if step >= WARMUP_STEPS:
+            tokens += sum(lengths)
+            seconds += time.perf_counter() - begin
+    peak = peak_bytes()
+    print(json.dumps({"tokens_per_second": tokens / seconds, "peak_bytes": peak, "loaded_bytes": loaded,
+                      "gemm_flops_per_second": best_product(torch, options.model), "torch": torch.__version__}))
 
 
 def measure(command):
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(f"this failed: {' '.join(command)}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def compare(options, name, lengths_path):
     peer = [sys.executable, __file__, "--lengths", lengths_path, "--threads", str(options.threads), "--model", name]
-    ours = [options.bench, "--lengths", lengths_path, "--threads", str(options.threads), "--model", f"bert-{name}"]
+    ours = [options.bench, "--lengths", lengths_path, "--threads", str(options.threads), "--model", f"bert-{name}",
+            "--micro-batch-tokens", str(options.sequences * MAX_LENGTH)]
     commands = {
         "PyTorch, padded": peer + ["--peer", "padded"],
         "PyTorch, unpadded": peer + ["--peer", "unpadded"],
@@ -155,16 +183,18 @@ def compare(options, name, lengths_path):
         for what, command in commands.items():
             results[what].append(measure(command))
     rate = {what: statistics.median(r["tokens_per_second"] for r in rounds) for what, rounds in results.items()}
-    peak = {what: max(r["peak_bytes"] for r in rounds) for what, rounds in results.items()}
+    peak = {what: max(r["peak_bytes"] for r in rounds) / 1e9 for what, rounds in results.items()}
+    own = {what: max(r["peak_bytes"] - r["loaded_bytes"] for r in rounds) / 1e9 for what, rounds in results.items()}
     print(f"bert-{name}, {options.threads} threads, {options.sequences} sequences a step, "
           f"torch {results['PyTorch, padded'][0]['torch']}, median of {options.rounds}")
-    print(f"  {'':32} {'real tokens/s':>14} {'of padded':>10} {'of unpadded':>12} {'peak memory':>12}")
+    print(f"  {'':32} {'real tokens/s':>14} {'of padded':>10} {'of unpadded':>12} {'peak memory (GB)':>17}")
     for what in commands:
         print(f"  {what:32} {rate[what]:14,.0f} {rate[what] / rate['PyTorch, padded']:9.2f}x "
-              f"{rate[what] / rate['PyTorch, unpadded']:11.2f}x {peak[what] / 1e9:9.2f} GB")
-    share = statistics.median(r["flops_per_second"] / r["gemm_flops_per_second"] for r in results["Plenum"])
+              f"{rate[what] / rate['PyTorch, unpadded']:11.2f}x {peak[what]:8.2f} ({own[what]:.2f})")
     flops = statistics.median(r["flops_per_second"] for r in results["Plenum"])
-    print(f"  Plenum: {flops / 1e9:.0f} useful GFLOP/s, {100 * share:.0f} % of the rate of products alone", flush=True)
+    products = {who: max(r["gemm_flops_per_second"] for r in results[who]) for who in ["Plenum", "PyTorch, unpadded"]}
+    print(f"  Plenum: {flops / 1e9:.0f} useful GFLOP/s, {100 * flops / max(products.values()):.0f} % of the rate of "
+          f"products alone ({products['Plenum'] / 1e9:.0f}; PyTorch's {products['PyTorch, unpadded'] / 1e9:.0f})", flush=True)
 
 
 def main():
@@ -184,6 +214,8 @@ def main():
     if options.peer:
         run_torch(options)
         return
+    if not options.histogram:
+        parser.error("--histogram FILE is needed")
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(draw_lengths(options.histogram, options.sequences, options.steps + WARMUP_STEPS, options.seed), file)
         file.flush()

@@ -1,6 +1,6 @@
-// Measures Plenum's matrix products beside OpenBLAS's in turn and prints GFLOP/s of the best of many runs:
-// bench_gemm [--threads N] [--seconds PER_SHAPE]. OpenBLAS is looked up when it runs; on processors it does
-// not know it takes kernels of 2004, so it is told the type unless OPENBLAS_CORETYPE is set.
+// Measures Plenum's matrix products, then OpenBLAS's, shape by shape, and prints GFLOP/s of the best of many
+// runs: bench_gemm [--threads N] [--seconds PER_SHAPE]. OpenBLAS is looked up when it runs; on processors it
+// does not know it takes kernels of 2004, so it is told the type unless OPENBLAS_CORETYPE is set.
 #include "plenum/kernels/cpu/gemm.h"
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "plenum/base/units.h"
 #include "plenum/tensor/arena.h"
@@ -100,16 +101,8 @@ class Bench {
         2.0 * static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k);
     constexpr double kFlopsOfAMeasurement = 2e8;
     const int repetitions = std::max(1, static_cast<int>(kFlopsOfAMeasurement / flops));
-    double ours = std::numeric_limits<double>::infinity();
-    double theirs = ours;
-    const auto multiply = [&] { parallel_gemm(stream_, args); };
-    const auto multiply_theirs = [&] { blas_.multiply(args); };
-    multiply();  // memory that is touched for the first time is slow
-    const double end = now(CLOCK_MONOTONIC) + seconds_;
-    do {
-      ours = std::min(ours, seconds_of(multiply, repetitions));
-      if (blas_.is_found()) theirs = std::min(theirs, seconds_of(multiply_theirs, repetitions));
-    } while (now(CLOCK_MONOTONIC) < end);
+    const double ours = best_seconds([&] { parallel_gemm(stream_, args); }, repetitions);
+    const double theirs = blas_.is_found() ? best_seconds([&] { blas_.multiply(args); }, repetitions) : ours;
     fmt::print("{:>5} {:>5} {:>5} {}{} {:>8.1f} {:>8.1f} {:>6.2f}\n", args.m, args.n, args.k,
                args.a.is_transposed ? 'T' : 'N', args.b.is_transposed ? 'T' : 'N', flops / ours / 1e9,
                flops / theirs / 1e9, theirs / ours);
@@ -117,6 +110,19 @@ class Bench {
   }
 
  private:
+  /// Of what the time allows. Threads of OpenBLAS go on spinning for a while when their work is done: they
+  /// are waited for.
+  double best_seconds(const std::function<void()>& work, int repetitions) const {
+    ::usleep(200'000);
+    work();  // memory that is touched for the first time is slow
+    double best = std::numeric_limits<double>::infinity();
+    const double end = now(CLOCK_MONOTONIC) + seconds_;
+    do {
+      best = std::min(best, seconds_of(work, repetitions));
+    } while (now(CLOCK_MONOTONIC) < end);
+    return best;
+  }
+
   /// Of one of the repetitions. One thread's own time counts, so that other programs on the machine do not;
   /// what several take together only the clock on the wall tells.
   double seconds_of(const std::function<void()>& work, int repetitions) const {
@@ -171,6 +177,9 @@ int main(int argc, char** argv) {
       num_threads = static_cast<int>(plenum::base::parse_integer(argv[i + 1], "--threads"));
     } else if (std::strcmp(argv[i], "--seconds") == 0) {
       seconds = plenum::base::parse_number(argv[i + 1], "--seconds");
+    } else {
+      fmt::print(stderr, "bench_gemm knows --threads N and --seconds PER_SHAPE, not {}\n", argv[i]);
+      return 2;
     }
   }
   Bench bench(num_threads, seconds);

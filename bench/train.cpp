@@ -106,6 +106,7 @@ double gemm_flops(base::ThreadPool& pool) {
 }
 
 void run(const Options& options) {
+  const double loaded = peak_bytes();
   const auto steps = io::read_json_file(options.lengths).get<Lengths>();
   describe::ModelConfig model = describe::preset(options.model);
   model.hidden_dropout = options.hidden_dropout;
@@ -151,11 +152,12 @@ void run(const Options& options) {
   }
   const double peak = peak_bytes();
   const double gemm = gemm_flops(pool);
-  fmt::print(
-      R"({{"tokens_per_second": {}, "flops_per_second": {}, "gemm_flops_per_second": {}, "peak_bytes": {}}})"
-      "\n",
-      static_cast<double>(work.tokens) / seconds, describe::training_flops(model, work) / seconds, gemm,
-      peak);
+  const nlohmann::json result = {{"tokens_per_second", static_cast<double>(work.tokens) / seconds},
+                                 {"flops_per_second", describe::training_flops(model, work) / seconds},
+                                 {"gemm_flops_per_second", gemm},
+                                 {"peak_bytes", peak},
+                                 {"loaded_bytes", loaded}};
+  fmt::print("{}\n", result.dump());
 }
 
 }  // namespace

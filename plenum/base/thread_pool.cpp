@@ -16,17 +16,19 @@ namespace plenum::base {
 class ThreadPool::Workers {
  public:
   explicit Workers(std::size_t num_threads) {
-    threads_.reserve(num_threads - 1);
-    for (std::size_t thread = 1; thread < num_threads; ++thread) {
-      threads_.emplace_back([this, thread] { serve(thread); });
+    try {
+      threads_.reserve(num_threads - 1);
+      for (std::size_t thread = 1; thread < num_threads; ++thread) {
+        threads_.emplace_back([this, thread] { serve(thread); });
+      }
+    } catch (const std::exception& error) {
+      // No destructor runs for an object that was not finished, but threads_ waits for those it has.
+      end();
+      fail("cannot start so many threads, ask for fewer: {} ({})", num_threads, error.what());
     }
   }
 
-  ~Workers() {
-    is_ending_ = true;
-    job_.fetch_add(1, std::memory_order_release);
-    job_.notify_all();
-  }
+  ~Workers() { end(); }
 
   void run(std::size_t count, Task task) {
     task_.emplace(task);
@@ -43,6 +45,13 @@ class ThreadPool::Workers {
  private:
   // A kernel follows the last one within microseconds; going to sleep and waking up takes tens of them.
   static constexpr int kSpins = 4000;
+
+  /// Lets every worker return.
+  void end() {
+    is_ending_ = true;
+    job_.fetch_add(1, std::memory_order_release);
+    job_.notify_all();
+  }
 
   void serve(std::size_t thread) {
     std::uint32_t seen = 0;

@@ -16,7 +16,8 @@ class ThreadPool {
   /// What a task gets: its number, and the thread that runs it, 0 ... num_threads() - 1, for scratch memory.
   using Task = FunctionRef<void(std::size_t task, std::size_t thread)>;
 
-  /// `num_threads` counts the caller, which works too; at least 1.
+  /// `num_threads` counts the caller, which works too; at least 1. Throws UserError if the system does not
+  /// give as many.
   explicit ThreadPool(std::size_t num_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -27,7 +27,8 @@ struct ModelConfig {
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
-/// Throws UserError unless sizes are positive, heads divide the width, and rates lie in [0, 1).
+/// Throws UserError unless sizes are positive, heads divide the width, and rates are 0 or in
+/// [1/512, 1): dropout rounds them to 256ths.
 void require_valid(const ModelConfig& config);
 
 /// bert-tiny, bert-mini, bert-small, bert-base, bert-large.

@@ -11,6 +11,8 @@ namespace plenum::describe {
 namespace {
 
 constexpr std::int64_t kAlignedElements = 16;  // of 4 bytes: a cache line
+// Their bytes can still be counted. Every size alone is bounded by require_valid(), their product is not.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 60;
 
 }  // namespace
 
@@ -30,6 +32,9 @@ ParameterTable::ParameterTable(const ModelConfig& config) {
 }
 
 std::size_t ParameterTable::add(Parameter parameter) {
+  base::require(parameter.num_elements() <= kMostElements - num_elements_,
+                "the model has too many parameters, make it narrower or shallower: more than {}",
+                kMostElements);
   parameter.layer = current_layer_;
   parameter.begin = num_elements_;
   num_elements_ = parameter.end();

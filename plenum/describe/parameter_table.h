@@ -52,6 +52,7 @@ struct LayerParameters {
 /// range.
 class ParameterTable {
  public:
+  /// Throws UserError for a configuration that is not valid or has too many parameters to count.
   explicit ParameterTable(const ModelConfig& config);
 
   const std::vector<Parameter>& parameters() const { return parameters_; }

@@ -1,6 +1,9 @@
 #include "plenum/kernels/attention.h"
 
+#include <algorithm>
+
 #include "plenum/kernels/check_argument.h"
+#include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/attention.h"
 
 namespace plenum::kernels {
@@ -34,6 +37,12 @@ tensor::Shape check_qkv(tensor::ConstTensorView qkv_T3HK) {
   return {shape[0], shape[2], shape[3]};
 }
 
+void check_scratch_for(const tensor::SequenceOffsets& sequences, std::int64_t head_width,
+                       const tensor::Stream& stream) {
+  if (sequences.num_sequences() == 0) return;
+  check_scratch(stream, attention_scratch_bytes(std::ranges::max(sequences.lengths), head_width));
+}
+
 }  // namespace
 
 void attention_forward(const tensor::Stream& stream, const AttentionForward& args) {
@@ -41,6 +50,7 @@ void attention_forward(const tensor::Stream& stream, const AttentionForward& arg
   check_sequences(args.sequences, args.samples, args.dropout, shape[0]);
   check_argument("context_THK", args.context_THK, shape);
   check_argument("lse_HT", args.lse_HT, {shape[1], shape[0]});
+  check_scratch_for(args.sequences, shape[2], stream);
   cpu::attention_forward(stream, args);
 }
 
@@ -51,6 +61,7 @@ void attention_backward(const tensor::Stream& stream, const AttentionBackward& a
   check_argument("lse_HT", args.lse_HT, {shape[1], shape[0]});
   check_argument("dcontext_THK", args.dcontext_THK, shape);
   check_argument("dqkv_T3HK", args.dqkv_T3HK, args.qkv_T3HK.shape());
+  check_scratch_for(args.sequences, shape[2], stream);
   cpu::attention_backward(stream, args);
 }
 

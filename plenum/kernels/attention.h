@@ -37,7 +37,7 @@ struct AttentionBackward {
 };
 void attention_backward(const tensor::Stream& stream, const AttentionBackward& args);
 
-/// Scratch that each thread needs for either.
+/// Scratch that each thread needs for either, of sequences of at most this length.
 std::size_t attention_scratch_bytes(std::int64_t max_length, std::int64_t head_width);
 
 }  // namespace plenum::kernels

@@ -4,7 +4,9 @@
 
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/check_row_identities.h"
+#include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/embedding.h"
+#include "plenum/kernels/layer_norm.h"
 
 namespace plenum::kernels {
 namespace {
@@ -60,6 +62,7 @@ void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& arg
   check_argument("mean_T", args.mean_T, {shape[0]});
   check_argument("inverse_deviation_T", args.inverse_deviation_T, {shape[0]});
   check_row_identities(args.dropout, args.rows, shape[0]);
+  check_scratch(stream, layer_norm_scratch_bytes(shape[1]));
   cpu::embedding_forward(stream, args);
 }
 
@@ -81,6 +84,7 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
   check_argument("dgamma_D", args.dgamma_D, {shape[1]});
   check_argument("dbeta_D", args.dbeta_D, {shape[1]});
   check_row_identities(args.dropout, args.rows, shape[0]);
+  check_scratch(stream, layer_norm_scratch_bytes(shape[1]));
   cpu::embedding_backward(stream, args);
 }
 

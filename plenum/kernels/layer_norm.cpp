@@ -2,6 +2,7 @@
 
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/check_row_identities.h"
+#include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/layer_norm.h"
 
 namespace plenum::kernels {
@@ -20,6 +21,7 @@ void layer_norm_forward(const tensor::Stream& stream, const LayerNormForward& ar
   if (args.mean_T) check_argument("mean_T", args.mean_T, of_rows);
   if (args.inverse_deviation_T) check_argument("inverse_deviation_T", args.inverse_deviation_T, of_rows);
   check_row_identities(args.dropout, args.rows, shape[0]);
+  check_scratch(stream, layer_norm_scratch_bytes(shape[1]));
   cpu::layer_norm_forward(stream, args);
 }
 
@@ -39,6 +41,7 @@ void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& 
   check_argument("dgamma_D", args.dgamma_D, of_row);
   check_argument("dbeta_D", args.dbeta_D, of_row);
   check_row_identities(args.dropout, args.rows, shape[0]);
+  check_scratch(stream, layer_norm_scratch_bytes(shape[1]));
   cpu::layer_norm_backward(stream, args);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plenum/kernels/check_argument.h"
+#include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/vocabulary_loss.h"
 
 namespace plenum::kernels {
@@ -35,6 +36,7 @@ void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossF
   check_argument("loss_M", args.loss_M, {masked});
   if (args.prediction_M) check_argument("prediction_M", args.prediction_M, DType::Int32, {masked});
   check_labels(args.label_M, vocabulary);
+  check_scratch(stream, vocabulary_loss_scratch_bytes());
   if (masked > 0) cpu::vocabulary_loss_forward(stream, args);
 }
 
@@ -54,6 +56,7 @@ void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLoss
   check_argument("dw_VD", args.dw_VD, {vocabulary, width});
   check_argument("db_V", args.db_V, {vocabulary});
   check_labels(args.label_M, vocabulary);
+  check_scratch(stream, vocabulary_loss_scratch_bytes());
   if (masked > 0) cpu::vocabulary_loss_backward(stream, args);
 }
 

@@ -14,7 +14,8 @@ namespace plenum::kernels {
 // not depend on the number of threads. See docs/math/cross_entropy.md.
 
 /// Computes logits = h w^T + b and for every masked position the cross-entropy -log softmax(logits)[label].
-/// What is not finite in the logits of a position makes its loss so.
+/// NaN or infinity anywhere in the logits of a position makes its loss not finite, and so does minus infinity
+/// at its label. At another word it says that the word never comes.
 struct VocabularyLossForward {
   tensor::ConstTensorView h_MD;
   tensor::ConstTensorView w_VD;

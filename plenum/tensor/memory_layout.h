@@ -34,7 +34,8 @@ class MemoryLayout {
     std::size_t bytes = 0;
   };
 
-  /// The next block, of a purpose such as "parameters" or "activations".
+  /// The next block, of a purpose such as "parameters" or "activations". Throws UserError if all together
+  /// are more than a process can address.
   Block add(const std::string& purpose, DType dtype, Shape shape);
 
   std::size_t mark() const { return end_; }

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/base/check.h"
+
 namespace plenum::describe {
 namespace {
 
@@ -64,6 +66,14 @@ TEST(ParameterTable, GivesTheGradientsOfLayersAsRanges) {
     EXPECT_GE(parameter.begin, range.begin) << parameter.name;
     EXPECT_LE(parameter.end(), range.end) << parameter.name;
   }
+}
+
+TEST(ParameterTable, RefusesAModelThatCannotBeCounted) {
+  ModelConfig config = preset("bert-tiny");
+  config.width = config.mlp_width = 1 << 24;
+  config.num_layers = 1 << 14;
+  EXPECT_NO_THROW(require_valid(config));
+  EXPECT_THROW(ParameterTable{config}, base::UserError);
 }
 
 }  // namespace

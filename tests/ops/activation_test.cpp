@@ -1,5 +1,6 @@
 #include "plenum/kernels/activation.h"
 
+#include <bit>
 #include <limits>
 
 #include "tests/ops/op_testing.h"
@@ -120,6 +121,24 @@ TEST(Activation, ThreadsDoNotChangeABit) {
     tanh_forward(context.stream(), {.x = y, .y = y});
   }
   EXPECT_EQ(results[0], results[1]);
+}
+
+TEST(Activation, KeepsWhateverIsNotANumber) {
+  const OpContext context;
+  // Quiet and signalling, either sign, and with all or none of the bits that lie in the fields of a number.
+  for (const std::uint32_t bits : {0x7fc00000U, 0xffc00000U, 0x7fffffffU, 0xffffffffU, 0x7f800001U,
+                                   0xff800001U, 0x7fbfffffU, 0x7fc12345U, 0x7fe00000U, 0xfff00fffU}) {
+    const TestTensor<float> x({1}, std::bit_cast<float>(bits));
+    const TestTensor<float> one({1}, 1.0F);
+    TestTensor<float> gelu({1}), dgelu({1}), tanh({1}), dtanh({1});
+    gelu_forward(context.stream(), {.x = x, .y = gelu});
+    gelu_backward(context.stream(), {.x = x, .dy = one, .dx = dgelu});
+    tanh_forward(context.stream(), {.x = x, .y = tanh});
+    tanh_backward(context.stream(), {.y = tanh, .dy = one, .dx = dtanh});
+    for (const TestTensor<float>& result : {gelu, dgelu, tanh, dtanh}) {
+      EXPECT_TRUE(std::isnan(result.values()[0])) << std::hex << bits << ": " << result.values()[0];
+    }
+  }
 }
 
 TEST(Activation, NothingIsNoError) {

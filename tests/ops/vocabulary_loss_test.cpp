@@ -1,5 +1,6 @@
 #include "plenum/kernels/vocabulary_loss.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -129,15 +130,19 @@ TEST(VocabularyLossForward, PredictsTheFirstOfEqualWords) {
 }
 
 TEST(VocabularyLossForward, ShowsWhatIsNotFinite) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const OpContext context;
-  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
-                          -std::numeric_limits<float>::infinity()}) {
+  // Not numbers with different bits, of which arithmetic on the bits of a number makes different things.
+  for (const float bad : {std::bit_cast<float>(0x7fc00000U), std::bit_cast<float>(0x7fffffffU),
+                          std::bit_cast<float>(0xffffffffU), kInfinity, -kInfinity}) {
     for (const std::size_t word : {0UL, 15UL, 16UL, 700UL, 1029UL}) {
       Case test(2, 4, 1030);
       test.b_V.values()[word] = bad;
       test.label_M.values() = {static_cast<std::int32_t>(word), 3};
       test.forward(context.stream());
       EXPECT_FALSE(std::isfinite(test.loss_M.values()[0])) << bad << " at " << word;
+      // Minus infinity at another word than the label says that it never comes.
+      EXPECT_EQ(std::isfinite(test.loss_M.values()[1]), bad == -kInfinity) << bad << " at " << word;
     }
   }
 }

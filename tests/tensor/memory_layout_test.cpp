@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/base/check.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/stream.h"
 
@@ -21,6 +22,20 @@ TEST(MemoryLayout, GivesBlocksThatDoNotOverlapUnlessRewound) {
   EXPECT_EQ(layout.num_bytes(), 64U + 832U);
   ASSERT_EQ(layout.lines().size(), 3U);
   EXPECT_EQ(layout.lines()[2].bytes, 832U);
+}
+
+TEST(MemoryLayout, RefusesWhatHasNoAddresses) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 40;
+  MemoryLayout layout;
+  EXPECT_THROW(layout.add("too large", DType::Float32, {kMany, 128}), base::UserError);
+  EXPECT_THROW(layout.add("wraps around", DType::Float32, {kMany, kMany}), base::UserError);
+  EXPECT_THROW(layout.add("wraps around to 0", DType::Int64, {kMany, 1 << 12, 1 << 9}), base::UserError);
+  EXPECT_EQ(layout.num_bytes(), 0U);
+  EXPECT_TRUE(layout.lines().empty());
+  for (int i = 0; i < 31; ++i) layout.add("activations", DType::Float32, {kMany});
+  EXPECT_THROW(layout.add("activations", DType::Float32, {kMany + 1}), base::UserError);
+  EXPECT_EQ(layout.num_bytes(), std::size_t{31} << 42);
+  EXPECT_EQ(layout.add("nothing", DType::Float32, {0, 7}).num_bytes(), 0U);
 }
 
 TEST(Arena, IsZeroAndHoldsWhatWasPlanned) {

@@ -97,7 +97,8 @@ using UnalignedVec [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = f
   // x = n log 2 + r. Adding 1.5 * 2^23 rounds to an integer and leaves it in the lowest bits; the first part
   // of log 2 has nine bits, so n times it is exact.
   constexpr float kRound = 12582912.0F;
-  const Vec shifted = (x + small) * 1.44269504F + kRound;
+  const Vec whole = x + small;
+  const Vec shifted = whole * 1.44269504F + kRound;
   const Vec n = shifted - kRound;
   const Vec r = ((x - n * 0.693359375F) + n * 2.12194440e-4F) + small;
   Vec p = r * 0.0013814602F + 0.008368716F;
@@ -109,7 +110,9 @@ using UnalignedVec [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = f
   const Mask exponent = std::bit_cast<Mask>(shifted) - std::bit_cast<Mask>(broadcast(kRound));
   const Mask half = exponent >> 1;
   const Vec scaled = std::bit_cast<Vec>(std::bit_cast<Mask>(p) + (half << 23));
-  return scaled * std::bit_cast<Vec>((exponent - half + 127) << 23);
+  const Vec result = scaled * std::bit_cast<Vec>((exponent - half + 127) << 23);
+  // Of the bits of NaN this arithmetic can make a number.
+  return whole == whole ? result : whole;
 }
 
 /// e^x, with the accuracy and the limits of exp(x, small).

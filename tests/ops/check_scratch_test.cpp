@@ -1,0 +1,148 @@
+#include "plenum/kernels/check_scratch.h"
+
+#include <gtest/gtest.h>
+
+#include "plenum/kernels/attention.h"
+#include "plenum/kernels/embedding.h"
+#include "plenum/kernels/layer_norm.h"
+#include "plenum/kernels/vocabulary_loss.h"
+
+#include "tests/ops/op_testing.h"
+
+// T rows, D width, V words: each op with arguments that fit, and scratch that does or does not.
+
+namespace plenum::kernels {
+namespace {
+
+using ops::OpContext;
+using ops::TestTensor;
+
+constexpr std::int64_t T = 2;
+constexpr std::int64_t D = 48;
+
+/// Runs `op` with just the scratch that it says it needs, and with less.
+template <typename Op>
+void expect_needs(std::size_t scratch_bytes, Op op) {
+  constexpr std::size_t kThreads = 2;
+  const OpContext enough(kThreads, scratch_bytes);
+  EXPECT_NO_THROW(op(enough.stream()));
+  const OpContext too_little(kThreads, scratch_bytes - tensor::MemoryLayout::kAlignment);
+  EXPECT_THROW(op(too_little.stream()), base::InternalError);
+}
+
+TEST(CheckScratch, RefusesASequenceLongerThanTheScratchOfAttention) {
+  constexpr std::int64_t kLength = 4000;
+  const TestTensor<float> qkv_T3HK({kLength, 3, 1, 1});
+  const TestTensor<float> dcontext_THK({kLength, 1, 1});
+  TestTensor<float> context_THK({kLength, 1, 1}), lse_HT({1, kLength}), dqkv_T3HK({kLength, 3, 1, 1});
+  const std::vector<std::int32_t> starts = {0, 1};
+  const std::vector<std::int32_t> lengths = {1, kLength - 1};
+  const tensor::SequenceOffsets sequences = {starts, lengths, kLength};
+  const OpContext context(1, attention_scratch_bytes(64, 1));
+  EXPECT_THROW(attention_forward(context.stream(), {.qkv_T3HK = qkv_T3HK,
+                                                    .sequences = sequences,
+                                                    .samples = {},
+                                                    .dropout = {},
+                                                    .context_THK = context_THK,
+                                                    .lse_HT = lse_HT}),
+               base::InternalError);
+  EXPECT_THROW(attention_backward(context.stream(), {.qkv_T3HK = qkv_T3HK,
+                                                     .context_THK = context_THK,
+                                                     .lse_HT = lse_HT,
+                                                     .dcontext_THK = dcontext_THK,
+                                                     .sequences = sequences,
+                                                     .samples = {},
+                                                     .dropout = {},
+                                                     .dqkv_T3HK = dqkv_T3HK}),
+               base::InternalError);
+}
+
+TEST(CheckScratch, HoldsForLayerNorm) {
+  const TestTensor<float> x_TD({T, D}), gamma_D({D}), beta_D({D}), mean_T({T}), inverse_deviation_T({T});
+  TestTensor<float> y_TD({T, D}), dz_TD({T, D}), dgamma_D({D}), dbeta_D({D});
+  expect_needs(layer_norm_scratch_bytes(D), [&](const tensor::Stream& stream) {
+    LayerNormForward args;
+    args.x_TD = x_TD;
+    args.gamma_D = gamma_D;
+    args.beta_D = beta_D;
+    args.y_TD = y_TD;
+    layer_norm_forward(stream, args);
+  });
+  expect_needs(layer_norm_scratch_bytes(D), [&](const tensor::Stream& stream) {
+    LayerNormBackward args;
+    args.dy_TD = x_TD;
+    args.z_TD = x_TD;
+    args.mean_T = mean_T;
+    args.inverse_deviation_T = inverse_deviation_T;
+    args.gamma_D = gamma_D;
+    args.dz_TD = dz_TD;
+    args.dgamma_D = dgamma_D;
+    args.dbeta_D = dbeta_D;
+    layer_norm_backward(stream, args);
+  });
+}
+
+TEST(CheckScratch, HoldsForEmbedding) {
+  const TestTensor<std::int32_t> id_T({T});
+  const TestTensor<float> table_VD({1, D}), gamma_D({D}), beta_D({D}), dy_TD({T, D});
+  TestTensor<float> z_TD({T, D}), y_TD({T, D}), mean_T({T}), inverse_deviation_T({T});
+  TestTensor<float> dtable_VD({1, D}), dgamma_D({D}), dbeta_D({D});
+  expect_needs(layer_norm_scratch_bytes(D), [&](const tensor::Stream& stream) {
+    EmbeddingForward args;
+    args.id_T = args.position_T = args.segment_T = id_T;
+    args.word_VD = args.position_PD = args.segment_GD = table_VD;
+    args.gamma_D = gamma_D;
+    args.beta_D = beta_D;
+    args.z_TD = z_TD;
+    args.y_TD = y_TD;
+    args.mean_T = mean_T;
+    args.inverse_deviation_T = inverse_deviation_T;
+    embedding_forward(stream, args);
+  });
+  expect_needs(layer_norm_scratch_bytes(D), [&](const tensor::Stream& stream) {
+    EmbeddingBackward args;
+    args.dy_TD = dy_TD;
+    args.z_TD = z_TD;
+    args.mean_T = mean_T;
+    args.inverse_deviation_T = inverse_deviation_T;
+    args.gamma_D = gamma_D;
+    args.dz_TD = y_TD;
+    args.dword_VD = args.dposition_PD = args.dsegment_GD = dtable_VD;
+    args.dgamma_D = dgamma_D;
+    args.dbeta_D = dbeta_D;
+    embedding_backward(stream, args);
+  });
+}
+
+TEST(CheckScratch, HoldsForVocabularyLoss) {
+  constexpr std::int64_t V = 3;
+  const TestTensor<float> h_MD({T, D}), w_VD({V, D}), b_V({V});
+  const TestTensor<std::int32_t> label_M({T});
+  TestTensor<float> logits_MV({T, V}), tiles_MN2({T, 1, 2}), lse_M({T}), loss_M({T});
+  TestTensor<float> dh_MD({T, D}), dw_VD({V, D}), db_V({V});
+  expect_needs(vocabulary_loss_scratch_bytes(), [&](const tensor::Stream& stream) {
+    vocabulary_loss_forward(stream, {.h_MD = h_MD,
+                                     .w_VD = w_VD,
+                                     .b_V = b_V,
+                                     .label_M = label_M,
+                                     .logits_MV = logits_MV,
+                                     .tiles_MN2 = tiles_MN2,
+                                     .lse_M = lse_M,
+                                     .loss_M = loss_M,
+                                     .prediction_M = {}});
+  });
+  expect_needs(vocabulary_loss_scratch_bytes(), [&](const tensor::Stream& stream) {
+    vocabulary_loss_backward(stream, {.h_MD = h_MD,
+                                      .w_VD = w_VD,
+                                      .label_M = label_M,
+                                      .lse_M = lse_M,
+                                      .scale = 1,
+                                      .logits_MV = logits_MV,
+                                      .dh_MD = dh_MD,
+                                      .dw_VD = dw_VD,
+                                      .db_V = db_V});
+  });
+}
+
+}  // namespace
+}  // namespace plenum::kernels

@@ -11,8 +11,9 @@
 
 namespace plenum::base {
 
-/// Workers sleep on a counter of jobs. A job is a task with a count; everyone takes the next number until
-/// none is left, and the last to leave wakes the caller.
+/// Workers sleep on a counter of jobs. A job is a task with a count; whoever comes takes the next number
+/// until none is left. The caller works too, and when no number is left it closes the door: it waits for the
+/// workers that are inside, but not for those that a busy machine has not yet woken.
 class ThreadPool::Workers {
  public:
   explicit Workers(std::size_t num_threads) {
@@ -34,10 +35,11 @@ class ThreadPool::Workers {
     task_.emplace(task);
     count_ = count;
     next_.store(0, std::memory_order_relaxed);
-    num_working_.store(threads_.size(), std::memory_order_relaxed);
+    door_.store(kOpen, std::memory_order_release);
     job_.fetch_add(1, std::memory_order_release);
     job_.notify_all();
     work(0);
+    door_.fetch_and(~kOpen, std::memory_order_acq_rel);
     await_workers();
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
@@ -45,6 +47,7 @@ class ThreadPool::Workers {
  private:
   // A kernel follows the last one within microseconds; going to sleep and waking up takes tens of them.
   static constexpr int kSpins = 4000;
+  static constexpr std::uint32_t kOpen = std::uint32_t{1} << 31;
 
   /// Lets every worker return.
   void end() {
@@ -58,9 +61,21 @@ class ThreadPool::Workers {
     while (true) {
       seen = await_job(seen);
       if (is_ending_) return;
+      if (!enter()) continue;
       work(thread);
-      if (num_working_.fetch_sub(1, std::memory_order_acq_rel) == 1) num_working_.notify_one();
+      if (door_.fetch_sub(1, std::memory_order_acq_rel) == 1) door_.notify_one();
     }
+  }
+
+  /// False if the door is closed.
+  bool enter() {
+    std::uint32_t door = door_.load(std::memory_order_relaxed);
+    while ((door & kOpen) != 0) {
+      if (door_.compare_exchange_weak(door, door + 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   std::uint32_t await_job(std::uint32_t seen) {
@@ -75,12 +90,12 @@ class ThreadPool::Workers {
 
   void await_workers() {
     for (int spin = 0; spin < kSpins; ++spin) {
-      if (num_working_.load(std::memory_order_acquire) == 0) return;
+      if (door_.load(std::memory_order_acquire) == 0) return;
       __builtin_ia32_pause();
     }
-    for (std::size_t left = num_working_.load(std::memory_order_acquire); left != 0;
-         left = num_working_.load(std::memory_order_acquire)) {
-      num_working_.wait(left, std::memory_order_acquire);
+    for (std::uint32_t inside = door_.load(std::memory_order_acquire); inside != 0;
+         inside = door_.load(std::memory_order_acquire)) {
+      door_.wait(inside, std::memory_order_acquire);
     }
   }
 
@@ -97,7 +112,7 @@ class ThreadPool::Workers {
   std::optional<Task> task_;
   std::size_t count_ = 0;
   std::atomic<std::size_t> next_ = 0;
-  std::atomic<std::size_t> num_working_ = 0;
+  std::atomic<std::uint32_t> door_ = 0;  ///< the number of workers inside, and kOpen
   std::atomic<std::uint32_t> job_ = 0;
   std::atomic<bool> is_ending_ = false;
   std::mutex mutex_;

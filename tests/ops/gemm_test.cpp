@@ -75,7 +75,9 @@ TEST_P(GemmLayouts, EveryShapeIsRight) {
                                                                       {3, 129, 33},
                                                                       {97, 50, 66},
                                                                       {20, 300, 20},
-                                                                      {8, 70, 1100}}) {
+                                                                      {8, 70, 1100},
+                                                                      {9, 800, 300},
+                                                                      {140, 50, 270}}) {
     for (const std::int64_t room : {0, 3}) {
       const auto [a_is_transposed, b_is_transposed] = GetParam();
       const Case c = {m, n, k, a_is_transposed, b_is_transposed, room};

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "plenum/base/check.h"
+#include "plenum/kernels/cpu/for_vectors.h"
 #include "plenum/kernels/cpu/gemm_pack.h"
 #include "plenum/kernels/cpu/gemm_tile.h"
 #include "plenum/kernels/cpu/vector.h"
@@ -51,33 +52,21 @@ void compute_tile_of(const Strip& strip, const float* b, std::int64_t depth, con
   compute_tile<kRegisters, 1>(strip.rows, b, depth, target);
 }
 
-/// Applies the epilogue to `count` elements of a row, at most kLanes, that begin at column `column`.
-template <typename Load, typename Store>
-[[gnu::always_inline]] inline void finish(const GemmEpilogue& epilogue, std::int64_t row_offset,
-                                          std::int64_t column, float* c, Load load_some, Store store_some) {
-  Vec value = load_some(c + row_offset + column);
-  if (epilogue.bias != nullptr) value += load_some(epilogue.bias + column);
-  if (epilogue.gelu_input != nullptr) {
-    value *= gelu_derivative(load_some(epilogue.gelu_input + row_offset + column));
-  }
-  store_some(c + row_offset + column, value);
-  if (epilogue.gelu != nullptr) store_some(epilogue.gelu + row_offset + column, gelu(value));
-}
-
+/// Applies the epilogue to a tile.
 void finish_tile(const Gemm& args, std::int64_t row_begin, std::int64_t rows, std::int64_t column_begin,
                  std::int64_t columns) {
-  constexpr auto kStep = static_cast<std::int64_t>(kLanes);
-  const std::int64_t whole_end = column_begin + columns / kStep * kStep;
-  const auto rest = static_cast<std::size_t>(columns % kStep);
+  const GemmEpilogue& epilogue = args.epilogue;
   for (std::int64_t row = row_begin; row < row_begin + rows; ++row) {
-    for (std::int64_t column = column_begin; column < whole_end; column += kStep) {
-      finish(args.epilogue, row * args.c_stride, column, args.c, load, store);
-    }
-    if (rest == 0) continue;
-    finish(
-        args.epilogue, row * args.c_stride, whole_end, args.c,
-        [rest](const float* from) { return load_first(from, rest); },
-        [rest](float* to, Vec value) { store_first(to, value, rest); });
+    const std::int64_t offset = row * args.c_stride;
+    for_vectors(column_begin, column_begin + columns, [&](std::int64_t column, auto lanes) {
+      Vec value = load_first(args.c + offset + column, lanes);
+      if (epilogue.bias != nullptr) value += load_first(epilogue.bias + column, lanes);
+      if (epilogue.gelu_input != nullptr) {
+        value *= gelu_derivative(load_first(epilogue.gelu_input + offset + column, lanes));
+      }
+      store_first(args.c + offset + column, value, lanes);
+      if (epilogue.gelu != nullptr) store_first(epilogue.gelu + offset + column, gelu(value), lanes);
+    });
   }
 }
 

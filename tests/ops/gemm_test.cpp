@@ -107,8 +107,8 @@ TEST_P(GemmLayouts, ThreadsAndPanelsDoNotChangeABit) {
   const OpContext context(1, kernels::cpu::gemm_scratch_bytes());
   const std::span<std::byte> scratch = context.stream().scratch(0);
   kernels::cpu::gemm(c.gemm(a, b, alone), scratch);
-  for (const std::size_t num_threads : {1U, 3U}) {
-    const OpContext threads(num_threads);
+  for (const std::size_t num_threads : {1U, 3U, 16U}) {
+    const OpContext threads(num_threads, kernels::cpu::gemm_scratch_bytes());
     TestTensor<float> together({c.m, c.n});
     kernels::cpu::parallel_gemm(threads.stream(), c.gemm(a, b, together));
     EXPECT_EQ(alone, together) << num_threads << " threads";

@@ -69,7 +69,8 @@ constexpr Product kProducts[] = {
     {4096, 768, 768, false, false}, {4096, 768, 2304, false, false}, {3072, 768, 4096, true, false},
     {768, 3072, 4096, true, false}, {768, 768, 4096, true, false},   {2304, 768, 4096, true, false},
     {1024, 1024, 256, false, true}, {1024, 256, 1024, false, true},  {1024, 256, 1024, false, false},
-    {256, 1024, 1024, true, false}, {512, 512, 64, false, true},     {512, 64, 512, false, false},
+    {256, 1024, 1024, true, false}, {256, 256, 4096, true, false},   {768, 256, 4096, true, false},
+    {1024, 256, 4096, true, false}, {512, 512, 64, false, true},     {512, 64, 512, false, false},
     {512, 64, 512, true, false},    {128, 128, 64, false, true},     {128, 64, 128, false, false}};
 
 double now(clockid_t clock) {

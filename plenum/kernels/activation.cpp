@@ -1,37 +1,33 @@
 #include "plenum/kernels/activation.h"
 
-#include "plenum/base/check.h"
+#include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/activation.h"
 
 namespace plenum::kernels {
-namespace {
-
-template <typename... Others>
-void check_same_shape(const tensor::ConstTensorView& first, const Others&... others) {
-  (base::check(others.shape() == first.shape(), "an activation needs tensors of one shape: {} and {}",
-               to_string(first.shape()), to_string(others.shape())),
-   ...);
-}
-
-}  // namespace
 
 void gelu_forward(const tensor::Stream& stream, const GeluForward& args) {
-  check_same_shape(args.x, args.y);
+  check_argument("x", args.x, args.x.shape());
+  check_argument("y", args.y, args.x.shape());
   cpu::gelu_forward(stream, args);
 }
 
 void gelu_backward(const tensor::Stream& stream, const GeluBackward& args) {
-  check_same_shape(args.x, args.dy, args.dx);
+  check_argument("x", args.x, args.x.shape());
+  check_argument("dy", args.dy, args.x.shape());
+  check_argument("dx", args.dx, args.x.shape());
   cpu::gelu_backward(stream, args);
 }
 
 void tanh_forward(const tensor::Stream& stream, const TanhForward& args) {
-  check_same_shape(args.x, args.y);
+  check_argument("x", args.x, args.x.shape());
+  check_argument("y", args.y, args.x.shape());
   cpu::tanh_forward(stream, args);
 }
 
 void tanh_backward(const tensor::Stream& stream, const TanhBackward& args) {
-  check_same_shape(args.y, args.dy, args.dx);
+  check_argument("y", args.y, args.y.shape());
+  check_argument("dy", args.dy, args.y.shape());
+  check_argument("dx", args.dx, args.y.shape());
   cpu::tanh_backward(stream, args);
 }
 

@@ -1,37 +1,39 @@
 #include "plenum/kernels/linear.h"
 
 #include "plenum/base/check.h"
+#include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/linear.h"
 
 namespace plenum::kernels {
 namespace {
 
-void check_shape(const tensor::ConstTensorView& view, const tensor::Shape& expected, const char* name) {
-  base::check(view.shape() == expected, "{} of a linear map has a wrong shape: {} instead of {}", name,
-              to_string(view.shape()), to_string(expected));
+/// The shape of a weight or its gradient, which the other arguments must fit.
+tensor::Shape checked_weight(std::string_view name, const tensor::ConstTensorView& weight) {
+  base::check(weight.shape().num_dims() == 2, "{} is a matrix, not of shape {}", name,
+              to_string(weight.shape()));
+  check_argument(name, weight, weight.shape());
+  return weight.shape();
 }
 
 }  // namespace
 
 void linear_forward(const tensor::Stream& stream, const LinearForward& args) {
-  const tensor::Shape w_ED = args.w_ED.shape();
-  base::check(w_ED.num_dims() == 2, "the weight of a linear map is a matrix: {}", to_string(w_ED));
+  const tensor::Shape w_ED = checked_weight("w_ED", args.w_ED);
   const std::int64_t T = args.y_TE.size(0);
-  check_shape(args.x_TD, {T, w_ED[1]}, "x");
-  check_shape(args.y_TE, {T, w_ED[0]}, "y");
-  if (args.b_E) check_shape(args.b_E, {w_ED[0]}, "b");
-  if (args.gelu_TE) check_shape(args.gelu_TE, {T, w_ED[0]}, "gelu");
+  check_argument("x_TD", args.x_TD, {T, w_ED[1]});
+  check_argument("y_TE", args.y_TE, {T, w_ED[0]});
+  if (args.b_E) check_argument("b_E", args.b_E, {w_ED[0]});
+  if (args.gelu_TE) check_argument("gelu_TE", args.gelu_TE, {T, w_ED[0]});
   cpu::linear_forward(stream, args);
 }
 
 void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInput& args) {
-  const tensor::Shape w_ED = args.w_ED.shape();
-  base::check(w_ED.num_dims() == 2, "the weight of a linear map is a matrix: {}", to_string(w_ED));
+  const tensor::Shape w_ED = checked_weight("w_ED", args.w_ED);
   const std::int64_t T = args.dx_TD.size(0);
-  check_shape(args.dy_TE, {T, w_ED[0]}, "dy");
-  check_shape(args.dx_TD, {T, w_ED[1]}, "dx");
+  check_argument("dy_TE", args.dy_TE, {T, w_ED[0]});
+  check_argument("dx_TD", args.dx_TD, {T, w_ED[1]});
   if (args.gelu_input_TD) {
-    check_shape(args.gelu_input_TD, {T, w_ED[1]}, "gelu_input");
+    check_argument("gelu_input_TD", args.gelu_input_TD, {T, w_ED[1]});
     base::check(args.accumulate == Accumulate::No, "a gradient through GELU overwrites dx: {}",
                 to_string(w_ED));
   }
@@ -39,12 +41,11 @@ void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInp
 }
 
 void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args) {
-  const tensor::Shape dw_ED = args.dw_ED.shape();
-  base::check(dw_ED.num_dims() == 2, "the weight of a linear map is a matrix: {}", to_string(dw_ED));
+  const tensor::Shape dw_ED = checked_weight("dw_ED", args.dw_ED);
   const std::int64_t T = args.x_TD.size(0);
-  check_shape(args.x_TD, {T, dw_ED[1]}, "x");
-  check_shape(args.dy_TE, {T, dw_ED[0]}, "dy");
-  if (args.db_E) check_shape(args.db_E, {dw_ED[0]}, "db");
+  check_argument("x_TD", args.x_TD, {T, dw_ED[1]});
+  check_argument("dy_TE", args.dy_TE, {T, dw_ED[0]});
+  if (args.db_E) check_argument("db_E", args.db_E, {dw_ED[0]});
   cpu::linear_backward_weight(stream, args);
 }
 

@@ -148,5 +148,16 @@ TEST(Activation, NothingIsNoError) {
   tanh_forward(context.stream(), {.x = nothing, .y = nothing});
 }
 
+TEST(Activation, RefusesArgumentsThatAreLeftOutOrDoNotFit) {
+  const OpContext context;
+  TestTensor<float> x({2, 3});
+  TestTensor<float> narrow({2, 2});
+  const tensor::TensorView nowhere(static_cast<float*>(nullptr), {2, 3});
+  EXPECT_THROW(gelu_forward(context.stream(), {.x = x, .y = nowhere}), base::InternalError);
+  EXPECT_THROW(gelu_backward(context.stream(), {.x = nowhere, .dy = x, .dx = x}), base::InternalError);
+  EXPECT_THROW(tanh_forward(context.stream(), {.x = x, .y = narrow}), base::InternalError);
+  EXPECT_THROW(tanh_backward(context.stream(), {.y = x, .dy = nowhere, .dx = x}), base::InternalError);
+}
+
 }  // namespace
 }  // namespace plenum::ops

@@ -34,6 +34,8 @@ struct EmbeddingCase {
 
 const std::vector<EmbeddingCase> kCases = {
     {1, 3, 0}, {1, 8, 26}, {9, 17, 26}, {13, 16, 0, 4}, {20, 33, 128, 3}};
+/// Rows and columns of several tasks, the last of them short.
+constexpr EmbeddingCase kLargeCase = {600, 150, 26, 5};
 
 struct OwnedGroups {
   std::vector<std::int32_t> entries;
@@ -158,14 +160,34 @@ class EmbeddingRun {
     return result;
   }
 
-  /// Differences of the reference by one of its parameters.
-  std::vector<double> gradient(std::vector<double> Parameters::*which) const {
+  /// Differences of the reference by some elements of one of its parameters.
+  std::vector<double> gradient(std::vector<double> Parameters::*which,
+                               const std::vector<std::size_t>& elements) const {
+    const std::vector<double> dy = dy_.doubles();
     Parameters p = parameters();
-    return ops::numeric_gradient(p.*which, [&](const std::vector<double>& at) {
-      p.*which = at;
-      return ops::dot(evaluate(p).y, dy_.doubles());
+    std::vector<double> point;
+    for (const std::size_t i : elements) point.push_back((p.*which)[i]);
+    return ops::numeric_gradient(point, [&](const std::vector<double>& at) {
+      for (std::size_t i = 0; i < elements.size(); ++i) (p.*which)[elements[i]] = at[i];
+      return ops::dot(evaluate(p).y, dy);
     });
   }
+
+  /// The gradient of a table by definition: what lies there beforehand and the rows of dz that read an entry.
+  std::vector<double> with_rows_of(const TestTensor<float>& before, const TestTensor<std::int32_t>& entries,
+                                   const TestTensor<float>& dz) const {
+    const auto width = static_cast<std::size_t>(case_.width);
+    std::vector<double> sums = before.doubles();
+    for (std::size_t row = 0; row < entries.values().size(); ++row) {
+      const auto entry = static_cast<std::size_t>(entries.values()[row]);
+      for (std::size_t i = 0; i < width; ++i) sums[entry * width + i] += dz.values()[row * width + i];
+    }
+    return sums;
+  }
+
+  const TestTensor<std::int32_t>& ids() const { return ids_; }
+  const TestTensor<std::int32_t>& positions() const { return positions_; }
+  const TestTensor<std::int32_t>& segments() const { return segments_; }
 
  private:
   EmbeddingCase case_;
@@ -176,7 +198,9 @@ class EmbeddingRun {
 };
 
 TEST(EmbeddingForward, AgreesWithTheReference) {
-  for (const EmbeddingCase& c : kCases) {
+  std::vector<EmbeddingCase> cases = kCases;
+  cases.push_back(kLargeCase);
+  for (const EmbeddingCase& c : cases) {
     const EmbeddingRun run(c);
     const Result result = run.run();
     const reference::LayerNorm expected = run.evaluate(run.parameters());
@@ -187,22 +211,53 @@ TEST(EmbeddingForward, AgreesWithTheReference) {
   }
 }
 
-TEST(EmbeddingBackward, AccumulatesIntoExistingGradients) {
-  using Parameters = EmbeddingRun::Parameters;
-  const std::tuple<const char*, TestTensor<float> Result::*, std::vector<double> Parameters::*> gradients[] =
-      {{"dword", &Result::dword, &Parameters::word},
-       {"dposition", &Result::dposition, &Parameters::position},
-       {"dsegment", &Result::dsegment, &Parameters::segment},
-       {"dgamma", &Result::dgamma, &Parameters::gamma},
-       {"dbeta", &Result::dbeta, &Parameters::beta}};
-  for (const EmbeddingCase& c : kCases) {
-    const EmbeddingRun run(c);
-    const Result result = run.run();
-    for (const auto& [name, actual, parameter] : gradients) {
-      ops::expect_near(result.*actual, ops::plus((run.before().*actual).doubles(), run.gradient(parameter)),
-                       name + (" " + c.name()), ops::kGradientRelative);
+/// A gradient, the parameter it belongs to and their name.
+struct Gradient {
+  const char* name;
+  TestTensor<float> Result::*actual;
+  std::vector<double> EmbeddingRun::Parameters::*parameter;
+};
+constexpr Gradient kGradients[] = {{"dword", &Result::dword, &EmbeddingRun::Parameters::word},
+                                   {"dposition", &Result::dposition, &EmbeddingRun::Parameters::position},
+                                   {"dsegment", &Result::dsegment, &EmbeddingRun::Parameters::segment},
+                                   {"dgamma", &Result::dgamma, &EmbeddingRun::Parameters::gamma},
+                                   {"dbeta", &Result::dbeta, &EmbeddingRun::Parameters::beta}};
+
+/// Compares every `step`-th element of all gradients with differences of the reference.
+void expect_gradients(const EmbeddingCase& c, std::size_t step) {
+  const EmbeddingRun run(c);
+  const Result result = run.run();
+  for (const Gradient& gradient : kGradients) {
+    const TestTensor<float> before = run.before().*gradient.actual;
+    std::vector<std::size_t> elements;
+    std::vector<float> actual;
+    std::vector<double> expected;
+    for (std::size_t i = 0; i < before.values().size(); i += step) {
+      elements.push_back(i);
+      actual.push_back((result.*gradient.actual).values()[i]);
+      expected.push_back(before.values()[i]);
     }
+    ops::expect_near(actual, ops::plus(expected, run.gradient(gradient.parameter, elements)),
+                     gradient.name + (" " + c.name()), ops::kGradientRelative);
   }
+}
+
+TEST(EmbeddingBackward, AccumulatesIntoExistingGradients) {
+  for (const EmbeddingCase& c : kCases) expect_gradients(c, 1);
+}
+
+TEST(EmbeddingBackward, AccumulatesOverSeveralTasks) {
+  expect_gradients(kLargeCase, 49);
+}
+
+TEST(EmbeddingBackward, AddsRowsToEveryEntryTheyRead) {
+  const EmbeddingRun run(kLargeCase);
+  const Result result = run.run();
+  const Result before = run.before();
+  ops::expect_near(result.dword, run.with_rows_of(before.dword, run.ids(), result.dz), "dword");
+  ops::expect_near(result.dposition, run.with_rows_of(before.dposition, run.positions(), result.dz),
+                   "dposition");
+  ops::expect_near(result.dsegment, run.with_rows_of(before.dsegment, run.segments(), result.dz), "dsegment");
 }
 
 TEST(Embedding, WritesTheSameBytesTwiceAndForAnyNumberOfThreads) {

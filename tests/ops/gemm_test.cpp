@@ -75,7 +75,9 @@ TEST_P(GemmLayouts, EveryShapeIsRight) {
                                                                       {3, 129, 33},
                                                                       {97, 50, 66},
                                                                       {20, 300, 20},
-                                                                      {8, 70, 1100}}) {
+                                                                      {8, 70, 1100},
+                                                                      {9, 800, 300},
+                                                                      {140, 50, 270}}) {
     for (const std::int64_t room : {0, 3}) {
       const auto [a_is_transposed, b_is_transposed] = GetParam();
       const Case c = {m, n, k, a_is_transposed, b_is_transposed, room};
@@ -105,8 +107,8 @@ TEST_P(GemmLayouts, ThreadsAndPanelsDoNotChangeABit) {
   const OpContext context(1, kernels::cpu::gemm_scratch_bytes());
   const std::span<std::byte> scratch = context.stream().scratch(0);
   kernels::cpu::gemm(c.gemm(a, b, alone), scratch);
-  for (const std::size_t num_threads : {1U, 3U}) {
-    const OpContext threads(num_threads);
+  for (const std::size_t num_threads : {1U, 3U, 16U}) {
+    const OpContext threads(num_threads, kernels::cpu::gemm_scratch_bytes());
     TestTensor<float> together({c.m, c.n});
     kernels::cpu::parallel_gemm(threads.stream(), c.gemm(a, b, together));
     EXPECT_EQ(alone, together) << num_threads << " threads";

@@ -205,5 +205,21 @@ TEST(Linear, RefusesShapesThatDoNotFit) {
                base::InternalError);
 }
 
+TEST(Linear, RefusesArgumentsThatAreLeftOut) {
+  const OpContext context;
+  Linear linear = {4, 5, 7};
+  const tensor::TensorView nowhere_45(static_cast<float*>(nullptr), {4, 5});
+  const tensor::TensorView nowhere_75(static_cast<float*>(nullptr), {7, 5});
+  EXPECT_THROW(
+      linear_forward(context.stream(), {.x_TD = nowhere_45, .w_ED = linear.w_ED, .y_TE = linear.y_TE}),
+      base::InternalError);
+  EXPECT_THROW(linear_backward_input(context.stream(),
+                                     {.dy_TE = linear.dy_TE, .w_ED = nowhere_75, .dx_TD = linear.dx_TD}),
+               base::InternalError);
+  EXPECT_THROW(linear_backward_weight(context.stream(),
+                                      {.x_TD = linear.x_TD, .dy_TE = linear.dy_TE, .dw_ED = nowhere_75}),
+               base::InternalError);
+}
+
 }  // namespace
 }  // namespace plenum::ops

@@ -82,9 +82,10 @@ struct Case {
 struct Sizes {
   std::int64_t masked, width, vocabulary;
 };
-// One row, one word, a tile to the brim, one word more, several tiles with a short last one, many rows.
+// One row, one word, a tile to the brim, one word more, several tiles with a short last one, many rows,
+// and more than are worked on at a time.
 const std::vector<Sizes> kSizes = {{1, 5, 1},     {1, 3, 17},     {3, 16, 512}, {4, 7, 513},
-                                   {9, 33, 1200}, {70, 24, 1030}, {300, 8, 40}};
+                                   {9, 33, 1200}, {70, 24, 1030}, {300, 8, 40}, {1100, 4, 21}};
 
 std::string name_of(const Sizes& sizes) {
   return fmt::format("M={} D={} V={}", sizes.masked, sizes.width, sizes.vocabulary);

@@ -2,29 +2,28 @@
 
 #include <algorithm>
 
+#include "plenum/kernels/cpu/for_vectors.h"
 #include "plenum/kernels/cpu/vector.h"
 
 namespace plenum::kernels::cpu {
 namespace {
 
 /// Elements of one task: enough that handing it out costs nothing.
-constexpr std::size_t kChunk = std::size_t{16} << 10;
+constexpr std::int64_t kChunk = std::int64_t{16} << 10;
 
 /// y[i] = function(inputs[i]...) for all elements of y.
 template <typename Function, typename... Inputs>
 void map(const tensor::Stream& stream, const tensor::TensorView& y, Function function,
          const Inputs&... inputs) {
-  const auto size = static_cast<std::size_t>(y.num_elements());
+  const std::int64_t size = y.num_elements();
   float* const to = y.data<float>();
-  stream.pool().run((size + kChunk - 1) / kChunk, [&, to](std::size_t task, std::size_t) {
-    const std::size_t end = std::min(size, (task + 1) * kChunk);
-    std::size_t i = task * kChunk;
-    for (; i + kLanes <= end; i += kLanes) {
-      store(to + i, function(load(inputs.template data<float>() + i)...));
-    }
-    if (i < end)
-      store_first(to + i, function(load_first(inputs.template data<float>() + i, end - i)...), end - i);
-  });
+  stream.pool().run(
+      static_cast<std::size_t>((size + kChunk - 1) / kChunk), [&, to](std::size_t task, std::size_t) {
+        const std::int64_t begin = static_cast<std::int64_t>(task) * kChunk;
+        for_vectors(begin, std::min(size, begin + kChunk), [&](std::int64_t i, auto lanes) {
+          store_first(to + i, function(load_first(inputs.template data<float>() + i, lanes)...), lanes);
+        });
+      });
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "plenum/kernels/cpu/attention_head.h"
 #include "plenum/kernels/cpu/attention_scratch.h"
 #include "plenum/kernels/cpu/attention_tasks.h"
-#include "plenum/kernels/cpu/for_each_vec.h"
+#include "plenum/kernels/cpu/for_vectors.h"
 #include "plenum/kernels/cpu/vector.h"
 
 namespace plenum::kernels::cpu {
@@ -12,7 +12,7 @@ namespace {
 
 float dot(const float* a, const float* b, std::int64_t width) {
   Vec sums = {};
-  for_each_vec(width, [&](std::int64_t i, auto n) { sums += load_first(a + i, n) * load_first(b + i, n); });
+  for_vectors(0, width, [&](std::int64_t i, auto n) { sums += load_first(a + i, n) * load_first(b + i, n); });
   return sum(sums);
 }
 

@@ -6,14 +6,14 @@
 
 #include "plenum/kernels/cpu/dropout.h"
 #include "plenum/kernels/cpu/gemm.h"
+#include "plenum/kernels/cpu/gemm_tile.h"
 
 namespace plenum::kernels::cpu {
 
 /// A sequence's queries, cut into blocks of nearly equal size whose scores fit the second-level cache. All
-/// keys pass by each block, so large blocks pay.
+/// keys pass by each block, so large blocks pay; a product works on kTileRows of its rows at a time.
 struct QueryBlocks {
-  static constexpr std::int64_t kMostRows = 258;
-  static constexpr std::int64_t kUnit = 6;  // a product works on six rows at a time
+  static constexpr std::int64_t kMostRows = (256 + kTileRows - 1) / kTileRows * kTileRows;
 
   std::int64_t rows = 0;   ///< of each block but the last
   std::int64_t count = 0;  ///< of blocks
@@ -21,7 +21,7 @@ struct QueryBlocks {
   explicit QueryBlocks(std::int64_t length) {
     const std::int64_t fewest = (length + kMostRows - 1) / kMostRows;
     const std::int64_t even = (length + fewest - 1) / fewest;
-    rows = (even + kUnit - 1) / kUnit * kUnit;
+    rows = (even + kTileRows - 1) / kTileRows * kTileRows;
     count = (length + rows - 1) / rows;
   }
 };

@@ -11,8 +11,9 @@
 namespace plenum::kernels::cpu {
 
 /// Cuts attention into tasks by shape alone: a part of a head of a sequence. Long sequences come first, so
-/// that threads end together. The order is found without memory for it: sequences are counted by length in
-/// classes of 64 rows, and a task looks for its sequence among those of its class.
+/// that threads end together. The order is found without memory that grows with the sequences: they are cut
+/// into a fixed number of runs, tasks are counted by run and by length in classes of 64 rows, and a task
+/// looks for its sequence only among those of its run.
 class AttentionTasks {
  public:
   struct Task {
@@ -25,23 +26,31 @@ class AttentionTasks {
   using PartsOf = std::int64_t (*)(std::int64_t length);
 
   AttentionTasks(const tensor::SequenceOffsets& sequences, std::int64_t num_heads, PartsOf parts_of)
-      : sequences_(sequences), num_heads_(num_heads), parts_of_(parts_of) {
-    for (const std::int32_t length : sequences.lengths) {
-      counts_[class_of(length)] += num_heads * parts_of(length);
+      : sequences_(sequences),
+        num_heads_(num_heads),
+        parts_of_(parts_of),
+        run_length_((sequences.num_sequences() + kRuns - 1) / kRuns) {
+    for (std::size_t s = 0; s < sequences.num_sequences(); ++s) {
+      const std::size_t length_class = class_of(sequences.lengths[s]);
+      const std::int64_t count = num_heads * parts_of(sequences.lengths[s]);
+      counts_[length_class][s / run_length_] += count;
+      class_counts_[length_class] += count;
     }
   }
 
   std::size_t size() const {
     std::int64_t total = 0;
-    for (const std::int64_t count : counts_) total += count;
+    for (const std::int64_t count : class_counts_) total += count;
     return static_cast<std::size_t>(total);
   }
 
   Task operator[](std::size_t index) const {
     auto left = static_cast<std::int64_t>(index);
     std::size_t length_class = kClasses - 1;
-    for (; left >= counts_[length_class]; --length_class) left -= counts_[length_class];
-    for (std::size_t s = 0;; ++s) {
+    for (; left >= class_counts_[length_class]; --length_class) left -= class_counts_[length_class];
+    std::size_t run = 0;
+    for (; left >= counts_[length_class][run]; ++run) left -= counts_[length_class][run];
+    for (std::size_t s = run * run_length_;; ++s) {
       if (class_of(sequences_.lengths[s]) != length_class) continue;
       const std::int64_t parts = parts_of_(sequences_.lengths[s]);
       if (left < num_heads_ * parts) return {.sequence = s, .head = left / parts, .part = left % parts};
@@ -51,6 +60,7 @@ class AttentionTasks {
 
  private:
   static constexpr std::size_t kClasses = 33;
+  static constexpr std::size_t kRuns = 64;
   static std::size_t class_of(std::int32_t length) {
     return std::min(static_cast<std::size_t>(length) / 64, kClasses - 1);
   }
@@ -58,7 +68,9 @@ class AttentionTasks {
   const tensor::SequenceOffsets& sequences_;
   std::int64_t num_heads_;
   PartsOf parts_of_;
-  std::array<std::int64_t, kClasses> counts_{};
+  std::size_t run_length_;  ///< sequences of each run but the last
+  std::array<std::array<std::int64_t, kRuns>, kClasses> counts_{};
+  std::array<std::int64_t, kClasses> class_counts_{};
 };
 
 /// Calls body(first, end) for the rows before each sequence and behind the last: padding.

@@ -13,7 +13,7 @@ namespace {
 
 void gather_row(const float* word, const float* position, const float* segment, float* z,
                 std::int64_t width) {
-  for_each_vec(width, [&](std::int64_t i, auto n) {
+  for_vectors(0, width, [&](std::int64_t i, auto n) {
     store_first(z + i, load_first(word + i, n) + load_first(position + i, n) + load_first(segment + i, n), n);
   });
 }
@@ -62,7 +62,7 @@ class TableGradient {
   }
 
   static void add(const float* from, float* to, std::int64_t width) {
-    for_each_vec(width, [&](std::int64_t i, auto n) {
+    for_vectors(0, width, [&](std::int64_t i, auto n) {
       store_first(to + i, load_first(to + i, n) + load_first(from + i, n), n);
     });
   }

@@ -18,4 +18,12 @@ template <typename Body>
   if (i < end) body(i, static_cast<std::size_t>(end - i));
 }
 
+/// The first `lanes` lanes of a value, and zeros.
+template <typename Lanes>
+[[gnu::always_inline]] inline Vec first_lanes(Vec value, Lanes lanes) {
+  Vec first = {};
+  store_first(reinterpret_cast<float*>(&first), value, lanes);
+  return first;
+}
+
 }  // namespace plenum::kernels::cpu

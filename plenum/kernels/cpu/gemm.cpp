@@ -4,34 +4,20 @@
 #include <array>
 
 #include "plenum/base/check.h"
+#include "plenum/kernels/cpu/for_vectors.h"
 #include "plenum/kernels/cpu/gemm_pack.h"
+#include "plenum/kernels/cpu/gemm_panels.h"
 #include "plenum/kernels/cpu/gemm_tile.h"
 #include "plenum/kernels/cpu/vector.h"
 
 namespace plenum::kernels::cpu {
 namespace {
 
-// A block of B, kDepth x kWidth, is packed once and stays in the second-level cache while all rows of A pass
-// by it, a strip of kTileRows at a time, which stays in the first.
+// A block of B, kDepth x kBlockColumns, is packed once and stays in the second-level cache while all rows of
+// A pass by it, a strip of kTileRows at a time, which stays in the first.
 constexpr std::int64_t kDepth = 256;
-constexpr std::int64_t kWidth = 768;
 /// Rows of a transposed A that are packed together.
 constexpr std::int64_t kHeight = 16 * kTileRows;
-
-/// [0, size) cut into pieces of nearly equal size, each but the last a multiple of `unit`.
-struct Pieces {
-  std::int64_t size = 0;
-  std::int64_t piece = 1;
-
-  Pieces(std::int64_t total, std::int64_t largest, std::int64_t unit) : size(total) {
-    const std::int64_t count = std::max<std::int64_t>(1, (total + largest - 1) / largest);
-    const std::int64_t even = (total + count - 1) / count;
-    piece = std::max(unit, (even + unit - 1) / unit * unit);
-  }
-  std::int64_t count() const { return (size + piece - 1) / piece; }
-  std::int64_t begin(std::int64_t index) const { return index * piece; }
-  std::int64_t length(std::int64_t index) const { return std::min(piece, size - index * piece); }
-};
 
 /// A strip of at most kTileRows rows of A as the tiles read it.
 struct Strip {
@@ -51,33 +37,21 @@ void compute_tile_of(const Strip& strip, const float* b, std::int64_t depth, con
   compute_tile<kRegisters, 1>(strip.rows, b, depth, target);
 }
 
-/// Applies the epilogue to `count` elements of a row, at most kLanes, that begin at column `column`.
-template <typename Load, typename Store>
-[[gnu::always_inline]] inline void finish(const GemmEpilogue& epilogue, std::int64_t row_offset,
-                                          std::int64_t column, float* c, Load load_some, Store store_some) {
-  Vec value = load_some(c + row_offset + column);
-  if (epilogue.bias != nullptr) value += load_some(epilogue.bias + column);
-  if (epilogue.gelu_input != nullptr) {
-    value *= gelu_derivative(load_some(epilogue.gelu_input + row_offset + column));
-  }
-  store_some(c + row_offset + column, value);
-  if (epilogue.gelu != nullptr) store_some(epilogue.gelu + row_offset + column, gelu(value));
-}
-
+/// Applies the epilogue to a tile.
 void finish_tile(const Gemm& args, std::int64_t row_begin, std::int64_t rows, std::int64_t column_begin,
                  std::int64_t columns) {
-  constexpr auto kStep = static_cast<std::int64_t>(kLanes);
-  const std::int64_t whole_end = column_begin + columns / kStep * kStep;
-  const auto rest = static_cast<std::size_t>(columns % kStep);
+  const GemmEpilogue& epilogue = args.epilogue;
   for (std::int64_t row = row_begin; row < row_begin + rows; ++row) {
-    for (std::int64_t column = column_begin; column < whole_end; column += kStep) {
-      finish(args.epilogue, row * args.c_stride, column, args.c, load, store);
-    }
-    if (rest == 0) continue;
-    finish(
-        args.epilogue, row * args.c_stride, whole_end, args.c,
-        [rest](const float* from) { return load_first(from, rest); },
-        [rest](float* to, Vec value) { store_first(to, value, rest); });
+    const std::int64_t offset = row * args.c_stride;
+    for_vectors(column_begin, column_begin + columns, [&](std::int64_t column, auto lanes) {
+      Vec value = load_first(args.c + offset + column, lanes);
+      if (epilogue.bias != nullptr) value += load_first(epilogue.bias + column, lanes);
+      if (epilogue.gelu_input != nullptr) {
+        value *= gelu_derivative(load_first(epilogue.gelu_input + offset + column, lanes));
+      }
+      store_first(args.c + offset + column, value, lanes);
+      if (epilogue.gelu != nullptr) store_first(epilogue.gelu + offset + column, gelu(value), lanes);
+    });
   }
 }
 
@@ -87,7 +61,7 @@ class BlockedGemm {
   BlockedGemm(const Gemm& args, std::span<std::byte> scratch)
       : args_(args),
         packed_b_(reinterpret_cast<float*>(scratch.data())),
-        packed_a_(packed_b_ + kDepth * kWidth),
+        packed_a_(packed_b_ + kDepth * kBlockColumns),
         has_epilogue_(args.epilogue.bias != nullptr || args.epilogue.gelu != nullptr ||
                       args.epilogue.gelu_input != nullptr) {
     base::check(scratch.size() >= gemm_scratch_bytes(),
@@ -97,7 +71,7 @@ class BlockedGemm {
   }
 
   void run() {
-    const Pieces widths(args_.n, kWidth, kTileColumns);
+    const Pieces widths(args_.n, kBlockColumns, kTileColumns);
     const Pieces depths(args_.k, kDepth, 1);
     const std::int64_t num_depths = std::max<std::int64_t>(1, depths.count());  // an empty sum is one too
     for (std::int64_t w = 0; w < widths.count(); ++w) {
@@ -165,31 +139,6 @@ class BlockedGemm {
   bool is_last_ = true;
 };
 
-/// How C is cut into panels, each of which is one task.
-struct Panels {
-  Pieces rows;
-  Pieces columns;
-};
-
-/// Packing a block of B pays when many rows pass by it, so columns are cut first and rows only as far as it
-/// takes to keep all threads busy to the end. Since the order of every sum depends on k alone, the cut may
-/// depend on the number of threads.
-Panels panels_of(const Gemm& args, std::size_t num_threads) {
-  constexpr std::int64_t kPanelsPerThread = 3;
-  constexpr std::array<std::int64_t, 4> kMostColumns = {kWidth, kWidth / 2, kWidth / 4, kWidth / 8};
-  constexpr std::array<std::int64_t, 4> kMostRows = {1024, 512, 256, 128};
-  const auto enough = kPanelsPerThread * static_cast<std::int64_t>(num_threads);
-  Panels panels = {.rows = Pieces(args.m, kMostRows[0], kTileRows),
-                   .columns = Pieces(args.n, kMostColumns[0], kTileColumns)};
-  for (std::size_t cut = 1; cut < kMostRows.size() && num_threads > 1; ++cut) {
-    if (panels.rows.count() * panels.columns.count() >= enough) break;
-    panels.columns = Pieces(args.n, kMostColumns[cut], kTileColumns);
-    if (panels.rows.count() * panels.columns.count() >= enough) break;
-    panels.rows = Pieces(args.m, kMostRows[cut], kTileRows);
-  }
-  return panels;
-}
-
 /// The product restricted to a panel of C.
 Gemm panel_of(const Gemm& args, std::int64_t row, std::int64_t rows, std::int64_t column,
               std::int64_t columns) {
@@ -209,7 +158,7 @@ Gemm panel_of(const Gemm& args, std::int64_t row, std::int64_t rows, std::int64_
 }  // namespace
 
 std::size_t gemm_scratch_bytes() {
-  return static_cast<std::size_t>((kDepth * kWidth + kDepth * kHeight)) * sizeof(float);
+  return static_cast<std::size_t>((kDepth * kBlockColumns + kDepth * kHeight)) * sizeof(float);
 }
 
 void gemm(const Gemm& args, std::span<std::byte> scratch) {
@@ -218,8 +167,8 @@ void gemm(const Gemm& args, std::span<std::byte> scratch) {
 }
 
 void parallel_gemm(const tensor::Stream& stream, const Gemm& args) {
-  const Panels panels = panels_of(args, stream.pool().num_threads());
-  const auto count = static_cast<std::size_t>(panels.rows.count() * panels.columns.count());
+  const Panels panels = panels_of(args.m, args.n, stream.pool().num_threads());
+  const auto count = static_cast<std::size_t>(panels.count());
   stream.pool().run(count, [&](std::size_t task, std::size_t thread) {
     const std::int64_t r = static_cast<std::int64_t>(task) % panels.rows.count();
     const std::int64_t c = static_cast<std::int64_t>(task) / panels.rows.count();

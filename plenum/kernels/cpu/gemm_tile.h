@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-// The innermost part of a matrix product: one tile of C in registers. For kernels/cpu/gemm*.cpp only.
+// The innermost part of a matrix product: one tile of C in registers. For sources of kernels/cpu only, which
+// are compiled for the machine's instruction set.
 
 namespace plenum::kernels::cpu {
 

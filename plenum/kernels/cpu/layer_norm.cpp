@@ -12,7 +12,7 @@ namespace {
 
 // z = residual + x. z may be either.
 void add_row(const float* x, const float* residual, float* z, std::int64_t width) {
-  for_each_vec(width, [&](std::int64_t i, auto n) {
+  for_vectors(0, width, [&](std::int64_t i, auto n) {
     store_first(z + i, load_first(residual + i, n) + load_first(x + i, n), n);
   });
 }

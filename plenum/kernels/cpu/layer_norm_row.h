@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "plenum/kernels/cpu/for_each_vec.h"
+#include "plenum/kernels/cpu/for_vectors.h"
 #include "plenum/kernels/cpu/vector.h"
 
 namespace plenum::kernels::cpu {
@@ -19,10 +19,10 @@ struct RowMoments {
 /// Mean and variance in two passes: the sum of squares of differences loses nothing to cancellation.
 inline RowMoments row_moments(const float* z, std::int64_t width, float epsilon) {
   Vec sums = {};
-  for_each_vec(width, [&](std::int64_t i, auto n) { sums += load_first(z + i, n); });
+  for_vectors(0, width, [&](std::int64_t i, auto n) { sums += load_first(z + i, n); });
   const float mean = sum(sums) / static_cast<float>(width);
   Vec squares = {};
-  for_each_vec(width, [&](std::int64_t i, auto n) {
+  for_vectors(0, width, [&](std::int64_t i, auto n) {
     const Vec difference = first_lanes(load_first(z + i, n) - mean, n);
     squares += difference * difference;
   });
@@ -33,7 +33,7 @@ inline RowMoments row_moments(const float* z, std::int64_t width, float epsilon)
 /// Computes y = gamma zhat + beta. y may be z.
 inline void normalise_row(const float* z, const RowMoments& moments, const float* gamma, const float* beta,
                           float* y, std::int64_t width) {
-  for_each_vec(width, [&](std::int64_t i, auto n) {
+  for_vectors(0, width, [&](std::int64_t i, auto n) {
     const Vec zhat = (load_first(z + i, n) - moments.mean) * moments.inverse_deviation;
     store_first(y + i, load_first(gamma + i, n) * zhat + load_first(beta + i, n), n);
   });
@@ -45,7 +45,7 @@ inline void layer_norm_row_backward(const float* dy, const float* z, const RowMo
                                     std::int64_t width) {
   Vec sum_g = {};
   Vec sum_g_zhat = {};
-  for_each_vec(width, [&](std::int64_t i, auto n) {
+  for_vectors(0, width, [&](std::int64_t i, auto n) {
     const Vec dy_i = load_first(dy + i, n);
     const Vec dy_zhat = dy_i * ((load_first(z + i, n) - moments.mean) * moments.inverse_deviation);
     const Vec gamma_i = load_first(gamma + i, n);
@@ -56,7 +56,7 @@ inline void layer_norm_row_backward(const float* dy, const float* z, const RowMo
   });
   const float mean_g = sum(sum_g) / static_cast<float>(width);
   const float mean_g_zhat = sum(sum_g_zhat) / static_cast<float>(width);
-  for_each_vec(width, [&](std::int64_t i, auto n) {
+  for_vectors(0, width, [&](std::int64_t i, auto n) {
     const Vec zhat = (load_first(z + i, n) - moments.mean) * moments.inverse_deviation;
     const Vec g = load_first(gamma + i, n) * load_first(dy + i, n);
     store_first(dz + i, (g - mean_g - zhat * mean_g_zhat) * moments.inverse_deviation, n);

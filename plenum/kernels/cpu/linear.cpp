@@ -1,32 +1,45 @@
 #include "plenum/kernels/cpu/linear.h"
 
-#include <algorithm>
+#include <type_traits>
 
+#include "plenum/kernels/cpu/for_vectors.h"
 #include "plenum/kernels/cpu/gemm.h"
 #include "plenum/kernels/cpu/vector.h"
 
 namespace plenum::kernels::cpu {
 namespace {
 
-/// db += sum over rows of dy: each column has one owner, who adds its rows from the first to the last.
+/// Adds the sums over T rows of kVectors vectors, which lie E floats apart, to db. Each lane is added from
+/// the first row to the last.
+template <std::int64_t kVectors, typename Lanes>
+void add_vectors(const float* dy, std::int64_t T, std::int64_t E, Lanes lanes, float* db) {
+  constexpr auto kStep = static_cast<std::int64_t>(kLanes);
+  Vec sums[kVectors] = {};
+  for (std::int64_t t = 0; t < T; ++t) {
+    for (std::int64_t i = 0; i < kVectors; ++i) sums[i] += load_first(dy + t * E + i * kStep, lanes);
+  }
+  for (std::int64_t i = 0; i < kVectors; ++i) {
+    store_first(db + i * kStep, load_first(db + i * kStep, lanes) + sums[i], lanes);
+  }
+}
+
+/// db += sum over rows of dy: each column has one owner. Several neighbouring cache lines of a row are read
+/// together, so that as many sums go on at a time and the memory is read ahead.
 void add_column_sums(const tensor::Stream& stream, const tensor::ConstTensorView& dy_TE, float* db_E) {
-  constexpr std::int64_t kColumns = 64;
-  constexpr std::int64_t kStep = static_cast<std::int64_t>(kLanes);
+  constexpr std::int64_t kVectors = 4;
+  constexpr std::int64_t kColumns = kVectors * static_cast<std::int64_t>(kLanes);
   const std::int64_t T = dy_TE.size(0);
   const std::int64_t E = dy_TE.size(1);
   const float* const dy = dy_TE.data<float>();
-  stream.pool().run(static_cast<std::size_t>((E + kColumns - 1) / kColumns),
-                    [&](std::size_t task, std::size_t) {
-                      const std::int64_t end = std::min(E, (static_cast<std::int64_t>(task) + 1) * kColumns);
-                      for (std::int64_t e = static_cast<std::int64_t>(task) * kColumns; e < end; e += kStep) {
-                        const auto count = static_cast<std::size_t>(std::min(kStep, end - e));
-                        Vec sums = {};
-                        for (std::int64_t t = 0; t < T; ++t) {
-                          sums += count == kLanes ? load(dy + t * E + e) : load_first(dy + t * E + e, count);
-                        }
-                        store_first(db_E + e, load_first(db_E + e, count) + sums, count);
-                      }
-                    });
+  stream.pool().run(static_cast<std::size_t>((E + kColumns - 1) / kColumns), [&](std::size_t task,
+                                                                                 std::size_t) {
+    const std::int64_t begin = static_cast<std::int64_t>(task) * kColumns;
+    if (begin + kColumns <= E) {
+      return add_vectors<kVectors>(dy + begin, T, E, std::integral_constant<std::size_t, kLanes>(),
+                                   db_E + begin);
+    }
+    for_vectors(begin, E, [&](std::int64_t e, auto lanes) { add_vectors<1>(dy + e, T, E, lanes, db_E + e); });
+  });
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// Positions that are worked on at a time: with a tile of words their logits take 1 MB.
+/// Positions that are worked on at a time.
 constexpr std::int64_t kRows = 512;
 /// Positions whose tiles a task combines.
 constexpr std::int64_t kCombinedRows = 64;

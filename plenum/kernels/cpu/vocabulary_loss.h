@@ -4,7 +4,8 @@
 
 namespace plenum::kernels::cpu {
 
-/// Words of a tile: of 600 masked positions its logits take 1.2 MB, which stay in a second-level cache.
+/// Words of a tile: of the 512 positions that are worked on at a time its logits take 1 MB, which stay in a
+/// second-level cache.
 inline constexpr std::int64_t kVocabularyTile = 512;
 
 void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossForward& args);

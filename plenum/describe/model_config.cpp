@@ -30,12 +30,10 @@ void require_size(std::string_view what, std::int64_t size, std::int64_t maximum
   base::require(size >= 1 && size <= maximum, "{} must be from 1 to {}: {}", what, maximum, size);
 }
 
-// Dropout rounds rates to 256ths, so that a smaller one would silently be none.
-constexpr double kLeastRate = 1.0 / 512;
-
+// Dropout rounds rates to 256ths, so that a smaller one than half of that would silently be none.
 void require_rate(std::string_view what, double rate) {
-  base::require(rate == 0 || (rate >= kLeastRate && rate < 1), "{} must be 0 or in [{}, 1): {}", what,
-                kLeastRate, rate);
+  base::require(rate == 0 || (rate >= 1.0 / 512 && rate < 1), "{} must be 0 or in [1/512, 1): {}", what,
+                rate);
 }
 
 }  // namespace

@@ -107,6 +107,16 @@ TEST(Bert, RefusesAMicroBatchThatIsLargerThanItsMemory) {
   EXPECT_THROW(run.forward(lay_out(sequences)), base::InternalError);
 }
 
+TEST(Bert, RefusesASequenceThatIsLongerThanItsMemory) {
+  describe::ModelConfig config = kConfig;
+  config.max_positions = 64;
+  const MicroBatch batch = lay_out(random_sequences(1, 64, 31, 2));
+  Capacity capacity = capacity_of(batch);
+  capacity.max_length = 16;
+  ModelRun run(config, capacity);
+  EXPECT_THROW(run.forward(batch), base::InternalError);
+}
+
 TEST(Bert, RecomputationKeepsLess) {
   const Capacity capacity{.rows = 512, .sequences = 4, .masked = 80, .max_length = 128};
   const auto bytes_of = [&](Recompute recompute) {

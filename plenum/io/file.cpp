@@ -67,10 +67,11 @@ AtomicFile::AtomicFile(const std::string& path) {
   const fs::file_status status = fs::status(path_, ignored);
   base::require(!fs::exists(status) || fs::is_regular_file(status),
                 "cannot write {}: it is not a regular file", path);
-  partial_path_ = path_ + ".partial-XXXXXX";
-  descriptor_ = ::mkostemp(partial_path_.data(), O_CLOEXEC);
-  base::require_call(descriptor_ >= 0, "cannot write {}", path_);
-  ::fchmod(descriptor_, 0644);
+  for (int number = 0; descriptor_ < 0; ++number) {
+    partial_path_ = fmt::format("{}.partial-{}", path_, number);
+    descriptor_ = ::open(partial_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    base::require_call(descriptor_ >= 0 || errno == EEXIST, "cannot write {}", path_);
+  }
   buffer_.reserve(kBufferBytes);
 }
 

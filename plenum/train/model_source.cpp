@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 ModelSource find_in_run(const std::string& run, base::Progress& progress) {
-  const std::optional<LoadedCheckpoint> found = CheckpointStore(run, 1).find_latest(progress);
+  const std::optional<FoundCheckpoint> found = CheckpointStore(run, 1).find_latest(progress);
   base::require(found.has_value(), "{} has no checkpoint yet; let plenum train go on until it writes one",
                 run);
   return {.directory = found->directory,

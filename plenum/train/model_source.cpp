@@ -45,6 +45,15 @@ ModelSource find_model(const std::string& path, base::Progress& progress) {
           .config = model::read_hugging_face_config(path)};
 }
 
+data::Tokenizer load_tokenizer(const ModelSource& source) {
+  data::Tokenizer tokenizer = data::Tokenizer::load(source.tokenizer, data::NormalizerRules());
+  const std::size_t num_tokens = tokenizer.vocabulary().size();
+  base::require(num_tokens <= static_cast<std::size_t>(source.config.vocabulary),
+                "{} has {} tokens and the model {}; they do not belong together", source.tokenizer,
+                num_tokens, source.config.vocabulary);
+  return tokenizer;
+}
+
 std::unique_ptr<model::BertInference> load_model(const ModelSource& source, const model::Capacity& capacity,
                                                  std::size_t num_threads) {
   base::require(io::path_exists(source.directory),

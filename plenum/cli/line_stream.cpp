@@ -1,14 +1,13 @@
 #include "plenum/cli/line_stream.h"
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "plenum/base/check.h"
+#include "plenum/base/system_call.h"
 #include "plenum/data/ordered_pipeline.h"
 
 namespace plenum::cli {
@@ -20,7 +19,7 @@ constexpr std::size_t kBlockBytes = std::size_t{1} << 18;
 class StopSignal {
  public:
   StopSignal() : descriptor_(::eventfd(0, EFD_CLOEXEC)) {
-    base::require(descriptor_ >= 0, "cannot make an event descriptor: {}", std::strerror(errno));
+    base::require_call(descriptor_ >= 0, "cannot make an event descriptor");
   }
   ~StopSignal() { ::close(descriptor_); }
   StopSignal(const StopSignal&) = delete;
@@ -48,7 +47,7 @@ class BlockReader {
       if (buffer_.size() < filled_ + kBlockBytes) buffer_.resize(filled_ + kBlockBytes);
       const ssize_t count = ::read(input_, buffer_.data() + filled_, kBlockBytes);
       if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      base::require(count >= 0, "cannot read standard input: {}", std::strerror(errno));
+      base::require_call(count >= 0, "cannot read standard input");
       if (count == 0) return take(filled_, block);
       const std::string_view read(buffer_.data() + filled_, static_cast<std::size_t>(count));
       const std::size_t newline = read.rfind('\n');
@@ -62,7 +61,7 @@ class BlockReader {
   bool wait(int timeout_ms) const {
     pollfd waiting[2] = {{input_, POLLIN, 0}, {stop_->descriptor(), POLLIN, 0}};
     while (::poll(waiting, 2, timeout_ms) < 0) {
-      base::require(errno == EINTR, "cannot wait for standard input: {}", std::strerror(errno));
+      base::require_call(errno == EINTR, "cannot wait for standard input");
     }
     return waiting[1].revents == 0 && waiting[0].revents != 0;
   }
@@ -95,7 +94,7 @@ bool write_all(int output, std::string_view text) {
       continue;
     }
     if (count < 0 && errno == EINTR) continue;
-    base::require(count >= 0, "cannot write to standard output: {}", std::strerror(errno));
+    base::require_call(count >= 0, "cannot write to standard output");
     text.remove_prefix(static_cast<std::size_t>(count));
   }
   return true;

@@ -1,14 +1,13 @@
 #include "plenum/cli/stop_signals.h"
 
 #include <cerrno>
-#include <cstring>
 
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "plenum/base/check.h"
+#include "plenum/base/system_call.h"
 
 namespace plenum::cli {
 namespace {
@@ -27,7 +26,7 @@ StopSignals::StopSignals() {
   const sigset_t set = stop_signals();
   signals_ = ::signalfd(-1, &set, SFD_CLOEXEC);
   end_ = ::eventfd(0, EFD_CLOEXEC);
-  base::require(signals_ >= 0 && end_ >= 0, "cannot wait for signals: {}", std::strerror(errno));
+  base::require_call(signals_ >= 0 && end_ >= 0, "cannot wait for signals");
   ::pthread_sigmask(SIG_BLOCK, &set, &earlier_mask_);
   waiter_ = std::thread([this] { wait(); });
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/system_call.h"
 #include "plenum/io/compressed_input.h"
 
 namespace plenum::data {
@@ -29,7 +29,7 @@ std::optional<TextFormat> format_of(std::string_view path) {
 
 SourceFile describe(const std::string& path, TextFormat format) {
   struct stat info {};
-  base::require(::stat(path.c_str(), &info) == 0, "cannot read {}: {}", path, std::strerror(errno));
+  base::require_call(::stat(path.c_str(), &info) == 0, "cannot read {}", path);
   base::require(S_ISREG(info.st_mode), "cannot read {}: it is neither a file nor a directory", path);
   constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
   return {.path = path,

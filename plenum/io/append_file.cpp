@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/system_call.h"
 #include "plenum/io/write_all.h"
 
 namespace plenum::io {
@@ -23,7 +24,7 @@ constexpr std::size_t kWorthACallBytes = std::size_t{1}
 
 AppendFile::AppendFile(std::string path, std::uint64_t size) : path_(std::move(path)), size_(size) {
   descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  base::require(descriptor_ >= 0, "cannot write {}: {}", path_, std::strerror(errno));
+  base::require_call(descriptor_ >= 0, "cannot write {}", path_);
   struct stat info {};
   const bool known = ::fstat(descriptor_, &info) == 0;
   const bool long_enough = known && static_cast<std::uint64_t>(info.st_size) >= size;
@@ -65,7 +66,7 @@ void AppendFile::overwrite(std::uint64_t offset, std::string_view bytes) {
 }
 
 void AppendFile::sync() const {
-  base::require(::fsync(descriptor_) == 0, "cannot write {}: {}", path_, std::strerror(errno));
+  base::require_call(::fsync(descriptor_) == 0, "cannot write {}", path_);
 }
 
 void AppendFile::move_tail(std::uint64_t first, AppendFile& target) {
@@ -76,13 +77,14 @@ void AppendFile::move_tail(std::uint64_t first, AppendFile& target) {
     chunk.resize(std::min<std::uint64_t>(kBufferBytes, size_ - at));
     const ssize_t count = ::pread(descriptor_, chunk.data(), chunk.size(), static_cast<off_t>(at));
     if (count < 0 && errno == EINTR) continue;
-    base::require(count > 0, "cannot read {}: {}", path_, std::strerror(errno));
+    base::require_call(count >= 0, "cannot read {}", path_);
+    base::require(count > 0, "cannot read {}: it was cut meanwhile", path_);
     target.append(std::string_view(chunk).substr(0, static_cast<std::size_t>(count)));
     at += static_cast<std::uint64_t>(count);
   }
   const bool cut = ::ftruncate(descriptor_, static_cast<off_t>(first)) == 0 &&
                    ::lseek(descriptor_, static_cast<off_t>(first), SEEK_SET) >= 0;
-  base::require(cut, "cannot write {}: {}", path_, std::strerror(errno));
+  base::require_call(cut, "cannot write {}", path_);
   size_ = first;
 }
 

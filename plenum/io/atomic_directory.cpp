@@ -1,18 +1,18 @@
 #include "plenum/io/atomic_directory.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/system_call.h"
 #include "plenum/io/append_file.h"
 #include "plenum/io/checksum.h"
+#include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 
 namespace plenum::io {
@@ -23,26 +23,29 @@ namespace fs = std::filesystem;
 // A block is checksummed and handed to the kernel while it lies in the cache.
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
-std::string replaced_name(const std::string& path) {
-  return path + ".replaced";
+/// Makes `<path>.partial-<number>` with the first number that is free, and the permissions that the user's
+/// new directories have.
+std::string make_partial(const std::string& path) {
+  for (int number = 0;; ++number) {
+    std::string partial = fmt::format("{}.partial-{}", path, number);
+    if (::mkdir(partial.c_str(), 0777) == 0) return partial;
+    base::require_call(errno == EEXIST, "cannot make the directory {}", partial);
+  }
 }
 
 }  // namespace
 
+std::string replaced_name(const std::string& path) {
+  return path + ".replaced";
+}
+
 AtomicDirectory::AtomicDirectory(std::string path, Replace replace)
     : path_(std::move(path)), replace_(replace) {
   while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+  if (replace_ == Replace::Yes && !path_exists(path_)) restore_replaced(path_);
   require_free();
-  const std::string parent = parent_directory(path_);
-  std::error_code error;
-  const bool is_new = fs::create_directories(parent, error);
-  base::require(!error, "cannot make the directory {}: {}", parent, error.message());
-  if (is_new) sync_directory(parent_directory(parent));
-  std::string pattern = path_ + ".partial-XXXXXX";
-  base::require(::mkdtemp(pattern.data()) != nullptr, "cannot make the directory {}: {}", path_,
-                std::strerror(errno));
-  partial_path_ = std::move(pattern);
-  ::chmod(partial_path_.c_str(), 0755);
+  make_directories(parent_directory(path_));
+  partial_path_ = make_partial(path_);
 }
 
 AtomicDirectory::~AtomicDirectory() {
@@ -73,14 +76,14 @@ FileRecord AtomicDirectory::write(const std::string& name, std::string_view byte
 }
 
 bool AtomicDirectory::require_free() const {
+  if (!path_exists(path_)) return true;
   std::error_code error;
-  if (!fs::exists(path_, error)) return true;
   base::require(fs::is_directory(path_, error), "{} is not a directory; move it or choose another name",
                 path_);
-  if (fs::is_empty(path_, error)) return true;
+  if (names_in(path_).empty()) return true;
   base::require(replace_ == Replace::Yes, "{} is there already; move it or choose another name", path_);
   const std::string replaced = replaced_name(path_);
-  base::require(!fs::exists(replaced, error), "{} is in the way; move it elsewhere", replaced);
+  base::require(!path_exists(replaced), "{} is in the way; move it elsewhere", replaced);
   return false;
 }
 
@@ -89,7 +92,12 @@ void AtomicDirectory::commit() {
   const std::string replaced = replaced_name(path_);
   const bool is_free = require_free();
   if (!is_free) move_path(path_, replaced);
-  move_path(partial_path_, path_);
+  try {
+    move_path(partial_path_, path_);
+  } catch (const base::UserError&) {
+    if (!is_free) move_path(replaced, path_);
+    throw;
+  }
   partial_path_.clear();
   sync_directory(parent_directory(path_));
   std::error_code ignored;
@@ -97,11 +105,11 @@ void AtomicDirectory::commit() {
 }
 
 void restore_replaced(const std::string& path) {
-  std::error_code error;
   const std::string replaced = replaced_name(path);
-  if (!fs::exists(replaced, error)) return;
-  if (fs::exists(path, error)) {
-    fs::remove_all(replaced, error);
+  if (!path_exists(replaced)) return;
+  if (path_exists(path)) {
+    std::error_code ignored;
+    fs::remove_all(replaced, ignored);
   } else {
     move_path(replaced, path);
   }

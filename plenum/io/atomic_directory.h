@@ -26,7 +26,8 @@ enum class Replace : bool { No, Yes };
 class AtomicDirectory {
  public:
   /// Makes the directories above `path` where they are missing. Throws UserError if something has the name
-  /// already, but for an empty directory, or any directory that is to be replaced.
+  /// already, but for an empty directory, or any directory that is to be replaced. One that a crash left as
+  /// `<path>.replaced` gets its name back first, to be replaced in turn.
   explicit AtomicDirectory(std::string path, Replace replace = Replace::No);
   ~AtomicDirectory();
   AtomicDirectory(const AtomicDirectory&) = delete;
@@ -39,8 +40,8 @@ class AtomicDirectory {
   FileRecord write(const std::string& name, base::FunctionRef<void(Sink)> produce);
   FileRecord write(const std::string& name, std::string_view bytes);
 
-  /// Gives the directory its name. One that it replaces is called `<path>.replaced` for the moment between
-  /// two renames; see restore_replaced.
+  /// Gives the directory its name. One that it replaces is called replaced_name(path) for the moment between
+  /// two renames, and keeps its name if the second fails.
   void commit();
 
  private:
@@ -52,8 +53,11 @@ class AtomicDirectory {
   std::string partial_path_;  ///< empty after commit
 };
 
-/// Gives a directory that a crash inside commit() left as `<path>.replaced` its name back, or removes it
-/// where the new one had arrived.
+/// What the directory at `path` is called while another takes its place: `<path>.replaced`.
+std::string replaced_name(const std::string& path);
+
+/// Gives a directory that a crash inside commit() left under replaced_name its name back, or removes it where
+/// the new one had arrived.
 void restore_replaced(const std::string& path);
 
 }  // namespace plenum::io

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include <zstd.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/system_call.h"
 
 namespace plenum::io {
 namespace {
@@ -24,7 +24,7 @@ class RawFile {
  public:
   explicit RawFile(const std::string& path)
       : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    base::require(descriptor_ >= 0, "cannot open {}: {}", path, std::strerror(errno));
+    base::require_call(descriptor_ >= 0, "cannot open {}", path);
     struct stat info {};
     const bool readable = ::fstat(descriptor_, &info) == 0 && !S_ISDIR(info.st_mode);
     if (!readable) {
@@ -41,15 +41,15 @@ class RawFile {
     while (true) {
       const ssize_t count = ::read(descriptor_, out, capacity);
       if (count < 0 && errno == EINTR) continue;
-      base::require(count >= 0, "cannot read {}: {}", path_, std::strerror(errno));
+      base::require_call(count >= 0, "cannot read {}", path_);
       position_ += static_cast<std::uint64_t>(count);
       return static_cast<std::size_t>(count);
     }
   }
 
   void seek(std::uint64_t position) {
-    base::require(::lseek(descriptor_, static_cast<off_t>(position), SEEK_SET) >= 0, "cannot seek in {}: {}",
-                  path_, std::strerror(errno));
+    base::require_call(::lseek(descriptor_, static_cast<off_t>(position), SEEK_SET) >= 0, "cannot seek in {}",
+                       path_);
     position_ = position;
   }
 

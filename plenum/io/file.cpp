@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/system_call.h"
 #include "plenum/io/write_all.h"
 
 namespace plenum::io {
@@ -20,15 +21,11 @@ namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
 
-std::string reason() {
-  return std::strerror(errno);
-}
-
 /// A descriptor that closes itself.
 class Descriptor {
  public:
   Descriptor(const std::string& path, int flags) : value_(::open(path.c_str(), flags | O_CLOEXEC)) {
-    base::require(value_ >= 0, "cannot open {}: {}", path, reason());
+    base::require_call(value_ >= 0, "cannot open {}", path);
   }
   ~Descriptor() { ::close(value_); }
   Descriptor(const Descriptor&) = delete;
@@ -41,7 +38,7 @@ class Descriptor {
 
 std::size_t regular_file_size(const Descriptor& file, const std::string& path) {
   struct stat info {};
-  base::require(::fstat(file.get(), &info) == 0, "cannot read {}: {}", path, reason());
+  base::require_call(::fstat(file.get(), &info) == 0, "cannot read {}", path);
   base::require(!S_ISDIR(info.st_mode), "cannot read {}: it is a directory", path);
   return static_cast<std::size_t>(info.st_size);
 }
@@ -56,7 +53,7 @@ std::string read_file(const std::string& path) {
   while (true) {
     const ssize_t count = ::read(file.get(), chunk, sizeof chunk);
     if (count < 0 && errno == EINTR) continue;
-    base::require(count >= 0, "cannot read {}: {}", path, reason());
+    base::require_call(count >= 0, "cannot read {}", path);
     if (count == 0) return text;
     text.append(chunk, static_cast<std::size_t>(count));
   }
@@ -70,10 +67,11 @@ AtomicFile::AtomicFile(const std::string& path) {
   const fs::file_status status = fs::status(path_, ignored);
   base::require(!fs::exists(status) || fs::is_regular_file(status),
                 "cannot write {}: it is not a regular file", path);
-  partial_path_ = path_ + ".partial-XXXXXX";
-  descriptor_ = ::mkostemp(partial_path_.data(), O_CLOEXEC);
-  base::require(descriptor_ >= 0, "cannot write {}: {}", path_, reason());
-  ::fchmod(descriptor_, 0644);
+  for (int number = 0; descriptor_ < 0; ++number) {
+    partial_path_ = fmt::format("{}.partial-{}", path_, number);
+    descriptor_ = ::open(partial_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    base::require_call(descriptor_ >= 0 || errno == EEXIST, "cannot write {}", path_);
+  }
   buffer_.reserve(kBufferBytes);
 }
 
@@ -100,10 +98,10 @@ void AtomicFile::flush() {
 
 void AtomicFile::commit() {
   flush();
-  base::require(::fsync(descriptor_) == 0, "cannot write {}: {}", path_, reason());
+  base::require_call(::fsync(descriptor_) == 0, "cannot write {}", path_);
   const int closed = ::close(std::exchange(descriptor_, -1));
   if (closed != 0 || std::rename(partial_path_.c_str(), path_.c_str()) != 0) {
-    const std::string why = reason();
+    const std::string why = std::strerror(errno);
     ::unlink(partial_path_.c_str());
     base::fail("cannot write {}: {}", path_, why);
   }
@@ -121,7 +119,7 @@ MappedFile::MappedFile(const std::string& path) {
   size_ = regular_file_size(file, path);
   if (size_ == 0) return;
   void* address = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), 0);
-  base::require(address != MAP_FAILED, "cannot map {}: {}", path, reason());
+  base::require_call(address != MAP_FAILED, "cannot map {}", path);
   data_ = static_cast<const std::byte*>(address);
 }
 
@@ -140,7 +138,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 void sync_directory(const std::string& path) {
   const Descriptor directory(path, O_RDONLY | O_DIRECTORY);
-  base::require(::fsync(directory.get()) == 0, "cannot sync {}: {}", path, reason());
+  base::require_call(::fsync(directory.get()) == 0, "cannot sync {}", path);
 }
 
 std::string parent_directory(const std::string& path) {
@@ -149,7 +147,7 @@ std::string parent_directory(const std::string& path) {
 }
 
 void move_path(const std::string& from, const std::string& to) {
-  base::require(std::rename(from.c_str(), to.c_str()) == 0, "cannot rename {} to {}: {}", from, to, reason());
+  base::require_call(std::rename(from.c_str(), to.c_str()) == 0, "cannot rename {} to {}", from, to);
 }
 
 }  // namespace plenum::io

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/system_call.h"
 #include "plenum/io/write_all.h"
 
 namespace plenum::io {
@@ -32,7 +32,7 @@ ScatterFile::ScatterFile(std::string path, std::string_view header, std::size_t 
     offset += count * record_bytes;
   }
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  base::require(descriptor_ >= 0, "cannot write {}: {}", path_, std::strerror(errno));
+  base::require_call(descriptor_ >= 0, "cannot write {}", path_);
   write_all_at(descriptor_, 0, header, path_);
 }
 
@@ -62,7 +62,7 @@ void ScatterFile::flush() {
 
 void ScatterFile::finish(std::string_view header) {
   write_all_at(descriptor_, 0, header, path_);
-  base::require(::fsync(descriptor_) == 0, "cannot write {}: {}", path_, std::strerror(errno));
+  base::require_call(::fsync(descriptor_) == 0, "cannot write {}", path_);
 }
 
 }  // namespace plenum::io

@@ -1,13 +1,11 @@
 #include "plenum/io/tensorboard.h"
 
 #include <bit>
-#include <filesystem>
-#include <system_error>
 
 #include <fmt/format.h>
 
-#include "plenum/base/check.h"
 #include "plenum/io/crc32c.h"
+#include "plenum/io/directory.h"
 
 namespace plenum::io {
 namespace {
@@ -66,7 +64,10 @@ constexpr std::uint32_t kEventTime = 1;
 constexpr std::uint32_t kEventStep = 2;
 constexpr std::uint32_t kEventFileVersion = 3;
 constexpr std::uint32_t kEventSummary = 5;
+constexpr std::uint32_t kEventSessionLog = 7;
 constexpr std::uint32_t kEventSource = 10;
+constexpr std::uint32_t kSessionLogStatus = 1;
+constexpr std::int64_t kSessionStart = 1;
 constexpr std::uint32_t kSourceWriter = 1;
 constexpr std::uint32_t kSummaryValue = 1;
 constexpr std::uint32_t kValueTag = 1;
@@ -75,20 +76,18 @@ constexpr std::uint32_t kValueSimple = 2;
 /// A name that no file of the directory has, which is made where it is missing.
 std::string new_path(const std::string& directory, std::string_view host, std::int64_t process_id,
                      double time_seconds) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  base::require(!error, "cannot make the directory {}: {}", directory, error.message());
+  make_directories(directory);
   for (int number = 0;; ++number) {
     std::string path = fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{}", directory,
                                    static_cast<std::int64_t>(time_seconds), host, process_id, number);
-    if (!std::filesystem::exists(path)) return path;
+    if (!path_exists(path)) return path;
   }
 }
 
 }  // namespace
 
 EventFile::EventFile(const std::string& directory, std::string_view host, std::int64_t process_id,
-                     double time_seconds)
+                     double time_seconds, std::int64_t first_step)
     : file_(new_path(directory, host, process_id, time_seconds)) {
   Message source;
   source.add_bytes(kSourceWriter, "plenum");
@@ -97,6 +96,13 @@ EventFile::EventFile(const std::string& directory, std::string_view host, std::i
   event.add_bytes(kEventFileVersion, "brain.Event:2");
   event.add_bytes(kEventSource, source.bytes());
   append_record(event.bytes());
+  Message session_log;
+  session_log.add_integer(kSessionLogStatus, kSessionStart);
+  Message start;
+  start.add_double(kEventTime, time_seconds);
+  start.add_integer(kEventStep, first_step);
+  start.add_bytes(kEventSessionLog, session_log.bytes());
+  append_record(start.bytes());
   flush();
 }
 

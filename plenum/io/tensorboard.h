@@ -20,9 +20,10 @@ struct Scalar {
 class EventFile {
  public:
   /// Makes the directory where it is missing and names the file after time, host and process. Times are
-  /// seconds since 1970.
-  EventFile(const std::string& directory, std::string_view host, std::int64_t process_id,
-            double time_seconds);
+  /// seconds since 1970. TensorBoard drops what earlier files hold of `first_step` and later ones: a run that
+  /// goes on from a checkpoint writes them again.
+  EventFile(const std::string& directory, std::string_view host, std::int64_t process_id, double time_seconds,
+            std::int64_t first_step);
 
   /// Appends the scalars of one step as one record, in memory until flush().
   void append(std::int64_t step, double time_seconds, std::span<const Scalar> scalars);

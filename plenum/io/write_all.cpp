@@ -1,11 +1,10 @@
 #include "plenum/io/write_all.h"
 
 #include <cerrno>
-#include <cstring>
 
 #include <unistd.h>
 
-#include "plenum/base/check.h"
+#include "plenum/base/system_call.h"
 
 namespace plenum::io {
 namespace {
@@ -16,7 +15,7 @@ void write_rest(std::string_view bytes, const std::string& path, Write write) {
   while (!bytes.empty()) {
     const ssize_t count = write(bytes);
     if (count < 0 && errno == EINTR) continue;
-    base::require(count >= 0, "cannot write {}: {}", path, std::strerror(errno));
+    base::require_call(count >= 0, "cannot write {}", path);
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
 }

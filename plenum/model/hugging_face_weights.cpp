@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <list>
 #include <map>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "plenum/base/check.h"
+#include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 #include "plenum/io/json_file.h"
 #include "plenum/io/safetensors.h"
@@ -19,13 +19,12 @@
 namespace plenum::model {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kWeightsName = "model.safetensors";
 constexpr const char* kIndexName = "model.safetensors.index.json";
 constexpr const char* kConfigName = "config.json";
-constexpr std::array<const char*, 3> kTokenizerNames = {"vocab.txt", "tokenizer.json",
-                                                        "tokenizer_config.json"};
+constexpr std::string_view kTokenizerConfigName = "tokenizer_config.json";
+constexpr std::array<std::string_view, 3> kTokenizerNames = {"vocab.txt", "tokenizer.json",
+                                                             kTokenizerConfigName};
 
 constexpr std::string_view kWordEmbedding = "bert.embeddings.word_embeddings.weight";
 // Names that transformers ties to another; either may stand in a file, or both.
@@ -64,10 +63,10 @@ std::optional<std::string> table_name(std::string_view name) {
 class StoredWeights {
  public:
   explicit StoredWeights(const std::string& directory) {
-    if (fs::exists(fs::path(directory) / kWeightsName)) {
+    if (io::path_exists(directory + "/" + kWeightsName)) {
       const io::SafetensorsFile& file = files_.emplace_back(directory + "/" + kWeightsName);
       for (const io::SafetensorsTensor& tensor : file.tensors()) add({&file, &tensor});
-    } else if (fs::exists(fs::path(directory) / kIndexName)) {
+    } else if (io::path_exists(directory + "/" + kIndexName)) {
       read_index(directory);
     } else {
       refuse(directory);
@@ -101,7 +100,7 @@ class StoredWeights {
   [[noreturn]] static void refuse(const std::string& directory) {
     for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
       base::require(
-          !fs::exists(fs::path(directory) / name),
+          !io::path_exists(directory + "/" + name),
           "only {} is there, which Plenum does not read; convert it to safetensors: load and save it with "
           "transformers (save_pretrained): {}",
           name, directory);
@@ -166,10 +165,7 @@ void require_same_vocabulary(const StoredTensor& embedding, const describe::Para
 
 /// Refuses to replace a directory in which someone keeps other things.
 void require_replaceable(const std::string& directory) {
-  std::error_code error;
-  if (!fs::is_directory(directory, error)) return;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : io::names_in(directory)) {
     const bool is_ours =
         name == kWeightsName || name == kConfigName ||
         std::find(kTokenizerNames.begin(), kTokenizerNames.end(), name) != kTokenizerNames.end();
@@ -180,14 +176,14 @@ void require_replaceable(const std::string& directory) {
 }
 
 void copy_tokenizer(const std::string& source, io::AtomicDirectory& directory) {
-  int num_files = 0;
-  for (const char* name : kTokenizerNames) {
-    const std::string path = source + "/" + name;
-    if (!fs::exists(path)) continue;
-    directory.write(name, io::read_file(path));
-    ++num_files;
+  bool has_vocabulary = false;
+  for (const std::string_view name : kTokenizerNames) {
+    const std::string path = fmt::format("{}/{}", source, name);
+    if (!io::path_exists(path)) continue;
+    directory.write(std::string(name), io::read_file(path));
+    has_vocabulary = has_vocabulary || name != kTokenizerConfigName;
   }
-  base::require(num_files > 0, "there is no tokenizer (vocab.txt, tokenizer.json): {}", source);
+  base::require(has_vocabulary, "there is no tokenizer (vocab.txt or tokenizer.json): {}", source);
 }
 
 }  // namespace

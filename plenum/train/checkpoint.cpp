@@ -1,6 +1,7 @@
 #include "plenum/train/checkpoint.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <string_view>
@@ -10,6 +11,8 @@
 #include "plenum/base/check.h"
 #include "plenum/io/atomic_directory.h"
 #include "plenum/io/checksum.h"
+#include "plenum/io/directory.h"
+#include "plenum/io/file.h"
 #include "plenum/io/json_file.h"
 #include "plenum/io/safetensors.h"
 #include "plenum/model/hugging_face_config.h"
@@ -27,11 +30,12 @@ constexpr const char* kWeightsName = "model.safetensors";
 constexpr const char* kOptimizerName = "optimizer.safetensors";
 constexpr const char* kConfigName = "config.json";
 constexpr const char* kStateName = "state.json";
+/// All but state.json, which describes them.
+constexpr std::array<const char*, 3> kFileNames = {kConfigName, kWeightsName, kOptimizerName};
 constexpr std::string_view kFirstMoments = "exp_avg.";
 constexpr std::string_view kSecondMoments = "exp_avg_sq.";
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kRemovedEnding = ".removed";
-constexpr std::string_view kReplacedEnding = ".replaced";
 
 std::string directory_name(std::uint64_t step) {
   return fmt::format("{}{:08}", kStepPrefix, step);
@@ -45,14 +49,6 @@ std::optional<std::uint64_t> step_of(std::string_view name) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
   if (error != std::errc() || directory_name(step) != name) return {};
   return step;
-}
-
-std::vector<std::string> names_in(const std::string& directory) {
-  std::error_code error;
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(directory, error))
-    names.push_back(entry.path().filename().string());
-  return names;
 }
 
 /// Makes a directory vanish from list() before its files go one by one.
@@ -72,50 +68,91 @@ std::string print_state(const TrainingState& state, const std::vector<io::FileRe
   return root.dump(2) + "\n";
 }
 
+/// A checkpoint of which a part is missing or altered. Another can stand in for it; any other failure to read
+/// one has to reach the user, who would lose what is in it.
+class DamagedCheckpoint : public base::UserError {
+ public:
+  using UserError::UserError;
+};
+
+template <typename... Args>
+void require_whole(bool condition, fmt::format_string<Args...> format, Args&&... args) {
+  if (!condition) throw DamagedCheckpoint(fmt::format(format, std::forward<Args>(args)...));
+}
+
+std::uint64_t size_of(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(path, error);
+  require_whole(error != std::errc::no_such_file_or_directory, "{}: {}", path, error.message());
+  base::require(!error, "cannot read {}: {}", path, error.message());
+  return size;
+}
+
 /// state.json, with its format, version and checksum verified.
 json read_state(const std::string& path) {
-  json root = io::read_json_file(path);
-  base::require(io::require_key(root, "format", path) == kFormat, "{}: this is no checkpoint", path);
-  const json version = io::require_key(root, "version", path);
-  base::require(version == kVersion, "{}: version {} is not supported, only {} is", path, version.dump(),
-                kVersion);
-  const json checksum = io::require_key(root, "checksum", path);
+  size_of(path);
+  json root = json::parse(io::read_file(path), nullptr, false);
+  require_whole(!root.is_discarded(), "{}: this is not JSON", path);
+  require_whole(root.is_object() && root.value("format", json()) == kFormat, "{}: this is no checkpoint",
+                path);
+  const json version = root.value("version", json());
+  base::require(!version.is_number() || version <= kVersion,
+                "{}: a newer Plenum wrote this, version {}; use that one, or move the checkpoint away", path,
+                version.dump());
+  const json checksum = root.value("checksum", json());
   root.erase("checksum");
-  base::require(checksum == io::format_checksum(io::checksum(root.dump())), "{}: the checksum is wrong",
+  require_whole(checksum == io::format_checksum(io::checksum(root.dump())), "{}: the checksum is wrong",
                 path);
   return root;
 }
 
-void verify_file(const std::string& directory, const char* name, const json& files,
-                 const std::string& state_path) {
-  const auto record = std::find_if(files.begin(), files.end(), [&](const json& file) {
-    return io::require_key(file, "name", state_path) == name;
-  });
-  base::require(record != files.end(), "{}: the file {} is not listed", state_path, name);
-  const std::string path = directory + "/" + name;
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(path, error);
-  base::require(!error, "{}: {}", path, error.message());
-  const json& expected_size = io::require_key(*record, "bytes", state_path);
-  base::require(expected_size == size, "{}: the size is wrong: {} bytes, not {}", path, size,
-                expected_size.dump());
-  base::require(io::require_key(*record, "checksum", state_path) == io::file_checksum(path),
-                "{}: the checksum is wrong", path);
+const json& find_record(const json& root, std::string_view name, const std::string& path) {
+  for (const json& file : io::require_key(root, "files", path)) {
+    if (io::require_key(file, "name", path) == name) return file;
+  }
+  base::fail("{}: the file {} is not listed", path, name);
 }
 
-/// Reads what describes a checkpoint and verifies every file. Throws UserError with the reason.
-LoadedCheckpoint verify_checkpoint(const std::string& directory) {
+/// state.json of a checkpoint whose files all have the size it says.
+json read_sized_state(const std::string& directory) {
   const std::string path = directory + "/" + kStateName;
-  const json root = read_state(path);
-  LoadedCheckpoint checkpoint{.directory = directory,
-                              .state = parse_training_state(io::require_key(root, "training", path), path),
-                              .model = {},
-                              .refused = {}};
-  base::require(directory_name(checkpoint.state.step) == fs::path(directory).filename().string(),
+  json root = read_state(path);
+  for (const char* name : kFileNames) {
+    const std::string file_path = directory + "/" + name;
+    const std::uint64_t size = size_of(file_path);
+    const json& expected = io::require_key(find_record(root, name, path), "bytes", path);
+    require_whole(expected == size, "{}: the size is wrong: {} bytes, not {}", file_path, size,
+                  expected.dump());
+  }
+  return root;
+}
+
+/// Without reading more than state.json.
+bool seems_whole(const std::string& directory) {
+  try {
+    read_sized_state(directory);
+    return true;
+  } catch (const base::UserError&) {
+    return false;
+  }
+}
+
+/// Reads what describes a checkpoint and verifies every file. Throws DamagedCheckpoint, or UserError for
+/// what is no damage.
+FoundCheckpoint verify_checkpoint(const std::string& directory) {
+  const std::string path = directory + "/" + kStateName;
+  const json root = read_sized_state(directory);
+  FoundCheckpoint checkpoint{.directory = directory,
+                             .state = parse_training_state(io::require_key(root, "training", path), path),
+                             .model = {},
+                             .refused = {}};
+  require_whole(directory_name(checkpoint.state.step) == fs::path(directory).filename().string(),
                 "{}: the directory's name must be that of its step, {}", path, checkpoint.state.step);
-  const json& files = io::require_key(root, "files", path);
-  for (const char* name : {kConfigName, kWeightsName, kOptimizerName})
-    verify_file(directory, name, files, path);
+  for (const char* name : kFileNames) {
+    const std::string file_path = directory + "/" + name;
+    const json& expected = io::require_key(find_record(root, name, path), "checksum", path);
+    require_whole(expected == io::file_checksum(file_path), "{}: the checksum is wrong", file_path);
+  }
   checkpoint.model = model::read_hugging_face_config(directory);
   return checkpoint;
 }
@@ -129,7 +166,7 @@ CheckpointStore::CheckpointStore(std::string run_directory, std::size_t keep)
 
 std::vector<std::string> CheckpointStore::list() const {
   std::vector<std::pair<std::uint64_t, std::string>> found;
-  for (const std::string& name : names_in(directory_)) {
+  for (const std::string& name : io::names_in(directory_)) {
     if (const std::optional<std::uint64_t> step = step_of(name))
       found.emplace_back(*step, directory_ + "/" + name);
   }
@@ -140,10 +177,10 @@ std::vector<std::string> CheckpointStore::list() const {
 }
 
 void CheckpointStore::remove_leftovers() const {
-  for (const std::string& name : names_in(directory_)) {
+  for (const std::string& name : io::names_in(directory_)) {
     const std::string checkpoint = name.substr(0, name.find('.'));
     if (checkpoint == name || !step_of(checkpoint)) continue;
-    if (name == checkpoint + std::string(kReplacedEnding)) {
+    if (name == io::replaced_name(checkpoint)) {
       io::restore_replaced(directory_ + "/" + checkpoint);
     } else {
       std::error_code ignored;
@@ -177,48 +214,60 @@ std::string CheckpointStore::save(const TrainingState& state, const describe::Mo
   return directory;
 }
 
-/// Checkpoints of later steps, which are there only if they were refused, neither count nor go.
+/// Damaged checkpoints do not count, so that they never push out a whole one. Those of later steps, which are
+/// there only if they were refused, stay.
 void CheckpointStore::remove_old(std::uint64_t newest_step) const {
   std::vector<std::string> directories = list();
-  const auto is_later = [&](const std::string& directory) {
-    return step_of(fs::path(directory).filename().string()) > newest_step;
-  };
-  std::erase_if(directories, is_later);
-  for (std::size_t i = 0; i + keep_ < directories.size(); ++i) remove_directory(directories[i]);
+  std::reverse(directories.begin(), directories.end());
+  std::size_t num_whole = 0;
+  for (const std::string& directory : directories) {
+    if (step_of(fs::path(directory).filename().string()) > newest_step) continue;
+    if (num_whole == keep_) {
+      remove_directory(directory);
+    } else if (seems_whole(directory)) {
+      ++num_whole;
+    }
+  }
 }
 
-std::optional<LoadedCheckpoint> CheckpointStore::find_latest(base::Progress& progress) const {
-  std::vector<std::string> directories = list();
-  std::reverse(directories.begin(), directories.end());
+std::optional<FoundCheckpoint> CheckpointStore::find_latest(base::Progress& progress) const {
+  std::optional<FoundCheckpoint> found;
   std::vector<RefusedCheckpoint> refused;
-  for (const std::string& directory : directories) {
+  std::vector<std::string> left = list();
+  while (!found && !left.empty()) {
+    const std::string directory = left.back();
+    left.pop_back();
     try {
-      LoadedCheckpoint checkpoint = verify_checkpoint(directory);
-      checkpoint.refused = std::move(refused);
-      return checkpoint;
+      found = verify_checkpoint(directory);
     } catch (const base::UserError& error) {
-      progress.note(fmt::format("checkpoint refused: {}", error.what()));
+      std::vector<std::string> now = list();
+      if (std::find(now.begin(), now.end(), directory) == now.end()) {
+        left = std::move(now);  // the run that owns it removed it meanwhile, for a newer one
+        refused.clear();
+        continue;
+      }
+      if (dynamic_cast<const DamagedCheckpoint*>(&error) == nullptr) throw;
       refused.push_back({.directory = directory, .reason = error.what()});
     }
   }
-  if (refused.empty()) return {};
   std::string reasons;
-  for (const RefusedCheckpoint& checkpoint : refused) reasons += fmt::format("; {}", checkpoint.reason);
-  base::fail("no checkpoint can be used; move {} away to begin anew{}", directory_, reasons);
+  for (const RefusedCheckpoint& checkpoint : refused) {
+    progress.note(fmt::format("checkpoint refused: {}", checkpoint.reason));
+    reasons += fmt::format("; {}", checkpoint.reason);
+  }
+  base::require(found || refused.empty(), "no checkpoint can be used; move {} away to begin anew{}",
+                directory_, reasons);
+  if (found) found->refused = std::move(refused);
+  return found;
 }
 
-std::optional<LoadedCheckpoint> CheckpointStore::load_latest(const CheckpointTensors& tensors,
-                                                             base::Progress& progress) const {
-  std::optional<LoadedCheckpoint> loaded = find_latest(progress);
-  if (!loaded) return {};
-  const std::string& directory = loaded->directory;
-  model::read_named_tensors(io::SafetensorsFile(directory + "/" + kWeightsName), tensors.table,
-                            tensors.weights);
-  if (tensors.first_moments.empty() && tensors.second_moments.empty()) return loaded;
-  const io::SafetensorsFile optimizer(directory + "/" + kOptimizerName);
+void load(const FoundCheckpoint& checkpoint, const CheckpointTensors& tensors) {
+  const io::SafetensorsFile weights(checkpoint.directory + "/" + kWeightsName);
+  model::read_named_tensors(weights, tensors.table, tensors.weights);
+  if (tensors.first_moments.empty() && tensors.second_moments.empty()) return;
+  const io::SafetensorsFile optimizer(checkpoint.directory + "/" + kOptimizerName);
   model::read_named_tensors(optimizer, tensors.table, tensors.first_moments, kFirstMoments);
   model::read_named_tensors(optimizer, tensors.table, tensors.second_moments, kSecondMoments);
-  return loaded;
 }
 
 }  // namespace plenum::train

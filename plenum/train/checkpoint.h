@@ -29,7 +29,7 @@ struct RefusedCheckpoint {
 };
 
 /// A checkpoint whose every byte is as it was written.
-struct LoadedCheckpoint {
+struct FoundCheckpoint {
   std::string directory;  ///< also one of Hugging Face weights, without a tokenizer
   TrainingState state;
   describe::ModelConfig model;
@@ -48,20 +48,17 @@ class CheckpointStore {
   void remove_leftovers() const;
 
   /// Writes the checkpoint of `state.step`, in place of one of that step, then removes those before the
-  /// newest `keep`. Throws UserError if that fails (a full disk above all); the earlier ones are there then.
-  /// Returns its directory.
+  /// newest `keep` that are whole. Throws UserError if that fails (a full disk above all); the earlier ones
+  /// are there then. Returns its directory.
   std::string save(const TrainingState& state, const describe::ModelConfig& model,
                    const CheckpointTensors& tensors) const;
 
-  /// The newest checkpoint that is whole; none if there is no checkpoint at all. Those that are torn or
-  /// altered are noted with the reason. Throws UserError, naming each, if all are.
-  std::optional<LoadedCheckpoint> find_latest(base::Progress& progress) const;
+  /// The newest checkpoint that is whole; none if there is no checkpoint at all. Those of which a part is
+  /// missing or altered are noted with the reason. Throws UserError, naming each, if all are, and for one
+  /// that cannot be judged: of a newer version, or without permission to read it. A run may save meanwhile.
+  std::optional<FoundCheckpoint> find_latest(base::Progress& progress) const;
 
-  /// find_latest, read into `tensors`; throws UserError if it is of a model of other shapes.
-  std::optional<LoadedCheckpoint> load_latest(const CheckpointTensors& tensors,
-                                              base::Progress& progress) const;
-
-  /// The directories of all checkpoints, oldest first, whole or not.
+  /// The directories of all checkpoints, oldest first, whole or not. Throws UserError if that cannot be told.
   std::vector<std::string> list() const;
 
  private:
@@ -70,5 +67,8 @@ class CheckpointStore {
   std::string directory_;
   std::size_t keep_;
 };
+
+/// Overwrites `tensors` with those of a checkpoint. Throws UserError if it is of a model of other shapes.
+void load(const FoundCheckpoint& checkpoint, const CheckpointTensors& tensors);
 
 }  // namespace plenum::train

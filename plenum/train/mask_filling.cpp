@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "plenum/base/check.h"
-#include "plenum/data/normalizer.h"
 
 namespace plenum::train {
 namespace {
@@ -59,11 +58,7 @@ bool is_special(TokenId id, const data::SpecialTokens& special) {
 
 MaskFilling::MaskFilling(const ModelSource& source, const std::vector<std::string>& texts,
                          std::size_t num_threads)
-    : tokenizer_(data::Tokenizer::load(source.tokenizer, data::NormalizerRules())) {
-  const std::size_t num_tokens = tokenizer_.vocabulary().size();
-  base::require(num_tokens <= static_cast<std::size_t>(source.config.vocabulary),
-                "{} has {} tokens and the model {}; they do not belong together", source.tokenizer,
-                num_tokens, source.config.vocabulary);
+    : tokenizer_(load_tokenizer(source)) {
   data::Encoder encoder(tokenizer_);
   for (const std::string& text : texts) {
     texts_.push_back(encode(text, tokenizer_, encoder, source.config.max_positions));

@@ -2,13 +2,13 @@
 
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 
 namespace plenum::train {
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> step_of(std::string_view line) {
 
 /// The bytes of the lines that belong to steps up to `last_step`, found from the end.
 std::uint64_t size_up_to(const std::string& path, std::uint64_t last_step) {
-  if (!std::filesystem::exists(path)) return 0;
+  if (!io::path_exists(path)) return 0;
   const io::MappedFile file(path);
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   std::size_t end = text.rfind('\n') + 1;  // 0 without any
@@ -108,7 +108,8 @@ void StepLines::sync() const {
 Metrics::Metrics(const RunPaths& paths, std::uint64_t last_step)
     : steps_(paths.metrics, last_step),
       evaluations_(paths.evaluations, last_step),
-      events_(paths.tensorboard, host_name(), ::getpid(), wall_time()) {}
+      events_(paths.tensorboard, host_name(), ::getpid(), wall_time(),
+              static_cast<std::int64_t>(last_step + 1)) {}
 
 void Metrics::add(const StepReport& report) {
   steps_.append(to_json(report).dump());

@@ -49,6 +49,7 @@ std::uint64_t bytes_in(const std::string& directory) {
 
 ExportReport export_model(const ModelSource& source, const std::string& output, io::Replace replace,
                           std::size_t num_threads) {
+  load_tokenizer(source);  // throws if it is not the model's
   const model::MicroBatch sequences = probe(source.config);
   const model::Capacity capacity{.rows = sequences.num_rows,
                                  .sequences = kSequences,

@@ -16,7 +16,8 @@ struct ExportReport {
 };
 
 /// Writes a model as a Hugging Face directory, then reads that back and compares the logits of a few
-/// sequences bit for bit. Throws UserError as write_hugging_face_directory does, and if the two differ.
+/// sequences bit for bit. Throws UserError as write_hugging_face_directory does, if the tokenizer is not the
+/// model's, and if the logits differ.
 ExportReport export_model(const ModelSource& source, const std::string& output, io::Replace replace,
                           std::size_t num_threads);
 

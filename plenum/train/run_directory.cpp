@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,12 +10,11 @@
 
 #include "plenum/base/check.h"
 #include "plenum/io/config_file.h"
+#include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 
 namespace plenum::train {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Options whose change leaves what is computed as it is, but for the order of sums over ranks and
 /// micro-batches; whether data is the same is for its fingerprint to say, and steps is noted.
@@ -90,12 +88,6 @@ bool may_change(const Change& change) {
   return std::find(kMayChange.begin(), kMayChange.end(), change.key) != kMayChange.end();
 }
 
-void make_directory(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  base::require(!error, "cannot make the directory {}: {}", path, error.message());
-}
-
 }  // namespace
 
 RunPaths::RunPaths(const std::string& directory)
@@ -108,19 +100,16 @@ RunPaths::RunPaths(const std::string& directory)
       checkpoints(directory + "/checkpoints") {}
 
 bool is_run_directory(const std::string& directory) {
-  return fs::exists(RunPaths(directory).config);
+  return io::path_exists(RunPaths(directory).config);
 }
 
 RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& dataset, const Note& note)
     : directory_(options.run.directory), paths_(directory_) {
-  std::error_code error;
-  base::require(
-      !fs::exists(directory_, error) || fs::exists(paths_.lock, error) || fs::is_empty(directory_, error),
-      "{} is not the directory of a run and not empty; choose another --run", directory_);
-  make_directory(directory_);
+  base::require(io::names_in(directory_).empty() || io::path_exists(paths_.lock),
+                "{} is not the directory of a run and not empty; choose another --run", directory_);
+  io::make_directories(directory_);
   lock_.emplace(paths_.lock, fmt::format("another process trains {}; wait for it, or stop it", directory_));
-  if (is_run_directory(directory_) && fs::exists(paths_.checkpoints, error) &&
-      !fs::is_empty(paths_.checkpoints, error)) {
+  if (is_run_directory(directory_) && !io::names_in(paths_.checkpoints).empty()) {
     take_up(options, note);
   } else {
     make(dataset);
@@ -131,7 +120,7 @@ RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& datas
 
 /// A run without a checkpoint has nothing to lose: it is begun anew, whatever its configuration was.
 void RunDirectory::make(const data::Dataset& dataset) const {
-  make_directory(paths_.tokenizer);
+  io::make_directories(paths_.tokenizer);
   for (const char* name : kTokenizerFiles) {
     io::write_file(fmt::format("{}/{}", paths_.tokenizer, name),
                    io::read_file(fmt::format("{}/{}", dataset.directory(), name)));

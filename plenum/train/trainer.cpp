@@ -60,7 +60,7 @@ class Trainer {
   TrainingResult run(const std::stop_token& stop);
 
  private:
-  std::optional<LoadedCheckpoint> find_checkpoint();
+  std::optional<FoundCheckpoint> find_checkpoint();
   describe::ModelConfig model() const;
   const RunPlan& require_memory() const;
   void restore_or_begin();
@@ -84,7 +84,7 @@ class Trainer {
   data::Dataset dataset_;
   RunDirectory directory_;
   CheckpointStore checkpoints_;
-  std::optional<LoadedCheckpoint> found_;
+  std::optional<FoundCheckpoint> found_;
   RunPlan plan_;
   Replicas replicas_;
   std::optional<model::BertInference> inference_;
@@ -120,10 +120,10 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
   }
 }
 
-std::optional<LoadedCheckpoint> Trainer::find_checkpoint() {
+std::optional<FoundCheckpoint> Trainer::find_checkpoint() {
   checkpoints_.remove_leftovers();
   ObservedNotes notes(observer_);
-  std::optional<LoadedCheckpoint> found = checkpoints_.find_latest(notes);
+  std::optional<FoundCheckpoint> found = checkpoints_.find_latest(notes);
   base::require(!found || found->state.fingerprint == dataset_.description().fingerprint,
                 "{} was trained on other data than {} holds; give the dataset it was begun with, or choose "
                 "another --run",
@@ -142,8 +142,7 @@ const RunPlan& Trainer::require_memory() const {
 
 void Trainer::restore_or_begin() {
   if (found_) {
-    base::SilentProgress silent;  // what was passed over was noted when it was found
-    checkpoints_.load_latest(replicas_.tensors(), silent);
+    load(*found_, replicas_.tensors());
     saved_step_ = state_.step;
     saved_path_ = found_->directory;
     observer_.on_note(fmt::format("goes on from {}", saved_path_));

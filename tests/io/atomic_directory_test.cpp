@@ -1,14 +1,15 @@
 #include "plenum/io/atomic_directory.h"
 
-#include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "plenum/io/checksum.h"
+#include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 
 #include "tests/support/expect_user_error.h"
@@ -21,14 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-std::vector<std::string> names_in(const std::string& directory) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(directory))
-    names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 TEST(AtomicDirectory, AppearsWholeOrNotAtAll) {
   const test::TemporaryDirectory parent;
@@ -103,6 +96,35 @@ TEST(AtomicDirectory, DoesNotTouchWhatIsInTheWay) {
   test::expect_user_error([&] { AtomicDirectory(parent / "a/old", Replace::Yes); }, "is not a directory");
   EXPECT_THAT(names_in(parent.path()), ElementsAre("a", "a.replaced"));
   test::expect_user_error([&] { AtomicDirectory(parent / "a/old/b"); }, "cannot make the directory");
+}
+
+TEST(AtomicDirectory, SaysWhyItCannotBeMade) {
+  const test::TemporaryDirectory parent;
+  errno = 0;
+  test::expect_user_error([&] { AtomicDirectory(parent / std::string(250, 'a')); }, ": File name too long");
+}
+
+TEST(AtomicDirectory, TakesThePlaceOfWhatACrashLeft) {
+  const test::TemporaryDirectory parent;
+  parent.write("a.replaced/old", "");
+  AtomicDirectory directory(parent / "a", Replace::Yes);
+  EXPECT_THAT(names_in(parent / "a"), ElementsAre("old"));
+  directory.write("new", "");
+  directory.commit();
+  EXPECT_THAT(names_in(parent.path()), ElementsAre("a"));
+  EXPECT_THAT(names_in(parent / "a"), ElementsAre("new"));
+}
+
+TEST(AtomicDirectory, HasThePermissionsOfANewDirectory) {
+  const test::TemporaryDirectory parent;
+  const mode_t earlier = ::umask(0027);
+  AtomicDirectory directory(parent / "a");
+  directory.commit();
+  write_file(parent / "file", "");
+  ::umask(earlier);
+  const auto permissions = [](const std::string& path) { return fs::status(path).permissions(); };
+  EXPECT_EQ(permissions(parent / "a"), fs::perms(0750));
+  EXPECT_EQ(permissions(parent / "file"), fs::perms(0640));
 }
 
 TEST(AtomicDirectory, LeavesNothingOnAFullDisk) {

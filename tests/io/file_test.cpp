@@ -1,5 +1,6 @@
 #include "plenum/io/file.h"
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <iterator>
@@ -11,6 +12,7 @@
 
 #include "plenum/base/check.h"
 
+#include "tests/support/expect_user_error.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/support/temporary_directory.h"
 
@@ -78,6 +80,13 @@ TEST(AtomicFile, NamesTheFileItCannotWrite) {
     EXPECT_THAT(error.what(), HasSubstr("missing/a"));
     EXPECT_THAT(error.what(), HasSubstr("No such file"));
   }
+}
+
+TEST(MovePath, SaysWhyItFailed) {
+  const test::TemporaryDirectory directory;
+  errno = 0;  // a reason that is read before the call would be "Success"
+  test::expect_user_error([&] { move_path(directory / "absent", directory / "a"); },
+                          "absent to " + (directory / "a") + ": No such file");
 }
 
 TEST(ReadFile, RefusesWhatIsNoFile) {

@@ -1,6 +1,7 @@
 #include "plenum/io/scatter_file.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include "plenum/base/check.h"
 #include "plenum/io/file.h"
 
+#include "tests/support/expect_user_error.h"
 #include "tests/support/temporary_directory.h"
 
 namespace plenum::io {
@@ -51,6 +53,12 @@ TEST(ScatterFile, RefusesABucketThatIsTooFullOrNotFull) {
         other.flush();
       },
       base::InternalError);
+}
+
+TEST(ScatterFile, SaysWhyItCannotBeSynced) {
+  ScatterFile device("/dev/null", "", 1, {});
+  errno = 0;
+  test::expect_user_error([&] { device.finish(""); }, "cannot write /dev/null: Invalid argument");
 }
 
 }  // namespace

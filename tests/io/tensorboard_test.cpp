@@ -88,36 +88,43 @@ std::vector<Fields> read_events(const std::string& path) {
   return events;
 }
 
+/// The version, and where the session starts.
+constexpr std::size_t kEventsAtBegin = 2;
+
 TEST(Crc32c, GivesThePublishedValues) {
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);
   EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
   EXPECT_EQ(crc32c(""), 0u);
 }
 
-TEST(EventFile, BeginsWithItsVersion) {
+TEST(EventFile, BeginsWithItsVersionAndFirstStep) {
   const test::TemporaryDirectory directory;
-  const EventFile file(directory / "tensorboard", "host", 42, 1234567.5);
+  const EventFile file(directory / "tensorboard", "host", 42, 1234567.5, 201);
   EXPECT_EQ(file.path(), directory / "tensorboard/events.out.tfevents.0001234567.host.42.0");
   const std::vector<Fields> events = read_events(file.path());
-  ASSERT_EQ(events.size(), 1u);
+  ASSERT_EQ(events.size(), kEventsAtBegin);
   EXPECT_EQ(events[0].numbers.at(1), std::bit_cast<std::uint64_t>(1234567.5));
   EXPECT_EQ(events[0].parts.find(3)->second, "brain.Event:2");
+  EXPECT_EQ(events[1].numbers.at(2), 201u);
+  ASSERT_EQ(events[1].parts.count(7), 1u) << "no session log, so TensorBoard would show repeated steps";
+  EXPECT_EQ(parse_message(events[1].parts.find(7)->second).numbers.at(1), 1u) << "not a start";
 }
 
 TEST(EventFile, HoldsTheScalarsOfEachStep) {
   const test::TemporaryDirectory directory;
-  EventFile file(directory.path(), "host", 1, 10);
+  EventFile file(directory.path(), "host", 1, 10, 1);
   const std::vector<Scalar> first = {{"train/loss", 10.5f}, {"train/lr", 1e-4f}};
   const std::vector<Scalar> second = {{"eval/loss", -1}};
   file.append(1, 11.25, first);
   file.append(std::int64_t{1} << 40, 12, second);
-  EXPECT_EQ(read_events(file.path()).size(), 1u) << "more than the version was written before flush";
+  EXPECT_EQ(read_events(file.path()).size(), kEventsAtBegin) << "steps were written before flush";
   file.flush();
   const std::vector<Fields> events = read_events(file.path());
-  ASSERT_EQ(events.size(), 3u);
-  EXPECT_EQ(events[1].numbers.at(1), std::bit_cast<std::uint64_t>(11.25));
-  EXPECT_EQ(events[1].numbers.at(2), 1u);
-  const Fields summary = parse_message(events[1].parts.find(5)->second);
+  ASSERT_EQ(events.size(), kEventsAtBegin + 2);
+  const Fields& event = events[kEventsAtBegin];
+  EXPECT_EQ(event.numbers.at(1), std::bit_cast<std::uint64_t>(11.25));
+  EXPECT_EQ(event.numbers.at(2), 1u);
+  const Fields summary = parse_message(event.parts.find(5)->second);
   std::map<std::string, float> values;
   for (const auto& [field, part] : summary.parts) {
     EXPECT_EQ(field, 1u);
@@ -127,21 +134,22 @@ TEST(EventFile, HoldsTheScalarsOfEachStep) {
   }
   EXPECT_THAT(values,
               testing::ElementsAre(testing::Pair("train/loss", 10.5f), testing::Pair("train/lr", 1e-4f)));
-  EXPECT_EQ(events[2].numbers.at(2), std::uint64_t{1} << 40);
+  EXPECT_EQ(events.back().numbers.at(2), std::uint64_t{1} << 40);
 }
 
 TEST(EventFile, NeverOverwritesAnother) {
   const test::TemporaryDirectory directory;
-  EventFile first(directory.path(), "host", 1, 10);
-  const EventFile second(directory.path(), "host", 1, 10);
+  EventFile first(directory.path(), "host", 1, 10, 1);
+  const EventFile second(directory.path(), "host", 1, 10, 1);
   EXPECT_NE(first.path(), second.path());
-  EXPECT_EQ(read_events(first.path()).size(), 1u);
+  EXPECT_EQ(read_events(first.path()).size(), kEventsAtBegin);
 }
 
 TEST(EventFile, NamesAFileThatCannotBeWritten) {
   const test::TemporaryDirectory directory;
-  test::expect_user_error([&] { EventFile(directory.write("file", "") + "/x", "host", 1, 10); }, "file/x");
-  EventFile file(directory.path(), "host", 1, 10);
+  test::expect_user_error([&] { EventFile(directory.write("file", "") + "/x", "host", 1, 10, 1); },
+                          "file: File exists");
+  EventFile file(directory.path(), "host", 1, 10, 1);
   const test::FileSizeLimit full_disk(64);
   const std::vector<Scalar> scalars = {{"train/loss", 1}};
   file.append(1, 11, scalars);

@@ -218,6 +218,20 @@ TEST_F(HuggingFaceWeights, OfOtherFormatsAreRefused) {
   expect_refused("only pytorch_model.bin is there");
 }
 
+TEST_F(HuggingFaceWeights, InPlacesThatCannotBeReadAreAnErrorOfTheUser) {
+  std::filesystem::create_symlink("circle", directory_ / "circle");
+  const std::string places[] = {directory_ / "circle", directory_ / std::string(300, 'a')};
+  for (const std::string& place : places) {
+    std::vector<float> weights_N = weights_;
+    test::expect_user_error([&] { read_hugging_face_weights(place, table_, weights_N); }, "cannot read");
+    test::expect_user_error([&] { write_hugging_face_directory(place, model(), io::Replace::Yes); }, place);
+    HuggingFaceModel exported = model();
+    exported.tokenizer_directory = place;
+    test::expect_user_error([&] { write_hugging_face_directory(directory_ / "export", exported); },
+                            "cannot read");
+  }
+}
+
 TEST_F(HuggingFaceWeights, ReplaceOnlyWhatWasAskedForAndIsKnown) {
   write_hugging_face_directory(model_path(), model());
   test::expect_user_error([&] { write_hugging_face_directory(model_path(), model()); }, "is there already");
@@ -235,6 +249,7 @@ TEST_F(HuggingFaceWeights, LeaveNothingWhenTheyCannotBeWritten) {
     return std::distance(std::filesystem::directory_iterator(directory_.path()),
                          std::filesystem::directory_iterator());
   };
+  directory_.write("settings/tokenizer_config.json", "{}");
   const auto before = num_entries();
   {
     const test::FileSizeLimit full_disk(1000);
@@ -245,6 +260,9 @@ TEST_F(HuggingFaceWeights, LeaveNothingWhenTheyCannotBeWritten) {
   without_tokenizer.tokenizer_directory = directory_ / "nowhere";
   test::expect_user_error([&] { write_hugging_face_directory(directory_ / "export", without_tokenizer); },
                           "there is no tokenizer");
+  without_tokenizer.tokenizer_directory = directory_ / "settings";
+  test::expect_user_error([&] { write_hugging_face_directory(directory_ / "export", without_tokenizer); },
+                          "there is no tokenizer (vocab.txt or tokenizer.json)");
   EXPECT_EQ(num_entries(), before);
 }
 

@@ -1,9 +1,11 @@
 #include "plenum/train/checkpoint.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -65,14 +67,16 @@ class Checkpoints : public testing::Test {
     store_.save(state(step), config_, tensors());
   }
 
-  std::optional<LoadedCheckpoint> load() {
+  std::optional<FoundCheckpoint> load() {
     fill(-1e6f);
-    return store_.load_latest(tensors(), notes_);
+    std::optional<FoundCheckpoint> found = store_.find_latest(notes_);
+    if (found) train::load(*found, tensors());
+    return found;
   }
 
   /// Loads and expects the tensors and state of `step`.
-  LoadedCheckpoint expect_loads(std::uint64_t step) {
-    const std::optional<LoadedCheckpoint> loaded = load();
+  FoundCheckpoint expect_loads(std::uint64_t step) {
+    const std::optional<FoundCheckpoint> loaded = load();
     if (!loaded) {
       ADD_FAILURE() << "no checkpoint";
       return {};
@@ -123,7 +127,7 @@ TEST_F(Checkpoints, AreReadAsTheyWereWritten) {
   EXPECT_FALSE(load().has_value());
   EXPECT_THAT(store_.list(), IsEmpty());
   save(200);
-  const LoadedCheckpoint loaded = expect_loads(200);
+  const FoundCheckpoint loaded = expect_loads(200);
   EXPECT_EQ(loaded.directory, directory_of(200));
   EXPECT_THAT(loaded.refused, IsEmpty());
   EXPECT_THAT(notes_.lines, IsEmpty());
@@ -147,7 +151,7 @@ TEST_F(Checkpoints, AreDirectoriesOfHuggingFaceWeights) {
 TEST_F(Checkpoints, GiveWeightsAloneToAReaderWithoutMoments) {
   save(7);
   std::vector<float> weights_N(weights_.size());
-  store_.load_latest({table_, weights_N, {}, {}}, notes_);
+  train::load(*store_.find_latest(notes_), {table_, weights_N, {}, {}});
   const describe::Parameter& embedding = table_[table_.word_embedding()];
   EXPECT_TRUE(
       std::ranges::equal(model::elements_of(embedding, weights_N), model::elements_of(embedding, weights_)));
@@ -164,8 +168,7 @@ TEST_F(Checkpoints, ReplaceThoseOfTheSameStep) {
   save(1);
   fill(50);
   store_.save(state(1), config_, tensors());
-  fill(0);
-  ASSERT_TRUE(store_.load_latest(tensors(), notes_).has_value());
+  ASSERT_TRUE(load().has_value());
   EXPECT_EQ(weights_[0], 50);
   EXPECT_THAT(names(), ElementsAre("step-00000001"));
 }
@@ -179,7 +182,7 @@ class DamagedCheckpoints : public Checkpoints {
   }
 
   void expect_earlier(const std::string& reason) {
-    const LoadedCheckpoint loaded = expect_loads(1);
+    const FoundCheckpoint loaded = expect_loads(1);
     ASSERT_EQ(loaded.refused.size(), 1u);
     EXPECT_EQ(loaded.refused[0].directory, directory_of(2));
     EXPECT_THAT(loaded.refused[0].reason, HasSubstr(reason));
@@ -256,15 +259,69 @@ TEST_F(DamagedCheckpoints, DoNotPushOutGoodOnes) {
   expect_loads(5);
 }
 
+TEST_F(DamagedCheckpoints, DoNotPushOutGoodOnesOfEarlierSteps) {
+  fs::resize_file(directory_of(2) + "/model.safetensors", 10);
+  expect_loads(1);
+  save(3);
+  EXPECT_THAT(store_.list(), ElementsAre(directory_of(1), directory_of(2), directory_of(3)));
+  save(4);
+  EXPECT_THAT(store_.list(), ElementsAre(directory_of(3), directory_of(4)));
+}
+
+TEST_F(DamagedCheckpoints, AreNotThoseOfANewerVersion) {
+  const std::string path = directory_of(2) + "/state.json";
+  std::string text = io::read_file(path);
+  text.replace(text.find("\"version\": 1"), 12, "\"version\": 2");
+  io::write_file(path, text);
+  test::expect_user_error([&] { load(); }, "state.json: a newer Plenum wrote this, version 2");
+}
+
+TEST_F(DamagedCheckpoints, AreNotThoseThatCannotBeRead) {
+  for (const char* name : {"state.json", "model.safetensors"}) {
+    const std::string path = directory_of(2) + "/" + name;
+    fs::rename(path, path + ".kept");
+    fs::create_symlink(name, path);  // leads to itself
+    test::expect_user_error([&] { load(); }, std::string(name) + ": Too many levels of symbolic links");
+    fs::rename(path + ".kept", path);
+  }
+  expect_loads(2);
+}
+
+TEST_F(Checkpoints, AreNotAbsentWhereTheirDirectoryCannotBeRead) {
+  directory_.write("checkpoints", "a file");
+  test::expect_user_error([&] { load(); }, "checkpoints: Not a directory");
+  fs::remove(directory_ / "checkpoints");
+  fs::create_symlink("nowhere", directory_ / "checkpoints");
+  test::expect_user_error([&] { load(); }, "checkpoints: No such file");
+  test::expect_user_error([&] { store_.remove_leftovers(); }, "checkpoints: No such file");
+}
+
+TEST_F(Checkpoints, AreFoundWhileAnotherProcessTrains) {
+  const CheckpointStore keeps_one(directory_.path(), 1);
+  keeps_one.save(state(1), config_, tensors());
+  std::atomic<bool> is_over = false;
+  std::jthread trains([&] {
+    for (std::uint64_t step = 2; step < 200; ++step) keeps_one.save(state(step), config_, tensors());
+    is_over = true;
+  });
+  while (!is_over) {
+    const std::optional<FoundCheckpoint> found = store_.find_latest(notes_);
+    EXPECT_TRUE(found.has_value());
+  }
+  trains.join();
+  EXPECT_THAT(notes_.lines, IsEmpty());
+}
+
 TEST_F(Checkpoints, OfAnotherModelAreAnErrorAndNotPassedOver) {
   save(1);
   describe::ModelConfig wider = config_;
   wider.mlp_width = 8;
   const describe::ParameterTable table(wider);
   std::vector<float> values(static_cast<std::size_t>(table.num_elements()));
+  const FoundCheckpoint found = *store_.find_latest(notes_);
   test::expect_user_error(
       [&] {
-        store_.load_latest({table, values, {}, {}}, notes_);
+        train::load(found, {table, values, {}, {}});
       },
       "has shape [4, 6], the model needs [4, 8]");
 }

@@ -78,6 +78,18 @@ TEST_F(RunDirectoryTest, LeavesOtherDirectoriesAlone) {
   EXPECT_THAT(error_of(other), HasSubstr("is not the directory of a run and not empty"));
 }
 
+TEST_F(RunDirectoryTest, DoesNotBeginAnewWhereCheckpointsCannotBeRead) {
+  const RunPaths paths(given_.run.directory);
+  std::filesystem::rename(paths.checkpoints, directory_ / "elsewhere");
+  std::filesystem::create_symlink("nowhere", paths.checkpoints);
+  RunOptions other = given_;
+  other.run.seed = 4;
+  EXPECT_THAT(error_of(other), HasSubstr("checkpoints: No such file"));
+  std::filesystem::remove(paths.checkpoints);
+  std::filesystem::rename(directory_ / "elsewhere", paths.checkpoints);
+  EXPECT_EQ(error_of(given_), "no error") << "the run's configuration was overwritten";
+}
+
 TEST_F(RunDirectoryTest, BeginsAnewWhereNothingWasTrainedYet) {
   RunOptions other = options("none", 3);
   other.data.directory = directory_ / "missing";

@@ -6,6 +6,7 @@
 
 #include "plenum/base/check.h"
 
+#include "plenum/packing/sequence_ids.h"
 namespace plenum::data {
 namespace {
 
@@ -92,8 +93,14 @@ std::vector<BatchItem> cut_items(const GlobalBatch& batch, std::span<const Batch
       add(batch.pack_starts[p], batch.pack_starts[p + 1]);
   }
   return items;
+  const packing::SequenceIds ids(source.histogram());
 }
 
+    // Memory, packs and counts are planned by the histogram.
+    base::require(
+        length == ids.length_of(id),
+        "{} is damaged: sequence {} has {} tokens where the histogram has {}; prepare the dataset again",
+        source.name(), id, length, ids.length_of(id));
 double cost_of(const BatchItem& item, const describe::ModelConfig& model) {
   describe::Work work;
   for (const BatchSequence& sequence : item.sequences) work += sequence.work();

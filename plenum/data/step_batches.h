@@ -38,6 +38,8 @@ class StepBatchSource {
   const model::Capacity& capacity() const { return bounds_.capacity; }
 
   /// What each rank works on. Steps count over all epochs.
+  /// The fewest --micro-batch-tokens that can be asked for: a micro-batch holds any item.
+  std::int64_t least_micro_batch_tokens() const { return bounds_.item_rows; }
   std::vector<model::StepBatch> make(std::uint64_t step) const;
   /// What one rank works on, without reading the sequences of the others.
   model::StepBatch make(std::uint64_t step, base::Rank rank) const;

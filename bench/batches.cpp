@@ -2,7 +2,7 @@
 //   build/bench/bench_batches
 // Counters: tokens per second; tokens over rows (1 is no padding) and over the budget of all micro-batches
 // that are not empty; the greatest load of a rank over the mean; masked tokens that memory is planned for;
-// micro-batches per rank that are planned.
+// micro-batches per rank that are planned. Then: fills micro-batches with short sequences, by their number.
 #include <benchmark/benchmark.h>
 
 #include "plenum/data/step_batches.h"
@@ -59,6 +59,18 @@ BENCHMARK_CAPTURE(make_steps, padded, Layout::Padded, OrderChoice::Sequences)->A
 BENCHMARK_CAPTURE(make_steps, packed, Layout::Packed, OrderChoice::Packs)->Arg(1)->Arg(4);
 BENCHMARK_CAPTURE(make_steps, unpadded, Layout::Unpadded, OrderChoice::Sequences)->Arg(1)->Arg(4);
 BENCHMARK_CAPTURE(make_steps, unpadded_packs, Layout::Unpadded, OrderChoice::Packs)->Arg(1)->Arg(4);
+
+/// Many short sequences, as in evaluation: masked tokens are scarce, not rows. The time must grow no faster
+/// than n log n. The last sequence masks fewer tokens, so that no micro-batch is ever quite full.
+void fill_with_short_sequences(benchmark::State& state) {
+  const auto num_short = static_cast<std::size_t>(state.range(0));
+  std::vector<BatchSequence> sequences(num_short, {.id = 0, .length = 10, .masked = masked_count(10, 0.15)});
+  sequences.push_back({.id = 0, .length = 3, .masked = masked_count(3, 0.15)});
+  const std::vector<BatchItem> items = cut_items({}, sequences, Layout::Unpadded, 512);
+  const model::Capacity capacity{.rows = 4096, .sequences = 4096, .masked = 693, .max_length = 512};
+  for (auto unused : state) benchmark::DoNotOptimize(fill_micro_batches(items, capacity));
+}
+BENCHMARK(fill_with_short_sequences)->Arg(100'000)->Arg(200'000)->Arg(400'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace plenum::data

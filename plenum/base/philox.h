@@ -39,6 +39,7 @@ enum class Purpose : std::uint32_t {
   MaskReplacement = 6,  ///< what a masked token becomes
   Initialisation = 7,   ///< initial weights
   Dropout = 8,          ///< which activations are dropped
+  SyntheticText = 9,    ///< tokens and labels of made-up sequences
 };
 
 /// Random numbers by identity: a family of independent functions, one per (seed, purpose, epoch), each

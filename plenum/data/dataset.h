@@ -38,6 +38,8 @@ class Dataset {
   void append_sequence(Split split, std::uint64_t id, std::vector<TokenId>& tokens,
                        std::vector<std::uint8_t>& segments) const;
 
+  /// Throws UserError naming the file if its checksum is not the one that was written.
+  void verify_file(std::string_view name) const;
   /// Reads everything: checksums of all files, then range and order of every record. Throws UserError naming
   /// the first file that is not as it was written.
   void verify(base::Progress& progress) const;

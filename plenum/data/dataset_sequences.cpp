@@ -10,11 +10,15 @@ namespace plenum::data {
 namespace {
 
 MaskingVocabulary read_vocabulary(const Dataset& dataset) {
+  // Another order of the same tokens would train without an error, but not to what was asked for.
+  dataset.verify_file("vocab.txt");
   const std::string path = dataset.directory() + "/vocab.txt";
   const MaskingVocabulary vocabulary(parse_vocab_txt(io::read_file(path), path));
-  const auto expected = static_cast<std::int64_t>(dataset.description().vocabulary_size);
-  base::require(vocabulary.size == expected, "{} has {} tokens where {} states {}; prepare the dataset again",
-                path, vocabulary.size, kDatasetFileName, expected);
+  const DatasetDescription& description = dataset.description();
+  base::require(vocabulary.size == static_cast<std::int64_t>(description.vocabulary_size) &&
+                    vocabulary.special == description.special,
+                "{} is not the vocabulary that {} describes; prepare the dataset again", path,
+                kDatasetFileName);
   return vocabulary;
 }
 

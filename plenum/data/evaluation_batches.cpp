@@ -15,11 +15,12 @@ GlobalBatch draw_sequences(const SequenceSource& sequences, const EvaluationOpti
   const std::uint64_t total = sequences.histogram().num_sequences();
   base::require(total > 0, "{} has no sequences to evaluate on; prepare the text with --holdout, such as 1%",
                 sequences.name());
-  const auto most =
-      static_cast<std::uint64_t>(options.max_sequences.value_or(std::numeric_limits<std::int64_t>::max()));
+  const std::int64_t most = options.max_sequences.value_or(std::numeric_limits<std::int64_t>::max());
+  base::check(most >= 1, "at least one sequence must be asked for: {}", most);
   const base::KeyedPermutation draw(base::RandomFunction(options.seed, base::Purpose::Order), 0, total);
   GlobalBatch drawn;
-  for (std::uint64_t i = 0; i < std::min(total, most); ++i) drawn.sequence_ids.push_back(draw(i));
+  for (std::uint64_t i = 0; i < std::min(total, static_cast<std::uint64_t>(most)); ++i)
+    drawn.sequence_ids.push_back(draw(i));
   return drawn;
 }
 

@@ -6,7 +6,7 @@ namespace plenum::data {
 
 /// How sequences lie in a micro-batch.
 enum class Layout {
-  Padded,    ///< each at the beginning of as many rows as the longest may need; the rest is padding
+  Padded,    ///< each at the beginning of as many rows as the longest there is has; the rest is padding
   Packed,    ///< the packs of a packing plan, each in as many rows as a pack may hold
   Unpadded,  ///< end to end
 };

@@ -93,24 +93,13 @@ void Masking::mask(std::uint64_t sample, std::span<TokenId> ids, std::span<const
               ids.size(), segments.size());
   std::int64_t left = masked_count(static_cast<std::int64_t>(ids.size()), options_.rate);
   const auto first_new = static_cast<std::ptrdiff_t>(positions.size());
-  const auto take = [&](const Candidate& candidate, std::int64_t num_tokens) {
-    for (std::int32_t i = 0; i < num_tokens; ++i) positions.push_back(candidate.position + i);
-    left -= num_tokens;
-  };
-
   std::vector<Candidate> ranked = candidates(sample, ids, segments);
   std::sort(ranked.begin(), ranked.end());
-  const Candidate* passed_over = nullptr;
   for (const Candidate& candidate : ranked) {
-    if (left == 0) break;
-    if (candidate.length <= left) {
-      take(candidate, candidate.length);
-    } else if (passed_over == nullptr) {
-      passed_over = &candidate;
-    }
+    const auto taken = static_cast<std::int32_t>(std::min<std::int64_t>(candidate.length, left));
+    for (std::int32_t i = 0; i < taken; ++i) positions.push_back(candidate.position + i);
+    left -= taken;
   }
-  // What was passed over was longer than what was left then, and less is left now.
-  if (left > 0 && passed_over != nullptr) take(*passed_over, left);
   base::check(left == 0, "a sequence must have as many tokens to mask as its length asks for: length={}",
               ids.size());
 

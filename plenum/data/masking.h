@@ -55,10 +55,9 @@ struct MaskingVocabulary {
 ///
 /// *Token*: those whose hashes are least.
 ///
-/// *Word*: words are ranked by the hash of their first token and taken whole as long as the count allows,
-/// passing over those that are too long for what is left of it. Where no word fits any more, the first tokens
-/// of the best ranked word that was passed over make the count exact. A word is a token and the continuing
-/// pieces behind it; special tokens end words.
+/// *Word*: words are ranked by the hash of their first token and taken whole until the count is reached; of
+/// the last one only as many of its first tokens as make the count exact. A word is a token and the
+/// continuing pieces behind it; special tokens end words.
 class Masking {
  public:
   /// Borrows the vocabulary. Throws UserError if the rate is not in (0, 1] or there are only special tokens.

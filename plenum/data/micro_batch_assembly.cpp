@@ -1,10 +1,12 @@
 #include "plenum/data/micro_batch_assembly.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include "plenum/base/check.h"
+#include "plenum/packing/sequence_ids.h"
 
 namespace plenum::data {
 namespace {
@@ -32,10 +34,12 @@ class Filling {
     base::check(item.num_rows <= capacity_.rows && item.masked <= capacity_.masked,
                 "an item must fit into a micro-batch: rows={} of {} masked={} of {}", item.num_rows,
                 capacity_.rows, item.masked, capacity_.masked);
+    reopen(item.masked);
     auto tightest = by_free_rows_.lower_bound({item.num_rows, 0});
-    while (tightest != by_free_rows_.end() &&
-           plans_[tightest->second].masked + item.masked > capacity_.masked)
-      ++tightest;
+    while (tightest != by_free_rows_.end() && free_masked(tightest->second) < item.masked) {
+      waiting_.emplace(free_masked(tightest->second), tightest->second);
+      tightest = by_free_rows_.erase(tightest);
+    }
     if (tightest != by_free_rows_.end()) {
       const std::size_t index = tightest->second;
       by_free_rows_.erase(tightest);
@@ -49,6 +53,18 @@ class Filling {
   std::vector<MicroBatchPlan> finish() && { return std::move(plans_); }
 
  private:
+  std::int64_t free_rows(std::size_t index) const { return capacity_.rows - plans_[index].num_rows; }
+  std::int64_t free_masked(std::size_t index) const { return capacity_.masked - plans_[index].masked; }
+
+  /// Takes back the micro-batches that wait for an item with no more than `masked` masked tokens.
+  void reopen(std::int64_t masked) {
+    while (!waiting_.empty() && waiting_.rbegin()->first >= masked) {
+      const std::size_t index = waiting_.rbegin()->second;
+      waiting_.erase(std::prev(waiting_.end()));
+      by_free_rows_.emplace(free_rows(index), index);
+    }
+  }
+
   void put(const BatchItem& item, std::size_t index) {
     MicroBatchPlan& plan = plans_[index];
     std::int64_t start = plan.num_rows;
@@ -58,12 +74,17 @@ class Filling {
     }
     plan.num_rows += item.num_rows;
     plan.masked += item.masked;
-    by_free_rows_.emplace(capacity_.rows - plan.num_rows, index);
+    base::check(static_cast<std::int64_t>(plan.sequences.size()) <= capacity_.sequences,
+                "a micro-batch must not have more sequences than planned: {}", capacity_.sequences);
+    by_free_rows_.emplace(free_rows(index), index);
   }
 
   model::Capacity capacity_;
   std::vector<MicroBatchPlan> plans_;
   std::set<std::pair<std::int64_t, std::size_t>> by_free_rows_;
+  /// By free masked tokens: those with rows but too few masked tokens for an item. Left among the others,
+  /// each item would pass over all of them; so each is moved aside once, as smaller items mask fewer tokens.
+  std::set<std::pair<std::int64_t, std::size_t>> waiting_;
 };
 
 }  // namespace
@@ -72,8 +93,14 @@ std::vector<BatchSequence> measure_sequences(const GlobalBatch& batch, const Seq
                                              double mask_rate) {
   std::vector<BatchSequence> sequences;
   sequences.reserve(batch.sequence_ids.size());
+  const packing::SequenceIds ids(source.histogram());
   for (const std::uint64_t id : batch.sequence_ids) {
     const std::int64_t length = source.length(id);
+    // Memory, packs and counts are planned by the histogram.
+    base::require(
+        length == ids.length_of(id),
+        "{} is damaged: sequence {} has {} tokens where the histogram has {}; prepare the dataset again",
+        source.name(), id, length, ids.length_of(id));
     sequences.push_back({.id = id, .length = length, .masked = masked_count(length, mask_rate)});
   }
   return sequences;

@@ -21,7 +21,8 @@ struct BatchSequence {
   describe::Work work() const { return {length, length * length, masked, 1}; }
 };
 
-/// The sequences of a global batch, in its order, each masked at `mask_rate`.
+/// The sequences of a global batch, in its order, each masked at `mask_rate`. Throws UserError naming the
+/// source if one has not the length that its number has by the histogram.
 std::vector<BatchSequence> measure_sequences(const GlobalBatch& batch, const SequenceSource& source,
                                              double mask_rate);
 

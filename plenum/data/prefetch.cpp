@@ -9,7 +9,8 @@ Prefetch::Prefetch(const StepBatchSource& source, std::uint64_t first_step)
 
 void Prefetch::run(const std::stop_token& stop, std::uint64_t step) {
   std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [&] { return made_.size() < kStepsAhead; })) {
+  // After a stop the wait still tells whether there is room.
+  while (changed_.wait(lock, stop, [&] { return made_.size() < kStepsAhead; }) && !stop.stop_requested()) {
     lock.unlock();
     std::vector<model::StepBatch> next;
     std::exception_ptr error;

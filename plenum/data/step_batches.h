@@ -23,8 +23,10 @@ namespace plenum::data {
 /// fewer, the first ones are empty: the last, whose backward hides the reduction of gradients, has work.
 class StepBatchSource {
  public:
-  /// Borrows the sequences. Throws UserError if the options contradict each other, or sequences and model do
-  /// not belong together: another vocabulary, more positions or segments than the model has, no labels.
+  /// Borrows the sequences; the options must be such as TrainingDataOptions::check accepts, whatever
+  /// directory they name. Throws UserError if sequences, plan and model do not belong together (another
+  /// vocabulary, more positions or segments than the model has, no labels), or micro-batches are too small
+  /// for one item.
   StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
                   const describe::ModelConfig& model, std::size_t num_ranks, std::uint64_t seed);
 
@@ -36,6 +38,8 @@ class StepBatchSource {
   }
   std::size_t num_micro_batches() const { return num_ranks_ * micro_batches_per_rank(); }
   const model::Capacity& capacity() const { return bounds_.capacity; }
+  /// The fewest --micro-batch-tokens that can be asked for: a micro-batch holds any item.
+  std::int64_t least_micro_batch_tokens() const { return bounds_.item_rows; }
 
   /// What each rank works on. Steps count over all epochs.
   std::vector<model::StepBatch> make(std::uint64_t step) const;

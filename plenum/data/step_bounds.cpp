@@ -49,14 +49,19 @@ ItemBounds bound_packs(const packing::PackingPlan& plan, const StepProblem& prob
   return bounds;
 }
 
+/// Not what preparation allowed: padding to a length that no sequence has would help nobody.
+std::int64_t longest_sequence(const StepProblem& problem) {
+  return std::min(problem.max_length, problem.histogram.longest());
+}
+
 ItemBounds bound_items(const StepProblem& problem) {
   const bool places_packs = problem.plan != nullptr && problem.layout != Layout::Padded;
   if (places_packs) return bound_packs(*problem.plan, problem);
   return {.num_items = problem.plan != nullptr
                            ? most_sequences_in_packs(*problem.plan, problem.items_per_step)
                            : problem.items_per_step,
-          .rows = problem.max_length,
-          .masked = masked_count(problem.max_length, problem.mask_rate),
+          .rows = longest_sequence(problem),
+          .masked = masked_count(longest_sequence(problem), problem.mask_rate),
           .sequences = 1};
 }
 
@@ -104,6 +109,9 @@ std::int64_t most_masked(const packing::LengthHistogram& histogram, std::int64_t
 
 StepBounds bound_steps(const StepProblem& problem) {
   base::check(problem.plan != nullptr || problem.layout != Layout::Packed, "packed needs a packing plan");
+  base::check(problem.items_per_step >= 1 && problem.num_ranks >= 1,
+              "a step must have items and ranks: items={} ranks={}", problem.items_per_step,
+              problem.num_ranks);
   const ItemBounds items = bound_items(problem);
   const std::int64_t budget =
       problem.micro_batch_tokens.value_or(std::max(kDefaultMicroBatchTokens, items.rows));
@@ -123,7 +131,7 @@ StepBounds bound_steps(const StepProblem& problem) {
   bounds.item_rows = items.rows;
   bounds.micro_batches_per_rank = ceil_divide(items_of_rank, any_items);
   model::Capacity& capacity = bounds.capacity;
-  capacity.max_length = problem.max_length;
+  capacity.max_length = longest_sequence(problem);
   capacity.rows = is_unpadded ? std::min(budget, items_of_rank * items.rows) : any_items * items.rows;
   capacity.sequences =
       std::min(most_items * items.sequences, most_sequences(problem.histogram, capacity.rows));

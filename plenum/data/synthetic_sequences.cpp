@@ -27,7 +27,7 @@ SyntheticSequences::SyntheticSequences(packing::LengthHistogram histogram, const
       ids_(histogram_),
       vocabulary_(numbered_vocabulary(text.vocabulary)),
       has_next_sentence_(text.has_next_sentence),
-      random_(seed, base::Purpose::SentencePairs) {
+      random_(seed, base::Purpose::SyntheticText) {
   base::require(ids_.num_sequences() == 0 || ids_.length_of(0) >= 3,
                 "a sequence has at least three tokens: {}",
                 ids_.num_sequences() == 0 ? 0 : ids_.length_of(0));

@@ -23,6 +23,8 @@ struct SpecialTokens {
   TokenId cls = 0;
   TokenId sep = 0;
   TokenId mask = 0;
+
+  friend bool operator==(const SpecialTokens&, const SpecialTokens&) = default;
 };
 
 /// The tokens of a model, numbered from 0.

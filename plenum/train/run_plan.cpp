@@ -122,14 +122,14 @@ void RunPlan::require_memory(std::uint64_t available_bytes) const {
   if (available_bytes == 0 || planned.planned_bytes <= available_bytes) return;
   // What does not depend on micro-batches stays; what is left for them decides.
   const std::size_t others = planned.planned_bytes - plan_memory(schedule_, program_).planned_bytes;
-  std::int64_t fits = training_.max_length() - 1;  // nothing shorter can be asked for
+  std::int64_t fits = batches_.least_micro_batch_tokens() - 1;  // nothing shorter can be asked for
   std::int64_t too_large = batches_.capacity().rows;
   while (fits + 1 < too_large) {
     const std::int64_t middle = std::midpoint(fits, too_large);
     (planned_bytes(middle) + others <= available_bytes ? fits : too_large) = middle;
   }
   const std::string advice =
-      fits >= training_.max_length()
+      fits >= batches_.least_micro_batch_tokens()
           ? fmt::format("--micro-batch-tokens {} would fit", fits)
           : "no --micro-batch-tokens would fit: train a smaller model, or on fewer ranks";
   base::fail("the run needs {} of memory and {} are available; {}{}",

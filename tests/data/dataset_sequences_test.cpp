@@ -1,5 +1,9 @@
 #include "plenum/data/dataset_sequences.h"
 
+#include <cstring>
+
+#include "plenum/data/evaluation_batches.h"
+
 #include "tests/data/batch_fixture.h"
 #include "tests/data/prepare_fixture.h"
 #include "tests/support/expect_user_error.h"
@@ -61,11 +65,49 @@ TEST_F(DatasetSequencesTest, HaveNoLabelsWithoutTheObjective) {
   EXPECT_TRUE(sequences.vocabulary().continues.back());
 }
 
-TEST_F(DatasetSequencesTest, RefuseAVocabularyOfAnotherSize) {
+TEST_F(DatasetSequencesTest, RefuseAnotherVocabulary) {
   const Dataset dataset = prepared(Objective::MaskedLanguageModel);
-  io::write_file(dataset.directory() + "/vocab.txt", letter_vocabulary() + "more\n");
-  EXPECT_THAT(test::user_error_of([&] { DatasetSequences(dataset, Split::Train); }),
-              HasSubstr("vocab.txt has 60 tokens where dataset.json states 59"));
+  std::string reordered = letter_vocabulary();
+  std::swap(reordered[reordered.find("\na\n") + 1], reordered[reordered.find("\nb\n") + 1]);
+  for (const std::string& text : {letter_vocabulary() + "more\n", reordered}) {
+    io::write_file(dataset.directory() + "/vocab.txt", text);
+    EXPECT_THAT(test::user_error_of([&] { DatasetSequences(dataset, Split::Train); }),
+                HasSubstr("vocab.txt is damaged: its checksum is not the one in dataset.json"));
+  }
+}
+
+TEST_F(DatasetSequencesTest, RefuseADescriptionOfAnotherVocabulary) {
+  const std::string directory = prepared(Objective::MaskedLanguageModel).directory();
+  const std::string whole = io::read_file(directory + "/dataset.json");
+  for (const auto& [stated, other] :
+       {std::pair{"\"vocabulary_size\":59", "\"vocabulary_size\":60"}, {"\"sep_id\":3", "\"sep_id\":7"}}) {
+    std::string text = whole;
+    ASSERT_NE(text.find(stated), std::string::npos) << stated;
+    io::write_file(directory + "/dataset.json", text.replace(text.find(stated), std::strlen(stated), other));
+    const Dataset dataset(directory);
+    EXPECT_THAT(test::user_error_of([&] { DatasetSequences(dataset, Split::Train); }),
+                HasSubstr("vocab.txt is not the vocabulary that dataset.json describes"));
+  }
+}
+
+TEST_F(DatasetSequencesTest, RefuseRecordsOfOtherLengthsThanTheHistogramHas) {
+  const std::string directory = prepared(Objective::MaskedLanguageModel).directory();
+  std::string bytes = io::read_file(directory + "/train.sequences");
+  // The first record changes places with the last: the shortest sequence with the longest.
+  const auto first = bytes.begin() + 48;
+  std::swap_ranges(first, first + sizeof(SequenceRecord),
+                   bytes.end() - static_cast<std::ptrdiff_t>(sizeof(SequenceRecord)));
+  io::write_file(directory + "/train.sequences", bytes);
+  const Dataset dataset(directory);
+  const DatasetSequences sequences(dataset, Split::Train);
+  TrainingDataOptions options;
+  options.global_batch = "1000000";
+  const StepBatchSource source(sequences, options, model_for(dataset), 1, 1);
+  for (const std::string& error : {test::user_error_of([&] { source.make(0); }),
+                                   test::user_error_of([&] { EvaluationBatches(sequences, {}); })}) {
+    EXPECT_THAT(error, HasSubstr("out (train) is damaged: sequence "));
+    EXPECT_THAT(error, HasSubstr("prepare the dataset again"));
+  }
 }
 
 }  // namespace

@@ -61,5 +61,11 @@ TEST(EvaluationBatches, RefuseToEvaluateOnNothing) {
   EXPECT_THAT(test::user_error_of([&] { EvaluationBatches(sequences, {}); }), HasSubstr("--holdout"));
 }
 
+TEST(EvaluationBatches, CheckThatTheyAreAskedForSequences) {
+  const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
+  for (const std::int64_t none : {0, -1})
+    EXPECT_THROW(EvaluationBatches(sequences, {.max_sequences = none}), base::InternalError);
+}
+
 }  // namespace
 }  // namespace plenum::data

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -215,18 +216,52 @@ TEST(Masking, MasksWholeWords) {
   }
 }
 
-TEST(Masking, CutsAWordOnlyWhereNoneFits) {
-  // One word of 18 tokens, of which three are to be masked: the first three.
+/// [CLS] words [SEP], where a word of n pieces is a token and n - 1 that continue it.
+Sequence words_of(const std::vector<int>& pieces) {
+  Sequence sequence{.ids = {2}, .segments = {}};
+  for (const int count : pieces) {
+    sequence.ids.push_back(9);
+    sequence.ids.insert(sequence.ids.end(), static_cast<std::size_t>(count - 1), 8);
+  }
+  sequence.ids.push_back(3);
+  sequence.segments.assign(sequence.ids.size(), 0);
+  return sequence;
+}
+
+TEST(Masking, CutsTheWordThatWouldBeTooMany) {
+  // Three tokens of words of 18 pieces are to be masked: the first three of one or the other.
+  const MaskingVocabulary vocabulary = vocabulary_of(100);
+  const Masking masking({.rate = 0.08, .unit = MaskUnit::Word, .split = {}}, vocabulary, 1, 0);
+  std::set<std::vector<std::int32_t>> seen;
+  for (std::uint64_t sample = 0; sample < 20; ++sample)
+    seen.insert(apply(masking, sample, words_of({18, 18})).positions);
+  EXPECT_EQ(seen, (std::set<std::vector<std::int32_t>>{{1, 2, 3}, {19, 20, 21}}));
+}
+
+TEST(Masking, BeginsLongWordsAsOftenAsShortOnes) {
   const MaskingVocabulary vocabulary = vocabulary_of(100);
   const Masking masking({.rate = 0.15, .unit = MaskUnit::Word, .split = {}}, vocabulary, 1, 0);
-  Sequence sequence = sequence_of(0, 18);
-  std::fill(sequence.ids.begin() + 1, sequence.ids.end() - 1, 8);
-  EXPECT_EQ(apply(masking, 0, sequence).positions, (std::vector<std::int32_t>{1, 2, 3}));
-  // With a word of three tokens beside it, that one.
-  sequence.ids[5] = 9;
-  sequence.ids[8] = 9;
-  for (std::uint64_t sample = 0; sample < 20; ++sample)
-    EXPECT_EQ(apply(masking, sample, sequence).positions, (std::vector<std::int32_t>{5, 6, 7}));
+  constexpr int kSamples = 4000;
+  // Sequences of 9, 16 and 23 tokens, of which one, two and three are masked.
+  for (const int num_long : {1, 2, 3}) {
+    std::vector<int> pieces;
+    for (int i = 0; i < num_long; ++i) pieces.insert(pieces.end(), {4, 1, 1, 1});
+    const Sequence sequence = words_of(pieces);
+    ASSERT_EQ(masked_count(static_cast<std::int64_t>(sequence.ids.size()), 0.15), num_long);
+    std::map<int, int> begun;  // by pieces of the word
+    for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
+      const Masked masked = apply(masking, sample, sequence);
+      const std::set<std::int32_t> chosen(masked.positions.begin(), masked.positions.end());
+      std::int32_t position = 1;
+      for (const int count : pieces) {
+        if (chosen.contains(position)) ++begun[count];
+        position += count;
+      }
+    }
+    const double rate_long = static_cast<double>(begun[4]) / (kSamples * num_long);
+    const double rate_short = static_cast<double>(begun[1]) / (kSamples * num_long * 3);
+    EXPECT_NEAR(rate_long / rate_short, 1, 0.2) << num_long << " long words: " << rate_long;
+  }
 }
 
 TEST(MaskSplit, ReadsThreePercentages) {

@@ -50,6 +50,45 @@ TEST(FillMicroBatches, StopsWhereTooManyTokensWouldBeMasked) {
   EXPECT_THAT(lengths_in(plans), ElementsAre(ElementsAre(5, 5, 5), ElementsAre(5)));
 }
 
+TEST(FillMicroBatches, FillsBestWhicheverOfRowsAndMaskedTokensIsScarce) {
+  const base::RandomFunction random(21, base::Purpose::Holdout);
+  for (std::uint64_t index = 0; index < 50; ++index) {
+    std::vector<BatchItem> items;
+    for (std::uint32_t i = 0; i < 60; ++i) {
+      const base::PhiloxCounter bits = random(index, i);
+      items.push_back({.sequences = {}, .num_rows = 1 + bits[0] % 9, .masked = bits[1] % 4});
+    }
+    std::stable_sort(items.begin(), items.end(),
+                     [](const BatchItem& a, const BatchItem& b) { return a.num_rows > b.num_rows; });
+    model::Capacity capacity = kCapacity;
+    capacity.masked = 3 + static_cast<std::int64_t>(index % 6);
+    std::vector<std::pair<std::int64_t, std::int64_t>> expected;  // rows and masked tokens of each
+    for (const BatchItem& item : items) {
+      std::pair<std::int64_t, std::int64_t>* best = nullptr;
+      for (auto& filled : expected) {
+        const bool fits =
+            filled.first + item.num_rows <= capacity.rows && filled.second + item.masked <= capacity.masked;
+        if (fits && (best == nullptr || filled.first > best->first)) best = &filled;
+      }
+      if (best == nullptr) best = &expected.emplace_back();
+      best->first += item.num_rows;
+      best->second += item.masked;
+    }
+    std::vector<std::pair<std::int64_t, std::int64_t>> filled;
+    for (const MicroBatchPlan& plan : fill_micro_batches(items, capacity))
+      filled.emplace_back(plan.num_rows, plan.masked);
+    EXPECT_EQ(filled, expected);
+  }
+}
+
+TEST(FillMicroBatches, ChecksThatSequencesWerePlannedFor) {
+  const auto sequences = sequences_of({5, 5, 5});
+  model::Capacity capacity = kCapacity;
+  capacity.sequences = 2;
+  EXPECT_THROW(fill_micro_batches(cut_items({}, sequences, Layout::Unpadded, 20), capacity),
+               base::InternalError);
+}
+
 TEST(FillMicroBatches, GivesPaddedSequencesRowsForTheLongest) {
   const auto sequences = sequences_of({3, 9, 5});
   const auto plans = fill_micro_batches(cut_items({}, sequences, Layout::Padded, 10), kCapacity);

@@ -1,5 +1,10 @@
 #include "plenum/data/prefetch.h"
 
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <optional>
+
 #include <gtest/gtest.h>
 
 #include "tests/data/batch_fixture.h"
@@ -30,19 +35,11 @@ TEST(Prefetch, GivesWhatTheSourceMakesFromAnyStep) {
   }
 }
 
-TEST(Prefetch, EndsWithStepsUntaken) {
-  const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
-  const StepBatchSource source(sequences, small_steps(), small_model(), 1, 7);
-  for (int i = 0; i < 20; ++i) {
-    Prefetch prefetch(source, 0);
-    if (i % 2 == 0) prefetch.take();
-  }
-}
-
-/// Sequences of which one cannot be read.
-class UnreadableSequence final : public SequenceSource {
+/// Sequences of which one may be unreadable; counts those read.
+class WatchedSequences final : public SequenceSource {
  public:
-  UnreadableSequence(const SequenceSource& whole, std::uint64_t id) : whole_(whole), id_(id) {}
+  explicit WatchedSequences(const SequenceSource& whole, std::optional<std::uint64_t> unreadable = {})
+      : whole_(whole), unreadable_(unreadable) {}
 
   const packing::LengthHistogram& histogram() const override { return whole_.histogram(); }
   std::int64_t max_length() const override { return whole_.max_length(); }
@@ -51,22 +48,40 @@ class UnreadableSequence final : public SequenceSource {
   std::int64_t length(std::uint64_t id) const override { return whole_.length(id); }
   void append(std::uint64_t id, std::vector<TokenId>& tokens,
               std::vector<std::uint8_t>& segments) const override {
-    base::require(id != id_, "the disk is gone");
+    base::require(id != unreadable_, "the disk is gone");
+    ++num_read_;
     whole_.append(id, tokens, segments);
   }
   bool is_random_next(std::uint64_t) const override { return false; }
   std::string name() const override { return "test"; }
 
+  /// Since this was asked last.
+  int num_read() const { return num_read_.exchange(0); }
+
  private:
   const SequenceSource& whole_;
-  std::uint64_t id_;
+  std::optional<std::uint64_t> unreadable_;
+  mutable std::atomic<int> num_read_ = 0;
 };
+
+TEST(Prefetch, MakesNoMoreStepsOnceItEnds) {
+  const SyntheticSequences whole = synthetic(random_lengths(1, 64));
+  const WatchedSequences sequences(whole);
+  const StepBatchSource source(sequences, small_steps(), small_model(), 1, 7);
+  // It ends right after it began: at times before a single step is made, unless steps are made nevertheless.
+  int fewest = std::numeric_limits<int>::max();
+  for (int i = 0; i < 100; ++i) {
+    std::make_unique<Prefetch>(source, 0).reset();
+    fewest = std::min(fewest, sequences.num_read());
+  }
+  EXPECT_LT(fewest, 5 * static_cast<int>(Prefetch::kStepsAhead));
+}
 
 TEST(Prefetch, ThrowsWhatTheSourceThrewAtItsStep) {
   const SyntheticSequences whole = synthetic(random_lengths(1, 64));
   const StepBatchSource good(whole, small_steps(), small_model(), 1, 7);
   const auto unreadable = static_cast<std::uint64_t>(collect(good.make(3)).begin()->first);
-  const UnreadableSequence sequences(whole, unreadable);
+  const WatchedSequences sequences(whole, unreadable);
   const StepBatchSource source(sequences, small_steps(), small_model(), 1, 7);
   Prefetch prefetch(source, 0);
   for (std::uint64_t step = 0; step < 3; ++step) EXPECT_EQ(prefetch.take().front().step, step);

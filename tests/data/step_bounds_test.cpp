@@ -58,12 +58,12 @@ TEST(StepBounds, FollowThePlan) {
   StepBounds bounds = bound_steps(problem);
   EXPECT_EQ(bounds.item_rows, 64);
   EXPECT_EQ(bounds.micro_batches_per_rank, 3);
-  EXPECT_EQ(bounds.capacity, (model::Capacity{.rows = 192, .sequences = 15, .masked = 30, .max_length = 64}));
+  EXPECT_EQ(bounds.capacity, (model::Capacity{.rows = 192, .sequences = 15, .masked = 30, .max_length = 60}));
 
   problem.layout = Layout::Padded;  // six packs of five sequences and two of two
   bounds = bound_steps(problem);
   EXPECT_EQ(bounds.micro_batches_per_rank, 12);
-  EXPECT_EQ(bounds.capacity, (model::Capacity{.rows = 192, .sequences = 3, .masked = 30, .max_length = 64}));
+  EXPECT_EQ(bounds.capacity, (model::Capacity{.rows = 180, .sequences = 3, .masked = 27, .max_length = 60}));
 }
 
 TEST(StepBounds, RefuseMicroBatchesThatAreTooSmall) {
@@ -73,6 +73,31 @@ TEST(StepBounds, RefuseMicroBatchesThatAreTooSmall) {
   });
   EXPECT_THAT(error, HasSubstr("room for the longest sequence"));
   EXPECT_THAT(error, HasSubstr("must be at least 512"));
+}
+
+TEST(StepBounds, PadToTheLongestThereIs) {
+  const packing::LengthHistogram histogram = histogram_of({{5, 10}, {100, 10}});
+  for (const Layout layout : {Layout::Padded, Layout::Unpadded}) {
+    const StepBounds bounds = bound_steps({.histogram = histogram,
+                                           .layout = layout,
+                                           .max_length = 512,
+                                           .items_per_step = 4,
+                                           .micro_batch_tokens = 200});
+    EXPECT_EQ(bounds.item_rows, 100);
+    EXPECT_EQ(bounds.micro_batches_per_rank, 2);
+    EXPECT_EQ(bounds.capacity.rows, 200);
+    EXPECT_EQ(bounds.capacity.max_length, 100);
+  }
+}
+
+TEST(StepBounds, CheckThatThereAreStepsAndRanks) {
+  const packing::LengthHistogram histogram = histogram_of({{5, 10}});
+  const auto bound = [&](std::int64_t items_per_step, std::int64_t num_ranks) {
+    bound_steps(
+        {.histogram = histogram, .max_length = 5, .items_per_step = items_per_step, .num_ranks = num_ranks});
+  };
+  EXPECT_THROW(bound(0, 1), base::InternalError);
+  EXPECT_THROW(bound(1, 0), base::InternalError);
 }
 
 }  // namespace

@@ -98,6 +98,27 @@ std::vector<OptionTable> known_tables(const std::vector<BoundCommand>& commands)
   return tables;
 }
 
+/// CLI11 takes a word in brackets for a list and takes it apart; a word that begins with this is none.
+constexpr char kNoList = '\x02';
+
+/// The arguments, with those marked that are to stay whole: text such as "[MASK] of [MASK]".
+std::vector<std::string> keep_brackets(int argc, const char* const* argv) {
+  std::vector<std::string> words;
+  for (int i = argc - 1; i > 0; --i) {  // as CLI11 wants them: the last first
+    std::string word = argv[i];
+    const std::size_t value = word.starts_with("--") ? word.find('=') + 1 : 0;
+    if (value < word.size() && word[value] == '[') word.insert(value, 1, kNoList);
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+void unmark(std::vector<std::string>& values) {
+  for (std::string& value : values) {
+    if (value.starts_with(kNoList)) value.erase(0, 1);
+  }
+}
+
 void apply_options(BoundCommand& bound, const std::vector<io::ConfigEntry>& entries) {
   for (OptionTable& table : bound.tables) {
     for (const io::ConfigEntry& entry : entries) {
@@ -109,8 +130,9 @@ void apply_options(BoundCommand& bound, const std::vector<io::ConfigEntry>& entr
       }
     }
     for (const Option& option : table.options()) {
-      const std::vector<std::string>& values = bound.given[option.name];
+      std::vector<std::string>& values = bound.given[option.name];
       if (values.empty()) continue;
+      unmark(values);
       try {
         option.set(values);
       } catch (const base::UserError& error) {
@@ -176,7 +198,7 @@ int dispatch(int argc, const char* const* argv) {
     }
   };
   try {
-    app.parse(argc, argv);
+    app.parse(keep_brackets(argc, argv));
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);
   } catch (const CLI::CallForVersion& version) {

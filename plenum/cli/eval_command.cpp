@@ -74,7 +74,7 @@ int EvalCommand::run() {
   const auto num_threads = static_cast<std::size_t>(threads_.value_or(base::usable_cores()));
   const std::unique_ptr<model::BertInference> inference =
       train::load_model(model, batches.capacity(), num_threads);
-  print(model, train::evaluate(*inference, batches));
+  print(model, train::evaluate(*inference, batches).value());
   return 0;
 }
 

@@ -6,9 +6,9 @@
 
 namespace plenum::cli {
 
-/// Turns SIGTERM and SIGINT into a request to stop while it is in scope. A second signal ends the process, as
-/// it would have done without this. To be made before other threads are started: they inherit that these
-/// signals are none of their business.
+/// Turns SIGTERM, SIGINT and SIGHUP into a request to stop while it is in scope. A second signal ends the
+/// process, as it would have done without this. To be made before other threads are started: they inherit
+/// that these signals are none of their business.
 class StopSignals {
  public:
   StopSignals();

@@ -1,6 +1,7 @@
 #include "plenum/cli/training_display.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <vector>
 
 #include <fmt/format.h>
@@ -93,6 +94,10 @@ void TrainingDisplay::on_evaluation(std::uint64_t step, const train::Evaluation&
 
 void TrainingDisplay::on_checkpoint(std::uint64_t /*step*/, const std::string& path) {
   line_.note(fmt::format("wrote {}", path));
+}
+
+void SilentDisplay::on_note(std::string_view line) {
+  fmt::print(stderr, "plenum: {}\n", line);
 }
 
 }  // namespace plenum::cli

@@ -49,14 +49,14 @@ class TrainingDisplay final : public train::TrainingObserver {
   double all_steps_ = 0;
 };
 
-/// What --quiet shows: nothing.
+/// What --quiet shows: nothing but notes, which tell of what did not go as it should.
 class SilentDisplay final : public train::TrainingObserver {
  public:
   void on_begin(const train::RunSummary&) override {}
   void on_step(const train::StepReport&) override {}
   void on_evaluation(std::uint64_t, const train::Evaluation&) override {}
   void on_checkpoint(std::uint64_t, const std::string&) override {}
-  void on_note(std::string_view) override {}
+  void on_note(std::string_view line) override;
 };
 
 }  // namespace plenum::cli

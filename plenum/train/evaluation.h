@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <stop_token>
 
 #include "plenum/data/evaluation_batches.h"
 #include "plenum/model/inference.h"
@@ -23,7 +25,8 @@ struct Evaluation {
   double pseudo_perplexity() const;
 };
 
-/// Runs the model over all of the batches.
-Evaluation evaluate(model::BertInference& model, const data::EvaluationBatches& batches);
+/// Runs the model over all of the batches; gives nothing if a stop is asked for meanwhile.
+std::optional<Evaluation> evaluate(model::BertInference& model, const data::EvaluationBatches& batches,
+                                   const std::stop_token& stop = {});
 
 }  // namespace plenum::train

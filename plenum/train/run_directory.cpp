@@ -109,13 +109,19 @@ RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& datas
                 "{} is not the directory of a run and not empty; choose another --run", directory_);
   io::make_directories(directory_);
   lock_.emplace(paths_.lock, fmt::format("another process trains {}; wait for it, or stop it", directory_));
-  if (is_run_directory(directory_) && !io::names_in(paths_.checkpoints).empty()) {
-    take_up(options, note);
-  } else {
+  if (io::names_in(paths_.checkpoints).empty()) {
     make(dataset);
+    return;
   }
-  RunOptions printed = options;
-  io::write_file(paths_.config, io::print_config(printed.tables()));
+  base::require(is_run_directory(directory_),
+                "{} has checkpoints but no config.toml that says how they came about; put it back, or choose "
+                "another --run",
+                directory_);
+  take_up(options, note);
+}
+
+void RunDirectory::write_config(RunOptions options) const {
+  io::write_file(paths_.config, io::print_config(options.tables()));
 }
 
 /// A run without a checkpoint has nothing to lose: it is begun anew, whatever its configuration was.

@@ -41,6 +41,8 @@ class RunDirectory {
   RunDirectory(const RunOptions& options, const data::Dataset& dataset, const Note& note);
 
   const RunPaths& paths() const { return paths_; }
+  /// Keeps the configuration, once nothing is left that could refuse it.
+  void write_config(RunOptions options) const;
 
  private:
   void make(const data::Dataset& dataset) const;

@@ -1,6 +1,8 @@
 #include "plenum/train/trainer.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -67,12 +69,19 @@ class Trainer {
   RunSummary summary() const;
 
   /// Whether to stop after it.
-  bool train_step(data::Prefetch& batches);
+  bool train_step(data::Prefetch& batches, const std::stop_token& stop);
+  /// The steps that are left, until one is the last or a stop is asked for; whether it is.
+  bool train_steps(const std::stop_token& stop);
   void count(const StepReport& report);
-  void evaluate();
+  void evaluate(const std::stop_token& stop);
   void save();
-  /// Throws `error` unless the run is to go on without what could not be written.
-  void report_full_disk(const base::UserError& error, std::string_view what);
+  /// Saves, or goes on without where that was asked for.
+  void save_or_go_on();
+  /// Saves, or says why not.
+  void try_to_save();
+  /// Throws UserError unless the run is to go on without what could not be written.
+  void go_on_without(std::string_view what);
+  void go_on_without_metrics(const base::UserError& error);
   bool is_time_up() const;
   bool is_due(std::uint64_t every) const {
     return state_.step == plan_.num_steps() || (every > 0 && state_.step % every == 0);
@@ -91,7 +100,9 @@ class Trainer {
   TrainingState state_;
   Metrics metrics_;
   std::uint64_t first_step_ = 0;
+  bool is_between_steps_ = true;  ///< weights and state belong together
   double last_step_seconds_ = 0;
+  double longest_pause_seconds_ = 0;  ///< for evaluation and checkpoint
   double time_limit_seconds_ = std::numeric_limits<double>::infinity();
   std::uint64_t saved_step_ = 0;
   std::string saved_path_ = "none";
@@ -171,12 +182,14 @@ RunSummary Trainer::summary() const {
 }
 
 TrainingResult Trainer::run(const std::stop_token& stop) {
+  directory_.write_config(options_);
   observer_.on_begin(summary());
-  bool is_stopped = false;
-  if (state_.step < plan_.num_steps()) {
-    const std::stop_callback on_stop(stop, [this] { replicas_.ask_to_stop(); });
-    data::Prefetch batches(plan_.batches(), state_.step);
-    while (state_.step < plan_.num_steps() && !is_stopped) is_stopped = train_step(batches);
+  try {
+    train_steps(stop);
+  } catch (const base::UserError&) {
+    // What was trained so far is not lost to what came after it, unless it is what went wrong.
+    if (is_between_steps_ && saved_step_ != state_.step && state_.skipped_in_a_row == 0) try_to_save();
+    throw;
   }
   if (saved_step_ != state_.step) save();
   const bool is_finished = state_.step >= plan_.num_steps();
@@ -188,12 +201,23 @@ TrainingResult Trainer::run(const std::stop_token& stop) {
           .memory = plan_.memory()};
 }
 
-bool Trainer::train_step(data::Prefetch& prefetch) {
+bool Trainer::train_steps(const std::stop_token& stop) {
+  if (state_.step >= plan_.num_steps()) return false;
+  const std::stop_callback on_stop(stop, [this] { replicas_.ask_to_stop(); });
+  data::Prefetch batches(plan_.batches(), state_.step);
+  while (state_.step < plan_.num_steps()) {
+    if (train_step(batches, stop)) return true;
+  }
+  return false;
+}
+
+bool Trainer::train_step(data::Prefetch& prefetch, const std::stop_token& stop) {
   if (is_time_up()) replicas_.ask_to_stop();
   const Clock::time_point begin = Clock::now();
   const std::vector<model::StepBatch> batches = prefetch.take();
   const describe::Work& work = batches.front().global;
   const double learning_rate = plan_.learning_rate().at(state_.step);
+  is_between_steps_ = false;
   const pipeline::StepOutcome& outcome = replicas_.step(batches, learning_rate);
   last_step_seconds_ = seconds_since(begin);
   const StepReport report{.step = state_.step + 1,
@@ -209,9 +233,13 @@ bool Trainer::train_step(data::Prefetch& prefetch) {
     write_timeline(options_.run.trace, replicas_.timeline(fmt::format("step {}, measured", state_.step)));
   }
   evaluation_.reset();
-  if (inference_ && is_due(plan_.evaluate_every())) evaluate();
-  if (is_due(plan_.checkpoint_every())) save();
-  return report.outcome.is_stop_asked;
+  // Who asks for a stop waits for a checkpoint, which run() writes, and for nothing else.
+  if (report.outcome.is_stop_asked || stop.stop_requested()) return true;
+  const Clock::time_point pause = Clock::now();
+  if (inference_ && is_due(plan_.evaluate_every())) evaluate(stop);
+  if (is_due(plan_.checkpoint_every()) && state_.skipped_in_a_row == 0) save_or_go_on();
+  longest_pause_seconds_ = std::max(longest_pause_seconds_, seconds_since(pause));
+  return stop.stop_requested();
 }
 
 void Trainer::count(const StepReport& report) {
@@ -219,10 +247,11 @@ void Trainer::count(const StepReport& report) {
   state_.num_updates = replicas_.num_updates();
   state_.tokens += static_cast<std::uint64_t>(report.work.tokens);
   state_.sequences += static_cast<std::uint64_t>(report.work.sequences);
+  is_between_steps_ = true;
   try {
     metrics_.add(report);
   } catch (const base::UserError& error) {
-    report_full_disk(error, "metrics");
+    go_on_without_metrics(error);
   }
   observer_.on_step(report);
   if (!report.outcome.is_skipped) {
@@ -239,16 +268,17 @@ void Trainer::count(const StepReport& report) {
                 state_.skipped_in_a_row, saved_path_);
 }
 
-void Trainer::evaluate() {
-  evaluation_ = train::evaluate(*inference_, *plan_.held_out());
-  if (!state_.best_loss || evaluation_->loss() < *state_.best_loss) {
+void Trainer::evaluate(const std::stop_token& stop) {
+  evaluation_ = train::evaluate(*inference_, *plan_.held_out(), stop);
+  if (!evaluation_) return;
+  if (std::isfinite(evaluation_->loss()) && (!state_.best_loss || evaluation_->loss() < *state_.best_loss)) {
     state_.best_loss = evaluation_->loss();
     state_.best_step = state_.step;
   }
   try {
     metrics_.add(state_.step, *evaluation_);
   } catch (const base::UserError& error) {
-    report_full_disk(error, "metrics");
+    go_on_without_metrics(error);
   }
   observer_.on_evaluation(state_.step, *evaluation_);
 }
@@ -259,23 +289,43 @@ void Trainer::save() {
     saved_path_ = checkpoints_.save(state_, plan_.program().model, replicas_.tensors());
     saved_step_ = state_.step;
   } catch (const base::UserError& error) {
-    return report_full_disk(error, "a checkpoint");
+    base::fail("a checkpoint of step {} could not be written: {}; the last checkpoint: {}", state_.step,
+               error.what(), saved_path_);
   }
   observer_.on_checkpoint(state_.step, saved_path_);
 }
 
-void Trainer::report_full_disk(const base::UserError& error, std::string_view what) {
-  const std::string text = fmt::format("{} of step {} could not be written: {}; the last checkpoint: {}",
-                                       what, state_.step, error.what(), saved_path_);
-  const bool goes_on =
-      options_.checkpoint.on_full_disk == OnFullDisk::Continue && state_.step < plan_.num_steps();
-  if (!goes_on) throw base::UserError(text);
-  observer_.on_note(text);
+void Trainer::save_or_go_on() {
+  try {
+    save();
+  } catch (const base::UserError& error) {
+    go_on_without(error.what());
+  }
 }
 
-/// One more step must end within the limit.
+void Trainer::try_to_save() {
+  try {
+    save();
+  } catch (const base::UserError& error) {
+    observer_.on_note(error.what());
+  }
+}
+
+void Trainer::go_on_without_metrics(const base::UserError& error) {
+  go_on_without(fmt::format("metrics of step {} could not be written: {}; the last checkpoint: {}",
+                            state_.step, error.what(), saved_path_));
+}
+
+void Trainer::go_on_without(std::string_view what) {
+  const bool goes_on =
+      options_.checkpoint.on_full_disk == OnFullDisk::Continue && state_.step < plan_.num_steps();
+  if (!goes_on) throw base::UserError(what);
+  observer_.on_note(what);
+}
+
+/// One more step, with what may follow it, must end within the limit.
 bool Trainer::is_time_up() const {
-  return seconds_since(begin_) + last_step_seconds_ >= time_limit_seconds_;
+  return seconds_since(begin_) + last_step_seconds_ + longest_pause_seconds_ >= time_limit_seconds_;
 }
 
 }  // namespace

@@ -51,6 +51,8 @@ TEST_F(TrainingProgram, TrainsEvaluatesFillsAndExports) {
   EXPECT_THAT(plenum("fill-mask --model hf", "the [MASK] fox\n").output,
               AllOf(HasSubstr("the [MASK] fox"), HasSubstr(" %  ")));
 
+  EXPECT_THAT(plenum("fill-mask --model hf \"[MASK], the [MASK]\"").output, HasSubstr("[MASK], the [MASK]"));
+
   const ProgramResult continued =
       plenum("train --data data --run continued --init hf --steps 2 --global-batch 8 --quiet");
   EXPECT_EQ(continued.exit_code, 0) << continued.errors;

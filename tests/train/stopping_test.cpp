@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <filesystem>
+#include <stop_token>
+
+#include <gmock/gmock.h>
+
+#include "plenum/train/run_directory.h"
+
+#include "tests/support/expect_user_error.h"
+#include "tests/support/file_size_limit.h"
+#include "tests/train/training_fixture.h"
+
+namespace plenum::train {
+namespace {
+
+using testing::ElementsAre;
+
+/// Asks for a stop after a step.
+class StoppingTest : public TrainingTest {
+ protected:
+  TrainingResult run_and_stop(const RunOptions& options, std::uint64_t step) {
+    observer_ = RecordingObserver();
+    std::stop_source source;
+    observer_.after_step = [&](const StepReport& report) {
+      if (report.step == step) source.request_stop();
+    };
+    return train(options, observer_, source.get_token());
+  }
+};
+
+TEST_F(StoppingTest, WritesTheCheckpointAtOnceAndEvaluatesNothing) {
+  RunOptions given = options("run", 20);
+  given.evaluation.every = {1, optim::DurationUnit::Steps};
+  const TrainingResult result = run_and_stop(given, 3);
+  EXPECT_EQ(result.end, TrainingResult::End::Stopped);
+  EXPECT_EQ(result.step, 3U);
+  EXPECT_THAT(observer_.checkpoints, ElementsAre(3));
+  EXPECT_EQ(observer_.evaluations.size(), 2U);
+}
+
+TEST_F(StoppingTest, WithoutRoomForItsCheckpointIsAnErrorEvenWhereTheRunWouldGoOn) {
+  const RunOptions whole = options("whole", 5);
+  run(whole);
+  const std::uint64_t size = newest_checkpoint(whole).at("optimizer.safetensors").size();
+  RunOptions given = options("run", 20);
+  given.checkpoint.on_full_disk = OnFullDisk::Continue;
+  const test::FileSizeLimit full_disk(size - 1);
+  test::expect_user_error([&] { run_and_stop(given, 7); }, "a checkpoint of step 7 could not be written");
+}
+
+TEST_F(StoppingTest, ByAnErrorKeepsTheStepsBeforeIt) {
+  RunOptions given = options("run", 20);
+  given.run.trace = directory_ / "missing/step.svg";
+  given.run.trace_step = 3;
+  test::expect_user_error([&] { run(given); }, "missing/step.svg");
+  EXPECT_THAT(observer_.checkpoints, ElementsAre(3));
+}
+
+TEST_F(StoppingTest, ForSkippedStepsLeavesTheCheckpointsFromBefore) {
+  RunOptions given = options("run", 40);
+  given.optimizer.learning_rate.peak = 1e30;
+  given.optimizer.learning_rate.warmup = {2, optim::DurationUnit::Steps};
+  given.checkpoint.every = {1, optim::DurationUnit::Steps};
+  given.run.max_skipped_steps = 3;
+  test::expect_user_error([&] { run(given); }, "3 steps in a row were skipped");
+  for (const StepReport& report : observer_.steps) {
+    const bool is_saved = std::ranges::count(observer_.checkpoints, report.step) == 1;
+    EXPECT_EQ(is_saved, !report.outcome.is_skipped) << report.step;
+  }
+}
+
+TEST_F(StoppingTest, OfARefusedRunLeavesItsConfiguration) {
+  const RunOptions given = options("run");
+  run(given);
+  const std::string config = io::read_file(RunPaths(given.run.directory).config);
+  RunOptions other = given;
+  other.data.directory = prepare("other", data::Objective::WithNextSentence);
+  test::expect_user_error([&] { run(other); }, "was trained on other data");
+  EXPECT_EQ(io::read_file(RunPaths(given.run.directory).config), config);
+}
+
+TEST_F(StoppingTest, ThatLostItsConfigurationIsNotGoneOnWith) {
+  const RunOptions given = options("run");
+  run(given);
+  std::filesystem::remove(RunPaths(given.run.directory).config);
+  test::expect_user_error([&] { run(given); }, "no config.toml");
+}
+
+}  // namespace
+}  // namespace plenum::train

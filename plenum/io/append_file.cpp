@@ -46,7 +46,7 @@ AppendFile::~AppendFile() {
 void AppendFile::append(std::string_view bytes) {
   if (bytes.size() >= kWorthACallBytes) {
     flush();
-    write_all(descriptor_, bytes, path_);
+    write_or_cut(bytes);
     size_ += bytes.size();
     return;
   }
@@ -56,8 +56,21 @@ void AppendFile::append(std::string_view bytes) {
 }
 
 void AppendFile::flush() {
-  write_all(descriptor_, buffer_, path_);
+  write_or_cut(buffer_);
   buffer_.clear();
+}
+
+/// A full disk may take a part of the bytes: it is cut off again, so that the next try does not write behind
+/// it.
+void AppendFile::write_or_cut(std::string_view bytes) {
+  const auto begin = static_cast<off_t>(size_ - buffer_.size());
+  try {
+    write_all(descriptor_, bytes, path_);
+  } catch (const base::UserError&) {
+    base::require_call(::ftruncate(descriptor_, begin) == 0 && ::lseek(descriptor_, begin, SEEK_SET) >= 0,
+                       "cannot cut {} back to what is whole", path_);
+    throw;
+  }
 }
 
 void AppendFile::overwrite(std::uint64_t offset, std::string_view bytes) {

@@ -37,7 +37,8 @@ class AppendFile {
   /// Appends everything from byte `first` on to `target` and cuts it off here.
   void move_tail(std::uint64_t first, AppendFile& target);
 
-  /// Hands everything to the kernel, so that readers of the path see it.
+  /// Hands everything to the kernel, so that readers of the path see it. Where that fails nothing of it is in
+  /// the file, and it can be tried again.
   void flush();
   /// Returns when everything that was flushed before is on the disk. Another thread may append meanwhile.
   void sync() const;
@@ -45,6 +46,8 @@ class AppendFile {
   void overwrite(std::uint64_t offset, std::string_view bytes);
 
  private:
+  void write_or_cut(std::string_view bytes);
+
   std::string path_;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;

@@ -137,8 +137,12 @@ bool seems_whole(const std::string& directory) {
   }
 }
 
-/// Reads what describes a checkpoint and verifies every file. Throws DamagedCheckpoint, or UserError for
-/// what is no damage.
+}  // namespace
+
+bool is_checkpoint(const std::string& directory) {
+  return io::path_exists(directory + "/" + kStateName);
+}
+
 FoundCheckpoint verify_checkpoint(const std::string& directory) {
   const std::string path = directory + "/" + kStateName;
   const json root = read_sized_state(directory);
@@ -146,8 +150,6 @@ FoundCheckpoint verify_checkpoint(const std::string& directory) {
                              .state = parse_training_state(io::require_key(root, "training", path), path),
                              .model = {},
                              .refused = {}};
-  require_whole(directory_name(checkpoint.state.step) == fs::path(directory).filename().string(),
-                "{}: the directory's name must be that of its step, {}", path, checkpoint.state.step);
   for (const char* name : kFileNames) {
     const std::string file_path = directory + "/" + name;
     const json& expected = io::require_key(find_record(root, name, path), "checksum", path);
@@ -156,8 +158,6 @@ FoundCheckpoint verify_checkpoint(const std::string& directory) {
   checkpoint.model = model::read_hugging_face_config(directory);
   return checkpoint;
 }
-
-}  // namespace
 
 CheckpointStore::CheckpointStore(std::string run_directory, std::size_t keep)
     : directory_(std::move(run_directory) + "/checkpoints"), keep_(keep) {
@@ -238,7 +238,10 @@ std::optional<FoundCheckpoint> CheckpointStore::find_latest(base::Progress& prog
     const std::string directory = left.back();
     left.pop_back();
     try {
-      found = verify_checkpoint(directory);
+      FoundCheckpoint candidate = verify_checkpoint(directory);
+      require_whole(directory_name(candidate.state.step) == fs::path(directory).filename().string(),
+                    "{}: the directory's name must be that of its step, {}", directory, candidate.state.step);
+      found = std::move(candidate);
     } catch (const base::UserError& error) {
       std::vector<std::string> now = list();
       if (std::find(now.begin(), now.end(), directory) == now.end()) {

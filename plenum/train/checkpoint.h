@@ -36,6 +36,13 @@ struct FoundCheckpoint {
   std::vector<RefusedCheckpoint> refused;  ///< newer ones
 };
 
+/// Whether a directory is, or was, a checkpoint.
+bool is_checkpoint(const std::string& directory);
+
+/// Reads what describes a checkpoint and verifies every file. Throws UserError naming what is damaged or
+/// cannot be read.
+FoundCheckpoint verify_checkpoint(const std::string& directory);
+
 /// The checkpoints of a run: `<run>/checkpoints/step-00000200` and so on, each written whole or not at all
 /// and checksummed (docs/formats.md).
 class CheckpointStore {

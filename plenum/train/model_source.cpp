@@ -40,6 +40,7 @@ ModelSource find_model(const std::string& path, base::Progress& progress) {
   base::require(io::path_exists(path + "/config.json"),
                 "{} holds no model: give a Hugging Face directory, a run of plenum train, or a checkpoint",
                 path);
+  if (is_checkpoint(path)) verify_checkpoint(path);
   return {.directory = path,
           .tokenizer = tokenizer_beside(path),
           .config = model::read_hugging_face_config(path)};

@@ -6,6 +6,7 @@
 #include "plenum/model/hugging_face_config.h"
 #include "plenum/model/hugging_face_weights.h"
 #include "plenum/model/initialise.h"
+#include "plenum/train/checkpoint.h"
 
 namespace plenum::train {
 namespace {
@@ -40,6 +41,7 @@ void write_starting_weights(const ModelSettings& settings, const describe::Model
                             tensor::TensorView weights_N, const Note& note) {
   model::initialise_weights(model, table, seed, pool, weights_N);
   if (settings.init.empty()) return;
+  if (is_checkpoint(settings.init)) verify_checkpoint(settings.init);
   const model::ImportReport report =
       model::read_hugging_face_weights(settings.init, table, weights_N.span<float>());
   if (!report.new_tensors.empty()) {

@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "plenum/io/file.h"
+
 #include "tests/cli/training_program.h"
 
 namespace plenum::cli {
@@ -56,6 +58,18 @@ TEST_F(TrainingProgram, TrainsEvaluatesFillsAndExports) {
   const ProgramResult continued =
       plenum("train --data data --run continued --init hf --steps 2 --global-batch 8 --quiet");
   EXPECT_EQ(continued.exit_code, 0) << continued.errors;
+}
+
+TEST_F(TrainingProgram, RefusesADamagedCheckpointThatIsGivenByItsPath) {
+  ASSERT_EQ(plenum(train_arguments("run", 4) + " --quiet").exit_code, 0);
+  std::filesystem::copy(directory_ / "run/checkpoints/step-00000004", directory_ / "best");
+  EXPECT_EQ(plenum("eval best/ --data data").exit_code, 0);
+  std::string weights = io::read_file(directory_ / "best/model.safetensors");
+  weights.back() = static_cast<char>(weights.back() ^ 1);
+  io::write_file(directory_ / "best/model.safetensors", weights);
+  const ProgramResult refused = plenum("eval best --data data");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("the checksum is wrong"));
 }
 
 TEST_F(TrainingProgram, GoesOnFromTheConfigurationInTheRun) {

@@ -67,5 +67,20 @@ TEST(AppendFile, NamesTheFileThatCannotBeWritten) {
   test::expect_user_error([&] { file.flush(); }, "cannot write " + file.path());
 }
 
+TEST(AppendFile, LeavesNothingTornWhenTheDiskIsFullAndWritesItLater) {
+  const test::TemporaryDirectory directory;
+  AppendFile file(directory / "a");
+  file.append("whole ");
+  file.flush();
+  file.append("and the rest of it");
+  {
+    const test::FileSizeLimit full_disk(10);
+    test::expect_user_error([&] { file.flush(); }, "cannot write");
+    EXPECT_EQ(read_file(directory / "a"), "whole ");
+  }
+  file.flush();
+  EXPECT_EQ(read_file(directory / "a"), "whole and the rest of it");
+}
+
 }  // namespace
 }  // namespace plenum::io

@@ -19,12 +19,10 @@
 #include "plenum/describe/flops.h"
 #include "plenum/io/json_file.h"
 #include "plenum/kernels/gemm_rate.h"
-#include "plenum/kernels/linear.h"
 #include "plenum/model/initialise.h"
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
 #include "plenum/schedule/single.h"
-#include "plenum/tensor/arena.h"
 
 namespace plenum {
 namespace {
@@ -97,14 +95,6 @@ double peak_bytes() {
   return static_cast<double>(usage.ru_maxrss) * 1024;
 }
 
-double gemm_flops(base::ThreadPool& pool) {
-  const auto bytes = static_cast<std::int64_t>(kernels::linear_scratch_bytes() * pool.num_threads());
-  tensor::MemoryLayout layout;
-  const tensor::Block scratch = layout.add("scratch", tensor::DType::Byte, {bytes});
-  const tensor::Arena arena(layout);
-  return kernels::measure_gemm_flops(tensor::Stream(pool, arena.view(scratch).span<std::byte>()), 2.0);
-}
-
 void run(const Options& options) {
   const double loaded = peak_bytes();
   const auto steps = io::read_json_file(options.lengths).get<Lengths>();
@@ -151,7 +141,7 @@ void run(const Options& options) {
     work += batch.global;
   }
   const double peak = peak_bytes();
-  const double gemm = gemm_flops(pool);
+  const double gemm = kernels::measure_gemm_flops(pool, 2.0);
   const nlohmann::json result = {{"tokens_per_second", static_cast<double>(work.tokens) / seconds},
                                  {"flops_per_second", describe::training_flops(model, work) / seconds},
                                  {"gemm_flops_per_second", gemm},

@@ -10,8 +10,6 @@
 #include "plenum/base/thread_pool.h"
 #include "plenum/base/units.h"
 #include "plenum/kernels/gemm_rate.h"
-#include "plenum/kernels/linear.h"
-#include "plenum/tensor/arena.h"
 
 namespace plenum::cli {
 namespace {
@@ -24,12 +22,7 @@ constexpr double kRateSeconds = 0.3;
 /// What matrix products reach on this many threads of this machine.
 double measure_peak(std::size_t num_threads) {
   base::ThreadPool pool(num_threads);
-  tensor::MemoryLayout layout;
-  const auto bytes = static_cast<std::int64_t>(num_threads * kernels::linear_scratch_bytes());
-  const tensor::Block scratch = layout.add("scratch", tensor::DType::Byte, {bytes});
-  const tensor::Arena arena(layout);
-  return kernels::measure_gemm_flops(tensor::Stream(pool, arena.view(scratch).span<std::byte>()),
-                                     kRateSeconds);
+  return kernels::measure_gemm_flops(pool, kRateSeconds);
 }
 
 std::string count_of(std::size_t count, std::string_view singular, std::string_view plural) {

@@ -5,10 +5,11 @@
 
 #include "plenum/kernels/linear.h"
 #include "plenum/tensor/arena.h"
+#include "plenum/tensor/stream.h"
 
 namespace plenum::kernels {
 
-double measure_gemm_flops(const tensor::Stream& stream, double seconds) {
+double measure_gemm_flops(base::ThreadPool& pool, double seconds) {
   constexpr std::int64_t T = 1024;
   constexpr std::int64_t D = 768;
   constexpr std::int64_t E = 768;
@@ -19,7 +20,10 @@ double measure_gemm_flops(const tensor::Stream& stream, double seconds) {
   const tensor::Block x_TD = layout.add("rate", tensor::DType::Float32, {T, D});
   const tensor::Block w_ED = layout.add("rate", tensor::DType::Float32, {E, D});
   const tensor::Block y_TE = layout.add("rate", tensor::DType::Float32, {T, E});
+  const tensor::Block scratch = layout.add(
+      "rate", tensor::DType::Byte, {static_cast<std::int64_t>(pool.num_threads() * linear_scratch_bytes())});
   const tensor::Arena arena(layout);
+  const tensor::Stream stream(pool, arena.view(scratch).span<std::byte>());
   // What is multiplied changes nothing but zeros in memory that was never written, which all lie in one page.
   for (const tensor::Block& block : {x_TD, w_ED}) std::ranges::fill(arena.view(block).span<float>(), 1.0F);
 

@@ -78,7 +78,8 @@ class FillMaskCommand final : public Command {
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::vector<std::vector<train::Guess>> masks = filling.guesses(i, static_cast<std::size_t>(top_));
       if (json_) {
-        fmt::print("{}\n", to_json(texts[i], masks).dump());
+        fmt::print("{}\n",
+                   to_json(texts[i], masks).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
       } else {
         print_text(texts[i], masks);
       }

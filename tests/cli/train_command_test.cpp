@@ -55,6 +55,8 @@ TEST_F(TrainingProgram, TrainsEvaluatesFillsAndExports) {
 
   EXPECT_THAT(plenum("fill-mask --model hf \"[MASK], the [MASK]\"").output, HasSubstr("[MASK], the [MASK]"));
 
+  EXPECT_EQ(plenum("fill-mask --json --model hf", "\xff [MASK]\n").exit_code, 0);
+
   const ProgramResult continued =
       plenum("train --data data --run continued --init hf --steps 2 --global-batch 8 --quiet");
   EXPECT_EQ(continued.exit_code, 0) << continued.errors;

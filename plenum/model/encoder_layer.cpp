@@ -43,8 +43,9 @@ void attention_sublayer_forward(const Pass& pass, std::size_t layer, const Encod
       pass.stream,
       {.x_TD = x_TD, .w_ED = weights.qkv_weight_3DD, .b_E = weights.qkv_bias_3D, .y_TE = kept.qkv_T3D});
   kernels::attention_forward(pass.stream, {.qkv_T3HK = by_heads(pass, kept.qkv_T3D, 3),
-                                           .sequences = pass.micro_batch.sequences(),
+                                           .sequences = pass.micro_batch.sequences,
                                            .samples = pass.micro_batch.samples,
+                                           .work = pass.micro_batch.attention,
                                            .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
                                            .context_THK = by_heads(pass, kept.context_TD, 1),
                                            .lse_HT = kept.lse_HT});
@@ -161,8 +162,9 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
                                             .context_THK = by_heads(pass, kept.context_TD, 1),
                                             .lse_HT = kept.lse_HT,
                                             .dcontext_THK = by_heads(pass, transients.dcontext_TD, 1),
-                                            .sequences = pass.micro_batch.sequences(),
+                                            .sequences = pass.micro_batch.sequences,
                                             .samples = pass.micro_batch.samples,
+                                            .work = pass.micro_batch.attention,
                                             .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
                                             .dqkv_T3HK = by_heads(pass, transients.dqkv_T3D, 3)});
   kernels::linear_backward_weight(pass.stream, {.x_TD = x_TD,

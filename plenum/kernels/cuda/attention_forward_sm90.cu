@@ -60,38 +60,54 @@ __device__ void produce(const CUtensorMap& qkv_map, const Parameters& p, Shared&
   }
 }
 
-/// The softmax of a thread's two rows as far as keys were seen: the largest score, and the thread's share of
-/// the sum of exponentials relative to it.
+/// The softmax of a thread's two rows as far as keys were seen: exponentials relative to a reference score,
+/// and the thread's share of their sum. The reference is the largest score of the first block, and follows
+/// only where a score is larger by a factor of 2^kHeadroom: until then exponentials are just larger than one,
+/// which costs no precision, and O need not be scaled again for every block.
 struct RunningSoftmax {
-  float max[2] = {-INFINITY, -INFINITY};
+  static constexpr float kHeadroom = 8;
+  float reference[2] = {-INFINITY, -INFINITY};
   float sum[2] = {0, 0};
+  float factor[2];  ///< what turns O so far to the new reference, where update returns true
 
-  /// Replaces scores by exponentials relative to the new maximum; factor[i] corrects what was relative to the
-  /// old.
-  __device__ void update(Accumulator& s, float scale_log2, float (&factor)[2]) {
+  /// Replaces scores by exponentials. Returns whether the reference of any row of the warp has moved.
+  __device__ bool update(Accumulator& s, float scale_log2) {
+    float highest[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      float highest = max[i];
+      highest[i] = s[2 * i];
 #pragma unroll
-      for (int c = 0; c < 8; ++c) highest = fmaxf(highest, fmaxf(s[4 * c + 2 * i], s[4 * c + 2 * i + 1]));
-      highest = fmaxf(highest, __shfl_xor_sync(0xFFFFFFFF, highest, 1));
-      highest = fmaxf(highest, __shfl_xor_sync(0xFFFFFFFF, highest, 2));
-      factor[i] = fast_exp2((max[i] - highest) * scale_log2);
-      max[i] = highest;
-      const float shift = -highest * scale_log2;
-      float total = 0;
+      for (int c = 0; c < 16; ++c) highest[i] = fmaxf(highest[i], s[4 * (c / 2) + 2 * i + c % 2]);
+    }
+    const bool moves = __any_sync(
+        0xFFFFFFFF, fmaxf(highest[0] - reference[0], highest[1] - reference[1]) * scale_log2 > kHeadroom);
+    if (moves) move_reference(highest, scale_log2);
 #pragma unroll
-      for (int c = 0; c < 8; ++c)
+    for (int i = 0; i < 2; ++i) {
+      const float shift = -reference[i] * scale_log2;
 #pragma unroll
-        for (int k = 0; k < 2; ++k) {
-          float& x = s[4 * c + 2 * i + k];
-          x = fast_exp2(fmaf(x, scale_log2, shift));
-          total += x;
-        }
-      sum[i] = fmaf(sum[i], factor[i], total);
+      for (int c = 0; c < 16; ++c) {
+        float& x = s[4 * (c / 2) + 2 * i + c % 2];
+        x = fast_exp2(fmaf(x, scale_log2, shift));
+        sum[i] += x;
+      }
+    }
+    return moves;
+  }
+
+  __device__ void move_reference(float (&highest)[2], float scale_log2) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      highest[i] = fmaxf(highest[i], __shfl_xor_sync(0xFFFFFFFF, highest[i], 1));
+      highest[i] = fmaxf(highest[i], __shfl_xor_sync(0xFFFFFFFF, highest[i], 2));
+      highest[i] = fmaxf(highest[i], reference[i]);
+      factor[i] = fast_exp2((reference[i] - highest[i]) * scale_log2);
+      reference[i] = highest[i];
+      sum[i] *= factor[i];
     }
   }
 
+  /// Adds up the shares of the quad.
   __device__ void finish() {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -129,7 +145,6 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   constexpr std::uint64_t kTile = kTileBytes >> 4;
 
   RunningSoftmax softmax;
-  float factor[2];
   Accumulator s, o;
   RegisterOperand weights;
   shared.ring.wait_full(at);
@@ -139,16 +154,16 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   wgmma_wait<0>();
   hold(s);
   if (masked_block == 0) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
-  softmax.update(s, scale_log2, factor);
+  softmax.update(s, scale_log2);
   to_operand(s, weights);
 #pragma unroll
   for (int i = 0; i < 32; ++i) o[i] = 0;
 
   // While the tensor cores add P V of one block, the scores of the next become exponentials.
+  Cursor next = at;
+  next.advance();
+  if (num_blocks > 1) shared.ring.wait_full(next);
   for (int j = 1; j < num_blocks; ++j) {
-    Cursor next = at;
-    next.advance();
-    shared.ring.wait_full(next);
     wgmma_fence();
     issue_product<TileB::Transposed>(s, q, keys + next.stage * kTile, 0);
     wgmma_commit();
@@ -157,14 +172,20 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
     wgmma_wait<1>();
     hold(s);
     if (masked_block == j) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
-    softmax.update(s, scale_log2, factor);
+    const bool moves = softmax.update(s, scale_log2);
+    hold(s);
+    // The loop of this wait also keeps the compiler from waiting for P V before the exponentials.
+    const Cursor previous = at;
+    at = next;
+    next.advance();
+    if (j + 1 < num_blocks) shared.ring.wait_full(next);
     wgmma_wait<0>();
     hold(o);
-    if (releases) shared.ring.release(at);
+    if (releases) shared.ring.release(previous);
+    if (moves)
 #pragma unroll
-    for (int i = 0; i < 32; ++i) o[i] *= factor[i / 2 % 2];
+      for (int i = 0; i < 32; ++i) o[i] *= softmax.factor[i / 2 % 2];
     to_operand(s, weights);
-    at = next;
   }
   wgmma_fence();
   issue_product<TileB::Plain>(o, weights, values + at.stage * kTile, 1);
@@ -183,7 +204,7 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
     for (int i = 0; i < 2; ++i)
       if (rows.row[i] < item.length - first)
         p.lse_HT[static_cast<std::int64_t>(item.head) * p.num_rows + row + rows.row[i]] =
-            softmax.max[i] * p.scale + logf(softmax.sum[i]);
+            softmax.reference[i] * p.scale + logf(softmax.sum[i]);
 }
 
 /// Takes items until none is left.

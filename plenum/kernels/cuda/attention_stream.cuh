@@ -39,12 +39,16 @@ struct RingCursor {
   int stage = 0;
   std::uint32_t parity = 0;
 
-  __device__ void advance(int steps = 1) {
-    stage += steps;
-    while (stage >= kStages) {
-      stage -= kStages;
+  __device__ void advance() {
+    if (++stage == kStages) {
+      stage = 0;
       parity ^= 1;
     }
+  }
+  __device__ void advance(int steps) {
+    stage += steps;
+    parity ^= stage / kStages & 1;
+    stage %= kStages;
   }
 };
 

@@ -54,15 +54,16 @@ LayerActivations plan_layer(const ModelConfig& config, std::int64_t T, KeptOfMlp
 
 MaskedLanguageActivations plan_masked_language(const ModelConfig& config, std::int64_t M, MemoryPlan& plan) {
   const std::int64_t D = config.width;
-  return {.x_MD = plan.add_compute(kHead, {M, D}),
-          .u_MD = plan.add_compute(kHead, {M, D}),
-          .norm = plan_norm(config, M, kHead, plan),
-          .y_MD = plan.add_compute(kHead, {M, D}),
-          .logits_MW = plan.add_compute(kHead, {M, kernels::vocabulary_stride(plan.device(), config.vocabulary)}),
-          .lse_M = plan.add(kHead, {M}),
-          .loss_M = plan.add(kHead, {M}),
-          .tiles_MN2 = plan.add(kHead, {M, kernels::vocabulary_tiles(plan.device(), config.vocabulary), 2}),
-          .prediction_M = plan.add(kHead, DType::Int32, {M})};
+  return {
+      .x_MD = plan.add_compute(kHead, {M, D}),
+      .u_MD = plan.add_compute(kHead, {M, D}),
+      .norm = plan_norm(config, M, kHead, plan),
+      .y_MD = plan.add_compute(kHead, {M, D}),
+      .logits_MW = plan.add_compute(kHead, {M, kernels::vocabulary_stride(plan.device(), config.vocabulary)}),
+      .lse_M = plan.add(kHead, {M}),
+      .loss_M = plan.add(kHead, {M}),
+      .tiles_MN2 = plan.add(kHead, {M, kernels::vocabulary_tiles(plan.device(), config.vocabulary), 2}),
+      .prediction_M = plan.add(kHead, DType::Int32, {M})};
 }
 
 NextSentenceActivations plan_next_sentence(const ModelConfig& config, std::int64_t S, MemoryPlan& plan) {

@@ -48,13 +48,13 @@ void heads_backward(const Pass& pass, const BertWeights& weights, const BertGrad
   tensor::set_zero(pass.stream, dx_TD);
   if (pass.num_masked() > 0) {
     masked_language_head_backward(pass, weights.masked_language, gradients.masked_language,
-                                  kept.masked_language.of(pass.num_masked()), transients, step_number(numbers_C, StepNumber::MaskedScale),
-                                  dx_TD);
+                                  kept.masked_language.of(pass.num_masked()), transients,
+                                  step_number(numbers_C, StepNumber::MaskedScale), dx_TD);
   }
   if (pass.num_labelled() > 0) {
     next_sentence_head_backward(pass, weights.next_sentence, gradients.next_sentence,
-                                kept.next_sentence.of(pass.num_labelled()), transients, step_number(numbers_C, StepNumber::NextSentenceScale),
-                                dx_TD);
+                                kept.next_sentence.of(pass.num_labelled()), transients,
+                                step_number(numbers_C, StepNumber::NextSentenceScale), dx_TD);
   }
 }
 
@@ -91,8 +91,8 @@ void add_losses(const Pass& pass, const Activations& kept, const TensorView& num
 }
 
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
-                   const Activations& kept, const Transients& shared_transients, const ConstTensorView& numbers_C,
-                   LayerId first, LayerId end) {
+                   const Activations& kept, const Transients& shared_transients,
+                   const ConstTensorView& numbers_C, LayerId first, LayerId end) {
   if (pass.num_rows() == 0) return;
   const Transients transients = shared_transients.of(pass.micro_batch);
   const TensorView dx_TD = kept.dx_TD.first_rows(pass.num_rows());

@@ -23,10 +23,10 @@ void bert_forward(const Pass& pass, const BertWeights& weights, const Activation
 /// Adds what the forward of the last layer gave to the losses among the step's numbers.
 void add_losses(const Pass& pass, const Activations& kept, const tensor::TensorView& numbers_C);
 
-/// Adds to the gradients of layers [first, end), whose backward comes from the last layer to the first. Losses
-/// are multiplied by the scales among the step's numbers.
+/// Adds to the gradients of layers [first, end), whose backward comes from the last layer to the first.
+/// Losses are multiplied by the scales among the step's numbers.
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
-                   const Activations& kept, const Transients& transients, const tensor::ConstTensorView& numbers_C,
-                   base::LayerId first, base::LayerId end);
+                   const Activations& kept, const Transients& transients,
+                   const tensor::ConstTensorView& numbers_C, base::LayerId first, base::LayerId end);
 
 }  // namespace plenum::model

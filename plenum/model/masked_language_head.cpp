@@ -19,8 +19,8 @@ using tensor::TensorView;
 
 void masked_language_transform_forward(const Pass& pass, const MaskedLanguageWeights& weights,
                                        const ConstTensorView& x_TD, const MaskedLanguageActivations& kept) {
-  kernels::gather_rows_forward(
-      pass.stream, {.x_TD = x_TD, .index_M = pass.micro_batch.masked_row_M, .y_MD = kept.x_MD});
+  kernels::gather_rows_forward(pass.stream,
+                               {.x_TD = x_TD, .index_M = pass.micro_batch.masked_row_M, .y_MD = kept.x_MD});
   kernels::linear_forward(pass.stream, {.x_TD = kept.x_MD,
                                         .w_ED = weights.transform_weight_DD,
                                         .b_E = weights.transform_bias_D,
@@ -86,8 +86,7 @@ void masked_language_head_backward(const Pass& pass, const MaskedLanguageWeights
       pass.stream,
       {.dy_TE = transients.dy_MD, .w_ED = weights.transform_weight_DD, .dx_TD = transients.dx_MD});
   kernels::gather_rows_backward(
-      pass.stream,
-      {.dy_MD = transients.dx_MD, .index_M = pass.micro_batch.masked_row_M, .dx_TD = dx_TD});
+      pass.stream, {.dy_MD = transients.dx_MD, .index_M = pass.micro_batch.masked_row_M, .dx_TD = dx_TD});
 }
 
 }  // namespace plenum::model

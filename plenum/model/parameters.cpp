@@ -22,19 +22,20 @@ class Views {
   }
 
   BertParameters<View> all() const {
-    BertParameters<View> parameters{.embedding = {.word_VD = of(table_.word_embedding()),
-                                                  .position_PD = of(table_.position_embedding()),
-                                                  .segment_GD = of(table_.segment_embedding()),
-                                                  .norm_weight_D = exact(table_.embedding_norm_weight()),
-                                                  .norm_bias_D = exact(table_.embedding_norm_bias())},
-                                    .layers = {},
-                                    .masked_language = {.transform_weight_DD = of(table_.transform_weight()),
-                                                        .transform_bias_D = of(table_.transform_bias()),
-                                                        .norm_weight_D = exact(table_.transform_norm_weight()),
-                                                        .norm_bias_D = exact(table_.transform_norm_bias()),
-                                                        .word_VD = of(table_.word_embedding()),
-                                                        .decoder_bias_V = of(table_.decoder_bias())},
-                                    .next_sentence = {}};
+    BertParameters<View> parameters{
+        .embedding = {.word_VD = of(table_.word_embedding()),
+                      .position_PD = of(table_.position_embedding()),
+                      .segment_GD = of(table_.segment_embedding()),
+                      .norm_weight_D = exact(table_.embedding_norm_weight()),
+                      .norm_bias_D = exact(table_.embedding_norm_bias())},
+        .layers = {},
+        .masked_language = {.transform_weight_DD = of(table_.transform_weight()),
+                            .transform_bias_D = of(table_.transform_bias()),
+                            .norm_weight_D = exact(table_.transform_norm_weight()),
+                            .norm_bias_D = exact(table_.transform_norm_bias()),
+                            .word_VD = of(table_.word_embedding()),
+                            .decoder_bias_V = of(table_.decoder_bias())},
+        .next_sentence = {}};
     for (std::int64_t layer = 0; layer < config_.num_layers; ++layer) {
       parameters.layers.push_back(of_layer(table_.layer(static_cast<std::size_t>(layer))));
     }
@@ -68,7 +69,8 @@ class Views {
   View of(std::size_t index) const { return of(index, table_[index].shape); }
   View of(std::size_t index, Shape shape) const { return part_of(compute_N_, index, shape); }
   View part_of(const View& flat_N, std::size_t index, Shape shape) const {
-    const std::size_t offset = static_cast<std::size_t>(table_[index].begin) * tensor::size_of(flat_N.dtype());
+    const std::size_t offset =
+        static_cast<std::size_t>(table_[index].begin) * tensor::size_of(flat_N.dtype());
     using Byte = typename View::template Pointer<std::byte>;
     return View(static_cast<Byte>(flat_N.raw()) + offset, flat_N.dtype(), shape);
   }

@@ -12,20 +12,24 @@
 #include "plenum/io/config_file.h"
 #include "plenum/io/directory.h"
 #include "plenum/io/file.h"
+#include "plenum/train/checkpoint.h"
 
 namespace plenum::train {
 namespace {
 
 /// Options whose change leaves what is computed as it is, but for the order of sums over ranks and
-/// micro-batches; whether data is the same is for its fingerprint to say, and steps is noted.
-constexpr std::array<std::string_view, 17> kMayChange = {"run",
+/// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows what
+/// they hold; where the weights came from no longer matters; and steps is noted.
+constexpr std::array<std::string_view, 19> kMayChange = {"run",
                                                          "steps",
                                                          "ranks",
                                                          "threads",
                                                          "recompute",
                                                          "stop-after",
                                                          "max-skipped-steps",
+                                                         "init",
                                                          "data",
+                                                         "packing-plan",
                                                          "trace-step",
                                                          "trace",
                                                          "quiet",
@@ -109,7 +113,9 @@ RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& datas
                 "{} is not the directory of a run and not empty; choose another --run", directory_);
   io::make_directories(directory_);
   lock_.emplace(paths_.lock, fmt::format("another process trains {}; wait for it, or stop it", directory_));
-  if (io::names_in(paths_.checkpoints).empty()) {
+  const CheckpointStore checkpoints(directory_, 1);
+  checkpoints.remove_leftovers();
+  if (checkpoints.list().empty()) {
     make(dataset);
     return;
   }
@@ -140,8 +146,10 @@ void RunDirectory::take_up(const RunOptions& options, const Note& note) const {
                   "--run, or give what {} says",
                   directory_, change.key, change.section, change.before, change.now, paths_.config);
     if (change.key == "steps") {
-      note(fmt::format("steps was {} and is now {}: learning rates are those of the new length from here on",
-                       change.before, change.now));
+      note(
+          fmt::format("steps was {} and is now {}: steps that are left have the learning rates of the new "
+                      "length",
+                      change.before, change.now));
     }
   }
 }

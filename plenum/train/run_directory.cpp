@@ -56,23 +56,6 @@ std::string value_text(const base::Option& option) {
   return values.empty() ? "not set" : fmt::format("'{}'", fmt::join(values, ", "));
 }
 
-/// The options that config.toml of a run states.
-RunOptions read_options(const std::string& path) {
-  RunOptions options;
-  const std::vector<base::OptionTable> tables = options.tables();
-  for (const io::ConfigEntry& entry : io::read_config_file(path, tables)) {
-    const auto table = std::find_if(tables.begin(), tables.end(), [&](const base::OptionTable& known) {
-      return known.name() == entry.section;
-    });
-    try {
-      table->find(entry.key)->set(entry.values);
-    } catch (const base::UserError& error) {
-      base::fail("{}: {}", entry.place, error.what());
-    }
-  }
-  return options;
-}
-
 std::vector<Change> changes_between(RunOptions earlier, RunOptions now) {
   const std::vector<base::OptionTable> earlier_tables = earlier.tables();
   const std::vector<base::OptionTable> tables = now.tables();
@@ -105,6 +88,22 @@ RunPaths::RunPaths(const std::string& directory)
 
 bool is_run_directory(const std::string& directory) {
   return io::path_exists(RunPaths(directory).config);
+}
+
+RunOptions read_run_options(const std::string& directory) {
+  RunOptions options;
+  const std::vector<base::OptionTable> tables = options.tables();
+  for (const io::ConfigEntry& entry : io::read_config_file(RunPaths(directory).config, tables)) {
+    const auto table = std::find_if(tables.begin(), tables.end(), [&](const base::OptionTable& known) {
+      return known.name() == entry.section;
+    });
+    try {
+      table->find(entry.key)->set(entry.values);
+    } catch (const base::UserError& error) {
+      base::fail("{}: {}", entry.place, error.what());
+    }
+  }
+  return options;
 }
 
 RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& dataset, const Note& note)
@@ -140,7 +139,7 @@ void RunDirectory::make(const data::Dataset& dataset) const {
 }
 
 void RunDirectory::take_up(const RunOptions& options, const Note& note) const {
-  for (const Change& change : changes_between(read_options(paths_.config), options)) {
+  for (const Change& change : changes_between(read_run_options(directory_), options)) {
     base::require(may_change(change),
                   "{} belongs to another configuration: {} in [{}] is {} there and {} here; choose another "
                   "--run, or give what {} says",

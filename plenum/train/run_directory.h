@@ -29,6 +29,9 @@ struct RunPaths {
 /// Whether a directory is that of a run.
 bool is_run_directory(const std::string& directory);
 
+/// The options that a run has kept. Throws UserError naming file and line of what cannot be read.
+RunOptions read_run_options(const std::string& directory);
+
 /// The directory of a run, made or taken up again, and locked while this exists.
 ///
 /// A run keeps its configuration: whatever changes what is computed stays as it was. What may change between

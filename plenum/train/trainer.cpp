@@ -155,7 +155,7 @@ std::optional<FoundCheckpoint> Trainer::find_checkpoint() {
 }
 
 describe::ModelConfig Trainer::model() const {
-  return found_ ? found_->model : starting_model(options_.model, dataset_.description());
+  return found_ ? found_->model : starting_model(options_.model, dataset_);
 }
 
 const RunPlan& Trainer::require_memory() const {

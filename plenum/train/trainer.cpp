@@ -195,7 +195,8 @@ RunSummary Trainer::summary() const {
 }
 
 TrainingResult Trainer::run(const std::stop_token& stop) {
-  directory_.write_config(options_);
+  // A run that is longer than asked for stays what it is.
+  if (state_.step <= plan_.num_steps()) directory_.write_config(options_);
   observer_.on_begin(summary());
   try {
     train_steps(stop);
@@ -207,10 +208,13 @@ TrainingResult Trainer::run(const std::stop_token& stop) {
   if (saved_step_ != state_.step) save();
   const bool is_finished = state_.step >= plan_.num_steps();
   return {.end = is_finished ? TrainingResult::End::Finished : TrainingResult::End::Stopped,
+          .first_step = first_step_,
           .step = state_.step,
           .num_steps = plan_.num_steps(),
           .checkpoint = saved_path_,
           .evaluation = evaluation_,
+          .best_loss = state_.best_loss,
+          .best_step = state_.best_step,
           .memory = plan_.memory()};
 }
 

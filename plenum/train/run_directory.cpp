@@ -56,16 +56,7 @@ std::string value_text(const base::Option& option) {
 RunOptions read_options(const std::string& path) {
   RunOptions options;
   const std::vector<base::OptionTable> tables = options.tables();
-  for (const io::ConfigEntry& entry : io::read_config_file(path, tables)) {
-    const auto table = std::find_if(tables.begin(), tables.end(), [&](const base::OptionTable& known) {
-      return known.name() == entry.section;
-    });
-    try {
-      table->find(entry.key)->set(entry.values);
-    } catch (const base::UserError& error) {
-      base::fail("{}: {}", entry.place, error.what());
-    }
-  }
+  io::set_options(io::read_config_file(path, tables), tables);
   return options;
 }
 

@@ -19,8 +19,7 @@ constexpr const char* kActivations = "activations";
 constexpr const char* kTransients = "transients";
 constexpr const char* kHead = "head";
 
-EmbeddingActivations plan_embedding(const ModelConfig& config, std::int64_t T, const char* purpose,
-                                    MemoryPlan& plan) {
+NormActivations plan_norm(const ModelConfig& config, std::int64_t T, const char* purpose, MemoryPlan& plan) {
   return {.z_TD = plan.add(purpose, {T, config.width}),
           .mean_T = plan.add(purpose, {T}),
           .inverse_deviation_T = plan.add(purpose, {T})};
@@ -33,23 +32,17 @@ LayerActivations plan_layer(const ModelConfig& config, std::int64_t T, TensorVie
   return {.qkv_T3D = plan.add(purpose, {T, 3 * D}),
           .context_TD = plan.add(purpose, {T, D}),
           .lse_HT = plan.add(purpose, {config.num_heads, T}),
-          .z1_TD = plan.add(purpose, {T, D}),
-          .mean1_T = plan.add(purpose, {T}),
-          .inverse_deviation1_T = plan.add(purpose, {T}),
+          .norm1 = plan_norm(config, T, purpose, plan),
           .y1_TD = plan.add(purpose, {T, D}),
           .u_TF = u_TF.shape().num_dims() > 0 ? u_TF : plan.add(purpose, {T, config.mlp_width}),
-          .z2_TD = plan.add(purpose, {T, D}),
-          .mean2_T = plan.add(purpose, {T}),
-          .inverse_deviation2_T = plan.add(purpose, {T})};
+          .norm2 = plan_norm(config, T, purpose, plan)};
 }
 
 MaskedLanguageActivations plan_masked_language(const ModelConfig& config, std::int64_t M, MemoryPlan& plan) {
   const std::int64_t D = config.width;
   return {.x_MD = plan.add(kHead, {M, D}),
           .u_MD = plan.add(kHead, {M, D}),
-          .z_MD = plan.add(kHead, {M, D}),
-          .mean_M = plan.add(kHead, {M}),
-          .inverse_deviation_M = plan.add(kHead, {M}),
+          .norm = plan_norm(config, M, kHead, plan),
           .y_MD = plan.add(kHead, {M, D}),
           .logits_MV = plan.add(kHead, {M, config.vocabulary}),
           .lse_M = plan.add(kHead, {M}),
@@ -99,7 +92,7 @@ TensorView rows(const TensorView& view, std::int64_t count) {
 
 }  // namespace
 
-EmbeddingActivations EmbeddingActivations::of(std::int64_t num_rows) const {
+NormActivations NormActivations::of(std::int64_t num_rows) const {
   return {rows(z_TD, num_rows), rows(mean_T, num_rows), rows(inverse_deviation_T, num_rows)};
 }
 
@@ -107,22 +100,16 @@ LayerActivations LayerActivations::of(std::int64_t num_rows) const {
   return {.qkv_T3D = rows(qkv_T3D, num_rows),
           .context_TD = rows(context_TD, num_rows),
           .lse_HT = {lse_HT.raw(), lse_HT.dtype(), {lse_HT.size(0), num_rows}},
-          .z1_TD = rows(z1_TD, num_rows),
-          .mean1_T = rows(mean1_T, num_rows),
-          .inverse_deviation1_T = rows(inverse_deviation1_T, num_rows),
+          .norm1 = norm1.of(num_rows),
           .y1_TD = rows(y1_TD, num_rows),
           .u_TF = rows(u_TF, num_rows),
-          .z2_TD = rows(z2_TD, num_rows),
-          .mean2_T = rows(mean2_T, num_rows),
-          .inverse_deviation2_T = rows(inverse_deviation2_T, num_rows)};
+          .norm2 = norm2.of(num_rows)};
 }
 
 MaskedLanguageActivations MaskedLanguageActivations::of(std::int64_t num_masked) const {
   return {.x_MD = rows(x_MD, num_masked),
           .u_MD = rows(u_MD, num_masked),
-          .z_MD = rows(z_MD, num_masked),
-          .mean_M = rows(mean_M, num_masked),
-          .inverse_deviation_M = rows(inverse_deviation_M, num_masked),
+          .norm = norm.of(num_masked),
           .y_MD = rows(y_MD, num_masked),
           .logits_MV = rows(logits_MV, num_masked),
           .lse_M = rows(lse_M, num_masked),
@@ -163,7 +150,7 @@ TrainingMemory plan_training_memory(const ModelConfig& config, const Capacity& c
   for (std::size_t i = 0; i < num_slots; ++i) {
     Activations& slot = memory.slots.emplace_back();
     slot.recompute = recompute;
-    slot.embedding = plan_embedding(config, T, kActivations, plan);
+    slot.embedding = plan_norm(config, T, kActivations, plan);
     for (std::int64_t layer = 0; layer < config.num_layers; ++layer) {
       slot.x_TD.push_back(plan.add(kActivations, {T, config.width}));
       slot.layers.push_back(recompute == Recompute::Full
@@ -187,7 +174,7 @@ InferenceMemory plan_inference_memory(const ModelConfig& config, const Capacity&
   activations.x_TD.assign(static_cast<std::size_t>(config.num_layers) + 1,
                           plan.add(kActivations, {T, config.width}));
   const std::size_t behind_x = plan.mark();
-  activations.embedding = plan_embedding(config, T, kActivations, plan);
+  activations.embedding = plan_norm(config, T, kActivations, plan);
   plan.rewind(behind_x);
   const LayerActivations layer = plan_layer(config, T, {}, kActivations, plan);
   activations.layers.assign(static_cast<std::size_t>(config.num_layers), layer);

@@ -21,8 +21,8 @@ kernels::RowGroups groups_of(const GroupedRows& grouped) {
 
 }  // namespace
 
-void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights,
-                             const EmbeddingActivations& kept, const tensor::TensorView& y_TD) {
+void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights, const NormActivations& kept,
+                             const tensor::TensorView& y_TD) {
   kernels::embedding_forward(pass.stream, {.id_T = view_of(pass.micro_batch.ids),
                                            .position_T = view_of(pass.micro_batch.positions),
                                            .segment_T = view_of(pass.micro_batch.segments),
@@ -41,7 +41,7 @@ void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights,
 }
 
 void embedding_block_backward(const Pass& pass, const EmbeddingWeights& weights,
-                              const EmbeddingGradients& gradients, const EmbeddingActivations& kept,
+                              const EmbeddingGradients& gradients, const NormActivations& kept,
                               const tensor::TensorView& dy_TD) {
   kernels::embedding_backward(pass.stream, {.dy_TD = dy_TD,
                                             .z_TD = kept.z_TD,

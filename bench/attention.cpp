@@ -35,9 +35,11 @@ class AttentionBench {
         context_(layout_.add("context", tensor::DType::Float32, {num_rows_, kHeads, kWidth})),
         dcontext_(layout_.add("dcontext", tensor::DType::Float32, {num_rows_, kHeads, kWidth})),
         lse_(layout_.add("lse", tensor::DType::Float32, {kHeads, num_rows_})),
-        scratch_(
-            layout_.add("scratch", tensor::DType::Byte,
-                        {static_cast<std::int64_t>(kernels::attention_scratch_bytes(length, kWidth)) + 64})),
+        scratch_(layout_.add("scratch", tensor::DType::Byte,
+                             {static_cast<std::int64_t>(kernels::attention_scratch_bytes(
+                                  tensor::Device::Cpu,
+                                  {.rows = length, .max_length = length, .heads = 1, .head_width = kWidth})) +
+                              64})),
         arena_(layout_),
         stream_(pool_, arena_.view(scratch_).span<std::byte>()) {
     for (std::int64_t start = 0; start < num_rows_; start += length) {
@@ -127,8 +129,9 @@ void product(benchmark::State& state) {
   const tensor::Block x = layout.add("x", tensor::DType::Float32, {kRows, kIn});
   const tensor::Block w = layout.add("w", tensor::DType::Float32, {kOut, kIn});
   const tensor::Block y = layout.add("y", tensor::DType::Float32, {kRows, kOut});
-  const tensor::Block scratch = layout.add("scratch", tensor::DType::Byte,
-                                           {static_cast<std::int64_t>(kernels::linear_scratch_bytes(tensor::Device::Cpu)) + 64});
+  const tensor::Block scratch =
+      layout.add("scratch", tensor::DType::Byte,
+                 {static_cast<std::int64_t>(kernels::linear_scratch_bytes(tensor::Device::Cpu)) + 64});
   const tensor::Arena arena(layout);
   base::ThreadPool pool(1);
   const tensor::Stream stream(pool, arena.view(scratch).span<std::byte>());

@@ -120,6 +120,7 @@ void run(const Options& options) {
       {.model = model, .capacity = capacity, .optimizer = {}, .seed = kSeed, .num_threads = options.threads});
   base::ThreadPool pool(options.threads);
   model::initialise_weights(model, program.parameters(), kSeed, pool, program.buffers().weights_N);
+  program.begin(0);
   pipeline::Executor executor(schedule, {&program}, {.hang_limit = std::chrono::hours(1)});
   const data::Masking masking({}, source.vocabulary(), kSeed, 0);
 

@@ -15,6 +15,7 @@
 #include "plenum/data/evaluation_batches.h"
 #include "plenum/train/evaluation.h"
 #include "plenum/train/model_source.h"
+#include "plenum/train/run_options.h"
 
 namespace plenum::cli {
 namespace {
@@ -47,6 +48,7 @@ class EvalCommand final : public Command {
   /// Options of training by name, with the text given here; empty where none is.
   std::array<std::pair<const char*, std::string>, 3> masking_ = {
       {{"mask-rate", ""}, {"mask-unit", ""}, {"mask-split", ""}}};
+  tensor::Device device_ = tensor::Device::Cpu;
   std::optional<std::int64_t> threads_;
   bool json_ = false;
 };
@@ -74,6 +76,7 @@ std::vector<base::OptionTable> EvalCommand::tables() {
   table.add("sequences", sequences_, 1, std::int64_t{1} << 60,
             "How many of them, drawn at random but always the same; all if not given");
   add_masking(table);
+  train::add_device_option(table, device_);
   table.add("threads", threads_, 1, 4096, "Threads; all cores if not given");
   table.add("json", json_, "Print JSON");
   return {std::move(table)};
@@ -103,7 +106,7 @@ int EvalCommand::run() {
                                         {.masking = masking.masking(), .max_sequences = sequences_});
   const auto num_threads = static_cast<std::size_t>(threads_.value_or(base::usable_cores()));
   const std::unique_ptr<model::BertInference> inference =
-      train::load_model(model, batches.capacity(), num_threads);
+      train::load_model(model, batches.capacity(), num_threads, device_);
   print(model, masking, train::evaluate(*inference, batches).value());
   return 0;
 }

@@ -57,22 +57,22 @@ bool is_special(TokenId id, const data::SpecialTokens& special) {
 }  // namespace
 
 MaskFilling::MaskFilling(const ModelSource& source, const std::vector<std::string>& texts,
-                         std::size_t num_threads)
+                         std::size_t num_threads, tensor::Device device)
     : tokenizer_(load_tokenizer(source)) {
   data::Encoder encoder(tokenizer_);
   for (const std::string& text : texts) {
     texts_.push_back(encode(text, tokenizer_, encoder, source.config.max_positions));
   }
-  model_ = load_model(source, capacity_of(texts_), num_threads);
+  model_ = load_model(source, capacity_of(texts_), num_threads, device);
 }
 
 std::vector<std::vector<Guess>> MaskFilling::guesses(std::size_t text_index, std::size_t top) {
   const model::MicroBatch& text = texts_[text_index];
-  const std::span<const float> logits_MV = model_->masked_logits(text);
+  const std::vector<float> logits_MV = model_->masked_logits(text);
   const std::size_t width = logits_MV.size() / text.masked_rows.size();
   std::vector<std::vector<Guess>> guesses;
   for (std::size_t i = 0; i < text.masked_rows.size(); ++i) {
-    guesses.push_back(best(logits_MV.subspan(i * width, width), top));
+    guesses.push_back(best(std::span(logits_MV).subspan(i * width, width), top));
   }
   return guesses;
 }

@@ -57,16 +57,16 @@ ExportReport export_model(const ModelSource& source, const std::string& output, 
                                  .max_length = kLongest};
   const std::unique_ptr<model::BertInference> before = load_model(source, capacity, num_threads);
   const tensor::ConstTensorView weights_N = before->weights();
-  const std::span<const float> logits = before->masked_logits(sequences);
+  const std::vector<float> logits = before->masked_logits(sequences);
   const auto check = [&](const std::string& written) {
     const ModelSource copy{
         .directory = written, .tokenizer = written, .config = model::read_hugging_face_config(written)};
     base::require(copy.config == source.config, "{} would not describe the model it is made of", output);
     const std::unique_ptr<model::BertInference> after = load_model(copy, capacity, num_threads);
-    const std::span<const float> found = after->masked_logits(sequences);
-    base::require(
-        logits.size() == found.size() && std::memcmp(logits.data(), found.data(), logits.size_bytes()) == 0,
-        "{} would not give the logits of the model it is made of; export it again", output);
+    const std::vector<float> found = after->masked_logits(sequences);
+    base::require(logits.size() == found.size() &&
+                      std::memcmp(logits.data(), found.data(), logits.size() * sizeof(float)) == 0,
+                  "{} would not give the logits of the model it is made of; export it again", output);
   };
   model::write_hugging_face_directory(output,
                                       {.config = source.config,

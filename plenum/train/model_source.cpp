@@ -99,11 +99,11 @@ data::Tokenizer load_tokenizer(const ModelSource& source) {
 }
 
 std::unique_ptr<model::BertInference> load_model(const ModelSource& source, const model::Capacity& capacity,
-                                                 std::size_t num_threads) {
+                                                 std::size_t num_threads, tensor::Device device) {
   base::require(io::path_exists(source.directory),
                 "{} is gone: a run keeps only its newest checkpoints; begin again from the newest",
                 source.directory);
-  auto inference = std::make_unique<model::BertInference>(source.config, capacity, num_threads);
+  auto inference = std::make_unique<model::BertInference>(source.config, capacity, num_threads, device);
   const model::ImportReport report = model::read_hugging_face_weights(
       source.directory, inference->parameters(), inference->weights().span<float>());
   base::require(report.new_tensors.empty(), "{} lacks {}; train it first: plenum train --init {}",

@@ -45,6 +45,7 @@ data::Tokenizer load_tokenizer(const ModelSource& source);
 /// The model with its weights, ready to run. Throws UserError if the weights lack a part that the
 /// configuration names, such as the head for masked tokens.
 std::unique_ptr<model::BertInference> load_model(const ModelSource& source, const model::Capacity& capacity,
-                                                 std::size_t num_threads);
+                                                 std::size_t num_threads,
+                                                 tensor::Device device = tensor::Device::Cpu);
 
 }  // namespace plenum::train

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "plenum/model/parameters.h"
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
 #include "plenum/trace/timeline.h"

@@ -20,7 +20,8 @@ namespace {
 /// Options whose change leaves what is computed as it is, but for the order of sums over ranks and
 /// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows what
 /// they hold; where the weights came from no longer matters; and steps is noted.
-constexpr std::array<std::string_view, 19> kMayChange = {"run",
+constexpr std::array<std::string_view, 20> kMayChange = {"run",
+                                                         "device",
                                                          "steps",
                                                          "ranks",
                                                          "threads",

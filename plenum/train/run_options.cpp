@@ -10,6 +10,11 @@
 
 namespace plenum::train {
 
+void add_device_option(base::OptionTable& options, tensor::Device& device) {
+  options.add_choice("device", device, {{"cpu", tensor::Device::Cpu}, {"cuda", tensor::Device::Cuda}},
+                     "What computes: the CPU in float32, or an NVIDIA GPU in bfloat16");
+}
+
 using base::OptionTable;
 
 namespace {
@@ -27,6 +32,7 @@ OptionTable RunSettings::table() {
   add_duration(options, "steps", steps, "How long to train: 20000 steps, 2e9tok, 5e6sp or 3ep");
   options.add("seed", seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Seed of initialisation, order, masking and dropout");
+  add_device_option(options, device);
   options.add("ranks", ranks, 1, 1024, "Ranks that share every step");
   options.add("threads", threads, 1, 4096, "Threads over all ranks; all cores if not given");
   options.add_choice(

@@ -10,14 +10,19 @@
 #include "plenum/model/recompute.h"
 #include "plenum/optim/duration.h"
 #include "plenum/optim/training_options.h"
+#include "plenum/tensor/device.h"
 
 namespace plenum::train {
+
+/// Adds --device to a command's options.
+void add_device_option(base::OptionTable& options, tensor::Device& device);
 
 /// Where a run lives, how long it goes on and what it runs on.
 struct RunSettings {
   std::string directory;
   optim::Duration steps{1000, optim::DurationUnit::Steps};
   std::int64_t seed = 0;
+  tensor::Device device = tensor::Device::Cpu;
   std::int64_t ranks = 1;
   std::optional<std::int64_t> threads;  ///< over all ranks; all cores if absent
   model::Recompute recompute = model::Recompute::None;

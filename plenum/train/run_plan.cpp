@@ -39,6 +39,7 @@ pipeline::BertProgramOptions program_options(const RunOptions& options, const de
           .recompute = options.run.recompute,
           .optimizer = options.optimizer.optimizer,
           .seed = static_cast<std::uint64_t>(options.run.seed),
+          .device = options.run.device,
           .num_threads = options.threads_per_rank()};
 }
 
@@ -99,9 +100,9 @@ optim::RunLength RunPlan::length() const {
 MemoryReport RunPlan::memory() const {
   MemoryReport report = plan_memory(schedule_, program_);
   if (held_out_) {
-    const std::size_t bytes =
-        model::BertInference::plan_memory(program_.model, held_out_->capacity(), evaluation_threads())
-            .num_bytes();
+    const std::size_t bytes = model::BertInference::plan_memory(program_.model, held_out_->capacity(),
+                                                                evaluation_threads(), program_.device)
+                                  .num_bytes();
     report.planned_bytes += bytes;
     report.lines.push_back({"evaluation", bytes});
   }

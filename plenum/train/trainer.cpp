@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <limits>
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "plenum/data/prefetch.h"
 #include "plenum/describe/flops.h"
 #include "plenum/io/checksum.h"
+#include "plenum/tensor/cuda_device.h"
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/metrics.h"
 #include "plenum/train/replicas.h"
@@ -48,6 +50,10 @@ Note note_to(TrainingObserver& observer) {
   return [&observer](std::string_view line) { observer.on_note(line); };
 }
 
+tensor::TensorView view_of(std::span<float> values) {
+  return {values.data(), {static_cast<std::int64_t>(values.size())}};
+}
+
 std::int64_t rows_of(std::span<const model::StepBatch> batches) {
   std::int64_t rows = 0;
   for (const model::StepBatch& batch : batches) {
@@ -59,6 +65,14 @@ std::int64_t rows_of(std::span<const model::StepBatch> batches) {
 std::string checksum_of_plan(const std::string& path) {
   return path.empty() ? path : io::file_checksum(path);
 }
+
+/// A step that was asked for and is not counted yet.
+struct PendingStep {
+  Clock::time_point begin;
+  double learning_rate = 0;
+  describe::Work work;
+  std::int64_t padded_tokens = 0;
+};
 
 /// One process's part of a run.
 class Trainer {
@@ -77,7 +91,12 @@ class Trainer {
   bool train_step(data::Prefetch& batches, const std::stop_token& stop);
   /// The steps that are left, until one is the last or a stop is asked for; whether it is.
   bool train_steps(const std::stop_token& stop);
-  void count(const StepReport& report);
+  /// Asks for the next step, without waiting for what comes of it. Returns its number, from 1.
+  std::uint64_t begin_step(data::Prefetch& batches);
+  /// Waits for the first of the pending steps, and counts it.
+  StepReport collect();
+  /// The same, and tells everybody; whether some rank asked to stop.
+  bool end_step();
   void evaluate(const std::stop_token& stop);
   void save();
   /// Saves, or goes on without where that was asked for.
@@ -88,8 +107,12 @@ class Trainer {
   void go_on_without(std::string_view what);
   void go_on_without_metrics(const base::UserError& error);
   bool is_time_up() const;
-  bool is_due(std::uint64_t every) const {
-    return state_.step == plan_.num_steps() || (every > 0 && state_.step % every == 0);
+  bool is_due(std::uint64_t step, std::uint64_t every) const {
+    return step == plan_.num_steps() || (every > 0 && step % every == 0);
+  }
+  bool is_traced(std::uint64_t step) const {
+    return !options_.run.trace.empty() &&
+           step - first_step_ == static_cast<std::uint64_t>(options_.run.trace_step);
   }
 
   const Clock::time_point begin_ = Clock::now();
@@ -106,7 +129,9 @@ class Trainer {
   TrainingState state_;
   Metrics metrics_;
   std::uint64_t first_step_ = 0;
-  bool is_between_steps_ = true;  ///< weights and state belong together
+  std::deque<PendingStep> pending_;
+  bool is_sound_ = true;           ///< no step broke off: weights are what the steps asked for make of them
+  Clock::time_point end_of_step_;  ///< of the last that ended, with what followed it
   double last_step_seconds_ = 0;
   double longest_pause_seconds_ = 0;  ///< for evaluation and checkpoint
   double time_limit_seconds_ = std::numeric_limits<double>::infinity();
@@ -132,7 +157,7 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
   restore_or_begin();
   if (const auto& held_out = plan_.held_out()) {
     inference_.emplace(plan_.program().model, held_out->capacity(), plan_.evaluation_threads(),
-                       replicas_.buffers().weights_N);
+                       replicas_.weights(), plan_.program().device);
   } else {
     observer.on_note("no data is held out, so nothing is evaluated; plenum prepare --holdout 1% does");
   }
@@ -159,7 +184,8 @@ describe::ModelConfig Trainer::model() const {
 }
 
 const RunPlan& Trainer::require_memory() const {
-  plan_.require_memory(base::available_memory_bytes());
+  const bool is_gpu = plan_.program().device == tensor::Device::Cuda;
+  plan_.require_memory(is_gpu ? tensor::cuda_device_info().free_bytes : base::available_memory_bytes());
   return plan_;
 }
 
@@ -172,7 +198,8 @@ void Trainer::restore_or_begin() {
   } else {
     base::ThreadPool pool(plan_.evaluation_threads());
     write_starting_weights(options_.model, plan_.program().model, replicas_.parameters(),
-                           plan_.program().seed, pool, replicas_.buffers().weights_N, note_to(observer_));
+                           plan_.program().seed, pool, view_of(replicas_.tensors().weights),
+                           note_to(observer_));
     state_.seed = plan_.program().seed;
     state_.fingerprint = dataset_.description().fingerprint;
     state_.packing_plan = packing_plan_;
@@ -202,7 +229,10 @@ TrainingResult Trainer::run(const std::stop_token& stop) {
     train_steps(stop);
   } catch (const base::UserError&) {
     // What was trained so far is not lost to what came after it, unless it is what went wrong.
-    if (is_between_steps_ && saved_step_ != state_.step && state_.skipped_in_a_row == 0) try_to_save();
+    if (is_sound_) {
+      while (!pending_.empty()) collect();
+      if (saved_step_ != state_.step && state_.skipped_in_a_row == 0) try_to_save();
+    }
     throw;
   }
   if (saved_step_ != state_.step) save();
@@ -230,59 +260,90 @@ bool Trainer::train_steps(const std::stop_token& stop) {
 
 bool Trainer::train_step(data::Prefetch& prefetch, const std::stop_token& stop) {
   if (is_time_up()) replicas_.ask_to_stop();
-  const Clock::time_point begin = Clock::now();
-  const std::vector<model::StepBatch> batches = prefetch.take();
-  const describe::Work& work = batches.front().global;
-  const double learning_rate = plan_.learning_rate().at(state_.step);
-  is_between_steps_ = false;
-  const pipeline::StepOutcome& outcome = replicas_.step(batches, learning_rate);
-  last_step_seconds_ = seconds_since(begin);
-  const StepReport report{.step = state_.step + 1,
-                          .outcome = outcome,
-                          .learning_rate = learning_rate,
-                          .work = work,
-                          .padded_tokens = rows_of(batches) - work.tokens,
-                          .seconds = last_step_seconds_,
-                          .flops = describe::training_flops(plan_.program().model, work)};
-  count(report);
-  if (!options_.run.trace.empty() &&
-      state_.step - first_step_ == static_cast<std::uint64_t>(options_.run.trace_step)) {
-    write_timeline(options_.run.trace, replicas_.timeline(fmt::format("step {}, measured", state_.step)));
+  const std::uint64_t step = begin_step(prefetch);
+  // A GPU goes on with the next step while this one is counted, unless something is to be done between them.
+  const bool is_pause = is_due(step, plan_.num_steps()) || is_due(step, plan_.evaluate_every()) ||
+                        is_due(step, plan_.checkpoint_every()) || is_traced(step);
+  const bool is_asynchronous = plan_.program().device == tensor::Device::Cuda;
+  const std::size_t most_pending = is_asynchronous && !is_pause && !stop.stop_requested() ? 1 : 0;
+  bool is_stop_asked = false;
+  while (pending_.size() > most_pending) is_stop_asked |= end_step();
+  if (!pending_.empty() && !is_stop_asked) return false;
+  while (!pending_.empty()) end_step();
+  if (is_traced(step)) {
+    replicas_.set_waiting(false);
+    write_timeline(options_.run.trace, replicas_.timeline(fmt::format("step {}, measured", step)));
   }
   evaluation_.reset();
   // Who asks for a stop waits for a checkpoint, which run() writes, and for nothing else.
-  if (report.outcome.is_stop_asked || stop.stop_requested()) return true;
+  if (is_stop_asked || stop.stop_requested()) return true;
   const Clock::time_point pause = Clock::now();
-  if (inference_ && is_due(plan_.evaluate_every())) evaluate(stop);
-  if (is_due(plan_.checkpoint_every()) && state_.skipped_in_a_row == 0) save_or_go_on();
+  if (inference_ && is_due(step, plan_.evaluate_every())) evaluate(stop);
+  if (is_due(step, plan_.checkpoint_every()) && state_.skipped_in_a_row == 0) save_or_go_on();
   longest_pause_seconds_ = std::max(longest_pause_seconds_, seconds_since(pause));
+  end_of_step_ = Clock::now();
   return stop.stop_requested();
 }
 
-void Trainer::count(const StepReport& report) {
+std::uint64_t Trainer::begin_step(data::Prefetch& prefetch) {
+  const Clock::time_point begin = Clock::now();
+  const std::uint64_t index = state_.step + pending_.size();
+  const std::vector<model::StepBatch> batches = prefetch.take();
+  const describe::Work& work = batches.front().global;
+  is_sound_ = false;
+  pending_.push_back({.begin = begin,
+                      .learning_rate = plan_.learning_rate().at(index),
+                      .work = work,
+                      .padded_tokens = rows_of(batches) - work.tokens});
+  if (is_traced(index + 1)) replicas_.set_waiting(true);
+  replicas_.step(batches, pending_.back().learning_rate);
+  is_sound_ = true;
+  return index + 1;
+}
+
+StepReport Trainer::collect() {
+  const PendingStep step = pending_.front();
+  const pipeline::StepOutcome outcome = replicas_.outcome(state_.step);
+  pending_.pop_front();
+  // What ran while another step ran before it did not begin earlier than that ended.
+  last_step_seconds_ = seconds_since(std::max(step.begin, end_of_step_));
+  end_of_step_ = Clock::now();
   ++state_.step;
-  state_.num_updates = replicas_.num_updates();
-  state_.tokens += static_cast<std::uint64_t>(report.work.tokens);
-  state_.sequences += static_cast<std::uint64_t>(report.work.sequences);
-  is_between_steps_ = true;
+  state_.num_updates = outcome.num_updates;
+  state_.tokens += static_cast<std::uint64_t>(step.work.tokens);
+  state_.sequences += static_cast<std::uint64_t>(step.work.sequences);
+  if (outcome.is_skipped) {
+    ++state_.skipped_steps;
+    ++state_.skipped_in_a_row;
+  } else {
+    state_.skipped_in_a_row = 0;
+  }
+  return {.step = state_.step,
+          .outcome = outcome,
+          .learning_rate = step.learning_rate,
+          .work = step.work,
+          .padded_tokens = step.padded_tokens,
+          .seconds = last_step_seconds_,
+          .flops = describe::training_flops(plan_.program().model, step.work)};
+}
+
+bool Trainer::end_step() {
+  const StepReport report = collect();
   try {
     metrics_.add(report);
   } catch (const base::UserError& error) {
     go_on_without_metrics(error);
   }
   observer_.on_step(report);
-  if (!report.outcome.is_skipped) {
-    state_.skipped_in_a_row = 0;
-    return;
+  if (report.outcome.is_skipped) {
+    observer_.on_note(fmt::format("step {} is skipped: loss {}, gradient norm {}", report.step,
+                                  report.outcome.loss(), report.outcome.gradient_norm));
+    base::require(state_.skipped_in_a_row < static_cast<std::uint64_t>(options_.run.max_skipped_steps),
+                  "{} steps in a row were skipped for a loss or gradient that is not finite; a lower "
+                  "--learning-rate or a longer --warmup helps; the last good checkpoint: {}",
+                  state_.skipped_in_a_row, saved_path_);
   }
-  ++state_.skipped_steps;
-  ++state_.skipped_in_a_row;
-  observer_.on_note(fmt::format("step {} is skipped: loss {}, gradient norm {}", report.step,
-                                report.outcome.loss(), report.outcome.gradient_norm));
-  base::require(state_.skipped_in_a_row < static_cast<std::uint64_t>(options_.run.max_skipped_steps),
-                "{} steps in a row were skipped for a loss or gradient that is not finite; a lower "
-                "--learning-rate or a longer --warmup helps; the last good checkpoint: {}",
-                state_.skipped_in_a_row, saved_path_);
+  return report.outcome.is_stop_asked;
 }
 
 void Trainer::evaluate(const std::stop_token& stop) {
@@ -303,6 +364,7 @@ void Trainer::evaluate(const std::stop_token& stop) {
 void Trainer::save() {
   try {
     metrics_.sync();
+    replicas_.read_back();
     saved_path_ = checkpoints_.save(state_, plan_.program().model, replicas_.tensors());
     saved_step_ = state_.step;
   } catch (const base::UserError& error) {

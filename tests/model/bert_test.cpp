@@ -50,7 +50,7 @@ TEST(Bert, AgreesWithTheReferenceWithDropout) {
     const LossSums sums = run.forward(batch, kDropout);
     EXPECT_NEAR(sums.masked, expected.masked, ops::kFloat32Relative * expected.masked);
     EXPECT_NEAR(sums.next_sentence, expected.next_sentence, ops::kFloat32Relative * expected.next_sentence);
-    ops::expect_near(run.kept().masked_language.logits_MV.span<float>(), expected.logits_MV, "logits");
+    ops::expect_near(run.kept().masked_language.logits_MW.span<float>(), expected.logits_MV, "logits");
   }
 }
 

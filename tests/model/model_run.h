@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "plenum/base/thread_pool.h"
 #include "plenum/model/bert.h"
 #include "plenum/tensor/arena.h"
@@ -7,6 +9,18 @@
 #include "plenum/tensor/stream.h"
 
 namespace plenum::model {
+
+/// Sums over a micro-batch.
+struct LossSums {
+  double masked = 0;
+  double next_sentence = 0;
+};
+
+/// By what the sums of losses are multiplied before gradients are taken.
+struct LossScale {
+  double masked = 1;
+  double next_sentence = 1;
+};
 
 /// A BERT in memory of its own, for one micro-batch at a time. Weights and gradients are zero at first.
 class ModelRun {
@@ -29,22 +43,34 @@ class ModelRun {
 
   LossSums forward(const MicroBatch& micro_batch, const DropoutSource& dropout = {}) {
     const tensor::Stream stream = this->stream();
-    const Pass pass{stream, config_, micro_batch, dropout};
-    bert_forward(pass, weights_of(config_, table_, weights_N_), kept(), memory_.transients, {}, end());
-    return loss_sums(pass, kept());
+    const Pass pass{stream, config_, views_of(micro_batch), dropout};
+    bert_forward(pass, weights_of(config_, table_, {weights_N_, weights_N_}), kept(), memory_.transients, {},
+                 end());
+    Numbers numbers{};
+    add_losses(pass, kept(), view_of(numbers));
+    return {.masked = numbers[static_cast<std::size_t>(kernels::StepNumber::MaskedLoss)],
+            .next_sentence = numbers[static_cast<std::size_t>(kernels::StepNumber::NextSentenceLoss)]};
   }
   /// After forward: one layer at a time, as a schedule may cut it.
   void backward(const MicroBatch& micro_batch, const LossScale& scale, const DropoutSource& dropout = {}) {
     const tensor::Stream stream = this->stream();
-    const Pass pass{stream, config_, micro_batch, dropout};
+    const Pass pass{stream, config_, views_of(micro_batch), dropout};
+    Numbers numbers{};
+    numbers[static_cast<std::size_t>(kernels::StepNumber::MaskedScale)] = scale.masked;
+    numbers[static_cast<std::size_t>(kernels::StepNumber::NextSentenceScale)] = scale.next_sentence;
     for (std::size_t layer = end().index(); layer-- > 0;) {
-      bert_backward(pass, weights_of(config_, table_, weights_N_),
-                    gradients_of(config_, table_, gradients_N_), kept(), memory_.transients, scale,
+      bert_backward(pass, weights_of(config_, table_, {weights_N_, weights_N_}),
+                    gradients_of(config_, table_, gradients_N_), kept(), memory_.transients, view_of(numbers),
                     base::LayerId::at(layer), base::LayerId::at(layer + 1));
     }
   }
 
  private:
+  using Numbers = std::array<double, kernels::kNumStepNumbers>;
+  static tensor::TensorView view_of(Numbers& numbers) {
+    return {numbers.data(), {static_cast<std::int64_t>(numbers.size())}};
+  }
+
   base::LayerId end() const { return base::LayerId::at(static_cast<std::size_t>(config_.num_layers)); }
   tensor::Stream stream() { return {pool_, scratch_.span<std::byte>()}; }
 

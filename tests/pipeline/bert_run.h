@@ -55,14 +55,15 @@ class BertRun {
       programs_.push_back(std::make_unique<BertProgram>(schedule_, schedule::Rank::at(rank), options));
       borrowed.push_back(programs_.back().get());
       fill_weights(*programs_.back());
+      programs_.back()->begin(0);
     }
     executor_ = std::make_unique<Executor>(schedule_, borrowed);
   }
 
-  const StepOutcome& step(const model::StepBatch& batch, double learning_rate = 1e-3) {
+  StepOutcome step(const model::StepBatch& batch, double learning_rate = 1e-3) {
     for (const auto& program : programs_) program->begin_step(batch, learning_rate);
     executor_->run(1);
-    return programs_.front()->outcome();
+    return programs_.front()->outcome(batch.step);
   }
 
   BertProgram& program(std::size_t rank = 0) { return *programs_[rank]; }

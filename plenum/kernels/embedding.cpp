@@ -34,7 +34,7 @@ void check_table(std::string_view name, tensor::ConstTensorView table, tensor::D
 
 void check_groups(std::string_view name, tensor::Device device, const RowGroups& groups,
                   tensor::ConstTensorView dtable, std::int64_t num_rows) {
-  const std::int64_t num_groups = groups.entry_G.num_elements();
+  const std::int64_t num_groups = groups.num_groups();
   if (num_groups == 0) return;
   check_argument(name, groups.entry_G, tensor::DType::Int32, {num_groups});
   check_argument(name, groups.start_G, tensor::DType::Int32, {num_groups + 1});

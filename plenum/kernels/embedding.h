@@ -39,6 +39,9 @@ struct RowGroups {
   tensor::ConstTensorView entry_G;  ///< on the GPU -1 from where there are no more: its number is rounded up
   tensor::ConstTensorView start_G;  ///< one more than entries
   tensor::ConstTensorView row_R;
+
+  /// None where the groups are left out.
+  std::int64_t num_groups() const { return entry_G ? entry_G.num_elements() : 0; }
 };
 
 /// Computes dz from dy and adds it to the rows of the tables that each token read.

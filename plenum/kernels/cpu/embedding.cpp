@@ -22,11 +22,13 @@ void gather_row(const float* word, const float* position, const float* segment, 
 // stripe of columns of a run of entries, chosen so that no table has too few tasks: there are thousands of
 // words but two segments.
 class TableGradient {
+  using Indices = std::span<const std::int32_t>;
+
  public:
   TableGradient(const RowGroups& groups, const float* dz_TD, const tensor::TensorView& dtable)
-      : entries_(groups.entry_G.span<std::int32_t>()),
-        starts_(groups.start_G.span<std::int32_t>()),
-        rows_(groups.row_R.span<std::int32_t>()),
+      : entries_(groups.num_groups() > 0 ? groups.entry_G.span<std::int32_t>() : Indices()),
+        starts_(groups.num_groups() > 0 ? groups.start_G.span<std::int32_t>() : Indices()),
+        rows_(groups.num_groups() > 0 ? groups.row_R.span<std::int32_t>() : Indices()),
         dz_TD_(dz_TD),
         dtable_(dtable.data<float>()),
         width_(dtable.size(1)),
@@ -69,7 +71,7 @@ class TableGradient {
     });
   }
 
-  std::span<const std::int32_t> entries_, starts_, rows_;
+  Indices entries_, starts_, rows_;
   const float* dz_TD_;
   float* dtable_;
   std::int64_t width_;

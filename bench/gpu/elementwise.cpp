@@ -172,6 +172,7 @@ class Benchmark {
   void measure_layer_norm() {
     const TensorView dgamma = tensors_.random(DType::Float32, {D});
     const TensorView dbeta = tensors_.random(DType::Float32, {D});
+    const TensorView db = tensors_.random(DType::Float32, {D});
     for (const std::uint32_t threshold : {26U, 0U}) {
       const std::string with = threshold > 0 ? ", dropout" : "";
       report("layer norm forward" + with, row_bytes(4), [&](int number) {
@@ -199,7 +200,8 @@ class Benchmark {
                                                .dz_TD = dz,
                                                .dx_TD = threshold > 0 ? dx : TensorView(),
                                                .dgamma_D = dgamma,
-                                               .dbeta_D = dbeta});
+                                               .dbeta_D = dbeta,
+                                               .db_D = db});
       });
     }
   }

@@ -28,7 +28,7 @@ TestTensor<float> ramp(double low, double high) {
 void expect_relatively_near(const TestTensor<float>& x, const TestTensor<float>& y,
                             double (*function)(double), tensor::Device device) {
   // Half a unit in the last place of BFloat16, and the 2^-13 that the function itself may be off.
-  const double relative = device == tensor::Device::Cpu ? 1e-6 : 0x1.0p-9 + 0x1.0p-13;
+  const double relative = device == tensor::Device::Cpu ? 1e-6 : 0x1.0p-8 + 0x1.0p-13;
   for (std::size_t i = 0; i < x.values().size(); ++i) {
     const double expected = function(x.values()[i]);
     ASSERT_NEAR(y.values()[i], expected,

@@ -43,10 +43,17 @@ std::vector<LayerNormCase> all_cases() {
 }
 
 enum class Place : std::uint8_t { Apart, OverItsInput };
+enum class Bias : std::uint8_t { No, Yes };
+
+std::vector<double> column_sums(const std::vector<double>& x, std::int64_t width) {
+  std::vector<double> sums(static_cast<std::size_t>(width));
+  for (std::size_t i = 0; i < x.size(); ++i) sums[i % sums.size()] += x[i];
+  return sums;
+}
 
 struct Result {
   TestTensor<float> z, y, mean, inverse_deviation;
-  TestTensor<float> dz, dx, dgamma, dbeta;
+  TestTensor<float> dz, dx, dgamma, dbeta, db;
   friend bool operator==(const Result&, const Result&) = default;
 };
 
@@ -68,7 +75,8 @@ class LayerNormRun {
         beta_(random_tensor({c.width}, 4)),
         dy_(rounded(random_tensor({c.rows, c.width}, 5), device)),
         dgamma_(random_tensor({c.width}, 6)),
-        dbeta_(random_tensor({c.width}, 7)) {
+        dbeta_(random_tensor({c.width}, 7)),
+        db_(random_tensor({c.width}, 8)) {
     for (std::size_t row = 0; row < samples_.values().size(); ++row) {
       samples_.values()[row] = static_cast<std::int64_t>((std::uint64_t{1} << 40) + row / 3);
       positions_.values()[row] = static_cast<std::int32_t>(row % 3);
@@ -76,10 +84,12 @@ class LayerNormRun {
   }
 
   /// `place` says where dz lies.
-  Result run(Place place = Place::Apart) const { return run(OpContext(device_, scratch_bytes()), place); }
+  Result run(Place place = Place::Apart, Bias bias = Bias::Yes) const {
+    return run(OpContext(device_, scratch_bytes()), place, bias);
+  }
   /// On the CPU with more threads.
   Result run_threads(std::size_t num_threads) const {
-    return run(OpContext(num_threads, scratch_bytes()), Place::Apart);
+    return run(OpContext(num_threads, scratch_bytes()), Place::Apart, Bias::Yes);
   }
 
   /// z, y and the moments are left to the caller, who may let them lie elsewhere.
@@ -120,6 +130,7 @@ class LayerNormRun {
   const TestTensor<float>& beta() const { return beta_; }
   const TestTensor<float>& dgamma() const { return dgamma_; }
   const TestTensor<float>& dbeta() const { return dbeta_; }
+  const TestTensor<float>& db() const { return db_; }
 
  private:
   std::size_t scratch_bytes() const { return layer_norm_scratch_bytes(device_, case_.width) + 64; }
@@ -128,7 +139,7 @@ class LayerNormRun {
     return {.sample_T = arguments.in(samples_), .position_T = arguments.in(positions_)};
   }
 
-  Result run(const OpContext& context, Place place) const {
+  Result run(const OpContext& context, Place place, Bias bias) const {
     const tensor::Shape shape = {case_.rows, case_.width};
     Result r{.z = TestTensor<float>(shape, 9.0F),
              .y = TestTensor<float>(shape, 9.0F),
@@ -137,7 +148,8 @@ class LayerNormRun {
              .dz = place == Place::Apart ? TestTensor<float>(shape, 9.0F) : dy_,
              .dx = TestTensor<float>(shape, 9.0F),
              .dgamma = dgamma_,
-             .dbeta = dbeta_};
+             .dbeta = dbeta_,
+             .db = db_};
     Arguments arguments(context);
     kernels::LayerNormForward forward = forward_arguments(arguments);
     forward.z_TD = arguments.out_compute(r.z);
@@ -157,7 +169,8 @@ class LayerNormRun {
                          .dz_TD = dz_TD,
                          .dx_TD = dropout_.is_on() ? arguments.out_compute(r.dx) : tensor::TensorView(),
                          .dgamma_D = arguments.out(r.dgamma),
-                         .dbeta_D = arguments.out(r.dbeta)});
+                         .dbeta_D = arguments.out(r.dbeta),
+                         .db_D = bias == Bias::Yes ? arguments.out(r.db) : tensor::TensorView()});
     arguments.fetch();
     return r;
   }
@@ -167,7 +180,7 @@ class LayerNormRun {
   Dropout dropout_;
   TestTensor<std::int64_t> samples_;
   TestTensor<std::int32_t> positions_;
-  TestTensor<float> x_, residual_, gamma_, beta_, dy_, dgamma_, dbeta_;
+  TestTensor<float> x_, residual_, gamma_, beta_, dy_, dgamma_, dbeta_, db_;
 };
 
 class LayerNormForward : public OnDevice {};
@@ -276,11 +289,19 @@ TEST_P(LayerNormBackward, AgreesWithTheReference) {
     const Result result = run.run();
     const reference::LayerNormGradient expected = run.expected_gradient(result.z);
     expect_near(result.dz, expected.dz, "dz " + c.name(), compute_tolerance(device()));
-    if (c.threshold > 0)
-      expect_near(result.dx, run.dropped(expected.dz), "dx " + c.name(), compute_tolerance(device()));
+    const std::vector<double> dx = run.dropped(expected.dz);
+    if (c.threshold > 0) expect_near(result.dx, dx, "dx " + c.name(), compute_tolerance(device()));
     expect_near(result.dgamma, plus(run.dgamma().doubles(), expected.dgamma), "dgamma " + c.name());
     expect_near(result.dbeta, plus(run.dbeta().doubles(), expected.dbeta), "dbeta " + c.name());
+    expect_near(result.db, plus(run.db().doubles(), column_sums(dx, c.width)), "db " + c.name());
   }
+}
+
+TEST_P(LayerNormBackward, LeavesTheGradientOfTheBiasOutWhereItIsNotGiven) {
+  const LayerNormRun run({37, 64, 26}, device());
+  Result expected = run.run(Place::Apart);
+  expected.db = run.db();
+  EXPECT_EQ(run.run(Place::Apart, Bias::No), expected);
 }
 
 TEST_P(LayerNormBackward, WritesOverItsInput) {

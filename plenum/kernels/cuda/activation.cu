@@ -10,7 +10,7 @@ struct Normal {
   float distribution;  ///< Phi(x) = (1 + erf(x / sqrt 2)) / 2
 };
 
-// Relative errors below 2^-13, a sixteenth of what rounding to bf16 adds, far into the left tail too. erff
+// Relative errors below 2^-13, where rounding to bf16 adds up to 2^-8, far into the left tail too. erff
 // would take three times the instructions, more than there is time for at memory's speed, and lose the tail.
 __device__ Normal normal(float x) {
   const float a = fabsf(x);

@@ -42,6 +42,10 @@ struct DeviceDropout {
   __device__ float apply(float value, std::uint32_t word, int byte) const {
     return drops(word, byte) ? 0.0F : scale * value;
   }
+  /// The same, added to `sum`.
+  __device__ float apply_and_add(float value, std::uint32_t word, int byte, float sum) const {
+    return drops(word, byte) ? sum : fmaf(scale, value, sum);
+  }
 };
 
 }  // namespace plenum::kernels::cuda

@@ -9,11 +9,9 @@
 namespace plenum::kernels::cuda {
 namespace {
 
-constexpr int kTables = 3;  // words, positions, segments
-
 struct ForwardArguments {
-  const std::int32_t* entry_T[kTables];
-  const __nv_bfloat16* table[kTables];
+  const std::int32_t* entry_T[kNumTables];
+  const __nv_bfloat16* table[kNumTables];
   const float* gamma_D;
   const float* beta_D;
   float epsilon;
@@ -27,48 +25,39 @@ struct ForwardArguments {
   int width;
 };
 
-template <bool kIsAligned, int kMaxThreads>
-__global__ void __launch_bounds__(kMaxThreads) forward_rows(const ForwardArguments args) {
-  const int width = args.width;
-  const int column = static_cast<int>(threadIdx.x) * kVectorWidth;
-  const RowRange range = {std::int64_t{blockIdx.x} * kRowsAtOnce, args.num_rows};
-  PackedVector read[kRowsAtOnce][kTables] = {};
-#pragma unroll
-  for (int r = 0; r < kRowsAtOnce; ++r) {
-    if (range.first + r >= range.end) continue;
-#pragma unroll
-    for (int t = 0; t < kTables; ++t) {
-      const std::int64_t entry = args.entry_T[t][range.first + r];
-      read[r][t] = load_packed<kIsAligned>(args.table[t] + entry * width, column, width);
-    }
-  }
-  const FloatVector gamma = load_vector<kIsAligned>(args.gamma_D, column, width);
-  const FloatVector beta = load_vector<kIsAligned>(args.beta_D, column, width);
+constexpr int kRows = 4;
+constexpr int kBlocks = 6;  // at once on a multiprocessor
 
-  FloatVector z[kRowsAtOnce];
+template <bool kIsAligned, int kMaxThreads>
+__global__ void __launch_bounds__(kMaxThreads, kMaxThreads == kNarrowThreads ? kBlocks : 1)
+    forward_rows(const ForwardArguments args) {
+  const RowTile<kIsAligned, kRows> tile(std::int64_t{blockIdx.x} * kRows, args.num_rows, args.width);
+  PackedVector read[kRows][kNumTables];
 #pragma unroll
-  for (int r = 0; r < kRowsAtOnce; ++r) {
-    const FloatVector word = unpack(read[r][0]);
-    const FloatVector position = unpack(read[r][1]);
-    const FloatVector segment = unpack(read[r][2]);
+  for (int r = 0; r < kRows; ++r) {
 #pragma unroll
-    for (int i = 0; i < kVectorWidth; ++i) z[r][i] = word[i] + position[i] + segment[i];
-    // Backward sees z as it is kept; the moments are those of what it sees.
-    z[r] = rounded(z[r]);
+    for (std::size_t t = 0; t < kNumTables; ++t)
+      read[r][t] = tile.load_entry(args.table[t], args.entry_T[t][tile.nearest_row(r)]);
   }
-  const RowMoments moments = moments_of_rows<kIsAligned>(z, column, width, args.epsilon);
-  DropoutBytes bytes{};
-  if (args.dropout.is_on()) bytes = draw_dropout(args.dropout, args.rows, range);
+  FloatVector z[kRows];
 #pragma unroll
-  for (int r = 0; r < kRowsAtOnce; ++r) {
-    if (range.first + r >= range.end) continue;
-    const std::int64_t begin = (range.first + r) * width;
+  for (int r = 0; r < kRows; ++r) {
+    // Backward sees z as it is kept; the moments are those of what it sees.
+    z[r] = rounded(sum_of(sum_of(unpack(read[r][0]), unpack(read[r][1])), unpack(read[r][2])));
+  }
+  const RowMoments<kRows> moments = moments_of_rows<kMaxThreads>(tile, z, args.width, args.epsilon);
+  DropoutBytes<kRows> bytes;
+  if (args.dropout.is_on()) bytes = draw_dropout(args.dropout, load_drawn_rows(args.rows, tile));
+  const FloatVector gamma = tile.load_columns(args.gamma_D);
+  const FloatVector beta = tile.load_columns(args.beta_D);
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
     FloatVector y = normalised(z[r], moments, r, gamma, beta);
     if (args.dropout.is_on()) y = bytes.apply(args.dropout, y, r);
-    store_vector<kIsAligned>(args.z_TD + begin, column, width, z[r]);
-    store_vector<kIsAligned>(args.y_TD + begin, column, width, y);
+    tile.store(args.z_TD, r, z[r]);
+    tile.store(args.y_TD, r, y);
   }
-  store_moments(moments, range, args.mean_T, args.inverse_deviation_T);
+  store_moments(tile, moments, args.mean_T, args.inverse_deviation_T);
 }
 
 }  // namespace
@@ -95,7 +84,7 @@ void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& arg
   const bool is_aligned = are_rows_aligned(width, args.word_VD, args.position_PD, args.segment_GD,
                                            args.gamma_D, args.beta_D, args.z_TD, args.y_TD);
   const int num_threads = threads_of_row(width);
-  const auto num_blocks = static_cast<unsigned>((num_rows + kRowsAtOnce - 1) / kRowsAtOnce);
+  const auto num_blocks = static_cast<unsigned>((num_rows + kRows - 1) / kRows);
   for_row_variant(is_aligned, num_threads, [&](auto aligned, auto max_threads) {
     forward_rows<aligned(), max_threads()><<<num_blocks, num_threads, 0, stream.cuda().handle()>>>(arguments);
   });
@@ -114,7 +103,8 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
                                .dz_TD = args.dz_TD,
                                .dx_TD = {},
                                .dgamma_D = args.dgamma_D,
-                               .dbeta_D = args.dbeta_D});
+                               .dbeta_D = args.dbeta_D,
+                               .db_D = {}});
   add_table_gradients(stream, args.dz_TD,
                       {TableGradient{args.by_word, args.dword_VD},
                        {args.by_position, args.dposition_PD},

@@ -22,47 +22,43 @@ struct ForwardArguments {
   int width;
 };
 
+constexpr int kRows = 4;
+constexpr int kBlocks = 6;  // at once on a multiprocessor
+
 // Everything is read before anything is written: z and y may be x or the residual.
 template <bool kIsAligned, int kMaxThreads>
-__global__ void __launch_bounds__(kMaxThreads) forward_rows(const ForwardArguments args) {
-  const int width = args.width;
-  const int column = static_cast<int>(threadIdx.x) * kVectorWidth;
-  const RowRange range = {std::int64_t{blockIdx.x} * kRowsAtOnce, args.num_rows};
-  PackedVector x[kRowsAtOnce] = {};
-  PackedVector residual[kRowsAtOnce] = {};
+__global__ void __launch_bounds__(kMaxThreads, kMaxThreads == kNarrowThreads ? kBlocks : 1)
+    forward_rows(const ForwardArguments args) {
+  const RowTile<kIsAligned, kRows> tile(std::int64_t{blockIdx.x} * kRows, args.num_rows, args.width);
+  PackedVector x[kRows];
+  PackedVector residual[kRows];
 #pragma unroll
-  for (int r = 0; r < kRowsAtOnce; ++r) {
-    if (range.first + r >= range.end) continue;
-    const std::int64_t begin = (range.first + r) * width;
-    x[r] = load_packed<kIsAligned>(args.x_TD + begin, column, width);
-    if (args.residual_TD != nullptr)
-      residual[r] = load_packed<kIsAligned>(args.residual_TD + begin, column, width);
+  for (int r = 0; r < kRows; ++r) {
+    x[r] = tile.load(args.x_TD, r);
+    residual[r] = args.residual_TD != nullptr ? tile.load(args.residual_TD, r) : PackedVector{};
   }
-
-  DropoutBytes bytes{};
-  if (args.dropout.is_on()) bytes = draw_dropout(args.dropout, args.rows, range);
-  FloatVector z[kRowsAtOnce];
+  FloatVector z[kRows];
+  if (args.dropout.is_on()) {
+    const DropoutBytes<kRows> bytes = draw_dropout(args.dropout, load_drawn_rows(args.rows, tile));
 #pragma unroll
-  for (int r = 0; r < kRowsAtOnce; ++r) {
-    z[r] = unpack(x[r]);
-    if (args.dropout.is_on()) z[r] = bytes.apply(args.dropout, z[r], r);
-    const FloatVector added = unpack(residual[r]);
+    for (int r = 0; r < kRows; ++r)
+      z[r] = bytes.apply_and_add(args.dropout, unpack(x[r]), r, unpack(residual[r]));
+  } else {
 #pragma unroll
-    for (int i = 0; i < kVectorWidth; ++i) z[r][i] += added[i];
-    // Backward sees z as it is kept; the moments are those of what it sees.
-    z[r] = rounded(z[r]);
+    for (int r = 0; r < kRows; ++r) z[r] = sum_of(unpack(x[r]), unpack(residual[r]));
   }
-  const RowMoments moments = moments_of_rows<kIsAligned>(z, column, width, args.epsilon);
-  const FloatVector gamma = load_vector<kIsAligned>(args.gamma_D, column, width);
-  const FloatVector beta = load_vector<kIsAligned>(args.beta_D, column, width);
+  // Backward sees z as it is kept; the moments are those of what it sees.
 #pragma unroll
-  for (int r = 0; r < kRowsAtOnce; ++r) {
-    if (range.first + r >= range.end) continue;
-    const std::int64_t begin = (range.first + r) * width;
-    if (args.z_TD != nullptr) store_vector<kIsAligned>(args.z_TD + begin, column, width, z[r]);
-    store_vector<kIsAligned>(args.y_TD + begin, column, width, normalised(z[r], moments, r, gamma, beta));
+  for (int r = 0; r < kRows; ++r) z[r] = rounded(z[r]);
+  const RowMoments<kRows> moments = moments_of_rows<kMaxThreads>(tile, z, args.width, args.epsilon);
+  const FloatVector gamma = tile.load_columns(args.gamma_D);
+  const FloatVector beta = tile.load_columns(args.beta_D);
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    if (args.z_TD != nullptr) tile.store(args.z_TD, r, z[r]);
+    tile.store(args.y_TD, r, normalised(z[r], moments, r, gamma, beta));
   }
-  store_moments(moments, range, args.mean_T, args.inverse_deviation_T);
+  store_moments(tile, moments, args.mean_T, args.inverse_deviation_T);
 }
 
 float* data_or_null(const tensor::TensorView& view) {
@@ -91,7 +87,7 @@ void layer_norm_forward(const tensor::Stream& stream, const LayerNormForward& ar
   const bool is_aligned =
       are_rows_aligned(width, args.x_TD, args.residual_TD, args.gamma_D, args.beta_D, args.z_TD, args.y_TD);
   const int num_threads = threads_of_row(width);
-  const auto num_blocks = static_cast<unsigned>((num_rows + kRowsAtOnce - 1) / kRowsAtOnce);
+  const auto num_blocks = static_cast<unsigned>((num_rows + kRows - 1) / kRows);
   for_row_variant(is_aligned, num_threads, [&](auto aligned, auto max_threads) {
     forward_rows<aligned(), max_threads()><<<num_blocks, num_threads, 0, stream.cuda().handle()>>>(arguments);
   });
@@ -110,7 +106,8 @@ void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& 
                                .dz_TD = args.dz_TD,
                                .dx_TD = args.dx_TD,
                                .dgamma_D = args.dgamma_D,
-                               .dbeta_D = args.dbeta_D});
+                               .dbeta_D = args.dbeta_D,
+                               .db_D = args.db_D});
 }
 
 std::size_t layer_norm_scratch_bytes(std::int64_t width) {

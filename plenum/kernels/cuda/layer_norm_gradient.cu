@@ -10,10 +10,16 @@ namespace {
 // traffic (8 bytes for each part and column, written and read) than they bring.
 constexpr std::int64_t kMaxParts = 512;
 
+constexpr int kRows = 4;
+constexpr int kBlocks = 4;  // at once on a multiprocessor
+
 std::int64_t rows_of_part(std::int64_t num_rows) {
   const std::int64_t least = (num_rows + kMaxParts - 1) / kMaxParts;
-  return (least + kRowsAtOnce - 1) / kRowsAtOnce * kRowsAtOnce;
+  return (least + kRows - 1) / kRows * kRows;
 }
+
+/// What is summed over all rows: dy zhat for dgamma, dy for dbeta, and dx where it is asked for.
+constexpr int kMaxSums = 3;
 
 struct Arguments {
   const __nv_bfloat16* dy_TD;
@@ -25,135 +31,135 @@ struct Arguments {
   DeviceIdentities rows;
   __nv_bfloat16* dz_TD;
   __nv_bfloat16* dx_TD;
-  float* sums_P2D;  ///< for each part dgamma, then dbeta
+  float* sums_PND;  ///< of each part
   std::int64_t num_rows;
   std::int64_t rows_of_part;
   int width;
 };
 
-/// What is read for four rows.
+template <bool kIsAligned>
+using Tile = RowTile<kIsAligned, kRows>;
+
+/// What is read of rows. Of those that do not exist dy is zero, which adds nothing to any sum.
 struct LoadedRows {
-  PackedVector dy[kRowsAtOnce];
-  PackedVector z[kRowsAtOnce];
-  float mean[kRowsAtOnce];
-  float inverse_deviation[kRowsAtOnce];
+  PackedVector dy[kRows];
+  PackedVector z[kRows];
+  float mean[kRows];
+  float inverse_deviation[kRows];
+  DrawnRows<kRows> drawn;
 };
 
-// Rows beyond the end become zeros, which add nothing to any sum.
 template <bool kIsAligned>
-__device__ LoadedRows load_rows(const Arguments& args, RowRange range, int column) {
-  LoadedRows loaded = {};
+__device__ LoadedRows load_rows(const Arguments& args, const Tile<kIsAligned>& tile) {
+  LoadedRows loaded;
 #pragma unroll
-  for (int r = 0; r < kRowsAtOnce; ++r) {
-    const std::int64_t row = range.first + r;
-    if (row >= range.end) continue;
-    loaded.dy[r] = load_packed<kIsAligned>(args.dy_TD + row * args.width, column, args.width);
-    loaded.z[r] = load_packed<kIsAligned>(args.z_TD + row * args.width, column, args.width);
-    loaded.mean[r] = args.mean_T[row];
-    loaded.inverse_deviation[r] = args.inverse_deviation_T[row];
+  for (int r = 0; r < kRows; ++r) {
+    loaded.dy[r] = tile.load(args.dy_TD, r);
+    loaded.z[r] = tile.load(args.z_TD, r);
+    loaded.mean[r] = args.mean_T[tile.nearest_row(r)];
+    loaded.inverse_deviation[r] = args.inverse_deviation_T[tile.nearest_row(r)];
   }
+  if (args.dropout.is_on()) loaded.drawn = load_drawn_rows(args.rows, tile);
   return loaded;
 }
 
-/// What the gradient of a row is made of: g = gamma dy.
-struct RowTerms {
-  FloatVector dy;
-  FloatVector zhat;
-  FloatVector g;
-};
-
-template <DropoutPlace kDropoutPlace>
-__device__ RowTerms terms_of_row(const LoadedRows& rows, int r, const FloatVector& gamma,
-                                 const DeviceDropout& dropout, const DropoutBytes& bytes) {
-  RowTerms terms = {.dy = unpack(rows.dy[r]), .zhat = unpack(rows.z[r]), .g = {}};
-  if (kDropoutPlace == DropoutPlace::BehindNorm && dropout.is_on())
-    terms.dy = bytes.apply(dropout, terms.dy, r);
-#pragma unroll
-  for (int i = 0; i < kVectorWidth; ++i) {
-    terms.zhat[i] = (terms.zhat[i] - rows.mean[r]) * rows.inverse_deviation[r];
-    terms.g[i] = gamma[i] * terms.dy[i];
-  }
-  return terms;
-}
-
-/// Makes the compiler take these for new values: what was made of them before the sums is made again behind
-/// them, and does not take 64 registers meanwhile.
+/// Makes the compiler take these for new values: it would keep what it unpacked before the sums until behind
+/// them, in 64 registers instead of 32.
 __device__ inline void forget(PackedVector& packed) {
   asm volatile("" : "+r"(packed.words.x), "+r"(packed.words.y), "+r"(packed.words.z), "+r"(packed.words.w));
 }
 
-template <bool kIsAligned, int kMaxThreads, DropoutPlace kDropoutPlace>
-__global__ void __launch_bounds__(kMaxThreads) gradient_of_rows(const Arguments args) {
-  // Two, by turns: one barrier for each four rows then keeps apart what is read from what is written.
-  __shared__ BlockSums<2 * kRowsAtOnce> shared[2];
-  const int width = args.width;
-  const int column = static_cast<int>(threadIdx.x) * kVectorWidth;
-  const float inverse_width = 1.0F / static_cast<float>(width);
-  const FloatVector gamma = load_vector<kIsAligned>(args.gamma_D, column, width);
+template <bool kIsAligned, int kMaxThreads, DropoutPlace kDropoutPlace, bool kSumsInput>
+__global__ void __launch_bounds__(kMaxThreads, kMaxThreads == kNarrowThreads ? kBlocks : 1)
+    gradient_of_rows(const Arguments args) {
+  // Two, by turns: one barrier for all rows of a tile then keeps apart what is read from what is written.
+  __shared__ BlockSums<2 * kRows> shared[2];
+  const std::int64_t first = blockIdx.x * args.rows_of_part;
+  const std::int64_t end = min(args.num_rows, first + args.rows_of_part);
+  const float inverse_width = 1.0F / static_cast<float>(args.width);
+  Tile<kIsAligned> tile(first, end, args.width);
+  const FloatVector gamma = tile.load_columns(args.gamma_D);
   FloatVector dgamma{};
   FloatVector dbeta{};
-  RowRange range = {blockIdx.x * args.rows_of_part, args.num_rows};
-  range.end = min(range.end, range.first + args.rows_of_part);
-  LoadedRows next = load_rows<kIsAligned>(args, range, column);
-  for (int turn = 0; range.first < range.end; turn ^= 1) {
+  FloatVector db{};
+  LoadedRows next = load_rows(args, tile);
+  for (int turn = 0; tile.exists(0); turn ^= 1) {
     LoadedRows rows = next;
-    const RowRange following = {range.first + kRowsAtOnce, range.end};
-    next = load_rows<kIsAligned>(args, following, column);
-    DropoutBytes bytes{};
-    if (args.dropout.is_on()) bytes = draw_dropout(args.dropout, args.rows, range);
+    const Tile<kIsAligned> following(tile.row(kRows), end, args.width);
+    next = load_rows(args, following);
+    DropoutBytes<kRows> bytes;
+    if (args.dropout.is_on()) bytes = draw_dropout(args.dropout, rows.drawn);
+    const auto dy_of_row = [&](int r) {
+      const FloatVector dy = unpack(rows.dy[r]);
+      if (kDropoutPlace == DropoutPlace::BeforeNorm || !args.dropout.is_on()) return dy;
+      return bytes.apply(args.dropout, dy, r);
+    };
 
-    float sums[2 * kRowsAtOnce] = {};
+    // Sums over each row of g = gamma dy, and of g zhat.
+    float sums[2 * kRows] = {};
 #pragma unroll
-    for (int r = 0; r < kRowsAtOnce; ++r) {
-      const RowTerms terms = terms_of_row<kDropoutPlace>(rows, r, gamma, args.dropout, bytes);
+    for (int r = 0; r < kRows; ++r) {
+      const FloatVector dy = dy_of_row(r);
+      const FloatVector z = unpack(rows.z[r]);
 #pragma unroll
       for (int i = 0; i < kVectorWidth; ++i) {
-        dgamma[i] += terms.dy[i] * terms.zhat[i];
-        dbeta[i] += terms.dy[i];
-        sums[r] += terms.g[i];
-        sums[kRowsAtOnce + r] += terms.g[i] * terms.zhat[i];
+        const float zhat = normalised(z[i], rows.mean[r], rows.inverse_deviation[r]);
+        const float g = gamma[i] * dy[i];
+        dgamma[i] = fmaf(dy[i], zhat, dgamma[i]);
+        dbeta[i] += dy[i];
+        sums[r] += g;
+        sums[kRows + r] = fmaf(g, zhat, sums[kRows + r]);
       }
     }
-    block_sums(sums, shared[turn]);
+    block_sums<kMaxThreads>(sums, shared[turn]);
 #pragma unroll
-    for (int r = 0; r < kRowsAtOnce; ++r) {
-      if (range.first + r >= range.end) continue;
-      const std::int64_t begin = (range.first + r) * width;
-      const float mean_g = sums[r] * inverse_width;
-      const float mean_g_zhat = sums[kRowsAtOnce + r] * inverse_width;
+    for (int r = 0; r < kRows; ++r) {
+      // dz = (g - mean(g) - zhat mean(g zhat)) / deviation = g / deviation + slope z + offset
+      const float inverse = rows.inverse_deviation[r];
+      const float slope = -inverse * inverse * inverse_width * sums[kRows + r];
+      const float offset = -inverse * inverse_width * sums[r] - slope * rows.mean[r];
       forget(rows.dy[r]);
       forget(rows.z[r]);
-      const RowTerms terms = terms_of_row<kDropoutPlace>(rows, r, gamma, args.dropout, bytes);
+      const FloatVector dy = dy_of_row(r);
+      const FloatVector z = unpack(rows.z[r]);
       FloatVector dz;
 #pragma unroll
-      for (int i = 0; i < kVectorWidth; ++i) {
-        dz[i] = rows.inverse_deviation[r] * (terms.g[i] - mean_g - terms.zhat[i] * mean_g_zhat);
-      }
-      store_vector<kIsAligned>(args.dz_TD + begin, column, width, dz);
+      for (int i = 0; i < kVectorWidth; ++i)
+        dz[i] = fmaf(dy[i], gamma[i] * inverse, fmaf(z[i], slope, offset));
+      tile.store(args.dz_TD, r, dz);
       if (kDropoutPlace == DropoutPlace::BeforeNorm && args.dropout.is_on()) {
-        store_vector<kIsAligned>(args.dx_TD + begin, column, width, bytes.apply(args.dropout, dz, r));
+        dz = bytes.apply(args.dropout, dz, r);
+        tile.store(args.dx_TD, r, dz);
       }
+      if (kSumsInput && tile.exists(r)) db = sum_of(db, dz);
     }
-    range = following;
+    tile = following;
   }
-  float* const sums_2D = args.sums_P2D + std::int64_t{blockIdx.x} * 2 * width;
-  store_vector<kIsAligned>(sums_2D, column, width, dgamma);
-  store_vector<kIsAligned>(sums_2D + width, column, width, dbeta);
+  constexpr int kSums = kSumsInput ? 3 : 2;
+  float* const sums_ND = args.sums_PND + std::int64_t{blockIdx.x} * kSums * args.width;
+  tile.store_columns(sums_ND, dgamma);
+  tile.store_columns(sums_ND + args.width, dbeta);
+  if (kSumsInput) tile.store_columns(sums_ND + 2 * args.width, db);
 }
 
-// Adds the sums of all parts to dgamma and dbeta. A block has 32 columns of the two; each of its warps takes
+/// Where the sums over all rows are added to.
+struct Gradients {
+  float* at[kMaxSums];
+};
+
+// Adds the sums of all parts. A block has 32 columns of them, one behind the other; each of its warps takes
 // every 32nd part.
 __global__ void __launch_bounds__(kWarpSize* kMaxWarps)
-    add_parts(const float* sums_P2D, int num_parts, int width, float* dgamma_D, float* dbeta_D) {
+    add_parts(const float* sums_PND, int num_parts, int num_columns, int width, const Gradients gradients) {
   __shared__ float sums[kMaxWarps][kWarpSize + 1];
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const int first_column = static_cast<int>(blockIdx.x) * kWarpSize;
   float sum = 0;
-  if (first_column + lane < 2 * width) {
-#pragma unroll 8
+  if (first_column + lane < num_columns) {
+#pragma unroll 16
     for (int part = warp; part < num_parts; part += kMaxWarps) {
-      sum += sums_P2D[std::int64_t{part} * 2 * width + first_column + lane];
+      sum += sums_PND[std::int64_t{part} * num_columns + first_column + lane];
     }
   }
   sums[warp][lane] = sum;
@@ -161,9 +167,7 @@ __global__ void __launch_bounds__(kWarpSize* kMaxWarps)
   // Now each warp has one column.
   const float total = warp_sum(sums[lane][warp]);
   const int column = first_column + warp;
-  if (lane != 0 || column >= 2 * width) return;
-  float& gradient = column < width ? dgamma_D[column] : dbeta_D[column - width];
-  gradient += total;
+  if (lane == 0 && column < num_columns) gradients.at[column / width][column % width] += total;
 }
 
 }  // namespace
@@ -181,7 +185,7 @@ void layer_norm_gradient(const tensor::Stream& stream, const LayerNormGradient& 
                                .rows = DeviceIdentities(args.rows),
                                .dz_TD = bfloat16_data(args.dz_TD),
                                .dx_TD = bfloat16_data(args.dx_TD),
-                               .sums_P2D = reinterpret_cast<float*>(stream.scratch().data()),
+                               .sums_PND = reinterpret_cast<float*>(stream.scratch().data()),
                                .num_rows = num_rows,
                                .rows_of_part = rows_of_part(num_rows),
                                .width = static_cast<int>(width)};
@@ -192,23 +196,27 @@ void layer_norm_gradient(const tensor::Stream& stream, const LayerNormGradient& 
       static_cast<unsigned>((num_rows + arguments.rows_of_part - 1) / arguments.rows_of_part);
   const cudaStream_t queue = stream.cuda().handle();
   for_row_variant(is_aligned, num_threads, [&](auto aligned, auto max_threads) {
-    if (args.dropout_place == DropoutPlace::BeforeNorm) {
-      gradient_of_rows<aligned(), max_threads(), DropoutPlace::BeforeNorm>
-          <<<num_parts, num_threads, 0, queue>>>(arguments);
-    } else {
-      gradient_of_rows<aligned(), max_threads(), DropoutPlace::BehindNorm>
-          <<<num_parts, num_threads, 0, queue>>>(arguments);
-    }
+    constexpr bool kIsAligned = aligned();
+    constexpr int kMaxThreads = max_threads();
+    const auto kernel = args.dropout_place == DropoutPlace::BehindNorm
+                            ? gradient_of_rows<kIsAligned, kMaxThreads, DropoutPlace::BehindNorm, false>
+                        : args.db_D
+                            ? gradient_of_rows<kIsAligned, kMaxThreads, DropoutPlace::BeforeNorm, true>
+                            : gradient_of_rows<kIsAligned, kMaxThreads, DropoutPlace::BeforeNorm, false>;
+    kernel<<<num_parts, num_threads, 0, queue>>>(arguments);
   });
-  const auto num_stripes = static_cast<unsigned>((2 * width + kWarpSize - 1) / kWarpSize);
-  add_parts<<<num_stripes, kWarpSize * kMaxWarps, 0, queue>>>(arguments.sums_P2D, static_cast<int>(num_parts),
-                                                              arguments.width, args.dgamma_D.data<float>(),
-                                                              args.dbeta_D.data<float>());
+  const Gradients gradients = {args.dgamma_D.data<float>(), args.dbeta_D.data<float>(),
+                               args.db_D ? args.db_D.data<float>() : nullptr};
+  const std::int64_t num_columns = (args.db_D ? 3 : 2) * width;
+  const auto num_stripes = static_cast<unsigned>((num_columns + kWarpSize - 1) / kWarpSize);
+  add_parts<<<num_stripes, kWarpSize * kMaxWarps, 0, queue>>>(arguments.sums_PND, static_cast<int>(num_parts),
+                                                              static_cast<int>(num_columns), arguments.width,
+                                                              gradients);
   tensor::check_cuda(cudaGetLastError(), "start layer norm's gradient");
 }
 
 std::size_t layer_norm_gradient_scratch_bytes(std::int64_t width) {
-  return static_cast<std::size_t>(kMaxParts * 2 * width) * sizeof(float);
+  return static_cast<std::size_t>(kMaxParts * kMaxSums * width) * sizeof(float);
 }
 
 }  // namespace plenum::kernels::cuda

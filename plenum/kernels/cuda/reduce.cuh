@@ -89,11 +89,12 @@ struct BlockSums {
   alignas(16) float of_warp[kMaxWarps][kCount];
 };
 
-/// Sums several values over all threads of the block, in every thread. `shared` is free again after the next
-/// barrier.
-template <int kCount>
+/// Sums several values over all threads of the block, at most kThreads, in every thread. `shared` is free
+/// again after the next barrier.
+template <int kThreads, int kCount>
 __device__ inline void block_sums(float (&values)[kCount], BlockSums<kCount>& shared) {
   constexpr int kLanesOfValue = kWarpSize / kCount;
+  constexpr int kWarps = kThreads / kWarpSize;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const int num_warps = static_cast<int>(blockDim.x) / kWarpSize;
@@ -102,7 +103,9 @@ __device__ inline void block_sums(float (&values)[kCount], BlockSums<kCount>& sh
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < kCount; ++i) values[i] = shared.of_warp[0][i];
-  for (int w = 1; w < num_warps; ++w) {
+#pragma unroll(kWarps <= 4 ? kWarps : 1)
+  for (int w = 1; w < kWarps; ++w) {
+    if (w >= num_warps) break;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) values[i] += shared.of_warp[w][i];
   }

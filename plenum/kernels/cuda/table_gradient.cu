@@ -12,7 +12,7 @@ namespace {
 // head of a piece if it began before, at its tail if it goes on behind. The piece in which it began adds them
 // up afterwards.
 constexpr int kPieceRows = 64;
-constexpr int kRowsInFlight = 8;
+constexpr int kRowsInFlight = 4;
 
 struct Table {
   const std::int32_t* entry_G;
@@ -24,7 +24,9 @@ struct Table {
 
 /// The group that begins in a piece and goes on behind it.
 struct OpenGroup {
-  std::int32_t entry;       ///< -1: none does
+  static constexpr std::int32_t kNone = -1;
+
+  std::int32_t entry;       ///< kNone: no group does
   std::int32_t last_piece;  ///< in which it ends
 };
 
@@ -52,76 +54,82 @@ __device__ int group_at(const Table& table, int place) {
   return low;
 }
 
-__device__ inline void add(FloatVector& sum, const FloatVector& values) {
-#pragma unroll
-  for (int i = 0; i < kVectorWidth; ++i) sum[i] += values[i];
-}
+/// What becomes of the sum behind a place of the list: nothing yet, what the head or the tail of the piece
+/// holds, or (if it is not negative) what is added to an entry.
+using Destination = std::int32_t;
+constexpr Destination kGoesOn = -1;
+constexpr Destination kHead = -2;
+constexpr Destination kTail = -3;
 
-template <bool kIsAligned>
-__device__ void add_to_entry(const Table& table, std::int64_t entry, int column, int width, FloatVector sum) {
-  float* const gradient = table.dtable + entry * width;
-  add(sum, load_vector<kIsAligned>(gradient, column, width));
-  store_vector<kIsAligned>(gradient, column, width, sum);
+/// The places of a piece.
+struct Places {
+  std::int32_t row[kPieceRows];
+  Destination destination[kPieceRows];
+};
+
+// Each thread looks up the groups of its own places: all of them at the same time.
+__device__ void find_places(const Table& table, int begin, int end, Places& places, OpenGroup& open) {
+  for (int i = static_cast<int>(threadIdx.x); begin + i < end; i += static_cast<int>(blockDim.x)) {
+    const int behind = begin + i + 1;
+    const int group = group_at(table, begin + i);
+    const int group_end = table.start_G[group + 1];
+    const bool began_before = table.start_G[group] < begin;
+    const bool is_tail = behind == end && behind < group_end && !began_before;
+    places.row[i] = table.row_R[begin + i];
+    if (behind < group_end && behind < end) {
+      places.destination[i] = kGoesOn;
+    } else if (began_before) {
+      places.destination[i] = kHead;
+    } else {
+      places.destination[i] = is_tail ? kTail : table.entry_G[group];
+    }
+    if (behind == end)
+      open = {is_tail ? table.entry_G[group] : OpenGroup::kNone, (group_end - 1) / kPieceRows};
+  }
 }
 
 template <bool kIsAligned, int kMaxThreads>
 __global__ void __launch_bounds__(kMaxThreads) sum_pieces(const Arguments args) {
-  __shared__ std::int32_t rows[kPieceRows];
-  __shared__ std::int32_t entries[kPieceRows];
-  __shared__ std::int32_t ends[kPieceRows];
+  __shared__ Places places;
   const Table& table = args.tables[blockIdx.y];
   const int width = args.width;
   const int column = static_cast<int>(threadIdx.x) * kVectorWidth;
   const std::int64_t piece = args.piece();
-  if (threadIdx.x == 0) args.opens[piece] = {-1, 0};
   const int begin = static_cast<int>(blockIdx.x) * kPieceRows;
   const int end = min(begin + kPieceRows, table.num_groups > 0 ? table.start_G[table.num_groups] : 0);
-  if (begin >= end) return;
-  const int first_group = group_at(table, begin);
-  for (int i = static_cast<int>(threadIdx.x); i < kPieceRows; i += static_cast<int>(blockDim.x)) {
-    if (begin + i < end) rows[i] = table.row_R[begin + i];
-    if (first_group + i < table.num_groups) {
-      entries[i] = table.entry_G[first_group + i];
-      ends[i] = table.start_G[first_group + i + 1];
-    }
+  if (begin >= end) {
+    if (threadIdx.x == 0) args.opens[piece] = {OpenGroup::kNone, 0};
+    return;
   }
+  find_places(table, begin, end, places, args.opens[piece]);
   __syncthreads();
 
-  int group = 0;  // from the first of this piece
-  bool began_before = table.start_G[first_group] < begin;
   FloatVector sum{};
-  const auto finish_group = [&] {
-    if (began_before) {
-      store_vector<kIsAligned>(args.head(piece), column, width, sum);
-    } else if (ends[group] > end) {
-      store_vector<kIsAligned>(args.tail(piece), column, width, sum);
-      if (threadIdx.x == 0) args.opens[piece] = {entries[group], (ends[group] - 1) / kPieceRows};
-    } else {
-      add_to_entry<kIsAligned>(table, entries[group], column, width, sum);
-    }
-  };
-  for (int batch = begin; batch < end; batch += kRowsInFlight) {
-    PackedVector loaded[kRowsInFlight];
+  for (int batch = 0; batch < end - begin; batch += kRowsInFlight) {
+    // The rows, and what lies at the entries that their sums are added to, all in flight at once.
+    PackedVector rows[kRowsInFlight] = {};
+    FloatVector before[kRowsInFlight] = {};
 #pragma unroll
     for (int i = 0; i < kRowsInFlight; ++i) {
-      if (batch + i < end) {
-        const std::int64_t row = rows[batch - begin + i];
-        loaded[i] = load_packed<kIsAligned>(args.dz_TD + row * width, column, width);
-      }
+      if (begin + batch + i >= end) continue;
+      const std::int64_t row = places.row[batch + i];
+      const std::int64_t entry = places.destination[batch + i];
+      rows[i] = load_packed<kIsAligned>(args.dz_TD + row * width, column, width);
+      if (entry >= 0) before[i] = load_vector<kIsAligned>(table.dtable + entry * width, column, width);
     }
 #pragma unroll
     for (int i = 0; i < kRowsInFlight; ++i) {
-      if (batch + i >= end) break;
-      if (batch + i == ends[group]) {
-        finish_group();
-        ++group;
-        began_before = false;
-        sum = {};
-      }
-      add(sum, unpack(loaded[i]));
+      if (begin + batch + i >= end) continue;
+      sum = sum_of(sum, unpack(rows[i]));
+      const Destination destination = places.destination[batch + i];
+      if (destination == kGoesOn) continue;
+      float* const to = destination == kHead   ? args.head(piece)
+                        : destination == kTail ? args.tail(piece)
+                                               : table.dtable + std::int64_t{destination} * width;
+      store_vector<kIsAligned>(to, column, width, sum_of(before[i], sum));
+      sum = {};
     }
   }
-  finish_group();
 }
 
 // Adds what the groups that go over a cut left in each piece, in the order of the pieces.
@@ -129,16 +137,18 @@ template <bool kIsAligned, int kMaxThreads>
 __global__ void __launch_bounds__(kMaxThreads) add_open_groups(const Arguments args) {
   const std::int64_t piece = args.piece();
   const OpenGroup open = args.opens[piece];
-  if (open.entry < 0) return;
+  if (open.entry == OpenGroup::kNone) return;
   const int width = args.width;
   const int column = static_cast<int>(threadIdx.x) * kVectorWidth;
   FloatVector sum = load_vector<kIsAligned>(args.tail(piece), column, width);
   const std::int64_t last = piece + open.last_piece - blockIdx.x;
 #pragma unroll 8
   for (std::int64_t p = piece + 1; p <= last; ++p) {
-    add(sum, load_vector<kIsAligned>(args.head(p), column, width));
+    sum = sum_of(sum, load_vector<kIsAligned>(args.head(p), column, width));
   }
-  add_to_entry<kIsAligned>(args.tables[blockIdx.y], open.entry, column, width, sum);
+  float* const gradient = args.tables[blockIdx.y].dtable + std::int64_t{open.entry} * width;
+  store_vector<kIsAligned>(gradient, column, width,
+                           sum_of(load_vector<kIsAligned>(gradient, column, width), sum));
 }
 
 std::int64_t num_pieces(std::int64_t num_rows) {

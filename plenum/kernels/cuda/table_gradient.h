@@ -6,7 +6,7 @@
 
 namespace plenum::kernels::cuda {
 
-inline constexpr std::size_t kNumTables = 3;
+inline constexpr std::size_t kNumTables = 3;  ///< words, positions, segments
 
 /// A gradient table and the rows that each of its entries was read for.
 struct TableGradient {

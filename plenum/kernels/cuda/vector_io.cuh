@@ -48,6 +48,13 @@ __device__ inline PackedVector pack(const FloatVector& values) {
   return {make_uint4(words[0], words[1], words[2], words[3])};
 }
 
+__device__ inline FloatVector sum_of(const FloatVector& a, const FloatVector& b) {
+  FloatVector sum;
+#pragma unroll
+  for (int i = 0; i < kVectorWidth; ++i) sum[i] = a[i] + b[i];
+  return sum;
+}
+
 /// What a value becomes by being kept as bf16.
 __device__ inline FloatVector rounded(const FloatVector& values) {
   return unpack(pack(values));

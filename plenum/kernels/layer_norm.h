@@ -37,11 +37,11 @@ struct LayerNormBackward {
   tensor::ConstTensorView gamma_D;
   Dropout dropout;
   RowIdentities rows;
-  tensor::TensorView dz_TD;     ///< gradient of the residual; overwritten; may be dy_TD
-  tensor::TensorView dx_TD;     ///< overwritten; left out where dropout is off: it would be dz
-  tensor::TensorView dgamma_D;  ///< added to
-  tensor::TensorView dbeta_D;   ///< added to
-  tensor::TensorView db_D;      ///< added to; may be left out
+  tensor::TensorView dz_TD;      ///< gradient of the residual; overwritten; may be dy_TD
+  tensor::TensorView dx_TD;      ///< overwritten; left out where dropout is off: it would be dz
+  tensor::TensorView dgamma_D;   ///< added to
+  tensor::TensorView dbeta_D;    ///< added to
+  tensor::TensorView db_D = {};  ///< added to; may be left out
 };
 void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& args);
 

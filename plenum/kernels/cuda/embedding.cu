@@ -103,8 +103,7 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
                                .dz_TD = args.dz_TD,
                                .dx_TD = {},
                                .dgamma_D = args.dgamma_D,
-                               .dbeta_D = args.dbeta_D,
-                               .db_D = {}});
+                               .dbeta_D = args.dbeta_D});
   add_table_gradients(stream, args.dz_TD,
                       {TableGradient{args.by_word, args.dword_VD},
                        {args.by_position, args.dposition_PD},

@@ -20,11 +20,11 @@ struct LayerNormGradient {
   Dropout dropout;
   DropoutPlace dropout_place = DropoutPlace::BeforeNorm;
   RowIdentities rows;
-  tensor::TensorView dz_TD;     ///< overwritten; may be dy_TD
-  tensor::TensorView dx_TD;     ///< overwritten; given where dropout is before the norm and on
-  tensor::TensorView dgamma_D;  ///< added to
-  tensor::TensorView dbeta_D;   ///< added to
-  tensor::TensorView db_D;      ///< added to; may be left out, and is where dropout is behind the norm
+  tensor::TensorView dz_TD;      ///< overwritten; may be dy_TD
+  tensor::TensorView dx_TD;      ///< overwritten; given where dropout is before the norm and on
+  tensor::TensorView dgamma_D;   ///< added to
+  tensor::TensorView dbeta_D;    ///< added to
+  tensor::TensorView db_D = {};  ///< added to; may be left out, and is where dropout is behind the norm
 };
 void layer_norm_gradient(const tensor::Stream& stream, const LayerNormGradient& args);
 

@@ -25,8 +25,8 @@ struct ForwardArguments {
   int width;
 };
 
-constexpr int kRows = 4;
-constexpr int kBlocks = 6;  // at once on a multiprocessor
+constexpr int kRows = 2;
+constexpr int kBlocks = 8;  // at once on a multiprocessor
 
 template <bool kIsAligned, int kMaxThreads>
 __global__ void __launch_bounds__(kMaxThreads, kMaxThreads == kNarrowThreads ? kBlocks : 1)

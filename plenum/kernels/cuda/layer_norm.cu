@@ -22,8 +22,8 @@ struct ForwardArguments {
   int width;
 };
 
-constexpr int kRows = 4;
-constexpr int kBlocks = 6;  // at once on a multiprocessor
+constexpr int kRows = 2;
+constexpr int kBlocks = 8;  // at once on a multiprocessor
 
 // Everything is read before anything is written: z and y may be x or the residual.
 template <bool kIsAligned, int kMaxThreads>

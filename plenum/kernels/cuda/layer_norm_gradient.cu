@@ -5,13 +5,13 @@
 namespace plenum::kernels::cuda {
 namespace {
 
-// Rows are cut into at most this many parts, whose sums for dgamma and dbeta are added in order afterwards.
-// The GPU works on all of them at the same time: an H200 has room for 528. More would cost more memory
-// traffic (8 bytes for each part and column, written and read) than they bring.
-constexpr std::int64_t kMaxParts = 512;
-
-constexpr int kRows = 4;
+constexpr int kRows = 2;
 constexpr int kBlocks = 4;  // at once on a multiprocessor
+
+// Rows are cut into at most this many parts, a block each, whose sums over rows are added in order
+// afterwards. An H200 works on all of them at the same time: it has room for 528. More would cost more memory
+// traffic (4 bytes for each part, column and sum, written and read) than they bring.
+constexpr std::int64_t kMaxParts = 512;
 
 std::int64_t rows_of_part(std::int64_t num_rows) {
   const std::int64_t least = (num_rows + kMaxParts - 1) / kMaxParts;
@@ -44,9 +44,14 @@ using Tile = RowTile<kIsAligned, kRows>;
 struct LoadedRows {
   PackedVector dy[kRows];
   PackedVector z[kRows];
-  float mean[kRows];
-  float inverse_deviation[kRows];
+  // A lane has those of one row; they are handed out when they are needed. Were they read by all lanes, the
+  // compiler would move them to registers that all lanes share, and wait for them to arrive for that.
+  float own_mean;
+  float own_inverse_deviation;
   DrawnRows<kRows> drawn;
+
+  __device__ float mean(int r) const { return __shfl_sync(kAllLanes, own_mean, r); }
+  __device__ float inverse_deviation(int r) const { return __shfl_sync(kAllLanes, own_inverse_deviation, r); }
 };
 
 template <bool kIsAligned>
@@ -56,9 +61,10 @@ __device__ LoadedRows load_rows(const Arguments& args, const Tile<kIsAligned>& t
   for (int r = 0; r < kRows; ++r) {
     loaded.dy[r] = tile.load(args.dy_TD, r);
     loaded.z[r] = tile.load(args.z_TD, r);
-    loaded.mean[r] = args.mean_T[tile.nearest_row(r)];
-    loaded.inverse_deviation[r] = args.inverse_deviation_T[tile.nearest_row(r)];
   }
+  const std::int64_t own_row = tile.nearest_row(static_cast<int>(threadIdx.x) % kRows);
+  loaded.own_mean = args.mean_T[own_row];
+  loaded.own_inverse_deviation = args.inverse_deviation_T[own_row];
   if (args.dropout.is_on()) loaded.drawn = load_drawn_rows(args.rows, tile);
   return loaded;
 }
@@ -101,9 +107,11 @@ __global__ void __launch_bounds__(kMaxThreads, kMaxThreads == kNarrowThreads ? k
     for (int r = 0; r < kRows; ++r) {
       const FloatVector dy = dy_of_row(r);
       const FloatVector z = unpack(rows.z[r]);
+      const float mean = rows.mean(r);
+      const float inverse = rows.inverse_deviation(r);
 #pragma unroll
       for (int i = 0; i < kVectorWidth; ++i) {
-        const float zhat = normalised(z[i], rows.mean[r], rows.inverse_deviation[r]);
+        const float zhat = normalised(z[i], mean, inverse);
         const float g = gamma[i] * dy[i];
         dgamma[i] = fmaf(dy[i], zhat, dgamma[i]);
         dbeta[i] += dy[i];
@@ -115,9 +123,9 @@ __global__ void __launch_bounds__(kMaxThreads, kMaxThreads == kNarrowThreads ? k
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       // dz = (g - mean(g) - zhat mean(g zhat)) / deviation = g / deviation + slope z + offset
-      const float inverse = rows.inverse_deviation[r];
+      const float inverse = rows.inverse_deviation(r);
       const float slope = -inverse * inverse * inverse_width * sums[kRows + r];
-      const float offset = -inverse * inverse_width * sums[r] - slope * rows.mean[r];
+      const float offset = -inverse * inverse_width * sums[r] - slope * rows.mean(r);
       forget(rows.dy[r]);
       forget(rows.z[r]);
       const FloatVector dy = dy_of_row(r);

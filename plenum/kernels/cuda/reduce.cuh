@@ -105,9 +105,8 @@ __device__ inline void block_sums(float (&values)[kCount], BlockSums<kCount>& sh
   for (int i = 0; i < kCount; ++i) values[i] = shared.of_warp[0][i];
 #pragma unroll(kWarps <= 4 ? kWarps : 1)
   for (int w = 1; w < kWarps; ++w) {
-    if (w >= num_warps) break;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) values[i] += shared.of_warp[w][i];
+    for (int i = 0; i < kCount; ++i) values[i] += w < num_warps ? shared.of_warp[w][i] : 0.0F;
   }
 }
 

@@ -44,7 +44,9 @@ class RowTile {
       : first_(first),
         num_rows_(static_cast<int>(min(end - first, std::int64_t{kRows}))),
         column_(static_cast<int>(threadIdx.x) * kVectorWidth),
-        width_(width) {}
+        width_(width),
+        begin_(first * width + column_),
+        own_rows_(column_ < width ? num_rows_ : 0) {}
 
   __device__ bool exists(int r) const { return r < num_rows_; }
   __device__ std::int64_t row(int r) const { return first_ + r; }
@@ -53,7 +55,8 @@ class RowTile {
 
   /// Zeros where there is no row.
   __device__ PackedVector load(const __nv_bfloat16* x_TD, int r) const {
-    return exists(r) ? load_packed<kIsAligned>(x_TD + row(r) * width_, column_, width_) : PackedVector{};
+    const __nv_bfloat16* const x = x_TD + begin_ + r * width_;
+    return r < own_rows_ ? load_packed<kIsAligned>(x, 0, num_elements()) : PackedVector{};
   }
   /// A row of another tensor.
   __device__ PackedVector load_entry(const __nv_bfloat16* table, std::int64_t entry) const {
@@ -61,7 +64,8 @@ class RowTile {
   }
   /// Nothing where there is no row.
   __device__ void store(__nv_bfloat16* y_TD, int r, const FloatVector& values) const {
-    if (exists(r)) store_vector<kIsAligned>(y_TD + row(r) * width_, column_, width_, values);
+    __nv_bfloat16* const y = y_TD + begin_ + r * width_;
+    if (r < own_rows_) store_vector<kIsAligned>(y, 0, num_elements(), values);
   }
   /// What belongs to the columns.
   __device__ FloatVector load_columns(const float* x_D) const {
@@ -80,10 +84,17 @@ class RowTile {
   }
 
  private:
+  /// From this thread's column to the end of the row; aligned rows have whole vectors.
+  __device__ int num_elements() const {
+    return kIsAligned ? kVectorWidth : width_ - column_;
+  }
+
   std::int64_t first_;
   int num_rows_;
   int column_;
   int width_;
+  std::int64_t begin_;  ///< of this thread's vector in the first row
+  int own_rows_;        ///< rows of this thread: none beyond the width
 };
 
 /// RowIdentities as kernels take them.

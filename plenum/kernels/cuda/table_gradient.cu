@@ -13,6 +13,7 @@ namespace {
 // up afterwards.
 constexpr int kPieceRows = 64;
 constexpr int kRowsInFlight = 4;
+constexpr int kSumsInFlight = 8;
 
 struct Table {
   const std::int32_t* entry_G;
@@ -142,9 +143,14 @@ __global__ void __launch_bounds__(kMaxThreads) add_open_groups(const Arguments a
   const int column = static_cast<int>(threadIdx.x) * kVectorWidth;
   FloatVector sum = load_vector<kIsAligned>(args.tail(piece), column, width);
   const std::int64_t last = piece + open.last_piece - blockIdx.x;
-#pragma unroll 8
-  for (std::int64_t p = piece + 1; p <= last; ++p) {
-    sum = sum_of(sum, load_vector<kIsAligned>(args.head(p), column, width));
+  for (std::int64_t first = piece + 1; first <= last; first += kSumsInFlight) {
+    FloatVector heads[kSumsInFlight] = {};
+#pragma unroll
+    for (int i = 0; i < kSumsInFlight; ++i) {
+      if (first + i <= last) heads[i] = load_vector<kIsAligned>(args.head(first + i), column, width);
+    }
+#pragma unroll
+    for (int i = 0; i < kSumsInFlight; ++i) sum = sum_of(sum, heads[i]);
   }
   float* const gradient = args.tables[blockIdx.y].dtable + std::int64_t{open.entry} * width;
   store_vector<kIsAligned>(gradient, column, width,

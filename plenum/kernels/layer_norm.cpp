@@ -44,6 +44,7 @@ void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& 
   base::check(args.dropout.is_on() || !args.dx_TD, "dx_TD is dz_TD where dropout is off: leave it out");
   check_argument("dgamma_D", args.dgamma_D, of_row);
   check_argument("dbeta_D", args.dbeta_D, of_row);
+  if (args.db_D) check_argument("db_D", args.db_D, of_row);
   check_row_identities(args.dropout, args.rows, shape[0]);
   check_scratch(stream, layer_norm_scratch_bytes(stream.device(), shape[1]));
   if (stream.device() == tensor::Device::Cuda) return cuda::layer_norm_backward(stream, args);

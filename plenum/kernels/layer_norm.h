@@ -27,7 +27,8 @@ struct LayerNormForward {
 void layer_norm_forward(const tensor::Stream& stream, const LayerNormForward& args);
 
 /// Computes dz from dy, dx = dropout'(dz), dgamma += sum over rows of dy zhat, dbeta += sum over rows of dy,
-/// where zhat = (z - mean) * inverse_deviation.
+/// db += sum over rows of dx, where zhat = (z - mean) * inverse_deviation. db is the gradient of the bias of
+/// the linear map that made x: to sum dx here spares a pass over it.
 struct LayerNormBackward {
   tensor::ConstTensorView dy_TD;
   tensor::ConstTensorView z_TD;
@@ -36,10 +37,11 @@ struct LayerNormBackward {
   tensor::ConstTensorView gamma_D;
   Dropout dropout;
   RowIdentities rows;
-  tensor::TensorView dz_TD;     ///< gradient of the residual; overwritten; may be dy_TD
-  tensor::TensorView dx_TD;     ///< overwritten; left out where dropout is off: it would be dz
-  tensor::TensorView dgamma_D;  ///< added to
-  tensor::TensorView dbeta_D;   ///< added to
+  tensor::TensorView dz_TD;      ///< gradient of the residual; overwritten; may be dy_TD
+  tensor::TensorView dx_TD;      ///< overwritten; left out where dropout is off: it would be dz
+  tensor::TensorView dgamma_D;   ///< added to
+  tensor::TensorView dbeta_D;    ///< added to
+  tensor::TensorView db_D = {};  ///< added to; may be left out
 };
 void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& args);
 

@@ -4,6 +4,7 @@
 
 #include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/attention.h"
+#include "plenum/kernels/embedding.h"
 #include "plenum/kernels/layer_norm.h"
 #include "plenum/kernels/linear.h"
 #include "plenum/kernels/optimizer_step.h"
@@ -214,6 +215,7 @@ TensorView plan_scratch(const ModelConfig& config, const Capacity& capacity, std
   const tensor::Device device = plan.device();
   const std::size_t bytes = std::max(
       {kernels::linear_scratch_bytes(device), kernels::layer_norm_scratch_bytes(device, config.width),
+       kernels::embedding_scratch_bytes(device, capacity.rows, config.width),
        kernels::attention_scratch_bytes(device, {.rows = capacity.rows,
                                                  .max_length = capacity.max_length,
                                                  .heads = config.num_heads,

@@ -31,10 +31,10 @@ View by_heads(const Pass& pass, const View& view, std::int64_t num_parts) {
   return {view.raw(), view.dtype(), shape};
 }
 
-/// The parameters of a norm and where their gradients go.
+/// The parameters of a norm and where their gradients go, and that of the bias of the sublayer's last map.
 struct NormParameters {
   ConstTensorView gamma_D;
-  TensorView dgamma_D, dbeta_D;
+  TensorView dgamma_D, dbeta_D, db_D;
 };
 
 /// Goes back through a norm, its residual and its dropout. dx_TD goes in as the gradient of the norm's output
@@ -53,7 +53,8 @@ TensorView norm_backward(const Pass& pass, const kernels::Dropout& dropout, cons
                                              .dz_TD = dx_TD,
                                              .dx_TD = dbranch_TD,
                                              .dgamma_D = norm.dgamma_D,
-                                             .dbeta_D = norm.dbeta_D});
+                                             .dbeta_D = norm.dbeta_D,
+                                             .db_D = norm.db_D});
   return dropout.is_on() ? dbranch_TD : dx_TD;
 }
 
@@ -116,10 +117,10 @@ void mlp_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLaye
 void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                            const EncoderLayerGradients& gradients, const LayerActivations& kept,
                            const Transients& transients, Recompute recompute, const TensorView& dx_TD) {
-  const TensorView dbranch_TD = norm_backward(
-      pass, pass.dropout_at(layer, DropoutSite::MlpOutput),
-      {weights.output_norm_weight_D, gradients.output_norm_weight_D, gradients.output_norm_bias_D},
-      kept.norm2, transients, dx_TD);
+  const TensorView dbranch_TD = norm_backward(pass, pass.dropout_at(layer, DropoutSite::MlpOutput),
+                                              {weights.output_norm_weight_D, gradients.output_norm_weight_D,
+                                               gradients.output_norm_bias_D, gradients.output_bias_D},
+                                              kept.norm2, transients, dx_TD);
   if (recompute == Recompute::Mlp) {
     kernels::linear_forward(pass.stream, {.x_TD = kept.y1_TD,
                                           .w_ED = weights.intermediate_weight_FD,
@@ -128,10 +129,8 @@ void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLay
   }
   const TensorView gelu_TF = kept.gelu_TF ? kept.gelu_TF : transients.mlp_TF;
   if (!kept.gelu_TF) kernels::gelu_forward(pass.stream, {.x = kept.u_TF, .y = gelu_TF});
-  kernels::linear_backward_weight(pass.stream, {.x_TD = gelu_TF,
-                                                .dy_TE = dbranch_TD,
-                                                .dw_ED = gradients.output_weight_DF,
-                                                .db_E = gradients.output_bias_D});
+  kernels::linear_backward_weight(
+      pass.stream, {.x_TD = gelu_TF, .dy_TE = dbranch_TD, .dw_ED = gradients.output_weight_DF});
   const TensorView du_TF = transients.mlp_TF;  // gelu(u) has been read for the last time
   kernels::linear_backward_input(
       pass.stream,
@@ -151,14 +150,14 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
                                  const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
                                  const LayerActivations& kept, const Transients& transients,
                                  const TensorView& dx_TD) {
-  const TensorView dbranch_TD = norm_backward(
-      pass, pass.dropout_at(layer, DropoutSite::AttentionOutput),
-      {weights.attention_norm_weight_D, gradients.attention_norm_weight_D, gradients.attention_norm_bias_D},
-      kept.norm1, transients, dx_TD);
-  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.context_TD,
-                                                .dy_TE = dbranch_TD,
-                                                .dw_ED = gradients.attention_output_weight_DD,
-                                                .db_E = gradients.attention_output_bias_D});
+  const TensorView dbranch_TD =
+      norm_backward(pass, pass.dropout_at(layer, DropoutSite::AttentionOutput),
+                    {weights.attention_norm_weight_D, gradients.attention_norm_weight_D,
+                     gradients.attention_norm_bias_D, gradients.attention_output_bias_D},
+                    kept.norm1, transients, dx_TD);
+  kernels::linear_backward_weight(
+      pass.stream,
+      {.x_TD = kept.context_TD, .dy_TE = dbranch_TD, .dw_ED = gradients.attention_output_weight_DD});
   kernels::linear_backward_input(
       pass.stream,
       {.dy_TE = dbranch_TD, .w_ED = weights.attention_output_weight_DD, .dx_TD = transients.dcontext_TD});

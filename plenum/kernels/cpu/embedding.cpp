@@ -121,7 +121,7 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
   float* const dz_TD = args.dz_TD.data<float>();
 
   const LayerNormGradient gradient(stream, args.z_TD.size(0), width);
-  gradient.for_each_row([&](std::int64_t row, float* dgamma, float* dbeta, std::size_t thread) {
+  gradient.for_each_row([&](std::int64_t row, const LayerNormGradient::Sums& sums, std::size_t thread) {
     float* const dz = dz_TD + row * width;
     const float* dy = dy_TD + row * width;
     if (dropout.is_on()) {
@@ -129,9 +129,9 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
       dy = dz;
     }
     layer_norm_row_backward(dy, z_TD + row * width, {mean_T[row], inverse_deviation_T[row]}, gamma, dz,
-                            dgamma, dbeta, width);
+                            sums.dgamma, sums.dbeta, width);
   });
-  gradient.add_to(args.dgamma_D.data<float>(), args.dbeta_D.data<float>());
+  gradient.add_to(args.dgamma_D.data<float>(), args.dbeta_D.data<float>(), nullptr);
 
   // One run of the pool over the tasks of all three tables.
   const std::array<TableGradient, 3> tables = {TableGradient(args.by_word, dz_TD, args.dword_VD),
@@ -146,6 +146,10 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
       task -= table.num_tasks();
     }
   });
+}
+
+std::size_t embedding_scratch_bytes(std::int64_t width) {
+  return LayerNormGradient::scratch_bytes(width);
 }
 
 }  // namespace plenum::kernels::cpu

@@ -66,17 +66,21 @@ void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& 
   const float* const gamma = args.gamma_D.data<float>();
   float* const dz_TD = args.dz_TD.data<float>();
   float* const dx_TD = data_or_null(args.dx_TD);
+  float* const db = data_or_null(args.db_D);
 
   const LayerNormGradient gradient(stream, args.z_TD.size(0), width);
-  gradient.for_each_row([&](std::int64_t row, float* dgamma, float* dbeta, std::size_t thread) {
+  gradient.for_each_row([&](std::int64_t row, const LayerNormGradient::Sums& sums, std::size_t thread) {
     const std::int64_t begin = row * width;
     layer_norm_row_backward(dy_TD + begin, z_TD + begin, {mean_T[row], inverse_deviation_T[row]}, gamma,
-                            dz_TD + begin, dgamma, dbeta, width);
+                            dz_TD + begin, sums.dgamma, sums.dbeta, width);
+    const float* dx = dz_TD + begin;
     if (dropout.is_on()) {
       dropout.apply(row, dz_TD + begin, dx_TD + begin, RowDropout::buffer(stream, thread));
+      dx = dx_TD + begin;
     }
+    if (db != nullptr) add_row(dx, sums.db, sums.db, width);
   });
-  gradient.add_to(args.dgamma_D.data<float>(), args.dbeta_D.data<float>());
+  gradient.add_to(args.dgamma_D.data<float>(), args.dbeta_D.data<float>(), db);
 }
 
 std::size_t layer_norm_scratch_bytes(std::int64_t width) {

@@ -3,6 +3,9 @@ add_library(plenum_flags INTERFACE)
 target_compile_options(plenum_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra --expt-relaxed-constexpr -lineinfo>)
+# fmt takes nvcc for a compiler without constexpr, yet checks format strings with consteval: one without the other does
+# not compile.
+target_compile_definitions(plenum_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
 if(PLENUM_WERROR)
   target_compile_options(plenum_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)

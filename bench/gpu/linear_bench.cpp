@@ -13,7 +13,9 @@
 #include <fmt/format.h>
 
 #include "plenum/base/philox.h"
+#include "plenum/kernels/activation.h"
 #include "plenum/kernels/cuda/column_sums.h"
+#include "plenum/kernels/cuda/gelu_gradient.h"
 #include "plenum/kernels/cuda/lt_matmul.h"
 #include "plenum/kernels/cuda/matmul.h"
 #include "plenum/kernels/cuda/matmul_tuner.h"
@@ -144,7 +146,6 @@ std::vector<Case> layer_products(const Buffers& buffers, std::int64_t T, std::in
   add_map("mlp2", F, D);
   for (Case& one : cases) {
     if (one.name == "mlp1 forward") one.product.epilogue.gelu = buffers.at(3);
-    if (one.name == "mlp2 dx") one.product.epilogue.gelu_input = buffers.at(3);
   }
   return cases;
 }
@@ -187,14 +188,28 @@ void bench_model(const tensor::Stream& stream, const Buffers& buffers, cublasLtH
   fmt::print("| a layer | | | | {:.4f} | {:.0f} | | |\n", all_ms, all_flops / all_ms * 1e-9);
 }
 
-void bench_column_sums(const tensor::Stream& stream, const Buffers& buffers, std::int64_t T) {
-  fmt::print("\n| sums of columns | ms | TB/s |\n|---|---|---|\n");
+void print_pass(const std::string& name, std::size_t num_bytes, double ms) {
+  fmt::print("| {} | {:.4f} | {:.2f} |\n", name, ms, static_cast<double>(num_bytes) / ms * 1e-9);
+}
+
+/// What goes over memory beside the products.
+void bench_passes(const tensor::Stream& stream, const Buffers& buffers, std::int64_t T) {
+  fmt::print("\n| pass | ms | TB/s |\n|---|---|---|\n");
+  auto* const sums = reinterpret_cast<float*>(buffers.at(2));
   for (const std::int64_t E : {768, 1024, 2304, 3072, 4096}) {
-    const tensor::ConstTensorView dy_TE(buffers.at(0), {T, E});
-    auto* const db = reinterpret_cast<float*>(buffers.at(2));
-    const double ms = median_ms(stream.cuda(), [&] { kernels::cuda::add_column_sums(stream, dy_TE, db); });
-    fmt::print("| {} x {} | {:.4f} | {:.2f} |\n", T, E, ms,
-               static_cast<double>(dy_TE.num_bytes()) / ms * 1e-9);
+    const tensor::TensorView x_TE(buffers.at(0), {T, E});
+    print_pass(fmt::format("sums of columns {} x {}", T, E), x_TE.num_bytes(),
+               median_ms(stream.cuda(), [&] { kernels::cuda::add_column_sums(stream, x_TE, sums); }));
+  }
+  for (const std::int64_t E : {3072, 4096}) {
+    const tensor::TensorView x_TE(buffers.at(0), {T, E});
+    const tensor::TensorView u_TE(buffers.at(1), {T, E});
+    print_pass(fmt::format("gelu {} x {}", T, E), 2 * x_TE.num_bytes(),
+               median_ms(stream.cuda(), [&] { kernels::gelu_forward(stream, {.x = u_TE, .y = x_TE}); }));
+    // Multiplied again and again x would vanish; it is read and written all the same.
+    print_pass(
+        fmt::format("gelu' with sums {} x {}", T, E), 3 * x_TE.num_bytes(),
+        median_ms(stream.cuda(), [&] { kernels::cuda::multiply_gelu_derivative(stream, u_TE, x_TE, sums); }));
   }
 }
 
@@ -207,7 +222,7 @@ void run(std::int64_t T) {
   fmt::print("{}, cuBLASLt {}, {} tokens\n", tensor::cuda_device_info().name, cublasLtGetVersion(), T);
   bench_model(stream, buffers, library, "BERT-large", T, 1024);
   bench_model(stream, buffers, library, "BERT-base", T, 768);
-  bench_column_sums(stream, buffers, T);
+  bench_passes(stream, buffers, T);
   fmt::print("\n8192 x 4096 x 4096: {:.0f} TFLOP/s\n", kernels::measure_cuda_gemm_flops(1.0) * 1e-12);
   cublasLtDestroy(library);
 }

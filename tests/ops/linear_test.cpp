@@ -33,6 +33,7 @@ struct Linear {
   TestTensor<float> dx_TD = rounded(random_tensor({T, D}, 8), device);
   TestTensor<float> dw_ED = random_tensor({E, D}, 9);
   TestTensor<float> db_E = random_tensor({E}, 10);
+  TestTensor<float> db_D = random_tensor({D}, 11);
 
   reference::LinearShape shape() const {
     return {static_cast<std::size_t>(T), static_cast<std::size_t>(D), static_cast<std::size_t>(E)};
@@ -87,7 +88,8 @@ struct Linear {
     linear_backward_input(context.stream(), {.dy_TE = arguments.in_compute(dy_TE),
                                              .w_ED = arguments.in_compute(w_ED),
                                              .gelu_input_TD = arguments.in_compute(gelu_input_TD),
-                                             .dx_TD = arguments.out_compute(dx_TD)});
+                                             .dx_TD = arguments.out_compute(dx_TD),
+                                             .db_D = arguments.out(db_D)});
     arguments.fetch();
   }
   void run_backward_weight(const OpContext& context) {
@@ -106,7 +108,7 @@ struct Linear {
 
   bool has_same_results(const Linear& other) const {
     return y_TE == other.y_TE && gelu_TE == other.gelu_TE && dx_TD == other.dx_TD && dw_ED == other.dw_ED &&
-           db_E == other.db_E;
+           db_E == other.db_E && db_D == other.db_D;
   }
 };
 
@@ -189,16 +191,20 @@ TEST_P(LinearBackwardInput, OverwritesOrAccumulates) {
   }
 }
 
-TEST_P(LinearBackwardInput, PassesThroughGelu) {
+TEST_P(LinearBackwardInput, PassesThroughGeluAndAddsUpItsBias) {
   const OpContext context = context_of(device());
   for (Linear linear : {Linear{device(), 3, 5, 7}, Linear{device(), 6, 16, 24}}) {
+    const std::vector<double> db_D = linear.db_D.doubles();
     const auto loss = [&](std::vector<double> z_TD) {
       for (double& value : z_TD) value = reference::gelu(value);
       return dot(reference::linear(linear.shape(), z_TD, linear.w_ED.doubles(), {}), linear.dy_TE.doubles());
     };
     linear.run_backward_gelu(context);
-    expect_near(linear.dx_TD, numeric_gradient(linear.gelu_input_TD.doubles(), loss), linear.name(),
-                gradient_tolerance(device()));
+    const std::vector<double> du_TD = numeric_gradient(linear.gelu_input_TD.doubles(), loss);
+    expect_near(linear.dx_TD, du_TD, linear.name(), gradient_tolerance(device()));
+    // The GPU's product is rounded before it meets the derivative.
+    expect_near(linear.db_D, plus(db_D, reference::column_sums(du_TD, linear.db_D.values().size())),
+                linear.name() + " db", gradient_tolerance(device()));
   }
 }
 
@@ -254,6 +260,7 @@ TEST_P(LinearOp, WithoutRowsChangesNoGradient) {
   linear.run_all(context);
   EXPECT_EQ(linear.dw_ED, before.dw_ED);
   EXPECT_EQ(linear.db_E, before.db_E);
+  EXPECT_EQ(linear.db_D, before.db_D);
 }
 
 TEST_P(LinearOp, RepetitionDoesNotChangeABit) {

@@ -128,6 +128,8 @@ std::vector<Case> layer_products(const Buffers& buffers, std::int64_t T, std::in
   add_map("mlp2", F, D);
   for (Case& one : cases) {
     if (one.name == "mlp1 forward") one.product.epilogue.gelu = buffers.at(3);
+    // Beside these goes the residual.
+    if (one.name == "qkv dx" || one.name == "mlp1 dx") one.product.accumulate = Accumulate::Yes;
   }
   return cases;
 }

@@ -67,4 +67,51 @@ __device__ inline float block_max(float value, BlockReduction& shared) {
   return reduce_block(value, Maximum{}, shared);
 }
 
+/// Sums several values over the lanes at once, in fewer exchanges than one after another: where two lanes
+/// meet, each goes on with half of the values. Returns the sum of value lane / (32 / kCount).
+template <int kCount>
+__device__ inline float warp_sums(float (&values)[kCount]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  int distance = kWarpSize / 2;
+#pragma unroll
+  for (int count = kCount / 2; count > 0; count /= 2) {
+    const bool is_upper = (lane & distance) != 0;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const float kept = is_upper ? values[i + count] : values[i];
+      const float sent = is_upper ? values[i] : values[i + count];
+      values[i] = kept + __shfl_xor_sync(kAllLanes, sent, distance);
+    }
+    distance /= 2;
+  }
+#pragma unroll
+  for (; distance > 0; distance /= 2) values[0] += __shfl_xor_sync(kAllLanes, values[0], distance);
+  return values[0];
+}
+
+/// What a block needs to sum several values.
+template <int kCount>
+struct BlockSums {
+  alignas(16) float of_warp[kMaxWarps][kCount];
+};
+
+/// Sums several values over all threads of the block, in every thread. `shared` is free again after the next
+/// barrier.
+template <int kCount>
+__device__ inline void block_sums(float (&values)[kCount], BlockSums<kCount>& shared) {
+  constexpr int kLanesOfValue = kWarpSize / kCount;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  const int num_warps = static_cast<int>(blockDim.x) / kWarpSize;
+  const float sum = warp_sums(values);
+  if (lane % kLanesOfValue == 0) shared.of_warp[warp][lane / kLanesOfValue] = sum;
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) values[i] = shared.of_warp[0][i];
+  for (int w = 1; w < num_warps; ++w) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) values[i] += shared.of_warp[w][i];
+  }
+}
+
 }  // namespace plenum::kernels::cuda

@@ -40,6 +40,9 @@ class AtomicDirectory {
   FileRecord write(const std::string& name, base::FunctionRef<void(Sink)> produce);
   FileRecord write(const std::string& name, std::string_view bytes);
 
+  /// Where the files lie until commit().
+  const std::string& partial_path() const { return partial_path_; }
+
   /// Gives the directory its name. One that it replaces is called replaced_name(path) for the moment between
   /// two renames, and keeps its name if the second fails.
   void commit();

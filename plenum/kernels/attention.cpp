@@ -50,8 +50,12 @@ void check_scratch_for(const tensor::SequenceOffsets& sequences, const tensor::S
 }
 
 void check_work(const AttentionWork& work, const Dropout& dropout) {
-  const std::int64_t num_tiles = work.tiles_N4.shape().num_dims() == 2 ? work.tiles_N4.size(0) : 0;
-  check_argument("work.tiles_N4", work.tiles_N4, tensor::DType::Int32, {num_tiles, 4});
+  const auto count_of = [](const tensor::ConstTensorView& list) {
+    return list.shape().num_dims() == 2 ? list.size(0) : 0;
+  };
+  check_argument("work.counts_2", work.counts_2, tensor::DType::Int32, {2});
+  check_argument("work.tiles_N4", work.tiles_N4, tensor::DType::Int32, {count_of(work.tiles_N4), 4});
+  check_argument("work.gaps_G2", work.gaps_G2, tensor::DType::Int32, {count_of(work.gaps_G2), 2});
   if (dropout.is_on()) {
     check_argument("work.sample_S", work.sample_S, tensor::DType::Int64, work.sample_S.shape());
   }

@@ -14,10 +14,11 @@ namespace plenum::kernels {
 // Sequences attend to themselves alone: no score between two sequences and none of padding is ever computed.
 // See docs/math/attention.md.
 
-/// What the GPU reads of a micro-batch's sequences, in its memory.
+/// What the GPU reads of a micro-batch's sequences, in its memory: see attention_work.h.
 struct AttentionWork {
-  /// Int32, [N + 1, 4]: the number of tiles in the first row, then the tiles as attention_tiles.h says.
-  tensor::ConstTensorView tiles_N4 = {};
+  tensor::ConstTensorView counts_2 = {};  ///< Int32: how many of the tiles and gaps there are
+  tensor::ConstTensorView tiles_N4 = {};  ///< Int32
+  tensor::ConstTensorView gaps_G2 = {};   ///< Int32
   tensor::ConstTensorView sample_S = {};  ///< Int64: identity of each sequence
 };
 

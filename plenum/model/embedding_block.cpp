@@ -17,8 +17,8 @@ kernels::Dropout dropout_of(const Pass& pass) {
 
 }  // namespace
 
-void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights,
-                             const EmbeddingActivations& kept, const tensor::TensorView& y_TD) {
+void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights, const NormActivations& kept,
+                             const tensor::TensorView& y_TD) {
   kernels::embedding_forward(pass.stream, {.id_T = pass.micro_batch.id_T,
                                            .position_T = pass.micro_batch.position_T,
                                            .segment_T = pass.micro_batch.segment_T,
@@ -37,7 +37,7 @@ void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights,
 }
 
 void embedding_block_backward(const Pass& pass, const EmbeddingWeights& weights,
-                              const EmbeddingGradients& gradients, const EmbeddingActivations& kept,
+                              const EmbeddingGradients& gradients, const NormActivations& kept,
                               const tensor::TensorView& dy_TD) {
   kernels::embedding_backward(pass.stream, {.dy_TD = dy_TD,
                                             .z_TD = kept.z_TD,

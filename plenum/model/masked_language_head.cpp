@@ -19,14 +19,14 @@ using tensor::TensorView;
 
 void masked_language_transform_forward(const Pass& pass, const MaskedLanguageWeights& weights,
                                        const ConstTensorView& x_TD, const MaskedLanguageActivations& kept) {
-  kernels::gather_rows_forward(
-      pass.stream, {.x_TD = x_TD, .index_M = pass.micro_batch.masked_row_M, .y_MD = kept.x_MD});
+  kernels::gather_rows_forward(pass.stream,
+                               {.x_TD = x_TD, .index_M = pass.micro_batch.masked_row_M, .y_MD = kept.x_MD});
   kernels::linear_forward(pass.stream, {.x_TD = kept.x_MD,
                                         .w_ED = weights.transform_weight_DD,
                                         .b_E = weights.transform_bias_D,
                                         .y_TE = kept.u_MD,
-                                        .gelu_TE = kept.z_MD});
-  kernels::layer_norm_forward(pass.stream, {.x_TD = kept.z_MD,
+                                        .gelu_TE = kept.norm.z_TD});
+  kernels::layer_norm_forward(pass.stream, {.x_TD = kept.norm.z_TD,
                                             .residual_TD = {},
                                             .gamma_D = weights.norm_weight_D,
                                             .beta_D = weights.norm_bias_D,
@@ -35,8 +35,8 @@ void masked_language_transform_forward(const Pass& pass, const MaskedLanguageWei
                                             .rows = {},
                                             .z_TD = {},
                                             .y_TD = kept.y_MD,
-                                            .mean_T = kept.mean_M,
-                                            .inverse_deviation_T = kept.inverse_deviation_M});
+                                            .mean_T = kept.norm.mean_T,
+                                            .inverse_deviation_T = kept.norm.inverse_deviation_T});
 }
 
 void masked_language_head_forward(const Pass& pass, const MaskedLanguageWeights& weights,
@@ -67,9 +67,9 @@ void masked_language_head_backward(const Pass& pass, const MaskedLanguageWeights
                                                   .dw_VD = gradients.word_VD,
                                                   .db_V = gradients.decoder_bias_V});
   kernels::layer_norm_backward(pass.stream, {.dy_TD = transients.dy_MD,
-                                             .z_TD = kept.z_MD,
-                                             .mean_T = kept.mean_M,
-                                             .inverse_deviation_T = kept.inverse_deviation_M,
+                                             .z_TD = kept.norm.z_TD,
+                                             .mean_T = kept.norm.mean_T,
+                                             .inverse_deviation_T = kept.norm.inverse_deviation_T,
                                              .gamma_D = weights.norm_weight_D,
                                              .dropout = {},
                                              .rows = {},
@@ -86,8 +86,7 @@ void masked_language_head_backward(const Pass& pass, const MaskedLanguageWeights
       pass.stream,
       {.dy_TE = transients.dy_MD, .w_ED = weights.transform_weight_DD, .dx_TD = transients.dx_MD});
   kernels::gather_rows_backward(
-      pass.stream,
-      {.dy_MD = transients.dx_MD, .index_M = pass.micro_batch.masked_row_M, .dx_TD = dx_TD});
+      pass.stream, {.dy_MD = transients.dx_MD, .index_M = pass.micro_batch.masked_row_M, .dx_TD = dx_TD});
 }
 
 }  // namespace plenum::model

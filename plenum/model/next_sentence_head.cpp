@@ -18,8 +18,8 @@ using tensor::TensorView;
 
 void next_sentence_head_forward(const Pass& pass, const NextSentenceWeights& weights,
                                 const ConstTensorView& x_TD, const NextSentenceActivations& kept) {
-  kernels::gather_rows_forward(
-      pass.stream, {.x_TD = x_TD, .index_M = pass.micro_batch.start_S, .y_MD = kept.x_SD});
+  kernels::gather_rows_forward(pass.stream,
+                               {.x_TD = x_TD, .index_M = pass.micro_batch.start_S, .y_MD = kept.x_SD});
   kernels::linear_forward(pass.stream, {.x_TD = kept.x_SD,
                                         .w_ED = weights.pooler_weight_DD,
                                         .b_E = weights.pooler_bias_D,
@@ -35,7 +35,8 @@ void next_sentence_head_forward(const Pass& pass, const NextSentenceWeights& wei
 
 void next_sentence_head_backward(const Pass& pass, const NextSentenceWeights& weights,
                                  const NextSentenceGradients& gradients, const NextSentenceActivations& kept,
-                                 const Transients& transients, const ConstTensorView& loss_scale_1, const TensorView& dx_TD) {
+                                 const Transients& transients, const ConstTensorView& loss_scale_1,
+                                 const TensorView& dx_TD) {
   const TensorView dlogits_S2 = kept.logits_S2;
   kernels::class_loss_backward(pass.stream, {.logits_SC = kept.logits_S2,
                                              .label_S = pass.micro_batch.next_sentence_label_S,

@@ -5,8 +5,6 @@
 #include <atomic>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "plenum/base/check.h"
 #include "plenum/base/instruction_set.h"
 #include "plenum/base/thread_pool.h"
@@ -248,53 +246,6 @@ void BertProgram::update(const ActionRun& /*run*/) {
                            state_->optimizer.clip_scale(outcome.gradient_norm), state_->num_updates);
   }
   state_->outcome = outcome;
-}
-
-// Actions that no schedule of this program has: the constructor refuses them.
-namespace {
-
-[[noreturn]] void refuse(const ActionRun& run) {
-  throw base::InternalError(
-      fmt::format("BERT's program has no action {}", schedule::traits_of(run.action.type).name));
-}
-
-}  // namespace
-
-void BertProgram::input_gradient(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::weight_gradient(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::recompute(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::curvature(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::invert(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::accumulate_factor(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::inverse_root(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::precondition(const ActionRun& run) {
-  refuse(run);
-}
-comm::ConstElements BertProgram::outgoing(const ActionRun& run) {
-  refuse(run);
-}
-comm::Elements BertProgram::incoming(const ActionRun& run) {
-  refuse(run);
-}
-PartitionedElements BertProgram::to_partition(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::exchange_data(const ActionRun& run, comm::Communicator& /*ranks*/) {
-  refuse(run);
 }
 
 }  // namespace plenum::pipeline

@@ -65,21 +65,9 @@ class BertProgram final : public StageProgram {
 
   void forward(const ActionRun& run) override;
   void backward(const ActionRun& run) override;
-  void input_gradient(const ActionRun& run) override;
-  void weight_gradient(const ActionRun& run) override;
-  void recompute(const ActionRun& run) override;
-  void curvature(const ActionRun& run) override;
-  void invert(const ActionRun& run) override;
-  void accumulate_factor(const ActionRun& run) override;
-  void inverse_root(const ActionRun& run) override;
-  void precondition(const ActionRun& run) override;
   void update(const ActionRun& run) override;
-  comm::ConstElements outgoing(const ActionRun& run) override;
-  comm::Elements incoming(const ActionRun& run) override;
   comm::Elements to_reduce(const ActionRun& run) override;
-  PartitionedElements to_partition(const ActionRun& run) override;
   void communicated(const ActionRun& run) override;
-  void exchange_data(const ActionRun& run, comm::Communicator& ranks) override;
 
  private:
   struct State;

@@ -20,6 +20,7 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
+  Device device() const { return device_; }
   std::size_t num_bytes() const { return num_bytes_; }
   TensorView view(const Block& block) const;
 

@@ -29,12 +29,6 @@ class KillTest : public TrainingProgram {
     return false;
   }
 
-  static bool has_ended(pid_t child) {
-    siginfo_t info{};
-    return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-           info.si_pid != 0;
-  }
-
   /// Until a checkpoint is being written, or the process has ended.
   void wait_for_writing(pid_t child) const {
     while (!has_partial_checkpoint() && !has_ended(child)) {

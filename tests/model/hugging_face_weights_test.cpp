@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 #include "plenum/io/safetensors.h"
 #include "plenum/model/hugging_face_config.h"
@@ -134,6 +136,33 @@ TEST_F(HuggingFaceWeights, MayLieInShards) {
   index["weight_map"] = nlohmann::json::array();
   write_index();
   expect_refused("model.safetensors.index.json: weight_map must give each tensor a file");
+}
+
+TEST_F(HuggingFaceWeights, AreRefusedWhereOneIsNotFinite) {
+  const describe::Parameter& pooler =
+      *std::ranges::find(table_.parameters(), "bert.pooler.dense.bias", &describe::Parameter::name);
+  for (const float broken :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    elements_of(pooler, weights_)[2] = broken;
+    write("model.safetensors", tensors());
+    expect_refused("model.safetensors: tensor bert.pooler.dense.bias has elements that are not finite");
+    expect_refused(fmt::format("element 2 is {}", broken));
+  }
+}
+
+TEST_F(HuggingFaceWeights, ReplaceOthersOnlyOnceTheyAreChecked) {
+  write_hugging_face_directory(model_path(), model());
+  const std::string before = io::read_file(model_path() + "/model.safetensors");
+  weights_.front() += 1;
+  const auto refuse = [&](const std::string& written) {
+    EXPECT_NE(io::read_file(written + "/model.safetensors"), before);
+    EXPECT_EQ(read_hugging_face_config(written), config_);
+    base::fail("refused");
+  };
+  test::expect_user_error(
+      [&] { write_hugging_face_directory(model_path(), model(), io::Replace::Yes, refuse); }, "refused");
+  EXPECT_EQ(io::read_file(model_path() + "/model.safetensors"), before);
+  EXPECT_THAT(io::names_in(directory_.path()), ElementsAre("model", "tokenizer"));
 }
 
 TEST_F(HuggingFaceWeights, MayHoldCopiesOfTiedTensorsAndBuffers) {

@@ -59,7 +59,8 @@ class Checkpoints : public testing::Test {
             .best_loss = 1.0 / 3,
             .best_step = 3,
             .seed = ~std::uint64_t{0},
-            .fingerprint = "model \"a\"\n"};
+            .fingerprint = "model \"a\"\n",
+            .packing_plan = "xxh3:0123456789abcdef"};
   }
 
   void save(std::uint64_t step) {
@@ -133,9 +134,10 @@ TEST_F(Checkpoints, AreReadAsTheyWereWritten) {
   EXPECT_THAT(notes_.lines, IsEmpty());
 }
 
-TEST_F(Checkpoints, KeepAStateWithoutEvaluation) {
+TEST_F(Checkpoints, KeepAStateWithoutEvaluationAndPackingPlan) {
   TrainingState state = this->state(5);
   state.best_loss.reset();
+  state.packing_plan.clear();
   store_.save(state, config_, tensors());
   EXPECT_EQ(load()->state, state);
 }

@@ -67,6 +67,9 @@ void embedding_forward(const tensor::Stream&, const EmbeddingForward&) {
 void embedding_backward(const tensor::Stream&, const EmbeddingBackward&) {
   refuse();
 }
+std::size_t embedding_scratch_bytes(std::int64_t, std::int64_t) {
+  refuse();
+}
 void attention_forward(const tensor::Stream&, const AttentionForward&) {
   refuse();
 }

@@ -5,9 +5,8 @@
 
 namespace plenum::kernels::cuda {
 
-/// sums += sum over rows of x [rows, columns], of bf16 in fp32. Blocks of rows are summed on their own and
-/// added in order, so the bytes depend on the shape alone. Works in scratch: as much as
-/// matmul_scratch_bytes().
-void add_column_sums(const tensor::Stream& stream, const tensor::ConstTensorView& x, float* sums);
+/// Adds the sums over the rows of x, a bf16 matrix, to `total`, in fp32 and in an order that depends on the
+/// shape alone. Works in scratch: 1 KiB for every column is enough.
+void add_column_sums(const tensor::Stream& stream, const tensor::ConstTensorView& x, float* total);
 
 }  // namespace plenum::kernels::cuda

@@ -38,8 +38,6 @@ __global__ void __launch_bounds__(kMaxThreads) forward_rows(const ForwardArgumen
     if (args.residual_TD != nullptr)
       residual[r] = load_packed<kIsAligned>(args.residual_TD + begin, column, width);
   }
-  const FloatVector gamma = load_vector<kIsAligned>(args.gamma_D, column, width);
-  const FloatVector beta = load_vector<kIsAligned>(args.beta_D, column, width);
 
   DropoutBytes bytes{};
   if (args.dropout.is_on()) bytes = draw_dropout(args.dropout, args.rows, range);
@@ -55,6 +53,8 @@ __global__ void __launch_bounds__(kMaxThreads) forward_rows(const ForwardArgumen
     z[r] = rounded(z[r]);
   }
   const RowMoments moments = moments_of_rows<kIsAligned>(z, column, width, args.epsilon);
+  const FloatVector gamma = load_vector<kIsAligned>(args.gamma_D, column, width);
+  const FloatVector beta = load_vector<kIsAligned>(args.beta_D, column, width);
 #pragma unroll
   for (int r = 0; r < kRowsAtOnce; ++r) {
     if (range.first + r >= range.end) continue;

@@ -55,6 +55,33 @@ __device__ LoadedRows load_rows(const Arguments& args, RowRange range, int colum
   return loaded;
 }
 
+/// What the gradient of a row is made of: g = gamma dy.
+struct RowTerms {
+  FloatVector dy;
+  FloatVector zhat;
+  FloatVector g;
+};
+
+template <DropoutPlace kDropoutPlace>
+__device__ RowTerms terms_of_row(const LoadedRows& rows, int r, const FloatVector& gamma,
+                                 const DeviceDropout& dropout, const DropoutBytes& bytes) {
+  RowTerms terms = {.dy = unpack(rows.dy[r]), .zhat = unpack(rows.z[r]), .g = {}};
+  if (kDropoutPlace == DropoutPlace::BehindNorm && dropout.is_on())
+    terms.dy = bytes.apply(dropout, terms.dy, r);
+#pragma unroll
+  for (int i = 0; i < kVectorWidth; ++i) {
+    terms.zhat[i] = (terms.zhat[i] - rows.mean[r]) * rows.inverse_deviation[r];
+    terms.g[i] = gamma[i] * terms.dy[i];
+  }
+  return terms;
+}
+
+/// Makes the compiler take these for new values: what was made of them before the sums is made again behind
+/// them, and does not take 64 registers meanwhile.
+__device__ inline void forget(PackedVector& packed) {
+  asm volatile("" : "+r"(packed.words.x), "+r"(packed.words.y), "+r"(packed.words.z), "+r"(packed.words.w));
+}
+
 template <bool kIsAligned, int kMaxThreads, DropoutPlace kDropoutPlace>
 __global__ void __launch_bounds__(kMaxThreads) gradient_of_rows(const Arguments args) {
   // Two, by turns: one barrier for each four rows then keeps apart what is read from what is written.
@@ -69,30 +96,22 @@ __global__ void __launch_bounds__(kMaxThreads) gradient_of_rows(const Arguments 
   range.end = min(range.end, range.first + args.rows_of_part);
   LoadedRows next = load_rows<kIsAligned>(args, range, column);
   for (int turn = 0; range.first < range.end; turn ^= 1) {
-    const LoadedRows rows = next;
+    LoadedRows rows = next;
     const RowRange following = {range.first + kRowsAtOnce, range.end};
     next = load_rows<kIsAligned>(args, following, column);
     DropoutBytes bytes{};
     if (args.dropout.is_on()) bytes = draw_dropout(args.dropout, args.rows, range);
 
-    // g = gamma dy and zhat, four rows of each: their sums and the sums of their products.
-    FloatVector g[kRowsAtOnce];
-    FloatVector zhat[kRowsAtOnce];
     float sums[2 * kRowsAtOnce] = {};
 #pragma unroll
     for (int r = 0; r < kRowsAtOnce; ++r) {
-      FloatVector dy = unpack(rows.dy[r]);
-      if (kDropoutPlace == DropoutPlace::BehindNorm && args.dropout.is_on())
-        dy = bytes.apply(args.dropout, dy, r);
-      zhat[r] = unpack(rows.z[r]);
+      const RowTerms terms = terms_of_row<kDropoutPlace>(rows, r, gamma, args.dropout, bytes);
 #pragma unroll
       for (int i = 0; i < kVectorWidth; ++i) {
-        zhat[r][i] = (zhat[r][i] - rows.mean[r]) * rows.inverse_deviation[r];
-        g[r][i] = gamma[i] * dy[i];
-        dgamma[i] += dy[i] * zhat[r][i];
-        dbeta[i] += dy[i];
-        sums[r] += g[r][i];
-        sums[kRowsAtOnce + r] += g[r][i] * zhat[r][i];
+        dgamma[i] += terms.dy[i] * terms.zhat[i];
+        dbeta[i] += terms.dy[i];
+        sums[r] += terms.g[i];
+        sums[kRowsAtOnce + r] += terms.g[i] * terms.zhat[i];
       }
     }
     block_sums(sums, shared[turn]);
@@ -102,10 +121,13 @@ __global__ void __launch_bounds__(kMaxThreads) gradient_of_rows(const Arguments 
       const std::int64_t begin = (range.first + r) * width;
       const float mean_g = sums[r] * inverse_width;
       const float mean_g_zhat = sums[kRowsAtOnce + r] * inverse_width;
+      forget(rows.dy[r]);
+      forget(rows.z[r]);
+      const RowTerms terms = terms_of_row<kDropoutPlace>(rows, r, gamma, args.dropout, bytes);
       FloatVector dz;
 #pragma unroll
       for (int i = 0; i < kVectorWidth; ++i) {
-        dz[i] = rows.inverse_deviation[r] * (g[r][i] - mean_g - zhat[r][i] * mean_g_zhat);
+        dz[i] = rows.inverse_deviation[r] * (terms.g[i] - mean_g - terms.zhat[i] * mean_g_zhat);
       }
       store_vector<kIsAligned>(args.dz_TD + begin, column, width, dz);
       if (kDropoutPlace == DropoutPlace::BeforeNorm && args.dropout.is_on()) {

@@ -1,6 +1,7 @@
 #include "plenum/kernels/cuda/linear.h"
 
 #include "plenum/kernels/cuda/column_sums.h"
+#include "plenum/kernels/cuda/gelu_gradient.h"
 #include "plenum/kernels/cuda/matmul.h"
 
 namespace plenum::kernels::cuda {
@@ -41,8 +42,12 @@ void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInp
                   .b = {.data = args.w_ED.data<BFloat16>(), .stride = D},
                   .c = args.dx_TD.raw(),
                   .c_stride = D,
-                  .accumulate = args.accumulate,
-                  .epilogue = {.gelu_input = data_or_null(args.gelu_input_TD)}});
+                  .accumulate = args.accumulate});
+  // A pass of its own: the library's epilogues for this cost more (docs/decisions/cuda.md).
+  if (args.gelu_input_TD) {
+    multiply_gelu_derivative(stream, args.gelu_input_TD, args.dx_TD,
+                             args.db_D ? args.db_D.data<float>() : nullptr);
+  }
 }
 
 void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args) {

@@ -35,7 +35,7 @@ std::uint32_t alignment_of(const Matmul& args) {
   return common_alignment({address(args.a.data), bytes(args.a.stride, tensor::DType::BFloat16),
                            address(args.b.data), bytes(args.b.stride, tensor::DType::BFloat16),
                            address(args.c), bytes(args.c_stride, args.c_dtype), address(args.epilogue.bias),
-                           address(args.epilogue.gelu_input), address(args.epilogue.gelu)});
+                           address(args.epilogue.gelu)});
 }
 
 /// Rounded up to a multiple of an eighth of the power of two below.
@@ -97,9 +97,7 @@ void LtMatmul::describe_epilogue() {
   const MatmulEpilogue& epilogue = args_.epilogue;
   const bool keeps_input = epilogue.gelu != nullptr && epilogue.gelu != args_.c;
   cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
-  if (epilogue.gelu_input != nullptr) {
-    kind = CUBLASLT_EPILOGUE_DGELU;
-  } else if (epilogue.gelu != nullptr && epilogue.bias != nullptr) {
+  if (epilogue.gelu != nullptr && epilogue.bias != nullptr) {
     kind = keeps_input ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
   } else if (epilogue.gelu != nullptr) {
     kind = keeps_input ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
@@ -108,9 +106,8 @@ void LtMatmul::describe_epilogue() {
   }
   set(&product_, CUBLASLT_MATMUL_DESC_EPILOGUE, kind);
   if (epilogue.bias != nullptr) set(&product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, epilogue.bias);
-  if (keeps_input || epilogue.gelu_input != nullptr) {
-    const void* const beside = keeps_input ? args_.c : epilogue.gelu_input;
-    set(&product_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, beside);
+  if (keeps_input) {
+    set(&product_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, args_.c);
     set(&product_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, args_.c_stride);
   }
 }
@@ -123,7 +120,6 @@ std::string LtMatmul::kind() const {
                   order(args_.a), order(args_.b), dtype_name(args_.c_dtype));
   if (args_.accumulate == Accumulate::Yes) text += " accumulate";
   if (epilogue.bias != nullptr) text += " bias";
-  if (epilogue.gelu_input != nullptr) text += " dgelu";
   if (epilogue.gelu != nullptr) text += epilogue.gelu == args_.c ? " gelu" : " gelu+input";
   if (alignment_ != kFullAlignment) text += fmt::format(" align{}", alignment_);
   return text;

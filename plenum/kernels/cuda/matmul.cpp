@@ -16,8 +16,7 @@ MatmulTuner& tuner(const tensor::Stream& stream) {
 
 void matmul(const tensor::Stream& stream, const Matmul& args) {
   const MatmulEpilogue& epilogue = args.epilogue;
-  const bool has_epilogue =
-      epilogue.bias != nullptr || epilogue.gelu_input != nullptr || epilogue.gelu != nullptr;
+  const bool has_epilogue = epilogue.bias != nullptr || epilogue.gelu != nullptr;
   base::check(!has_epilogue || (args.accumulate == Accumulate::No && args.c_dtype == tensor::DType::BFloat16),
               "a product with an epilogue overwrites bf16, not {}", dtype_name(args.c_dtype));
   check_scratch(stream, matmul_scratch_bytes());

@@ -23,9 +23,8 @@ struct MatmulOperand {
 /// What happens to the finished elements of C before they are rounded and written. All matrices are [m, n]
 /// with C's stride, and C is bf16.
 struct MatmulEpilogue {
-  const tensor::BFloat16* bias = nullptr;        ///< [n], added to every row
-  const tensor::BFloat16* gelu_input = nullptr;  ///< C is multiplied by gelu'(gelu_input)
-  tensor::BFloat16* gelu = nullptr;              ///< receives gelu(C); may be C, which then is not kept
+  const tensor::BFloat16* bias = nullptr;  ///< [n], added to every row
+  tensor::BFloat16* gelu = nullptr;        ///< receives gelu(C); may be C, which then is not kept
 };
 
 /// C [m, n] = (C +) A [m, k] B [k, n]. Any size may be 0; with k = 0 the product is zero.

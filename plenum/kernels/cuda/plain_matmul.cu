@@ -1,6 +1,6 @@
 #include <cuda_bf16.h>
 
-#include "plenum/base/check.h"
+#include "plenum/kernels/cuda/gelu.cuh"
 #include "plenum/kernels/cuda/plain_matmul.h"
 #include "plenum/tensor/cuda_check.h"
 
@@ -28,18 +28,8 @@ struct PlainMatmul {
   std::int64_t c_stride;
   bool accumulates;
   const __nv_bfloat16* bias;
-  const __nv_bfloat16* gelu_input;
   __nv_bfloat16* gelu;
 };
-
-__device__ float gelu(float x) {
-  return x * normcdff(x);
-}
-
-__device__ float gelu_derivative(float x) {
-  constexpr float kInverseSqrt2Pi = 0.3989422804014327F;
-  return normcdff(x) + x * kInverseSqrt2Pi * expf(-0.5F * x * x);
-}
 
 __device__ float value_of(float value) {
   return value;
@@ -78,7 +68,6 @@ __global__ void plain_matmul_kernel(PlainMatmul args, Element* c) {
   const std::int64_t place = row * args.c_stride + column;
   if (args.accumulates) sum += value_of(c[place]);
   if (args.bias != nullptr) sum += value_of(args.bias[column]);
-  if (args.gelu_input != nullptr) sum *= gelu_derivative(value_of(args.gelu_input[place]));
   store(sum, c + place);
   if (args.gelu != nullptr) store(gelu(sum), args.gelu + place);
 }
@@ -104,7 +93,6 @@ void plain_matmul(const tensor::Stream& stream, const Matmul& args) {
       .c_stride = args.c_stride,
       .accumulates = args.accumulate == Accumulate::Yes,
       .bias = reinterpret_cast<const __nv_bfloat16*>(args.epilogue.bias),
-      .gelu_input = reinterpret_cast<const __nv_bfloat16*>(args.epilogue.gelu_input),
       .gelu = reinterpret_cast<__nv_bfloat16*>(args.epilogue.gelu),
   };
   if (args.c_dtype == tensor::DType::Float32) return launch<float>(stream, plain, args.c);

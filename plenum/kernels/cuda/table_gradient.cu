@@ -163,15 +163,14 @@ void add_table_gradients(const tensor::Stream& stream, tensor::ConstTensorView d
       .width = static_cast<int>(width)};
   for (std::size_t t = 0; t < kNumTables; ++t) {
     const auto& [groups, dtable] = tables[t];
-    const std::int64_t num_groups = groups.entry_G ? groups.entry_G.num_elements() : 0;
-    if (num_groups == 0) continue;
+    if (groups.num_groups() == 0) continue;
     base::check(groups.row_R.num_elements() <= num_rows, "more rows in groups than there are: {} of {}",
                 groups.row_R.num_elements(), num_rows);
     arguments.tables[t] = {.entry_G = groups.entry_G.data<std::int32_t>(),
                            .start_G = groups.start_G.data<std::int32_t>(),
                            .row_R = groups.row_R.data<std::int32_t>(),
                            .dtable = dtable.data<float>(),
-                           .num_groups = static_cast<int>(num_groups)};
+                           .num_groups = static_cast<int>(groups.num_groups())};
   }
   const bool is_aligned =
       are_rows_aligned(width, dz_TD, tables[0].dtable, tables[1].dtable, tables[2].dtable);

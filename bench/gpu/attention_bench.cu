@@ -1,0 +1,342 @@
+// Checks the attention kernels for Hopper against sums in double precision, then times them on the lengths of
+// a histogram (line i: how many sequences have length i + 1).
+//
+//     attention_bench [HISTOGRAM [LENGTHS_OUT]]
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "plenum/kernels/cuda/attention_sm90.h"
+
+namespace {
+
+using namespace plenum::kernels::cuda;
+
+constexpr int kWidth = 64;
+
+void require(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  std::printf("%s: %s\n", what, cudaGetErrorString(error));
+  std::exit(1);
+}
+
+template <typename T>
+class DeviceArray {
+ public:
+  explicit DeviceArray(std::size_t size) : size_(size) {
+    require(cudaMalloc(&data_, std::max<std::size_t>(size, 1) * sizeof(T)), "allocation");
+  }
+  explicit DeviceArray(const std::vector<T>& values) : DeviceArray(values.size()) {
+    require(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice), "copy");
+  }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+  ~DeviceArray() { cudaFree(data_); }
+
+  T* data() const { return data_; }
+  void poison() const { require(cudaMemset(data_, 0xFF, size_ * sizeof(T)), "poison"); }
+  std::vector<T> to_host() const {
+    std::vector<T> values(size_);
+    require(cudaMemcpy(values.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost), "copy");
+    return values;
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_;
+};
+
+using Bf16s = std::vector<__nv_bfloat16>;
+
+Bf16s random_values(std::size_t size, unsigned seed, float deviation) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal(0, deviation);
+  Bf16s values(size);
+  constexpr std::size_t kPeriod = 1048573;  // a prime: no two rows get the same values
+  for (std::size_t i = 0; i < std::min(size, kPeriod); ++i) values[i] = __float2bfloat16(normal(generator));
+  for (std::size_t i = kPeriod; i < size; ++i) values[i] = values[i - kPeriod];
+  return values;
+}
+
+/// Sequences of a micro-batch; `gap` rows behind each.
+struct Sequences {
+  std::vector<std::int32_t> starts, lengths;
+  std::int32_t num_rows = 0;
+
+  Sequences(std::vector<std::int32_t> lengths_in, std::int32_t gap) : lengths(std::move(lengths_in)) {
+    for (const std::int32_t length : lengths) {
+      starts.push_back(num_rows);
+      num_rows += length + gap;
+    }
+  }
+};
+
+/// Inputs and outputs of both directions on the device.
+struct Problem {
+  Sequences sequences;
+  int num_heads;
+  Bf16s qkv_host, dcontext_host;
+  DeviceArray<__nv_bfloat16> qkv, context, dcontext, dqkv;
+  DeviceArray<float> lse;
+  DeviceArray<AttentionTile> tiles;
+  DeviceArray<AttentionGap> gaps;
+  DeviceArray<std::int32_t> counts;
+  DeviceArray<unsigned char> scratch;
+  std::vector<std::int32_t> counts_host;
+
+  Problem(Sequences sequences_in, int num_heads_in)
+      : Problem(std::move(sequences_in), num_heads_in,
+                make_attention_tiles(sequences_in.starts, sequences_in.lengths, kAttentionTileRows),
+                make_attention_gaps(sequences_in.starts, sequences_in.lengths, sequences_in.num_rows)) {}
+
+  AttentionArguments arguments() const {
+    return {.qkv_T3HK = qkv.data(),
+            .context_THK = context.data(),
+            .lse_HT = lse.data(),
+            .dcontext_THK = dcontext.data(),
+            .dqkv_T3HK = dqkv.data(),
+            .tiles = tiles.data(),
+            .num_tiles = counts.data(),
+            .gaps = gaps.data(),
+            .num_gaps = counts.data() + 1,
+            .num_rows = sequences.num_rows,
+            .num_heads = num_heads,
+            .max_length = *std::max_element(sequences.lengths.begin(), sequences.lengths.end()),
+            .scratch = scratch.data()};
+  }
+
+  void forward() const { require(attention_forward_sm90(arguments(), nullptr), "forward"); }
+  void backward() const { require(attention_backward_sm90(arguments(), nullptr), "backward"); }
+
+ private:
+  Problem(Sequences&& s, int heads, const std::vector<AttentionTile>& tile_list,
+          const std::vector<AttentionGap>& gap_list)
+      : sequences(std::move(s)),
+        num_heads(heads),
+        qkv_host(random_values(size() * 3, 1, 1.5F)),
+        dcontext_host(random_values(size(), 2, 1)),
+        qkv(qkv_host),
+        context(size()),
+        dcontext(dcontext_host),
+        dqkv(size() * 3),
+        lse(static_cast<std::size_t>(sequences.num_rows) * heads),
+        tiles(tile_list),
+        gaps(gap_list),
+        counts({static_cast<std::int32_t>(tile_list.size()), static_cast<std::int32_t>(gap_list.size())}),
+        scratch(attention_scratch_bytes_sm90(sequences.num_rows, heads)) {
+    scratch.poison();
+  }
+  std::size_t size() const { return static_cast<std::size_t>(sequences.num_rows) * num_heads * kWidth; }
+};
+
+/// Attention of one head of one sequence in double precision, with its gradients.
+struct Reference {
+  std::vector<double> context, lse, dq, dk, dv;
+
+  Reference(const Problem& p, std::size_t sequence, int head) {
+    const int n = p.sequences.lengths[sequence];
+    const std::int64_t start = p.sequences.starts[sequence];
+    const auto load = [&](const Bf16s& from, int parts, int part) {
+      std::vector<double> values(static_cast<std::size_t>(n) * kWidth);
+      for (int t = 0; t < n; ++t)
+        for (int k = 0; k < kWidth; ++k)
+          values[t * kWidth + k] = __bfloat162float(
+              from[(((start + t) * parts + part) * p.num_heads + head) * static_cast<std::int64_t>(kWidth) +
+                   k]);
+      return values;
+    };
+    const auto q = load(p.qkv_host, 3, 0), k = load(p.qkv_host, 3, 1), v = load(p.qkv_host, 3, 2);
+    const auto dout = load(p.dcontext_host, 1, 0);
+    const double scale = 1 / std::sqrt(static_cast<double>(kWidth));
+    const auto dot = [](const double* a, const double* b) {
+      double sum = 0;
+      for (int i = 0; i < kWidth; ++i) sum += a[i] * b[i];
+      return sum;
+    };
+    const auto add = [](double* a, double factor, const double* b) {
+      for (int i = 0; i < kWidth; ++i) a[i] += factor * b[i];
+    };
+    for (auto* out : {&context, &dq, &dk, &dv}) out->assign(q.size(), 0);
+    lse.assign(n, 0);
+    std::vector<double> weights(n), dweights(n);
+    for (int i = 0; i < n; ++i) {
+      double sum = 0;
+      for (int j = 0; j < n; ++j) sum += weights[j] = std::exp(scale * dot(&q[i * kWidth], &k[j * kWidth]));
+      lse[i] = std::log(sum);
+      double delta = 0;
+      for (int j = 0; j < n; ++j) {
+        weights[j] /= sum;
+        dweights[j] = dot(&dout[i * kWidth], &v[j * kWidth]);
+        delta += weights[j] * dweights[j];
+        add(&context[i * kWidth], weights[j], &v[j * kWidth]);
+        add(&dv[j * kWidth], weights[j], &dout[i * kWidth]);
+      }
+      for (int j = 0; j < n; ++j) {
+        const double ds = scale * weights[j] * (dweights[j] - delta);
+        add(&dq[i * kWidth], ds, &k[j * kWidth]);
+        add(&dk[j * kWidth], ds, &q[i * kWidth]);
+      }
+    }
+  }
+};
+
+/// || out - reference || / || reference ||, gathered piece by piece.
+struct RelativeError {
+  double difference = 0, norm = 0;
+  void add(double out, double reference) {
+    difference += (out - reference) * (out - reference);
+    norm += reference * reference;
+  }
+  double value() const { return std::sqrt(difference / norm); }
+};
+
+bool check(const std::string& name, const Problem& p) {
+  const auto run = [&] {
+    p.context.poison();
+    p.dqkv.poison();
+    p.lse.poison();
+    p.forward();
+    p.backward();
+    require(cudaDeviceSynchronize(), "kernels");
+  };
+  run();
+  const Bf16s context = p.context.to_host(), dqkv = p.dqkv.to_host();
+  const std::vector<float> lse = p.lse.to_host();
+  run();
+  const bool is_repeatable =
+      std::memcmp(context.data(), p.context.to_host().data(), context.size() * 2) == 0 &&
+      std::memcmp(dqkv.data(), p.dqkv.to_host().data(), dqkv.size() * 2) == 0;
+
+  const std::size_t num_sequences = p.sequences.lengths.size();
+  std::vector<std::vector<Reference>> references(num_sequences);
+  std::vector<std::thread> threads;
+  for (std::size_t s = 0; s < num_sequences; ++s)
+    threads.emplace_back([&, s] {
+      for (int h = 0; h < p.num_heads; ++h) references[s].emplace_back(p, s, h);
+    });
+  for (auto& thread : threads) thread.join();
+
+  RelativeError errors[5];
+  std::vector<bool> is_used(p.sequences.num_rows, false);
+  for (std::size_t s = 0; s < num_sequences; ++s)
+    for (int h = 0; h < p.num_heads; ++h)
+      for (int t = 0; t < p.sequences.lengths[s]; ++t) {
+        const std::int64_t row = p.sequences.starts[s] + t;
+        const Reference& reference = references[s][h];
+        is_used[row] = true;
+        errors[1].add(lse[static_cast<std::int64_t>(h) * p.sequences.num_rows + row], reference.lse[t]);
+        for (int k = 0; k < kWidth; ++k) {
+          const int at = t * kWidth + k;
+          const auto gradient = [&](int part) {
+            return __bfloat162float(dqkv[((row * 3 + part) * p.num_heads + h) * kWidth + k]);
+          };
+          errors[0].add(__bfloat162float(context[(row * p.num_heads + h) * kWidth + k]),
+                        reference.context[at]);
+          errors[2].add(gradient(0), reference.dq[at]);
+          errors[3].add(gradient(1), reference.dk[at]);
+          errors[4].add(gradient(2), reference.dv[at]);
+        }
+      }
+  bool gaps_are_zero = true;
+  const std::int64_t row_values = static_cast<std::int64_t>(p.num_heads) * kWidth;
+  const auto is_zero = [](__nv_bfloat16 value) { return __bfloat162float(value) == 0; };
+  for (std::int64_t row = 0; row < p.sequences.num_rows; ++row)
+    if (!is_used[row])
+      gaps_are_zero =
+          gaps_are_zero &&
+          std::all_of(&context[row * row_values], &context[row * row_values] + row_values, is_zero) &&
+          std::all_of(&dqkv[row * 3 * row_values], &dqkv[row * 3 * row_values] + 3 * row_values, is_zero);
+
+  bool is_good = is_repeatable && gaps_are_zero;
+  for (const RelativeError& error : errors) is_good = is_good && error.value() < 1e-2;
+  std::printf("%-6s %-28s O %.1e lse %.1e dQ %.1e dK %.1e dV %.1e%s%s\n", is_good ? "ok" : "WRONG",
+              name.c_str(), errors[0].value(), errors[1].value(), errors[2].value(), errors[3].value(),
+              errors[4].value(), is_repeatable ? "" : " bytes differ", gaps_are_zero ? "" : " gaps not zero");
+  return is_good;
+}
+
+double median_ms(const std::function<void()>& run) {
+  constexpr int kWarmups = 5, kRepeats = 30;
+  cudaEvent_t begin, end;
+  require(cudaEventCreate(&begin), "event");
+  require(cudaEventCreate(&end), "event");
+  std::vector<float> times;
+  for (int i = 0; i < kWarmups + kRepeats; ++i) {
+    require(cudaEventRecord(begin), "record");
+    run();
+    require(cudaEventRecord(end), "record");
+    require(cudaEventSynchronize(end), "kernels");
+    float ms = 0;
+    require(cudaEventElapsedTime(&ms, begin, end), "time");
+    if (i >= kWarmups) times.push_back(ms);
+  }
+  std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
+  return times[kRepeats / 2];
+}
+
+void time_problem(const std::string& name, const Problem& p) {
+  double squares = 0;
+  for (const double length : p.sequences.lengths) squares += length * length;
+  const double unit = 2e-9 * squares * p.num_heads * kWidth;
+  const double forward = median_ms([&] { p.forward(); });
+  const double backward = median_ms([&] { p.backward(); });
+  std::printf(
+      "%-22s forward %.3f ms (%.0f TFLOP/s) backward %.3f ms (%.0f TFLOP/s, %.0f computed) both %.3f\n",
+      name.c_str(), forward, 2 * unit / forward, backward, 5 * unit / backward, 7 * unit / backward,
+      forward + backward);
+}
+
+/// Lengths drawn from a histogram until num_rows are full; the last sequence is cut.
+std::vector<std::int32_t> draw_lengths(const char* path, std::int32_t num_rows) {
+  std::ifstream file(path);
+  std::vector<double> counts;
+  for (double count; file >> count;) counts.push_back(count);
+  if (counts.empty()) {
+    std::printf("no histogram: %s\n", path);
+    std::exit(2);
+  }
+  std::mt19937 generator(7);
+  std::discrete_distribution<std::int32_t> draw(counts.begin(), counts.end());
+  std::vector<std::int32_t> lengths;
+  while (num_rows > 0) {
+    lengths.push_back(std::min(draw(generator) + 1, num_rows));
+    num_rows -= lengths.back();
+  }
+  return lengths;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::int32_t> odd = {1, 2, 63, 64, 65, 127, 128, 129, 200, 512, 700};
+  bool is_good = check("one head of 64", Problem(Sequences({64}, 0), 1));
+  is_good = check("one head of 512", Problem(Sequences({512}, 0), 1)) && is_good;
+  is_good = check("odd lengths, 3 heads", Problem(Sequences(odd, 0), 3)) && is_good;
+  is_good = check("odd lengths, gaps, 2 heads", Problem(Sequences(odd, 37), 2)) && is_good;
+  is_good = check("long", Problem(Sequences({1000, 1500, 833, 641}, 0), 1)) && is_good;
+  is_good = check("many short", Problem(Sequences(std::vector<std::int32_t>(300, 17), 0), 2)) && is_good;
+  if (!is_good || argc < 2) return is_good ? 0 : 1;
+
+  const std::vector<std::int32_t> lengths = draw_lengths(argv[1], 32768);
+  if (argc > 2) {
+    std::ofstream out(argv[2]);
+    for (const std::int32_t length : lengths) out << length << "\n";
+  }
+  time_problem("histogram, H=16", Problem(Sequences(lengths, 0), 16));
+  time_problem("histogram, H=12", Problem(Sequences(lengths, 0), 12));
+  for (const std::int32_t length : {64, 128, 256, 384, 512, 2048})
+    time_problem("length " + std::to_string(length) + ", H=16",
+                 Problem(Sequences(std::vector<std::int32_t>(32768 / length, length), 0), 16));
+  return 0;
+}

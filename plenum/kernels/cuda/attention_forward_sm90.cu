@@ -1,0 +1,278 @@
+#include <cmath>
+
+#include "plenum/kernels/cuda/attention_fragments.cuh"
+#include "plenum/kernels/cuda/attention_gaps.cuh"
+#include "plenum/kernels/cuda/attention_sm90.h"
+#include "plenum/kernels/cuda/attention_stream.cuh"
+#include "plenum/kernels/cuda/tensor_map.h"
+
+namespace plenum::kernels::cuda {
+namespace {
+
+// Queries are owned, keys and values streamed; see attention_stream.cuh. A warpgroup keeps 64 queries as an
+// operand in registers, and for each block of 64 keys computes S = Q K^T, the softmax so far, and O += P V.
+constexpr int kWarpgroups = 3;
+constexpr int kStages = 13;
+constexpr int kProducerRegisters = 32;
+constexpr int kWorkerRegisters = 160;  // 32 + 3 * 160 <= 4 * 128
+constexpr int kThreads = 128 * (kWarpgroups + 1);
+
+constexpr float kLog2E = 1.4426950408889634F;
+
+using Ring = RingBarriers<kStages>;
+using Cursor = RingCursor<kStages>;
+using Plan = ItemPlan<kStages, kWarpgroups>;
+
+struct Shared {
+  alignas(1024) unsigned char keys[kStages][kTileBytes];
+  alignas(1024) unsigned char values[kStages][kTileBytes];
+  Ring ring;
+  ItemQueue queue;
+};
+
+struct Parameters {
+  ItemSource items;
+  const __nv_bfloat16* qkv_T3HK;
+  __nv_bfloat16* context_THK;
+  float* lse_HT;
+  int num_rows;
+  int num_heads;
+  float scale;  ///< 1 / sqrt K
+};
+
+__device__ void produce(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
+  Cursor at;
+  RingCursor<ItemQueue::kSlots> slot;
+  for (;;) {
+    const AttentionItem item = p.items.take();
+    shared.queue.push(slot, item);
+    if (item.length == 0) return;
+    const Plan plan(item, kAttentionTileRows);
+    for (int i = 0, j = 0; i < plan.num_loads(); ++i, at.advance()) {
+      shared.ring.wait_empty(at);
+      Mbarrier& full = shared.ring.full[at.stage];
+      full.arrive_expecting(2 * kTileBytes);
+      const int row = item.start + j * kTileRows;
+      copy_box(qkv_map, shared.keys[at.stage], full, (p.num_heads + item.head) * kTileRows, row);
+      copy_box(qkv_map, shared.values[at.stage], full, (2 * p.num_heads + item.head) * kTileRows, row);
+      j = j + 1 == plan.num_streamed ? 0 : j + 1;
+    }
+  }
+}
+
+/// The softmax of a thread's two rows as far as keys were seen: exponentials relative to a reference score,
+/// and the thread's share of their sum. The reference is the largest score of the first block, and follows
+/// only where a score is larger by a factor of 2^kHeadroom: until then exponentials are just larger than one,
+/// which costs no precision, and O need not be scaled again for every block.
+struct RunningSoftmax {
+  static constexpr float kHeadroom = 8;
+  float reference[2] = {-INFINITY, -INFINITY};
+  float sum[2] = {0, 0};
+  float factor[2];  ///< what turns O so far to the new reference, where update returns true
+
+  /// Replaces scores by exponentials. Returns whether the reference of any row of the warp has moved.
+  __device__ bool update(Accumulator& s, float scale_log2) {
+    float highest[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      highest[i] = s[2 * i];
+#pragma unroll
+      for (int c = 0; c < 16; ++c) highest[i] = fmaxf(highest[i], s[4 * (c / 2) + 2 * i + c % 2]);
+    }
+    const bool moves = __any_sync(
+        0xFFFFFFFF, fmaxf(highest[0] - reference[0], highest[1] - reference[1]) * scale_log2 > kHeadroom);
+    if (moves) move_reference(highest, scale_log2);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const float shift = -reference[i] * scale_log2;
+#pragma unroll
+      for (int c = 0; c < 16; ++c) {
+        float& x = s[4 * (c / 2) + 2 * i + c % 2];
+        x = fast_exp2(fmaf(x, scale_log2, shift));
+        sum[i] += x;
+      }
+    }
+    return moves;
+  }
+
+  __device__ void move_reference(float (&highest)[2], float scale_log2) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      highest[i] = fmaxf(highest[i], __shfl_xor_sync(0xFFFFFFFF, highest[i], 1));
+      highest[i] = fmaxf(highest[i], __shfl_xor_sync(0xFFFFFFFF, highest[i], 2));
+      highest[i] = fmaxf(highest[i], reference[i]);
+      factor[i] = fast_exp2((reference[i] - highest[i]) * scale_log2);
+      reference[i] = highest[i];
+      sum[i] *= factor[i];
+    }
+  }
+
+  /// Adds up the shares of the quad.
+  __device__ void finish() {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      sum[i] += __shfl_xor_sync(0xFFFFFFFF, sum[i], 1);
+      sum[i] += __shfl_xor_sync(0xFFFFFFFF, sum[i], 2);
+    }
+  }
+};
+
+/// Takes the columns from num_columns on out of the softmax.
+__device__ inline void mask_columns(Accumulator& s, int num_columns, int lane_in_quad) {
+#pragma unroll
+  for (int i = 0; i < 32; ++i)
+    if (8 * (i / 4) + 2 * lane_in_quad + i % 2 >= num_columns) s[i] = -INFINITY;
+}
+
+/// Attention of one block of queries.
+__device__ inline void attend(const Parameters& p, const AttentionItem& item, int num_blocks, int block,
+                              Cursor at, bool releases, Shared& shared) {
+  const FragmentRows rows = fragment_rows();
+  const int first = item.first + block * kTileRows;
+  const std::int64_t row = item.start + first;
+  const std::int64_t qkv_stride = 3LL * p.num_heads * kTileRows;
+  const float scale_log2 = p.scale * kLog2E;
+  const int masked_block = item.length % kTileRows == 0 ? -1 : num_blocks - 1;
+
+  RegisterOperand q;
+  {
+    RowChunks chunks = load_chunks(p.qkv_T3HK + row * qkv_stride + item.head * kTileRows, qkv_stride,
+                                   item.length - first, rows);
+    to_operand(chunks, rows, q);
+  }
+  const std::uint64_t keys = describe_tile(__cvta_generic_to_shared(shared.keys[0]));
+  const std::uint64_t values = describe_tile(__cvta_generic_to_shared(shared.values[0]));
+  constexpr std::uint64_t kTile = kTileBytes >> 4;
+
+  RunningSoftmax softmax;
+  Accumulator s, o;
+  RegisterOperand weights;
+  shared.ring.wait_full(at);
+  wgmma_fence();
+  issue_product<TileB::Transposed>(s, q, keys + at.stage * kTile, 0);
+  wgmma_commit();
+  wgmma_wait<0>();
+  hold(s);
+  if (masked_block == 0) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
+  softmax.update(s, scale_log2);
+  to_operand(s, weights);
+#pragma unroll
+  for (int i = 0; i < 32; ++i) o[i] = 0;
+
+  // While the tensor cores add P V of one block, the scores of the next become exponentials.
+  Cursor next = at;
+  next.advance();
+  if (num_blocks > 1) shared.ring.wait_full(next);
+  for (int j = 1; j < num_blocks; ++j) {
+    wgmma_fence();
+    issue_product<TileB::Transposed>(s, q, keys + next.stage * kTile, 0);
+    wgmma_commit();
+    issue_product<TileB::Plain>(o, weights, values + at.stage * kTile, 1);
+    wgmma_commit();
+    wgmma_wait<1>();
+    hold(s);
+    if (masked_block == j) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
+    const bool moves = softmax.update(s, scale_log2);
+    hold(s);
+    // The loop of this wait also keeps the compiler from waiting for P V before the exponentials.
+    const Cursor previous = at;
+    at = next;
+    next.advance();
+    if (j + 1 < num_blocks) shared.ring.wait_full(next);
+    wgmma_wait<0>();
+    hold(o);
+    if (releases) shared.ring.release(previous);
+    if (moves)
+#pragma unroll
+      for (int i = 0; i < 32; ++i) o[i] *= softmax.factor[i / 2 % 2];
+    to_operand(s, weights);
+  }
+  wgmma_fence();
+  issue_product<TileB::Plain>(o, weights, values + at.stage * kTile, 1);
+  wgmma_commit();
+  softmax.finish();
+  wgmma_wait<0>();
+  hold(o);
+  if (releases) shared.ring.release(at);
+
+  const float scale[2] = {1 / softmax.sum[0], 1 / softmax.sum[1]};
+  const std::int64_t stride = static_cast<std::int64_t>(p.num_heads) * kTileRows;
+  store_rows(o, scale, p.context_THK + row * stride + item.head * kTileRows, stride, item.length - first,
+             rows);
+  if (rows.lane_in_quad == 0)
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      if (rows.row[i] < item.length - first)
+        p.lse_HT[static_cast<std::int64_t>(item.head) * p.num_rows + row + rows.row[i]] =
+            softmax.reference[i] * p.scale + logf(softmax.sum[i]);
+}
+
+/// Takes items until none is left.
+__device__ inline void work(const Parameters& p, int warpgroup, Shared& shared) {
+  WarpgroupWalk<kStages, kWarpgroups> walk{warpgroup, {}};
+  RingCursor<ItemQueue::kSlots> slot;
+  for (;;) {
+    const AttentionItem item = shared.queue.pop(slot);
+    if (item.length == 0) return;
+    const Plan plan(item, kAttentionTileRows);
+    walk.over(
+        plan, shared.ring,
+        [&](int block, const Cursor& at, bool releases, bool) {
+          attend(p, item, plan.num_streamed, block, at, releases, shared);
+        },
+        [](bool) {});
+  }
+}
+
+__global__ void __launch_bounds__(kThreads, 1)
+    attention_forward_kernel(const __grid_constant__ CUtensorMap qkv_map,
+                             const __grid_constant__ Parameters p) {
+  extern __shared__ __align__(1024) unsigned char shared_bytes[];
+  Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
+  if (threadIdx.x == 0) {
+    shared.ring.init(1, 4 * kWarpgroups);
+    shared.queue.barriers.init(1, 4 * kWarpgroups);
+    fence_barrier_init();
+  }
+  __syncthreads();
+
+  const int warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0);
+  if (warpgroup == kWarpgroups) {
+    shrink_registers<kProducerRegisters>();
+    if (threadIdx.x == 128 * kWarpgroups) produce(qkv_map, p, shared);
+  } else {
+    grow_registers<kWorkerRegisters>();
+    work(p, warpgroup, shared);
+  }
+}
+
+}  // namespace
+
+cudaError_t attention_forward_sm90(const AttentionArguments& args, cudaStream_t stream) {
+  const std::int64_t width = static_cast<std::int64_t>(args.num_heads) * kTileRows;
+  CUtensorMap qkv_map;
+  if (cudaError_t error = make_tensor_map(args.qkv_T3HK, args.num_rows, 3 * width, qkv_map)) return error;
+  int device = 0, num_multiprocessors = 0;
+  if (cudaError_t error = cudaGetDevice(&device)) return error;
+  if (cudaError_t error =
+          cudaDeviceGetAttribute(&num_multiprocessors, cudaDevAttrMultiProcessorCount, device))
+    return error;
+  if (cudaError_t error = cudaFuncSetAttribute(attention_forward_kernel,
+                                               cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)))
+    return error;
+
+  auto* const next = static_cast<std::int32_t*>(args.scratch);
+  if (cudaError_t error = cudaMemsetAsync(next, 0, sizeof *next, stream)) return error;
+  const Parameters parameters = {{args.tiles, args.num_tiles, next, args.num_heads},
+                                 args.qkv_T3HK,
+                                 args.context_THK,
+                                 args.lse_HT,
+                                 args.num_rows,
+                                 args.num_heads,
+                                 1 / std::sqrt(static_cast<float>(kTileRows))};
+  attention_forward_kernel<<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(qkv_map, parameters);
+  zero_gaps<<<num_multiprocessors, 256, 0, stream>>>(args.context_THK, width, args.gaps, args.num_gaps);
+  return cudaGetLastError();
+}
+
+}  // namespace plenum::kernels::cuda

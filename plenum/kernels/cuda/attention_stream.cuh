@@ -1,0 +1,165 @@
+#pragma once
+
+#include <cstdint>
+
+#include "plenum/kernels/cuda/attention_tiles.h"
+#include "plenum/kernels/cuda/mbarrier.cuh"
+#include "plenum/kernels/cuda/wgmma.cuh"
+
+namespace plenum::kernels::cuda {
+
+// How work flows through a thread block of the attention kernels. One warp, the producer, takes items (a tile
+// of a sequence and a head) from a counter in device memory, and streams the blocks of 64 rows that all of
+// the item's rows need (in forward: the keys and values of the sequence) through a ring of stages in shared
+// memory. Each warpgroup owns blocks of 64 rows of the tile (in forward: queries), one at a time, and walks
+// over the streamed blocks. A sequence of at most kStages blocks is loaded once and stays until the last of
+// its owned blocks has passed: everything is read from global memory once. Longer ones are streamed anew for
+// each round of owned blocks.
+//
+// Warpgroups never wait for each other: owned blocks are dealt in turn, across items, and whoever is done
+// goes on with the next item while its blocks are being loaded. So the tensor cores always find another
+// warpgroup's product while one computes exponentials. Which block goes where never enters a result: each has
+// one owner.
+
+/// A tile and a head; length 0: no work is left.
+struct AttentionItem {
+  int start;
+  int length;
+  int first;
+  int head;
+};
+
+__device__ inline int num_blocks_of(int num_rows) {
+  return (num_rows + kTileRows - 1) / kTileRows;
+}
+
+/// A place in a ring, and the parity of its phase there.
+template <int kStages>
+struct RingCursor {
+  int stage = 0;
+  std::uint32_t parity = 0;
+
+  __device__ void advance() {
+    if (++stage == kStages) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+  __device__ void advance(int steps) {
+    stage += steps;
+    parity ^= stage / kStages & 1;
+    stage %= kStages;
+  }
+};
+
+/// The barriers of a ring: a stage is full when it was loaded, empty when all its readers have left it.
+template <int kStages>
+struct RingBarriers {
+  Mbarrier full[kStages];
+  Mbarrier empty[kStages];
+
+  __device__ void init(int num_producers, int num_readers) {
+    for (int s = 0; s < kStages; ++s) {
+      full[s].init(num_producers);
+      empty[s].init(num_readers);
+    }
+  }
+  __device__ void wait_full(const RingCursor<kStages>& at) const { full[at.stage].wait(at.parity); }
+  __device__ void wait_empty(const RingCursor<kStages>& at) const { empty[at.stage].wait(at.parity ^ 1); }
+
+  /// By all threads of a warp that have read the stage.
+  __device__ void release(const RingCursor<kStages>& at) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) empty[at.stage].arrive();
+  }
+};
+
+/// Items on their way from the producer to the warpgroups.
+struct ItemQueue {
+  static constexpr int kSlots = 2;
+  RingBarriers<kSlots> barriers;
+  AttentionItem items[kSlots];
+
+  __device__ void push(RingCursor<kSlots>& at, const AttentionItem& item) {
+    barriers.wait_empty(at);
+    items[at.stage] = item;
+    barriers.full[at.stage].arrive();
+    at.advance();
+  }
+  __device__ AttentionItem pop(RingCursor<kSlots>& at) {
+    barriers.wait_full(at);
+    const AttentionItem item = items[at.stage];
+    barriers.release(at);
+    at.advance();
+    return item;
+  }
+};
+
+/// The list of items in device memory: heads of a tile are neighbours, so that what runs at the same time
+/// reads the same rows.
+struct ItemSource {
+  const AttentionTile* tiles;
+  const std::int32_t* num_tiles;
+  std::int32_t* next;  ///< counter, zero at launch
+  int num_heads;
+
+  __device__ AttentionItem take() const {
+    const int index = atomicAdd(next, 1);
+    if (index >= *num_tiles * num_heads) return {0, 0, 0, 0};
+    const AttentionTile tile = tiles[index / num_heads];
+    return {tile.start, tile.length, tile.first, index % num_heads};
+  }
+};
+
+/// How the owned blocks of an item fall to warpgroups and how often its blocks are streamed; the producer and
+/// all warpgroups come to the same answer.
+template <int kStages, int kWarpgroups>
+struct ItemPlan {
+  int num_owned;     ///< blocks of the tile
+  int num_streamed;  ///< blocks of the sequence
+  bool is_resident;
+
+  __device__ ItemPlan(const AttentionItem& item, int tile_rows)
+      : num_owned(num_blocks_of(min(item.length - item.first, tile_rows))),
+        num_streamed(num_blocks_of(item.length)),
+        is_resident(num_streamed <= kStages) {}
+
+  __device__ int num_rounds() const { return (num_owned + kWarpgroups - 1) / kWarpgroups; }
+  __device__ int num_loads() const { return is_resident ? num_streamed : num_streamed * num_rounds(); }
+};
+
+/// A warpgroup's walk over items: where it is in the ring, and which warpgroup has the next owned block.
+template <int kStages, int kWarpgroups>
+struct WarpgroupWalk {
+  int warpgroup;
+  RingCursor<kStages> cursor;
+  int next_owner = 0;
+
+  /// Calls visit(owned block, cursor at the first streamed block, whether it releases the stages, whether it
+  /// is the last visit) for each owned block of this warpgroup. Where a round of loads has none for it,
+  /// releases the stages and calls skip(whether it is the last visit).
+  template <typename Visit, typename Skip>
+  __device__ void over(const ItemPlan<kStages, kWarpgroups>& plan, RingBarriers<kStages>& ring, Visit visit,
+                       Skip skip) {
+    const int first = (warpgroup + kWarpgroups - next_owner) % kWarpgroups;
+    const int num_mine = (plan.num_owned - first + kWarpgroups - 1) / kWarpgroups;
+    const int num_visits = plan.is_resident ? max(num_mine, 1) : plan.num_rounds();
+    for (int v = 0; v < num_visits; ++v) {
+      const bool is_last = v == num_visits - 1;
+      if (v < num_mine) {
+        visit(first + v * kWarpgroups, cursor, !plan.is_resident || is_last, is_last);
+      } else {
+        skip(is_last);
+        RingCursor<kStages> at = cursor;
+        for (int j = 0; j < plan.num_streamed; ++j, at.advance()) {
+          ring.wait_full(at);
+          ring.release(at);
+        }
+      }
+      if (!plan.is_resident || is_last) cursor.advance(plan.num_streamed);
+    }
+    next_owner = (next_owner + plan.num_owned) % kWarpgroups;
+  }
+};
+
+}  // namespace plenum::kernels::cuda

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+
+#include <cuda.h>
+
+namespace plenum::kernels::cuda {
+
+// Barriers in shared memory that count arrivals and bytes, and the copies that report to them.
+
+/// A barrier that goes through phases: a phase ends once its arrivals have come and its expected bytes are
+/// there. Whoever waits names the parity of the phase it waits for; phases are counted from 0.
+class Mbarrier {
+ public:
+  __device__ void init(int num_arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(num_arrivals) : "memory");
+  }
+
+  __device__ void arrive() {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
+  }
+
+  /// Arrives, and lets the phase wait for this many bytes of bulk copies.
+  __device__ void arrive_expecting(int num_bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(num_bytes)
+                 : "memory");
+  }
+
+  /// Arrives once all of this thread's cp.async copies so far are done.
+  __device__ void arrive_after_copies() {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(address()) : "memory");
+  }
+
+  __device__ void wait(std::uint32_t parity) const {
+    while (!is_done(parity)) {
+    }
+  }
+
+  __device__ std::uint32_t address() const {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(this));
+  }
+
+ private:
+  /// Suspends the thread for a while chosen by the hardware if the phase is not done.
+  __device__ bool is_done(std::uint32_t parity) const {
+    std::uint32_t done;
+    asm volatile(
+        "{\n.reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n}\n"
+        : "=r"(done)
+        : "r"(address()), "r"(parity)
+        : "memory");
+    return done != 0;
+  }
+
+  std::uint64_t state_;
+};
+
+/// Makes initialised barriers visible to the copy engine; before a __syncthreads.
+__device__ inline void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+/// Starts the copy of a box of a matrix to shared memory; its bytes are counted by the barrier. Rows beyond
+/// the matrix are filled with zeros.
+__device__ inline void copy_box(const CUtensorMap& map, void* shared, Mbarrier& barrier, int column,
+                                int row) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+      "[%4];" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))),
+      "l"(&map), "r"(column), "r"(row), "r"(barrier.address())
+      : "memory");
+}
+
+/// Starts the copy of 8 bytes, or writes zeros where `is_valid` is false. Reported by arrive_after_copies.
+__device__ inline void copy_8_bytes(void* shared, const void* global, bool is_valid) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(
+                   static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))),
+               "l"(global), "r"(is_valid ? 8 : 0)
+               : "memory");
+}
+
+/// Waits for the 128 threads of a warpgroup.
+__device__ inline void sync_warpgroup(int warpgroup) {
+  asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+}
+
+/// Registers per thread of this warpgroup from here on. A block starts with an equal share for all; what
+/// producers give back, warpgroups that compute can take. Multiples of 8.
+template <int kRegisters>
+__device__ inline void shrink_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+template <int kRegisters>
+__device__ inline void grow_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+
+}  // namespace plenum::kernels::cuda

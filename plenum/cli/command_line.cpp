@@ -122,15 +122,8 @@ void unmark(std::vector<std::string>& values) {
 }
 
 void apply_options(BoundCommand& bound, const std::vector<io::ConfigEntry>& entries) {
-  for (OptionTable& table : bound.tables) {
-    for (const io::ConfigEntry& entry : entries) {
-      if (entry.section != table.name()) continue;
-      try {
-        table.find(entry.key)->set(entry.values);
-      } catch (const base::UserError& error) {
-        base::fail("{}: {}", entry.place, error.what());
-      }
-    }
+  io::set_options(entries, bound.tables);
+  for (const OptionTable& table : bound.tables) {
     for (const Option& option : table.options()) {
       std::vector<std::string>& values = bound.given[option.name];
       if (values.empty()) continue;

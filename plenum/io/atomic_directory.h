@@ -1,22 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "plenum/base/function_ref.h"
+#include "plenum/io/file_record.h"
 
 namespace plenum::io {
-
-/// A file that was written, as a table of contents records it.
-struct FileRecord {
-  std::string name;
-  std::uint64_t size_bytes = 0;
-  std::string checksum;  ///< as format_checksum writes it
-
-  friend bool operator==(const FileRecord&, const FileRecord&) = default;
-};
 
 enum class Replace : bool { No, Yes };
 

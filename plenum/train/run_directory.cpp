@@ -93,16 +93,7 @@ bool is_run_directory(const std::string& directory) {
 RunOptions read_run_options(const std::string& directory) {
   RunOptions options;
   const std::vector<base::OptionTable> tables = options.tables();
-  for (const io::ConfigEntry& entry : io::read_config_file(RunPaths(directory).config, tables)) {
-    const auto table = std::find_if(tables.begin(), tables.end(), [&](const base::OptionTable& known) {
-      return known.name() == entry.section;
-    });
-    try {
-      table->find(entry.key)->set(entry.values);
-    } catch (const base::UserError& error) {
-      base::fail("{}: {}", entry.place, error.what());
-    }
-  }
+  io::set_options(io::read_config_file(RunPaths(directory).config, tables), tables);
   return options;
 }
 

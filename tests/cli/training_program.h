@@ -39,8 +39,9 @@ class TrainingProgram : public testing::Test {
     return test::run_program(arguments, directory_.path(), input);
   }
 
-  static std::string train_arguments(const std::string& run, int steps, int threads = 1) {
-    return "train --data data --run " + run +
+  static std::string train_arguments(const std::string& run, int steps, int threads = 1,
+                                     const std::string& data = "data") {
+    return "train --data " + data + " --run " + run +
            " --model bert-tiny --layers 2 --width 16 --heads 2 --max-positions 32 --global-batch 16 "
            "--learning-rate 1e-3 --seed 5 --eval-every 6 --steps " +
            std::to_string(steps) + " --threads " + std::to_string(threads);

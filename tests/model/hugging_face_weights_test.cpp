@@ -20,22 +20,13 @@
 #include "tests/support/expect_user_error.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/tiny_model.h"
 
 namespace plenum::model {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-describe::ModelConfig tiny_config(bool has_next_sentence) {
-  return {.vocabulary = 11,
-          .width = 4,
-          .num_layers = 2,
-          .num_heads = 2,
-          .mlp_width = 6,
-          .max_positions = 5,
-          .has_next_sentence = has_next_sentence};
-}
 
 /// A tiny model whose every element differs, and a directory to write it to.
 class HuggingFaceWeights : public testing::Test {
@@ -86,7 +77,7 @@ class HuggingFaceWeights : public testing::Test {
   }
 
   test::TemporaryDirectory directory_;
-  describe::ModelConfig config_ = tiny_config(true);
+  describe::ModelConfig config_ = test::tiny_model();
   describe::ParameterTable table_{config_};
   std::vector<float> weights_ = std::vector<float>(static_cast<std::size_t>(table_.num_elements()));
 };
@@ -197,7 +188,7 @@ TEST_F(HuggingFaceWeights, OfOtherHeadsAreReported) {
   std::erase_if(bare, [](const io::NamedFloats& tensor) { return tensor.name.starts_with("cls."); });
   bare.push_back({.name = "classifier.weight", .sizes = {1}, .values = std::span(weights_).first(1)});
   write("model.safetensors", bare);
-  const describe::ParameterTable masked_only(tiny_config(false));
+  const describe::ParameterTable masked_only(test::tiny_model(false));
   std::vector<float> read_N;
   const ImportReport report = read(masked_only, read_N);
   EXPECT_THAT(report.unused_tensors,

@@ -18,6 +18,7 @@
 #include "tests/support/expect_user_error.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/tiny_model.h"
 
 namespace plenum::train {
 namespace {
@@ -109,13 +110,7 @@ class Checkpoints : public testing::Test {
   }
 
   test::TemporaryDirectory directory_;
-  describe::ModelConfig config_ = {.vocabulary = 11,
-                                   .width = 4,
-                                   .num_layers = 2,
-                                   .num_heads = 2,
-                                   .mlp_width = 6,
-                                   .max_positions = 5,
-                                   .has_next_sentence = true};
+  describe::ModelConfig config_ = test::tiny_model();
   describe::ParameterTable table_{config_};
   std::vector<float> weights_ = std::vector<float>(static_cast<std::size_t>(table_.num_elements()));
   std::vector<float> first_moments_ = weights_;

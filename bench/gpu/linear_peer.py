@@ -1,4 +1,4 @@
-"""PyTorch's products of the same shapes as linear_bench: forward with bias, gradient of the input, of the weight.
+"""PyTorch's products of the same shapes as bench_gpu_linear: forward with bias, gradient of the input, of the weight.
 
     python3 linear_peer.py [TOKENS]
 """

@@ -10,7 +10,7 @@ namespace plenum::kernels {
 /// On the pool's threads, of the size of a layer of BERT-base.
 double measure_gemm_flops(base::ThreadPool& pool, double seconds);
 
-/// On the GPU, in bf16, large enough to fill it. Takes 208 MiB of its memory.
+/// On the GPU, in bf16, large enough to fill it. Takes 256 MiB of its memory.
 double measure_cuda_gemm_flops(double seconds);
 
 }  // namespace plenum::kernels

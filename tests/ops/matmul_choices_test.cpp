@@ -54,6 +54,12 @@ TEST_F(MatmulChoicesOfGpu, AreMadeOncePerKindOfProduct) {
   EXPECT_EQ(matmul_choices(context.stream()).algorithms.size(), 2U);
 }
 
+TEST_F(MatmulChoicesOfGpu, ChangeNoBit) {
+  const OpContext first = new_context();
+  const OpContext second = new_context();
+  EXPECT_EQ(gradient(first), gradient(second)) << "measured twice";
+}
+
 TEST_F(MatmulChoicesOfGpu, GiveTheSameBytesInAnotherStream) {
   const OpContext first = new_context();
   const TestTensor<float> expected = gradient(first);

@@ -7,6 +7,7 @@ namespace {
 /// The matrix itself.
 template <bool kIsAligned>
 struct Rows {
+  static constexpr int kRowsInFlight = 4;
   using Loaded = PackedVector;
   const __nv_bfloat16* x;
   int num_columns;

@@ -20,12 +20,10 @@ inline constexpr int kColumnWarps = 8;
 inline constexpr std::int64_t kRowsOfBlock = 128;
 /// So that scratch does not grow with the rows: more rows than this many blocks take get larger blocks.
 inline constexpr std::int64_t kMaxRowBlocks = 256;
-/// Rows that a warp has in flight: loads of several are needed to keep memory busy.
-inline constexpr int kRowsInFlight = 4;
-
 /// Each warp of a block takes every kColumnWarps-th of its rows and eight columns in each lane; then the
 /// warps' sums are added in order. `source.load(row, column)` starts the work on eight elements of a row,
-/// `source.finish(row, column, loaded)` ends it and returns what to sum.
+/// `source.finish(row, column, loaded)` ends it and returns what to sum. Source::kRowsInFlight rows are
+/// loaded at a time: enough to keep memory busy, few enough for the registers.
 template <typename Source>
 __global__ void __launch_bounds__(kWarpSize* kColumnWarps)
     sum_rows(Source source, std::int64_t num_rows, int num_columns, std::int64_t rows_of_block, float* sums) {
@@ -35,17 +33,18 @@ __global__ void __launch_bounds__(kWarpSize* kColumnWarps)
   const int column = (static_cast<int>(blockIdx.y) * kWarpSize + lane) * kVectorWidth;
   const std::int64_t begin = std::int64_t{blockIdx.x} * rows_of_block + warp;
   const std::int64_t end = min(std::int64_t{blockIdx.x + 1} * rows_of_block, num_rows);
+  constexpr int kRows = Source::kRowsInFlight;
   FloatVector mine = {};
   if (column < num_columns) {
-    for (std::int64_t first = begin; first < end; first += kRowsInFlight * kColumnWarps) {
-      typename Source::Loaded loaded[kRowsInFlight];
+    for (std::int64_t first = begin; first < end; first += kRows * kColumnWarps) {
+      typename Source::Loaded loaded[kRows];
 #pragma unroll
-      for (int i = 0; i < kRowsInFlight; ++i) {
+      for (int i = 0; i < kRows; ++i) {
         const std::int64_t row = first + i * kColumnWarps;
         if (row < end) loaded[i] = source.load(row, column);
       }
 #pragma unroll
-      for (int i = 0; i < kRowsInFlight; ++i) {
+      for (int i = 0; i < kRows; ++i) {
         const std::int64_t row = first + i * kColumnWarps;
         if (row >= end) break;
         const FloatVector values = source.finish(row, column, loaded[i]);

@@ -8,6 +8,7 @@ namespace {
 /// x *= gelu'(u). What is summed is not yet rounded.
 template <bool kIsAligned>
 struct GeluGradient {
+  static constexpr int kRowsInFlight = 2;
   struct Loaded {
     PackedVector x;
     PackedVector u;

@@ -9,8 +9,8 @@ namespace {
 
 using tensor::BFloat16;
 
-/// Room to measure weight gradients of up to 4096 x 1024, BERT-large's.
-constexpr std::size_t kLargestGradientBytes = std::size_t{4096} * 1024 * sizeof(float);
+/// Room to measure what is added to gradients: of inputs up to 32768 tokens of BERT-large, and of any weight.
+constexpr std::size_t kMeasuredBytes = std::size_t{32768} * 1024 * sizeof(BFloat16);
 
 const BFloat16* data_or_null(const tensor::ConstTensorView& view) {
   return view ? view.data<BFloat16>() : nullptr;
@@ -68,7 +68,7 @@ void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWe
 }
 
 std::size_t linear_scratch_bytes() {
-  return matmul_scratch_bytes(kLargestGradientBytes);
+  return matmul_scratch_bytes(kMeasuredBytes);
 }
 
 }  // namespace plenum::kernels::cuda

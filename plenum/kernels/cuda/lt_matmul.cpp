@@ -151,6 +151,16 @@ std::vector<cublasLtMatmulAlgo_t> LtMatmul::candidates(cublasLtHandle_t library,
   return algorithms;
 }
 
+bool LtMatmul::suits(cublasLtHandle_t library, const cublasLtMatmulAlgo_t& algorithm,
+                     std::size_t workspace_bytes) const {
+  cublasLtMatmulHeuristicResult_t found{};
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoCheck(library, opaque(product_), opaque(first_), opaque(second_), opaque(third_),
+                              opaque(third_), &algorithm, &found);
+  return status == CUBLAS_STATUS_SUCCESS && found.state == CUBLAS_STATUS_SUCCESS &&
+         found.workspaceSize <= workspace_bytes;
+}
+
 bool LtMatmul::run(cublasLtHandle_t library, const cublasLtMatmulAlgo_t& algorithm, void* result,
                    std::span<std::byte> workspace, CUstream_st* queue) const {
   constexpr float kOne = 1;

@@ -34,6 +34,10 @@ class LtMatmul {
   std::vector<cublasLtMatmulAlgo_t> candidates(cublasLtHandle_t library, std::size_t workspace_bytes,
                                                int count) const;
 
+  /// Whether an algorithm that was proposed for another product can compute this one in such a workspace.
+  bool suits(cublasLtHandle_t library, const cublasLtMatmulAlgo_t& algorithm,
+             std::size_t workspace_bytes) const;
+
   /// Where the library's result belongs: GELU where it is wanted, else C.
   void* result() const { return args_.epilogue.gelu != nullptr ? args_.epilogue.gelu : args_.c; }
 

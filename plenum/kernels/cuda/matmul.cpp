@@ -2,6 +2,7 @@
 
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cuda/matmul_choices.h"
+#include "plenum/kernels/cuda/matmul_trial.h"
 #include "plenum/kernels/cuda/matmul_tuner.h"
 #include "plenum/kernels/cuda/plain_matmul.h"
 
@@ -15,10 +16,9 @@ MatmulTuner& tuner(const tensor::Stream& stream) {
 }  // namespace
 
 void matmul(const tensor::Stream& stream, const Matmul& args) {
-  const MatmulEpilogue& epilogue = args.epilogue;
-  const bool has_epilogue = epilogue.bias != nullptr || epilogue.gelu != nullptr;
-  base::check(!has_epilogue || (args.accumulate == Accumulate::No && args.c_dtype == tensor::DType::BFloat16),
-              "a product with an epilogue overwrites bf16, not {}", dtype_name(args.c_dtype));
+  base::check(
+      !has_epilogue(args) || (args.accumulate == Accumulate::No && args.c_dtype == tensor::DType::BFloat16),
+      "a product with an epilogue overwrites bf16, not {}", dtype_name(args.c_dtype));
   check_scratch(stream, matmul_scratch_bytes());
   if (args.m == 0 || args.n == 0) return;
   // The library takes no empty sums.
@@ -26,7 +26,7 @@ void matmul(const tensor::Stream& stream, const Matmul& args) {
 }
 
 std::size_t matmul_scratch_bytes(std::size_t accumulated_bytes) {
-  return MatmulTuner::kWorkspaceBytes + accumulated_bytes;
+  return MatmulTuner::kWorkspaceBytes + kTrialBytes + accumulated_bytes;
 }
 
 MatmulChoices matmul_choices(const tensor::Stream& stream) {

@@ -41,10 +41,14 @@ struct Matmul {
   MatmulEpilogue epilogue = {};
 };
 
-/// Puts the product into the stream's queue. The same problem with the same choice of algorithm gives the
-/// same bytes. The first product of each kind measures the algorithms that there are, unless the stream was
-/// given a choice or is being captured into a graph: what is measured writes only what the product writes
-/// anyway, or scratch.
+/// Whether anything happens to the elements of C but that they are written.
+inline bool has_epilogue(const Matmul& args) {
+  return args.epilogue.bias != nullptr || args.epilogue.gelu != nullptr;
+}
+
+/// Puts the product into the stream's queue. The first product of each kind measures the algorithms that
+/// there are, and waits for that, unless the stream was given a choice or is being captured into a graph. The
+/// same products in the same order give the same bytes, whatever was measured.
 void matmul(const tensor::Stream& stream, const Matmul& args);
 
 /// Scratch that matmul() needs: the library's workspace and room to measure a product that accumulates into

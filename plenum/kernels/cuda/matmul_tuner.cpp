@@ -7,25 +7,27 @@
 
 #include <fmt/format.h>
 
+#include "plenum/kernels/cuda/matmul_trial.h"
 #include "plenum/tensor/cuda_check.h"
 #include "plenum/tensor/cuda_device.h"
 
 namespace plenum::kernels::cuda {
 namespace {
 
-/// cuBLASLt's order is good: what is behind these was never the fastest (docs/decisions/cuda.md).
+/// The library proposes 8 at most, where it was asked for 32.
 constexpr int kCandidates = 16;
-constexpr std::size_t kRepeats = 5;
-/// By how much a later candidate must be faster: what is less is noise, and the choice should not follow it.
-constexpr float kLeastGain = 0.01F;
 constexpr const char* kNoAlgorithm = "none";
 
 using Words = std::array<std::uint64_t, 8>;
 static_assert(sizeof(Words) == sizeof(cublasLtMatmulAlgo_t));
 
+Words words_of(const cublasLtMatmulAlgo_t& algorithm) {
+  return std::bit_cast<Words>(algorithm);
+}
+
 std::string to_text(const cublasLtMatmulAlgo_t& algorithm) {
   std::string text;
-  for (const std::uint64_t word : std::bit_cast<Words>(algorithm)) text += fmt::format("{:016x}", word);
+  for (const std::uint64_t word : words_of(algorithm)) text += fmt::format("{:016x}", word);
   return text;
 }
 
@@ -42,31 +44,6 @@ std::optional<cublasLtMatmulAlgo_t> to_algorithm(const std::string& text) {
   return std::bit_cast<cublasLtMatmulAlgo_t>(words);
 }
 
-/// The time between two points of a queue.
-class Stopwatch {
- public:
-  Stopwatch() {
-    for (cudaEvent_t& event : events_) tensor::check_cuda(cudaEventCreate(&event), "make an event");
-  }
-  ~Stopwatch() {
-    for (const cudaEvent_t event : events_) cudaEventDestroy(event);
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
-  void start(cudaStream_t queue) { tensor::check_cuda(cudaEventRecord(events_[0], queue), "measure"); }
-  float stop_ms(cudaStream_t queue) {
-    tensor::check_cuda(cudaEventRecord(events_[1], queue), "measure");
-    tensor::check_cuda(cudaEventSynchronize(events_[1]), "measure");
-    float ms = 0;
-    tensor::check_cuda(cudaEventElapsedTime(&ms, events_[0], events_[1]), "measure");
-    return ms;
-  }
-
- private:
-  std::array<cudaEvent_t, 2> events_{};
-};
-
 bool is_captured(cudaStream_t queue) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   tensor::check_cuda(cudaStreamIsCapturing(queue, &status), "ask whether a stream is captured");
@@ -77,13 +54,23 @@ std::span<std::byte> workspace_of(const tensor::Stream& stream) {
   return stream.scratch().first(MatmulTuner::kWorkspaceBytes);
 }
 
-/// Where a product may write while it is measured: where it writes anyway, unless it adds to what lies there.
-/// Then scratch, if that has the room, else nowhere.
-void* trial_result(const tensor::Stream& stream, const Matmul& args, const LtMatmul& product) {
-  if (args.accumulate == Accumulate::No) return product.result();
-  const std::span<std::byte> room = stream.scratch().subspan(MatmulTuner::kWorkspaceBytes);
-  const std::size_t bytes = static_cast<std::size_t>(args.m * args.c_stride) * size_of(args.c_dtype);
-  return bytes <= room.size() ? room.data() : nullptr;
+/// The library's candidates for the product, and those for the product alone: it knows some for that which
+/// suit the epilogue too, and are faster, but does not propose them. Whether they are right is for the trial
+/// to find out.
+std::vector<cublasLtMatmulAlgo_t> all_candidates(cublasLtHandle_t library, const Matmul& args,
+                                                 const LtMatmul& product) {
+  std::vector<cublasLtMatmulAlgo_t> all =
+      product.candidates(library, MatmulTuner::kWorkspaceBytes, kCandidates);
+  if (all.empty() || !has_epilogue(args)) return all;
+  Matmul plain = args;
+  plain.epilogue = {};
+  for (const cublasLtMatmulAlgo_t& more :
+       LtMatmul(plain).candidates(library, MatmulTuner::kWorkspaceBytes, kCandidates)) {
+    const auto is_same = [&](const cublasLtMatmulAlgo_t& one) { return words_of(one) == words_of(more); };
+    const bool is_new = std::ranges::none_of(all, is_same);
+    if (is_new && product.suits(library, more, MatmulTuner::kWorkspaceBytes)) all.push_back(more);
+  }
+  return all;
 }
 
 }  // namespace
@@ -112,36 +99,12 @@ bool MatmulTuner::run(const tensor::Stream& stream, const Matmul& args) {
 
 MatmulTuner::Choice MatmulTuner::choose(const tensor::Stream& stream, const Matmul& args,
                                         const LtMatmul& product) {
-  const auto candidates = product.candidates(library_, kWorkspaceBytes, kCandidates);
+  const auto candidates = all_candidates(library_, args, product);
   if (candidates.empty()) return std::nullopt;
-  void* const result = trial_result(stream, args, product);
-  if (result == nullptr || is_captured(stream.cuda().handle())) return candidates[0];
-  return fastest(stream, product, result, candidates);
-}
-
-MatmulTuner::Choice MatmulTuner::fastest(const tensor::Stream& stream, const LtMatmul& product, void* result,
-                                         std::span<const cublasLtMatmulAlgo_t> candidates) {
-  cudaStream_t const queue = stream.cuda().handle();
-  const std::span<std::byte> workspace = workspace_of(stream);
-  Stopwatch watch;
-  Choice best;
-  float best_ms = 0;
-  for (const cublasLtMatmulAlgo_t& candidate : candidates) {
-    // The first time loads the kernel.
-    if (!product.run(library_, candidate, result, workspace, queue)) continue;
-    std::array<float, kRepeats> ms{};
-    for (float& one : ms) {
-      watch.start(queue);
-      product.run(library_, candidate, result, workspace, queue);
-      one = watch.stop_ms(queue);
-    }
-    std::ranges::sort(ms);
-    const float median_ms = ms[kRepeats / 2];
-    if (best && median_ms > best_ms * (1 - kLeastGain)) continue;
-    best = candidate;
-    best_ms = median_ms;
-  }
-  return best;
+  const MatmulTrial trial(stream.cuda(), library_, args, workspace_of(stream),
+                          stream.scratch().subspan(kWorkspaceBytes));
+  if (!trial.is_possible() || is_captured(stream.cuda().handle())) return candidates[0];
+  return trial.fastest(candidates);
 }
 
 MatmulChoices MatmulTuner::choices() const {

@@ -14,7 +14,8 @@
 namespace plenum::kernels::cuda {
 
 /// Runs products by cuBLASLt, each kind by the algorithm that was the fastest when the kind was first asked
-/// for. Belongs to one stream: tensor::CudaStream::state.
+/// for, of those that give the same bytes as the library's own choice: so that measuring changes no result.
+/// Belongs to one stream: tensor::CudaStream::state.
 class MatmulTuner {
  public:
   static constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
@@ -35,8 +36,6 @@ class MatmulTuner {
   using Choice = std::optional<cublasLtMatmulAlgo_t>;
 
   Choice choose(const tensor::Stream& stream, const Matmul& args, const LtMatmul& product);
-  Choice fastest(const tensor::Stream& stream, const LtMatmul& product, void* result,
-                 std::span<const cublasLtMatmulAlgo_t> candidates);
 
   cublasLtHandle_t library_ = nullptr;
   std::string measured_with_;

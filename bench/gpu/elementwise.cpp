@@ -18,69 +18,20 @@
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/copy.h"
 
+#include "bench/gpu/device_tensors.h"
 #include "bench/gpu/timing.h"
 
 namespace {
 
 using namespace plenum;
+using bench::DeviceTensors;
 using tensor::Device;
 using tensor::DType;
-using tensor::Shape;
 using tensor::TensorView;
 
 constexpr int kSets = 2;  // of buffers, taken by turns
 constexpr std::int64_t kVocabulary = 30522;
 constexpr std::int64_t kPositions = 512;
-
-/// Tensors on the GPU, random or given.
-class DeviceTensors {
- public:
-  explicit DeviceTensors(const tensor::Stream& stream) : stream_(stream) {}
-
-  TensorView random(DType dtype, const Shape& shape) {
-    const TensorView view = add(dtype, shape);
-    const auto size = static_cast<std::size_t>(shape.num_elements());
-    if (dtype == DType::Float32) {
-      upload(random_values<float>(size, [](float value) { return value; }).data(), view);
-    } else {
-      upload(random_values<tensor::BFloat16>(size, tensor::to_bfloat16).data(), view);
-    }
-    return view;
-  }
-  template <typename Element>
-  TensorView given(const std::vector<Element>& values) {
-    const TensorView view = add(tensor::kDTypeOf<Element>, {static_cast<std::int64_t>(values.size())});
-    upload(values.data(), view);
-    return view;
-  }
-
- private:
-  TensorView add(DType dtype, const Shape& shape) {
-    const auto bytes = static_cast<std::size_t>(shape.num_elements()) * tensor::size_of(dtype);
-    arenas_.push_back(std::make_unique<tensor::Arena>(bytes, Device::Cuda));
-    return arenas_.back()->view({.offset = 0, .dtype = dtype, .shape = shape});
-  }
-  void upload(const void* values, const TensorView& view) {
-    tensor::copy(stream_, tensor::ConstTensorView(values, view.dtype(), view.shape()), view);
-    stream_.wait();
-  }
-  /// Draws the first of them and repeats these: enough that no two rows are alike.
-  template <typename Element, typename Convert>
-  std::vector<Element> random_values(std::size_t size, Convert convert) {
-    constexpr std::size_t kDrawn = 4'000'037;
-    std::vector<Element> values(size);
-    for (std::size_t i = 0; i < size; ++i) values[i] = i < kDrawn ? convert(next()) : values[i - kDrawn];
-    return values;
-  }
-  float next() {
-    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
-    return static_cast<float>(static_cast<std::int32_t>(state_ >> 32)) * 0x1.0p-31F;
-  }
-
-  const tensor::Stream& stream_;
-  std::vector<std::unique_ptr<tensor::Arena>> arenas_;
-  std::uint64_t state_ = 1;
-};
 
 /// The rows of a micro-batch of sequences of the length `kPositions`.
 struct Rows {
@@ -120,11 +71,7 @@ class Benchmark {
         D(width),
         part_of_name_(part_of_name),
         scratch_(kernels::embedding_scratch_bytes(Device::Cuda, T, D), Device::Cuda),
-        stream_(queue_, scratch_
-                            .view({.offset = 0,
-                                   .dtype = DType::Byte,
-                                   .shape = {static_cast<std::int64_t>(scratch_.num_bytes())}})
-                            .span<std::byte>()),
+        stream_(queue_, bench::bytes_of(scratch_)),
         tensors_(stream_),
         rows_(rows),
         identities_{.sample_T = tensors_.given(rows_.samples), .position_T = tensors_.given(rows_.positions)},

@@ -11,7 +11,10 @@ inline constexpr unsigned kAllLanes = 0xFFFFFFFFU;
 
 struct Sum {
   static constexpr float kNeutral = 0;
-  __device__ float operator()(float a, float b) const { return a + b; }
+  template <typename Value>
+  __device__ Value operator()(Value a, Value b) const {
+    return a + b;
+  }
 };
 
 struct Maximum {
@@ -20,8 +23,8 @@ struct Maximum {
 };
 
 /// `value` of all lanes combined, in every lane.
-template <typename Combine>
-__device__ inline float reduce_warp(float value, Combine combine) {
+template <typename Value, typename Combine>
+__device__ inline Value reduce_warp(Value value, Combine combine) {
 #pragma unroll
   for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
     value = combine(value, __shfl_xor_sync(kAllLanes, value, distance));
@@ -37,24 +40,27 @@ __device__ inline float warp_max(float value) {
 }
 
 /// What a block needs to combine a value.
-struct BlockReduction {
-  float of_warp[kMaxWarps];
+template <typename Value>
+struct BlockReductionOf {
+  Value of_warp[kMaxWarps];
 };
+using BlockReduction = BlockReductionOf<float>;
 
 /// `value` of all threads of the block combined, in every thread. `shared` is free again after the next
 /// barrier.
-template <typename Combine>
-__device__ inline float reduce_block(float value, Combine combine, BlockReduction& shared) {
+template <typename Value, typename Combine>
+__device__ inline Value reduce_block(Value value, Combine combine, BlockReductionOf<Value>& shared) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const int num_warps = static_cast<int>(blockDim.x) / kWarpSize;
   value = reduce_warp(value, combine);
   if (lane == 0) shared.of_warp[warp] = value;
   __syncthreads();
-  return reduce_warp(lane < num_warps ? shared.of_warp[lane] : Combine::kNeutral, combine);
+  return reduce_warp(lane < num_warps ? shared.of_warp[lane] : Value{Combine::kNeutral}, combine);
 }
 
-__device__ inline float block_sum(float value, BlockReduction& shared) {
+template <typename Value>
+__device__ inline Value block_sum(Value value, BlockReductionOf<Value>& shared) {
   return reduce_block(value, Sum{}, shared);
 }
 __device__ inline float block_max(float value, BlockReduction& shared) {

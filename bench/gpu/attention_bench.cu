@@ -93,7 +93,6 @@ struct Problem {
   DeviceArray<AttentionGap> gaps;
   DeviceArray<std::int32_t> counts;
   DeviceArray<unsigned char> scratch;
-  std::vector<std::int32_t> counts_host;
 
   Problem(Sequences sequences_in, int num_heads_in)
       : Problem(std::move(sequences_in), num_heads_in,
@@ -113,6 +112,7 @@ struct Problem {
             .num_rows = sequences.num_rows,
             .num_heads = num_heads,
             .max_length = *std::max_element(sequences.lengths.begin(), sequences.lengths.end()),
+            .next_item = counts.data() + 2,
             .scratch = scratch.data()};
   }
 
@@ -133,7 +133,7 @@ struct Problem {
         lse(static_cast<std::size_t>(sequences.num_rows) * heads),
         tiles(tile_list),
         gaps(gap_list),
-        counts({static_cast<std::int32_t>(tile_list.size()), static_cast<std::int32_t>(gap_list.size())}),
+        counts({static_cast<std::int32_t>(tile_list.size()), static_cast<std::int32_t>(gap_list.size()), 0}),
         scratch(attention_scratch_bytes_sm90(sequences.num_rows, heads)) {
     scratch.poison();
   }

@@ -9,12 +9,13 @@
 namespace plenum::kernels::cuda {
 namespace {
 
-// Queries are owned, keys and values streamed; see attention_stream.cuh. A warpgroup keeps 64 queries as an
-// operand in registers, and for each block of 64 keys computes S = Q K^T, the softmax so far, and O += P V.
-constexpr int kWarpgroups = 3;
-constexpr int kStages = 13;
-constexpr int kProducerRegisters = 32;
-constexpr int kWorkerRegisters = 160;  // 32 + 3 * 160 <= 4 * 128
+// Queries are owned, keys and values streamed; see attention_stream.cuh. For each block of 64 keys a
+// warpgroup computes S = Q K^T, the softmax so far, and O += P V. Four warpgroups share the sequences of 512
+// tokens evenly.
+constexpr int kWarpgroups = 4;
+constexpr int kStages = 12;
+constexpr int kFeederRegisters = 24;
+constexpr int kWorkerRegisters = 112;  // 24 + 4 * 112 <= 5 * 96, what a block of five warpgroups starts with
 constexpr int kThreads = 128 * (kWarpgroups + 1);
 
 constexpr float kLog2E = 1.4426950408889634F;
@@ -22,17 +23,21 @@ constexpr float kLog2E = 1.4426950408889634F;
 using Ring = RingBarriers<kStages>;
 using Cursor = RingCursor<kStages>;
 using Plan = ItemPlan<kStages, kWarpgroups>;
+using Deal = BlockDeal<kStages, kWarpgroups>;
+using OwnedCursor = RingCursor<1>;
 
 struct Shared {
   alignas(1024) unsigned char keys[kStages][kTileBytes];
   alignas(1024) unsigned char values[kStages][kTileBytes];
+  alignas(1024) unsigned char queries[kWarpgroups][kTileBytes];
   Ring ring;
+  RingBarriers<1> owned[kWarpgroups];
   ItemQueue queue;
 };
 
 struct Parameters {
   ItemSource items;
-  const __nv_bfloat16* qkv_T3HK;
+  GapList gaps;
   __nv_bfloat16* context_THK;
   float* lse_HT;
   int num_rows;
@@ -40,7 +45,7 @@ struct Parameters {
   float scale;  ///< 1 / sqrt K
 };
 
-__device__ void produce(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
+__device__ inline void produce(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
   Cursor at;
   RingCursor<ItemQueue::kSlots> slot;
   for (;;) {
@@ -57,6 +62,26 @@ __device__ void produce(const CUtensorMap& qkv_map, const Parameters& p, Shared&
       copy_box(qkv_map, shared.values[at.stage], full, (2 * p.num_heads + item.head) * kTileRows, row);
       j = j + 1 == plan.num_streamed ? 0 : j + 1;
     }
+  }
+}
+
+/// Fetches the queries that a warpgroup owns, one block ahead. By one thread.
+__device__ inline void serve(int warpgroup, const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
+  Deal deal{warpgroup};
+  OwnedCursor at;
+  RingCursor<ItemQueue::kSlots> slot;
+  for (;;) {
+    const AttentionItem item = shared.queue.pop_alone(slot);
+    if (item.length == 0) return;
+    const Plan plan(item, kAttentionTileRows);
+    for (int block = deal.first(plan); block < plan.num_owned; block += kWarpgroups, at.advance()) {
+      shared.owned[warpgroup].wait_empty(at);
+      Mbarrier& full = shared.owned[warpgroup].full[0];
+      full.arrive_expecting(kTileBytes);
+      copy_box(qkv_map, shared.queries[warpgroup], full, item.head * kTileRows,
+               item.start + item.first + block * kTileRows);
+    }
+    deal.pass(plan);
   }
 }
 
@@ -126,20 +151,12 @@ __device__ inline void mask_columns(Accumulator& s, int num_columns, int lane_in
 
 /// Attention of one block of queries.
 __device__ inline void attend(const Parameters& p, const AttentionItem& item, int num_blocks, int block,
-                              Cursor at, bool releases, Shared& shared) {
+                              Cursor at, bool releases, RingBarriers<1>& owned, OwnedCursor& owned_at,
+                              std::uint64_t queries, Shared& shared) {
   const FragmentRows rows = fragment_rows();
   const int first = item.first + block * kTileRows;
-  const std::int64_t row = item.start + first;
-  const std::int64_t qkv_stride = 3LL * p.num_heads * kTileRows;
   const float scale_log2 = p.scale * kLog2E;
   const int masked_block = item.length % kTileRows == 0 ? -1 : num_blocks - 1;
-
-  RegisterOperand q;
-  {
-    RowChunks chunks = load_chunks(p.qkv_T3HK + row * qkv_stride + item.head * kTileRows, qkv_stride,
-                                   item.length - first, rows);
-    to_operand(chunks, rows, q);
-  }
   const std::uint64_t keys = describe_tile(__cvta_generic_to_shared(shared.keys[0]));
   const std::uint64_t values = describe_tile(__cvta_generic_to_shared(shared.values[0]));
   constexpr std::uint64_t kTile = kTileBytes >> 4;
@@ -147,12 +164,14 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   RunningSoftmax softmax;
   Accumulator s, o;
   RegisterOperand weights;
+  owned.wait_full(owned_at);
   shared.ring.wait_full(at);
   wgmma_fence();
-  issue_product<TileB::Transposed>(s, q, keys + at.stage * kTile, 0);
+  issue_product<TileB::Transposed>(s, queries, keys + at.stage * kTile, 0);
   wgmma_commit();
   wgmma_wait<0>();
   hold(s);
+  if (num_blocks == 1) owned.release(owned_at);
   if (masked_block == 0) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
   softmax.update(s, scale_log2);
   to_operand(s, weights);
@@ -165,12 +184,13 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   if (num_blocks > 1) shared.ring.wait_full(next);
   for (int j = 1; j < num_blocks; ++j) {
     wgmma_fence();
-    issue_product<TileB::Transposed>(s, q, keys + next.stage * kTile, 0);
+    issue_product<TileB::Transposed>(s, queries, keys + next.stage * kTile, 0);
     wgmma_commit();
     issue_product<TileB::Plain>(o, weights, values + at.stage * kTile, 1);
     wgmma_commit();
     wgmma_wait<1>();
     hold(s);
+    if (j == num_blocks - 1) owned.release(owned_at);
     if (masked_block == j) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
     const bool moves = softmax.update(s, scale_log2);
     hold(s);
@@ -194,7 +214,9 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   wgmma_wait<0>();
   hold(o);
   if (releases) shared.ring.release(at);
+  owned_at.advance();
 
+  const std::int64_t row = item.start + first;
   const float scale[2] = {1 / softmax.sum[0], 1 / softmax.sum[1]};
   const std::int64_t stride = static_cast<std::int64_t>(p.num_heads) * kTileRows;
   store_rows(o, scale, p.context_THK + row * stride + item.head * kTileRows, stride, item.length - first,
@@ -208,20 +230,29 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
 }
 
 /// Takes items until none is left.
-__device__ inline void work(const Parameters& p, int warpgroup, Shared& shared) {
-  WarpgroupWalk<kStages, kWarpgroups> walk{warpgroup, {}};
+__device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) {
+  WarpgroupWalk<kStages, kWarpgroups> walk{{warpgroup}};
   RingCursor<ItemQueue::kSlots> slot;
+  RingBarriers<1>& owned = shared.owned[warpgroup];
+  OwnedCursor owned_at;
+  const std::uint64_t queries = describe_tile(__cvta_generic_to_shared(shared.queries[warpgroup]));
   for (;;) {
     const AttentionItem item = shared.queue.pop(slot);
     if (item.length == 0) return;
     const Plan plan(item, kAttentionTileRows);
-    walk.over(
-        plan, shared.ring,
-        [&](int block, const Cursor& at, bool releases, bool) {
-          attend(p, item, plan.num_streamed, block, at, releases, shared);
-        },
-        [](bool) {});
+    walk.over(plan, shared.ring, [&](int block, const Cursor& at, bool releases) {
+      attend(p, item, plan.num_streamed, block, at, releases, owned, owned_at, queries, shared);
+    });
   }
+}
+
+/// The warpgroup that does not compute: warp 0 produces, threads of warp 1 are valets, the others write
+/// zeros.
+__device__ inline void feed(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
+  const int thread = threadIdx.x % 128;
+  if (thread == 0) produce(qkv_map, p, shared);
+  if (thread >= 32 && thread < 32 + kWarpgroups) serve(thread - 32, qkv_map, p, shared);
+  if (thread >= 64) p.gaps.zero(p.context_THK, p.num_heads * kTileRows, thread - 64, 64);
 }
 
 __global__ void __launch_bounds__(kThreads, 1)
@@ -231,18 +262,19 @@ __global__ void __launch_bounds__(kThreads, 1)
   Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
   if (threadIdx.x == 0) {
     shared.ring.init(1, 4 * kWarpgroups);
-    shared.queue.barriers.init(1, 4 * kWarpgroups);
+    shared.queue.barriers.init(1, (4 + 1) * kWarpgroups);
+    for (RingBarriers<1>& owned : shared.owned) owned.init(1, 4);
     fence_barrier_init();
   }
   __syncthreads();
 
   const int warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0);
   if (warpgroup == kWarpgroups) {
-    shrink_registers<kProducerRegisters>();
-    if (threadIdx.x == 128 * kWarpgroups) produce(qkv_map, p, shared);
+    shrink_registers<kFeederRegisters>();
+    feed(qkv_map, p, shared);
   } else {
     grow_registers<kWorkerRegisters>();
-    work(p, warpgroup, shared);
+    work(warpgroup, p, shared);
   }
 }
 
@@ -261,17 +293,14 @@ cudaError_t attention_forward_sm90(const AttentionArguments& args, cudaStream_t 
                                                cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)))
     return error;
 
-  auto* const next = static_cast<std::int32_t*>(args.scratch);
-  if (cudaError_t error = cudaMemsetAsync(next, 0, sizeof *next, stream)) return error;
-  const Parameters parameters = {{args.tiles, args.num_tiles, next, args.num_heads},
-                                 args.qkv_T3HK,
+  const Parameters parameters = {{args.tiles, args.num_tiles, args.next_item, args.num_heads},
+                                 {args.gaps, args.num_gaps},
                                  args.context_THK,
                                  args.lse_HT,
                                  args.num_rows,
                                  args.num_heads,
                                  1 / std::sqrt(static_cast<float>(kTileRows))};
   attention_forward_kernel<<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(qkv_map, parameters);
-  zero_gaps<<<num_multiprocessors, 256, 0, stream>>>(args.context_THK, width, args.gaps, args.num_gaps);
   return cudaGetLastError();
 }
 

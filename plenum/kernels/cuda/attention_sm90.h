@@ -28,7 +28,8 @@ struct AttentionArguments {
   std::int32_t num_heads;   ///< H
   std::int32_t max_length;  ///< no sequence is longer, now or when a captured launch is replayed
 
-  void* scratch;  ///< attention_scratch_bytes_sm90, 256-byte aligned, contents undefined
+  std::int32_t* next_item;  ///< in device memory: zero before a launch and again after it; for one at a time
+  void* scratch;            ///< attention_scratch_bytes_sm90, 256-byte aligned, contents undefined
 };
 
 /// Rows of a tile: sequences up to this length are one tile.

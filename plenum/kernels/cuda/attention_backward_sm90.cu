@@ -2,6 +2,7 @@
 
 #include "plenum/kernels/cuda/attention_fragments.cuh"
 #include "plenum/kernels/cuda/attention_gaps.cuh"
+#include "plenum/kernels/cuda/attention_keep_rows.cuh"
 #include "plenum/kernels/cuda/attention_sm90.h"
 #include "plenum/kernels/cuda/attention_stream.cuh"
 #include "plenum/kernels/cuda/tensor_map.h"
@@ -68,6 +69,8 @@ struct Parameters {
   int num_rows;
   int num_heads;
   float scale;  ///< 1 / sqrt K
+  AttentionKeepBits keep;
+  float dropout_scale;
 };
 
 struct Maps {
@@ -235,6 +238,11 @@ struct Visit {
   bool releases;
 };
 
+/// The first owned row, in the micro-batch.
+__device__ inline int first_row(const Visit& visit) {
+  return visit.item.start + visit.item.first + visit.block * kTileRows;
+}
+
 /// What a warpgroup finds in its own tiles.
 struct Owned {
   RingBarriers<1>& barriers;
@@ -277,13 +285,22 @@ __device__ inline void to_gradient_by_row(Accumulator& s, const Accumulator& dp,
   for (int i = 0; i < 32; ++i) s[i] *= dp[i] - of.delta[i / 2 % 2];
 }
 
+/// dP = F dP: what was dropped has no gradient, what was kept was scaled.
+__device__ inline void drop_gradient(Accumulator& dp, const std::uint32_t (&bits)[2], float dropout_scale) {
+#pragma unroll
+  for (int i = 0; i < 32; ++i) dp[i] *= is_kept(bits, i) ? dropout_scale : 0.0F;
+}
+
 /// Phase 1 for one block of queries.
+template <bool kHasDropout>
 __device__ inline void queries_backward(const Parameters& p, const Visit& visit, Owned& owned,
                                         Shared& shared) {
   const FragmentRows rows = fragment_rows();
   const float scale_log2 = p.scale * kLog2E;
   const std::uint64_t keys = describe_tile(__cvta_generic_to_shared(shared.streamed[0][0]));
   const std::uint64_t values = describe_tile(__cvta_generic_to_shared(shared.streamed[1][0]));
+  const KeepRows keep(p.keep, p.keep.by_query, visit.item.head, first_row(visit), rows);
+  std::uint32_t keep_bits[2];
   Accumulator s, dp, dq;
   RegisterOperand ds;
 #pragma unroll
@@ -307,12 +324,14 @@ __device__ inline void queries_backward(const Parameters& p, const Visit& visit,
   wgmma_fence();
   issue_scores(at);
   wgmma_commit();
+  if constexpr (kHasDropout) keep.load(0, keep_bits);
   wgmma_wait<0>();
   hold(s);
   hold(dp);
   if (visit.num_blocks == 1) owned.barriers.release(owned.at);
   to_weights_by_row(s, statistics, scale_log2);
   if (masked_block == 0) mask_columns(s, num_last_columns, rows.lane_in_quad);
+  if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
   to_gradient_by_row(s, dp, statistics);
   to_operand(s, ds);
 
@@ -324,6 +343,7 @@ __device__ inline void queries_backward(const Parameters& p, const Visit& visit,
     wgmma_fence();
     issue_scores(next);
     issue_sums(at);
+    if constexpr (kHasDropout) keep.load(j, keep_bits);
     wgmma_wait<1>();
     hold(s);
     to_weights_by_row(s, statistics, scale_log2);
@@ -334,6 +354,7 @@ __device__ inline void queries_backward(const Parameters& p, const Visit& visit,
     hold(dq);
     if (visit.releases) shared.ring.release(at);
     if (j == visit.num_blocks - 1) owned.barriers.release(owned.at);
+    if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
     to_gradient_by_row(s, dp, statistics);
     to_operand(s, ds);
     at = next;
@@ -385,12 +406,29 @@ __device__ inline void to_gradient_by_column(Accumulator& s, const Accumulator& 
   }
 }
 
+/// Rounds weights to an operand, without those that are dropped.
+template <bool kHasDropout>
+__device__ inline void to_kept_operand(const Accumulator& weights, const std::uint32_t (&bits)[2],
+                                       RegisterOperand& operand) {
+  if constexpr (kHasDropout) {
+    Accumulator kept;
+#pragma unroll
+    for (int i = 0; i < 32; ++i) kept[i] = is_kept(bits, i) ? weights[i] : 0.0F;
+    to_operand(kept, operand);
+  } else {
+    to_operand(weights, operand);
+  }
+}
+
 /// Phase 2 for one block of keys and values.
+template <bool kHasDropout>
 __device__ inline void keys_backward(const Parameters& p, const Visit& visit, Owned& owned, Shared& shared) {
   const FragmentRows rows = fragment_rows();
   const float scale_log2 = p.scale * kLog2E;
   const std::uint64_t queries = describe_tile(__cvta_generic_to_shared(shared.streamed[0][0]));
   const std::uint64_t dout = describe_tile(__cvta_generic_to_shared(shared.streamed[1][0]));
+  const KeepRows keep(p.keep, p.keep.by_key, visit.item.head, first_row(visit), rows);
+  std::uint32_t keep_bits[2];
   Accumulator s, dp, dk, dv;
   RegisterOperand weights, ds;
 #pragma unroll
@@ -417,13 +455,15 @@ __device__ inline void keys_backward(const Parameters& p, const Visit& visit, Ow
   wgmma_fence();
   issue_scores(at);
   wgmma_commit();
+  if constexpr (kHasDropout) keep.load(0, keep_bits);
   wgmma_wait<0>();
   hold(s);
   hold(dp);
   if (visit.num_blocks == 1) owned.barriers.release(owned.at);
   to_weights_by_column(s, statistics_of(at), scale_log2);
   if (masked_block == 0) mask_columns(s, num_last_columns, rows.lane_in_quad);
-  to_operand(s, weights);
+  to_kept_operand<kHasDropout>(s, keep_bits, weights);
+  if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
   to_gradient_by_column(s, dp, statistics_of(at));
   to_operand(s, ds);
 
@@ -436,6 +476,7 @@ __device__ inline void keys_backward(const Parameters& p, const Visit& visit, Ow
     wgmma_fence();
     issue_scores(next);
     issue_sums(at);
+    if constexpr (kHasDropout) keep.load(j, keep_bits);
     wgmma_wait<1>();
     hold(s);
     to_weights_by_column(s, statistics_of(next), scale_log2);
@@ -447,7 +488,8 @@ __device__ inline void keys_backward(const Parameters& p, const Visit& visit, Ow
     hold(dk);
     if (visit.releases) shared.ring.release(at);
     if (j == visit.num_blocks - 1) owned.barriers.release(owned.at);
-    to_operand(s, weights);
+    to_kept_operand<kHasDropout>(s, keep_bits, weights);
+    if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
     to_gradient_by_column(s, dp, statistics_of(next));
     to_operand(s, ds);
     at = next;
@@ -464,12 +506,13 @@ __device__ inline void keys_backward(const Parameters& p, const Visit& visit, Ow
   const int first = visit.item.first + visit.block * kTileRows;
   __nv_bfloat16* const out = p.dqkv_T3HK + (visit.item.start + first) * stride;
   const float dk_scale[2] = {p.scale, p.scale};
-  const float dv_scale[2] = {1, 1};
+  const float kept_scale = kHasDropout ? p.dropout_scale : 1;
+  const float dv_scale[2] = {kept_scale, kept_scale};
   store_rows(dk, dk_scale, out + column_of(p, 1, visit.item.head), stride, visit.item.length - first, rows);
   store_rows(dv, dv_scale, out + column_of(p, 2, visit.item.head), stride, visit.item.length - first, rows);
 }
 
-template <Launch kLaunch>
+template <Launch kLaunch, bool kHasDropout>
 __device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) {
   WarpgroupWalk<kStages, kWarpgroups> walk{{warpgroup}};
   RingCursor<ItemQueue::kSlots> slot;
@@ -484,11 +527,11 @@ __device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) 
     const Plan plan(item, kAttentionTileRows);
     if (has_phase1<kLaunch>())
       walk.over(plan, shared.ring, [&](int block, const Cursor& at, bool releases) {
-        queries_backward(p, {item, plan.num_streamed, block, at, releases}, owned, shared);
+        queries_backward<kHasDropout>(p, {item, plan.num_streamed, block, at, releases}, owned, shared);
       });
     if (has_phase2<kLaunch>(item))
       walk.over(plan, shared.ring, [&](int block, const Cursor& at, bool releases) {
-        keys_backward(p, {item, plan.num_streamed, block, at, releases}, owned, shared);
+        keys_backward<kHasDropout>(p, {item, plan.num_streamed, block, at, releases}, owned, shared);
       });
   }
 }
@@ -506,7 +549,7 @@ __device__ inline void feed(const Maps& maps, const Parameters& p, Shared& share
     p.gaps.zero(p.dqkv_T3HK, 3 * p.num_heads * kTileRows, threadIdx.x % 32, 32);
 }
 
-template <Launch kLaunch>
+template <Launch kLaunch, bool kHasDropout>
 __global__ void __launch_bounds__(kThreads, 1)
     attention_backward_kernel(const __grid_constant__ Maps maps, const __grid_constant__ Parameters p) {
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
@@ -526,20 +569,19 @@ __global__ void __launch_bounds__(kThreads, 1)
     feed<kLaunch>(maps, p, shared);
   } else {
     grow_registers<kWorkerRegisters>();
-    work<kLaunch>(warpgroup, p, shared);
+    work<kLaunch, kHasDropout>(warpgroup, p, shared);
   }
 }
 
 template <Launch kLaunch>
 cudaError_t launch(const Maps& maps, const Parameters& parameters, int num_multiprocessors,
                    cudaStream_t stream) {
-  if (cudaError_t error = cudaFuncSetAttribute(attention_backward_kernel<kLaunch>,
-                                               cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)))
+  const auto kernel = parameters.keep.by_query != nullptr ? attention_backward_kernel<kLaunch, true>
+                                                          : attention_backward_kernel<kLaunch, false>;
+  if (cudaError_t error =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)))
     return error;
-  if (cudaError_t error = cudaMemsetAsync(parameters.items.next, 0, sizeof(std::int32_t), stream))
-    return error;
-  attention_backward_kernel<kLaunch>
-      <<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(maps, parameters);
+  kernel<<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(maps, parameters);
   return cudaGetLastError();
 }
 
@@ -570,7 +612,9 @@ cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t
                                  static_cast<QueryStatistics*>(args.scratch),
                                  args.num_rows,
                                  args.num_heads,
-                                 1 / std::sqrt(static_cast<float>(kTileRows))};
+                                 1 / std::sqrt(static_cast<float>(kTileRows)),
+                                 args.keep,
+                                 args.dropout_scale};
   if (cudaError_t error = launch<Launch::First>(maps, parameters, num_multiprocessors, stream)) return error;
   if (args.max_length > kAttentionTileRows)
     if (cudaError_t error = launch<Launch::Second>(maps, parameters, num_multiprocessors, stream))

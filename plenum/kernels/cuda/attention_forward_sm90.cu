@@ -2,6 +2,7 @@
 
 #include "plenum/kernels/cuda/attention_fragments.cuh"
 #include "plenum/kernels/cuda/attention_gaps.cuh"
+#include "plenum/kernels/cuda/attention_keep_rows.cuh"
 #include "plenum/kernels/cuda/attention_sm90.h"
 #include "plenum/kernels/cuda/attention_stream.cuh"
 #include "plenum/kernels/cuda/tensor_map.h"
@@ -43,6 +44,8 @@ struct Parameters {
   int num_rows;
   int num_heads;
   float scale;  ///< 1 / sqrt K
+  AttentionKeepBits keep;
+  float dropout_scale;
 };
 
 __device__ inline void produce(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
@@ -150,6 +153,7 @@ __device__ inline void mask_columns(Accumulator& s, int num_columns, int lane_in
 }
 
 /// Attention of one block of queries.
+template <bool kHasDropout>
 __device__ inline void attend(const Parameters& p, const AttentionItem& item, int num_blocks, int block,
                               Cursor at, bool releases, RingBarriers<1>& owned, OwnedCursor& owned_at,
                               std::uint64_t queries, Shared& shared) {
@@ -161,6 +165,8 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   const std::uint64_t values = describe_tile(__cvta_generic_to_shared(shared.values[0]));
   constexpr std::uint64_t kTile = kTileBytes >> 4;
 
+  const KeepRows keep(p.keep, p.keep.by_query, item.head, item.start + first, rows);
+  std::uint32_t keep_bits[2];
   RunningSoftmax softmax;
   Accumulator s, o;
   RegisterOperand weights;
@@ -174,6 +180,10 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   if (num_blocks == 1) owned.release(owned_at);
   if (masked_block == 0) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
   softmax.update(s, scale_log2);
+  if constexpr (kHasDropout) {
+    keep.load(0, keep_bits);
+    drop(s, keep_bits);
+  }
   to_operand(s, weights);
 #pragma unroll
   for (int i = 0; i < 32; ++i) o[i] = 0;
@@ -188,6 +198,7 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
     wgmma_commit();
     issue_product<TileB::Plain>(o, weights, values + at.stage * kTile, 1);
     wgmma_commit();
+    if constexpr (kHasDropout) keep.load(j, keep_bits);
     wgmma_wait<1>();
     hold(s);
     if (j == num_blocks - 1) owned.release(owned_at);
@@ -205,6 +216,7 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
     if (moves)
 #pragma unroll
       for (int i = 0; i < 32; ++i) o[i] *= softmax.factor[i / 2 % 2];
+    if constexpr (kHasDropout) drop(s, keep_bits);
     to_operand(s, weights);
   }
   wgmma_fence();
@@ -217,7 +229,8 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   owned_at.advance();
 
   const std::int64_t row = item.start + first;
-  const float scale[2] = {1 / softmax.sum[0], 1 / softmax.sum[1]};
+  const float kept_scale = kHasDropout ? p.dropout_scale : 1;
+  const float scale[2] = {kept_scale / softmax.sum[0], kept_scale / softmax.sum[1]};
   const std::int64_t stride = static_cast<std::int64_t>(p.num_heads) * kTileRows;
   store_rows(o, scale, p.context_THK + row * stride + item.head * kTileRows, stride, item.length - first,
              rows);
@@ -230,6 +243,7 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
 }
 
 /// Takes items until none is left.
+template <bool kHasDropout>
 __device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) {
   WarpgroupWalk<kStages, kWarpgroups> walk{{warpgroup}};
   RingCursor<ItemQueue::kSlots> slot;
@@ -241,7 +255,7 @@ __device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) 
     if (item.length == 0) return;
     const Plan plan(item, kAttentionTileRows);
     walk.over(plan, shared.ring, [&](int block, const Cursor& at, bool releases) {
-      attend(p, item, plan.num_streamed, block, at, releases, owned, owned_at, queries, shared);
+      attend<kHasDropout>(p, item, plan.num_streamed, block, at, releases, owned, owned_at, queries, shared);
     });
   }
 }
@@ -255,6 +269,7 @@ __device__ inline void feed(const CUtensorMap& qkv_map, const Parameters& p, Sha
   if (thread >= 64) p.gaps.zero(p.context_THK, p.num_heads * kTileRows, thread - 64, 64);
 }
 
+template <bool kHasDropout>
 __global__ void __launch_bounds__(kThreads, 1)
     attention_forward_kernel(const __grid_constant__ CUtensorMap qkv_map,
                              const __grid_constant__ Parameters p) {
@@ -274,7 +289,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     feed(qkv_map, p, shared);
   } else {
     grow_registers<kWorkerRegisters>();
-    work(warpgroup, p, shared);
+    work<kHasDropout>(warpgroup, p, shared);
   }
 }
 
@@ -289,8 +304,10 @@ cudaError_t attention_forward_sm90(const AttentionArguments& args, cudaStream_t 
   if (cudaError_t error =
           cudaDeviceGetAttribute(&num_multiprocessors, cudaDevAttrMultiProcessorCount, device))
     return error;
-  if (cudaError_t error = cudaFuncSetAttribute(attention_forward_kernel,
-                                               cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)))
+  const auto kernel =
+      args.keep.by_query != nullptr ? attention_forward_kernel<true> : attention_forward_kernel<false>;
+  if (cudaError_t error =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)))
     return error;
 
   const Parameters parameters = {{args.tiles, args.num_tiles, args.next_item, args.num_heads},
@@ -299,8 +316,10 @@ cudaError_t attention_forward_sm90(const AttentionArguments& args, cudaStream_t 
                                  args.lse_HT,
                                  args.num_rows,
                                  args.num_heads,
-                                 1 / std::sqrt(static_cast<float>(kTileRows))};
-  attention_forward_kernel<<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(qkv_map, parameters);
+                                 1 / std::sqrt(static_cast<float>(kTileRows)),
+                                 args.keep,
+                                 args.dropout_scale};
+  kernel<<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(qkv_map, parameters);
   return cudaGetLastError();
 }
 

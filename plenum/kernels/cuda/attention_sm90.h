@@ -6,6 +6,7 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 
+#include "plenum/kernels/cuda/attention_keep_bits.h"
 #include "plenum/kernels/cuda/attention_tiles.h"
 
 namespace plenum::kernels::cuda {
@@ -23,6 +24,9 @@ struct AttentionArguments {
   const std::int32_t* num_tiles;  ///< in device memory
   const AttentionGap* gaps;
   const std::int32_t* num_gaps;  ///< in device memory
+
+  AttentionKeepBits keep;  ///< forward reads by_query, backward both; null: no dropout
+  float dropout_scale;     ///< of weights that are kept
 
   std::int32_t num_rows;    ///< T
   std::int32_t num_heads;   ///< H

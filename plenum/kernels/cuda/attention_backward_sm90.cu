@@ -2,6 +2,7 @@
 
 #include "plenum/kernels/cuda/attention_fragments.cuh"
 #include "plenum/kernels/cuda/attention_gaps.cuh"
+#include "plenum/kernels/cuda/attention_keep_rows.cuh"
 #include "plenum/kernels/cuda/attention_sm90.h"
 #include "plenum/kernels/cuda/attention_stream.cuh"
 #include "plenum/kernels/cuda/tensor_map.h"
@@ -17,12 +18,15 @@ namespace {
 // S and dP are computed twice, seven products instead of five, so that every sum has one owner and lives in
 // registers: nothing is added across warpgroups, and the transposed scores of phase 2 are operands as they
 // stand. The second phase finds most of what it reads in the L2 cache.
-constexpr int kWarpgroups = 3;
-constexpr int kStages = 10;
-constexpr int kProducerRegisters = 32;
-constexpr int kWorkerRegisters = 160;  // 32 + 3 * 160 <= 4 * 128
+//
+// Two warpgroups with many registers each, so that each can issue the scores of the next block before it is
+// done with this one.
+constexpr int kWarpgroups = 2;
+constexpr int kStages = 11;
+constexpr int kFeederRegisters = 56;
+constexpr int kWorkerRegisters =
+    232;  // 40 + 2 * 232 <= 3 * 168, what a block of three warpgroups starts with
 constexpr int kThreads = 128 * (kWarpgroups + 1);
-constexpr int kFirstProducerThread = 128 * kWarpgroups;
 
 constexpr float kLog2E = 1.4426950408889634F;
 constexpr std::uint64_t kTile = kTileBytes >> 4;  // in a descriptor
@@ -30,6 +34,8 @@ constexpr std::uint64_t kTile = kTileBytes >> 4;  // in a descriptor
 using Ring = RingBarriers<kStages>;
 using Cursor = RingCursor<kStages>;
 using Plan = ItemPlan<kStages, kWarpgroups>;
+using Deal = BlockDeal<kStages, kWarpgroups>;
+using OwnedCursor = RingCursor<1>;
 
 /// Of a query: what turns its scores into weights, P = 2^(S scale_log2 + shift), and its D = sum of dO * O.
 struct QueryStatistics {
@@ -38,12 +44,13 @@ struct QueryStatistics {
 };
 
 struct Shared {
-  alignas(1024) unsigned char streamed[2][kStages][kTileBytes];   ///< keys and values, or queries and dO
-  alignas(1024) unsigned char owned[kWarpgroups][2][kTileBytes];  ///< the other way round
-  alignas(16) QueryStatistics statistics[kStages][kTileRows];
+  alignas(1024) unsigned char streamed[2][kStages][kTileBytes];  ///< keys and values, or queries and dO
+  alignas(1024) unsigned char own[kWarpgroups][2][kTileBytes];   ///< the other way round
+  alignas(16) QueryStatistics streamed_statistics[kStages][kTileRows];
+  QueryStatistics own_statistics[kWarpgroups][kTileRows];
   Ring ring;
+  RingBarriers<1> owned[kWarpgroups];
   ItemQueue queue;
-  Mbarrier owned_full[kWarpgroups];
   Mbarrier statistics_written;  ///< to global memory, of all queries of the item
 };
 
@@ -53,6 +60,7 @@ enum class Launch { First, Second };
 
 struct Parameters {
   ItemSource items;
+  GapList gaps;
   const __nv_bfloat16* context_THK;
   const __nv_bfloat16* dcontext_THK;
   const float* lse_HT;
@@ -61,6 +69,8 @@ struct Parameters {
   int num_rows;
   int num_heads;
   float scale;  ///< 1 / sqrt K
+  AttentionKeepBits keep;
+  float dropout_scale;
 };
 
 struct Maps {
@@ -110,7 +120,7 @@ __device__ inline void stream_phase(const Maps& maps, const Parameters& p, const
           p.statistics_HT + static_cast<std::int64_t>(item.head) * p.num_rows + row;
       for (int r = lane; r < kTileRows; r += 32) {
         const bool is_valid = j * kTileRows + r < item.length;
-        copy_8_bytes(&shared.statistics[at.stage][r], statistics + (is_valid ? r : 0), is_valid);
+        copy_8_bytes(&shared.streamed_statistics[at.stage][r], statistics + (is_valid ? r : 0), is_valid);
       }
     }
     full.arrive_after_copies();
@@ -142,260 +152,443 @@ __device__ inline void produce(const Maps& maps, const Parameters& p, Shared& sh
   }
 }
 
-/// A warpgroup's own two tiles in shared memory.
-struct OwnedTiles {
-  int warpgroup;
-  std::uint32_t parity = 0;
-
-  /// Loads boxes of 64 rows from `row` on; returns when they are there.
-  __device__ void load(const CUtensorMap& map0, int column0, const CUtensorMap& map1, int column1, int row,
-                       Shared& shared) {
-    sync_warpgroup(warpgroup);  // all four warps are done with what the tiles held
-    if (threadIdx.x % 128 == 0) {
-      Mbarrier& full = shared.owned_full[warpgroup];
-      full.arrive_expecting(2 * kTileBytes);
-      copy_box(map0, shared.owned[warpgroup][0], full, column0, row);
-      copy_box(map1, shared.owned[warpgroup][1], full, column1, row);
-    }
-  }
-  __device__ void wait(const Shared& shared) {
-    shared.owned_full[warpgroup].wait(parity);
-    parity ^= 1;
-  }
-  __device__ std::uint64_t describe(const Shared& shared, int which) const {
-    return describe_tile(__cvta_generic_to_shared(shared.owned[warpgroup][which]));
-  }
-};
-
-/// The statistics of a thread's two queries, also written out for phase 2.
+/// The statistics of 64 queries, two in each thread of a warp: rows lane and lane + 32.
 __device__ inline void compute_statistics(const Parameters& p, const AttentionItem& item, int first,
-                                          const FragmentRows& rows, QueryStatistics (&statistics)[2]) {
-  const std::int64_t row = item.start + first;
-  const std::int64_t stride = static_cast<std::int64_t>(p.num_heads) * kTileRows;
-  const std::int64_t at = row * stride + item.head * kTileRows;
+                                          QueryStatistics (&statistics)[2]) {
+  const int lane = threadIdx.x % 32;
   const int num_rows = item.length - first;
-  float delta[2];
-  dot_rows(load_chunks(p.context_THK + at, stride, num_rows, rows),
-           load_chunks(p.dcontext_THK + at, stride, num_rows, rows), delta);
+  const std::int64_t stride = static_cast<std::int64_t>(p.num_heads) * kTileRows;
+  const std::int64_t begin = (item.start + first) * stride + item.head * kTileRows + 8 * (lane % 8);
+  // Eight threads take a row of each, so four rows go at a time.
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const std::int64_t index = static_cast<std::int64_t>(item.head) * p.num_rows + row + rows.row[i];
-    const bool is_valid = rows.row[i] < num_rows;
-    statistics[i] = {is_valid ? -kLog2E * p.lse_HT[index] : 0.0F, delta[i]};
-    if (is_valid && rows.lane_in_quad == 0) p.statistics_HT[index] = statistics[i];
+  for (int half = 0; half < 2; ++half)
+#pragma unroll 2
+    for (int step = 0; step < 8; ++step) {
+      const int row = 32 * half + 4 * step + lane / 8;
+      float delta = 0;
+      if (row < num_rows)
+        delta = dot_chunks(__ldg(reinterpret_cast<const uint4*>(p.context_THK + begin + row * stride)),
+                           __ldg(reinterpret_cast<const uint4*>(p.dcontext_THK + begin + row * stride)));
+      for (int distance = 1; distance < 8; distance *= 2)
+        delta += __shfl_xor_sync(0xFFFFFFFF, delta, distance);
+      delta = __shfl_sync(0xFFFFFFFF, delta, 8 * (lane % 4));
+      if (lane / 4 == step) statistics[half].delta = delta;
+    }
+  const std::int64_t index = static_cast<std::int64_t>(item.head) * p.num_rows + item.start + first + lane;
+#pragma unroll
+  for (int i = 0; i < 2; ++i)
+    if (lane + 32 * i < num_rows) {
+      statistics[i].shift = -kLog2E * p.lse_HT[index + 32 * i];
+      p.statistics_HT[index + 32 * i] = statistics[i];
+    }
+}
+
+/// Fetches what a warpgroup owns, one block ahead. By all threads of a warp.
+template <Launch kLaunch>
+__device__ inline void serve(int warpgroup, const Maps& maps, const Parameters& p, Shared& shared) {
+  const int lane = threadIdx.x % 32;
+  RingBarriers<1>& owned = shared.owned[warpgroup];
+  Deal deal{warpgroup};
+  OwnedCursor at;
+  RingCursor<ItemQueue::kSlots> slot;
+  const auto load = [&](const CUtensorMap& map0, int column0, const CUtensorMap& map1, int column1, int row) {
+    __syncwarp();
+    if (lane == 0) {
+      owned.full[0].arrive_expecting(2 * kTileBytes);
+      copy_box(map0, shared.own[warpgroup][0], owned.full[0], column0, row);
+      copy_box(map1, shared.own[warpgroup][1], owned.full[0], column1, row);
+    }
+    at.advance();
+  };
+  for (;;) {
+    const AttentionItem item = shared.queue.pop(slot);
+    if (item.length == 0) return;
+    const Plan plan(item, kAttentionTileRows);
+    if (has_phase1<kLaunch>()) {
+      for (int block = deal.first(plan); block < plan.num_owned; block += kWarpgroups) {
+        const int first = item.first + block * kTileRows;
+        QueryStatistics statistics[2] = {};
+        compute_statistics(p, item, first, statistics);
+        owned.wait_empty(at);
+        shared.own_statistics[warpgroup][lane] = statistics[0];
+        shared.own_statistics[warpgroup][lane + 32] = statistics[1];
+        load(maps.qkv, column_of(p, 0, item.head), maps.dcontext, item.head * kTileRows, item.start + first);
+      }
+      __syncwarp();
+      if (lane == 0) shared.statistics_written.arrive();
+      deal.pass(plan);
+    }
+    if (has_phase2<kLaunch>(item)) {
+      for (int block = deal.first(plan); block < plan.num_owned; block += kWarpgroups) {
+        owned.wait_empty(at);
+        load(maps.qkv, column_of(p, 1, item.head), maps.qkv, column_of(p, 2, item.head),
+             item.start + item.first + block * kTileRows);
+      }
+      deal.pass(plan);
+    }
   }
 }
 
-/// Phase 1 for one block of queries.
-__device__ inline void queries_backward(const Maps& maps, const Parameters& p, const AttentionItem& item,
-                                        int num_blocks, int block, Cursor at, bool releases, bool is_last,
-                                        OwnedTiles& owned, Shared& shared) {
-  const FragmentRows rows = fragment_rows();
-  const int first = item.first + block * kTileRows;
-  const int row = item.start + first;
-  owned.load(maps.qkv, column_of(p, 0, item.head), maps.dcontext, item.head * kTileRows, row, shared);
-  QueryStatistics statistics[2];
-  compute_statistics(p, item, first, rows, statistics);
-  if (is_last) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) shared.statistics_written.arrive();
-  }
-  owned.wait(shared);
+/// One visit of a warpgroup: an owned block that walks over the streamed ones.
+struct Visit {
+  const AttentionItem& item;
+  int num_blocks;
+  int block;
+  Cursor at;
+  bool releases;
+};
 
+/// The first owned row, in the micro-batch.
+__device__ inline int first_row(const Visit& visit) {
+  return visit.item.start + visit.item.first + visit.block * kTileRows;
+}
+
+/// What a warpgroup finds in its own tiles.
+struct Owned {
+  RingBarriers<1>& barriers;
+  OwnedCursor at;
+  std::uint64_t tiles[2];
+  const QueryStatistics* statistics;
+};
+
+/// Takes the columns from num_columns on out of a tile of weights.
+__device__ inline void mask_columns(Accumulator& weights, int num_columns, int lane_in_quad) {
+#pragma unroll
+  for (int i = 0; i < 32; ++i)
+    if (8 * (i / 4) + 2 * lane_in_quad + i % 2 >= num_columns) weights[i] = 0;
+}
+
+/// The statistics of a thread's two rows.
+struct RowStatistics {
+  float shift[2];
+  float delta[2];
+
+  __device__ RowStatistics(const QueryStatistics* of, const FragmentRows& rows) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const QueryStatistics query = of[rows.row[i]];
+      shift[i] = query.shift;
+      delta[i] = query.delta;
+    }
+  }
+};
+
+/// P = 2^(S scale_log2 + shift) in place, where rows are queries.
+__device__ inline void to_weights_by_row(Accumulator& s, const RowStatistics& of, float scale_log2) {
+#pragma unroll
+  for (int i = 0; i < 32; ++i) s[i] = fast_exp2(fmaf(s[i], scale_log2, of.shift[i / 2 % 2]));
+}
+
+/// dS = P (dP - D) in place of P, where rows are queries.
+__device__ inline void to_gradient_by_row(Accumulator& s, const Accumulator& dp, const RowStatistics& of) {
+#pragma unroll
+  for (int i = 0; i < 32; ++i) s[i] *= dp[i] - of.delta[i / 2 % 2];
+}
+
+/// dP = F dP: what was dropped has no gradient, what was kept was scaled.
+__device__ inline void drop_gradient(Accumulator& dp, const std::uint32_t (&bits)[2], float dropout_scale) {
+#pragma unroll
+  for (int i = 0; i < 32; ++i) dp[i] *= is_kept(bits, i) ? dropout_scale : 0.0F;
+}
+
+/// Phase 1 for one block of queries.
+template <bool kHasDropout>
+__device__ inline void queries_backward(const Parameters& p, const Visit& visit, Owned& owned,
+                                        Shared& shared) {
+  const FragmentRows rows = fragment_rows();
   const float scale_log2 = p.scale * kLog2E;
-  const std::uint64_t queries = owned.describe(shared, 0);
-  const std::uint64_t dout = owned.describe(shared, 1);
   const std::uint64_t keys = describe_tile(__cvta_generic_to_shared(shared.streamed[0][0]));
   const std::uint64_t values = describe_tile(__cvta_generic_to_shared(shared.streamed[1][0]));
+  const KeepRows keep(p.keep, p.keep.by_query, visit.item.head, first_row(visit), rows);
+  std::uint32_t keep_bits[2];
   Accumulator s, dp, dq;
   RegisterOperand ds;
 #pragma unroll
   for (int i = 0; i < 32; ++i) dq[i] = 0;
+  const auto issue_scores = [&](const Cursor& of) {
+    issue_product<TileB::Transposed>(s, owned.tiles[0], keys + of.stage * kTile, 0);
+    wgmma_commit();
+    issue_product<TileB::Transposed>(dp, owned.tiles[1], values + of.stage * kTile, 0);
+  };
+  const auto issue_sums = [&](const Cursor& of) {
+    issue_product<TileB::Plain>(dq, ds, keys + of.stage * kTile, 1);
+    wgmma_commit();
+  };
 
-  for (int j = 0; j < num_blocks; ++j, at.advance()) {
-    shared.ring.wait_full(at);
+  owned.barriers.wait_full(owned.at);
+  const RowStatistics statistics(owned.statistics, rows);
+  const int num_last_columns = visit.item.length % kTileRows;
+  const int masked_block = num_last_columns == 0 ? -1 : visit.num_blocks - 1;
+  Cursor at = visit.at;
+  shared.ring.wait_full(at);
+  wgmma_fence();
+  issue_scores(at);
+  wgmma_commit();
+  if constexpr (kHasDropout) keep.load(0, keep_bits);
+  wgmma_wait<0>();
+  hold(s);
+  hold(dp);
+  if (visit.num_blocks == 1) owned.barriers.release(owned.at);
+  to_weights_by_row(s, statistics, scale_log2);
+  if (masked_block == 0) mask_columns(s, num_last_columns, rows.lane_in_quad);
+  if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
+  to_gradient_by_row(s, dp, statistics);
+  to_operand(s, ds);
+
+  // While the tensor cores compute dP of a block and add dQ of the one before, its scores become weights.
+  for (int j = 1; j < visit.num_blocks; ++j) {
+    Cursor next = at;
+    next.advance();
+    shared.ring.wait_full(next);
     wgmma_fence();
-    issue_product<TileB::Transposed>(s, queries, keys + at.stage * kTile, 0);
-    wgmma_commit();
-    issue_product<TileB::Transposed>(dp, dout, values + at.stage * kTile, 0);
-    wgmma_commit();
+    issue_scores(next);
+    issue_sums(at);
+    if constexpr (kHasDropout) keep.load(j, keep_bits);
     wgmma_wait<1>();
     hold(s);
-#pragma unroll
-    for (int i = 0; i < 32; ++i) s[i] = fast_exp2(fmaf(s[i], scale_log2, statistics[i / 2 % 2].shift));
-    const int num_columns = item.length - j * kTileRows;
-    if (num_columns < kTileRows)
-#pragma unroll
-      for (int i = 0; i < 32; ++i)
-        if (8 * (i / 4) + 2 * rows.lane_in_quad + i % 2 >= num_columns) s[i] = 0;
+    to_weights_by_row(s, statistics, scale_log2);
+    hold(s);
+    if (masked_block == j) mask_columns(s, num_last_columns, rows.lane_in_quad);
     wgmma_wait<0>();
     hold(dp);
-#pragma unroll
-    for (int i = 0; i < 32; ++i) s[i] *= dp[i] - statistics[i / 2 % 2].delta;
-    to_operand(s, ds);
-    wgmma_fence();
-    issue_product<TileB::Plain>(dq, ds, keys + at.stage * kTile, 1);
-    wgmma_commit();
-    wgmma_wait<0>();
     hold(dq);
-    if (releases) shared.ring.release(at);
+    if (visit.releases) shared.ring.release(at);
+    if (j == visit.num_blocks - 1) owned.barriers.release(owned.at);
+    if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
+    to_gradient_by_row(s, dp, statistics);
+    to_operand(s, ds);
+    at = next;
   }
+  wgmma_fence();
+  issue_sums(at);
+  wgmma_wait<0>();
+  hold(dq);
+  if (visit.releases) shared.ring.release(at);
+  owned.at.advance();
+
   const float scale[2] = {p.scale, p.scale};
   const std::int64_t stride = 3LL * p.num_heads * kTileRows;
-  store_rows(dq, scale, p.dqkv_T3HK + row * stride + column_of(p, 0, item.head), stride, item.length - first,
-             rows);
+  const int first = visit.item.first + visit.block * kTileRows;
+  store_rows(dq, scale, p.dqkv_T3HK + (visit.item.start + first) * stride + column_of(p, 0, visit.item.head),
+             stride, visit.item.length - first, rows);
+}
+
+/// The statistics of a block of queries that are the columns of a tile. Two neighbours per float4: shift,
+/// delta, shift, delta.
+__device__ inline const float4* column_statistics(const QueryStatistics (&of)[kTileRows], int lane_in_quad) {
+  return reinterpret_cast<const float4*>(of) + lane_in_quad;
+}
+
+/// P in place of S, where columns are queries.
+__device__ inline void to_weights_by_column(Accumulator& s, const float4* statistics, float scale_log2) {
+#pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    const float4 of = statistics[4 * c];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      s[4 * c + 2 * i] = fast_exp2(fmaf(s[4 * c + 2 * i], scale_log2, of.x));
+      s[4 * c + 2 * i + 1] = fast_exp2(fmaf(s[4 * c + 2 * i + 1], scale_log2, of.z));
+    }
+  }
+}
+
+/// dS in place of P, where columns are queries.
+__device__ inline void to_gradient_by_column(Accumulator& s, const Accumulator& dp,
+                                             const float4* statistics) {
+#pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    const float4 of = statistics[4 * c];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      s[4 * c + 2 * i] *= dp[4 * c + 2 * i] - of.y;
+      s[4 * c + 2 * i + 1] *= dp[4 * c + 2 * i + 1] - of.w;
+    }
+  }
+}
+
+/// Rounds weights to an operand, without those that are dropped.
+template <bool kHasDropout>
+__device__ inline void to_kept_operand(const Accumulator& weights, const std::uint32_t (&bits)[2],
+                                       RegisterOperand& operand) {
+  if constexpr (kHasDropout) {
+    Accumulator kept;
+#pragma unroll
+    for (int i = 0; i < 32; ++i) kept[i] = is_kept(bits, i) ? weights[i] : 0.0F;
+    to_operand(kept, operand);
+  } else {
+    to_operand(weights, operand);
+  }
 }
 
 /// Phase 2 for one block of keys and values.
-__device__ inline void keys_backward(const Maps& maps, const Parameters& p, const AttentionItem& item,
-                                     int num_blocks, int block, Cursor at, bool releases, OwnedTiles& owned,
-                                     Shared& shared) {
+template <bool kHasDropout>
+__device__ inline void keys_backward(const Parameters& p, const Visit& visit, Owned& owned, Shared& shared) {
   const FragmentRows rows = fragment_rows();
-  const int first = item.first + block * kTileRows;
-  const int row = item.start + first;
-  owned.load(maps.qkv, column_of(p, 1, item.head), maps.qkv, column_of(p, 2, item.head), row, shared);
-  owned.wait(shared);
-
   const float scale_log2 = p.scale * kLog2E;
-  const std::uint64_t keys = owned.describe(shared, 0);
-  const std::uint64_t values = owned.describe(shared, 1);
   const std::uint64_t queries = describe_tile(__cvta_generic_to_shared(shared.streamed[0][0]));
   const std::uint64_t dout = describe_tile(__cvta_generic_to_shared(shared.streamed[1][0]));
+  const KeepRows keep(p.keep, p.keep.by_key, visit.item.head, first_row(visit), rows);
+  std::uint32_t keep_bits[2];
   Accumulator s, dp, dk, dv;
-  RegisterOperand weights;
+  RegisterOperand weights, ds;
 #pragma unroll
   for (int i = 0; i < 32; ++i) dk[i] = dv[i] = 0;
+  const auto issue_scores = [&](const Cursor& of) {
+    issue_product<TileB::Transposed>(s, owned.tiles[0], queries + of.stage * kTile, 0);
+    wgmma_commit();
+    issue_product<TileB::Transposed>(dp, owned.tiles[1], dout + of.stage * kTile, 0);
+  };
+  const auto issue_sums = [&](const Cursor& of) {
+    issue_product<TileB::Plain>(dv, weights, dout + of.stage * kTile, 1);
+    issue_product<TileB::Plain>(dk, ds, queries + of.stage * kTile, 1);
+    wgmma_commit();
+  };
+  const auto statistics_of = [&](const Cursor& of) {
+    return column_statistics(shared.streamed_statistics[of.stage], rows.lane_in_quad);
+  };
 
-  for (int j = 0; j < num_blocks; ++j, at.advance()) {
-    shared.ring.wait_full(at);
+  owned.barriers.wait_full(owned.at);
+  const int num_last_columns = visit.item.length % kTileRows;
+  const int masked_block = num_last_columns == 0 ? -1 : visit.num_blocks - 1;
+  Cursor at = visit.at;
+  shared.ring.wait_full(at);
+  wgmma_fence();
+  issue_scores(at);
+  wgmma_commit();
+  if constexpr (kHasDropout) keep.load(0, keep_bits);
+  wgmma_wait<0>();
+  hold(s);
+  hold(dp);
+  if (visit.num_blocks == 1) owned.barriers.release(owned.at);
+  to_weights_by_column(s, statistics_of(at), scale_log2);
+  if (masked_block == 0) mask_columns(s, num_last_columns, rows.lane_in_quad);
+  to_kept_operand<kHasDropout>(s, keep_bits, weights);
+  if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
+  to_gradient_by_column(s, dp, statistics_of(at));
+  to_operand(s, ds);
+
+  // While the tensor cores compute dP^T of a block and add dV and dK of the one before, its scores become
+  // weights.
+  for (int j = 1; j < visit.num_blocks; ++j) {
+    Cursor next = at;
+    next.advance();
+    shared.ring.wait_full(next);
     wgmma_fence();
-    issue_product<TileB::Transposed>(s, keys, queries + at.stage * kTile, 0);
-    wgmma_commit();
-    issue_product<TileB::Transposed>(dp, values, dout + at.stage * kTile, 0);
-    wgmma_commit();
-    // Two neighbouring columns, that is queries, per float4: shift, delta, shift, delta.
-    const auto* const statistics =
-        reinterpret_cast<const float4*>(shared.statistics[at.stage]) + rows.lane_in_quad;
+    issue_scores(next);
+    issue_sums(at);
+    if constexpr (kHasDropout) keep.load(j, keep_bits);
     wgmma_wait<1>();
     hold(s);
-#pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      const float4 of = statistics[4 * c];
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        s[4 * c + 2 * i] = fast_exp2(fmaf(s[4 * c + 2 * i], scale_log2, of.x));
-        s[4 * c + 2 * i + 1] = fast_exp2(fmaf(s[4 * c + 2 * i + 1], scale_log2, of.z));
-      }
-    }
-    const int num_columns = item.length - j * kTileRows;
-    if (num_columns < kTileRows)
-#pragma unroll
-      for (int i = 0; i < 32; ++i)
-        if (8 * (i / 4) + 2 * rows.lane_in_quad + i % 2 >= num_columns) s[i] = 0;
-    to_operand(s, weights);
-    wgmma_fence();
-    issue_product<TileB::Plain>(dv, weights, dout + at.stage * kTile, 1);
-    wgmma_commit();
-    wgmma_wait<1>();
-    hold(dp);
-#pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      const float4 of = statistics[4 * c];
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        s[4 * c + 2 * i] *= dp[4 * c + 2 * i] - of.y;
-        s[4 * c + 2 * i + 1] *= dp[4 * c + 2 * i + 1] - of.w;
-      }
-    }
-    RegisterOperand ds;
-    to_operand(s, ds);
-    wgmma_fence();
-    issue_product<TileB::Plain>(dk, ds, queries + at.stage * kTile, 1);
-    wgmma_commit();
+    to_weights_by_column(s, statistics_of(next), scale_log2);
+    hold(s);
+    if (masked_block == j) mask_columns(s, num_last_columns, rows.lane_in_quad);
     wgmma_wait<0>();
+    hold(dp);
     hold(dv);
     hold(dk);
-    if (releases) shared.ring.release(at);
+    if (visit.releases) shared.ring.release(at);
+    if (j == visit.num_blocks - 1) owned.barriers.release(owned.at);
+    to_kept_operand<kHasDropout>(s, keep_bits, weights);
+    if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
+    to_gradient_by_column(s, dp, statistics_of(next));
+    to_operand(s, ds);
+    at = next;
   }
+  wgmma_fence();
+  issue_sums(at);
+  wgmma_wait<0>();
+  hold(dv);
+  hold(dk);
+  if (visit.releases) shared.ring.release(at);
+  owned.at.advance();
+
   const std::int64_t stride = 3LL * p.num_heads * kTileRows;
-  __nv_bfloat16* const out = p.dqkv_T3HK + row * stride;
+  const int first = visit.item.first + visit.block * kTileRows;
+  __nv_bfloat16* const out = p.dqkv_T3HK + (visit.item.start + first) * stride;
   const float dk_scale[2] = {p.scale, p.scale};
-  const float dv_scale[2] = {1, 1};
-  store_rows(dk, dk_scale, out + column_of(p, 1, item.head), stride, item.length - first, rows);
-  store_rows(dv, dv_scale, out + column_of(p, 2, item.head), stride, item.length - first, rows);
+  const float kept_scale = kHasDropout ? p.dropout_scale : 1;
+  const float dv_scale[2] = {kept_scale, kept_scale};
+  store_rows(dk, dk_scale, out + column_of(p, 1, visit.item.head), stride, visit.item.length - first, rows);
+  store_rows(dv, dv_scale, out + column_of(p, 2, visit.item.head), stride, visit.item.length - first, rows);
 }
 
-template <Launch kLaunch>
-__device__ inline void work(const Maps& maps, const Parameters& p, int warpgroup, Shared& shared) {
-  WarpgroupWalk<kStages, kWarpgroups> walk{warpgroup, {}};
+template <Launch kLaunch, bool kHasDropout>
+__device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) {
+  WarpgroupWalk<kStages, kWarpgroups> walk{{warpgroup}};
   RingCursor<ItemQueue::kSlots> slot;
-  OwnedTiles owned{warpgroup};
+  Owned owned = {shared.owned[warpgroup],
+                 {},
+                 {describe_tile(__cvta_generic_to_shared(shared.own[warpgroup][0])),
+                  describe_tile(__cvta_generic_to_shared(shared.own[warpgroup][1]))},
+                 shared.own_statistics[warpgroup]};
   for (;;) {
     const AttentionItem item = shared.queue.pop(slot);
     if (item.length == 0) return;
     const Plan plan(item, kAttentionTileRows);
     if (has_phase1<kLaunch>())
-      walk.over(
-          plan, shared.ring,
-          [&](int block, const Cursor& at, bool releases, bool is_last) {
-            queries_backward(maps, p, item, plan.num_streamed, block, at, releases, is_last, owned, shared);
-          },
-          [&](bool is_last) {
-            if (is_last && threadIdx.x % 32 == 0) shared.statistics_written.arrive();
-          });
+      walk.over(plan, shared.ring, [&](int block, const Cursor& at, bool releases) {
+        queries_backward<kHasDropout>(p, {item, plan.num_streamed, block, at, releases}, owned, shared);
+      });
     if (has_phase2<kLaunch>(item))
-      walk.over(
-          plan, shared.ring,
-          [&](int block, const Cursor& at, bool releases, bool) {
-            keys_backward(maps, p, item, plan.num_streamed, block, at, releases, owned, shared);
-          },
-          [](bool) {});
+      walk.over(plan, shared.ring, [&](int block, const Cursor& at, bool releases) {
+        keys_backward<kHasDropout>(p, {item, plan.num_streamed, block, at, releases}, owned, shared);
+      });
   }
 }
 
+/// The warpgroup that does not compute: warp 0 produces, one warp for each other warpgroup is its valet, the
+/// last writes zeros.
 template <Launch kLaunch>
+__device__ inline void feed(const Maps& maps, const Parameters& p, Shared& shared) {
+  const int warp = threadIdx.x / 32 % 4;
+  if (warp == 0)
+    produce<kLaunch>(maps, p, shared);
+  else if (warp <= kWarpgroups)
+    serve<kLaunch>(warp - 1, maps, p, shared);
+  else if (kLaunch == Launch::First)
+    p.gaps.zero(p.dqkv_T3HK, 3 * p.num_heads * kTileRows, threadIdx.x % 32, 32);
+}
+
+template <Launch kLaunch, bool kHasDropout>
 __global__ void __launch_bounds__(kThreads, 1)
     attention_backward_kernel(const __grid_constant__ Maps maps, const __grid_constant__ Parameters p) {
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
   if (threadIdx.x == 0) {
     shared.ring.init(1 + 32, 4 * kWarpgroups);
-    shared.queue.barriers.init(1, 4 * kWarpgroups);
-    for (Mbarrier& full : shared.owned_full) full.init(1);
-    shared.statistics_written.init(4 * kWarpgroups);
+    shared.queue.barriers.init(1, (4 + 1) * kWarpgroups);
+    for (RingBarriers<1>& owned : shared.owned) owned.init(1, 4);
+    shared.statistics_written.init(kWarpgroups);
     fence_barrier_init();
   }
   __syncthreads();
 
   const int warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0);
   if (warpgroup == kWarpgroups) {
-    shrink_registers<kProducerRegisters>();
-    if (threadIdx.x < kFirstProducerThread + 32) produce<kLaunch>(maps, p, shared);
+    shrink_registers<kFeederRegisters>();
+    feed<kLaunch>(maps, p, shared);
   } else {
     grow_registers<kWorkerRegisters>();
-    work<kLaunch>(maps, p, warpgroup, shared);
+    work<kLaunch, kHasDropout>(warpgroup, p, shared);
   }
 }
 
 template <Launch kLaunch>
 cudaError_t launch(const Maps& maps, const Parameters& parameters, int num_multiprocessors,
                    cudaStream_t stream) {
-  if (cudaError_t error = cudaFuncSetAttribute(attention_backward_kernel<kLaunch>,
-                                               cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)))
+  const auto kernel = parameters.keep.by_query != nullptr ? attention_backward_kernel<kLaunch, true>
+                                                          : attention_backward_kernel<kLaunch, false>;
+  if (cudaError_t error =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)))
     return error;
-  if (cudaError_t error = cudaMemsetAsync(parameters.items.next, 0, sizeof(std::int32_t), stream))
-    return error;
-  attention_backward_kernel<kLaunch>
-      <<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(maps, parameters);
+  kernel<<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(maps, parameters);
   return cudaGetLastError();
 }
-
-constexpr std::size_t kCounterBytes = 256;
 
 }  // namespace
 
 std::size_t attention_scratch_bytes_sm90(std::int64_t num_rows, std::int64_t num_heads) {
-  return kCounterBytes + static_cast<std::size_t>(num_rows * num_heads) * sizeof(QueryStatistics);
+  return static_cast<std::size_t>(num_rows * num_heads) * sizeof(QueryStatistics);
 }
 
 cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t stream) {
@@ -410,22 +603,22 @@ cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t
           cudaDeviceGetAttribute(&num_multiprocessors, cudaDevAttrMultiProcessorCount, device))
     return error;
 
-  auto* const scratch = static_cast<unsigned char*>(args.scratch);
-  const Parameters parameters = {
-      {args.tiles, args.num_tiles, reinterpret_cast<std::int32_t*>(scratch), args.num_heads},
-      args.context_THK,
-      args.dcontext_THK,
-      args.lse_HT,
-      args.dqkv_T3HK,
-      reinterpret_cast<QueryStatistics*>(scratch + kCounterBytes),
-      args.num_rows,
-      args.num_heads,
-      1 / std::sqrt(static_cast<float>(kTileRows))};
+  const Parameters parameters = {{args.tiles, args.num_tiles, args.next_item, args.num_heads},
+                                 {args.gaps, args.num_gaps},
+                                 args.context_THK,
+                                 args.dcontext_THK,
+                                 args.lse_HT,
+                                 args.dqkv_T3HK,
+                                 static_cast<QueryStatistics*>(args.scratch),
+                                 args.num_rows,
+                                 args.num_heads,
+                                 1 / std::sqrt(static_cast<float>(kTileRows)),
+                                 args.keep,
+                                 args.dropout_scale};
   if (cudaError_t error = launch<Launch::First>(maps, parameters, num_multiprocessors, stream)) return error;
   if (args.max_length > kAttentionTileRows)
     if (cudaError_t error = launch<Launch::Second>(maps, parameters, num_multiprocessors, stream))
       return error;
-  zero_gaps<<<num_multiprocessors, 256, 0, stream>>>(args.dqkv_T3HK, 3 * width, args.gaps, args.num_gaps);
   return cudaGetLastError();
 }
 

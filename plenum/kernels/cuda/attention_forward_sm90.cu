@@ -2,6 +2,7 @@
 
 #include "plenum/kernels/cuda/attention_fragments.cuh"
 #include "plenum/kernels/cuda/attention_gaps.cuh"
+#include "plenum/kernels/cuda/attention_keep_rows.cuh"
 #include "plenum/kernels/cuda/attention_sm90.h"
 #include "plenum/kernels/cuda/attention_stream.cuh"
 #include "plenum/kernels/cuda/tensor_map.h"
@@ -9,12 +10,13 @@
 namespace plenum::kernels::cuda {
 namespace {
 
-// Queries are owned, keys and values streamed; see attention_stream.cuh. A warpgroup keeps 64 queries as an
-// operand in registers, and for each block of 64 keys computes S = Q K^T, the softmax so far, and O += P V.
-constexpr int kWarpgroups = 3;
-constexpr int kStages = 13;
-constexpr int kProducerRegisters = 32;
-constexpr int kWorkerRegisters = 160;  // 32 + 3 * 160 <= 4 * 128
+// Queries are owned, keys and values streamed; see attention_stream.cuh. For each block of 64 keys a
+// warpgroup computes S = Q K^T, the softmax so far, and O += P V. Four warpgroups share the sequences of 512
+// tokens evenly.
+constexpr int kWarpgroups = 4;
+constexpr int kStages = 12;
+constexpr int kFeederRegisters = 24;
+constexpr int kWorkerRegisters = 112;  // 24 + 4 * 112 <= 5 * 96, what a block of five warpgroups starts with
 constexpr int kThreads = 128 * (kWarpgroups + 1);
 
 constexpr float kLog2E = 1.4426950408889634F;
@@ -22,25 +24,31 @@ constexpr float kLog2E = 1.4426950408889634F;
 using Ring = RingBarriers<kStages>;
 using Cursor = RingCursor<kStages>;
 using Plan = ItemPlan<kStages, kWarpgroups>;
+using Deal = BlockDeal<kStages, kWarpgroups>;
+using OwnedCursor = RingCursor<1>;
 
 struct Shared {
   alignas(1024) unsigned char keys[kStages][kTileBytes];
   alignas(1024) unsigned char values[kStages][kTileBytes];
+  alignas(1024) unsigned char queries[kWarpgroups][kTileBytes];
   Ring ring;
+  RingBarriers<1> owned[kWarpgroups];
   ItemQueue queue;
 };
 
 struct Parameters {
   ItemSource items;
-  const __nv_bfloat16* qkv_T3HK;
+  GapList gaps;
   __nv_bfloat16* context_THK;
   float* lse_HT;
   int num_rows;
   int num_heads;
   float scale;  ///< 1 / sqrt K
+  AttentionKeepBits keep;
+  float dropout_scale;
 };
 
-__device__ void produce(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
+__device__ inline void produce(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
   Cursor at;
   RingCursor<ItemQueue::kSlots> slot;
   for (;;) {
@@ -60,38 +68,74 @@ __device__ void produce(const CUtensorMap& qkv_map, const Parameters& p, Shared&
   }
 }
 
-/// The softmax of a thread's two rows as far as keys were seen: the largest score, and the thread's share of
-/// the sum of exponentials relative to it.
-struct RunningSoftmax {
-  float max[2] = {-INFINITY, -INFINITY};
-  float sum[2] = {0, 0};
+/// Fetches the queries that a warpgroup owns, one block ahead. By one thread.
+__device__ inline void serve(int warpgroup, const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
+  Deal deal{warpgroup};
+  OwnedCursor at;
+  RingCursor<ItemQueue::kSlots> slot;
+  for (;;) {
+    const AttentionItem item = shared.queue.pop_alone(slot);
+    if (item.length == 0) return;
+    const Plan plan(item, kAttentionTileRows);
+    for (int block = deal.first(plan); block < plan.num_owned; block += kWarpgroups, at.advance()) {
+      shared.owned[warpgroup].wait_empty(at);
+      Mbarrier& full = shared.owned[warpgroup].full[0];
+      full.arrive_expecting(kTileBytes);
+      copy_box(qkv_map, shared.queries[warpgroup], full, item.head * kTileRows,
+               item.start + item.first + block * kTileRows);
+    }
+    deal.pass(plan);
+  }
+}
 
-  /// Replaces scores by exponentials relative to the new maximum; factor[i] corrects what was relative to the
-  /// old.
-  __device__ void update(Accumulator& s, float scale_log2, float (&factor)[2]) {
+/// The softmax of a thread's two rows as far as keys were seen: exponentials relative to a reference score,
+/// and the thread's share of their sum. The reference is the largest score of the first block, and follows
+/// only where a score is larger by a factor of 2^kHeadroom: until then exponentials are just larger than one,
+/// which costs no precision, and O need not be scaled again for every block.
+struct RunningSoftmax {
+  static constexpr float kHeadroom = 8;
+  float reference[2] = {-INFINITY, -INFINITY};
+  float sum[2] = {0, 0};
+  float factor[2];  ///< what turns O so far to the new reference, where update returns true
+
+  /// Replaces scores by exponentials. Returns whether the reference of any row of the warp has moved.
+  __device__ bool update(Accumulator& s, float scale_log2) {
+    float highest[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      float highest = max[i];
+      highest[i] = s[2 * i];
 #pragma unroll
-      for (int c = 0; c < 8; ++c) highest = fmaxf(highest, fmaxf(s[4 * c + 2 * i], s[4 * c + 2 * i + 1]));
-      highest = fmaxf(highest, __shfl_xor_sync(0xFFFFFFFF, highest, 1));
-      highest = fmaxf(highest, __shfl_xor_sync(0xFFFFFFFF, highest, 2));
-      factor[i] = fast_exp2((max[i] - highest) * scale_log2);
-      max[i] = highest;
-      const float shift = -highest * scale_log2;
-      float total = 0;
+      for (int c = 0; c < 16; ++c) highest[i] = fmaxf(highest[i], s[4 * (c / 2) + 2 * i + c % 2]);
+    }
+    const bool moves = __any_sync(
+        0xFFFFFFFF, fmaxf(highest[0] - reference[0], highest[1] - reference[1]) * scale_log2 > kHeadroom);
+    if (moves) move_reference(highest, scale_log2);
 #pragma unroll
-      for (int c = 0; c < 8; ++c)
+    for (int i = 0; i < 2; ++i) {
+      const float shift = -reference[i] * scale_log2;
 #pragma unroll
-        for (int k = 0; k < 2; ++k) {
-          float& x = s[4 * c + 2 * i + k];
-          x = fast_exp2(fmaf(x, scale_log2, shift));
-          total += x;
-        }
-      sum[i] = fmaf(sum[i], factor[i], total);
+      for (int c = 0; c < 16; ++c) {
+        float& x = s[4 * (c / 2) + 2 * i + c % 2];
+        x = fast_exp2(fmaf(x, scale_log2, shift));
+        sum[i] += x;
+      }
+    }
+    return moves;
+  }
+
+  __device__ void move_reference(float (&highest)[2], float scale_log2) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      highest[i] = fmaxf(highest[i], __shfl_xor_sync(0xFFFFFFFF, highest[i], 1));
+      highest[i] = fmaxf(highest[i], __shfl_xor_sync(0xFFFFFFFF, highest[i], 2));
+      highest[i] = fmaxf(highest[i], reference[i]);
+      factor[i] = fast_exp2((reference[i] - highest[i]) * scale_log2);
+      reference[i] = highest[i];
+      sum[i] *= factor[i];
     }
   }
 
+  /// Adds up the shares of the quad.
   __device__ void finish() {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -109,62 +153,71 @@ __device__ inline void mask_columns(Accumulator& s, int num_columns, int lane_in
 }
 
 /// Attention of one block of queries.
+template <bool kHasDropout>
 __device__ inline void attend(const Parameters& p, const AttentionItem& item, int num_blocks, int block,
-                              Cursor at, bool releases, Shared& shared) {
+                              Cursor at, bool releases, RingBarriers<1>& owned, OwnedCursor& owned_at,
+                              std::uint64_t queries, Shared& shared) {
   const FragmentRows rows = fragment_rows();
   const int first = item.first + block * kTileRows;
-  const std::int64_t row = item.start + first;
-  const std::int64_t qkv_stride = 3LL * p.num_heads * kTileRows;
   const float scale_log2 = p.scale * kLog2E;
   const int masked_block = item.length % kTileRows == 0 ? -1 : num_blocks - 1;
-
-  RegisterOperand q;
-  {
-    RowChunks chunks = load_chunks(p.qkv_T3HK + row * qkv_stride + item.head * kTileRows, qkv_stride,
-                                   item.length - first, rows);
-    to_operand(chunks, rows, q);
-  }
   const std::uint64_t keys = describe_tile(__cvta_generic_to_shared(shared.keys[0]));
   const std::uint64_t values = describe_tile(__cvta_generic_to_shared(shared.values[0]));
   constexpr std::uint64_t kTile = kTileBytes >> 4;
 
+  const KeepRows keep(p.keep, p.keep.by_query, item.head, item.start + first, rows);
+  std::uint32_t keep_bits[2];
   RunningSoftmax softmax;
-  float factor[2];
   Accumulator s, o;
   RegisterOperand weights;
+  owned.wait_full(owned_at);
   shared.ring.wait_full(at);
   wgmma_fence();
-  issue_product<TileB::Transposed>(s, q, keys + at.stage * kTile, 0);
+  issue_product<TileB::Transposed>(s, queries, keys + at.stage * kTile, 0);
   wgmma_commit();
   wgmma_wait<0>();
   hold(s);
+  if (num_blocks == 1) owned.release(owned_at);
   if (masked_block == 0) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
-  softmax.update(s, scale_log2, factor);
+  softmax.update(s, scale_log2);
+  if constexpr (kHasDropout) {
+    keep.load(0, keep_bits);
+    drop(s, keep_bits);
+  }
   to_operand(s, weights);
 #pragma unroll
   for (int i = 0; i < 32; ++i) o[i] = 0;
 
   // While the tensor cores add P V of one block, the scores of the next become exponentials.
+  Cursor next = at;
+  next.advance();
+  if (num_blocks > 1) shared.ring.wait_full(next);
   for (int j = 1; j < num_blocks; ++j) {
-    Cursor next = at;
-    next.advance();
-    shared.ring.wait_full(next);
     wgmma_fence();
-    issue_product<TileB::Transposed>(s, q, keys + next.stage * kTile, 0);
+    issue_product<TileB::Transposed>(s, queries, keys + next.stage * kTile, 0);
     wgmma_commit();
     issue_product<TileB::Plain>(o, weights, values + at.stage * kTile, 1);
     wgmma_commit();
+    if constexpr (kHasDropout) keep.load(j, keep_bits);
     wgmma_wait<1>();
     hold(s);
+    if (j == num_blocks - 1) owned.release(owned_at);
     if (masked_block == j) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
-    softmax.update(s, scale_log2, factor);
+    const bool moves = softmax.update(s, scale_log2);
+    hold(s);
+    // The loop of this wait also keeps the compiler from waiting for P V before the exponentials.
+    const Cursor previous = at;
+    at = next;
+    next.advance();
+    if (j + 1 < num_blocks) shared.ring.wait_full(next);
     wgmma_wait<0>();
     hold(o);
-    if (releases) shared.ring.release(at);
+    if (releases) shared.ring.release(previous);
+    if (moves)
 #pragma unroll
-    for (int i = 0; i < 32; ++i) o[i] *= factor[i / 2 % 2];
+      for (int i = 0; i < 32; ++i) o[i] *= softmax.factor[i / 2 % 2];
+    if constexpr (kHasDropout) drop(s, keep_bits);
     to_operand(s, weights);
-    at = next;
   }
   wgmma_fence();
   issue_product<TileB::Plain>(o, weights, values + at.stage * kTile, 1);
@@ -173,8 +226,11 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   wgmma_wait<0>();
   hold(o);
   if (releases) shared.ring.release(at);
+  owned_at.advance();
 
-  const float scale[2] = {1 / softmax.sum[0], 1 / softmax.sum[1]};
+  const std::int64_t row = item.start + first;
+  const float kept_scale = kHasDropout ? p.dropout_scale : 1;
+  const float scale[2] = {kept_scale / softmax.sum[0], kept_scale / softmax.sum[1]};
   const std::int64_t stride = static_cast<std::int64_t>(p.num_heads) * kTileRows;
   store_rows(o, scale, p.context_THK + row * stride + item.head * kTileRows, stride, item.length - first,
              rows);
@@ -183,26 +239,37 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
     for (int i = 0; i < 2; ++i)
       if (rows.row[i] < item.length - first)
         p.lse_HT[static_cast<std::int64_t>(item.head) * p.num_rows + row + rows.row[i]] =
-            softmax.max[i] * p.scale + logf(softmax.sum[i]);
+            softmax.reference[i] * p.scale + logf(softmax.sum[i]);
 }
 
 /// Takes items until none is left.
-__device__ inline void work(const Parameters& p, int warpgroup, Shared& shared) {
-  WarpgroupWalk<kStages, kWarpgroups> walk{warpgroup, {}};
+template <bool kHasDropout>
+__device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) {
+  WarpgroupWalk<kStages, kWarpgroups> walk{{warpgroup}};
   RingCursor<ItemQueue::kSlots> slot;
+  RingBarriers<1>& owned = shared.owned[warpgroup];
+  OwnedCursor owned_at;
+  const std::uint64_t queries = describe_tile(__cvta_generic_to_shared(shared.queries[warpgroup]));
   for (;;) {
     const AttentionItem item = shared.queue.pop(slot);
     if (item.length == 0) return;
     const Plan plan(item, kAttentionTileRows);
-    walk.over(
-        plan, shared.ring,
-        [&](int block, const Cursor& at, bool releases, bool) {
-          attend(p, item, plan.num_streamed, block, at, releases, shared);
-        },
-        [](bool) {});
+    walk.over(plan, shared.ring, [&](int block, const Cursor& at, bool releases) {
+      attend<kHasDropout>(p, item, plan.num_streamed, block, at, releases, owned, owned_at, queries, shared);
+    });
   }
 }
 
+/// The warpgroup that does not compute: warp 0 produces, threads of warp 1 are valets, the others write
+/// zeros.
+__device__ inline void feed(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
+  const int thread = threadIdx.x % 128;
+  if (thread == 0) produce(qkv_map, p, shared);
+  if (thread >= 32 && thread < 32 + kWarpgroups) serve(thread - 32, qkv_map, p, shared);
+  if (thread >= 64) p.gaps.zero(p.context_THK, p.num_heads * kTileRows, thread - 64, 64);
+}
+
+template <bool kHasDropout>
 __global__ void __launch_bounds__(kThreads, 1)
     attention_forward_kernel(const __grid_constant__ CUtensorMap qkv_map,
                              const __grid_constant__ Parameters p) {
@@ -210,18 +277,19 @@ __global__ void __launch_bounds__(kThreads, 1)
   Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
   if (threadIdx.x == 0) {
     shared.ring.init(1, 4 * kWarpgroups);
-    shared.queue.barriers.init(1, 4 * kWarpgroups);
+    shared.queue.barriers.init(1, (4 + 1) * kWarpgroups);
+    for (RingBarriers<1>& owned : shared.owned) owned.init(1, 4);
     fence_barrier_init();
   }
   __syncthreads();
 
   const int warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0);
   if (warpgroup == kWarpgroups) {
-    shrink_registers<kProducerRegisters>();
-    if (threadIdx.x == 128 * kWarpgroups) produce(qkv_map, p, shared);
+    shrink_registers<kFeederRegisters>();
+    feed(qkv_map, p, shared);
   } else {
     grow_registers<kWorkerRegisters>();
-    work(p, warpgroup, shared);
+    work<kHasDropout>(warpgroup, p, shared);
   }
 }
 
@@ -236,21 +304,22 @@ cudaError_t attention_forward_sm90(const AttentionArguments& args, cudaStream_t 
   if (cudaError_t error =
           cudaDeviceGetAttribute(&num_multiprocessors, cudaDevAttrMultiProcessorCount, device))
     return error;
-  if (cudaError_t error = cudaFuncSetAttribute(attention_forward_kernel,
-                                               cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)))
+  const auto kernel =
+      args.keep.by_query != nullptr ? attention_forward_kernel<true> : attention_forward_kernel<false>;
+  if (cudaError_t error =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)))
     return error;
 
-  auto* const next = static_cast<std::int32_t*>(args.scratch);
-  if (cudaError_t error = cudaMemsetAsync(next, 0, sizeof *next, stream)) return error;
-  const Parameters parameters = {{args.tiles, args.num_tiles, next, args.num_heads},
-                                 args.qkv_T3HK,
+  const Parameters parameters = {{args.tiles, args.num_tiles, args.next_item, args.num_heads},
+                                 {args.gaps, args.num_gaps},
                                  args.context_THK,
                                  args.lse_HT,
                                  args.num_rows,
                                  args.num_heads,
-                                 1 / std::sqrt(static_cast<float>(kTileRows))};
-  attention_forward_kernel<<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(qkv_map, parameters);
-  zero_gaps<<<num_multiprocessors, 256, 0, stream>>>(args.context_THK, width, args.gaps, args.num_gaps);
+                                 1 / std::sqrt(static_cast<float>(kTileRows)),
+                                 args.keep,
+                                 args.dropout_scale};
+  kernel<<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(qkv_map, parameters);
   return cudaGetLastError();
 }
 

@@ -67,56 +67,18 @@ __device__ inline void transpose_quad(std::uint32_t (&words)[4], int lane_in_qua
   }
 }
 
-/// The thread's chunks of its two rows: chunks q and q + 4. Rows from num_rows on read as zero.
-struct RowChunks {
-  std::uint32_t words[2][2][4];
-};
-
-__device__ inline RowChunks load_chunks(const __nv_bfloat16* tile, std::int64_t stride, int num_rows,
-                                        const FragmentRows& rows) {
-  RowChunks chunks;
+/// The sum of products of eight bf16.
+__device__ inline float dot_chunks(const uint4& x, const uint4& y) {
+  const std::uint32_t xs[4] = {x.x, x.y, x.z, x.w};
+  const std::uint32_t ys[4] = {y.x, y.y, y.z, y.w};
+  float sum = 0;
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      uint4 chunk = {0, 0, 0, 0};
-      if (rows.row[i] < num_rows)
-        chunk = __ldg(
-            reinterpret_cast<const uint4*>(tile + rows.row[i] * stride + 8 * (rows.lane_in_quad + 4 * half)));
-      chunks.words[i][half][0] = chunk.x;
-      chunks.words[i][half][1] = chunk.y;
-      chunks.words[i][half][2] = chunk.z;
-      chunks.words[i][half][3] = chunk.w;
-    }
-  return chunks;
-}
-
-/// Turns rows as loaded into operand A.
-__device__ inline void to_operand(RowChunks& chunks, const FragmentRows& rows, RegisterOperand& a) {
-#pragma unroll
-  for (int i = 0; i < 2; ++i)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      transpose_quad(chunks.words[i][half], rows.lane_in_quad);
-#pragma unroll
-      for (int c = 0; c < 4; ++c) a[2 * half + c / 2][2 * (c % 2) + i] = chunks.words[i][half][c];
-    }
-}
-
-/// Sum over each of the thread's rows of x * y, the same in the four threads of a quad.
-__device__ inline void dot_rows(const RowChunks& x, const RowChunks& y, float (&sums)[2]) {
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    float sum = 0;
-#pragma unroll
-    for (int w = 0; w < 8; ++w) {
-      const float2 a = unpack(x.words[i][w / 4][w % 4]);
-      const float2 b = unpack(y.words[i][w / 4][w % 4]);
-      sum = fmaf(a.x, b.x, fmaf(a.y, b.y, sum));
-    }
-    sum += __shfl_xor_sync(0xFFFFFFFF, sum, 1);
-    sums[i] = sum + __shfl_xor_sync(0xFFFFFFFF, sum, 2);
+  for (int i = 0; i < 4; ++i) {
+    const float2 a = unpack(xs[i]);
+    const float2 b = unpack(ys[i]);
+    sum = fmaf(a.x, b.x, fmaf(a.y, b.y, sum));
   }
+  return sum;
 }
 
 /// Writes an accumulator as bf16, row i of the thread multiplied by scale[i], rows below num_rows only.

@@ -6,6 +6,7 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 
+#include "plenum/kernels/cuda/attention_keep_bits.h"
 #include "plenum/kernels/cuda/attention_tiles.h"
 
 namespace plenum::kernels::cuda {
@@ -24,11 +25,15 @@ struct AttentionArguments {
   const AttentionGap* gaps;
   const std::int32_t* num_gaps;  ///< in device memory
 
+  AttentionKeepBits keep;  ///< forward reads by_query, backward both; null: no dropout
+  float dropout_scale;     ///< of weights that are kept
+
   std::int32_t num_rows;    ///< T
   std::int32_t num_heads;   ///< H
   std::int32_t max_length;  ///< no sequence is longer, now or when a captured launch is replayed
 
-  void* scratch;  ///< attention_scratch_bytes_sm90, 256-byte aligned, contents undefined
+  std::int32_t* next_item;  ///< in device memory: zero before a launch and again after it; for one at a time
+  void* scratch;            ///< attention_scratch_bytes_sm90, 256-byte aligned, contents undefined
 };
 
 /// Rows of a tile: sequences up to this length are one tile.

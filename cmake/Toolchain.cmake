@@ -1,8 +1,11 @@
 # Warnings, sanitizers and ccache, the same for every target.
 add_library(plenum_flags INTERFACE)
-target_compile_options(plenum_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+target_compile_options(plenum_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra --expt-relaxed-constexpr -lineinfo>)
 if(PLENUM_WERROR)
-  target_compile_options(plenum_flags INTERFACE -Werror)
+  target_compile_options(plenum_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)
 endif()
 
 if(PLENUM_SANITIZE)
@@ -17,8 +20,12 @@ endif()
 
 if(PLENUM_CUDA)
   set(CMAKE_CUDA_STANDARD 20)
-  set(CMAKE_CUDA_ARCHITECTURES 80 86 89 90 CACHE STRING "GPU architectures")
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90 CACHE STRING "GPU architectures")
   enable_language(CUDA)
+  find_package(CUDAToolkit 12.4 REQUIRED)
+  if(PLENUM_CCACHE)
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${PLENUM_CCACHE})
+  endif()
 endif()
 
 # The instruction set of the kernels: the highest x86-64 level of the machine that builds, as a name rather than

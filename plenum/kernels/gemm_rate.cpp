@@ -20,8 +20,9 @@ double measure_gemm_flops(base::ThreadPool& pool, double seconds) {
   const tensor::Block x_TD = layout.add("rate", tensor::DType::Float32, {T, D});
   const tensor::Block w_ED = layout.add("rate", tensor::DType::Float32, {E, D});
   const tensor::Block y_TE = layout.add("rate", tensor::DType::Float32, {T, E});
-  const tensor::Block scratch = layout.add(
-      "rate", tensor::DType::Byte, {static_cast<std::int64_t>(pool.num_threads() * linear_scratch_bytes())});
+  const tensor::Block scratch =
+      layout.add("rate", tensor::DType::Byte,
+                 {static_cast<std::int64_t>(pool.num_threads() * linear_scratch_bytes(tensor::Device::Cpu))});
   const tensor::Arena arena(layout);
   const tensor::Stream stream(pool, arena.view(scratch).span<std::byte>());
   // What is multiplied changes nothing but zeros in memory that was never written, which all lie in one page.

@@ -6,9 +6,10 @@
 
 namespace plenum::kernels {
 
-// T rows, D input width, E output width. Everything is Float32 and row-major. No argument may overlap
-// another. Every sum is taken by one thread in an order that depends on its length alone: the bytes do not
-// depend on the number of threads. See docs/math/linear.md.
+// T rows, D input width, E output width. Everything is row-major and of the device's compute_dtype, except
+// the gradients of weights, which are Float32. No argument may overlap another. Every sum has one owner and
+// an order that depends on shapes alone: the bytes do not depend on the number of threads. See
+// docs/math/linear.md.
 
 /// Computes y = x w^T + b, and with `gelu_TE` also gelu(y).
 struct LinearForward {
@@ -40,7 +41,7 @@ struct LinearBackwardWeight {
 };
 void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args);
 
-/// Scratch that each thread needs for any of these.
-std::size_t linear_scratch_bytes();
+/// Scratch that any of these needs, on the CPU each thread.
+std::size_t linear_scratch_bytes(tensor::Device device);
 
 }  // namespace plenum::kernels

@@ -94,7 +94,8 @@ class AttentionRun {
     const std::int64_t K = size(shape_.width);
     std::int32_t longest = 1;
     for (const std::int32_t length : shape_.lengths) longest = std::max(longest, length);
-    const OpContext context(num_threads, attention_scratch_bytes(longest, K) + 64);
+    const OpContext context(num_threads,
+                            attention_scratch_bytes(tensor::Device::Cpu, {T_, longest, H_, K}) + 64);
     Result result{.context = TestTensor<float>({T_, H_, K}, 7.0F),
                   .lse = TestTensor<float>({H_, T_}, 7.0F),
                   .dqkv = TestTensor<float>({T_, 3, H_, K}, 7.0F)};
@@ -244,7 +245,7 @@ TEST(AttentionForward, StaysFiniteForLargeScores) {
   const TestTensor<float> qkv = ops::random_tensor({9, 3, 1, 4}, 3, 1e4);
   const std::vector<std::int32_t> starts = {0};
   const std::vector<std::int32_t> lengths = {9};
-  const OpContext context(1, attention_scratch_bytes(9, 4) + 64);
+  const OpContext context(1, attention_scratch_bytes(tensor::Device::Cpu, {9, 9, 1, 4}) + 64);
   TestTensor<float> out({9, 1, 4});
   TestTensor<float> lse({1, 9});
   attention_forward(context.stream(), {.qkv_T3HK = qkv,

@@ -11,6 +11,9 @@
 namespace plenum::ops {
 namespace {
 
+const TestTensor<double> kHalf_1({1}, 0.5);
+const TestTensor<double> kOne_1({1}, 1.0);
+
 const TestTensor<std::int32_t> kLabels_S({5}, {0, 1, 1, 2, 0});
 
 TEST(ClassLossForward, MatchesTheReference) {
@@ -51,14 +54,16 @@ TEST(ClassLossBackward, IsTheGradientOfTheReferenceAlsoInPlace) {
         return 0.5 * reference::class_loss(point, kLabels_S.values());
       });
   TestTensor<float> dlogits_SC({5, 3}, 9.0F);
-  kernels::class_loss_backward(
-      context.stream(),
-      {.logits_SC = logits_SC.view(), .label_S = kLabels_S.view(), .scale = 0.5F, .dlogits_SC = dlogits_SC});
+  kernels::class_loss_backward(context.stream(), {.logits_SC = logits_SC.view(),
+                                                  .label_S = kLabels_S.view(),
+                                                  .scale_1 = kHalf_1.view(),
+                                                  .dlogits_SC = dlogits_SC});
   expect_near(dlogits_SC, expected, "dlogits", kGradientRelative);
   TestTensor<float> in_place = logits_SC;
-  kernels::class_loss_backward(
-      context.stream(),
-      {.logits_SC = in_place.view(), .label_S = kLabels_S.view(), .scale = 0.5F, .dlogits_SC = in_place});
+  kernels::class_loss_backward(context.stream(), {.logits_SC = in_place.view(),
+                                                  .label_S = kLabels_S.view(),
+                                                  .scale_1 = kHalf_1.view(),
+                                                  .dlogits_SC = in_place});
   EXPECT_EQ(in_place, dlogits_SC);
 }
 
@@ -70,9 +75,10 @@ TEST(ClassLoss, TakesNoRows) {
   TestTensor<float> dlogits_SC({0, 2});
   kernels::class_loss_forward(context.stream(),
                               {.logits_SC = logits_SC.view(), .label_S = label_S.view(), .loss_S = loss_S});
-  kernels::class_loss_backward(
-      context.stream(),
-      {.logits_SC = logits_SC.view(), .label_S = label_S.view(), .scale = 1, .dlogits_SC = dlogits_SC});
+  kernels::class_loss_backward(context.stream(), {.logits_SC = logits_SC.view(),
+                                                  .label_S = label_S.view(),
+                                                  .scale_1 = kOne_1.view(),
+                                                  .dlogits_SC = dlogits_SC});
 }
 
 TEST(ClassLoss, RefusesLabelsThatAreNoClass) {

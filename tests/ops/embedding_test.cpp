@@ -53,7 +53,12 @@ struct OwnedGroups {
       starts.push_back(static_cast<std::int32_t>(rows.size()));
     }
   }
-  RowGroups view() const { return {entries, starts, rows}; }
+  RowGroups view() const {
+    return {.entry_G = view_of(entries), .start_G = view_of(starts), .row_R = view_of(rows)};
+  }
+  static tensor::ConstTensorView view_of(const std::vector<std::int32_t>& values) {
+    return {values.data(), {static_cast<std::int64_t>(values.size())}};
+  }
 };
 
 struct Result {
@@ -88,7 +93,7 @@ class EmbeddingRun {
   }
 
   Result run(std::size_t num_threads = 1) const {
-    const OpContext context(num_threads, layer_norm_scratch_bytes(case_.width) + 64);
+    const OpContext context(num_threads, layer_norm_scratch_bytes(tensor::Device::Cpu, case_.width) + 64);
     const tensor::Shape shape = {case_.rows, case_.width};
     Result r = before();
     r.z = r.y = r.dz = TestTensor<float>(shape, 9.0F);

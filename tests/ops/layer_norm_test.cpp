@@ -58,7 +58,7 @@ class LayerNormRun {
   }
 
   Result run(std::size_t num_threads = 1) const {
-    const OpContext context(num_threads, layer_norm_scratch_bytes(case_.width) + 64);
+    const OpContext context(num_threads, layer_norm_scratch_bytes(tensor::Device::Cpu, case_.width) + 64);
     const tensor::Shape shape = {case_.rows, case_.width};
     Result r{.z = TestTensor<float>(shape, 9.0F),
              .y = TestTensor<float>(shape, 9.0F),

@@ -185,7 +185,7 @@ TEST(Linear, ThreadsAndRepetitionDoNotChangeABit) {
 }
 
 TEST(Linear, ScratchIsAsLargeAsAskedFor) {
-  const OpContext context(2, kernels::linear_scratch_bytes());
+  const OpContext context(2, kernels::linear_scratch_bytes(tensor::Device::Cpu));
   Linear linear = {64, 64, 64};
   linear.run_all(context);
   expect_near(linear.y_TE, linear.expected_y(), "y");

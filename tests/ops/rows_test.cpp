@@ -49,11 +49,25 @@ TEST(GatherRowsBackward, AccumulatesIntoExistingGradient) {
   }
 }
 
+TEST(GatherRows, TakesMinusOneForNoRow) {
+  const OpContext context;
+  const TestTensor<float> x = ops::random_tensor({2, 3}, 1);
+  const TestTensor<std::int32_t> index({3}, {-1, 1, -1});
+  TestTensor<float> y({3, 3}, 9.0F);
+  gather_rows_forward(context.stream(), {.x_TD = x, .index_M = index, .y_MD = y});
+  const std::vector<float>& from = x.values();
+  EXPECT_EQ(y.values(), (std::vector<float>{0, 0, 0, from[3], from[4], from[5], 0, 0, 0}));
+  TestTensor<float> dx({2, 3}, 1.0F);
+  gather_rows_backward(context.stream(),
+                       {.dy_MD = TestTensor<float>({3, 3}, 2.0F), .index_M = index, .dx_TD = dx});
+  EXPECT_EQ(dx.values(), (std::vector<float>{1, 1, 1, 3, 3, 3}));
+}
+
 TEST(GatherRows, RefusesAnIndexOutside) {
   const OpContext context;
   const TestTensor<float> x({2, 3});
   TestTensor<float> y({1, 3});
-  for (const std::int32_t row : {-1, 2}) {
+  for (const std::int32_t row : {-2, 2}) {
     const TestTensor<std::int32_t> index({1}, row);
     EXPECT_THROW(gather_rows_forward(context.stream(), {.x_TD = x, .index_M = index, .y_MD = y}),
                  base::InternalError);

@@ -22,7 +22,7 @@ struct Case {
         b_V(random_tensor({vocabulary}, 3)),
         label_M({masked}),
         logits_MV({masked, vocabulary}),
-        tiles_MN2({masked, kernels::vocabulary_tiles(vocabulary), 2}),
+        tiles_MN2({masked, kernels::vocabulary_tiles(tensor::Device::Cpu, vocabulary), 2}),
         lse_M({masked}),
         loss_M({masked}),
         prediction_M({masked}),
@@ -41,7 +41,7 @@ struct Case {
                                               .w_VD = w_VD.view(),
                                               .b_V = b_V.view(),
                                               .label_M = label_M.view(),
-                                              .logits_MV = logits_MV,
+                                              .logits_MW = logits_MV,
                                               .tiles_MN2 = tiles_MN2,
                                               .lse_M = lse_M,
                                               .loss_M = loss_M,
@@ -53,8 +53,8 @@ struct Case {
                                                .w_VD = w_VD.view(),
                                                .label_M = label_M.view(),
                                                .lse_M = lse_M.view(),
-                                               .scale = kScale,
-                                               .logits_MV = logits_MV,
+                                               .scale_1 = scale_1,
+                                               .logits_MW = logits_MV,
                                                .dh_MD = dh_MD,
                                                .dw_VD = dw_VD,
                                                .db_V = db_V});
@@ -74,6 +74,7 @@ struct Case {
 
   TestTensor<float> h_MD, w_VD, b_V;
   TestTensor<std::int32_t> label_M;
+  TestTensor<double> scale_1{{1}, kScale};
   TestTensor<float> logits_MV, tiles_MN2, lse_M, loss_M;
   TestTensor<std::int32_t> prediction_M;
   TestTensor<float> dh_MD, dw_VD, db_V;
@@ -210,7 +211,7 @@ TEST(VocabularyLoss, RefusesLabelsOutsideTheVocabulary) {
   Case test(2, 4, 10);
   test.label_M.values()[1] = 10;
   EXPECT_THROW(test.forward(context.stream()), base::InternalError);
-  test.label_M.values()[1] = -1;
+  test.label_M.values()[1] = -2;
   EXPECT_THROW(test.backward(context.stream()), base::InternalError);
 }
 

@@ -11,9 +11,6 @@ namespace plenum::kernels::cuda {
 
 // Attention by wgmma, for Hopper; head width 64.
 
-/// Rows of a tile: sequences up to this length are one tile.
-inline constexpr std::int32_t kAttentionTileRows = 512;
-
 std::size_t attention_scratch_bytes_sm90(std::int64_t num_rows, std::int64_t num_heads);
 
 cudaError_t attention_forward_sm90(const AttentionArguments& args, cudaStream_t stream);

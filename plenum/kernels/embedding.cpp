@@ -7,7 +7,6 @@
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/embedding.h"
 #include "plenum/kernels/cuda/embedding.h"
-#include "plenum/kernels/layer_norm.h"
 
 namespace plenum::kernels {
 namespace {
@@ -72,7 +71,7 @@ void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& arg
   check_argument("mean_T", args.mean_T, {shape[0]});
   check_argument("inverse_deviation_T", args.inverse_deviation_T, {shape[0]});
   check_row_identities(args.dropout, args.rows, shape[0]);
-  check_scratch(stream, layer_norm_scratch_bytes(stream.device(), shape[1]));
+  check_scratch(stream, embedding_scratch_bytes(stream.device(), shape[0], shape[1]));
   if (stream.device() == tensor::Device::Cuda) return cuda::embedding_forward(stream, args);
   cpu::embedding_forward(stream, args);
 }
@@ -96,9 +95,14 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
   check_argument("dgamma_D", args.dgamma_D, {shape[1]});
   check_argument("dbeta_D", args.dbeta_D, {shape[1]});
   check_row_identities(args.dropout, args.rows, shape[0]);
-  check_scratch(stream, layer_norm_scratch_bytes(stream.device(), shape[1]));
+  check_scratch(stream, embedding_scratch_bytes(stream.device(), shape[0], shape[1]));
   if (stream.device() == tensor::Device::Cuda) return cuda::embedding_backward(stream, args);
   cpu::embedding_backward(stream, args);
+}
+
+std::size_t embedding_scratch_bytes(tensor::Device device, std::int64_t num_rows, std::int64_t width) {
+  return device == tensor::Device::Cuda ? cuda::embedding_scratch_bytes(num_rows, width)
+                                        : cpu::embedding_scratch_bytes(width);
 }
 
 }  // namespace plenum::kernels

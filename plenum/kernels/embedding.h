@@ -9,8 +9,7 @@
 namespace plenum::kernels {
 
 // T rows, D width, V words, P positions, G segments. Ids are Int32; rows and tables are of the device's
-// compute_dtype, the rest and all gradients of parameters Float32. Needs the scratch that
-// layer_norm_scratch_bytes says. See docs/math/embedding.md.
+// compute_dtype, the rest and all gradients of parameters Float32. See docs/math/embedding.md.
 
 /// Computes z = word[id] + position[p] + segment[g], y = dropout(layer_norm(z)), row by row.
 struct EmbeddingForward {
@@ -37,7 +36,7 @@ void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& arg
 /// summation. Padding rows are in no group. All Int32.
 struct RowGroups {
   tensor::ConstTensorView entry_G;  ///< on the GPU -1 from where there are no more: its number is rounded up
-  tensor::ConstTensorView start_G;  ///< one more than entries
+  tensor::ConstTensorView start_G;  ///< one more than entries; where there are no more, the number of rows
   tensor::ConstTensorView row_R;
 
   /// None where the groups are left out.
@@ -64,5 +63,8 @@ struct EmbeddingBackward {
   tensor::TensorView dbeta_D;       ///< added to
 };
 void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& args);
+
+/// Scratch that either needs for this many rows, on the CPU each thread.
+std::size_t embedding_scratch_bytes(tensor::Device device, std::int64_t num_rows, std::int64_t width);
 
 }  // namespace plenum::kernels

@@ -42,6 +42,11 @@ void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInp
     base::check(args.accumulate == Accumulate::No, "a gradient through GELU overwrites dx: {}",
                 to_string(w_ED));
   }
+  if (args.db_D) {
+    base::check(bool(args.gelu_input_TD), "a bias before no GELU has its gradient from its own map: {}",
+                to_string(w_ED));
+    check_argument("db_D", args.db_D, {w_ED[1]});
+  }
   if (stream.device() == tensor::Device::Cuda) return cuda::linear_backward_input(stream, args);
   cpu::linear_backward_input(stream, args);
 }

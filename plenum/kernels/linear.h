@@ -22,12 +22,14 @@ struct LinearForward {
 void linear_forward(const tensor::Stream& stream, const LinearForward& args);
 
 /// Computes dx (+)= dy w, and with `gelu_input_TD` dx = (dy w) * gelu'(gelu_input), element by element: the
-/// gradient of what went into the GELU before this map.
+/// gradient of what went into the GELU before this map. With `db_D` also db += sum over rows of that dx: the
+/// gradient of the bias that was added there.
 struct LinearBackwardInput {
   tensor::ConstTensorView dy_TE;
   tensor::ConstTensorView w_ED;
   tensor::ConstTensorView gelu_input_TD = {};  ///< may be left out; with it dx_TD must be overwritten
   tensor::TensorView dx_TD;
+  tensor::TensorView db_D = {};            ///< added to; may be left out; only with gelu_input_TD
   Accumulate accumulate = Accumulate::No;  ///< whether dx_TD is added to
 };
 void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInput& args);

@@ -56,8 +56,7 @@ void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
 }
 
 std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges) {
-  // So many that the blocks of any GPU have enough of them, and so few that their sums are quickly added.
-  constexpr std::int64_t kChunk = 1 << 15;
+  constexpr std::int64_t kChunk = cuda::kOptimizerChunk;
   std::vector<std::int64_t> chunks_C4;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     for (std::int64_t begin = ranges[i].begin; begin < ranges[i].end; begin += kChunk) {

@@ -133,13 +133,13 @@ void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLay
                                                 .dw_ED = gradients.output_weight_DF,
                                                 .db_E = gradients.output_bias_D});
   const TensorView du_TF = transients.mlp_TF;  // gelu(u) has been read for the last time
-  kernels::linear_backward_input(
-      pass.stream,
-      {.dy_TE = dbranch_TD, .w_ED = weights.output_weight_DF, .gelu_input_TD = kept.u_TF, .dx_TD = du_TF});
-  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.y1_TD,
-                                                .dy_TE = du_TF,
-                                                .dw_ED = gradients.intermediate_weight_FD,
-                                                .db_E = gradients.intermediate_bias_F});
+  kernels::linear_backward_input(pass.stream, {.dy_TE = dbranch_TD,
+                                               .w_ED = weights.output_weight_DF,
+                                               .gelu_input_TD = kept.u_TF,
+                                               .dx_TD = du_TF,
+                                               .db_D = gradients.intermediate_bias_F});
+  kernels::linear_backward_weight(
+      pass.stream, {.x_TD = kept.y1_TD, .dy_TE = du_TF, .dw_ED = gradients.intermediate_weight_FD});
   kernels::linear_backward_input(pass.stream, {.dy_TE = du_TF,
                                                .w_ED = weights.intermediate_weight_FD,
                                                .dx_TD = dx_TD,

@@ -1,6 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <typeindex>
+#include <utility>
+#include <vector>
 
 // What cudaStream_t and cudaEvent_t point to.
 struct CUstream_st;
@@ -21,8 +25,22 @@ class CudaStream {
   /// Until everything in the queue has run. Throws what went wrong there as InternalError.
   void wait() const;
 
+  /// What kernels keep for their work in this queue, such as a library's handle: made when it is first asked
+  /// for, freed with the queue. One thread at a time puts work into a queue, so one at a time asks.
+  template <typename State>
+  State& state() const {
+    for (const auto& [type, state] : states_) {
+      if (type == typeid(State)) return *static_cast<State*>(state.get());
+    }
+    const auto made = std::make_shared<State>();
+    states_.emplace_back(typeid(State), made);
+    return *made;
+  }
+
  private:
   CUstream_st* handle_ = nullptr;
+  /// Shared pointers, because these alone free what this header does not know.
+  mutable std::vector<std::pair<std::type_index, std::shared_ptr<void>>> states_;
 };
 
 /// A point in a stream's work, for others to wait for.

@@ -87,7 +87,7 @@ TEST(CheckScratch, HoldsForEmbedding) {
   const TestTensor<float> table_VD({1, D}), gamma_D({D}), beta_D({D}), dy_TD({T, D});
   TestTensor<float> z_TD({T, D}), y_TD({T, D}), mean_T({T}), inverse_deviation_T({T});
   TestTensor<float> dtable_VD({1, D}), dgamma_D({D}), dbeta_D({D});
-  expect_needs(layer_norm_scratch_bytes(tensor::Device::Cpu, D), [&](const tensor::Stream& stream) {
+  expect_needs(embedding_scratch_bytes(tensor::Device::Cpu, T, D), [&](const tensor::Stream& stream) {
     EmbeddingForward args;
     args.id_T = args.position_T = args.segment_T = id_T;
     args.word_VD = args.position_PD = args.segment_GD = table_VD;
@@ -99,7 +99,7 @@ TEST(CheckScratch, HoldsForEmbedding) {
     args.inverse_deviation_T = inverse_deviation_T;
     embedding_forward(stream, args);
   });
-  expect_needs(layer_norm_scratch_bytes(tensor::Device::Cpu, D), [&](const tensor::Stream& stream) {
+  expect_needs(embedding_scratch_bytes(tensor::Device::Cpu, T, D), [&](const tensor::Stream& stream) {
     EmbeddingBackward args;
     args.dy_TD = dy_TD;
     args.z_TD = z_TD;

@@ -7,6 +7,7 @@
 #include "plenum/kernels/cuda/embedding.h"
 #include "plenum/kernels/cuda/layer_norm.h"
 #include "plenum/kernels/cuda/linear.h"
+#include "plenum/kernels/cuda/matmul_choices.h"
 #include "plenum/kernels/cuda/optimizer_step.h"
 #include "plenum/kernels/cuda/rows.h"
 #include "plenum/kernels/cuda/sum.h"
@@ -31,6 +32,12 @@ void linear_backward_weight(const tensor::Stream&, const LinearBackwardWeight&) 
   refuse();
 }
 std::size_t linear_scratch_bytes() {
+  refuse();
+}
+MatmulChoices matmul_choices(const tensor::Stream&) {
+  refuse();
+}
+bool use_matmul_choices(const tensor::Stream&, const MatmulChoices&) {
   refuse();
 }
 void gelu_forward(const tensor::Stream&, const GeluForward&) {
@@ -58,6 +65,9 @@ void embedding_forward(const tensor::Stream&, const EmbeddingForward&) {
   refuse();
 }
 void embedding_backward(const tensor::Stream&, const EmbeddingBackward&) {
+  refuse();
+}
+std::size_t embedding_scratch_bytes(std::int64_t, std::int64_t) {
   refuse();
 }
 void attention_forward(const tensor::Stream&, const AttentionForward&) {

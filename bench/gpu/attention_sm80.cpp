@@ -30,8 +30,7 @@ using namespace plenum;
 using kernels::cuda::AttentionKeepBits;
 using kernels::cuda::AttentionTile;
 
-constexpr int kTileRows = kernels::cuda::kAttentionTileRowsSm80;
-constexpr int kLongTileRows = 512;  // bits may be drawn by another list than the kernels have
+constexpr int kTileRows = kernels::cuda::kAttentionTileRows;
 
 void require(cudaError_t error) {
   if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
@@ -96,12 +95,11 @@ struct Run {
   kernels::Dropout dropout;
   std::vector<__nv_bfloat16> qkv_host, dcontext_host;
   std::vector<AttentionTile> tiles_host;
-  std::vector<AttentionTile> long_tiles_host;
   std::vector<kernels::cuda::AttentionGap> gaps_host;
   int num_column_blocks;
-  DeviceArray<AttentionTile> tiles, long_tiles;
+  DeviceArray<AttentionTile> tiles;
   DeviceArray<kernels::cuda::AttentionGap> gaps;
-  DeviceArray<std::int32_t> num_tiles, num_long_tiles, num_gaps;
+  DeviceArray<std::int32_t> num_tiles, num_gaps;
   DeviceArray<std::int64_t> samples;
   DeviceArray<__nv_bfloat16> qkv, context, dcontext, dqkv;
   DeviceArray<float> lse;
@@ -115,15 +113,12 @@ struct Run {
         qkv_host(random_bf16(s.rows * 3 * s.heads * s.width, deviation, 1)),
         dcontext_host(random_bf16(s.rows * s.heads * s.width, 1, 2)),
         tiles_host(kernels::cuda::make_attention_tiles(s.starts, s.lengths, kTileRows)),
-        long_tiles_host(kernels::cuda::make_attention_tiles(s.starts, s.lengths, kLongTileRows)),
         gaps_host(kernels::cuda::make_attention_gaps(s.starts, s.lengths, static_cast<std::int32_t>(s.rows))),
         num_column_blocks((*std::max_element(s.lengths.begin(), s.lengths.end()) + kTileRows - 1) /
                           kTileRows),
         tiles(tiles_host),
-        long_tiles(long_tiles_host),
         gaps(gaps_host),
         num_tiles(std::vector<std::int32_t>{static_cast<std::int32_t>(tiles_host.size())}),
-        num_long_tiles(std::vector<std::int32_t>{static_cast<std::int32_t>(long_tiles_host.size())}),
         num_gaps(std::vector<std::int32_t>{static_cast<std::int32_t>(gaps_host.size())}),
         samples(s.samples),
         qkv(qkv_host),
@@ -145,21 +140,20 @@ struct Run {
   int width() const { return static_cast<int>(shape.width); }
   int rows() const { return static_cast<int>(shape.rows); }
 
-  void draw(bool is_by_key, bool is_by_long_tiles) const {
-    kernels::cuda::draw_attention_keep_bits(
-        nullptr, num_multiprocessors,
-        {.tiles = (is_by_long_tiles ? long_tiles : tiles).data(),
-         .num_tiles = (is_by_long_tiles ? num_long_tiles : num_tiles).data(),
-         .tile_rows = is_by_long_tiles ? kLongTileRows : kTileRows,
-         .samples_S = samples.data(),
-         .num_rows = rows(),
-         .num_heads = heads(),
-         .num_column_blocks = num_column_blocks,
-         .threshold = dropout.threshold,
-         .layer_and_site = dropout.layer_and_site(),
-         .key = dropout.key,
-         .by_query = by_query.data(),
-         .by_key = is_by_key ? by_key.data() : nullptr});
+  void draw(bool is_by_key) const {
+    kernels::cuda::draw_attention_keep_bits(nullptr, num_multiprocessors,
+                                            {.tiles = tiles.data(),
+                                             .num_tiles = num_tiles.data(),
+                                             .tile_rows = kTileRows,
+                                             .samples_S = samples.data(),
+                                             .num_rows = rows(),
+                                             .num_heads = heads(),
+                                             .num_column_blocks = num_column_blocks,
+                                             .threshold = dropout.threshold,
+                                             .layer_and_site = dropout.layer_and_site(),
+                                             .key = dropout.key,
+                                             .by_query = by_query.data(),
+                                             .by_key = is_by_key ? by_key.data() : nullptr});
   }
   kernels::cuda::AttentionArguments arguments() const {
     return {.qkv_T3HK = qkv.data(),
@@ -182,14 +176,14 @@ struct Run {
   }
   void forward() const { require(kernels::cuda::attention_forward_sm80(arguments(), nullptr)); }
   void backward() const { require(kernels::cuda::attention_backward_sm80(arguments(), nullptr)); }
-  void all(bool is_by_long_tiles = false) {
+  void all() {
     by_query.poison();
     by_key.poison();
     context.poison();
     dqkv.poison();
     lse.poison();
     scratch.poison();
-    if (dropout.is_on()) draw(true, is_by_long_tiles);
+    if (dropout.is_on()) draw(true);
     forward();
     backward();
     require(cudaGetLastError());
@@ -261,7 +255,7 @@ bool check(const char* name, const reference::AttentionShape& shape, std::uint32
   const auto context = run.context.host();
   const auto lse = run.lse.host();
   const auto dqkv = run.dqkv.host();
-  run.all(true);
+  run.all();
   const auto same = [](const auto& a, const auto& b) {
     return std::memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0;
   };
@@ -381,9 +375,8 @@ void time_all(const std::vector<std::int32_t>& lengths, const char* name) {
       };
       std::vector<Row> rows{{"forward", [&] { run.forward(); }, 2}, {"backward", [&] { run.backward(); }, 5}};
       if (threshold > 0) {
-        rows.push_back({"bits by query", [&] { run.draw(false, false); }, 0});
-        rows.push_back({"both", [&] { run.draw(true, false); }, 0});
-        rows.push_back({"both by 512", [&] { run.draw(true, true); }, 0});
+        rows.push_back({"bits by query", [&] { run.draw(false); }, 0});
+        rows.push_back({"both", [&] { run.draw(true); }, 0});
       }
       std::printf("%s K %zu drop %u:", name, width, threshold);
       for (const Row& row : rows) {

@@ -13,27 +13,28 @@ namespace plenum::kernels::cuda {
 /// contract is kernels/attention.h; pointers are to device memory, 16-byte aligned. T rows, H heads of width
 /// K.
 struct AttentionArguments {
-  const __nv_bfloat16* qkv_T3HK;
-  __nv_bfloat16* context_THK;  ///< overwritten by forward, read by backward; zero in gaps
-  float* lse_HT;               ///< overwritten by forward, read by backward
-  const __nv_bfloat16* dcontext_THK;
-  __nv_bfloat16* dqkv_T3HK;  ///< overwritten by backward; zero in gaps
+  const __nv_bfloat16* qkv_T3HK = nullptr;
+  __nv_bfloat16* context_THK = nullptr;  ///< overwritten by forward, read by backward; zero in gaps
+  float* lse_HT = nullptr;               ///< overwritten by forward, read by backward
+  const __nv_bfloat16* dcontext_THK = nullptr;
+  __nv_bfloat16* dqkv_T3HK = nullptr;  ///< overwritten by backward; zero in gaps
 
-  const AttentionTile* tiles;     ///< by make_attention_tiles, of as many rows as the form has
-  const std::int32_t* num_tiles;  ///< in device memory
-  const AttentionGap* gaps;
-  const std::int32_t* num_gaps;  ///< in device memory
+  const AttentionTile* tiles = nullptr;     ///< by make_attention_tiles, of kAttentionTileRows rows
+  const std::int32_t* num_tiles = nullptr;  ///< in device memory
+  const AttentionGap* gaps = nullptr;
+  const std::int32_t* num_gaps = nullptr;  ///< in device memory
 
-  AttentionKeepBits keep;  ///< forward reads by_query, backward both; null: no dropout
-  float dropout_scale;     ///< of weights that are kept
+  AttentionKeepBits keep;   ///< forward reads by_query, backward both; null: no dropout
+  float dropout_scale = 1;  ///< of weights that are kept
 
-  std::int32_t num_rows;    ///< T
-  std::int32_t num_heads;   ///< H
-  std::int32_t head_width;  ///< K
-  std::int32_t max_length;  ///< no sequence is longer, now or when a captured launch is replayed
+  std::int32_t num_rows = 0;    ///< T
+  std::int32_t num_heads = 0;   ///< H
+  std::int32_t head_width = 0;  ///< K
+  std::int32_t max_length = 0;  ///< no sequence is longer, now or when a captured launch is replayed
 
-  std::int32_t* next_item;  ///< in device memory: zero before a launch and again after it; for one at a time
-  void* scratch;            ///< as many bytes as the form needs, 256-byte aligned, contents undefined
+  /// In device memory: zero before a launch and again after it; for one at a time.
+  std::int32_t* next_item = nullptr;
+  void* scratch = nullptr;  ///< as many bytes as the form needs, 256-byte aligned, contents undefined
 };
 
 }  // namespace plenum::kernels::cuda

@@ -41,12 +41,12 @@ struct QueryStatistics {
 
 template <int kWidth>
 struct alignas(256) Shared {
-  std::byte a1[TileCut<kWidth>::kRows * kWidth * 2];  // at last dQ or dK
-  std::byte a2[TileCut<kWidth>::kRows * kWidth * 2];  // at last dV
+  std::byte a1[OwnedCut<kWidth>::kRows * kWidth * 2];  // at last dQ or dK
+  std::byte a2[OwnedCut<kWidth>::kRows * kWidth * 2];  // at last dV
   std::byte b1[kStages][kStep * kWidth * 2];
   std::byte b2[kStages][kStep * kWidth * 2];
   union {
-    QueryStatistics rows[TileCut<kWidth>::kRows];
+    QueryStatistics rows[OwnedCut<kWidth>::kRows];
     QueryStatistics columns[kStages][kStep];
   };
 };
@@ -180,7 +180,7 @@ class ContextRows {
  private:
   static constexpr int kChunks = SharedRows<kWidth>::kChunks;
   static constexpr int kRowsAtOnce = 32 / kChunks;
-  static constexpr int kLoads = TileCut<kWidth>::kWarpRows / kRowsAtOnce;
+  static constexpr int kLoads = OwnedCut<kWidth>::kWarpRows / kRowsAtOnce;
   const int chunk_ = static_cast<int>(threadIdx.x) % kChunks;
   const int first_ = static_cast<int>(threadIdx.x) % 32 / kChunks;
   uint4 chunks_[kLoads];
@@ -188,10 +188,10 @@ class ContextRows {
 
 // A warp's sums, with one factor for all, through its rows of a tile in shared memory to one part of dqkv.
 template <int kWidth>
-__device__ inline void store_part(const AttentionArguments& args, const TileItem& item, int warp_row,
-                                  int part, const Sums<TileCut<kWidth>::kGroups, kWidth>& sums, float factor,
+__device__ inline void store_part(const AttentionArguments& args, const OwnedItem& item, int warp_row,
+                                  int part, const Sums<OwnedCut<kWidth>::kGroups, kWidth>& sums, float factor,
                                   std::byte* tile) {
-  constexpr int kGroups = TileCut<kWidth>::kGroups;
+  constexpr int kGroups = OwnedCut<kWidth>::kGroups;
   const int head_stride = args.num_heads * kWidth;
   float factors[kGroups][2];
 #pragma unroll
@@ -206,9 +206,9 @@ template <int kWidth, Owner kOwner>
 struct Operands {
   HeadRows a1, a2, b1, b2;
 
-  __device__ Operands(const AttentionArguments& args, const TileItem& item) {
+  __device__ Operands(const AttentionArguments& args, const OwnedItem& item) {
     const int head_stride = args.num_heads * kWidth;
-    const std::int64_t start = item.tile.start;
+    const std::int64_t start = item.start;
     const __nv_bfloat16* qkv = args.qkv_T3HK + start * 3 * head_stride + item.head * kWidth;
     const HeadRows q{qkv, 3 * head_stride};
     const HeadRows k{qkv + head_stride, 3 * head_stride};
@@ -226,7 +226,7 @@ struct Operands {
 template <int kWidth, Owner kOwner>
 __device__ inline void copy_step(const Operands<kWidth, kOwner>& operands, const QueryStatistics* statistics,
                                  int length, int step, Shared<kWidth>& shared) {
-  constexpr int kThreads = TileCut<kWidth>::kThreads;
+  constexpr int kThreads = OwnedCut<kWidth>::kThreads;
   const int stage = step % kStages;
   const int first = step * kStep;
   const int num_columns = length - first;
@@ -243,26 +243,26 @@ __device__ inline void copy_step(const Operands<kWidth, kOwner>& operands, const
   commit_copies();
 }
 
-// The gradients of one tile and head. Columns behind the end need masking only where they are keys: queries
+// The gradients of the owned rows. Columns behind the end need masking only where they are keys: queries
 // there are zeros, statistics included, so they add nothing.
 template <int kWidth, Owner kOwner, bool kDropout>
-__device__ inline void differentiate_tile(const AttentionArguments& args, const TileItem& item,
+__device__ inline void differentiate_rows(const AttentionArguments& args, const OwnedItem& item,
                                           Shared<kWidth>& shared) {
   using Rows = SharedRows<kWidth>;
-  using Cut = TileCut<kWidth>;
+  using Cut = OwnedCut<kWidth>;
   constexpr bool kQueries = kOwner == Owner::Queries;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp_row = static_cast<int>(threadIdx.x) / 32 * Cut::kWarpRows;
   const int num_rows = item.num_rows - warp_row;  // of the warp
-  const int length = item.tile.length;
-  const std::int64_t first_query = std::int64_t{item.head} * args.num_rows + item.tile.start;  // in [H, T]
+  const int length = item.length;
+  const std::int64_t first_query = std::int64_t{item.head} * args.num_rows + item.start;  // in [H, T]
   auto* const statistics_HT = static_cast<QueryStatistics*>(args.scratch);
 
   const Operands<kWidth, kOwner> operands(args, item);
-  copy_rows_async<Cut::kRows, kWidth, Cut::kThreads>(
-      shared_address(shared.a1), operands.a1.row(item.tile.first), operands.a1.stride, item.num_rows);
-  copy_rows_async<Cut::kRows, kWidth, Cut::kThreads>(
-      shared_address(shared.a2), operands.a2.row(item.tile.first), operands.a2.stride, item.num_rows);
+  copy_rows_async<Cut::kRows, kWidth, Cut::kThreads>(shared_address(shared.a1), operands.a1.row(item.first),
+                                                     operands.a1.stride, item.num_rows);
+  copy_rows_async<Cut::kRows, kWidth, Cut::kThreads>(shared_address(shared.a2), operands.a2.row(item.first),
+                                                     operands.a2.stride, item.num_rows);
   copy_step(operands, statistics_HT + first_query, length, 0, shared);
   std::conditional_t<kQueries, OfRows<Cut::kGroups>, OfColumns> statistics;
   if constexpr (kQueries) {
@@ -272,7 +272,7 @@ __device__ inline void differentiate_tile(const AttentionArguments& args, const 
         num_rows);
     wait_for_copies();
     __syncthreads();
-    const std::int64_t first = first_query + item.tile.first + warp_row;
+    const std::int64_t first = first_query + item.first + warp_row;
     context.finish(args.lse_HT + first, shared.a2 + warp_row * Rows::kRowBytes, args.dropout_scale, num_rows,
                    shared.rows + warp_row, statistics_HT + first);
     statistics.load(shared.rows + warp_row);
@@ -311,17 +311,19 @@ __device__ inline void differentiate_tile(const AttentionArguments& args, const 
 }
 
 template <int kWidth, Owner kOwner, bool kDropout>
-__global__ void __launch_bounds__(TileCut<kWidth>::kThreads, kBlocksPerMultiprocessor<kWidth, kOwner>)
+__global__ void __launch_bounds__(OwnedCut<kWidth>::kThreads, kBlocksPerMultiprocessor<kWidth, kOwner>)
     attention_backward_kernel(const __grid_constant__ AttentionArguments args) {
   extern __shared__ std::byte shared_bytes[];
   auto& shared = *reinterpret_cast<Shared<kWidth>*>(shared_bytes);
   if constexpr (kOwner == Owner::Queries) {
     GapList{args.gaps, args.num_gaps}.zero(args.dqkv_T3HK, 3 * args.num_heads * kWidth,
-                                           static_cast<int>(threadIdx.x), TileCut<kWidth>::kThreads);
+                                           static_cast<int>(threadIdx.x), OwnedCut<kWidth>::kThreads);
   }
-  const int num_items = *args.num_tiles * args.num_heads;
-  for (int item = static_cast<int>(blockIdx.x); item < num_items; item += static_cast<int>(gridDim.x)) {
-    differentiate_tile<kWidth, kOwner, kDropout>(args, TileItem(args, item), shared);
+  const int num_items = OwnedItem::count(args);
+  for (int index = static_cast<int>(blockIdx.x); index < num_items; index += static_cast<int>(gridDim.x)) {
+    const OwnedItem item(args, index);
+    if (item.num_rows <= 0) continue;
+    differentiate_rows<kWidth, kOwner, kDropout>(args, item, shared);
     __syncthreads();  // The next item's rows overwrite this one's.
   }
 }
@@ -329,7 +331,7 @@ __global__ void __launch_bounds__(TileCut<kWidth>::kThreads, kBlocksPerMultiproc
 template <int kWidth, Owner kOwner, bool kDropout>
 cudaError_t launch(const AttentionArguments& args, cudaStream_t stream) {
   return launch_over_tiles(attention_backward_kernel<kWidth, kOwner, kDropout>,
-                           kBlocksPerMultiprocessor<kWidth, kOwner>, TileCut<kWidth>::kThreads,
+                           kBlocksPerMultiprocessor<kWidth, kOwner>, OwnedCut<kWidth>::kThreads,
                            sizeof(Shared<kWidth>), args, stream);
 }
 

@@ -23,7 +23,7 @@ __device__ constexpr float kExponentScale = std::numbers::log2e_v<float> /
 
 template <int kWidth>
 struct alignas(256) Shared {
-  std::byte q[TileCut<kWidth>::kRows * kWidth * 2];  // at last the context
+  std::byte q[OwnedCut<kWidth>::kRows * kWidth * 2];  // at last the context
   std::byte k[kStages][kStep * kWidth * 2];
   std::byte v[kStages][kStep * kWidth * 2];
 };
@@ -41,13 +41,13 @@ __device__ inline float sum_of_quad(float x) {
 // The queries of a warp, as operands.
 template <int kWidth>
 struct Queries {
-  std::uint32_t of[TileCut<kWidth>::kGroups][kWidth / 16][4];
+  std::uint32_t of[OwnedCut<kWidth>::kGroups][kWidth / 16][4];
 
   __device__ void load(std::uint32_t rows) {
     using Rows = SharedRows<kWidth>;
     const std::uint32_t own = rows + Rows::along_rows(static_cast<int>(threadIdx.x) % 32);
 #pragma unroll
-    for (int i = 0; i < TileCut<kWidth>::kGroups; ++i) {
+    for (int i = 0; i < OwnedCut<kWidth>::kGroups; ++i) {
 #pragma unroll
       for (int s = 0; s < kWidth / 16; ++s)
         load_matrices(of[i][s], (own ^ (s << 5)) + i * 16 * Rows::kRowBytes);
@@ -76,7 +76,7 @@ __device__ inline void score(Sums<kGroups, kStep>& scores, const Queries<kWidth>
 // The softmax of a thread's rows as far as keys have gone by. `sum` is over the thread's own columns.
 template <int kWidth>
 struct RunningSoftmax {
-  static constexpr int kGroups = TileCut<kWidth>::kGroups;
+  static constexpr int kGroups = OwnedCut<kWidth>::kGroups;
   float max[kGroups][2];
   float sum[kGroups][2];
 
@@ -137,10 +137,10 @@ __device__ inline void drop(Sums<kGroups, kStep>& weights, const KeepWords<kGrou
 
 // Divides by the sum of exponentials and writes the warp's rows of context and lse.
 template <int kWidth>
-__device__ inline void finish(const AttentionArguments& args, const TileItem& item, int warp_row,
+__device__ inline void finish(const AttentionArguments& args, const OwnedItem& item, int warp_row,
                               const RunningSoftmax<kWidth>& softmax,
-                              const Sums<TileCut<kWidth>::kGroups, kWidth>& context, std::byte* through) {
-  constexpr int kGroups = TileCut<kWidth>::kGroups;
+                              const Sums<OwnedCut<kWidth>::kGroups, kWidth>& context, std::byte* through) {
+  constexpr int kGroups = OwnedCut<kWidth>::kGroups;
   const auto [g, t] = lane_place();
   const int num_rows = item.num_rows - warp_row;
   const std::int64_t first_row = item.first_row + warp_row;
@@ -163,20 +163,20 @@ __device__ inline void finish(const AttentionArguments& args, const TileItem& it
              row_stride, num_rows);
 }
 
-// Attention of one tile and head.
+// Attention of the owned rows.
 template <int kWidth, bool kDropout>
-__device__ inline void attend(const AttentionArguments& args, const TileItem& item, Shared<kWidth>& shared) {
+__device__ inline void attend(const AttentionArguments& args, const OwnedItem& item, Shared<kWidth>& shared) {
   using Rows = SharedRows<kWidth>;
-  using Cut = TileCut<kWidth>;
+  using Cut = OwnedCut<kWidth>;
   constexpr int kStageBytes = kStep * kWidth * 2;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp_row = static_cast<int>(threadIdx.x) / 32 * Cut::kWarpRows;
   const int head_stride = args.num_heads * kWidth;
   const int token_stride = 3 * head_stride;
-  const int length = item.tile.length;
+  const int length = item.length;
   const __nv_bfloat16* q = args.qkv_T3HK + item.first_row * token_stride + item.head * kWidth;
   const __nv_bfloat16* k =
-      args.qkv_T3HK + std::int64_t{item.tile.start} * token_stride + head_stride + item.head * kWidth;
+      args.qkv_T3HK + std::int64_t{item.start} * token_stride + head_stride + item.head * kWidth;
   const std::uint32_t k_stages = shared_address(shared.k);
   const std::uint32_t v_stages = shared_address(shared.v);
   const auto copy_step = [&](int step) {
@@ -219,15 +219,17 @@ __device__ inline void attend(const AttentionArguments& args, const TileItem& it
 }
 
 template <int kWidth, bool kDropout>
-__global__ void __launch_bounds__(TileCut<kWidth>::kThreads, kBlocksPerMultiprocessor<kWidth>)
+__global__ void __launch_bounds__(OwnedCut<kWidth>::kThreads, kBlocksPerMultiprocessor<kWidth>)
     attention_forward_kernel(const __grid_constant__ AttentionArguments args) {
   extern __shared__ std::byte shared_bytes[];
   auto& shared = *reinterpret_cast<Shared<kWidth>*>(shared_bytes);
   GapList{args.gaps, args.num_gaps}.zero(args.context_THK, args.num_heads * kWidth,
-                                         static_cast<int>(threadIdx.x), TileCut<kWidth>::kThreads);
-  const int num_items = *args.num_tiles * args.num_heads;
-  for (int item = static_cast<int>(blockIdx.x); item < num_items; item += static_cast<int>(gridDim.x)) {
-    attend<kWidth, kDropout>(args, TileItem(args, item), shared);
+                                         static_cast<int>(threadIdx.x), OwnedCut<kWidth>::kThreads);
+  const int num_items = OwnedItem::count(args);
+  for (int index = static_cast<int>(blockIdx.x); index < num_items; index += static_cast<int>(gridDim.x)) {
+    const OwnedItem item(args, index);
+    if (item.num_rows <= 0) continue;
+    attend<kWidth, kDropout>(args, item, shared);
     __syncthreads();  // The next item's rows overwrite this one's.
   }
 }
@@ -235,7 +237,7 @@ __global__ void __launch_bounds__(TileCut<kWidth>::kThreads, kBlocksPerMultiproc
 template <int kWidth, bool kDropout>
 cudaError_t launch(const AttentionArguments& args, cudaStream_t stream) {
   return launch_over_tiles(attention_forward_kernel<kWidth, kDropout>, kBlocksPerMultiprocessor<kWidth>,
-                           TileCut<kWidth>::kThreads, sizeof(Shared<kWidth>), args, stream);
+                           OwnedCut<kWidth>::kThreads, sizeof(Shared<kWidth>), args, stream);
 }
 
 }  // namespace

@@ -13,28 +13,46 @@ namespace plenum::kernels::cuda {
 // some of them, and columns go by in steps of kStep, each in one of two stages of shared memory while the
 // next arrives.
 
-/// How a tile is cut. At head width 64 a warp has 32 rows: what it reads of the columns then serves two
+inline constexpr int kOwnedRows = 128;
+
+/// How they are cut. At head width 64 a warp has 32 rows: what it reads of the columns then serves two
 /// products each. At 128 the sums of 32 rows would not fit its registers.
 template <int kWidth>
-struct TileCut {
-  static constexpr int kRows = kAttentionTileRowsSm80;
+struct OwnedCut {
+  static constexpr int kRows = kOwnedRows;
   static constexpr int kGroups = kWidth == 64 ? 2 : 1;  ///< of 16 rows, of a warp
   static constexpr int kWarpRows = 16 * kGroups;
   static constexpr int kThreads = 32 * kRows / kWarpRows;
 };
 
-/// A tile and a head, and what follows from them.
-struct TileItem {
-  AttentionTile tile;
+/// The rows that a thread block owns, and a head. Items are numbered by the place within tiles, from the last
+/// to the first, then by tile: since long sequences come first in the list, work becomes small towards the
+/// end.
+struct OwnedItem {
+  int start;   ///< of the sequence, in the micro-batch
+  int length;  ///< of the sequence
+  int first;   ///< owned row, within the sequence
   int head;
-  int num_rows;            ///< of the tile
+  int num_rows;            ///< that are owned; none where the tile is shorter
   std::int64_t first_row;  ///< in the micro-batch
 
-  __device__ TileItem(const AttentionArguments& args, int index)
-      : tile(args.tiles[index / args.num_heads]),
-        head(index % args.num_heads),
-        num_rows(min(kAttentionTileRowsSm80, tile.length - tile.first)),
-        first_row(std::int64_t{tile.start} + tile.first) {}
+  static constexpr int kPlaces = kAttentionTileRows / kOwnedRows;
+  static __device__ int count(const AttentionArguments& args) {
+    return kPlaces * *args.num_tiles * args.num_heads;
+  }
+
+  __device__ OwnedItem(const AttentionArguments& args, int index) {
+    const int items_per_place = *args.num_tiles * args.num_heads;
+    const int place = kPlaces - 1 - index / items_per_place;
+    const int item = index % items_per_place;
+    const AttentionTile tile = args.tiles[item / args.num_heads];
+    start = tile.start;
+    length = tile.length;
+    first = tile.first + place * kOwnedRows;
+    head = item % args.num_heads;
+    num_rows = min(kOwnedRows, length - first);
+    first_row = std::int64_t{start} + first;
+  }
 };
 
 /// Where a thread's sums lie: rows 16 i + 8 half + g, columns 8 n + 2 t + e.

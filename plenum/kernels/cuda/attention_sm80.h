@@ -13,9 +13,6 @@ namespace plenum::kernels::cuda {
 // heads in turn, long sequences first. Backward computes scores twice, once where queries own the sums (dQ)
 // and once where keys do (dK and dV), so that nothing is added in memory.
 
-/// Rows of a tile.
-inline constexpr std::int32_t kAttentionTileRowsSm80 = 128;
-
 /// Of backward; forward needs none.
 std::size_t attention_scratch_bytes_sm80(std::int64_t num_rows, std::int64_t num_heads);
 

@@ -373,6 +373,7 @@ std::vector<std::int32_t> draw_lengths(const char* path, std::int32_t num_rows) 
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // so that a kernel that hangs is known by what is missing
   const std::vector<std::int32_t> odd = {1, 2, 63, 64, 65, 127, 128, 129, 200, 512, 700};
   bool is_good = check("one head of 64", Problem(Sequences({64}, 0), 1));
   is_good = check("one head of 512", Problem(Sequences({512}, 0), 1)) && is_good;

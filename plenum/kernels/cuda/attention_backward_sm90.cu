@@ -24,8 +24,8 @@ namespace {
 constexpr int kWarpgroups = 2;
 constexpr int kStages = 11;
 constexpr int kFeederRegisters = 56;
-constexpr int kWorkerRegisters =
-    232;  // 40 + 2 * 232 <= 3 * 168, what a block of three warpgroups starts with
+constexpr int kWorkerRegisters = 224;
+static_assert(registers_suffice(kWarpgroups, kFeederRegisters, kWorkerRegisters));
 constexpr int kThreads = 128 * (kWarpgroups + 1);
 
 constexpr float kLog2E = 1.4426950408889634F;
@@ -247,7 +247,7 @@ __device__ inline int first_row(const Visit& visit) {
 struct Owned {
   RingBarriers<1>& barriers;
   OwnedCursor at;
-  std::uint64_t tiles[2];
+  std::uint32_t tiles[2];  ///< addresses
   const QueryStatistics* statistics;
 };
 
@@ -297,18 +297,18 @@ __device__ inline void queries_backward(const Parameters& p, const Visit& visit,
                                         Shared& shared) {
   const FragmentRows rows = fragment_rows();
   const float scale_log2 = p.scale * kLog2E;
-  const std::uint64_t keys = describe_tile(__cvta_generic_to_shared(shared.streamed[0][0]));
-  const std::uint64_t values = describe_tile(__cvta_generic_to_shared(shared.streamed[1][0]));
+  const std::uint64_t keys = describe_tile(shared_address(shared.streamed[0][0]));
+  const std::uint64_t values = describe_tile(shared_address(shared.streamed[1][0]));
   const KeepRows keep(p.keep, p.keep.by_query, visit.item.head, first_row(visit), rows);
   std::uint32_t keep_bits[2];
   Accumulator s, dp, dq;
-  RegisterOperand ds;
+  RegisterOperand own[2], ds;
 #pragma unroll
   for (int i = 0; i < 32; ++i) dq[i] = 0;
   const auto issue_scores = [&](const Cursor& of) {
-    issue_product<TileB::Transposed>(s, owned.tiles[0], keys + of.stage * kTile, 0);
+    issue_product<TileB::Transposed>(s, own[0], keys + of.stage * kTile, 0);
     wgmma_commit();
-    issue_product<TileB::Transposed>(dp, owned.tiles[1], values + of.stage * kTile, 0);
+    issue_product<TileB::Transposed>(dp, own[1], values + of.stage * kTile, 0);
   };
   const auto issue_sums = [&](const Cursor& of) {
     issue_product<TileB::Plain>(dq, ds, keys + of.stage * kTile, 1);
@@ -317,6 +317,10 @@ __device__ inline void queries_backward(const Parameters& p, const Visit& visit,
 
   owned.barriers.wait_full(owned.at);
   const RowStatistics statistics(owned.statistics, rows);
+  load_operand(owned.tiles[0], own[0]);
+  load_operand(owned.tiles[1], own[1]);
+  owned.barriers.release(owned.at);
+  owned.at.advance();
   const int num_last_columns = visit.item.length % kTileRows;
   const int masked_block = num_last_columns == 0 ? -1 : visit.num_blocks - 1;
   Cursor at = visit.at;
@@ -328,7 +332,6 @@ __device__ inline void queries_backward(const Parameters& p, const Visit& visit,
   wgmma_wait<0>();
   hold(s);
   hold(dp);
-  if (visit.num_blocks == 1) owned.barriers.release(owned.at);
   to_weights_by_row(s, statistics, scale_log2);
   if (masked_block == 0) mask_columns(s, num_last_columns, rows.lane_in_quad);
   if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
@@ -353,7 +356,6 @@ __device__ inline void queries_backward(const Parameters& p, const Visit& visit,
     hold(dp);
     hold(dq);
     if (visit.releases) shared.ring.release(at);
-    if (j == visit.num_blocks - 1) owned.barriers.release(owned.at);
     if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
     to_gradient_by_row(s, dp, statistics);
     to_operand(s, ds);
@@ -364,7 +366,6 @@ __device__ inline void queries_backward(const Parameters& p, const Visit& visit,
   wgmma_wait<0>();
   hold(dq);
   if (visit.releases) shared.ring.release(at);
-  owned.at.advance();
 
   const float scale[2] = {p.scale, p.scale};
   const std::int64_t stride = 3LL * p.num_heads * kTileRows;
@@ -425,18 +426,18 @@ template <bool kHasDropout>
 __device__ inline void keys_backward(const Parameters& p, const Visit& visit, Owned& owned, Shared& shared) {
   const FragmentRows rows = fragment_rows();
   const float scale_log2 = p.scale * kLog2E;
-  const std::uint64_t queries = describe_tile(__cvta_generic_to_shared(shared.streamed[0][0]));
-  const std::uint64_t dout = describe_tile(__cvta_generic_to_shared(shared.streamed[1][0]));
+  const std::uint64_t queries = describe_tile(shared_address(shared.streamed[0][0]));
+  const std::uint64_t dout = describe_tile(shared_address(shared.streamed[1][0]));
   const KeepRows keep(p.keep, p.keep.by_key, visit.item.head, first_row(visit), rows);
   std::uint32_t keep_bits[2];
   Accumulator s, dp, dk, dv;
-  RegisterOperand weights, ds;
+  RegisterOperand own[2], weights, ds;
 #pragma unroll
   for (int i = 0; i < 32; ++i) dk[i] = dv[i] = 0;
   const auto issue_scores = [&](const Cursor& of) {
-    issue_product<TileB::Transposed>(s, owned.tiles[0], queries + of.stage * kTile, 0);
+    issue_product<TileB::Transposed>(s, own[0], queries + of.stage * kTile, 0);
     wgmma_commit();
-    issue_product<TileB::Transposed>(dp, owned.tiles[1], dout + of.stage * kTile, 0);
+    issue_product<TileB::Transposed>(dp, own[1], dout + of.stage * kTile, 0);
   };
   const auto issue_sums = [&](const Cursor& of) {
     issue_product<TileB::Plain>(dv, weights, dout + of.stage * kTile, 1);
@@ -448,6 +449,10 @@ __device__ inline void keys_backward(const Parameters& p, const Visit& visit, Ow
   };
 
   owned.barriers.wait_full(owned.at);
+  load_operand(owned.tiles[0], own[0]);
+  load_operand(owned.tiles[1], own[1]);
+  owned.barriers.release(owned.at);
+  owned.at.advance();
   const int num_last_columns = visit.item.length % kTileRows;
   const int masked_block = num_last_columns == 0 ? -1 : visit.num_blocks - 1;
   Cursor at = visit.at;
@@ -459,7 +464,6 @@ __device__ inline void keys_backward(const Parameters& p, const Visit& visit, Ow
   wgmma_wait<0>();
   hold(s);
   hold(dp);
-  if (visit.num_blocks == 1) owned.barriers.release(owned.at);
   to_weights_by_column(s, statistics_of(at), scale_log2);
   if (masked_block == 0) mask_columns(s, num_last_columns, rows.lane_in_quad);
   to_kept_operand<kHasDropout>(s, keep_bits, weights);
@@ -487,7 +491,6 @@ __device__ inline void keys_backward(const Parameters& p, const Visit& visit, Ow
     hold(dv);
     hold(dk);
     if (visit.releases) shared.ring.release(at);
-    if (j == visit.num_blocks - 1) owned.barriers.release(owned.at);
     to_kept_operand<kHasDropout>(s, keep_bits, weights);
     if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
     to_gradient_by_column(s, dp, statistics_of(next));
@@ -500,7 +503,6 @@ __device__ inline void keys_backward(const Parameters& p, const Visit& visit, Ow
   hold(dv);
   hold(dk);
   if (visit.releases) shared.ring.release(at);
-  owned.at.advance();
 
   const std::int64_t stride = 3LL * p.num_heads * kTileRows;
   const int first = visit.item.first + visit.block * kTileRows;
@@ -518,8 +520,7 @@ __device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) 
   RingCursor<ItemQueue::kSlots> slot;
   Owned owned = {shared.owned[warpgroup],
                  {},
-                 {describe_tile(__cvta_generic_to_shared(shared.own[warpgroup][0])),
-                  describe_tile(__cvta_generic_to_shared(shared.own[warpgroup][1]))},
+                 {shared_address(shared.own[warpgroup][0]), shared_address(shared.own[warpgroup][1])},
                  shared.own_statistics[warpgroup]};
   for (;;) {
     const AttentionItem item = shared.queue.pop(slot);

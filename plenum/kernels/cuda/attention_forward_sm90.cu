@@ -16,7 +16,8 @@ namespace {
 constexpr int kWarpgroups = 4;
 constexpr int kStages = 12;
 constexpr int kFeederRegisters = 24;
-constexpr int kWorkerRegisters = 112;  // 24 + 4 * 112 <= 5 * 96, what a block of five warpgroups starts with
+constexpr int kWorkerRegisters = 112;
+static_assert(registers_suffice(kWarpgroups, kFeederRegisters, kWorkerRegisters));
 constexpr int kThreads = 128 * (kWarpgroups + 1);
 
 constexpr float kLog2E = 1.4426950408889634F;
@@ -24,15 +25,15 @@ constexpr float kLog2E = 1.4426950408889634F;
 using Ring = RingBarriers<kStages>;
 using Cursor = RingCursor<kStages>;
 using Plan = ItemPlan<kStages, kWarpgroups>;
-using Deal = BlockDeal<kStages, kWarpgroups>;
-using OwnedCursor = RingCursor<1>;
+using OwnedRing = RingBarriers<kWarpgroups>;
+using OwnedCursor = RingCursor<kWarpgroups>;
 
 struct Shared {
   alignas(1024) unsigned char keys[kStages][kTileBytes];
   alignas(1024) unsigned char values[kStages][kTileBytes];
   alignas(1024) unsigned char queries[kWarpgroups][kTileBytes];
   Ring ring;
-  RingBarriers<1> owned[kWarpgroups];
+  OwnedRing owned;  ///< of the queries of each warpgroup
   ItemQueue queue;
 };
 
@@ -68,23 +69,23 @@ __device__ inline void produce(const CUtensorMap& qkv_map, const Parameters& p, 
   }
 }
 
-/// Fetches the queries that a warpgroup owns, one block ahead. By one thread.
-__device__ inline void serve(int warpgroup, const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
-  Deal deal{warpgroup};
-  OwnedCursor at;
+/// Fetches the queries that warpgroups own, for each of them one block ahead, in the order in which blocks
+/// are dealt. By one thread: threads of one warp that wait for different warpgroups could wait for each
+/// other.
+__device__ inline void serve(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
+  RingCursor<kWarpgroups> warpgroup;  // blocks go round, so each round is a phase of all warpgroups' barriers
   RingCursor<ItemQueue::kSlots> slot;
   for (;;) {
     const AttentionItem item = shared.queue.pop_alone(slot);
     if (item.length == 0) return;
     const Plan plan(item, kAttentionTileRows);
-    for (int block = deal.first(plan); block < plan.num_owned; block += kWarpgroups, at.advance()) {
-      shared.owned[warpgroup].wait_empty(at);
-      Mbarrier& full = shared.owned[warpgroup].full[0];
+    for (int block = 0; block < plan.num_owned; ++block, warpgroup.advance()) {
+      shared.owned.wait_empty(warpgroup);
+      Mbarrier& full = shared.owned.full[warpgroup.stage];
       full.arrive_expecting(kTileBytes);
-      copy_box(qkv_map, shared.queries[warpgroup], full, item.head * kTileRows,
+      copy_box(qkv_map, shared.queries[warpgroup.stage], full, item.head * kTileRows,
                item.start + item.first + block * kTileRows);
     }
-    deal.pass(plan);
   }
 }
 
@@ -155,8 +156,8 @@ __device__ inline void mask_columns(Accumulator& s, int num_columns, int lane_in
 /// Attention of one block of queries.
 template <bool kHasDropout>
 __device__ inline void attend(const Parameters& p, const AttentionItem& item, int num_blocks, int block,
-                              Cursor at, bool releases, RingBarriers<1>& owned, OwnedCursor& owned_at,
-                              std::uint64_t queries, Shared& shared) {
+                              Cursor at, bool releases, const OwnedCursor& owned_at, std::uint64_t queries,
+                              Shared& shared) {
   const FragmentRows rows = fragment_rows();
   const int first = item.first + block * kTileRows;
   const float scale_log2 = p.scale * kLog2E;
@@ -170,14 +171,14 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   RunningSoftmax softmax;
   Accumulator s, o;
   RegisterOperand weights;
-  owned.wait_full(owned_at);
+  shared.owned.wait_full(owned_at);
   shared.ring.wait_full(at);
   wgmma_fence();
   issue_product<TileB::Transposed>(s, queries, keys + at.stage * kTile, 0);
   wgmma_commit();
   wgmma_wait<0>();
   hold(s);
-  if (num_blocks == 1) owned.release(owned_at);
+  if (num_blocks == 1) shared.owned.release(owned_at);
   if (masked_block == 0) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
   softmax.update(s, scale_log2);
   if constexpr (kHasDropout) {
@@ -201,7 +202,7 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
     if constexpr (kHasDropout) keep.load(j, keep_bits);
     wgmma_wait<1>();
     hold(s);
-    if (j == num_blocks - 1) owned.release(owned_at);
+    if (j == num_blocks - 1) shared.owned.release(owned_at);
     if (masked_block == j) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
     const bool moves = softmax.update(s, scale_log2);
     hold(s);
@@ -226,7 +227,6 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   wgmma_wait<0>();
   hold(o);
   if (releases) shared.ring.release(at);
-  owned_at.advance();
 
   const std::int64_t row = item.start + first;
   const float kept_scale = kHasDropout ? p.dropout_scale : 1;
@@ -247,15 +247,15 @@ template <bool kHasDropout>
 __device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) {
   WarpgroupWalk<kStages, kWarpgroups> walk{{warpgroup}};
   RingCursor<ItemQueue::kSlots> slot;
-  RingBarriers<1>& owned = shared.owned[warpgroup];
-  OwnedCursor owned_at;
+  OwnedCursor owned_at = {warpgroup, 0};
   const std::uint64_t queries = describe_tile(__cvta_generic_to_shared(shared.queries[warpgroup]));
   for (;;) {
     const AttentionItem item = shared.queue.pop(slot);
     if (item.length == 0) return;
     const Plan plan(item, kAttentionTileRows);
     walk.over(plan, shared.ring, [&](int block, const Cursor& at, bool releases) {
-      attend<kHasDropout>(p, item, plan.num_streamed, block, at, releases, owned, owned_at, queries, shared);
+      attend<kHasDropout>(p, item, plan.num_streamed, block, at, releases, owned_at, queries, shared);
+      owned_at.advance(kWarpgroups);
     });
   }
 }
@@ -265,7 +265,7 @@ __device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) 
 __device__ inline void feed(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
   const int thread = threadIdx.x % 128;
   if (thread == 0) produce(qkv_map, p, shared);
-  if (thread >= 32 && thread < 32 + kWarpgroups) serve(thread - 32, qkv_map, p, shared);
+  if (thread == 32) serve(qkv_map, p, shared);
   if (thread >= 64) p.gaps.zero(p.context_THK, p.num_heads * kTileRows, thread - 64, 64);
 }
 
@@ -277,8 +277,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
   if (threadIdx.x == 0) {
     shared.ring.init(1, 4 * kWarpgroups);
-    shared.queue.barriers.init(1, (4 + 1) * kWarpgroups);
-    for (RingBarriers<1>& owned : shared.owned) owned.init(1, 4);
+    shared.queue.barriers.init(1, 4 * kWarpgroups + 1);
+    shared.owned.init(1, 4);
     fence_barrier_init();
   }
   __syncthreads();

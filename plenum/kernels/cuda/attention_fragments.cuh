@@ -49,6 +49,22 @@ __device__ inline FragmentRows fragment_rows() {
   return {lane % 4, {row, row + 8}};
 }
 
+/// Loads a tile in shared memory, laid down by the copy engine, as operand A. Lane l of a warp names the row
+/// l % 16 and the left or right 8 of 16 columns; the four 8 x 8 matrices that result are the four words of a
+/// step.
+__device__ inline void load_operand(std::uint32_t tile_address, RegisterOperand& a) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int row = 16 * (static_cast<int>(threadIdx.x) / 32 % 4) + lane % 16;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    const int chunk = (2 * k + lane / 16) ^ (row % 8);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a[k][0]), "=r"(a[k][1]), "=r"(a[k][2]), "=r"(a[k][3])
+                 : "r"(tile_address + 128 * row + 16 * chunk)
+                 : "memory");
+  }
+}
+
 /// Word j of thread q becomes word q of thread j.
 __device__ inline void transpose_quad(std::uint32_t (&words)[4], int lane_in_quad) {
   const bool odd = lane_in_quad & 1;

@@ -16,12 +16,20 @@ namespace plenum::kernels::cuda {
 //     sequence through a ring of stages in shared memory. A sequence of at most kStages blocks is loaded once
 //     and stays until the last owned block has walked over it; longer ones are streamed anew for each round
 //     of owned blocks;
-//   - a valet for each working warpgroup fetches the rows that it will own next.
+//   - valets fetch the rows that each working warpgroup will own next.
 //
 // Working warpgroups never wait for each other: owned blocks are dealt in turn, across items, and whoever is
 // done goes on with the next item while its blocks are being loaded. So the tensor cores always find another
 // warpgroup's product while one computes exponentials. Which block goes where never enters a result: each has
 // one owner.
+
+/// Whether registers suffice for a block of feeders and workers: it starts with an equal share for all, a
+/// multiple of 8, and what feeders give back must cover what workers take, or these wait forever.
+constexpr bool registers_suffice(int num_workers, int feeder_registers, int worker_registers) {
+  constexpr int kRegisters = 65536;
+  const int share = kRegisters / (128 * (num_workers + 1)) / 8 * 8;
+  return feeder_registers + num_workers * worker_registers <= share * (num_workers + 1);
+}
 
 /// A tile and a head; length 0: no work is left.
 struct AttentionItem {

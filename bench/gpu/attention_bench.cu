@@ -339,17 +339,77 @@ double median_ms(const std::function<void()>& run) {
   return times[kRepeats / 2];
 }
 
-void time_problem(const std::string& name, const Problem& p) {
+template <typename Runner>
+void time_problem(const std::string& name, const Problem& p, const Runner& runner) {
   double squares = 0;
   for (const double length : p.sequences.lengths) squares += length * length;
   const double unit = 2e-9 * squares * p.num_heads * kWidth;
-  const double forward = median_ms([&] { p.forward(); });
-  const double backward = median_ms([&] { p.backward(); });
+  const double forward = median_ms([&] { runner.forward(); });
+  const double backward = median_ms([&] { runner.backward(); });
   std::printf(
       "%-22s forward %.3f ms (%.0f TFLOP/s) backward %.3f ms (%.0f TFLOP/s, %.0f computed) both %.3f\n",
       name.c_str(), forward, 2 * unit / forward, backward, 5 * unit / backward, 7 * unit / backward,
       forward + backward);
 }
+
+void time_problem(const std::string& name, const Problem& p) {
+  time_problem(name, p, p);
+}
+
+/// The same work in groups of sequences of similar length, each launched on a stream of its own.
+class GroupedProblem {
+ public:
+  explicit GroupedProblem(const Problem& problem)
+      : problem_(problem), counts_(group_counts(problem.sequences)) {
+    require(cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming), "event");
+    for (std::size_t g = 0; g < kNumGroups; ++g) {
+      require(cudaStreamCreateWithFlags(&streams_[g], cudaStreamNonBlocking), "stream");
+      require(cudaEventCreateWithFlags(&joins_[g], cudaEventDisableTiming), "event");
+    }
+  }
+  void forward() const { run(attention_forward_sm90); }
+  void backward() const { run(attention_backward_sm90); }
+
+ private:
+  static constexpr std::size_t kNumGroups = 4;
+  static constexpr std::int32_t kShortest[kNumGroups] = {385, 257, 129, 1};
+
+  /// For each group: tiles before it, its tiles, its counter, and a number of gaps that is zero.
+  static std::vector<std::int32_t> group_counts(const Sequences& sequences) {
+    std::vector<std::int32_t> counts;
+    std::int32_t before = 0;
+    for (std::size_t g = 0; g < kNumGroups; ++g) {
+      const auto num_until = static_cast<std::int32_t>(
+          std::count_if(sequences.lengths.begin(), sequences.lengths.end(),
+                        [&](std::int32_t length) { return length >= kShortest[g]; }));
+      counts.insert(counts.end(), {before, num_until - before, 0, 0});
+      before = num_until;
+    }
+    return counts;
+  }
+
+  void run(cudaError_t (*launch)(const AttentionArguments&, cudaStream_t)) const {
+    require(cudaEventRecord(fork_), "fork");
+    for (std::size_t g = 0; g < kNumGroups; ++g) {
+      AttentionArguments args = problem_.arguments();
+      args.tiles += before_[4 * g];
+      args.num_tiles = counts_.data() + 4 * g + 1;
+      args.next_item = counts_.data() + 4 * g + 2;
+      args.num_gaps = counts_.data() + 4 * g + 3;
+      require(cudaStreamWaitEvent(streams_[g], fork_), "fork");
+      require(launch(args, streams_[g]), "group");
+      require(cudaEventRecord(joins_[g], streams_[g]), "join");
+      require(cudaStreamWaitEvent(nullptr, joins_[g]), "join");
+    }
+  }
+
+  const Problem& problem_;
+  std::vector<std::int32_t> before_ = group_counts(problem_.sequences);
+  DeviceArray<std::int32_t> counts_;
+  cudaEvent_t fork_;
+  cudaEvent_t joins_[kNumGroups];
+  cudaStream_t streams_[kNumGroups];
+};
 
 /// Lengths drawn from a histogram until num_rows are full; the last sequence is cut.
 std::vector<std::int32_t> draw_lengths(const char* path, std::int32_t num_rows) {
@@ -390,7 +450,11 @@ int main(int argc, char** argv) {
     std::ofstream out(argv[2]);
     for (const std::int32_t length : lengths) out << length << "\n";
   }
-  time_problem("histogram, H=16", Problem(Sequences(lengths, 0), 16));
+  {
+    const Problem p(Sequences(lengths, 0), 16);
+    time_problem("histogram, H=16", p);
+    time_problem("same, four streams", p, GroupedProblem(p));
+  }
   {
     const Problem p(Sequences(lengths, 0), 16, 26);
     std::printf("keep bits, H=16: %.3f ms\n", median_ms([&] { p.draw(); }));

@@ -1,233 +1,18 @@
 #include <cmath>
 
+#include "plenum/kernels/cuda/attention_backward_feed.cuh"
+#include "plenum/kernels/cuda/attention_backward_state.cuh"
 #include "plenum/kernels/cuda/attention_fragments.cuh"
-#include "plenum/kernels/cuda/attention_gaps.cuh"
 #include "plenum/kernels/cuda/attention_keep_rows.cuh"
 #include "plenum/kernels/cuda/attention_sm90.h"
-#include "plenum/kernels/cuda/attention_stream.cuh"
 #include "plenum/kernels/cuda/tensor_map.h"
 
 namespace plenum::kernels::cuda {
 namespace {
 
-// Each item goes through two phases (see attention_stream.cuh for the flow and docs/math/attention.md for the
-// formulas):
-//   1. queries are owned, keys and values streamed: S = Q K^T, dP = dO V^T, dQ += dS K;
-//   2. keys and values are owned, queries and dO streamed: S^T = K Q^T, dP^T = V dO^T, dV += P^T dO,
-//      dK += dS^T Q.
-// S and dP are computed twice, seven products instead of five, so that every sum has one owner and lives in
-// registers: nothing is added across warpgroups, and the transposed scores of phase 2 are operands as they
-// stand. The second phase finds most of what it reads in the L2 cache.
-//
-// Two warpgroups with many registers each, so that each can issue the scores of the next block before it is
-// done with this one.
-constexpr int kWarpgroups = 2;
-constexpr int kStages = 11;
-constexpr int kFeederRegisters = 56;
-constexpr int kWorkerRegisters = 224;
-static_assert(registers_suffice(kWarpgroups, kFeederRegisters, kWorkerRegisters));
-constexpr int kThreads = 128 * (kWarpgroups + 1);
-
-constexpr float kLog2E = 1.4426950408889634F;
+using Cursor = BackwardShape::Cursor;
+using Plan = BackwardShape::Plan;
 constexpr std::uint64_t kTile = kTileBytes >> 4;  // in a descriptor
-
-using Ring = RingBarriers<kStages>;
-using Cursor = RingCursor<kStages>;
-using Plan = ItemPlan<kStages, kWarpgroups>;
-using Deal = BlockDeal<kStages, kWarpgroups>;
-using OwnedCursor = RingCursor<1>;
-
-/// Of a query: what turns its scores into weights, P = 2^(S scale_log2 + shift), and its D = sum of dO * O.
-struct QueryStatistics {
-  float shift;
-  float delta;
-};
-
-struct Shared {
-  alignas(1024) unsigned char streamed[2][kStages][kTileBytes];  ///< keys and values, or queries and dO
-  alignas(1024) unsigned char own[kWarpgroups][2][kTileBytes];   ///< the other way round
-  alignas(16) QueryStatistics streamed_statistics[kStages][kTileRows];
-  QueryStatistics own_statistics[kWarpgroups][kTileRows];
-  Ring ring;
-  RingBarriers<1> owned[kWarpgroups];
-  ItemQueue queue;
-  Mbarrier statistics_written;  ///< to global memory, of all queries of the item
-};
-
-/// Which phases a launch runs. A tile that is a whole sequence goes through both at once; of longer
-/// sequences, phase 2 needs statistics of other tiles and waits for a second launch.
-enum class Launch { First, Second };
-
-struct Parameters {
-  ItemSource items;
-  GapList gaps;
-  const __nv_bfloat16* context_THK;
-  const __nv_bfloat16* dcontext_THK;
-  const float* lse_HT;
-  __nv_bfloat16* dqkv_T3HK;
-  QueryStatistics* statistics_HT;
-  int num_rows;
-  int num_heads;
-  float scale;  ///< 1 / sqrt K
-  AttentionKeepBits keep;
-  float dropout_scale;
-};
-
-struct Maps {
-  CUtensorMap qkv;
-  CUtensorMap dcontext;
-};
-
-/// Where the three parts of a head begin in a row of qkv.
-__device__ inline int column_of(const Parameters& p, int part, int head) {
-  return (part * p.num_heads + head) * kTileRows;
-}
-
-__device__ inline bool is_whole(const AttentionItem& item) {
-  return item.length <= kAttentionTileRows;
-}
-
-template <Launch kLaunch>
-__device__ inline bool has_phase1() {
-  return kLaunch == Launch::First;
-}
-template <Launch kLaunch>
-__device__ inline bool has_phase2(const AttentionItem& item) {
-  return is_whole(item) == (kLaunch == Launch::First);
-}
-
-/// Streams a phase's blocks. By all threads of the producer's warp.
-template <int kPhase>
-__device__ inline void stream_phase(const Maps& maps, const Parameters& p, const AttentionItem& item,
-                                    Cursor& at, Shared& shared) {
-  const int lane = threadIdx.x % 32;
-  const Plan plan(item, kAttentionTileRows);
-  for (int i = 0, j = 0; i < plan.num_loads(); ++i, at.advance()) {
-    shared.ring.wait_empty(at);
-    Mbarrier& full = shared.ring.full[at.stage];
-    const int row = item.start + j * kTileRows;
-    if (lane == 0) {
-      full.arrive_expecting(2 * kTileBytes);
-      copy_box(maps.qkv, shared.streamed[0][at.stage], full, column_of(p, kPhase == 1 ? 1 : 0, item.head),
-               row);
-      if constexpr (kPhase == 1)
-        copy_box(maps.qkv, shared.streamed[1][at.stage], full, column_of(p, 2, item.head), row);
-      else
-        copy_box(maps.dcontext, shared.streamed[1][at.stage], full, item.head * kTileRows, row);
-    }
-    if constexpr (kPhase == 2) {
-      const QueryStatistics* const statistics =
-          p.statistics_HT + static_cast<std::int64_t>(item.head) * p.num_rows + row;
-      for (int r = lane; r < kTileRows; r += 32) {
-        const bool is_valid = j * kTileRows + r < item.length;
-        copy_8_bytes(&shared.streamed_statistics[at.stage][r], statistics + (is_valid ? r : 0), is_valid);
-      }
-    }
-    full.arrive_after_copies();
-    j = j + 1 == plan.num_streamed ? 0 : j + 1;
-  }
-}
-
-template <Launch kLaunch>
-__device__ inline void produce(const Maps& maps, const Parameters& p, Shared& shared) {
-  Cursor at;
-  RingCursor<ItemQueue::kSlots> slot;
-  RingCursor<1> written;
-  for (;;) {
-    AttentionItem item{};
-    if (threadIdx.x % 32 == 0) {
-      item = p.items.take();
-      shared.queue.push(slot, item);
-    }
-    slot = {__shfl_sync(0xFFFFFFFF, slot.stage, 0), __shfl_sync(0xFFFFFFFF, slot.parity, 0)};
-    item = {__shfl_sync(0xFFFFFFFF, item.start, 0), __shfl_sync(0xFFFFFFFF, item.length, 0),
-            __shfl_sync(0xFFFFFFFF, item.first, 0), __shfl_sync(0xFFFFFFFF, item.head, 0)};
-    if (item.length == 0) return;
-    if (has_phase1<kLaunch>()) {
-      stream_phase<1>(maps, p, item, at, shared);
-      shared.statistics_written.wait(written.parity);
-      written.advance();
-    }
-    if (has_phase2<kLaunch>(item)) stream_phase<2>(maps, p, item, at, shared);
-  }
-}
-
-/// The statistics of 64 queries, two in each thread of a warp: rows lane and lane + 32.
-__device__ inline void compute_statistics(const Parameters& p, const AttentionItem& item, int first,
-                                          QueryStatistics (&statistics)[2]) {
-  const int lane = threadIdx.x % 32;
-  const int num_rows = item.length - first;
-  const std::int64_t stride = static_cast<std::int64_t>(p.num_heads) * kTileRows;
-  const std::int64_t begin = (item.start + first) * stride + item.head * kTileRows + 8 * (lane % 8);
-  // Eight threads take a row of each, so four rows go at a time.
-#pragma unroll
-  for (int half = 0; half < 2; ++half)
-#pragma unroll 2
-    for (int step = 0; step < 8; ++step) {
-      const int row = 32 * half + 4 * step + lane / 8;
-      float delta = 0;
-      if (row < num_rows)
-        delta = dot_chunks(__ldg(reinterpret_cast<const uint4*>(p.context_THK + begin + row * stride)),
-                           __ldg(reinterpret_cast<const uint4*>(p.dcontext_THK + begin + row * stride)));
-      for (int distance = 1; distance < 8; distance *= 2)
-        delta += __shfl_xor_sync(0xFFFFFFFF, delta, distance);
-      delta = __shfl_sync(0xFFFFFFFF, delta, 8 * (lane % 4));
-      if (lane / 4 == step) statistics[half].delta = delta;
-    }
-  const std::int64_t index = static_cast<std::int64_t>(item.head) * p.num_rows + item.start + first + lane;
-#pragma unroll
-  for (int i = 0; i < 2; ++i)
-    if (lane + 32 * i < num_rows) {
-      statistics[i].shift = -kLog2E * p.lse_HT[index + 32 * i];
-      p.statistics_HT[index + 32 * i] = statistics[i];
-    }
-}
-
-/// Fetches what a warpgroup owns, one block ahead. By all threads of a warp.
-template <Launch kLaunch>
-__device__ inline void serve(int warpgroup, const Maps& maps, const Parameters& p, Shared& shared) {
-  const int lane = threadIdx.x % 32;
-  RingBarriers<1>& owned = shared.owned[warpgroup];
-  Deal deal{warpgroup};
-  OwnedCursor at;
-  RingCursor<ItemQueue::kSlots> slot;
-  const auto load = [&](const CUtensorMap& map0, int column0, const CUtensorMap& map1, int column1, int row) {
-    __syncwarp();
-    if (lane == 0) {
-      owned.full[0].arrive_expecting(2 * kTileBytes);
-      copy_box(map0, shared.own[warpgroup][0], owned.full[0], column0, row);
-      copy_box(map1, shared.own[warpgroup][1], owned.full[0], column1, row);
-    }
-    at.advance();
-  };
-  for (;;) {
-    const AttentionItem item = shared.queue.pop(slot);
-    if (item.length == 0) return;
-    const Plan plan(item, kAttentionTileRows);
-    if (has_phase1<kLaunch>()) {
-      for (int block = deal.first(plan); block < plan.num_owned; block += kWarpgroups) {
-        const int first = item.first + block * kTileRows;
-        QueryStatistics statistics[2] = {};
-        compute_statistics(p, item, first, statistics);
-        owned.wait_empty(at);
-        shared.own_statistics[warpgroup][lane] = statistics[0];
-        shared.own_statistics[warpgroup][lane + 32] = statistics[1];
-        load(maps.qkv, column_of(p, 0, item.head), maps.dcontext, item.head * kTileRows, item.start + first);
-      }
-      __syncwarp();
-      if (lane == 0) shared.statistics_written.arrive();
-      deal.pass(plan);
-    }
-    if (has_phase2<kLaunch>(item)) {
-      for (int block = deal.first(plan); block < plan.num_owned; block += kWarpgroups) {
-        owned.wait_empty(at);
-        load(maps.qkv, column_of(p, 1, item.head), maps.qkv, column_of(p, 2, item.head),
-             item.start + item.first + block * kTileRows);
-      }
-      deal.pass(plan);
-    }
-  }
-}
 
 /// One visit of a warpgroup: an owned block that walks over the streamed ones.
 struct Visit {
@@ -245,8 +30,8 @@ __device__ inline int first_row(const Visit& visit) {
 
 /// What a warpgroup finds in its own tiles.
 struct Owned {
-  RingBarriers<1>& barriers;
-  OwnedCursor at;
+  BackwardShape::OwnedRing& barriers;
+  BackwardShape::OwnedCursor at;
   std::uint32_t tiles[2];  ///< addresses
   const QueryStatistics* statistics;
 };
@@ -293,10 +78,10 @@ __device__ inline void drop_gradient(Accumulator& dp, const std::uint32_t (&bits
 
 /// Phase 1 for one block of queries.
 template <bool kHasDropout>
-__device__ inline void queries_backward(const Parameters& p, const Visit& visit, Owned& owned,
-                                        Shared& shared) {
+__device__ inline void queries_backward(const BackwardParameters& p, const Visit& visit, Owned& owned,
+                                        BackwardShared& shared) {
   const FragmentRows rows = fragment_rows();
-  const float scale_log2 = p.scale * kLog2E;
+  const float scale_log2 = p.scale * kLog2OfE;
   const std::uint64_t keys = describe_tile(shared_address(shared.streamed[0][0]));
   const std::uint64_t values = describe_tile(shared_address(shared.streamed[1][0]));
   const KeepRows keep(p.keep, p.keep.by_query, visit.item.head, first_row(visit), rows);
@@ -423,9 +208,10 @@ __device__ inline void to_kept_operand(const Accumulator& weights, const std::ui
 
 /// Phase 2 for one block of keys and values.
 template <bool kHasDropout>
-__device__ inline void keys_backward(const Parameters& p, const Visit& visit, Owned& owned, Shared& shared) {
+__device__ inline void keys_backward(const BackwardParameters& p, const Visit& visit, Owned& owned,
+                                     BackwardShared& shared) {
   const FragmentRows rows = fragment_rows();
-  const float scale_log2 = p.scale * kLog2E;
+  const float scale_log2 = p.scale * kLog2OfE;
   const std::uint64_t queries = describe_tile(shared_address(shared.streamed[0][0]));
   const std::uint64_t dout = describe_tile(shared_address(shared.streamed[1][0]));
   const KeepRows keep(p.keep, p.keep.by_key, visit.item.head, first_row(visit), rows);
@@ -514,9 +300,9 @@ __device__ inline void keys_backward(const Parameters& p, const Visit& visit, Ow
   store_rows(dv, dv_scale, out + column_of(p, 2, visit.item.head), stride, visit.item.length - first, rows);
 }
 
-template <Launch kLaunch, bool kHasDropout>
-__device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) {
-  WarpgroupWalk<kStages, kWarpgroups> walk{{warpgroup}};
+template <BackwardLaunch kLaunch, bool kHasDropout>
+__device__ inline void work(int warpgroup, const BackwardParameters& p, BackwardShared& shared) {
+  WarpgroupWalk<BackwardShape::kStages, BackwardShape::kWarpgroups> walk{{warpgroup}};
   RingCursor<ItemQueue::kSlots> slot;
   Owned owned = {shared.owned[warpgroup],
                  {},
@@ -537,52 +323,40 @@ __device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) 
   }
 }
 
-/// The warpgroup that does not compute: warp 0 produces, one warp for each other warpgroup is its valet, the
-/// last writes zeros.
-template <Launch kLaunch>
-__device__ inline void feed(const Maps& maps, const Parameters& p, Shared& shared) {
-  const int warp = threadIdx.x / 32 % 4;
-  if (warp == 0)
-    produce<kLaunch>(maps, p, shared);
-  else if (warp <= kWarpgroups)
-    serve<kLaunch>(warp - 1, maps, p, shared);
-  else if (kLaunch == Launch::First)
-    p.gaps.zero(p.dqkv_T3HK, 3 * p.num_heads * kTileRows, threadIdx.x % 32, 32);
-}
-
-template <Launch kLaunch, bool kHasDropout>
-__global__ void __launch_bounds__(kThreads, 1)
-    attention_backward_kernel(const __grid_constant__ Maps maps, const __grid_constant__ Parameters p) {
+template <BackwardLaunch kLaunch, bool kHasDropout>
+__global__ void __launch_bounds__(BackwardShape::kThreads, 1)
+    attention_backward_kernel(const __grid_constant__ BackwardMaps maps,
+                              const __grid_constant__ BackwardParameters p) {
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
-  Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
+  BackwardShared& shared = *reinterpret_cast<BackwardShared*>(shared_bytes);
   if (threadIdx.x == 0) {
-    shared.ring.init(1 + 32, 4 * kWarpgroups);
-    shared.queue.barriers.init(1, (4 + 1) * kWarpgroups);
-    for (RingBarriers<1>& owned : shared.owned) owned.init(1, 4);
-    shared.statistics_written.init(kWarpgroups);
+    shared.ring.init(1 + 32, 4 * BackwardShape::kWarpgroups);
+    shared.queue.barriers.init(1, (4 + 1) * BackwardShape::kWarpgroups);
+    for (BackwardShape::OwnedRing& owned : shared.owned) owned.init(1, 4);
+    shared.statistics_written.init(BackwardShape::kWarpgroups);
     fence_barrier_init();
   }
   __syncthreads();
 
   const int warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0);
-  if (warpgroup == kWarpgroups) {
-    shrink_registers<kFeederRegisters>();
+  if (warpgroup == BackwardShape::kWarpgroups) {
+    shrink_registers<BackwardShape::kFeederRegisters>();
     feed<kLaunch>(maps, p, shared);
   } else {
-    grow_registers<kWorkerRegisters>();
+    grow_registers<BackwardShape::kWorkerRegisters>();
     work<kLaunch, kHasDropout>(warpgroup, p, shared);
   }
 }
 
-template <Launch kLaunch>
-cudaError_t launch(const Maps& maps, const Parameters& parameters, int num_multiprocessors,
+template <BackwardLaunch kLaunch>
+cudaError_t launch(const BackwardMaps& maps, const BackwardParameters& parameters, int num_multiprocessors,
                    cudaStream_t stream) {
   const auto kernel = parameters.keep.by_query != nullptr ? attention_backward_kernel<kLaunch, true>
                                                           : attention_backward_kernel<kLaunch, false>;
   if (cudaError_t error =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)))
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(BackwardShared)))
     return error;
-  kernel<<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(maps, parameters);
+  kernel<<<num_multiprocessors, BackwardShape::kThreads, sizeof(BackwardShared), stream>>>(maps, parameters);
   return cudaGetLastError();
 }
 
@@ -594,7 +368,7 @@ std::size_t attention_scratch_bytes_sm90(std::int64_t num_rows, std::int64_t num
 
 cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t stream) {
   const std::int64_t width = static_cast<std::int64_t>(args.num_heads) * kTileRows;
-  Maps maps;
+  BackwardMaps maps;
   if (cudaError_t error = make_tensor_map(args.qkv_T3HK, args.num_rows, 3 * width, maps.qkv)) return error;
   if (cudaError_t error = make_tensor_map(args.dcontext_THK, args.num_rows, width, maps.dcontext))
     return error;
@@ -604,21 +378,22 @@ cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t
           cudaDeviceGetAttribute(&num_multiprocessors, cudaDevAttrMultiProcessorCount, device))
     return error;
 
-  const Parameters parameters = {{args.tiles, args.num_tiles, args.next_item, args.num_heads},
-                                 {args.gaps, args.num_gaps},
-                                 args.context_THK,
-                                 args.dcontext_THK,
-                                 args.lse_HT,
-                                 args.dqkv_T3HK,
-                                 static_cast<QueryStatistics*>(args.scratch),
-                                 args.num_rows,
-                                 args.num_heads,
-                                 1 / std::sqrt(static_cast<float>(kTileRows)),
-                                 args.keep,
-                                 args.dropout_scale};
-  if (cudaError_t error = launch<Launch::First>(maps, parameters, num_multiprocessors, stream)) return error;
+  const BackwardParameters parameters = {{args.tiles, args.num_tiles, args.next_item, args.num_heads},
+                                         {args.gaps, args.num_gaps},
+                                         args.context_THK,
+                                         args.dcontext_THK,
+                                         args.lse_HT,
+                                         args.dqkv_T3HK,
+                                         static_cast<QueryStatistics*>(args.scratch),
+                                         args.num_rows,
+                                         args.num_heads,
+                                         1 / std::sqrt(static_cast<float>(kTileRows)),
+                                         args.keep,
+                                         args.dropout_scale};
+  if (cudaError_t error = launch<BackwardLaunch::First>(maps, parameters, num_multiprocessors, stream))
+    return error;
   if (args.max_length > kAttentionTileRows)
-    if (cudaError_t error = launch<Launch::Second>(maps, parameters, num_multiprocessors, stream))
+    if (cudaError_t error = launch<BackwardLaunch::Second>(maps, parameters, num_multiprocessors, stream))
       return error;
   return cudaGetLastError();
 }

@@ -20,8 +20,6 @@ constexpr int kWorkerRegisters = 112;
 static_assert(registers_suffice(kWarpgroups, kFeederRegisters, kWorkerRegisters));
 constexpr int kThreads = 128 * (kWarpgroups + 1);
 
-constexpr float kLog2E = 1.4426950408889634F;
-
 using Ring = RingBarriers<kStages>;
 using Cursor = RingCursor<kStages>;
 using Plan = ItemPlan<kStages, kWarpgroups>;
@@ -160,10 +158,10 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
                               Shared& shared) {
   const FragmentRows rows = fragment_rows();
   const int first = item.first + block * kTileRows;
-  const float scale_log2 = p.scale * kLog2E;
+  const float scale_log2 = p.scale * kLog2OfE;
   const int masked_block = item.length % kTileRows == 0 ? -1 : num_blocks - 1;
-  const std::uint64_t keys = describe_tile(__cvta_generic_to_shared(shared.keys[0]));
-  const std::uint64_t values = describe_tile(__cvta_generic_to_shared(shared.values[0]));
+  const std::uint64_t keys = describe_tile(shared_address(shared.keys[0]));
+  const std::uint64_t values = describe_tile(shared_address(shared.values[0]));
   constexpr std::uint64_t kTile = kTileBytes >> 4;
 
   const KeepRows keep(p.keep, p.keep.by_query, item.head, item.start + first, rows);
@@ -248,7 +246,7 @@ __device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) 
   WarpgroupWalk<kStages, kWarpgroups> walk{{warpgroup}};
   RingCursor<ItemQueue::kSlots> slot;
   OwnedCursor owned_at = {warpgroup, 0};
-  const std::uint64_t queries = describe_tile(__cvta_generic_to_shared(shared.queries[warpgroup]));
+  const std::uint64_t queries = describe_tile(shared_address(shared.queries[warpgroup]));
   for (;;) {
     const AttentionItem item = shared.queue.pop(slot);
     if (item.length == 0) return;

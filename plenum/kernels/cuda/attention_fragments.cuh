@@ -13,6 +13,8 @@ namespace plenum::kernels::cuda {
 // The four threads of a quad move chunks 0-3, then 4-7, whole sectors at a time, while a fragment wants word
 // q of every chunk in thread q: a 4 x 4 transpose within the quad lies between the two.
 
+inline constexpr float kLog2OfE = 1.4426950408889634F;
+
 /// 2^x to about 2 ulp; results that are no normal numbers become zero.
 __device__ inline float fast_exp2(float x) {
   float y;

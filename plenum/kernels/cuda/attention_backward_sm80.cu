@@ -9,7 +9,7 @@
 namespace plenum::kernels::cuda {
 namespace {
 
-// One kernel for both halves of backward: a thread block owns a tile of rows and sums over columns that go
+// One kernel for both halves of backward: a thread block owns rows and sums over columns that go
 // by.
 //
 //   owner     rows      columns   A1  A2   B1  B2   sums
@@ -26,11 +26,6 @@ constexpr int kStages = 2;
 
 template <int kWidth, Owner kOwner>
 constexpr int kBlocksPerMultiprocessor = kWidth == 128 ? 1 : (kOwner == Owner::Queries ? 3 : 2);
-
-template <int kWidth>
-__device__ constexpr float kScoreScale = 1 / (kWidth == 64 ? 8.0F : 11.3137085F);  // 1 / sqrt K
-template <int kWidth>
-__device__ constexpr float kExponentScale = std::numbers::log2e_v<float>* kScoreScale<kWidth>;
 
 // What belongs to a query beside its scores: log2 e times lse, and D = sum over k of dO O. The half whose
 // rows are queries writes them, the other reads.
@@ -130,19 +125,6 @@ __device__ inline void differentiate(Sums<kGroups, kStep>& s, Sums<kGroups, kSte
   }
 }
 
-__device__ inline float dot(uint4 a, uint4 b) {
-  const std::uint32_t x[4] = {a.x, a.y, a.z, a.w};
-  const std::uint32_t y[4] = {b.x, b.y, b.z, b.w};
-  float sum = 0;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const float2 u = __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(x[i]));
-    const float2 v = __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(y[i]));
-    sum = fmaf(u.x, v.x, fmaf(u.y, v.y, sum));
-  }
-  return sum;
-}
-
 // A warp's rows of the context, on their way to D. Loaded while dO arrives.
 template <int kWidth>
 class ContextRows {
@@ -164,9 +146,8 @@ class ContextRows {
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
       const int row = first_ + i * kRowsAtOnce;
-      float d =
-          dot(chunks_[i],
-              *reinterpret_cast<const uint4*>(dcontext + SharedRows<kWidth>::offset_bytes(row, chunk_)));
+      float d = dot_chunks(chunks_[i], *reinterpret_cast<const uint4*>(
+                                           dcontext + SharedRows<kWidth>::offset_bytes(row, chunk_)));
 #pragma unroll
       for (int s = kChunks / 2; s > 0; s /= 2) d += __shfl_xor_sync(~0U, d, s);
       if (chunk_ != 0) continue;
@@ -330,7 +311,7 @@ __global__ void __launch_bounds__(OwnedCut<kWidth>::kThreads, kBlocksPerMultipro
 
 template <int kWidth, Owner kOwner, bool kDropout>
 cudaError_t launch(const AttentionArguments& args, cudaStream_t stream) {
-  return launch_over_tiles(attention_backward_kernel<kWidth, kOwner, kDropout>,
+  return launch_over_items(attention_backward_kernel<kWidth, kOwner, kDropout>,
                            kBlocksPerMultiprocessor<kWidth, kOwner>, OwnedCut<kWidth>::kThreads,
                            sizeof(Shared<kWidth>), args, stream);
 }

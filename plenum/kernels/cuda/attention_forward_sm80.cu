@@ -1,5 +1,4 @@
 #include <cmath>
-#include <numbers>
 
 #include "plenum/kernels/cuda/attention_gaps.cuh"
 #include "plenum/kernels/cuda/attention_mma.cuh"
@@ -15,11 +14,6 @@ constexpr int kStages = 2;
 
 template <int kWidth>
 constexpr int kBlocksPerMultiprocessor = kWidth == 64 ? 2 : 1;
-
-// Exponentials are powers of two.
-template <int kWidth>
-__device__ constexpr float kExponentScale = std::numbers::log2e_v<float> /
-                                            (kWidth == 64 ? 8.0F : 11.3137085F);
 
 template <int kWidth>
 struct alignas(256) Shared {
@@ -154,7 +148,7 @@ __device__ inline void finish(const AttentionArguments& args, const OwnedItem& i
       const int row = 16 * i + 8 * half + g;
       if (t == 0 && row < num_rows) {
         args.lse_HT[std::int64_t{item.head} * args.num_rows + first_row + row] =
-            softmax.max[i][half] * (kExponentScale<kWidth> * std::numbers::ln2_v<float>)+logf(sum);
+            softmax.max[i][half] * kScoreScale<kWidth> + logf(sum);
       }
     }
   }
@@ -236,7 +230,7 @@ __global__ void __launch_bounds__(OwnedCut<kWidth>::kThreads, kBlocksPerMultipro
 
 template <int kWidth, bool kDropout>
 cudaError_t launch(const AttentionArguments& args, cudaStream_t stream) {
-  return launch_over_tiles(attention_forward_kernel<kWidth, kDropout>, kBlocksPerMultiprocessor<kWidth>,
+  return launch_over_items(attention_forward_kernel<kWidth, kDropout>, kBlocksPerMultiprocessor<kWidth>,
                            OwnedCut<kWidth>::kThreads, sizeof(Shared<kWidth>), args, stream);
 }
 

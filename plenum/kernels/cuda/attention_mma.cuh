@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 
 #include "plenum/kernels/cuda/attention_arguments.h"
 #include "plenum/kernels/cuda/attention_sm80.h"
@@ -9,7 +10,7 @@
 
 namespace plenum::kernels::cuda {
 
-// What the kernels of attention by mma.sync have in common: a thread block owns a tile of 128 rows, a warp
+// What the kernels of attention by mma.sync have in common: a thread block owns 128 rows of a tile, a warp
 // some of them, and columns go by in steps of kStep, each in one of two stages of shared memory while the
 // next arrives.
 
@@ -24,6 +25,12 @@ struct OwnedCut {
   static constexpr int kWarpRows = 16 * kGroups;
   static constexpr int kThreads = 32 * kRows / kWarpRows;
 };
+
+/// 1 / sqrt K; and what scores are multiplied by where exponentials are powers of two.
+template <int kWidth>
+inline constexpr float kScoreScale = kWidth == 64 ? 1 / 8.0F : 1 / 11.3137085F;
+template <int kWidth>
+inline constexpr float kExponentScale = std::numbers::log2e_v<float>* kScoreScale<kWidth>;
 
 /// The rows that a thread block owns, and a head. Items are numbered by the place within tiles, from the last
 /// to the first, then by tile: since long sequences come first in the list, work becomes small towards the
@@ -137,9 +144,9 @@ __device__ inline auto make_keep(const AttentionKeepBits& keep, const std::uint3
   }
 }
 
-/// Launches a kernel over all tiles and heads.
+/// Launches a kernel that takes items in turn.
 template <typename Kernel>
-cudaError_t launch_over_tiles(Kernel* kernel, int blocks_per_multiprocessor, int num_threads,
+cudaError_t launch_over_items(Kernel* kernel, int blocks_per_multiprocessor, int num_threads,
                               std::size_t shared_bytes, const AttentionArguments& args, cudaStream_t stream) {
   int device = 0;
   int num_multiprocessors = 0;

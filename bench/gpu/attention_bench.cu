@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "plenum/kernels/cuda/attention_keep_bits.h"
 #include "plenum/kernels/cuda/attention_sm90.h"
 
 namespace {
@@ -93,10 +94,12 @@ struct Problem {
   DeviceArray<AttentionGap> gaps;
   DeviceArray<std::int32_t> counts;
   DeviceArray<unsigned char> scratch;
-  std::vector<std::int32_t> counts_host;
+  std::uint32_t dropout_threshold;  ///< of 256
+  DeviceArray<std::int64_t> samples;
+  DeviceArray<std::uint32_t> keep_by_query, keep_by_key;
 
-  Problem(Sequences sequences_in, int num_heads_in)
-      : Problem(std::move(sequences_in), num_heads_in,
+  Problem(Sequences sequences_in, int num_heads_in, std::uint32_t threshold = 0)
+      : Problem(std::move(sequences_in), num_heads_in, threshold,
                 make_attention_tiles(sequences_in.starts, sequences_in.lengths, kAttentionTileRows),
                 make_attention_gaps(sequences_in.starts, sequences_in.lengths, sequences_in.num_rows)) {}
 
@@ -110,17 +113,48 @@ struct Problem {
             .num_tiles = counts.data(),
             .gaps = gaps.data(),
             .num_gaps = counts.data() + 1,
+            .keep = keep(),
+            .dropout_scale = dropout_scale(),
             .num_rows = sequences.num_rows,
             .num_heads = num_heads,
-            .max_length = *std::max_element(sequences.lengths.begin(), sequences.lengths.end()),
+            .max_length = max_length(),
+            .next_item = counts.data() + 2,
             .scratch = scratch.data()};
   }
 
+  AttentionKeepBits keep() const {
+    if (dropout_threshold == 0) return {};
+    return {keep_by_query.data(), keep_by_key.data(), sequences.num_rows, num_column_blocks()};
+  }
+  float dropout_scale() const { return 256.0F / static_cast<float>(256 - dropout_threshold); }
+  std::int32_t max_length() const {
+    return *std::max_element(sequences.lengths.begin(), sequences.lengths.end());
+  }
+  std::int32_t num_column_blocks() const {
+    return (max_length() + AttentionKeepBits::kBlockColumns - 1) / AttentionKeepBits::kBlockColumns;
+  }
+
+  void draw() const {
+    draw_attention_keep_bits(nullptr, 132,
+                             {.tiles = tiles.data(),
+                              .num_tiles = counts.data(),
+                              .tile_rows = kAttentionTileRows,
+                              .samples_S = samples.data(),
+                              .num_rows = sequences.num_rows,
+                              .num_heads = num_heads,
+                              .num_column_blocks = num_column_blocks(),
+                              .threshold = dropout_threshold,
+                              .layer_and_site = 5,
+                              .key = {1, 2},
+                              .by_query = keep_by_query.data(),
+                              .by_key = keep_by_key.data()});
+    require(cudaGetLastError(), "keep bits");
+  }
   void forward() const { require(attention_forward_sm90(arguments(), nullptr), "forward"); }
   void backward() const { require(attention_backward_sm90(arguments(), nullptr), "backward"); }
 
  private:
-  Problem(Sequences&& s, int heads, const std::vector<AttentionTile>& tile_list,
+  Problem(Sequences&& s, int heads, std::uint32_t threshold, const std::vector<AttentionTile>& tile_list,
           const std::vector<AttentionGap>& gap_list)
       : sequences(std::move(s)),
         num_heads(heads),
@@ -133,9 +167,18 @@ struct Problem {
         lse(static_cast<std::size_t>(sequences.num_rows) * heads),
         tiles(tile_list),
         gaps(gap_list),
-        counts({static_cast<std::int32_t>(tile_list.size()), static_cast<std::int32_t>(gap_list.size())}),
-        scratch(attention_scratch_bytes_sm90(sequences.num_rows, heads)) {
+        counts({static_cast<std::int32_t>(tile_list.size()), static_cast<std::int32_t>(gap_list.size()), 0}),
+        scratch(attention_scratch_bytes_sm90(sequences.num_rows, heads)),
+        dropout_threshold(threshold),
+        samples(std::vector<std::int64_t>(sequences.lengths.begin(), sequences.lengths.end())),
+        keep_by_query(num_keep_words()),
+        keep_by_key(num_keep_words()) {
     scratch.poison();
+    if (dropout_threshold > 0) draw();
+  }
+  std::size_t num_keep_words() const {
+    if (dropout_threshold == 0) return 0;
+    return attention_keep_bits_bytes(sequences.num_rows, num_heads, max_length()) / sizeof(std::uint32_t);
   }
   std::size_t size() const { return static_cast<std::size_t>(sequences.num_rows) * num_heads * kWidth; }
 };
@@ -144,7 +187,8 @@ struct Problem {
 struct Reference {
   std::vector<double> context, lse, dq, dk, dv;
 
-  Reference(const Problem& p, std::size_t sequence, int head) {
+  /// keep_words: by query, on the host; empty: no dropout.
+  Reference(const Problem& p, std::size_t sequence, int head, const std::vector<std::uint32_t>& keep_words) {
     const int n = p.sequences.lengths[sequence];
     const std::int64_t start = p.sequences.starts[sequence];
     const auto load = [&](const Bf16s& from, int parts, int part) {
@@ -167,6 +211,14 @@ struct Reference {
     const auto add = [](double* a, double factor, const double* b) {
       for (int i = 0; i < kWidth; ++i) a[i] += factor * b[i];
     };
+    const auto factor = [&](int i, int j) -> double {
+      if (keep_words.empty()) return 1;
+      const int column = j % AttentionKeepBits::kBlockColumns;
+      const std::uint32_t word =
+          keep_words[p.keep().first_word(head, start + i) +
+                     j / AttentionKeepBits::kBlockColumns * p.keep().block_stride() + column % 8 / 2];
+      return word >> (column / 8 * 2 + column % 2) & 1 ? p.dropout_scale() : 0;
+    };
     for (auto* out : {&context, &dq, &dk, &dv}) out->assign(q.size(), 0);
     lse.assign(n, 0);
     std::vector<double> weights(n), dweights(n);
@@ -177,10 +229,11 @@ struct Reference {
       double delta = 0;
       for (int j = 0; j < n; ++j) {
         weights[j] /= sum;
-        dweights[j] = dot(&dout[i * kWidth], &v[j * kWidth]);
+        const double kept = weights[j] * factor(i, j);
+        dweights[j] = factor(i, j) * dot(&dout[i * kWidth], &v[j * kWidth]);
         delta += weights[j] * dweights[j];
-        add(&context[i * kWidth], weights[j], &v[j * kWidth]);
-        add(&dv[j * kWidth], weights[j], &dout[i * kWidth]);
+        add(&context[i * kWidth], kept, &v[j * kWidth]);
+        add(&dv[j * kWidth], kept, &dout[i * kWidth]);
       }
       for (int j = 0; j < n; ++j) {
         const double ds = scale * weights[j] * (dweights[j] - delta);
@@ -219,11 +272,12 @@ bool check(const std::string& name, const Problem& p) {
       std::memcmp(dqkv.data(), p.dqkv.to_host().data(), dqkv.size() * 2) == 0;
 
   const std::size_t num_sequences = p.sequences.lengths.size();
+  const std::vector<std::uint32_t> keep_words = p.keep_by_query.to_host();
   std::vector<std::vector<Reference>> references(num_sequences);
   std::vector<std::thread> threads;
   for (std::size_t s = 0; s < num_sequences; ++s)
     threads.emplace_back([&, s] {
-      for (int h = 0; h < p.num_heads; ++h) references[s].emplace_back(p, s, h);
+      for (int h = 0; h < p.num_heads; ++h) references[s].emplace_back(p, s, h, keep_words);
     });
   for (auto& thread : threads) thread.join();
 
@@ -285,17 +339,77 @@ double median_ms(const std::function<void()>& run) {
   return times[kRepeats / 2];
 }
 
-void time_problem(const std::string& name, const Problem& p) {
+template <typename Runner>
+void time_problem(const std::string& name, const Problem& p, const Runner& runner) {
   double squares = 0;
   for (const double length : p.sequences.lengths) squares += length * length;
   const double unit = 2e-9 * squares * p.num_heads * kWidth;
-  const double forward = median_ms([&] { p.forward(); });
-  const double backward = median_ms([&] { p.backward(); });
+  const double forward = median_ms([&] { runner.forward(); });
+  const double backward = median_ms([&] { runner.backward(); });
   std::printf(
       "%-22s forward %.3f ms (%.0f TFLOP/s) backward %.3f ms (%.0f TFLOP/s, %.0f computed) both %.3f\n",
       name.c_str(), forward, 2 * unit / forward, backward, 5 * unit / backward, 7 * unit / backward,
       forward + backward);
 }
+
+void time_problem(const std::string& name, const Problem& p) {
+  time_problem(name, p, p);
+}
+
+/// The same work in groups of sequences of similar length, each launched on a stream of its own.
+class GroupedProblem {
+ public:
+  explicit GroupedProblem(const Problem& problem)
+      : problem_(problem), counts_(group_counts(problem.sequences)) {
+    require(cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming), "event");
+    for (std::size_t g = 0; g < kNumGroups; ++g) {
+      require(cudaStreamCreateWithFlags(&streams_[g], cudaStreamNonBlocking), "stream");
+      require(cudaEventCreateWithFlags(&joins_[g], cudaEventDisableTiming), "event");
+    }
+  }
+  void forward() const { run(attention_forward_sm90); }
+  void backward() const { run(attention_backward_sm90); }
+
+ private:
+  static constexpr std::size_t kNumGroups = 4;
+  static constexpr std::int32_t kShortest[kNumGroups] = {385, 257, 129, 1};
+
+  /// For each group: tiles before it, its tiles, its counter, and a number of gaps that is zero.
+  static std::vector<std::int32_t> group_counts(const Sequences& sequences) {
+    std::vector<std::int32_t> counts;
+    std::int32_t before = 0;
+    for (std::size_t g = 0; g < kNumGroups; ++g) {
+      const auto num_until = static_cast<std::int32_t>(
+          std::count_if(sequences.lengths.begin(), sequences.lengths.end(),
+                        [&](std::int32_t length) { return length >= kShortest[g]; }));
+      counts.insert(counts.end(), {before, num_until - before, 0, 0});
+      before = num_until;
+    }
+    return counts;
+  }
+
+  void run(cudaError_t (*launch)(const AttentionArguments&, cudaStream_t)) const {
+    require(cudaEventRecord(fork_), "fork");
+    for (std::size_t g = 0; g < kNumGroups; ++g) {
+      AttentionArguments args = problem_.arguments();
+      args.tiles += before_[4 * g];
+      args.num_tiles = counts_.data() + 4 * g + 1;
+      args.next_item = counts_.data() + 4 * g + 2;
+      args.num_gaps = counts_.data() + 4 * g + 3;
+      require(cudaStreamWaitEvent(streams_[g], fork_), "fork");
+      require(launch(args, streams_[g]), "group");
+      require(cudaEventRecord(joins_[g], streams_[g]), "join");
+      require(cudaStreamWaitEvent(nullptr, joins_[g]), "join");
+    }
+  }
+
+  const Problem& problem_;
+  std::vector<std::int32_t> before_ = group_counts(problem_.sequences);
+  DeviceArray<std::int32_t> counts_;
+  cudaEvent_t fork_;
+  cudaEvent_t joins_[kNumGroups];
+  cudaStream_t streams_[kNumGroups];
+};
 
 /// Lengths drawn from a histogram until num_rows are full; the last sequence is cut.
 std::vector<std::int32_t> draw_lengths(const char* path, std::int32_t num_rows) {
@@ -319,6 +433,7 @@ std::vector<std::int32_t> draw_lengths(const char* path, std::int32_t num_rows) 
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // so that a kernel that hangs is known by what is missing
   const std::vector<std::int32_t> odd = {1, 2, 63, 64, 65, 127, 128, 129, 200, 512, 700};
   bool is_good = check("one head of 64", Problem(Sequences({64}, 0), 1));
   is_good = check("one head of 512", Problem(Sequences({512}, 0), 1)) && is_good;
@@ -326,6 +441,8 @@ int main(int argc, char** argv) {
   is_good = check("odd lengths, gaps, 2 heads", Problem(Sequences(odd, 37), 2)) && is_good;
   is_good = check("long", Problem(Sequences({1000, 1500, 833, 641}, 0), 1)) && is_good;
   is_good = check("many short", Problem(Sequences(std::vector<std::int32_t>(300, 17), 0), 2)) && is_good;
+  is_good = check("odd lengths, gaps, dropout", Problem(Sequences(odd, 5), 2, 26)) && is_good;
+  is_good = check("long, half dropped", Problem(Sequences({1000, 1500, 833, 641}, 0), 1, 128)) && is_good;
   if (!is_good || argc < 2) return is_good ? 0 : 1;
 
   const std::vector<std::int32_t> lengths = draw_lengths(argv[1], 32768);
@@ -333,7 +450,16 @@ int main(int argc, char** argv) {
     std::ofstream out(argv[2]);
     for (const std::int32_t length : lengths) out << length << "\n";
   }
-  time_problem("histogram, H=16", Problem(Sequences(lengths, 0), 16));
+  {
+    const Problem p(Sequences(lengths, 0), 16);
+    time_problem("histogram, H=16", p);
+    time_problem("same, four streams", p, GroupedProblem(p));
+  }
+  {
+    const Problem p(Sequences(lengths, 0), 16, 26);
+    std::printf("keep bits, H=16: %.3f ms\n", median_ms([&] { p.draw(); }));
+    time_problem("same, dropout", p);
+  }
   time_problem("histogram, H=12", Problem(Sequences(lengths, 0), 12));
   for (const std::int32_t length : {64, 128, 256, 384, 512, 2048})
     time_problem("length " + std::to_string(length) + ", H=16",

@@ -2,6 +2,7 @@
 
 #include "plenum/kernels/cuda/attention_fragments.cuh"
 #include "plenum/kernels/cuda/attention_gaps.cuh"
+#include "plenum/kernels/cuda/attention_keep_rows.cuh"
 #include "plenum/kernels/cuda/attention_sm90.h"
 #include "plenum/kernels/cuda/attention_stream.cuh"
 #include "plenum/kernels/cuda/tensor_map.h"
@@ -9,38 +10,44 @@
 namespace plenum::kernels::cuda {
 namespace {
 
-// Queries are owned, keys and values streamed; see attention_stream.cuh. A warpgroup keeps 64 queries as an
-// operand in registers, and for each block of 64 keys computes S = Q K^T, the softmax so far, and O += P V.
-constexpr int kWarpgroups = 3;
-constexpr int kStages = 13;
-constexpr int kProducerRegisters = 32;
-constexpr int kWorkerRegisters = 160;  // 32 + 3 * 160 <= 4 * 128
+// Queries are owned, keys and values streamed; see attention_stream.cuh. For each block of 64 keys a
+// warpgroup computes S = Q K^T, the softmax so far, and O += P V. Four warpgroups share the sequences of 512
+// tokens evenly.
+constexpr int kWarpgroups = 4;
+constexpr int kStages = 12;
+constexpr int kFeederRegisters = 24;
+constexpr int kWorkerRegisters = 112;
+static_assert(registers_suffice(kWarpgroups, kFeederRegisters, kWorkerRegisters));
 constexpr int kThreads = 128 * (kWarpgroups + 1);
-
-constexpr float kLog2E = 1.4426950408889634F;
 
 using Ring = RingBarriers<kStages>;
 using Cursor = RingCursor<kStages>;
 using Plan = ItemPlan<kStages, kWarpgroups>;
+using OwnedRing = RingBarriers<kWarpgroups>;
+using OwnedCursor = RingCursor<kWarpgroups>;
 
 struct Shared {
   alignas(1024) unsigned char keys[kStages][kTileBytes];
   alignas(1024) unsigned char values[kStages][kTileBytes];
+  alignas(1024) unsigned char queries[kWarpgroups][kTileBytes];
   Ring ring;
+  OwnedRing owned;  ///< of the queries of each warpgroup
   ItemQueue queue;
 };
 
 struct Parameters {
   ItemSource items;
-  const __nv_bfloat16* qkv_T3HK;
+  GapList gaps;
   __nv_bfloat16* context_THK;
   float* lse_HT;
   int num_rows;
   int num_heads;
   float scale;  ///< 1 / sqrt K
+  AttentionKeepBits keep;
+  float dropout_scale;
 };
 
-__device__ void produce(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
+__device__ inline void produce(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
   Cursor at;
   RingCursor<ItemQueue::kSlots> slot;
   for (;;) {
@@ -56,6 +63,26 @@ __device__ void produce(const CUtensorMap& qkv_map, const Parameters& p, Shared&
       copy_box(qkv_map, shared.keys[at.stage], full, (p.num_heads + item.head) * kTileRows, row);
       copy_box(qkv_map, shared.values[at.stage], full, (2 * p.num_heads + item.head) * kTileRows, row);
       j = j + 1 == plan.num_streamed ? 0 : j + 1;
+    }
+  }
+}
+
+/// Fetches the queries that warpgroups own, for each of them one block ahead, in the order in which blocks
+/// are dealt. By one thread: threads of one warp that wait for different warpgroups could wait for each
+/// other.
+__device__ inline void serve(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
+  RingCursor<kWarpgroups> warpgroup;  // blocks go round, so each round is a phase of all warpgroups' barriers
+  RingCursor<ItemQueue::kSlots> slot;
+  for (;;) {
+    const AttentionItem item = shared.queue.pop_alone(slot);
+    if (item.length == 0) return;
+    const Plan plan(item, kAttentionTileRows);
+    for (int block = 0; block < plan.num_owned; ++block, warpgroup.advance()) {
+      shared.owned.wait_empty(warpgroup);
+      Mbarrier& full = shared.owned.full[warpgroup.stage];
+      full.arrive_expecting(kTileBytes);
+      copy_box(qkv_map, shared.queries[warpgroup.stage], full, item.head * kTileRows,
+               item.start + item.first + block * kTileRows);
     }
   }
 }
@@ -125,36 +152,37 @@ __device__ inline void mask_columns(Accumulator& s, int num_columns, int lane_in
 }
 
 /// Attention of one block of queries.
+template <bool kHasDropout>
 __device__ inline void attend(const Parameters& p, const AttentionItem& item, int num_blocks, int block,
-                              Cursor at, bool releases, Shared& shared) {
+                              Cursor at, bool releases, const OwnedCursor& owned_at, std::uint64_t queries,
+                              Shared& shared) {
   const FragmentRows rows = fragment_rows();
   const int first = item.first + block * kTileRows;
-  const std::int64_t row = item.start + first;
-  const std::int64_t qkv_stride = 3LL * p.num_heads * kTileRows;
-  const float scale_log2 = p.scale * kLog2E;
+  const float scale_log2 = p.scale * kLog2OfE;
   const int masked_block = item.length % kTileRows == 0 ? -1 : num_blocks - 1;
-
-  RegisterOperand q;
-  {
-    RowChunks chunks = load_chunks(p.qkv_T3HK + row * qkv_stride + item.head * kTileRows, qkv_stride,
-                                   item.length - first, rows);
-    to_operand(chunks, rows, q);
-  }
-  const std::uint64_t keys = describe_tile(__cvta_generic_to_shared(shared.keys[0]));
-  const std::uint64_t values = describe_tile(__cvta_generic_to_shared(shared.values[0]));
+  const std::uint64_t keys = describe_tile(shared_address(shared.keys[0]));
+  const std::uint64_t values = describe_tile(shared_address(shared.values[0]));
   constexpr std::uint64_t kTile = kTileBytes >> 4;
 
+  const KeepRows keep(p.keep, p.keep.by_query, item.head, item.start + first, rows);
+  std::uint32_t keep_bits[2];
   RunningSoftmax softmax;
   Accumulator s, o;
   RegisterOperand weights;
+  shared.owned.wait_full(owned_at);
   shared.ring.wait_full(at);
   wgmma_fence();
-  issue_product<TileB::Transposed>(s, q, keys + at.stage * kTile, 0);
+  issue_product<TileB::Transposed>(s, queries, keys + at.stage * kTile, 0);
   wgmma_commit();
   wgmma_wait<0>();
   hold(s);
+  if (num_blocks == 1) shared.owned.release(owned_at);
   if (masked_block == 0) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
   softmax.update(s, scale_log2);
+  if constexpr (kHasDropout) {
+    keep.load(0, keep_bits);
+    drop(s, keep_bits);
+  }
   to_operand(s, weights);
 #pragma unroll
   for (int i = 0; i < 32; ++i) o[i] = 0;
@@ -165,12 +193,14 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   if (num_blocks > 1) shared.ring.wait_full(next);
   for (int j = 1; j < num_blocks; ++j) {
     wgmma_fence();
-    issue_product<TileB::Transposed>(s, q, keys + next.stage * kTile, 0);
+    issue_product<TileB::Transposed>(s, queries, keys + next.stage * kTile, 0);
     wgmma_commit();
     issue_product<TileB::Plain>(o, weights, values + at.stage * kTile, 1);
     wgmma_commit();
+    if constexpr (kHasDropout) keep.load(j, keep_bits);
     wgmma_wait<1>();
     hold(s);
+    if (j == num_blocks - 1) shared.owned.release(owned_at);
     if (masked_block == j) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
     const bool moves = softmax.update(s, scale_log2);
     hold(s);
@@ -185,6 +215,7 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
     if (moves)
 #pragma unroll
       for (int i = 0; i < 32; ++i) o[i] *= softmax.factor[i / 2 % 2];
+    if constexpr (kHasDropout) drop(s, keep_bits);
     to_operand(s, weights);
   }
   wgmma_fence();
@@ -195,7 +226,9 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   hold(o);
   if (releases) shared.ring.release(at);
 
-  const float scale[2] = {1 / softmax.sum[0], 1 / softmax.sum[1]};
+  const std::int64_t row = item.start + first;
+  const float kept_scale = kHasDropout ? p.dropout_scale : 1;
+  const float scale[2] = {kept_scale / softmax.sum[0], kept_scale / softmax.sum[1]};
   const std::int64_t stride = static_cast<std::int64_t>(p.num_heads) * kTileRows;
   store_rows(o, scale, p.context_THK + row * stride + item.head * kTileRows, stride, item.length - first,
              rows);
@@ -208,22 +241,33 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
 }
 
 /// Takes items until none is left.
-__device__ inline void work(const Parameters& p, int warpgroup, Shared& shared) {
-  WarpgroupWalk<kStages, kWarpgroups> walk{warpgroup, {}};
+template <bool kHasDropout>
+__device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) {
+  WarpgroupWalk<kStages, kWarpgroups> walk{{warpgroup}};
   RingCursor<ItemQueue::kSlots> slot;
+  OwnedCursor owned_at = {warpgroup, 0};
+  const std::uint64_t queries = describe_tile(shared_address(shared.queries[warpgroup]));
   for (;;) {
     const AttentionItem item = shared.queue.pop(slot);
     if (item.length == 0) return;
     const Plan plan(item, kAttentionTileRows);
-    walk.over(
-        plan, shared.ring,
-        [&](int block, const Cursor& at, bool releases, bool) {
-          attend(p, item, plan.num_streamed, block, at, releases, shared);
-        },
-        [](bool) {});
+    walk.over(plan, shared.ring, [&](int block, const Cursor& at, bool releases) {
+      attend<kHasDropout>(p, item, plan.num_streamed, block, at, releases, owned_at, queries, shared);
+      owned_at.advance(kWarpgroups);
+    });
   }
 }
 
+/// The warpgroup that does not compute: warp 0 produces, threads of warp 1 are valets, the others write
+/// zeros.
+__device__ inline void feed(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
+  const int thread = threadIdx.x % 128;
+  if (thread == 0) produce(qkv_map, p, shared);
+  if (thread == 32) serve(qkv_map, p, shared);
+  if (thread >= 64) p.gaps.zero(p.context_THK, p.num_heads * kTileRows, thread - 64, 64);
+}
+
+template <bool kHasDropout>
 __global__ void __launch_bounds__(kThreads, 1)
     attention_forward_kernel(const __grid_constant__ CUtensorMap qkv_map,
                              const __grid_constant__ Parameters p) {
@@ -231,18 +275,19 @@ __global__ void __launch_bounds__(kThreads, 1)
   Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
   if (threadIdx.x == 0) {
     shared.ring.init(1, 4 * kWarpgroups);
-    shared.queue.barriers.init(1, 4 * kWarpgroups);
+    shared.queue.barriers.init(1, 4 * kWarpgroups + 1);
+    shared.owned.init(1, 4);
     fence_barrier_init();
   }
   __syncthreads();
 
   const int warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0);
   if (warpgroup == kWarpgroups) {
-    shrink_registers<kProducerRegisters>();
-    if (threadIdx.x == 128 * kWarpgroups) produce(qkv_map, p, shared);
+    shrink_registers<kFeederRegisters>();
+    feed(qkv_map, p, shared);
   } else {
     grow_registers<kWorkerRegisters>();
-    work(p, warpgroup, shared);
+    work<kHasDropout>(warpgroup, p, shared);
   }
 }
 
@@ -257,21 +302,22 @@ cudaError_t attention_forward_sm90(const AttentionArguments& args, cudaStream_t 
   if (cudaError_t error =
           cudaDeviceGetAttribute(&num_multiprocessors, cudaDevAttrMultiProcessorCount, device))
     return error;
-  if (cudaError_t error = cudaFuncSetAttribute(attention_forward_kernel,
-                                               cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)))
+  const auto kernel =
+      args.keep.by_query != nullptr ? attention_forward_kernel<true> : attention_forward_kernel<false>;
+  if (cudaError_t error =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)))
     return error;
 
-  auto* const next = static_cast<std::int32_t*>(args.scratch);
-  if (cudaError_t error = cudaMemsetAsync(next, 0, sizeof *next, stream)) return error;
-  const Parameters parameters = {{args.tiles, args.num_tiles, next, args.num_heads},
-                                 args.qkv_T3HK,
+  const Parameters parameters = {{args.tiles, args.num_tiles, args.next_item, args.num_heads},
+                                 {args.gaps, args.num_gaps},
                                  args.context_THK,
                                  args.lse_HT,
                                  args.num_rows,
                                  args.num_heads,
-                                 1 / std::sqrt(static_cast<float>(kTileRows))};
-  attention_forward_kernel<<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(qkv_map, parameters);
-  zero_gaps<<<num_multiprocessors, 256, 0, stream>>>(args.context_THK, width, args.gaps, args.num_gaps);
+                                 1 / std::sqrt(static_cast<float>(kTileRows)),
+                                 args.keep,
+                                 args.dropout_scale};
+  kernel<<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(qkv_map, parameters);
   return cudaGetLastError();
 }
 

@@ -8,18 +8,28 @@
 
 namespace plenum::kernels::cuda {
 
-// How work flows through a thread block of the attention kernels. One warp, the producer, takes items (a tile
-// of a sequence and a head) from a counter in device memory, and streams the blocks of 64 rows that all of
-// the item's rows need (in forward: the keys and values of the sequence) through a ring of stages in shared
-// memory. Each warpgroup owns blocks of 64 rows of the tile (in forward: queries), one at a time, and walks
-// over the streamed blocks. A sequence of at most kStages blocks is loaded once and stays until the last of
-// its owned blocks has passed: everything is read from global memory once. Longer ones are streamed anew for
-// each round of owned blocks.
+// How work flows through a thread block of the attention kernels. Warpgroups that compute own blocks of 64
+// rows of a tile (in forward: queries), one at a time, and walk over all blocks of 64 rows of the sequence
+// that these rows need (in forward: keys and values). One more warpgroup feeds them:
+//   - the producer takes items (a tile and a head) from a counter in device memory and streams the blocks of
+//   the
+//     sequence through a ring of stages in shared memory. A sequence of at most kStages blocks is loaded once
+//     and stays until the last owned block has walked over it; longer ones are streamed anew for each round
+//     of owned blocks;
+//   - valets fetch the rows that each working warpgroup will own next.
 //
-// Warpgroups never wait for each other: owned blocks are dealt in turn, across items, and whoever is done
-// goes on with the next item while its blocks are being loaded. So the tensor cores always find another
+// Working warpgroups never wait for each other: owned blocks are dealt in turn, across items, and whoever is
+// done goes on with the next item while its blocks are being loaded. So the tensor cores always find another
 // warpgroup's product while one computes exponentials. Which block goes where never enters a result: each has
 // one owner.
+
+/// Whether registers suffice for a block of feeders and workers: it starts with an equal share for all, a
+/// multiple of 8, and what feeders give back must cover what workers take, or these wait forever.
+constexpr bool registers_suffice(int num_workers, int feeder_registers, int worker_registers) {
+  constexpr int kRegisters = 65536;
+  const int share = kRegisters / (128 * (num_workers + 1)) / 8 * 8;
+  return feeder_registers + num_workers * worker_registers <= share * (num_workers + 1);
+}
 
 /// A tile and a head; length 0: no work is left.
 struct AttentionItem {
@@ -67,7 +77,7 @@ struct RingBarriers {
   __device__ void wait_full(const RingCursor<kStages>& at) const { full[at.stage].wait(at.parity); }
   __device__ void wait_empty(const RingCursor<kStages>& at) const { empty[at.stage].wait(at.parity ^ 1); }
 
-  /// By all threads of a warp that have read the stage.
+  /// By all threads of a warp that have read the stage: one arrival.
   __device__ void release(const RingCursor<kStages>& at) {
     __syncwarp();
     if (threadIdx.x % 32 == 0) empty[at.stage].arrive();
@@ -86,10 +96,19 @@ struct ItemQueue {
     barriers.full[at.stage].arrive();
     at.advance();
   }
+  /// By all threads of a warp.
   __device__ AttentionItem pop(RingCursor<kSlots>& at) {
     barriers.wait_full(at);
     const AttentionItem item = items[at.stage];
     barriers.release(at);
+    at.advance();
+    return item;
+  }
+  /// By a thread that reads for itself.
+  __device__ AttentionItem pop_alone(RingCursor<kSlots>& at) {
+    barriers.wait_full(at);
+    const AttentionItem item = items[at.stage];
+    barriers.empty[at.stage].arrive();
     at.advance();
     return item;
   }
@@ -100,12 +119,18 @@ struct ItemQueue {
 struct ItemSource {
   const AttentionTile* tiles;
   const std::int32_t* num_tiles;
-  std::int32_t* next;  ///< counter, zero at launch
+  std::int32_t* next;  ///< counter: zero at launch, and again at the end
   int num_heads;
 
+  /// Each block takes until it gets length 0, once.
   __device__ AttentionItem take() const {
+    const int num_items = *num_tiles * num_heads;
     const int index = atomicAdd(next, 1);
-    if (index >= *num_tiles * num_heads) return {0, 0, 0, 0};
+    if (index >= num_items) {
+      const bool is_last = index == num_items + static_cast<int>(gridDim.x) - 1;
+      if (is_last) *next = 0;
+      return {0, 0, 0, 0};
+    }
     const AttentionTile tile = tiles[index / num_heads];
     return {tile.start, tile.length, tile.first, index % num_heads};
   }
@@ -128,37 +153,52 @@ struct ItemPlan {
   __device__ int num_loads() const { return is_resident ? num_streamed : num_streamed * num_rounds(); }
 };
 
-/// A warpgroup's walk over items: where it is in the ring, and which warpgroup has the next owned block.
+/// Which owned blocks fall to a warpgroup: blocks go round, on from where the item before has ended.
 template <int kStages, int kWarpgroups>
-struct WarpgroupWalk {
+struct BlockDeal {
+  using Plan = ItemPlan<kStages, kWarpgroups>;
   int warpgroup;
-  RingCursor<kStages> cursor;
   int next_owner = 0;
 
-  /// Calls visit(owned block, cursor at the first streamed block, whether it releases the stages, whether it
-  /// is the last visit) for each owned block of this warpgroup. Where a round of loads has none for it,
-  /// releases the stages and calls skip(whether it is the last visit).
-  template <typename Visit, typename Skip>
-  __device__ void over(const ItemPlan<kStages, kWarpgroups>& plan, RingBarriers<kStages>& ring, Visit visit,
-                       Skip skip) {
-    const int first = (warpgroup + kWarpgroups - next_owner) % kWarpgroups;
-    const int num_mine = (plan.num_owned - first + kWarpgroups - 1) / kWarpgroups;
+  __device__ int first(const Plan&) const { return (warpgroup + kWarpgroups - next_owner) % kWarpgroups; }
+  __device__ int count(const Plan& plan) const {
+    return (plan.num_owned - first(plan) + kWarpgroups - 1) / kWarpgroups;
+  }
+  __device__ void pass(const Plan& plan) { next_owner = (next_owner + plan.num_owned) % kWarpgroups; }
+};
+
+/// A warpgroup's walk over items.
+template <int kStages, int kWarpgroups>
+struct WarpgroupWalk {
+  BlockDeal<kStages, kWarpgroups> deal;
+  RingCursor<kStages> cursor = {};
+
+  /// Calls visit(owned block, cursor at the first streamed block, whether it releases the stages) for each
+  /// owned block of this warpgroup. Where a round of loads has none for it, releases the stages.
+  template <typename Visit>
+  __device__ void over(const ItemPlan<kStages, kWarpgroups>& plan, RingBarriers<kStages>& ring, Visit visit) {
+    const int first = deal.first(plan);
+    const int num_mine = deal.count(plan);
     const int num_visits = plan.is_resident ? max(num_mine, 1) : plan.num_rounds();
     for (int v = 0; v < num_visits; ++v) {
-      const bool is_last = v == num_visits - 1;
-      if (v < num_mine) {
-        visit(first + v * kWarpgroups, cursor, !plan.is_resident || is_last, is_last);
-      } else {
-        skip(is_last);
-        RingCursor<kStages> at = cursor;
-        for (int j = 0; j < plan.num_streamed; ++j, at.advance()) {
-          ring.wait_full(at);
-          ring.release(at);
-        }
-      }
-      if (!plan.is_resident || is_last) cursor.advance(plan.num_streamed);
+      const bool releases = !plan.is_resident || v == num_visits - 1;
+      if (v < num_mine)
+        visit(first + v * kWarpgroups, cursor, releases);
+      else
+        pass_by(plan, ring);
+      if (releases) cursor.advance(plan.num_streamed);
     }
-    next_owner = (next_owner + plan.num_owned) % kWarpgroups;
+    deal.pass(plan);
+  }
+
+ private:
+  /// A stage may only be released once it was full, or it would count for the round before.
+  __device__ void pass_by(const ItemPlan<kStages, kWarpgroups>& plan, RingBarriers<kStages>& ring) const {
+    RingCursor<kStages> at = cursor;
+    for (int j = 0; j < plan.num_streamed; ++j, at.advance()) {
+      ring.wait_full(at);
+      ring.release(at);
+    }
   }
 };
 

@@ -32,6 +32,10 @@ enum class TileB {
   Plain        ///< D += A B: the sum goes down its columns ("MN-major")
 };
 
+__device__ inline std::uint32_t shared_address(const void* shared) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+}
+
 /// Describes a tile in shared memory. Bits 0-13: address; 16-29 and 32-45: distance of groups of 8 rows (one
 /// of the two fields is unused with either direction, since the tile is one swizzle pattern wide); 62-63:
 /// 128-byte swizzle. All distances in units of 16 bytes.

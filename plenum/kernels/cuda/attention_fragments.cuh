@@ -85,20 +85,6 @@ __device__ inline void transpose_quad(std::uint32_t (&words)[4], int lane_in_qua
   }
 }
 
-/// The sum of products of eight bf16.
-__device__ inline float dot_chunks(const uint4& x, const uint4& y) {
-  const std::uint32_t xs[4] = {x.x, x.y, x.z, x.w};
-  const std::uint32_t ys[4] = {y.x, y.y, y.z, y.w};
-  float sum = 0;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const float2 a = unpack(xs[i]);
-    const float2 b = unpack(ys[i]);
-    sum = fmaf(a.x, b.x, fmaf(a.y, b.y, sum));
-  }
-  return sum;
-}
-
 /// Writes an accumulator as bf16, row i of the thread multiplied by scale[i], rows below num_rows only.
 __device__ inline void store_rows(const Accumulator& d, const float (&scale)[2], __nv_bfloat16* tile,
                                   std::int64_t stride, int num_rows, const FragmentRows& rows) {

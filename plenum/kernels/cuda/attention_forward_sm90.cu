@@ -258,8 +258,7 @@ __device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) 
   }
 }
 
-/// The warpgroup that does not compute: warp 0 produces, threads of warp 1 are valets, the others write
-/// zeros.
+/// The warpgroup that does not compute: warp 0 produces, warp 1 is the valet, the others write zeros.
 __device__ inline void feed(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
   const int thread = threadIdx.x % 128;
   if (thread == 0) produce(qkv_map, p, shared);

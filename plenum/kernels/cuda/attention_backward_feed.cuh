@@ -67,35 +67,10 @@ __device__ inline void produce(const BackwardMaps& maps, const BackwardParameter
   }
 }
 
-/// The statistics of 64 queries, two in each thread of a warp: rows lane and lane + 32.
-__device__ inline void compute_statistics(const BackwardParameters& p, const AttentionItem& item, int first,
-                                          QueryStatistics (&statistics)[2]) {
-  const int lane = threadIdx.x % 32;
-  const int num_rows = item.length - first;
-  const std::int64_t stride = static_cast<std::int64_t>(p.num_heads) * kTileRows;
-  const std::int64_t begin = (item.start + first) * stride + item.head * kTileRows + 8 * (lane % 8);
-  // Eight threads take a row of each, so four rows go at a time.
-#pragma unroll
-  for (int half = 0; half < 2; ++half)
-#pragma unroll 2
-    for (int step = 0; step < 8; ++step) {
-      const int row = 32 * half + 4 * step + lane / 8;
-      float delta = 0;
-      if (row < num_rows)
-        delta = dot_chunks(__ldg(reinterpret_cast<const uint4*>(p.context_THK + begin + row * stride)),
-                           __ldg(reinterpret_cast<const uint4*>(p.dcontext_THK + begin + row * stride)));
-      for (int distance = 1; distance < 8; distance *= 2)
-        delta += __shfl_xor_sync(0xFFFFFFFF, delta, distance);
-      delta = __shfl_sync(0xFFFFFFFF, delta, 8 * (lane % 4));
-      if (lane / 4 == step) statistics[half].delta = delta;
-    }
-  const std::int64_t index = static_cast<std::int64_t>(item.head) * p.num_rows + item.start + first + lane;
-#pragma unroll
-  for (int i = 0; i < 2; ++i)
-    if (lane + 32 * i < num_rows) {
-      statistics[i].shift = -kLog2OfE * p.lse_HT[index + 32 * i];
-      p.statistics_HT[index + 32 * i] = statistics[i];
-    }
+/// What shifts the scores of the query at this row of the block, or zero behind the sequence's end.
+__device__ inline float load_shift(const BackwardParameters& p, const AttentionItem& item, int row) {
+  if (row >= item.length) return 0;
+  return -kLog2OfE * p.lse_HT[static_cast<std::int64_t>(item.head) * p.num_rows + item.start + row];
 }
 
 /// Fetches what a warpgroup owns, one block ahead. By all threads of a warp.
@@ -107,14 +82,8 @@ __device__ inline void serve(int warpgroup, const BackwardMaps& maps, const Back
   BackwardShape::Deal deal{warpgroup};
   BackwardShape::OwnedCursor at;
   RingCursor<ItemQueue::kSlots> slot;
-  const auto load = [&](const CUtensorMap& map0, int column0, const CUtensorMap& map1, int column1, int row) {
-    __syncwarp();
-    if (lane == 0) {
-      owned.full[0].arrive_expecting(2 * kTileBytes);
-      copy_box(map0, shared.own[warpgroup][0], owned.full[0], column0, row);
-      copy_box(map1, shared.own[warpgroup][1], owned.full[0], column1, row);
-    }
-    at.advance();
+  const auto load = [&](int tile, const CUtensorMap& map, int column, int row) {
+    copy_box(map, shared.own[warpgroup][tile], owned.full[0], column, row);
   };
   for (;;) {
     const AttentionItem item = shared.queue.pop(slot);
@@ -123,22 +92,32 @@ __device__ inline void serve(int warpgroup, const BackwardMaps& maps, const Back
     if (has_phase1<kLaunch>()) {
       for (int block = deal.first(plan); block < plan.num_owned; block += BackwardShape::kWarpgroups) {
         const int first = item.first + block * kTileRows;
-        QueryStatistics statistics[2] = {};
-        compute_statistics(p, item, first, statistics);
+        const int row = item.start + first;
+        const float shifts[2] = {load_shift(p, item, first + lane), load_shift(p, item, first + lane + 32)};
         owned.wait_empty(at);
-        shared.own_statistics[warpgroup][lane] = statistics[0];
-        shared.own_statistics[warpgroup][lane + 32] = statistics[1];
-        load(maps.qkv, column_of(p, 0, item.head), maps.dcontext, item.head * kTileRows, item.start + first);
+        shared.own_shifts[warpgroup][lane] = shifts[0];
+        shared.own_shifts[warpgroup][lane + 32] = shifts[1];
+        __syncwarp();
+        if (lane == 0) {
+          owned.full[0].arrive_expecting(3 * kTileBytes);
+          load(0, maps.qkv, column_of(p, 0, item.head), row);
+          load(1, maps.dcontext, item.head * kTileRows, row);
+          load(2, maps.context, item.head * kTileRows, row);
+        }
+        at.advance();
       }
-      __syncwarp();
-      if (lane == 0) shared.statistics_written.arrive();
       deal.pass(plan);
     }
     if (has_phase2<kLaunch>(item)) {
       for (int block = deal.first(plan); block < plan.num_owned; block += BackwardShape::kWarpgroups) {
+        const int row = item.start + item.first + block * kTileRows;
         owned.wait_empty(at);
-        load(maps.qkv, column_of(p, 1, item.head), maps.qkv, column_of(p, 2, item.head),
-             item.start + item.first + block * kTileRows);
+        if (lane == 0) {
+          owned.full[0].arrive_expecting(2 * kTileBytes);
+          load(0, maps.qkv, column_of(p, 1, item.head), row);
+          load(1, maps.qkv, column_of(p, 2, item.head), row);
+        }
+        at.advance();
       }
       deal.pass(plan);
     }

@@ -21,6 +21,7 @@ struct Visit {
   int block;
   Cursor at;
   bool releases;
+  bool completes;  ///< the last owned block of the phase
 };
 
 /// The first owned row, in the micro-batch.
@@ -32,8 +33,8 @@ __device__ inline int first_row(const Visit& visit) {
 struct Owned {
   BackwardShape::OwnedRing& barriers;
   BackwardShape::OwnedCursor at;
-  std::uint32_t tiles[2];  ///< addresses
-  const QueryStatistics* statistics;
+  std::uint32_t tiles[3];  ///< addresses
+  const float* shifts;
 };
 
 /// Takes the columns from num_columns on out of a tile of weights.
@@ -43,18 +44,34 @@ __device__ inline void mask_columns(Accumulator& weights, int num_columns, int l
     if (8 * (i / 4) + 2 * lane_in_quad + i % 2 >= num_columns) weights[i] = 0;
 }
 
-/// The statistics of a thread's two rows.
+/// The statistics of a thread's two rows, which are queries.
 struct RowStatistics {
   float shift[2];
   float delta[2];
 
-  __device__ RowStatistics(const QueryStatistics* of, const FragmentRows& rows) {
+  /// From dO and O as operands, of which all of a row is in one quad.
+  __device__ RowStatistics(const float* shifts, const RegisterOperand& dout, const RegisterOperand& out,
+                           const FragmentRows& rows) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const QueryStatistics query = of[rows.row[i]];
-      shift[i] = query.shift;
-      delta[i] = query.delta;
+      shift[i] = shifts[rows.row[i]];
+      float sum = 0;
+#pragma unroll
+      for (int w = 0; w < 8; ++w) {
+        const float2 a = unpack(dout[w / 2][2 * (w % 2) + i]);
+        const float2 b = unpack(out[w / 2][2 * (w % 2) + i]);
+        sum = fmaf(a.x, b.x, fmaf(a.y, b.y, sum));
+      }
+      sum += __shfl_xor_sync(0xFFFFFFFF, sum, 1);
+      delta[i] = sum + __shfl_xor_sync(0xFFFFFFFF, sum, 2);
     }
+  }
+
+  /// For phase 2, to where it reads them; rows below num_rows only.
+  __device__ void store(QueryStatistics* statistics, int num_rows, const FragmentRows& rows) const {
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      if (rows.lane_in_quad == 0 && rows.row[i] < num_rows) statistics[rows.row[i]] = {shift[i], delta[i]};
   }
 };
 
@@ -64,16 +81,31 @@ __device__ inline void to_weights_by_row(Accumulator& s, const RowStatistics& of
   for (int i = 0; i < 32; ++i) s[i] = fast_exp2(fmaf(s[i], scale_log2, of.shift[i / 2 % 2]));
 }
 
-/// dS = P (dP - D) in place of P, where rows are queries.
-__device__ inline void to_gradient_by_row(Accumulator& s, const Accumulator& dp, const RowStatistics& of) {
+/// Dropout of the block at hand.
+template <bool kHasDropout>
+struct BlockDropout {
+  float scale;
+  std::uint32_t keep_bits[2] = {};
+
+  /// F dP - D of the element at index i of an accumulator.
+  __device__ float center(float dp, float delta, int i) const {
+    if constexpr (kHasDropout) return fmaf(dp, is_kept(keep_bits, i) ? scale : 0.0F, -delta);
+    return dp - delta;
+  }
+};
+
+/// dS = P (F dP - D) in place of P, where rows are queries.
+template <bool kHasDropout>
+__device__ inline void to_gradient_by_row(Accumulator& s, const Accumulator& dp, const RowStatistics& of,
+                                          const BlockDropout<kHasDropout>& dropout) {
 #pragma unroll
-  for (int i = 0; i < 32; ++i) s[i] *= dp[i] - of.delta[i / 2 % 2];
+  for (int i = 0; i < 32; ++i) s[i] *= dropout.center(dp[i], of.delta[i / 2 % 2], i);
 }
 
-/// dP = F dP: what was dropped has no gradient, what was kept was scaled.
-__device__ inline void drop_gradient(Accumulator& dp, const std::uint32_t (&bits)[2], float dropout_scale) {
-#pragma unroll
-  for (int i = 0; i < 32; ++i) dp[i] *= is_kept(bits, i) ? dropout_scale : 0.0F;
+/// Tells the producer that the statistics of this warp's queries of the item are written. By all its threads.
+__device__ inline void announce_statistics(BackwardShared& shared) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) shared.statistics_written.arrive();
 }
 
 /// Phase 1 for one block of queries.
@@ -85,7 +117,7 @@ __device__ inline void queries_backward(const BackwardParameters& p, const Visit
   const std::uint64_t keys = describe_tile(shared_address(shared.streamed[0][0]));
   const std::uint64_t values = describe_tile(shared_address(shared.streamed[1][0]));
   const KeepRows keep(p.keep, p.keep.by_query, visit.item.head, first_row(visit), rows);
-  std::uint32_t keep_bits[2];
+  BlockDropout<kHasDropout> dropout{p.dropout_scale};
   Accumulator s, dp, dq;
   RegisterOperand own[2], ds;
 #pragma unroll
@@ -101,11 +133,18 @@ __device__ inline void queries_backward(const BackwardParameters& p, const Visit
   };
 
   owned.barriers.wait_full(owned.at);
-  const RowStatistics statistics(owned.statistics, rows);
   load_operand(owned.tiles[0], own[0]);
   load_operand(owned.tiles[1], own[1]);
+  load_operand(owned.tiles[2], ds);
+  const RowStatistics statistics(owned.shifts, own[1], ds, rows);
   owned.barriers.release(owned.at);
   owned.at.advance();
+  const int first = visit.item.first + visit.block * kTileRows;
+  const std::int64_t row = visit.item.start + first;
+  const int num_rows = visit.item.length - first;
+  statistics.store(p.statistics_HT + static_cast<std::int64_t>(visit.item.head) * p.num_rows + row, num_rows,
+                   rows);
+  if (visit.completes) announce_statistics(shared);
   const int num_last_columns = visit.item.length % kTileRows;
   const int masked_block = num_last_columns == 0 ? -1 : visit.num_blocks - 1;
   Cursor at = visit.at;
@@ -113,14 +152,13 @@ __device__ inline void queries_backward(const BackwardParameters& p, const Visit
   wgmma_fence();
   issue_scores(at);
   wgmma_commit();
-  if constexpr (kHasDropout) keep.load(0, keep_bits);
+  if constexpr (kHasDropout) keep.load(0, dropout.keep_bits);
   wgmma_wait<0>();
   hold(s);
   hold(dp);
   to_weights_by_row(s, statistics, scale_log2);
   if (masked_block == 0) mask_columns(s, num_last_columns, rows.lane_in_quad);
-  if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
-  to_gradient_by_row(s, dp, statistics);
+  to_gradient_by_row(s, dp, statistics, dropout);
   to_operand(s, ds);
 
   // While the tensor cores compute dP of a block and add dQ of the one before, its scores become weights.
@@ -131,7 +169,7 @@ __device__ inline void queries_backward(const BackwardParameters& p, const Visit
     wgmma_fence();
     issue_scores(next);
     issue_sums(at);
-    if constexpr (kHasDropout) keep.load(j, keep_bits);
+    if constexpr (kHasDropout) keep.load(j, dropout.keep_bits);
     wgmma_wait<1>();
     hold(s);
     to_weights_by_row(s, statistics, scale_log2);
@@ -141,8 +179,7 @@ __device__ inline void queries_backward(const BackwardParameters& p, const Visit
     hold(dp);
     hold(dq);
     if (visit.releases) shared.ring.release(at);
-    if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
-    to_gradient_by_row(s, dp, statistics);
+    to_gradient_by_row(s, dp, statistics, dropout);
     to_operand(s, ds);
     at = next;
   }
@@ -154,9 +191,8 @@ __device__ inline void queries_backward(const BackwardParameters& p, const Visit
 
   const float scale[2] = {p.scale, p.scale};
   const std::int64_t stride = 3LL * p.num_heads * kTileRows;
-  const int first = visit.item.first + visit.block * kTileRows;
-  store_rows(dq, scale, p.dqkv_T3HK + (visit.item.start + first) * stride + column_of(p, 0, visit.item.head),
-             stride, visit.item.length - first, rows);
+  store_rows(dq, scale, p.dqkv_T3HK + row * stride + column_of(p, 0, visit.item.head), stride, num_rows,
+             rows);
 }
 
 /// The statistics of a block of queries that are the columns of a tile. Two neighbours per float4: shift,
@@ -179,30 +215,14 @@ __device__ inline void to_weights_by_column(Accumulator& s, const float4* statis
 }
 
 /// dS in place of P, where columns are queries.
-__device__ inline void to_gradient_by_column(Accumulator& s, const Accumulator& dp,
-                                             const float4* statistics) {
+template <bool kHasDropout>
+__device__ inline void to_gradient_by_column(Accumulator& s, const Accumulator& dp, const float4* statistics,
+                                             const BlockDropout<kHasDropout>& dropout) {
 #pragma unroll
   for (int c = 0; c < 8; ++c) {
     const float4 of = statistics[4 * c];
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      s[4 * c + 2 * i] *= dp[4 * c + 2 * i] - of.y;
-      s[4 * c + 2 * i + 1] *= dp[4 * c + 2 * i + 1] - of.w;
-    }
-  }
-}
-
-/// Rounds weights to an operand, without those that are dropped.
-template <bool kHasDropout>
-__device__ inline void to_kept_operand(const Accumulator& weights, const std::uint32_t (&bits)[2],
-                                       RegisterOperand& operand) {
-  if constexpr (kHasDropout) {
-    Accumulator kept;
-#pragma unroll
-    for (int i = 0; i < 32; ++i) kept[i] = is_kept(bits, i) ? weights[i] : 0.0F;
-    to_operand(kept, operand);
-  } else {
-    to_operand(weights, operand);
+    for (int i = 4 * c; i < 4 * c + 4; ++i) s[i] *= dropout.center(dp[i], i % 2 == 0 ? of.y : of.w, i);
   }
 }
 
@@ -215,7 +235,7 @@ __device__ inline void keys_backward(const BackwardParameters& p, const Visit& v
   const std::uint64_t queries = describe_tile(shared_address(shared.streamed[0][0]));
   const std::uint64_t dout = describe_tile(shared_address(shared.streamed[1][0]));
   const KeepRows keep(p.keep, p.keep.by_key, visit.item.head, first_row(visit), rows);
-  std::uint32_t keep_bits[2];
+  BlockDropout<kHasDropout> dropout{p.dropout_scale};
   Accumulator s, dp, dk, dv;
   RegisterOperand own[2], weights, ds;
 #pragma unroll
@@ -246,15 +266,15 @@ __device__ inline void keys_backward(const BackwardParameters& p, const Visit& v
   wgmma_fence();
   issue_scores(at);
   wgmma_commit();
-  if constexpr (kHasDropout) keep.load(0, keep_bits);
+  if constexpr (kHasDropout) keep.load(0, dropout.keep_bits);
   wgmma_wait<0>();
   hold(s);
   hold(dp);
   to_weights_by_column(s, statistics_of(at), scale_log2);
   if (masked_block == 0) mask_columns(s, num_last_columns, rows.lane_in_quad);
-  to_kept_operand<kHasDropout>(s, keep_bits, weights);
-  if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
-  to_gradient_by_column(s, dp, statistics_of(at));
+  to_operand(s, weights);
+  if constexpr (kHasDropout) drop(weights, dropout.keep_bits);
+  to_gradient_by_column(s, dp, statistics_of(at), dropout);
   to_operand(s, ds);
 
   // While the tensor cores compute dP^T of a block and add dV and dK of the one before, its scores become
@@ -266,7 +286,7 @@ __device__ inline void keys_backward(const BackwardParameters& p, const Visit& v
     wgmma_fence();
     issue_scores(next);
     issue_sums(at);
-    if constexpr (kHasDropout) keep.load(j, keep_bits);
+    if constexpr (kHasDropout) keep.load(j, dropout.keep_bits);
     wgmma_wait<1>();
     hold(s);
     to_weights_by_column(s, statistics_of(next), scale_log2);
@@ -277,9 +297,9 @@ __device__ inline void keys_backward(const BackwardParameters& p, const Visit& v
     hold(dv);
     hold(dk);
     if (visit.releases) shared.ring.release(at);
-    to_kept_operand<kHasDropout>(s, keep_bits, weights);
-    if constexpr (kHasDropout) drop_gradient(dp, keep_bits, p.dropout_scale);
-    to_gradient_by_column(s, dp, statistics_of(next));
+    to_operand(s, weights);
+    if constexpr (kHasDropout) drop(weights, dropout.keep_bits);
+    to_gradient_by_column(s, dp, statistics_of(next), dropout);
     to_operand(s, ds);
     at = next;
   }
@@ -306,19 +326,24 @@ __device__ inline void work(int warpgroup, const BackwardParameters& p, Backward
   RingCursor<ItemQueue::kSlots> slot;
   Owned owned = {shared.owned[warpgroup],
                  {},
-                 {shared_address(shared.own[warpgroup][0]), shared_address(shared.own[warpgroup][1])},
-                 shared.own_statistics[warpgroup]};
+                 {shared_address(shared.own[warpgroup][0]), shared_address(shared.own[warpgroup][1]),
+                  shared_address(shared.own[warpgroup][2])},
+                 shared.own_shifts[warpgroup]};
   for (;;) {
     const AttentionItem item = shared.queue.pop(slot);
     if (item.length == 0) return;
     const Plan plan(item, kAttentionTileRows);
-    if (has_phase1<kLaunch>())
+    if (has_phase1<kLaunch>()) {
+      int num_left = walk.deal.count(plan);
+      if (num_left == 0) announce_statistics(shared);
       walk.over(plan, shared.ring, [&](int block, const Cursor& at, bool releases) {
-        queries_backward<kHasDropout>(p, {item, plan.num_streamed, block, at, releases}, owned, shared);
+        queries_backward<kHasDropout>(p, {item, plan.num_streamed, block, at, releases, --num_left == 0},
+                                      owned, shared);
       });
+    }
     if (has_phase2<kLaunch>(item))
       walk.over(plan, shared.ring, [&](int block, const Cursor& at, bool releases) {
-        keys_backward<kHasDropout>(p, {item, plan.num_streamed, block, at, releases}, owned, shared);
+        keys_backward<kHasDropout>(p, {item, plan.num_streamed, block, at, releases, false}, owned, shared);
       });
   }
 }
@@ -333,7 +358,7 @@ __global__ void __launch_bounds__(BackwardShape::kThreads, 1)
     shared.ring.init(1 + 32, 4 * BackwardShape::kWarpgroups);
     shared.queue.barriers.init(1, (4 + 1) * BackwardShape::kWarpgroups);
     for (BackwardShape::OwnedRing& owned : shared.owned) owned.init(1, 4);
-    shared.statistics_written.init(BackwardShape::kWarpgroups);
+    shared.statistics_written.init(4 * BackwardShape::kWarpgroups);
     fence_barrier_init();
   }
   __syncthreads();
@@ -370,6 +395,7 @@ cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t
   const std::int64_t width = static_cast<std::int64_t>(args.num_heads) * kTileRows;
   BackwardMaps maps;
   if (cudaError_t error = make_tensor_map(args.qkv_T3HK, args.num_rows, 3 * width, maps.qkv)) return error;
+  if (cudaError_t error = make_tensor_map(args.context_THK, args.num_rows, width, maps.context)) return error;
   if (cudaError_t error = make_tensor_map(args.dcontext_THK, args.num_rows, width, maps.dcontext))
     return error;
   int device = 0, num_multiprocessors = 0;
@@ -380,8 +406,6 @@ cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t
 
   const BackwardParameters parameters = {{args.tiles, args.num_tiles, args.next_item, args.num_heads},
                                          {args.gaps, args.num_gaps},
-                                         args.context_THK,
-                                         args.dcontext_THK,
                                          args.lse_HT,
                                          args.dqkv_T3HK,
                                          static_cast<QueryStatistics*>(args.scratch),

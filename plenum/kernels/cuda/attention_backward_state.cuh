@@ -24,9 +24,9 @@ namespace plenum::kernels::cuda {
 // done with this one.
 struct BackwardShape {
   static constexpr int kWarpgroups = 2;
-  static constexpr int kStages = 11;
-  static constexpr int kFeederRegisters = 56;
-  static constexpr int kWorkerRegisters = 224;
+  static constexpr int kStages = 10;
+  static constexpr int kFeederRegisters = 40;
+  static constexpr int kWorkerRegisters = 232;
   static constexpr int kThreads = 128 * (kWarpgroups + 1);
   static_assert(registers_suffice(kWarpgroups, kFeederRegisters, kWorkerRegisters));
 
@@ -45,11 +45,12 @@ struct QueryStatistics {
 };
 
 struct BackwardShared {
-  alignas(1024) unsigned char streamed[2][BackwardShape::kStages]
-                                      [kTileBytes];  ///< keys and values, or queries and dO
-  alignas(1024) unsigned char own[BackwardShape::kWarpgroups][2][kTileBytes];  ///< the other way round
+  /// Keys and values in phase 1, queries and dO in phase 2.
+  alignas(1024) unsigned char streamed[2][BackwardShape::kStages][kTileBytes];
+  /// Queries, dO and O in phase 1, keys and values in phase 2.
+  alignas(1024) unsigned char own[BackwardShape::kWarpgroups][3][kTileBytes];
   alignas(16) QueryStatistics streamed_statistics[BackwardShape::kStages][kTileRows];
-  QueryStatistics own_statistics[BackwardShape::kWarpgroups][kTileRows];
+  float own_shifts[BackwardShape::kWarpgroups][kTileRows];
   BackwardShape::Ring ring;
   BackwardShape::OwnedRing owned[BackwardShape::kWarpgroups];
   ItemQueue queue;
@@ -63,8 +64,6 @@ enum class BackwardLaunch { First, Second };
 struct BackwardParameters {
   ItemSource items;
   GapList gaps;
-  const __nv_bfloat16* context_THK;
-  const __nv_bfloat16* dcontext_THK;
   const float* lse_HT;
   __nv_bfloat16* dqkv_T3HK;
   QueryStatistics* statistics_HT;
@@ -77,6 +76,7 @@ struct BackwardParameters {
 
 struct BackwardMaps {
   CUtensorMap qkv;
+  CUtensorMap context;
   CUtensorMap dcontext;
 };
 

@@ -179,11 +179,11 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   if (num_blocks == 1) shared.owned.release(owned_at);
   if (masked_block == 0) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
   softmax.update(s, scale_log2);
+  to_operand(s, weights);
   if constexpr (kHasDropout) {
     keep.load(0, keep_bits);
-    drop(s, keep_bits);
+    drop(weights, keep_bits);
   }
-  to_operand(s, weights);
 #pragma unroll
   for (int i = 0; i < 32; ++i) o[i] = 0;
 
@@ -215,8 +215,8 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
     if (moves)
 #pragma unroll
       for (int i = 0; i < 32; ++i) o[i] *= softmax.factor[i / 2 % 2];
-    if constexpr (kHasDropout) drop(s, keep_bits);
     to_operand(s, weights);
+    if constexpr (kHasDropout) drop(weights, keep_bits);
   }
   wgmma_fence();
   issue_product<TileB::Plain>(o, weights, values + at.stage * kTile, 1);
@@ -258,8 +258,7 @@ __device__ inline void work(int warpgroup, const Parameters& p, Shared& shared) 
   }
 }
 
-/// The warpgroup that does not compute: warp 0 produces, threads of warp 1 are valets, the others write
-/// zeros.
+/// The warpgroup that does not compute: warp 0 produces, warp 1 is the valet, the others write zeros.
 __device__ inline void feed(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
   const int thread = threadIdx.x % 128;
   if (thread == 0) produce(qkv_map, p, shared);

@@ -35,11 +35,24 @@ __device__ inline bool is_kept(const std::uint32_t (&bits)[2], int i) {
   return (bits[i / 2 % 2] >> (2 * (i / 4) + i % 2) & 1) != 0;
 }
 
-/// Sets weights that are not kept to zero.
-__device__ inline void drop(Accumulator& weights, const std::uint32_t (&bits)[2]) {
+/// Bytes of (low, high) named by the selector's digits; from 8 on, the sign bit of byte (digit - 8) eight
+/// times.
+__device__ inline std::uint32_t permute_bytes(std::uint32_t low, std::uint32_t high, std::uint32_t selector) {
+  std::uint32_t bytes;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(low), "r"(high), "r"(selector));
+  return bytes;
+}
+
+/// Sets weights that are not kept to zero, in pairs: each of the two bits is shifted to the top of its byte
+/// and from there spread over 16.
+__device__ inline void drop(RegisterOperand& weights, const std::uint32_t (&bits)[2]) {
+  const std::uint32_t both = permute_bytes(bits[0], bits[1], 0x5410);  // 16 bits of each row
 #pragma unroll
-  for (int i = 0; i < 32; ++i)
-    if (!is_kept(bits, i)) weights[i] = 0;
+  for (int i = 0; i < 16; ++i) {
+    const int byte = 2 * (i % 2) + i / 8;
+    const int bit = 2 * (i / 2 % 4);
+    weights[i / 4][i % 4] &= permute_bytes(both << (7 - bit), both << (6 - bit), 0xCC88 + 0x1111 * byte);
+  }
 }
 
 }  // namespace plenum::kernels::cuda

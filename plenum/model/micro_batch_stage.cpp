@@ -83,14 +83,15 @@ ConstTensorView MicroBatchStage::write(const Field& field, std::span<const Eleme
   return {static_cast<const std::byte*>(room_.raw()) + field.offset, field.dtype, {count}};
 }
 
-kernels::RowGroups MicroBatchStage::write(const GroupFields& fields, const GroupedRows& grouped) {
+kernels::RowGroups MicroBatchStage::write(const GroupFields& fields, const GroupedRows& grouped,
+                                          std::int64_t num_rows) {
   if (grouped.entries.empty()) return {};
   // Entries that are not there have no rows: they begin where all end.
   const std::span<const std::int32_t> rows = grouped.rows;
   return {.entry_G = write<std::int32_t>(fields.entry, grouped.entries, fields.entry.capacity, -1),
           .start_G = write<std::int32_t>(fields.start, grouped.starts, fields.start.capacity,
                                          static_cast<std::int32_t>(rows.size())),
-          .row_R = write<std::int32_t>(fields.row, rows, fields.row.capacity, 0)};
+          .row_R = write<std::int32_t>(fields.row, rows, num_rows, 0)};
 }
 
 const MicroBatchViews& MicroBatchStage::put(const MicroBatch& micro_batch, const tensor::CudaStream* copies) {
@@ -117,9 +118,9 @@ const MicroBatchViews& MicroBatchStage::put(const MicroBatch& micro_batch, const
       .next_sentence_label_S = write<std::int32_t>(label_, micro_batch.next_sentence_labels, labels, -1),
       .masked_row_M = write<std::int32_t>(masked_row_, micro_batch.masked_rows, M, -1),
       .masked_label_M = write<std::int32_t>(masked_label_, micro_batch.masked_labels, M, -1),
-      .by_word = write(by_word_, micro_batch.by_word),
-      .by_position = write(by_position_, micro_batch.by_position),
-      .by_segment = write(by_segment_, micro_batch.by_segment),
+      .by_word = write(by_word_, micro_batch.by_word, T),
+      .by_position = write(by_position_, micro_batch.by_position, T),
+      .by_segment = write(by_segment_, micro_batch.by_segment, T),
       .attention = {.counts_2 = write<std::int32_t>(work_counts_, work_counts, 2, 0),
                     .tiles_N4 = write<std::int32_t>(tiles_, work.tiles_N4, tiles_.capacity, 0),
                     .gaps_G2 = write<std::int32_t>(gaps_, work.gaps_G2, gaps_.capacity, 0),

@@ -45,7 +45,7 @@ class MicroBatchStage {
   template <typename Element>
   tensor::ConstTensorView write(const Field& field, std::span<const Element> values, std::int64_t count,
                                 Element rest);
-  kernels::RowGroups write(const GroupFields& fields, const GroupedRows& grouped);
+  kernels::RowGroups write(const GroupFields& fields, const GroupedRows& grouped, std::int64_t num_rows);
 
   Capacity capacity_;
   Field id_, segment_, position_, row_sample_;

@@ -20,13 +20,13 @@ struct Block {
 };
 
 /// The contents of an arena, laid out before any of it is allocated: what is planned is what is taken. Blocks
-/// are aligned to cache lines.
+/// are aligned to what the libraries of GPUs want; that is four cache lines.
 ///
 /// Memory whose use does not overlap in time is shared by going back: `mark` before the first use, `rewind`
 /// before the next. The arena is as large as the highest point reached.
 class MemoryLayout {
  public:
-  static constexpr std::size_t kAlignment = 64;
+  static constexpr std::size_t kAlignment = 256;
 
   /// What the bytes are for, as a report of memory names it.
   struct Line {

@@ -9,6 +9,9 @@
 namespace plenum::kernels::cuda {
 namespace {
 
+/// What is larger would take a thousand times as long as the library does, and nobody would know why.
+constexpr std::int64_t kMostPlainTerms = std::int64_t{1} << 32;
+
 MatmulTuner& tuner(const tensor::Stream& stream) {
   return stream.cuda().state<MatmulTuner>();
 }
@@ -22,7 +25,10 @@ void matmul(const tensor::Stream& stream, const Matmul& args) {
   check_scratch(stream, matmul_scratch_bytes());
   if (args.m == 0 || args.n == 0) return;
   // The library takes no empty sums.
-  if (args.k == 0 || !tuner(stream).run(stream, args)) plain_matmul(stream, args);
+  if (args.k != 0 && tuner(stream).run(stream, args)) return;
+  base::check(args.m * args.n * args.k < kMostPlainTerms, "cuBLASLt refuses a product: {}x{}x{}", args.m,
+              args.n, args.k);
+  plain_matmul(stream, args);
 }
 
 std::size_t matmul_scratch_bytes(std::size_t accumulated_bytes) {

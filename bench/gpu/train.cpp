@@ -1,0 +1,179 @@
+// Trains a BERT on a GPU with the loader of `plenum train`: synthetic sequences of given lengths, packed,
+// masked and laid out on a thread of their own while the step before runs. Prints one JSON object.
+//
+//   bench_gpu_train --lengths HISTOGRAM --model bert-large --steps 200
+
+#include <chrono>
+#include <fstream>
+
+#include <CLI/CLI.hpp>
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "plenum/data/histogram_file.h"
+#include "plenum/data/prefetch.h"
+#include "plenum/data/step_batches.h"
+#include "plenum/data/synthetic_sequences.h"
+#include "plenum/describe/flops.h"
+#include "plenum/kernels/gemm_rate.h"
+#include "plenum/model/initialise.h"
+#include "plenum/schedule/single.h"
+#include "plenum/tensor/cuda_check.h"
+#include "plenum/tensor/cuda_device.h"
+#include "plenum/train/replicas.h"
+
+namespace plenum {
+namespace {
+
+constexpr std::uint64_t kSeed = 1;
+constexpr std::uint64_t kWarmUpSteps = 20;
+
+struct Options {
+  std::string lengths;
+  std::string model = "bert-large";
+  std::string layout = "unpadded";
+  std::string device = "cuda";
+  std::string losses;
+  std::uint64_t steps = 200;
+  std::int64_t tokens = 32768;
+  double hidden_dropout = 0.1;
+  double attention_dropout = 0;
+  double learning_rate = 1e-4;
+};
+
+std::size_t used_bytes() {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  tensor::check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "ask the GPU for its memory");
+  return total_bytes - free_bytes;
+}
+
+data::Layout layout_of(const std::string& name) {
+  if (name == "padded") return data::Layout::Padded;
+  if (name == "packed") return data::Layout::Packed;
+  return data::Layout::Unpadded;
+}
+
+void write_losses(const std::string& path, const std::vector<double>& losses) {
+  if (path.empty()) return;
+  std::ofstream(path) << nlohmann::json(losses).dump() << "\n";
+}
+
+/// What has been reached, for whoever waits.
+void say(const char* what) {
+  static const auto begin = std::chrono::steady_clock::now();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  fmt::print(stderr, "{:6.1f} s: {}\n", seconds, what);
+}
+
+void run(const Options& options) {
+  say("begins");
+  const bool is_gpu = options.device == "cuda";
+  const std::size_t before = is_gpu ? used_bytes() : 0;
+  describe::ModelConfig model = describe::preset(options.model);
+  model.hidden_dropout = options.hidden_dropout;
+  model.attention_dropout = options.attention_dropout;
+  const data::SyntheticSequences source(
+      data::read_histogram_file(options.lengths, packing::HistogramText::Form::Histogram),
+      {.vocabulary = model.vocabulary, .has_next_sentence = true}, kSeed);
+  data::TrainingDataOptions data;
+  data.layout = layout_of(options.layout);
+  data.order_choice = data::OrderChoice::Packs;
+  data.global_batch = fmt::format("{}tok", options.tokens);
+  data.micro_batch_tokens = options.tokens;
+  const data::StepBatchSource batches(source, data, model, 1, kSeed);
+  const schedule::Schedule schedule =
+      schedule::generate_single({.num_micro_batches = batches.num_micro_batches(),
+                                 .stage_layers = {static_cast<std::uint16_t>(model.num_layers)}});
+  const pipeline::BertProgramOptions program{.model = model,
+                                             .capacity = batches.capacity(),
+                                             .seed = kSeed,
+                                             .device = is_gpu ? tensor::Device::Cuda : tensor::Device::Cpu,
+                                             .num_threads = 8};
+  train::Replicas replicas(schedule, program);
+  say("memory is taken");
+  base::ThreadPool pool(8);
+  const std::span<float> weights = replicas.tensors().weights;
+  model::initialise_weights(model, replicas.parameters(), kSeed, pool,
+                            {weights.data(), {static_cast<std::int64_t>(weights.size())}});
+  say("weights are drawn");
+  replicas.begin(0, 0);
+  say("weights are there");
+  data::Prefetch prefetch(batches, 0);
+
+  describe::Work work;
+  std::int64_t rows = 0;
+  std::vector<double> losses;
+  auto begin = std::chrono::steady_clock::now();
+  const std::uint64_t num_steps = options.steps + kWarmUpSteps;
+  for (std::uint64_t step = 0; step < num_steps; ++step) {
+    if (step == kWarmUpSteps) {
+      replicas.outcome(step - 1);
+      begin = std::chrono::steady_clock::now();
+    }
+    const std::vector<model::StepBatch> batch = prefetch.take();
+    replicas.step(batch, options.learning_rate);
+    if (step == 0) {
+      say("the first step is asked for");
+      replicas.outcome(0);
+      say("the first step is done");
+    }
+    if (step > 0) losses.push_back(replicas.outcome(step - 1).masked_loss);
+    if (step < kWarmUpSteps) continue;
+    work += batch.front().global;
+    for (const model::MicroBatch& micro_batch : batch.front().micro_batches) rows += micro_batch.num_rows;
+  }
+  losses.push_back(replicas.outcome(num_steps - 1).masked_loss);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const std::size_t peak = is_gpu ? used_bytes() : 0;
+  const std::size_t planned =
+      pipeline::BertProgram::plan_memory(schedule, schedule::Rank{0}, program).num_bytes();
+  write_losses(options.losses, losses);
+  const double useful = describe::training_flops(model, work) / seconds;
+  const double product = is_gpu ? kernels::measure_cuda_gemm_flops(1.0) : 0;
+  const nlohmann::json result = {
+      {"model", options.model},
+      {"layout", options.layout},
+      {"attention_dropout", options.attention_dropout},
+      {"steps", options.steps},
+      {"tokens_per_second", static_cast<double>(work.tokens) / seconds},
+      {"ms_per_step", seconds * 1e3 / static_cast<double>(options.steps)},
+      {"tokens_per_step", static_cast<double>(work.tokens) / static_cast<double>(options.steps)},
+      {"filled", static_cast<double>(work.tokens) / static_cast<double>(rows)},
+      {"useful_tflops", useful * 1e-12},
+      {"product_tflops", product * 1e-12},
+      {"planned_gb", static_cast<double>(planned) * 1e-9},
+      {"used_gb", static_cast<double>(peak - before) * 1e-9},
+      {"context_gb", static_cast<double>(before) * 1e-9},
+      {"first_loss", losses.front()},
+      {"last_loss", losses.back()}};
+  fmt::print("{}\n", result.dump());
+}
+
+}  // namespace
+}  // namespace plenum
+
+int main(int argc, char** argv) {
+  plenum::Options options;
+  CLI::App app("Trains a BERT on a GPU on sequences of given lengths");
+  app.add_option("--lengths", options.lengths, "Histogram: line i counts sequences of length i + 1")
+      ->required();
+  app.add_option("--model", options.model);
+  app.add_option("--layout", options.layout);
+  app.add_option("--device", options.device);
+  app.add_option("--losses", options.losses, "JSON file for the loss of each step");
+  app.add_option("--steps", options.steps);
+  app.add_option("--tokens", options.tokens, "Of a step and of a micro-batch");
+  app.add_option("--hidden-dropout", options.hidden_dropout);
+  app.add_option("--attention-dropout", options.attention_dropout);
+  app.add_option("--learning-rate", options.learning_rate);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    plenum::run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_gpu_train: {}\n", error.what());
+    return 2;
+  }
+  return 0;
+}

@@ -13,7 +13,7 @@ build: ## Build build/plenum (PRESET=cpu|cuda|asan|tsan)
 	@tools/bootstrap build
 	@tools/build $(PRESET) plenum
 
-demo: ## Prepare and pack real text, and show it
+demo: ## Train a small BERT on real text in two minutes, from text to Hugging Face model
 	@tools/bootstrap build demo
 	@tools/build cpu plenum
 	@tools/demo

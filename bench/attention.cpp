@@ -128,7 +128,7 @@ void product(benchmark::State& state) {
   const tensor::Block w = layout.add("w", tensor::DType::Float32, {kOut, kIn});
   const tensor::Block y = layout.add("y", tensor::DType::Float32, {kRows, kOut});
   const tensor::Block scratch = layout.add("scratch", tensor::DType::Byte,
-                                           {static_cast<std::int64_t>(kernels::linear_scratch_bytes()) + 64});
+                                           {static_cast<std::int64_t>(kernels::linear_scratch_bytes(tensor::Device::Cpu)) + 64});
   const tensor::Arena arena(layout);
   base::ThreadPool pool(1);
   const tensor::Stream stream(pool, arena.view(scratch).span<std::byte>());

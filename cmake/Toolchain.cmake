@@ -1,8 +1,14 @@
 # Warnings, sanitizers and ccache, the same for every target.
 add_library(plenum_flags INTERFACE)
-target_compile_options(plenum_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+target_compile_options(plenum_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra --expt-relaxed-constexpr -lineinfo>)
+# fmt takes nvcc for a compiler without constexpr, yet checks format strings with consteval: one without the other does
+# not compile.
+target_compile_definitions(plenum_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
 if(PLENUM_WERROR)
-  target_compile_options(plenum_flags INTERFACE -Werror)
+  target_compile_options(plenum_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)
 endif()
 
 if(PLENUM_SANITIZE)
@@ -17,8 +23,17 @@ endif()
 
 if(PLENUM_CUDA)
   set(CMAKE_CUDA_STANDARD 20)
-  set(CMAKE_CUDA_ARCHITECTURES 80 86 89 90 CACHE STRING "GPU architectures")
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90 CACHE STRING "GPU architectures")
   enable_language(CUDA)
+  # CMake 3.25, which Debian 12 has, does not know that nvcc can compile C++20.
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
+  find_package(CUDAToolkit 12.4 REQUIRED)
+  if(PLENUM_CCACHE)
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${PLENUM_CCACHE})
+  endif()
 endif()
 
 # The instruction set of the kernels: the highest x86-64 level of the machine that builds, as a name rather than

@@ -30,8 +30,7 @@ using namespace plenum;
 using kernels::cuda::AttentionKeepBits;
 using kernels::cuda::AttentionTile;
 
-constexpr int kTileRows = 128;
-constexpr int kLongTileRows = 512;  // bits may be drawn by another list than the kernels have
+constexpr int kTileRows = kernels::cuda::kAttentionTileRows;
 
 void require(cudaError_t error) {
   if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
@@ -96,14 +95,15 @@ struct Run {
   kernels::Dropout dropout;
   std::vector<__nv_bfloat16> qkv_host, dcontext_host;
   std::vector<AttentionTile> tiles_host;
-  std::vector<AttentionTile> long_tiles_host;
+  std::vector<kernels::cuda::AttentionGap> gaps_host;
   int num_column_blocks;
-  DeviceArray<AttentionTile> tiles, long_tiles;
-  DeviceArray<std::int32_t> num_tiles, num_long_tiles;
+  DeviceArray<AttentionTile> tiles;
+  DeviceArray<kernels::cuda::AttentionGap> gaps;
+  DeviceArray<std::int32_t> num_tiles, num_gaps;
   DeviceArray<std::int64_t> samples;
   DeviceArray<__nv_bfloat16> qkv, context, dcontext, dqkv;
   DeviceArray<float> lse;
-  DeviceArray<float2> statistics;
+  DeviceArray<std::byte> scratch;
   DeviceArray<std::uint32_t> by_query, by_key;
   int num_multiprocessors = 0;
 
@@ -113,20 +113,20 @@ struct Run {
         qkv_host(random_bf16(s.rows * 3 * s.heads * s.width, deviation, 1)),
         dcontext_host(random_bf16(s.rows * s.heads * s.width, 1, 2)),
         tiles_host(kernels::cuda::make_attention_tiles(s.starts, s.lengths, kTileRows)),
-        long_tiles_host(kernels::cuda::make_attention_tiles(s.starts, s.lengths, kLongTileRows)),
+        gaps_host(kernels::cuda::make_attention_gaps(s.starts, s.lengths, static_cast<std::int32_t>(s.rows))),
         num_column_blocks((*std::max_element(s.lengths.begin(), s.lengths.end()) + kTileRows - 1) /
                           kTileRows),
         tiles(tiles_host),
-        long_tiles(long_tiles_host),
+        gaps(gaps_host),
         num_tiles(std::vector<std::int32_t>{static_cast<std::int32_t>(tiles_host.size())}),
-        num_long_tiles(std::vector<std::int32_t>{static_cast<std::int32_t>(long_tiles_host.size())}),
+        num_gaps(std::vector<std::int32_t>{static_cast<std::int32_t>(gaps_host.size())}),
         samples(s.samples),
         qkv(qkv_host),
         context(s.rows * s.heads * s.width),
         dcontext(dcontext_host),
         dqkv(s.rows * 3 * s.heads * s.width),
         lse(s.rows * s.heads),
-        statistics(s.rows * s.heads),
+        scratch(kernels::cuda::attention_scratch_bytes_sm80(s.rows, s.heads)),
         by_query(s.rows * s.heads * num_column_blocks * AttentionKeepBits::kWords),
         by_key(s.rows * s.heads * num_column_blocks * AttentionKeepBits::kWords) {
     require(cudaDeviceGetAttribute(&num_multiprocessors, cudaDevAttrMultiProcessorCount, 0));
@@ -140,74 +140,52 @@ struct Run {
   int width() const { return static_cast<int>(shape.width); }
   int rows() const { return static_cast<int>(shape.rows); }
 
-  void draw(bool is_by_key, bool is_by_long_tiles) const {
-    kernels::cuda::draw_attention_keep_bits(
-        nullptr, num_multiprocessors,
-        {.tiles = (is_by_long_tiles ? long_tiles : tiles).data(),
-         .num_tiles = (is_by_long_tiles ? num_long_tiles : num_tiles).data(),
-         .tile_rows = is_by_long_tiles ? kLongTileRows : kTileRows,
-         .samples_S = samples.data(),
-         .num_rows = rows(),
-         .num_heads = heads(),
-         .num_column_blocks = num_column_blocks,
-         .threshold = dropout.threshold,
-         .layer_and_site = dropout.layer_and_site(),
-         .key = dropout.key,
-         .by_query = by_query.data(),
-         .by_key = is_by_key ? by_key.data() : nullptr});
+  void draw(bool is_by_key) const {
+    kernels::cuda::draw_attention_keep_bits(nullptr, num_multiprocessors,
+                                            {.tiles = tiles.data(),
+                                             .num_tiles = num_tiles.data(),
+                                             .tile_rows = kTileRows,
+                                             .samples_S = samples.data(),
+                                             .num_rows = rows(),
+                                             .num_heads = heads(),
+                                             .num_column_blocks = num_column_blocks,
+                                             .threshold = dropout.threshold,
+                                             .layer_and_site = dropout.layer_and_site(),
+                                             .key = dropout.key,
+                                             .by_query = by_query.data(),
+                                             .by_key = is_by_key ? by_key.data() : nullptr});
   }
-  void forward() const {
-    kernels::cuda::attention_forward_sm80(nullptr, num_multiprocessors,
-                                          {.qkv_T3HK = qkv.data(),
-                                           .tiles = tiles.data(),
-                                           .num_tiles = num_tiles.data(),
-                                           .num_rows = rows(),
-                                           .num_heads = heads(),
-                                           .head_width = width(),
-                                           .dropout_scale = dropout.scale(),
-                                           .keep = keep(),
-                                           .context_THK = context.data(),
-                                           .lse_HT = lse.data()});
-  }
-  void compute_statistics() const {
-    kernels::cuda::attention_row_statistics(nullptr, {.context_THK = context.data(),
-                                                      .dcontext_THK = dcontext.data(),
-                                                      .lse_HT = lse.data(),
-                                                      .num_rows = rows(),
-                                                      .num_heads = heads(),
-                                                      .head_width = width(),
-                                                      .statistics_HT = statistics.data()});
-  }
-  kernels::cuda::AttentionBackwardSm80 backward() const {
+  kernels::cuda::AttentionArguments arguments() const {
     return {.qkv_T3HK = qkv.data(),
+            .context_THK = context.data(),
+            .lse_HT = lse.data(),
             .dcontext_THK = dcontext.data(),
-            .statistics_HT = statistics.data(),
+            .dqkv_T3HK = dqkv.data(),
             .tiles = tiles.data(),
             .num_tiles = num_tiles.data(),
+            .gaps = gaps.data(),
+            .num_gaps = num_gaps.data(),
+            .keep = keep(),
+            .dropout_scale = dropout.scale(),
             .num_rows = rows(),
             .num_heads = heads(),
             .head_width = width(),
-            .dropout_scale = dropout.scale(),
-            .keep = keep(),
-            .dqkv_T3HK = dqkv.data()};
+            .max_length = num_column_blocks * 128,
+            .next_item = nullptr,
+            .scratch = scratch.data()};
   }
-  void backward_queries() const {
-    kernels::cuda::attention_backward_queries_sm80(nullptr, num_multiprocessors, backward());
-  }
-  void backward_keys() const {
-    kernels::cuda::attention_backward_keys_sm80(nullptr, num_multiprocessors, backward());
-  }
-  void all(bool is_by_long_tiles = false) {
+  void forward() const { require(kernels::cuda::attention_forward_sm80(arguments(), nullptr)); }
+  void backward() const { require(kernels::cuda::attention_backward_sm80(arguments(), nullptr)); }
+  void all() {
     by_query.poison();
     by_key.poison();
     context.poison();
     dqkv.poison();
     lse.poison();
-    if (dropout.is_on()) draw(true, is_by_long_tiles);
+    scratch.poison();
+    if (dropout.is_on()) draw(true);
     forward();
-    compute_statistics();
-    backward_queries();
-    backward_keys();
+    backward();
     require(cudaGetLastError());
     require(cudaDeviceSynchronize());
   }
@@ -217,7 +195,7 @@ struct Run {
 // counts elements of padding that were written.
 struct Difference {
   double relative = 0;
-  std::size_t num_written_padding = 0;
+  std::size_t num_wrong_padding = 0;
 };
 Difference compare(const Run& run, const std::vector<double>& got, const std::vector<double>& want,
                    std::size_t per_row, std::size_t begin, std::size_t size) {
@@ -234,8 +212,8 @@ Difference compare(const Run& run, const std::vector<double>& got, const std::ve
         error += (got[i] - want[i]) * (got[i] - want[i]);
         norm += want[i] * want[i];
         ++count;
-      } else if (!std::isnan(got[i])) {
-        ++result.num_written_padding;
+      } else if (got[i] != 0) {
+        ++result.num_wrong_padding;
       }
     }
   }
@@ -277,7 +255,7 @@ bool check(const char* name, const reference::AttentionShape& shape, std::uint32
   const auto context = run.context.host();
   const auto lse = run.lse.host();
   const auto dqkv = run.dqkv.host();
-  run.all(true);
+  run.all();
   const auto same = [](const auto& a, const auto& b) {
     return std::memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0;
   };
@@ -303,15 +281,15 @@ bool check(const char* name, const reference::AttentionShape& shape, std::uint32
       }
   const std::size_t num_wrong_bits = run.dropout.is_on() ? count_wrong_bits(run) : 0;
   bool is_good = is_same && num_wrong_bits == 0 && lse_error < 1e-4;
-  std::size_t num_written = 0;
+  std::size_t num_wrong = 0;
   for (const Difference& d : differences) {
-    is_good = is_good && d.relative < tolerance && d.num_written_padding == 0;
-    num_written += d.num_written_padding;
+    is_good = is_good && d.relative < tolerance && d.num_wrong_padding == 0;
+    num_wrong += d.num_wrong_padding;
   }
   std::printf(
       "%-16s K %3zu H %zu drop %2u: O %.1e lse %.1e dQ %.1e dK %.1e dV %.1e padding %zu bits %zu %s %s\n",
       name, shape.width, shape.heads, threshold, differences[0].relative, lse_error, differences[1].relative,
-      differences[2].relative, differences[3].relative, num_written, num_wrong_bits,
+      differences[2].relative, differences[3].relative, num_wrong, num_wrong_bits,
       is_same ? "same" : "DIFFERS", is_good ? "ok" : "WRONG");
   return is_good;
 }
@@ -395,14 +373,10 @@ void time_all(const std::vector<std::int32_t>& lengths, const char* name) {
         std::function<void()> work;
         int products;
       };
-      std::vector<Row> rows{{"forward", [&] { run.forward(); }, 2},
-                            {"statistics", [&] { run.compute_statistics(); }, 0},
-                            {"backward dQ", [&] { run.backward_queries(); }, 3},
-                            {"backward dK dV", [&] { run.backward_keys(); }, 4}};
+      std::vector<Row> rows{{"forward", [&] { run.forward(); }, 2}, {"backward", [&] { run.backward(); }, 5}};
       if (threshold > 0) {
-        rows.push_back({"bits by query", [&] { run.draw(false, false); }, 0});
-        rows.push_back({"both", [&] { run.draw(true, false); }, 0});
-        rows.push_back({"both by 512", [&] { run.draw(true, true); }, 0});
+        rows.push_back({"bits by query", [&] { run.draw(false); }, 0});
+        rows.push_back({"both", [&] { run.draw(true); }, 0});
       }
       std::printf("%s K %zu drop %u:", name, width, threshold);
       for (const Row& row : rows) {

@@ -8,23 +8,48 @@ namespace plenum::base {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
+inline constexpr int kPhiloxRounds = 10;
+
+/// One round of Philox4x32.
+constexpr PhiloxCounter philox_round(const PhiloxCounter& counter, const PhiloxKey& key) {
+  constexpr std::uint32_t kMultiplier0 = 0xD2511F53;
+  constexpr std::uint32_t kMultiplier1 = 0xCD9E8D57;
+  const std::uint64_t product0 = std::uint64_t{kMultiplier0} * counter[0];
+  const std::uint64_t product1 = std::uint64_t{kMultiplier1} * counter[2];
+  return {
+      static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(product1),
+      static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(product0)};
+}
+
+/// The key of the next round.
+constexpr PhiloxKey philox_next_key(const PhiloxKey& key) {
+  constexpr std::uint32_t kWeyl0 = 0x9E3779B9;
+  constexpr std::uint32_t kWeyl1 = 0xBB67AE85;
+  return {key[0] + kWeyl0, key[1] + kWeyl1};
+}
+
 /// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3; SC 2011): 128
 /// random bits as a pure function of counter and key. The same numbers on every device.
 constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
-  constexpr std::uint32_t kMultiplier0 = 0xD2511F53;
-  constexpr std::uint32_t kMultiplier1 = 0xCD9E8D57;
-  constexpr std::uint32_t kWeyl0 = 0x9E3779B9;
-  constexpr std::uint32_t kWeyl1 = 0xBB67AE85;
-  constexpr int kRounds = 10;
-  for (int round = 0; round < kRounds; ++round) {
-    const std::uint64_t product0 = std::uint64_t{kMultiplier0} * counter[0];
-    const std::uint64_t product1 = std::uint64_t{kMultiplier1} * counter[2];
-    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
-               static_cast<std::uint32_t>(product1),
-               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
-               static_cast<std::uint32_t>(product0)};
-    key = {key[0] + kWeyl0, key[1] + kWeyl1};
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    counter = philox_round(counter, key);
+    key = philox_next_key(key);
   }
+  return counter;
+}
+
+/// The keys of all rounds, for devices where a constant is cheaper than a sum.
+using PhiloxRoundKeys = std::array<PhiloxKey, kPhiloxRounds>;
+constexpr PhiloxRoundKeys philox_round_keys(PhiloxKey key) {
+  PhiloxRoundKeys keys{};
+  for (PhiloxKey& of_round : keys) {
+    of_round = key;
+    key = philox_next_key(key);
+  }
+  return keys;
+}
+constexpr PhiloxCounter philox_by_round_keys(PhiloxCounter counter, const PhiloxRoundKeys& keys) {
+  for (const PhiloxKey& key : keys) counter = philox_round(counter, key);
   return counter;
 }
 

@@ -1,5 +1,6 @@
 #include "plenum/cli/command_line.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "plenum/base/build_info.h"
 #include "plenum/base/check.h"
 #include "plenum/cli/command.h"
+#include "plenum/cli/terminal.h"
 #include "plenum/io/config_file.h"
 
 namespace plenum::cli {
@@ -120,15 +122,8 @@ void unmark(std::vector<std::string>& values) {
 }
 
 void apply_options(BoundCommand& bound, const std::vector<io::ConfigEntry>& entries) {
-  for (OptionTable& table : bound.tables) {
-    for (const io::ConfigEntry& entry : entries) {
-      if (entry.section != table.name()) continue;
-      try {
-        table.find(entry.key)->set(entry.values);
-      } catch (const base::UserError& error) {
-        base::fail("{}: {}", entry.place, error.what());
-      }
-    }
+  io::set_options(entries, bound.tables);
+  for (const OptionTable& table : bound.tables) {
     for (const Option& option : table.options()) {
       std::vector<std::string>& values = bound.given[option.name];
       if (values.empty()) continue;
@@ -240,16 +235,17 @@ int run_command_line(int argc, const char* const* argv) {
   occupy_standard_descriptors();
   try {
     const int code = dispatch(argc, argv);
-    base::require(std::fflush(stdout) == 0, "cannot write to standard output");
+    // A reader that had enough is no failure.
+    base::require(std::fflush(stdout) == 0 || errno == EPIPE, "cannot write to standard output");
     return code;
   } catch (const base::UserError& error) {
-    fmt::print(stderr, "plenum: error: {}\n", error.what());
+    say(stderr, fmt::format("plenum: error: {}\n", error.what()));
     return kUserErrorCode;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "plenum: error: out of memory\n");
+    say(stderr, "plenum: error: out of memory\n");
     return kUserErrorCode;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "plenum: internal error: {}\n", error.what());
+    say(stderr, fmt::format("plenum: internal error: {}\n", error.what()));
     return kInternalErrorCode;
   }
 }

@@ -1,5 +1,7 @@
+#include <array>
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,16 +19,12 @@
 namespace plenum::cli {
 namespace {
 
-void require_match(const data::SequenceSource& sequences, const train::ModelSource& model) {
-  base::require(sequences.vocabulary().size == model.config.vocabulary,
-                "{} has a vocabulary of {} tokens, the model one of {}; prepare the text with the model's "
-                "tokenizer: plenum prepare --tokenizer {}",
-                sequences.name(), sequences.vocabulary().size, model.config.vocabulary, model.tokenizer);
-  base::require(sequences.max_length() <= model.config.max_positions,
-                "{} has sequences of up to {} tokens, the model {} positions; prepare the text with "
-                "--max-length {}",
-                sequences.name(), sequences.max_length(), model.config.max_positions,
-                model.config.max_positions);
+/// The value of an option of training as that prints it. Throws UserError if it would not take it.
+std::string checked(const char* name, const std::vector<std::string>& given) {
+  data::TrainingDataOptions training;
+  const base::OptionTable table = training.table();
+  table.find(name)->set(given);
+  return table.find(name)->get().front();
 }
 
 class EvalCommand final : public Command {
@@ -37,15 +35,36 @@ class EvalCommand final : public Command {
   int run() override;
 
  private:
-  void print(const train::ModelSource& model, const train::Evaluation& evaluation) const;
+  void add_masking(base::OptionTable& table);
+  /// The masking of training with what is given here in its place.
+  data::TrainingDataOptions masking(const train::ModelSource& model) const;
+  void print(const train::ModelSource& model, const data::TrainingDataOptions& masking,
+             const train::Evaluation& evaluation) const;
 
   std::string model_;
   std::string data_;
   std::optional<std::int64_t> sequences_;
-  double mask_rate_ = data::MaskingOptions().rate;
+  /// Options of training by name, with the text given here; empty where none is.
+  std::array<std::pair<const char*, std::string>, 3> masking_ = {
+      {{"mask-rate", ""}, {"mask-unit", ""}, {"mask-split", ""}}};
   std::optional<std::int64_t> threads_;
   bool json_ = false;
 };
+
+void EvalCommand::add_masking(base::OptionTable& table) {
+  data::TrainingDataOptions training;
+  const base::OptionTable known = training.table();
+  for (auto& [name, text] : masking_) {
+    const base::Option& model = *known.find(name);
+    base::Option& option = table.add(name, text, model.placeholder, model.help + "; the run's if not given");
+    option.kind = model.kind;
+    option.choices = model.choices;
+    option.set = [&text, key = name](const std::vector<std::string>& given) { text = checked(key, given); };
+    option.get = [&text]() -> std::vector<std::string> {
+      return text.empty() ? std::vector<std::string>() : std::vector{text};
+    };
+  }
+}
 
 std::vector<base::OptionTable> EvalCommand::tables() {
   base::OptionTable table("eval");
@@ -54,36 +73,52 @@ std::vector<base::OptionTable> EvalCommand::tables() {
   table.add("data", data_, "DIR", "The dataset on whose held-out sequences to evaluate");
   table.add("sequences", sequences_, 1, std::int64_t{1} << 60,
             "How many of them, drawn at random but always the same; all if not given");
-  table.add_fraction("mask-rate", mask_rate_, "Share of the tokens that is masked");
+  add_masking(table);
   table.add("threads", threads_, 1, 4096, "Threads; all cores if not given");
   table.add("json", json_, "Print JSON");
   return {std::move(table)};
 }
 
+data::TrainingDataOptions EvalCommand::masking(const train::ModelSource& model) const {
+  data::TrainingDataOptions options = train::training_data_of(model);
+  const base::OptionTable table = options.table();
+  for (const auto& [name, text] : masking_) {
+    if (!text.empty()) table.find(name)->set({text});
+  }
+  base::require(options.mask_rate > 0, "mask-rate must be above 0: there would be nothing to predict");
+  return options;
+}
+
 int EvalCommand::run() {
   base::require(!model_.empty(), "no model is given; name a Hugging Face directory or a run");
   base::require(!data_.empty(), "no dataset is given; add --data DIR");
-  base::require(mask_rate_ > 0, "mask-rate must be above 0: there would be nothing to predict");
   ProgressBar notes(stderr);
   const train::ModelSource model = train::find_model(model_, notes);
+  const data::TrainingDataOptions masking = this->masking(model);
   const data::Dataset dataset(data_);
+  train::require_same_tokens(dataset, model.tokenizer, model.config);
   const data::DatasetSequences sequences(dataset, data::Split::Holdout);
-  require_match(sequences, model);
+  data::require_fit(sequences, model.config);
   const data::EvaluationBatches batches(sequences,
-                                        {.masking = {.rate = mask_rate_}, .max_sequences = sequences_});
+                                        {.masking = masking.masking(), .max_sequences = sequences_});
   const auto num_threads = static_cast<std::size_t>(threads_.value_or(base::usable_cores()));
   const std::unique_ptr<model::BertInference> inference =
       train::load_model(model, batches.capacity(), num_threads);
-  print(model, train::evaluate(*inference, batches).value());
+  print(model, masking, train::evaluate(*inference, batches).value());
   return 0;
 }
 
-void EvalCommand::print(const train::ModelSource& model, const train::Evaluation& evaluation) const {
+void EvalCommand::print(const train::ModelSource& model, const data::TrainingDataOptions& masking,
+                        const train::Evaluation& evaluation) const {
+  const char* unit = masking.mask_unit == data::MaskUnit::Word ? "word" : "token";
   if (json_) {
     nlohmann::ordered_json object = {{"model", model.directory},
                                      {"data", data_},
                                      {"sequences", evaluation.sequences},
                                      {"masked", evaluation.masked},
+                                     {"mask_rate", masking.mask_rate},
+                                     {"mask_unit", unit},
+                                     {"mask_split", masking.mask_split},
                                      {"mlm_loss", evaluation.masked_loss},
                                      {"mlm_accuracy", evaluation.masked_accuracy},
                                      {"pseudo_perplexity", evaluation.pseudo_perplexity()}};
@@ -98,6 +133,7 @@ void EvalCommand::print(const train::ModelSource& model, const train::Evaluation
   fmt::print("{} on {} held-out sequences ({} masked tokens) of {}\n", model.directory,
              base::format_count(static_cast<std::uint64_t>(evaluation.sequences)),
              base::format_count(static_cast<std::uint64_t>(evaluation.masked)), data_);
+  fmt::print("  masked             {:.4g} % by {}, {}\n", 100 * masking.mask_rate, unit, masking.mask_split);
   fmt::print("  MLM loss           {:.4f}\n  MLM accuracy       {:.2f} %\n  pseudo-perplexity  {:.2f}\n",
              evaluation.masked_loss, 100 * evaluation.masked_accuracy, evaluation.pseudo_perplexity());
   if (evaluation.has_next_sentence) {

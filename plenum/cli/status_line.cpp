@@ -27,25 +27,18 @@ void StatusLine::restart() {
 
 void StatusLine::show(std::string_view line) {
   restart();
-  if (terminal_.is_terminal) {
-    fmt::print(stream_, "\r\x1b[K{}", line);
-    is_shown_ = true;
-  } else {
-    fmt::print(stream_, "{}\n", line);
-  }
-  std::fflush(stream_);
+  is_shown_ = terminal_.is_terminal;
+  say(stream_, is_shown_ ? fmt::format("\r\x1b[K{}", line) : fmt::format("{}\n", line));
 }
 
 void StatusLine::erase() {
-  if (is_shown_) fmt::print(stream_, "\r\x1b[K");
+  if (is_shown_) say(stream_, "\r\x1b[K");
   is_shown_ = false;
-  std::fflush(stream_);
 }
 
 void StatusLine::note(std::string_view line) {
   erase();
-  fmt::print(stream_, "{}\n", line);
-  std::fflush(stream_);
+  say(stream_, fmt::format("{}\n", line));
 }
 
 }  // namespace plenum::cli

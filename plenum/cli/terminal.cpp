@@ -18,4 +18,9 @@ Terminal terminal_of(std::FILE* stream) {
           .width = is_width_known ? size.ws_col : kUsualWidth};
 }
 
+void say(std::FILE* stream, std::string_view text) {
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stream));
+  static_cast<void>(std::fflush(stream));
+}
+
 }  // namespace plenum::cli

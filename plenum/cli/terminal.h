@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdio>
+#include <string_view>
 
 namespace plenum::cli {
 
@@ -12,5 +13,9 @@ struct Terminal {
 };
 
 Terminal terminal_of(std::FILE* stream);
+
+/// Writes text to a stream, without waiting for more. What cannot be written, because nobody reads it any
+/// more or the terminal is gone, is dropped: the work goes on without its words.
+void say(std::FILE* stream, std::string_view text);
 
 }  // namespace plenum::cli

@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -6,29 +7,43 @@
 #include "plenum/base/units.h"
 #include "plenum/cli/command.h"
 #include "plenum/cli/stop_signals.h"
+#include "plenum/cli/terminal.h"
 #include "plenum/cli/training_display.h"
 #include "plenum/train/trainer.h"
 
 namespace plenum::cli {
 namespace {
 
-void print_result(const train::TrainingResult& result, const std::string& run) {
+/// How far the run is.
+std::string progress_text(const train::TrainingResult& result) {
+  const std::string step = base::format_count(result.step);
+  const std::string num_steps = base::format_count(result.num_steps);
+  if (result.first_step >= result.num_steps)
+    return fmt::format("nothing remains to be done: {} steps are trained, {} are asked for\n", step,
+                       num_steps);
   const bool is_finished = result.end == train::TrainingResult::End::Finished;
-  fmt::print("{} {} of {} steps\n", is_finished ? "trained" : "stopped after",
-             base::format_count(result.step), base::format_count(result.num_steps));
+  return fmt::format("{} {} of {} steps\n", is_finished ? "trained" : "stopped after", step, num_steps);
+}
+
+std::string result_text(const train::TrainingResult& result, const std::string& run) {
+  std::string text = progress_text(result);
   if (result.evaluation) {
-    fmt::print("held-out MLM loss {:.4f}, accuracy {:.2f} %, pseudo-perplexity {:.2f}\n",
-               result.evaluation->masked_loss, 100 * result.evaluation->masked_accuracy,
-               result.evaluation->pseudo_perplexity());
+    text += fmt::format("held-out MLM loss {:.4f}, accuracy {:.2f} %, pseudo-perplexity {:.2f}\n",
+                        result.evaluation->masked_loss, 100 * result.evaluation->masked_accuracy,
+                        result.evaluation->pseudo_perplexity());
   }
-  fmt::print("memory: {}\n", train::memory_text(result.memory, base::peak_memory_bytes()));
-  fmt::print("checkpoint: {}\n", result.checkpoint);
-  if (is_finished) {
-    fmt::print("next: plenum export {0} --output DIR, or plenum fill-mask --model {0} \"some [MASK] text\"\n",
-               run);
-  } else {
-    fmt::print("next: the same command goes on from there\n");
+  if (result.best_loss && result.best_step != result.step) {
+    text += fmt::format("best held-out loss {:.4f}, at step {}\n", *result.best_loss,
+                        base::format_count(result.best_step));
   }
+  text += fmt::format("memory: {}\n", train::memory_text(result.memory, base::peak_memory_bytes()));
+  text += fmt::format("checkpoint: {}\n", result.checkpoint);
+  if (result.end == train::TrainingResult::End::Stopped)
+    return text + "next: the same command goes on from there\n";
+  return text + fmt::format(
+                    "next: plenum export {0} --output DIR, or plenum fill-mask --model {0} \"some [MASK] "
+                    "text\"\n",
+                    run);
 }
 
 class TrainCommand final : public Command {
@@ -39,13 +54,14 @@ class TrainCommand final : public Command {
 
   int run() override {
     const StopSignals signals;
+    std::signal(SIGPIPE, SIG_IGN);  // training does not end because nobody listens
     SilentDisplay silent;
     TrainingDisplay display(stderr);
     const train::TrainingResult result =
         train::train(options_, options_.run.quiet ? static_cast<train::TrainingObserver&>(silent) : display,
                      signals.token());
     display.erase();
-    print_result(result, options_.run.directory);
+    say(stdout, result_text(result, options_.run.directory));
     return 0;
   }
 

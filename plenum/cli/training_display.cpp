@@ -90,7 +90,7 @@ void TrainingDisplay::on_checkpoint(std::uint64_t /*step*/, const std::string& p
 }
 
 void SilentDisplay::on_note(std::string_view line) {
-  fmt::print(stderr, "plenum: {}\n", line);
+  say(stderr, fmt::format("plenum: {}\n", line));
 }
 
 }  // namespace plenum::cli

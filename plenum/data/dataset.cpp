@@ -14,7 +14,7 @@ namespace {
 
 DatasetDescription read_checked_description(const std::string& directory) {
   DatasetDescription description = read_dataset_description(directory);
-  for (const DatasetFile& file : description.files) {
+  for (const io::FileRecord& file : description.files) {
     const std::string path = directory + "/" + file.name;
     std::error_code error;
     const std::uintmax_t size = std::filesystem::file_size(path, error);
@@ -89,7 +89,7 @@ void Dataset::append_sequence(Split split, std::uint64_t id, std::vector<TokenId
 
 void Dataset::verify_file(std::string_view name) const {
   const auto file = std::find_if(description_.files.begin(), description_.files.end(),
-                                 [&](const DatasetFile& other) { return other.name == name; });
+                                 [&](const io::FileRecord& other) { return other.name == name; });
   base::require(file != description_.files.end(), "{} does not list {}; prepare the dataset again",
                 path_of(kDatasetFileName), name);
   base::require(io::file_checksum(path_of(name)) == file->checksum,
@@ -99,10 +99,10 @@ void Dataset::verify_file(std::string_view name) const {
 
 void Dataset::verify(base::Progress& progress) const {
   std::uint64_t total = 0;
-  for (const DatasetFile& file : description_.files) total += file.size_bytes;
+  for (const io::FileRecord& file : description_.files) total += file.size_bytes;
   progress.begin("verifying", "bytes", total);
   std::uint64_t done = 0;
-  for (const DatasetFile& file : description_.files) {
+  for (const io::FileRecord& file : description_.files) {
     verify_file(file.name);
     progress.advance_to(done += file.size_bytes);
   }

@@ -117,7 +117,7 @@ Json to_json(const DatasetDescription& description) {
     sources.push_back({{"path", file.path}, {"bytes", file.size_bytes}});
   }
   Json files = Json::array();
-  for (const DatasetFile& file : description.files) {
+  for (const io::FileRecord& file : description.files) {
     files.push_back({{"name", file.name}, {"bytes", file.size_bytes}, {"checksum", file.checksum}});
   }
   return {{"format", kFormat},

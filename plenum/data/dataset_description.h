@@ -10,15 +10,9 @@
 #include "plenum/data/corpus_writer.h"
 #include "plenum/data/sequence_index.h"
 #include "plenum/data/source_files.h"
+#include "plenum/io/file_record.h"
 
 namespace plenum::data {
-
-/// A file of a dataset as it was written.
-struct DatasetFile {
-  std::string name;
-  std::uint64_t size_bytes = 0;
-  std::string checksum;
-};
 
 /// What dataset.json says. The same input and options give the same bytes: no times, no machine.
 struct DatasetDescription {
@@ -33,7 +27,7 @@ struct DatasetDescription {
   NormalizerRules rules;
   nlohmann::ordered_json options;  ///< as given, for the reader
   std::vector<SourceFile> sources;
-  std::vector<DatasetFile> files;
+  std::vector<io::FileRecord> files;
   std::string fingerprint;  ///< of options and input
 
   const SequenceIndexSummary& operator[](Split split) const { return sequences[index_of(split)]; }

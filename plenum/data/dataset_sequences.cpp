@@ -7,22 +7,18 @@
 #include "plenum/io/file.h"
 
 namespace plenum::data {
-namespace {
 
-MaskingVocabulary read_vocabulary(const Dataset& dataset) {
+Vocabulary read_vocabulary(const Dataset& dataset) {
   // Another order of the same tokens would train without an error, but not to what was asked for.
   dataset.verify_file("vocab.txt");
   const std::string path = dataset.directory() + "/vocab.txt";
-  const MaskingVocabulary vocabulary(parse_vocab_txt(io::read_file(path), path));
+  Vocabulary vocabulary = parse_vocab_txt(io::read_file(path), path);
   const DatasetDescription& description = dataset.description();
-  base::require(vocabulary.size == static_cast<std::int64_t>(description.vocabulary_size) &&
-                    vocabulary.special == description.special,
-                "{} is not the vocabulary that {} describes; prepare the dataset again", path,
-                kDatasetFileName);
+  base::require(
+      vocabulary.size() == description.vocabulary_size && vocabulary.special() == description.special,
+      "{} is not the vocabulary that {} describes; prepare the dataset again", path, kDatasetFileName);
   return vocabulary;
 }
-
-}  // namespace
 
 DatasetSequences::DatasetSequences(const Dataset& dataset, Split split)
     : dataset_(dataset), split_(split), vocabulary_(read_vocabulary(dataset)) {}

@@ -5,11 +5,14 @@
 
 namespace plenum::data {
 
+/// The vocabulary of a dataset. Throws UserError naming the file if it is not the one that the dataset was
+/// made with.
+Vocabulary read_vocabulary(const Dataset& dataset);
+
 /// The sequences of one split of a dataset.
 class DatasetSequences final : public SequenceSource {
  public:
-  /// Borrows the dataset and reads its vocabulary. Throws UserError naming the file if it is not the one that
-  /// the dataset was made with.
+  /// Borrows the dataset and reads its vocabulary, with the errors of that.
   DatasetSequences(const Dataset& dataset, Split split);
 
   const packing::LengthHistogram& histogram() const override { return dataset_.histogram(split_); }

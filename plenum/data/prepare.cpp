@@ -291,7 +291,7 @@ class Run {
     return names;
   }
 
-  DatasetFile describe_file(const std::string& name) const {
+  io::FileRecord describe_file(const std::string& name) const {
     const std::string path = directory_.path() + "/" + name;
     return {
         .name = name, .size_bytes = std::filesystem::file_size(path), .checksum = io::file_checksum(path)};

@@ -5,7 +5,7 @@
 namespace plenum::data {
 
 void require_fit(const SequenceSource& sequences, const describe::ModelConfig& model) {
-  base::require(sequences.vocabulary().size == model.vocabulary,
+  base::require(sequences.vocabulary().size <= model.vocabulary,
                 "{} has a vocabulary of {} tokens, the model one of {}; prepare the text with the model's "
                 "tokenizer, or take another model",
                 sequences.name(), sequences.vocabulary().size, model.vocabulary);

@@ -35,8 +35,8 @@ class SequenceSource {
   virtual std::string name() const = 0;
 };
 
-/// Throws UserError unless a model can read the sequences: the same vocabulary, positions and segments for
-/// all of them.
+/// Throws UserError unless a model can read the sequences: embeddings, positions and segments for all of
+/// them. It may have more embeddings than there are tokens: many are padded to a round number.
 void require_fit(const SequenceSource& sequences, const describe::ModelConfig& model);
 
 }  // namespace plenum::data

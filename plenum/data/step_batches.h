@@ -24,8 +24,8 @@ namespace plenum::data {
 class StepBatchSource {
  public:
   /// Borrows the sequences; the options must be such as TrainingDataOptions::check accepts, whatever
-  /// directory they name. Throws UserError if sequences, plan and model do not belong together (another
-  /// vocabulary, more positions or segments than the model has, no labels), or micro-batches are too small
+  /// directory they name. Throws UserError if sequences, plan and model do not belong together (more
+  /// tokens, positions or segments than the model has, no labels), or micro-batches are too small
   /// for one item.
   StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
                   const describe::ModelConfig& model, std::size_t num_ranks, std::uint64_t seed);

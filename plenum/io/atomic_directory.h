@@ -1,22 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "plenum/base/function_ref.h"
+#include "plenum/io/file_record.h"
 
 namespace plenum::io {
-
-/// A file that was written, as a table of contents records it.
-struct FileRecord {
-  std::string name;
-  std::uint64_t size_bytes = 0;
-  std::string checksum;  ///< as format_checksum writes it
-
-  friend bool operator==(const FileRecord&, const FileRecord&) = default;
-};
 
 enum class Replace : bool { No, Yes };
 
@@ -39,6 +29,9 @@ class AtomicDirectory {
   /// and need not be kept.
   FileRecord write(const std::string& name, base::FunctionRef<void(Sink)> produce);
   FileRecord write(const std::string& name, std::string_view bytes);
+
+  /// Where the files lie until commit().
+  const std::string& partial_path() const { return partial_path_; }
 
   /// Gives the directory its name. One that it replaces is called replaced_name(path) for the moment between
   /// two renames, and keeps its name if the second fails.

@@ -1,5 +1,7 @@
 #include "plenum/io/config_file.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 #include <toml++/toml.h>
 
@@ -169,6 +171,18 @@ std::vector<ConfigEntry> read_config_file(const std::string& path, const std::ve
     }
   }
   return entries;
+}
+
+void set_options(const std::vector<ConfigEntry>& entries, const std::vector<OptionTable>& tables) {
+  for (const ConfigEntry& entry : entries) {
+    const auto table = std::ranges::find(tables, entry.section, &OptionTable::name);
+    if (table == tables.end()) continue;
+    try {
+      table->find(entry.key)->set(entry.values);
+    } catch (const base::UserError& error) {
+      base::fail("{}: {}", entry.place, error.what());
+    }
+  }
 }
 
 std::string print_config(const std::vector<OptionTable>& tables) {

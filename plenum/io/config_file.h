@@ -21,6 +21,10 @@ struct ConfigEntry {
 std::vector<ConfigEntry> read_config_file(const std::string& path,
                                           const std::vector<base::OptionTable>& known);
 
+/// Sets the options of `tables` to what entries say; those of other sections are passed over. Throws
+/// UserError with file and line for a value that an option does not take.
+void set_options(const std::vector<ConfigEntry>& entries, const std::vector<base::OptionTable>& tables);
+
 /// Writes tables as a TOML file that read_config_file accepts; an option without a value is a comment.
 std::string print_config(const std::vector<base::OptionTable>& tables);
 

@@ -29,6 +29,8 @@ class EventFile {
   void append(std::int64_t step, double time_seconds, std::span<const Scalar> scalars);
   /// Hands everything to the kernel, so that TensorBoard sees it.
   void flush() { file_.flush(); }
+  /// Returns when everything that was flushed before is on the disk.
+  void sync() const { file_.sync(); }
 
   const std::string& path() const { return file_.path(); }
 

@@ -2,32 +2,37 @@
 
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/activation.h"
+#include "plenum/kernels/cuda/activation.h"
 
 namespace plenum::kernels {
 
 void gelu_forward(const tensor::Stream& stream, const GeluForward& args) {
-  check_argument("x", args.x, args.x.shape());
-  check_argument("y", args.y, args.x.shape());
+  check_argument("x", args.x, tensor::compute_dtype(stream.device()), args.x.shape());
+  check_argument("y", args.y, tensor::compute_dtype(stream.device()), args.x.shape());
+  if (stream.device() == tensor::Device::Cuda) return cuda::gelu_forward(stream, args);
   cpu::gelu_forward(stream, args);
 }
 
 void gelu_backward(const tensor::Stream& stream, const GeluBackward& args) {
-  check_argument("x", args.x, args.x.shape());
-  check_argument("dy", args.dy, args.x.shape());
-  check_argument("dx", args.dx, args.x.shape());
+  check_argument("x", args.x, tensor::compute_dtype(stream.device()), args.x.shape());
+  check_argument("dy", args.dy, tensor::compute_dtype(stream.device()), args.x.shape());
+  check_argument("dx", args.dx, tensor::compute_dtype(stream.device()), args.x.shape());
+  if (stream.device() == tensor::Device::Cuda) return cuda::gelu_backward(stream, args);
   cpu::gelu_backward(stream, args);
 }
 
 void tanh_forward(const tensor::Stream& stream, const TanhForward& args) {
-  check_argument("x", args.x, args.x.shape());
-  check_argument("y", args.y, args.x.shape());
+  check_argument("x", args.x, tensor::compute_dtype(stream.device()), args.x.shape());
+  check_argument("y", args.y, tensor::compute_dtype(stream.device()), args.x.shape());
+  if (stream.device() == tensor::Device::Cuda) return cuda::tanh_forward(stream, args);
   cpu::tanh_forward(stream, args);
 }
 
 void tanh_backward(const tensor::Stream& stream, const TanhBackward& args) {
-  check_argument("y", args.y, args.y.shape());
-  check_argument("dy", args.dy, args.y.shape());
-  check_argument("dx", args.dx, args.y.shape());
+  check_argument("y", args.y, tensor::compute_dtype(stream.device()), args.y.shape());
+  check_argument("dy", args.dy, tensor::compute_dtype(stream.device()), args.y.shape());
+  check_argument("dx", args.dx, tensor::compute_dtype(stream.device()), args.y.shape());
+  if (stream.device() == tensor::Device::Cuda) return cuda::tanh_backward(stream, args);
   cpu::tanh_backward(stream, args);
 }
 

@@ -5,7 +5,8 @@
 
 namespace plenum::kernels {
 
-// Element by element; all arguments Float32 and of one shape. See docs/math/activations.md.
+// Element by element; all arguments of one shape and of the device's compute_dtype. See
+// docs/math/activations.md.
 
 /// Computes y = gelu(x) = x (1 + erf(x / sqrt 2)) / 2, the exact form. y may be x.
 struct GeluForward {

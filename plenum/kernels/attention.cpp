@@ -5,6 +5,7 @@
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/attention.h"
+#include "plenum/kernels/cuda/attention.h"
 
 namespace plenum::kernels {
 namespace {
@@ -29,44 +30,72 @@ void check_sequences(const tensor::SequenceOffsets& sequences, std::span<const s
 }
 
 // Returns the shape [T, H, K].
-tensor::Shape check_qkv(tensor::ConstTensorView qkv_T3HK) {
+tensor::Shape check_qkv(tensor::DType dtype, tensor::ConstTensorView qkv_T3HK) {
   const tensor::Shape& shape = qkv_T3HK.shape();
   base::check(shape.num_dims() == 4 && shape[1] == 3 && shape[2] > 0 && shape[3] > 0,
               "qkv_T3HK must have the shape [T, 3, H, K]: {}", to_string(shape));
-  check_argument("qkv_T3HK", qkv_T3HK, shape);
+  check_argument("qkv_T3HK", qkv_T3HK, dtype, shape);
   return {shape[0], shape[2], shape[3]};
 }
 
-void check_scratch_for(const tensor::SequenceOffsets& sequences, std::int64_t head_width,
+/// `shape` is [T, H, K].
+void check_scratch_for(const tensor::SequenceOffsets& sequences, const tensor::Shape& shape,
                        const tensor::Stream& stream) {
   if (sequences.num_sequences() == 0) return;
-  check_scratch(stream, attention_scratch_bytes(std::ranges::max(sequences.lengths), head_width));
+  check_scratch(stream,
+                attention_scratch_bytes(stream.device(), {.rows = shape[0],
+                                                          .max_length = std::ranges::max(sequences.lengths),
+                                                          .heads = shape[1],
+                                                          .head_width = shape[2]}));
+}
+
+void check_work(const AttentionWork& work, const Dropout& dropout) {
+  const auto count_of = [](const tensor::ConstTensorView& list) {
+    return list.shape().num_dims() == 2 ? list.size(0) : 0;
+  };
+  check_argument("work.counts_2", work.counts_2, tensor::DType::Int32, {2});
+  check_argument("work.tiles_N4", work.tiles_N4, tensor::DType::Int32, {count_of(work.tiles_N4), 4});
+  check_argument("work.gaps_G2", work.gaps_G2, tensor::DType::Int32, {count_of(work.gaps_G2), 2});
+  if (dropout.is_on()) {
+    check_argument("work.sample_S", work.sample_S, tensor::DType::Int64, work.sample_S.shape());
+  }
 }
 
 }  // namespace
 
 void attention_forward(const tensor::Stream& stream, const AttentionForward& args) {
-  const tensor::Shape shape = check_qkv(args.qkv_T3HK);
+  const tensor::DType dtype = tensor::compute_dtype(stream.device());
+  const tensor::Shape shape = check_qkv(dtype, args.qkv_T3HK);
   check_sequences(args.sequences, args.samples, args.dropout, shape[0]);
-  check_argument("context_THK", args.context_THK, shape);
+  check_argument("context_THK", args.context_THK, dtype, shape);
   check_argument("lse_HT", args.lse_HT, {shape[1], shape[0]});
-  check_scratch_for(args.sequences, shape[2], stream);
+  check_scratch_for(args.sequences, shape, stream);
+  if (stream.device() == tensor::Device::Cuda) {
+    check_work(args.work, args.dropout);
+    return cuda::attention_forward(stream, args);
+  }
   cpu::attention_forward(stream, args);
 }
 
 void attention_backward(const tensor::Stream& stream, const AttentionBackward& args) {
-  const tensor::Shape shape = check_qkv(args.qkv_T3HK);
+  const tensor::DType dtype = tensor::compute_dtype(stream.device());
+  const tensor::Shape shape = check_qkv(dtype, args.qkv_T3HK);
   check_sequences(args.sequences, args.samples, args.dropout, shape[0]);
-  check_argument("context_THK", args.context_THK, shape);
+  check_argument("context_THK", args.context_THK, dtype, shape);
   check_argument("lse_HT", args.lse_HT, {shape[1], shape[0]});
-  check_argument("dcontext_THK", args.dcontext_THK, shape);
-  check_argument("dqkv_T3HK", args.dqkv_T3HK, args.qkv_T3HK.shape());
-  check_scratch_for(args.sequences, shape[2], stream);
+  check_argument("dcontext_THK", args.dcontext_THK, dtype, shape);
+  check_argument("dqkv_T3HK", args.dqkv_T3HK, dtype, args.qkv_T3HK.shape());
+  check_scratch_for(args.sequences, shape, stream);
+  if (stream.device() == tensor::Device::Cuda) {
+    check_work(args.work, args.dropout);
+    return cuda::attention_backward(stream, args);
+  }
   cpu::attention_backward(stream, args);
 }
 
-std::size_t attention_scratch_bytes(std::int64_t max_length, std::int64_t head_width) {
-  return cpu::attention_scratch_bytes(max_length, head_width);
+std::size_t attention_scratch_bytes(tensor::Device device, const AttentionSize& size) {
+  return device == tensor::Device::Cuda ? cuda::attention_scratch_bytes(size)
+                                        : cpu::attention_scratch_bytes(size.max_length, size.head_width);
 }
 
 }  // namespace plenum::kernels

@@ -10,14 +10,24 @@
 
 namespace plenum::kernels {
 
-// T rows, H heads of width K; everything Float32. Sequences attend to themselves alone: no score between two
-// sequences and none of padding is ever computed. See docs/math/attention.md.
+// T rows, H heads of width K; everything of the device's compute_dtype but lse_HT, which is Float32.
+// Sequences attend to themselves alone: no score between two sequences and none of padding is ever computed.
+// See docs/math/attention.md.
+
+/// What the GPU reads of a micro-batch's sequences, in its memory: see attention_work.h.
+struct AttentionWork {
+  tensor::ConstTensorView counts_2 = {};  ///< Int32: how many of the tiles and gaps there are
+  tensor::ConstTensorView tiles_N4 = {};  ///< Int32
+  tensor::ConstTensorView gaps_G2 = {};   ///< Int32
+  tensor::ConstTensorView sample_S = {};  ///< Int64: identity of each sequence
+};
 
 /// For each sequence and head computes P = softmax(Q K^T / sqrt K), O = dropout(P) V.
 struct AttentionForward {
   tensor::ConstTensorView qkv_T3HK;  ///< [T, 3, H, K]: queries, keys and values of a row lie together
   tensor::SequenceOffsets sequences;
   std::span<const std::int64_t> samples;  ///< identity of each sequence; needed where dropout is on
+  AttentionWork work = {};                ///< needed on the GPU
   Dropout dropout;                        ///< of the attention weights
   tensor::TensorView context_THK;         ///< O; overwritten, zero in padding
   tensor::TensorView lse_HT;              ///< log of the softmax's denominator; overwritten, for backward
@@ -32,12 +42,19 @@ struct AttentionBackward {
   tensor::ConstTensorView dcontext_THK;
   tensor::SequenceOffsets sequences;
   std::span<const std::int64_t> samples;
+  AttentionWork work = {};
   Dropout dropout;
   tensor::TensorView dqkv_T3HK;  ///< overwritten, zero in padding
 };
 void attention_backward(const tensor::Stream& stream, const AttentionBackward& args);
 
-/// Scratch that each thread needs for either, of sequences of at most this length.
-std::size_t attention_scratch_bytes(std::int64_t max_length, std::int64_t head_width);
+struct AttentionSize {
+  std::int64_t rows = 0;
+  std::int64_t max_length = 0;  ///< of a sequence
+  std::int64_t heads = 0;
+  std::int64_t head_width = 0;
+};
+/// Scratch that either needs, on the CPU each thread.
+std::size_t attention_scratch_bytes(tensor::Device device, const AttentionSize& size);
 
 }  // namespace plenum::kernels

@@ -5,13 +5,14 @@
 
 namespace plenum::kernels {
 
-// S rows, C classes, few of both: next sentence.
+// S rows, C classes, few of both: next sentence. Logits are of the device's compute_dtype. The label -1
+// stands for no label: its row has the loss 0 and the gradient 0.
 
 /// Computes the cross-entropy -log softmax(logits)[label] of every row.
 struct ClassLossForward {
   tensor::ConstTensorView logits_SC;
-  tensor::ConstTensorView label_S;  ///< Int32, in [0, C)
-  tensor::TensorView loss_S;        ///< overwritten
+  tensor::ConstTensorView label_S;  ///< Int32, in [-1, C)
+  tensor::TensorView loss_S;        ///< Float32; overwritten
 };
 void class_loss_forward(const tensor::Stream& stream, const ClassLossForward& args);
 
@@ -19,8 +20,8 @@ void class_loss_forward(const tensor::Stream& stream, const ClassLossForward& ar
 struct ClassLossBackward {
   tensor::ConstTensorView logits_SC;
   tensor::ConstTensorView label_S;
-  float scale = 1;
-  tensor::TensorView dlogits_SC;  ///< overwritten; may be logits_SC
+  tensor::ConstTensorView scale_1;  ///< Float64
+  tensor::TensorView dlogits_SC;    ///< overwritten; may be logits_SC
 };
 void class_loss_backward(const tensor::Stream& stream, const ClassLossBackward& args);
 

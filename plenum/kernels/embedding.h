@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "plenum/kernels/dropout.h"
 #include "plenum/tensor/stream.h"
@@ -9,8 +8,8 @@
 
 namespace plenum::kernels {
 
-// T rows, D width, V words, P positions, G segments. Ids are Int32. Each thread needs the scratch that
-// layer_norm_scratch_bytes(D) says. See docs/math/embedding.md.
+// T rows, D width, V words, P positions, G segments. Ids are Int32; rows and tables are of the device's
+// compute_dtype, the rest and all gradients of parameters Float32. See docs/math/embedding.md.
 
 /// Computes z = word[id] + position[p] + segment[g], y = dropout(layer_norm(z)), row by row.
 struct EmbeddingForward {
@@ -32,13 +31,16 @@ struct EmbeddingForward {
 };
 void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& args);
 
-/// Rows grouped by the table entry they read: group i is rows[starts[i] ... starts[i + 1] - 1], all with
-/// entry entries[i]. Entries are different, so each row of a gradient table has one owner and one order of
-/// summation. Padding rows are in no group.
+/// Rows grouped by the table entry they read: group i is row_R[start_G[i] ... start_G[i + 1] - 1], all with
+/// entry entry_G[i]. Entries are different, so each row of a gradient table has one owner and one order of
+/// summation. Padding rows are in no group. All Int32.
 struct RowGroups {
-  std::span<const std::int32_t> entries;
-  std::span<const std::int32_t> starts;  ///< one more than entries
-  std::span<const std::int32_t> rows;
+  tensor::ConstTensorView entry_G;  ///< on the GPU -1 from where there are no more: its number is rounded up
+  tensor::ConstTensorView start_G;  ///< one more than entries; where there are no more, the number of rows
+  tensor::ConstTensorView row_R;
+
+  /// None where the groups are left out.
+  std::int64_t num_groups() const { return entry_G ? entry_G.num_elements() : 0; }
 };
 
 /// Computes dz from dy and adds it to the rows of the tables that each token read.
@@ -61,5 +63,8 @@ struct EmbeddingBackward {
   tensor::TensorView dbeta_D;       ///< added to
 };
 void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& args);
+
+/// Scratch that either needs for this many rows, on the CPU each thread.
+std::size_t embedding_scratch_bytes(tensor::Device device, std::int64_t num_rows, std::int64_t width);
 
 }  // namespace plenum::kernels

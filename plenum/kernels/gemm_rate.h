@@ -4,9 +4,13 @@
 
 namespace plenum::kernels {
 
-/// Returns the FLOP/s of the fastest of the matrix products (of the size of a layer of BERT-base) that it
-/// repeats for about that long on the pool's threads: what training on this machine is measured against.
-/// Allocates what it needs for the time of the call.
+// Returns the FLOP/s of the fastest of the matrix products that it repeats for about that long: what training
+// on this device is measured against. Allocates what it needs for the time of the call.
+
+/// On the pool's threads, of the size of a layer of BERT-base.
 double measure_gemm_flops(base::ThreadPool& pool, double seconds);
+
+/// On the GPU, in bf16, large enough to fill it. Takes 208 MiB of its memory.
+double measure_cuda_gemm_flops(double seconds);
 
 }  // namespace plenum::kernels

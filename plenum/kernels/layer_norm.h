@@ -6,7 +6,8 @@
 
 namespace plenum::kernels {
 
-// T rows, D width; everything Float32. See docs/math/layer_norm.md.
+// T rows, D width. Rows are of the device's compute_dtype; what is one for each row or one for each column is
+// Float32. See docs/math/layer_norm.md.
 
 /// Computes z = residual + dropout(x) and y = gamma (z - mean(z)) / sqrt(var(z) + epsilon) + beta, row by
 /// row.
@@ -42,7 +43,7 @@ struct LayerNormBackward {
 };
 void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& args);
 
-/// Scratch that each thread needs for either, of rows of this width.
-std::size_t layer_norm_scratch_bytes(std::int64_t width);
+/// Scratch that either needs for rows of this width, on the CPU each thread.
+std::size_t layer_norm_scratch_bytes(tensor::Device device, std::int64_t width);
 
 }  // namespace plenum::kernels

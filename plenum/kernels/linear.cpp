@@ -3,54 +3,67 @@
 #include "plenum/base/check.h"
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/linear.h"
+#include "plenum/kernels/cuda/linear.h"
 
 namespace plenum::kernels {
 namespace {
 
 /// The shape of a weight or its gradient, which the other arguments must fit.
-tensor::Shape checked_weight(std::string_view name, const tensor::ConstTensorView& weight) {
+tensor::Shape checked_weight(std::string_view name, const tensor::ConstTensorView& weight,
+                             tensor::DType dtype) {
   base::check(weight.shape().num_dims() == 2, "{} is a matrix, not of shape {}", name,
               to_string(weight.shape()));
-  check_argument(name, weight, weight.shape());
+  check_argument(name, weight, dtype, weight.shape());
   return weight.shape();
 }
 
 }  // namespace
 
 void linear_forward(const tensor::Stream& stream, const LinearForward& args) {
-  const tensor::Shape w_ED = checked_weight("w_ED", args.w_ED);
+  const tensor::DType dtype = tensor::compute_dtype(stream.device());
+  const tensor::Shape w_ED = checked_weight("w_ED", args.w_ED, dtype);
   const std::int64_t T = args.y_TE.size(0);
-  check_argument("x_TD", args.x_TD, {T, w_ED[1]});
-  check_argument("y_TE", args.y_TE, {T, w_ED[0]});
-  if (args.b_E) check_argument("b_E", args.b_E, {w_ED[0]});
-  if (args.gelu_TE) check_argument("gelu_TE", args.gelu_TE, {T, w_ED[0]});
+  check_argument("x_TD", args.x_TD, dtype, {T, w_ED[1]});
+  check_argument("y_TE", args.y_TE, dtype, {T, w_ED[0]});
+  if (args.b_E) check_argument("b_E", args.b_E, dtype, {w_ED[0]});
+  if (args.gelu_TE) check_argument("gelu_TE", args.gelu_TE, dtype, {T, w_ED[0]});
+  if (stream.device() == tensor::Device::Cuda) return cuda::linear_forward(stream, args);
   cpu::linear_forward(stream, args);
 }
 
 void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInput& args) {
-  const tensor::Shape w_ED = checked_weight("w_ED", args.w_ED);
+  const tensor::DType dtype = tensor::compute_dtype(stream.device());
+  const tensor::Shape w_ED = checked_weight("w_ED", args.w_ED, dtype);
   const std::int64_t T = args.dx_TD.size(0);
-  check_argument("dy_TE", args.dy_TE, {T, w_ED[0]});
-  check_argument("dx_TD", args.dx_TD, {T, w_ED[1]});
+  check_argument("dy_TE", args.dy_TE, dtype, {T, w_ED[0]});
+  check_argument("dx_TD", args.dx_TD, dtype, {T, w_ED[1]});
   if (args.gelu_input_TD) {
-    check_argument("gelu_input_TD", args.gelu_input_TD, {T, w_ED[1]});
+    check_argument("gelu_input_TD", args.gelu_input_TD, dtype, {T, w_ED[1]});
     base::check(args.accumulate == Accumulate::No, "a gradient through GELU overwrites dx: {}",
                 to_string(w_ED));
   }
+  if (args.db_D) {
+    base::check(bool(args.gelu_input_TD), "a bias before no GELU has its gradient from its own map: {}",
+                to_string(w_ED));
+    check_argument("db_D", args.db_D, {w_ED[1]});
+  }
+  if (stream.device() == tensor::Device::Cuda) return cuda::linear_backward_input(stream, args);
   cpu::linear_backward_input(stream, args);
 }
 
 void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args) {
-  const tensor::Shape dw_ED = checked_weight("dw_ED", args.dw_ED);
+  const tensor::DType dtype = tensor::compute_dtype(stream.device());
+  const tensor::Shape dw_ED = checked_weight("dw_ED", args.dw_ED, tensor::DType::Float32);
   const std::int64_t T = args.x_TD.size(0);
-  check_argument("x_TD", args.x_TD, {T, dw_ED[1]});
-  check_argument("dy_TE", args.dy_TE, {T, dw_ED[0]});
+  check_argument("x_TD", args.x_TD, dtype, {T, dw_ED[1]});
+  check_argument("dy_TE", args.dy_TE, dtype, {T, dw_ED[0]});
   if (args.db_E) check_argument("db_E", args.db_E, {dw_ED[0]});
+  if (stream.device() == tensor::Device::Cuda) return cuda::linear_backward_weight(stream, args);
   cpu::linear_backward_weight(stream, args);
 }
 
-std::size_t linear_scratch_bytes() {
-  return cpu::linear_scratch_bytes();
+std::size_t linear_scratch_bytes(tensor::Device device) {
+  return device == tensor::Device::Cuda ? cuda::linear_scratch_bytes() : cpu::linear_scratch_bytes();
 }
 
 }  // namespace plenum::kernels

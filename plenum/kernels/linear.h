@@ -6,9 +6,10 @@
 
 namespace plenum::kernels {
 
-// T rows, D input width, E output width. Everything is Float32 and row-major. No argument may overlap
-// another. Every sum is taken by one thread in an order that depends on its length alone: the bytes do not
-// depend on the number of threads. See docs/math/linear.md.
+// T rows, D input width, E output width. Everything is row-major and of the device's compute_dtype, except
+// the gradients of weights, which are Float32. No argument may overlap another. Every sum has one owner and
+// an order that depends on shapes alone: the bytes do not depend on the number of threads. See
+// docs/math/linear.md.
 
 /// Computes y = x w^T + b, and with `gelu_TE` also gelu(y).
 struct LinearForward {
@@ -21,12 +22,14 @@ struct LinearForward {
 void linear_forward(const tensor::Stream& stream, const LinearForward& args);
 
 /// Computes dx (+)= dy w, and with `gelu_input_TD` dx = (dy w) * gelu'(gelu_input), element by element: the
-/// gradient of what went into the GELU before this map.
+/// gradient of what went into the GELU before this map. With `db_D` also db += sum over rows of that dx: the
+/// gradient of the bias that was added there.
 struct LinearBackwardInput {
   tensor::ConstTensorView dy_TE;
   tensor::ConstTensorView w_ED;
   tensor::ConstTensorView gelu_input_TD = {};  ///< may be left out; with it dx_TD must be overwritten
   tensor::TensorView dx_TD;
+  tensor::TensorView db_D = {};            ///< added to; may be left out; only with gelu_input_TD
   Accumulate accumulate = Accumulate::No;  ///< whether dx_TD is added to
 };
 void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInput& args);
@@ -40,7 +43,7 @@ struct LinearBackwardWeight {
 };
 void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args);
 
-/// Scratch that each thread needs for any of these.
-std::size_t linear_scratch_bytes();
+/// Scratch that any of these needs, on the CPU each thread.
+std::size_t linear_scratch_bytes(tensor::Device device);
 
 }  // namespace plenum::kernels

@@ -1,10 +1,18 @@
 #include "plenum/kernels/optimizer_step.h"
 
+#include <algorithm>
+
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/optimizer_step.h"
+#include "plenum/kernels/cuda/optimizer_step.h"
 
 namespace plenum::kernels {
 namespace {
+
+void check_numbers(tensor::ConstTensorView numbers_C) {
+  check_argument("numbers_C", numbers_C, tensor::DType::Float64,
+                 {static_cast<std::int64_t>(kNumStepNumbers)});
+}
 
 void check_step(const AdamStep& args) {
   const tensor::Shape& shape = args.weight_N.shape();
@@ -13,6 +21,10 @@ void check_step(const AdamStep& args) {
   check_argument("gradient_N", args.gradient_N, shape);
   check_argument("first_moment_N", args.first_moment_N, shape);
   check_argument("second_moment_N", args.second_moment_N, shape);
+  check_numbers(args.numbers_C);
+  if (args.compute_weight_N) {
+    check_argument("compute_weight_N", args.compute_weight_N, tensor::DType::BFloat16, shape);
+  }
   std::int64_t end = 0;
   for (const FlatRange& range : args.ranges) {
     base::check(range.begin >= end && range.end >= range.begin && range.end <= shape[0],
@@ -24,19 +36,40 @@ void check_step(const AdamStep& args) {
 
 }  // namespace
 
-double sum_of_squares(const tensor::Stream& stream, tensor::ConstTensorView values_N) {
-  check_argument("values_N", values_N, values_N.shape());
-  return cpu::sum_of_squares(stream, values_N.span<float>());
+void decide_step(const tensor::Stream& stream, const StepDecision& args) {
+  check_argument("gradient_N", args.gradient_N, args.gradient_N.shape());
+  check_numbers(args.numbers_C);
+  if (stream.device() == tensor::Device::Cuda) return cuda::decide_step(stream, args);
+  cpu::decide_step(stream, args);
 }
 
 void adam_step(const tensor::Stream& stream, const AdamStep& args) {
   check_step(args);
+  if (stream.device() == tensor::Device::Cuda) return cuda::adam_step(stream, args);
   cpu::adam_step(stream, args);
 }
 
 void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
   check_step(args);
+  if (stream.device() == tensor::Device::Cuda) return cuda::lamb_step(stream, args);
   cpu::lamb_step(stream, args);
+}
+
+std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges) {
+  constexpr std::int64_t kChunk = cuda::kOptimizerChunk;
+  std::vector<std::int64_t> chunks_C4;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    for (std::int64_t begin = ranges[i].begin; begin < ranges[i].end; begin += kChunk) {
+      chunks_C4.insert(chunks_C4.end(), {begin, std::min(begin + kChunk, ranges[i].end),
+                                         ranges[i].is_decayed ? 1 : 0, static_cast<std::int64_t>(i)});
+    }
+  }
+  return chunks_C4;
+}
+
+std::size_t optimizer_scratch_bytes(tensor::Device device, std::int64_t num_elements,
+                                    std::int64_t num_ranges) {
+  return device == tensor::Device::Cuda ? cuda::optimizer_scratch_bytes(num_elements, num_ranges) : 0;
 }
 
 }  // namespace plenum::kernels

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "plenum/kernels/step_numbers.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 
@@ -19,29 +21,43 @@ struct FlatRange {
   bool is_decayed = false;
 };
 
-/// Returns the sum of squares of all elements. Not finite if one of them is not, or the sum overflows.
-double sum_of_squares(const tensor::Stream& stream, tensor::ConstTensorView values_N);
+/// Decides what to do with a step's gradient: computes its norm and the factor that clips it, whether the
+/// step is skipped (loss or norm is not finite), and if not counts the update and computes its bias
+/// corrections.
+struct StepDecision {
+  tensor::ConstTensorView gradient_N;
+  double clip_norm = 1;  ///< greatest norm of the whole gradient; 0: no clipping
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  bool is_bias_corrected = true;
+  tensor::TensorView numbers_C;  ///< StepNumber; in: losses, number of updates; out: what is decided
+};
+void decide_step(const tensor::Stream& stream, const StepDecision& args);
 
-/// One step of Adam with decoupled weight decay, on the elements of all ranges:
+/// The ranges of a step as the GPU reads them, in its memory: see optimizer_chunks().
+struct OptimizerWork {
+  tensor::ConstTensorView chunks_C4 = {};
+};
+
+/// One step of Adam with decoupled weight decay, on the elements of all ranges, unless it is skipped:
 ///   g = gradient_scale * gradient
 ///   m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2
 ///   w = w - learning_rate (m / correction1 / (sqrt(v / correction2) + epsilon) + decay w)
-/// where decay counts for ranges with is_decayed only. With corrections it is PyTorch's AdamW, without the
-/// original BERT's.
+/// where decay counts for ranges with is_decayed only; gradient_scale, learning_rate and the corrections are
+/// StepNumbers. With corrections it is PyTorch's AdamW, without the original BERT's.
 struct AdamStep {
   std::span<const FlatRange> ranges;  ///< in increasing order, without overlap
+  OptimizerWork work = {};            ///< needed on the GPU
   tensor::ConstTensorView gradient_N;
-  tensor::TensorView weight_N;         ///< in and out
-  tensor::TensorView first_moment_N;   ///< in and out
-  tensor::TensorView second_moment_N;  ///< in and out
-  double learning_rate = 0;
+  tensor::TensorView weight_N;               ///< in and out
+  tensor::TensorView first_moment_N;         ///< in and out
+  tensor::TensorView second_moment_N;        ///< in and out
+  tensor::TensorView compute_weight_N = {};  ///< of the GPU's compute_dtype: overwritten by the new weights
+  tensor::ConstTensorView numbers_C;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double decay = 0.01;
-  double correction1 = 1;  ///< 1 - beta1^t, or 1 without bias correction
-  double correction2 = 1;  ///< 1 - beta2^t, or 1
-  double gradient_scale = 1;
 };
 void adam_step(const tensor::Stream& stream, const AdamStep& args);
 
@@ -50,5 +66,13 @@ void adam_step(const tensor::Stream& stream, const AdamStep& args);
 ///   w = w - learning_rate * ratio * u,  ratio = |w| / |u| of the range, 1 where either is 0 or the range is
 ///   not decayed.
 void lamb_step(const tensor::Stream& stream, const AdamStep& args);
+
+/// Int64, [C, 4]: the ranges cut into chunks that blocks of the GPU take, each {begin, end, is_decayed, index
+/// of the range}.
+std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges);
+
+/// Scratch that any of these needs on the GPU, for buffers of so many elements in so many ranges.
+std::size_t optimizer_scratch_bytes(tensor::Device device, std::int64_t num_elements,
+                                    std::int64_t num_ranges);
 
 }  // namespace plenum::kernels

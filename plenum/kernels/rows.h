@@ -5,10 +5,12 @@
 
 namespace plenum::kernels {
 
-/// Copies the rows y[i] = x[index[i]].
+// Rows are of the device's compute_dtype. The index -1 stands for no row: nothing is read or added for it.
+
+/// Copies the rows y[i] = x[index[i]], and zero where there is none.
 struct GatherRowsForward {
   tensor::ConstTensorView x_TD;
-  tensor::ConstTensorView index_M;  ///< Int32, in [0, T)
+  tensor::ConstTensorView index_M;  ///< Int32, in [-1, T)
   tensor::TensorView y_MD;          ///< overwritten
 };
 void gather_rows_forward(const tensor::Stream& stream, const GatherRowsForward& args);
@@ -16,7 +18,7 @@ void gather_rows_forward(const tensor::Stream& stream, const GatherRowsForward& 
 /// Adds dx[index[i]] += dy[i].
 struct GatherRowsBackward {
   tensor::ConstTensorView dy_MD;
-  tensor::ConstTensorView index_M;  ///< all different
+  tensor::ConstTensorView index_M;  ///< all different but -1
   tensor::TensorView dx_TD;         ///< added to
 };
 void gather_rows_backward(const tensor::Stream& stream, const GatherRowsBackward& args);

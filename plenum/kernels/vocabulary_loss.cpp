@@ -5,6 +5,7 @@
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/vocabulary_loss.h"
+#include "plenum/kernels/cuda/vocabulary_loss.h"
 
 namespace plenum::kernels {
 namespace {
@@ -13,7 +14,7 @@ using tensor::DType;
 
 void check_labels(tensor::ConstTensorView label_M, std::int64_t vocabulary) {
   for (const std::int32_t label : label_M.span<std::int32_t>()) {
-    base::check(label >= 0 && label < vocabulary, "a label is outside the vocabulary: label={} V={}", label,
+    base::check(label >= -1 && label < vocabulary, "a label is outside the vocabulary: label={} V={}", label,
                 vocabulary);
   }
 }
@@ -24,48 +25,65 @@ void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossF
   base::check(args.h_MD.shape().num_dims() == 2 && args.w_VD.shape().num_dims() == 2,
               "h and w must be matrices: h={} w={}", to_string(args.h_MD.shape()),
               to_string(args.w_VD.shape()));
+  const DType dtype = tensor::compute_dtype(stream.device());
   const std::int64_t masked = args.h_MD.size(0);
   const std::int64_t vocabulary = args.w_VD.size(0);
-  check_argument("h_MD", args.h_MD, {masked, args.w_VD.size(1)});
-  check_argument("w_VD", args.w_VD, {vocabulary, args.w_VD.size(1)});
-  check_argument("b_V", args.b_V, {vocabulary});
+  check_argument("h_MD", args.h_MD, dtype, {masked, args.w_VD.size(1)});
+  check_argument("w_VD", args.w_VD, dtype, {vocabulary, args.w_VD.size(1)});
+  check_argument("b_V", args.b_V, dtype, {vocabulary});
   check_argument("label_M", args.label_M, DType::Int32, {masked});
-  check_argument("logits_MV", args.logits_MV, {masked, vocabulary});
-  check_argument("tiles_MN2", args.tiles_MN2, {masked, vocabulary_tiles(vocabulary), 2});
+  check_argument("logits_MW", args.logits_MW, dtype,
+                 {masked, vocabulary_stride(stream.device(), vocabulary)});
+  check_argument("tiles_MN2", args.tiles_MN2, {masked, vocabulary_tiles(stream.device(), vocabulary), 2});
   check_argument("lse_M", args.lse_M, {masked});
   check_argument("loss_M", args.loss_M, {masked});
   if (args.prediction_M) check_argument("prediction_M", args.prediction_M, DType::Int32, {masked});
-  check_labels(args.label_M, vocabulary);
-  check_scratch(stream, vocabulary_loss_scratch_bytes());
-  if (masked > 0) cpu::vocabulary_loss_forward(stream, args);
+  if (stream.device() == tensor::Device::Cpu) check_labels(args.label_M, vocabulary);
+  check_scratch(stream, vocabulary_loss_scratch_bytes(stream.device()));
+  if (masked == 0) return;
+  if (stream.device() == tensor::Device::Cuda) return cuda::vocabulary_loss_forward(stream, args);
+  cpu::vocabulary_loss_forward(stream, args);
 }
 
 void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLossBackward& args) {
   base::check(args.h_MD.shape().num_dims() == 2 && args.w_VD.shape().num_dims() == 2,
               "h and w must be matrices: h={} w={}", to_string(args.h_MD.shape()),
               to_string(args.w_VD.shape()));
+  const DType dtype = tensor::compute_dtype(stream.device());
   const std::int64_t masked = args.h_MD.size(0);
   const std::int64_t vocabulary = args.w_VD.size(0);
   const std::int64_t width = args.w_VD.size(1);
-  check_argument("h_MD", args.h_MD, {masked, width});
-  check_argument("w_VD", args.w_VD, {vocabulary, width});
+  check_argument("h_MD", args.h_MD, dtype, {masked, width});
+  check_argument("w_VD", args.w_VD, dtype, {vocabulary, width});
   check_argument("label_M", args.label_M, DType::Int32, {masked});
   check_argument("lse_M", args.lse_M, {masked});
-  check_argument("logits_MV", args.logits_MV, {masked, vocabulary});
-  check_argument("dh_MD", args.dh_MD, {masked, width});
+  check_argument("scale_1", args.scale_1, DType::Float64, {1});
+  check_argument("logits_MW", args.logits_MW, dtype,
+                 {masked, vocabulary_stride(stream.device(), vocabulary)});
+  check_argument("dh_MD", args.dh_MD, dtype, {masked, width});
   check_argument("dw_VD", args.dw_VD, {vocabulary, width});
   check_argument("db_V", args.db_V, {vocabulary});
-  check_labels(args.label_M, vocabulary);
-  check_scratch(stream, vocabulary_loss_scratch_bytes());
-  if (masked > 0) cpu::vocabulary_loss_backward(stream, args);
+  if (stream.device() == tensor::Device::Cpu) check_labels(args.label_M, vocabulary);
+  check_scratch(stream, vocabulary_loss_scratch_bytes(stream.device()));
+  if (masked == 0) return;
+  if (stream.device() == tensor::Device::Cuda) return cuda::vocabulary_loss_backward(stream, args);
+  cpu::vocabulary_loss_backward(stream, args);
 }
 
-std::int64_t vocabulary_tiles(std::int64_t vocabulary) {
+std::int64_t vocabulary_tiles(tensor::Device device, std::int64_t vocabulary) {
+  if (device == tensor::Device::Cuda) return 0;
   return (vocabulary + cpu::kVocabularyTile - 1) / cpu::kVocabularyTile;
 }
 
-std::size_t vocabulary_loss_scratch_bytes() {
-  return cpu::vocabulary_loss_scratch_bytes();
+std::int64_t vocabulary_stride(tensor::Device device, std::int64_t vocabulary) {
+  if (device == tensor::Device::Cpu) return vocabulary;
+  constexpr std::int64_t kElements = 64;  // a line of the GPU's cache
+  return (vocabulary + kElements - 1) / kElements * kElements;
+}
+
+std::size_t vocabulary_loss_scratch_bytes(tensor::Device device) {
+  return device == tensor::Device::Cuda ? cuda::vocabulary_loss_scratch_bytes()
+                                        : cpu::vocabulary_loss_scratch_bytes();
 }
 
 }  // namespace plenum::kernels

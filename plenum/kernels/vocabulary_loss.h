@@ -8,10 +8,14 @@
 
 namespace plenum::kernels {
 
-// M masked positions (there may be none), D width, V words, N tiles of the vocabulary. Float32 unless it says
-// otherwise; no argument may overlap another. A tile of logits is made, summed up and differentiated by one
-// thread while it is in its cache; tiles follow from V alone and are combined in their order, so the bytes do
-// not depend on the number of threads. See docs/math/cross_entropy.md.
+// M masked positions (there may be none), D width, V words in rows of W = vocabulary_stride(V), N tiles of
+// the vocabulary. Rows, weights and logits are of the device's compute_dtype, the rest Float32 unless it says
+// otherwise; no argument may overlap another. The label -1 stands for no label: its position has the loss 0
+// and the gradient 0.
+//
+// On the CPU a tile of logits is made, summed up and differentiated by one thread while it is in its cache;
+// tiles follow from V alone and are combined in their order, so the bytes do not depend on the number of
+// threads. See docs/math/cross_entropy.md.
 
 /// Computes logits = h w^T + b and for every masked position the cross-entropy -log softmax(logits)[label].
 /// NaN or infinity anywhere in the logits of a position makes its loss not finite, and so does minus infinity
@@ -20,8 +24,8 @@ struct VocabularyLossForward {
   tensor::ConstTensorView h_MD;
   tensor::ConstTensorView w_VD;
   tensor::ConstTensorView b_V;
-  tensor::ConstTensorView label_M;  ///< Int32, in [0, V)
-  tensor::TensorView logits_MV;     ///< overwritten, for backward
+  tensor::ConstTensorView label_M;  ///< Int32, in [-1, V)
+  tensor::TensorView logits_MW;     ///< overwritten, for backward; columns from V on are anything
   tensor::TensorView tiles_MN2;     ///< N = vocabulary_tiles(V); room to work in: overwritten, not read later
   tensor::TensorView lse_M;         ///< log of the sum of exponentials; overwritten, for backward
   tensor::TensorView loss_M;        ///< overwritten
@@ -36,18 +40,21 @@ struct VocabularyLossBackward {
   tensor::ConstTensorView w_VD;
   tensor::ConstTensorView label_M;
   tensor::ConstTensorView lse_M;
-  float scale = 1;
-  tensor::TensorView logits_MV;  ///< as forward left them; overwritten by their gradient
-  tensor::TensorView dh_MD;      ///< overwritten
-  tensor::TensorView dw_VD;      ///< added to
-  tensor::TensorView db_V;       ///< added to
+  tensor::ConstTensorView scale_1;  ///< Float64
+  tensor::TensorView logits_MW;     ///< as forward left them; overwritten by their gradient
+  tensor::TensorView dh_MD;         ///< overwritten
+  tensor::TensorView dw_VD;         ///< added to
+  tensor::TensorView db_V;          ///< added to
 };
 void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLossBackward& args);
 
-/// The number of tiles into which a vocabulary is cut.
-std::int64_t vocabulary_tiles(std::int64_t vocabulary);
+/// The number of tiles into which a vocabulary is cut; none on the GPU.
+std::int64_t vocabulary_tiles(tensor::Device device, std::int64_t vocabulary);
 
-/// Scratch that each thread needs for either.
-std::size_t vocabulary_loss_scratch_bytes();
+/// From one row of logits to the next: the GPU's products want rows that begin at even places.
+std::int64_t vocabulary_stride(tensor::Device device, std::int64_t vocabulary);
+
+/// Scratch that either needs, on the CPU each thread.
+std::size_t vocabulary_loss_scratch_bytes(tensor::Device device);
 
 }  // namespace plenum::kernels

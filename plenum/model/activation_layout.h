@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "plenum/describe/model_config.h"
-#include "plenum/model/micro_batch.h"
+#include "plenum/model/micro_batch_views.h"
 #include "plenum/model/recompute.h"
 #include "plenum/tensor/memory_plan.h"
 #include "plenum/tensor/tensor_view.h"
@@ -14,20 +14,23 @@ namespace plenum::model {
 
 // What a model's parts keep from forward to backward, and what they need in between. Planned for the largest
 // micro-batch; a smaller one uses the first rows. T rows, D width, H heads, F feed-forward width, M masked
-// positions, V words, S sequences. docs/math/bert.md says why each is kept.
+// positions, W words in a row of logits, S sequences. docs/math/bert.md says why each is kept.
 
-struct EmbeddingActivations {
+/// What a layer norm keeps of its input and of that input's rows. All that the embedding keeps.
+struct NormActivations {
   tensor::TensorView z_TD, mean_T, inverse_deviation_T;
 
-  EmbeddingActivations of(std::int64_t num_rows) const;
+  NormActivations of(std::int64_t num_rows) const;
 };
 
 /// Beside a layer's input, which is the output of the one before.
 struct LayerActivations {
   tensor::TensorView qkv_T3D, context_TD, lse_HT;
-  tensor::TensorView z1_TD, mean1_T, inverse_deviation1_T, y1_TD;  ///< of the norm behind attention
-  tensor::TensorView u_TF;                                         ///< before the GELU
-  tensor::TensorView z2_TD, mean2_T, inverse_deviation2_T;         ///< of the norm behind the MLP
+  NormActivations norm1;       ///< behind attention
+  tensor::TensorView y1_TD;    ///< its output
+  tensor::TensorView u_TF;     ///< before the GELU
+  tensor::TensorView gelu_TF;  ///< left out where backward computes it again
+  NormActivations norm2;       ///< behind the MLP
 
   LayerActivations of(std::int64_t num_rows) const;
 };
@@ -35,8 +38,9 @@ struct LayerActivations {
 struct MaskedLanguageActivations {
   tensor::TensorView x_MD;  ///< the masked rows of the last layer's output
   tensor::TensorView u_MD;  ///< before the GELU
-  tensor::TensorView z_MD, mean_M, inverse_deviation_M, y_MD;
-  tensor::TensorView logits_MV, lse_M, loss_M;
+  NormActivations norm;     ///< with M rows
+  tensor::TensorView y_MD;  ///< its output
+  tensor::TensorView logits_MW, lse_M, loss_M;
   tensor::TensorView tiles_MN2;     ///< room for the loss to work in
   tensor::TensorView prediction_M;  ///< Int32
 
@@ -53,7 +57,7 @@ struct NextSentenceActivations {
 /// What one micro-batch keeps from its forward to the end of its backward.
 struct Activations {
   Recompute recompute = Recompute::None;
-  EmbeddingActivations embedding;
+  NormActivations embedding;
   std::vector<tensor::TensorView> x_TD;  ///< the input of every layer, and the last one's output
   std::vector<LayerActivations> layers;  ///< recomputed ones are views of the same memory
   MaskedLanguageActivations masked_language;
@@ -72,7 +76,7 @@ struct Transients {
   tensor::TensorView dy_MD, dx_MD;
   tensor::TensorView dpooled_SD, dx_SD;
 
-  Transients of(const MicroBatch& micro_batch) const;
+  Transients of(const MicroBatchViews& micro_batch) const;
 };
 
 /// Where a micro-batch is computed: the activations of `num_slots` that are alive at the same time.
@@ -91,7 +95,7 @@ struct InferenceMemory {
 InferenceMemory plan_inference_memory(const describe::ModelConfig& config, const Capacity& capacity,
                                       tensor::MemoryPlan& plan);
 
-/// Scratch for any kernel of the model on so many threads: what a Stream wants.
+/// Scratch for any kernel of the model and its optimizer on so many threads: what a Stream wants.
 tensor::TensorView plan_scratch(const describe::ModelConfig& config, const Capacity& capacity,
                                 std::size_t num_threads, tensor::MemoryPlan& plan);
 

@@ -1,12 +1,11 @@
 #include "plenum/model/bert.h"
 
-#include <algorithm>
-#include <numeric>
-
+#include "plenum/kernels/sum.h"
 #include "plenum/model/embedding_block.h"
 #include "plenum/model/encoder_layer.h"
 #include "plenum/model/masked_language_head.h"
 #include "plenum/model/next_sentence_head.h"
+#include "plenum/tensor/copy.h"
 
 namespace plenum::model {
 namespace {
@@ -16,6 +15,8 @@ namespace {
 // Backward: heads, layers, embedding; dx_TD is the gradient of the rows that the next part to run gave
 
 using base::LayerId;
+using kernels::StepNumber;
+using tensor::ConstTensorView;
 using tensor::TensorView;
 
 bool is_last(const Pass& pass, LayerId end) {
@@ -41,25 +42,20 @@ void heads_forward(const Pass& pass, const BertWeights& weights, const Activatio
 }
 
 void heads_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
-                    const Activations& kept, const Transients& transients, const LossScale& scale,
+                    const Activations& kept, const Transients& transients, const ConstTensorView& numbers_C,
                     const TensorView& dx_TD) {
   // Rows that no head reads, padding among them, have no gradient.
-  std::ranges::fill(dx_TD.span<float>(), 0.0F);
+  tensor::set_zero(pass.stream, dx_TD);
   if (pass.num_masked() > 0) {
     masked_language_head_backward(pass, weights.masked_language, gradients.masked_language,
-                                  kept.masked_language.of(pass.num_masked()), transients, scale.masked,
-                                  dx_TD);
+                                  kept.masked_language.of(pass.num_masked()), transients,
+                                  step_number(numbers_C, StepNumber::MaskedScale), dx_TD);
   }
   if (pass.num_labelled() > 0) {
     next_sentence_head_backward(pass, weights.next_sentence, gradients.next_sentence,
-                                kept.next_sentence.of(pass.num_labelled()), transients, scale.next_sentence,
-                                dx_TD);
+                                kept.next_sentence.of(pass.num_labelled()), transients,
+                                step_number(numbers_C, StepNumber::NextSentenceScale), dx_TD);
   }
-}
-
-double sum_of(const TensorView& losses) {
-  const std::span<const float> values = losses.span<float>();
-  return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 }  // namespace
@@ -83,22 +79,24 @@ void bert_forward(const Pass& pass, const BertWeights& weights, const Activation
   if (pass.num_rows() > 0 && is_last(pass, end)) heads_forward(pass, weights, kept);
 }
 
-LossSums loss_sums(const Pass& pass, const Activations& kept) {
-  LossSums sums;
-  if (pass.num_masked() > 0) sums.masked = sum_of(kept.masked_language.of(pass.num_masked()).loss_M);
-  if (pass.num_labelled() > 0) {
-    sums.next_sentence = sum_of(kept.next_sentence.of(pass.num_labelled()).loss_S);
+void add_losses(const Pass& pass, const Activations& kept, const TensorView& numbers_C) {
+  if (pass.num_masked() > 0) {
+    kernels::add_sum(pass.stream, {.x_N = kept.masked_language.of(pass.num_masked()).loss_M,
+                                   .sum_1 = step_number(numbers_C, StepNumber::MaskedLoss)});
   }
-  return sums;
+  if (pass.num_labelled() > 0) {
+    kernels::add_sum(pass.stream, {.x_N = kept.next_sentence.of(pass.num_labelled()).loss_S,
+                                   .sum_1 = step_number(numbers_C, StepNumber::NextSentenceLoss)});
+  }
 }
 
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
-                   const Activations& kept, const Transients& shared_transients, const LossScale& scale,
-                   LayerId first, LayerId end) {
+                   const Activations& kept, const Transients& shared_transients,
+                   const ConstTensorView& numbers_C, LayerId first, LayerId end) {
   if (pass.num_rows() == 0) return;
   const Transients transients = shared_transients.of(pass.micro_batch);
   const TensorView dx_TD = kept.dx_TD.first_rows(pass.num_rows());
-  if (is_last(pass, end)) heads_backward(pass, weights, gradients, kept, transients, scale, dx_TD);
+  if (is_last(pass, end)) heads_backward(pass, weights, gradients, kept, transients, numbers_C, dx_TD);
   for (std::size_t layer = end.index(); layer-- > first.index();) {
     if (kept.recompute == Recompute::Full) layer_forward(pass, weights, kept, transients, layer);
     encoder_layer_backward(pass, layer, weights.layers[layer], gradients.layers[layer],

@@ -15,17 +15,13 @@ kernels::Dropout dropout_of(const Pass& pass) {
   return pass.dropout_at(0, kernels::DropoutSite::Embedding);
 }
 
-kernels::RowGroups groups_of(const GroupedRows& grouped) {
-  return {.entries = grouped.entries, .starts = grouped.starts, .rows = grouped.rows};
-}
-
 }  // namespace
 
-void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights,
-                             const EmbeddingActivations& kept, const tensor::TensorView& y_TD) {
-  kernels::embedding_forward(pass.stream, {.id_T = view_of(pass.micro_batch.ids),
-                                           .position_T = view_of(pass.micro_batch.positions),
-                                           .segment_T = view_of(pass.micro_batch.segments),
+void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights, const NormActivations& kept,
+                             const tensor::TensorView& y_TD) {
+  kernels::embedding_forward(pass.stream, {.id_T = pass.micro_batch.id_T,
+                                           .position_T = pass.micro_batch.position_T,
+                                           .segment_T = pass.micro_batch.segment_T,
                                            .word_VD = weights.word_VD,
                                            .position_PD = weights.position_PD,
                                            .segment_GD = weights.segment_GD,
@@ -41,7 +37,7 @@ void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights,
 }
 
 void embedding_block_backward(const Pass& pass, const EmbeddingWeights& weights,
-                              const EmbeddingGradients& gradients, const EmbeddingActivations& kept,
+                              const EmbeddingGradients& gradients, const NormActivations& kept,
                               const tensor::TensorView& dy_TD) {
   kernels::embedding_backward(pass.stream, {.dy_TD = dy_TD,
                                             .z_TD = kept.z_TD,
@@ -50,9 +46,9 @@ void embedding_block_backward(const Pass& pass, const EmbeddingWeights& weights,
                                             .gamma_D = weights.norm_weight_D,
                                             .dropout = dropout_of(pass),
                                             .rows = pass.rows(),
-                                            .by_word = groups_of(pass.micro_batch.by_word),
-                                            .by_position = groups_of(pass.micro_batch.by_position),
-                                            .by_segment = groups_of(pass.micro_batch.by_segment),
+                                            .by_word = pass.micro_batch.by_word,
+                                            .by_position = pass.micro_batch.by_position,
+                                            .by_segment = pass.micro_batch.by_segment,
                                             .dz_TD = dy_TD,
                                             .dword_VD = gradients.word_VD,
                                             .dposition_PD = gradients.position_PD,

@@ -8,12 +8,12 @@ namespace plenum::model {
 
 /// Computes the first layer's input from the ids, positions and segments of all rows, padding included.
 /// Overwrites `kept` and y_TD.
-void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights,
-                             const EmbeddingActivations& kept, const tensor::TensorView& y_TD);
+void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights, const NormActivations& kept,
+                             const tensor::TensorView& y_TD);
 
 /// Adds to `gradients`. dy_TD is used up.
 void embedding_block_backward(const Pass& pass, const EmbeddingWeights& weights,
-                              const EmbeddingGradients& gradients, const EmbeddingActivations& kept,
+                              const EmbeddingGradients& gradients, const NormActivations& kept,
                               const tensor::TensorView& dy_TD);
 
 }  // namespace plenum::model

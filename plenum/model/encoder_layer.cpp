@@ -12,8 +12,8 @@ namespace {
 //
 // Forward:  qkv = x Wqkv + b;  c = attention(qkv);  z1 = x + dropout(c Wo + b);      y1 = norm(z1)
 //           u = y1 W1 + b;                          z2 = y1 + dropout(gelu(u) W2 + b);  y = norm(z2)
-// Kept:     x, qkv, c, log-sum-exp, z1, y1, u, z2, means and inverse deviations; not gelu(u), which is cheap
-// Backward: from the last line to the first. A norm's dz is the gradient of its residual, onto which the
+// Kept:     x, qkv, c, log-sum-exp, z1, y1, u, z2, means and inverse deviations; gelu(u) only where it is
+// dear Backward: from the last line to the first. A norm's dz is the gradient of its residual, onto which the
 //           sublayer's input gradient is added; so one buffer, dx, holds dy, dz2, dy1, dz1 and dx in turn.
 
 using kernels::Accumulate;
@@ -31,10 +31,30 @@ View by_heads(const Pass& pass, const View& view, std::int64_t num_parts) {
   return {view.raw(), view.dtype(), shape};
 }
 
-/// Where the gradient of a sublayer's output lies: without dropout it is that of the residual.
-TensorView branch_gradient(const kernels::Dropout& dropout, const Transients& transients,
-                           const TensorView& dz_TD) {
-  return dropout.is_on() ? transients.dbranch_TD : dz_TD;
+/// The parameters of a norm and where their gradients go.
+struct NormParameters {
+  ConstTensorView gamma_D;
+  TensorView dgamma_D, dbeta_D;
+};
+
+/// Goes back through a norm, its residual and its dropout. dx_TD goes in as the gradient of the norm's output
+/// and comes out as that of the residual. Returns that of the sublayer's output: without dropout it is the
+/// same.
+TensorView norm_backward(const Pass& pass, const kernels::Dropout& dropout, const NormParameters& norm,
+                         const NormActivations& kept, const Transients& transients, const TensorView& dx_TD) {
+  const TensorView dbranch_TD = dropout.is_on() ? transients.dbranch_TD : TensorView();
+  kernels::layer_norm_backward(pass.stream, {.dy_TD = dx_TD,
+                                             .z_TD = kept.z_TD,
+                                             .mean_T = kept.mean_T,
+                                             .inverse_deviation_T = kept.inverse_deviation_T,
+                                             .gamma_D = norm.gamma_D,
+                                             .dropout = dropout,
+                                             .rows = pass.rows(),
+                                             .dz_TD = dx_TD,
+                                             .dx_TD = dbranch_TD,
+                                             .dgamma_D = norm.dgamma_D,
+                                             .dbeta_D = norm.dbeta_D});
+  return dropout.is_on() ? dbranch_TD : dx_TD;
 }
 
 void attention_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
@@ -43,89 +63,83 @@ void attention_sublayer_forward(const Pass& pass, std::size_t layer, const Encod
       pass.stream,
       {.x_TD = x_TD, .w_ED = weights.qkv_weight_3DD, .b_E = weights.qkv_bias_3D, .y_TE = kept.qkv_T3D});
   kernels::attention_forward(pass.stream, {.qkv_T3HK = by_heads(pass, kept.qkv_T3D, 3),
-                                           .sequences = pass.micro_batch.sequences(),
+                                           .sequences = pass.micro_batch.sequences,
                                            .samples = pass.micro_batch.samples,
+                                           .work = pass.micro_batch.attention,
                                            .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
                                            .context_THK = by_heads(pass, kept.context_TD, 1),
                                            .lse_HT = kept.lse_HT});
   kernels::linear_forward(pass.stream, {.x_TD = kept.context_TD,
                                         .w_ED = weights.attention_output_weight_DD,
                                         .b_E = weights.attention_output_bias_D,
-                                        .y_TE = kept.z1_TD});
-  kernels::layer_norm_forward(pass.stream, {.x_TD = kept.z1_TD,
+                                        .y_TE = kept.norm1.z_TD});
+  kernels::layer_norm_forward(pass.stream, {.x_TD = kept.norm1.z_TD,
                                             .residual_TD = x_TD,
                                             .gamma_D = weights.attention_norm_weight_D,
                                             .beta_D = weights.attention_norm_bias_D,
                                             .epsilon = pass.norm_epsilon(),
                                             .dropout = pass.dropout_at(layer, DropoutSite::AttentionOutput),
                                             .rows = pass.rows(),
-                                            .z_TD = kept.z1_TD,
+                                            .z_TD = kept.norm1.z_TD,
                                             .y_TD = kept.y1_TD,
-                                            .mean_T = kept.mean1_T,
-                                            .inverse_deviation_T = kept.inverse_deviation1_T});
+                                            .mean_T = kept.norm1.mean_T,
+                                            .inverse_deviation_T = kept.norm1.inverse_deviation_T});
 }
 
 void mlp_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                           const LayerActivations& kept, const Transients& transients,
                           const TensorView& y_TD) {
+  const TensorView gelu_TF = kept.gelu_TF ? kept.gelu_TF : transients.mlp_TF;
   kernels::linear_forward(pass.stream, {.x_TD = kept.y1_TD,
                                         .w_ED = weights.intermediate_weight_FD,
                                         .b_E = weights.intermediate_bias_F,
                                         .y_TE = kept.u_TF,
-                                        .gelu_TE = transients.mlp_TF});
-  kernels::linear_forward(pass.stream, {.x_TD = transients.mlp_TF,
+                                        .gelu_TE = gelu_TF});
+  kernels::linear_forward(pass.stream, {.x_TD = gelu_TF,
                                         .w_ED = weights.output_weight_DF,
                                         .b_E = weights.output_bias_D,
-                                        .y_TE = kept.z2_TD});
-  kernels::layer_norm_forward(pass.stream, {.x_TD = kept.z2_TD,
+                                        .y_TE = kept.norm2.z_TD});
+  kernels::layer_norm_forward(pass.stream, {.x_TD = kept.norm2.z_TD,
                                             .residual_TD = kept.y1_TD,
                                             .gamma_D = weights.output_norm_weight_D,
                                             .beta_D = weights.output_norm_bias_D,
                                             .epsilon = pass.norm_epsilon(),
                                             .dropout = pass.dropout_at(layer, DropoutSite::MlpOutput),
                                             .rows = pass.rows(),
-                                            .z_TD = kept.z2_TD,
+                                            .z_TD = kept.norm2.z_TD,
                                             .y_TD = y_TD,
-                                            .mean_T = kept.mean2_T,
-                                            .inverse_deviation_T = kept.inverse_deviation2_T});
+                                            .mean_T = kept.norm2.mean_T,
+                                            .inverse_deviation_T = kept.norm2.inverse_deviation_T});
 }
 
 /// dx_TD goes in as the gradient of the layer's output and comes out as that of y1.
 void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                            const EncoderLayerGradients& gradients, const LayerActivations& kept,
                            const Transients& transients, Recompute recompute, const TensorView& dx_TD) {
-  const kernels::Dropout dropout = pass.dropout_at(layer, DropoutSite::MlpOutput);
-  const TensorView dbranch_TD = branch_gradient(dropout, transients, dx_TD);
-  kernels::layer_norm_backward(pass.stream, {.dy_TD = dx_TD,
-                                             .z_TD = kept.z2_TD,
-                                             .mean_T = kept.mean2_T,
-                                             .inverse_deviation_T = kept.inverse_deviation2_T,
-                                             .gamma_D = weights.output_norm_weight_D,
-                                             .dropout = dropout,
-                                             .rows = pass.rows(),
-                                             .dz_TD = dx_TD,
-                                             .dx_TD = dropout.is_on() ? dbranch_TD : TensorView(),
-                                             .dgamma_D = gradients.output_norm_weight_D,
-                                             .dbeta_D = gradients.output_norm_bias_D});
+  const TensorView dbranch_TD = norm_backward(
+      pass, pass.dropout_at(layer, DropoutSite::MlpOutput),
+      {weights.output_norm_weight_D, gradients.output_norm_weight_D, gradients.output_norm_bias_D},
+      kept.norm2, transients, dx_TD);
   if (recompute == Recompute::Mlp) {
     kernels::linear_forward(pass.stream, {.x_TD = kept.y1_TD,
                                           .w_ED = weights.intermediate_weight_FD,
                                           .b_E = weights.intermediate_bias_F,
                                           .y_TE = kept.u_TF});
   }
-  kernels::gelu_forward(pass.stream, {.x = kept.u_TF, .y = transients.mlp_TF});
-  kernels::linear_backward_weight(pass.stream, {.x_TD = transients.mlp_TF,
+  const TensorView gelu_TF = kept.gelu_TF ? kept.gelu_TF : transients.mlp_TF;
+  if (!kept.gelu_TF) kernels::gelu_forward(pass.stream, {.x = kept.u_TF, .y = gelu_TF});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = gelu_TF,
                                                 .dy_TE = dbranch_TD,
                                                 .dw_ED = gradients.output_weight_DF,
                                                 .db_E = gradients.output_bias_D});
   const TensorView du_TF = transients.mlp_TF;  // gelu(u) has been read for the last time
-  kernels::linear_backward_input(
-      pass.stream,
-      {.dy_TE = dbranch_TD, .w_ED = weights.output_weight_DF, .gelu_input_TD = kept.u_TF, .dx_TD = du_TF});
-  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.y1_TD,
-                                                .dy_TE = du_TF,
-                                                .dw_ED = gradients.intermediate_weight_FD,
-                                                .db_E = gradients.intermediate_bias_F});
+  kernels::linear_backward_input(pass.stream, {.dy_TE = dbranch_TD,
+                                               .w_ED = weights.output_weight_DF,
+                                               .gelu_input_TD = kept.u_TF,
+                                               .dx_TD = du_TF,
+                                               .db_D = gradients.intermediate_bias_F});
+  kernels::linear_backward_weight(
+      pass.stream, {.x_TD = kept.y1_TD, .dy_TE = du_TF, .dw_ED = gradients.intermediate_weight_FD});
   kernels::linear_backward_input(pass.stream, {.dy_TE = du_TF,
                                                .w_ED = weights.intermediate_weight_FD,
                                                .dx_TD = dx_TD,
@@ -137,19 +151,10 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
                                  const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
                                  const LayerActivations& kept, const Transients& transients,
                                  const TensorView& dx_TD) {
-  const kernels::Dropout dropout = pass.dropout_at(layer, DropoutSite::AttentionOutput);
-  const TensorView dbranch_TD = branch_gradient(dropout, transients, dx_TD);
-  kernels::layer_norm_backward(pass.stream, {.dy_TD = dx_TD,
-                                             .z_TD = kept.z1_TD,
-                                             .mean_T = kept.mean1_T,
-                                             .inverse_deviation_T = kept.inverse_deviation1_T,
-                                             .gamma_D = weights.attention_norm_weight_D,
-                                             .dropout = dropout,
-                                             .rows = pass.rows(),
-                                             .dz_TD = dx_TD,
-                                             .dx_TD = dropout.is_on() ? dbranch_TD : TensorView(),
-                                             .dgamma_D = gradients.attention_norm_weight_D,
-                                             .dbeta_D = gradients.attention_norm_bias_D});
+  const TensorView dbranch_TD = norm_backward(
+      pass, pass.dropout_at(layer, DropoutSite::AttentionOutput),
+      {weights.attention_norm_weight_D, gradients.attention_norm_weight_D, gradients.attention_norm_bias_D},
+      kept.norm1, transients, dx_TD);
   kernels::linear_backward_weight(pass.stream, {.x_TD = kept.context_TD,
                                                 .dy_TE = dbranch_TD,
                                                 .dw_ED = gradients.attention_output_weight_DD,
@@ -161,8 +166,9 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
                                             .context_THK = by_heads(pass, kept.context_TD, 1),
                                             .lse_HT = kept.lse_HT,
                                             .dcontext_THK = by_heads(pass, transients.dcontext_TD, 1),
-                                            .sequences = pass.micro_batch.sequences(),
+                                            .sequences = pass.micro_batch.sequences,
                                             .samples = pass.micro_batch.samples,
+                                            .work = pass.micro_batch.attention,
                                             .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
                                             .dqkv_T3HK = by_heads(pass, transients.dqkv_T3D, 3)});
   kernels::linear_backward_weight(pass.stream, {.x_TD = x_TD,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <list>
 #include <map>
 #include <optional>
@@ -163,6 +164,15 @@ void require_same_vocabulary(const StoredTensor& embedding, const describe::Para
       embedding.file->path(), sizes.empty() ? 0 : sizes[0], parameter.shape[0]);
 }
 
+void require_finite(const StoredTensor& stored, std::span<const float> elements) {
+  const auto found = std::ranges::find_if_not(elements, [](float value) { return std::isfinite(value); });
+  if (found == elements.end()) return;
+  base::fail(
+      "{}: tensor {} has elements that are not finite, so the model can predict nothing; take an earlier "
+      "checkpoint or another copy: element {} is {}",
+      stored.file->path(), stored.tensor->name, found - elements.begin(), *found);
+}
+
 /// Refuses to replace a directory in which someone keeps other things.
 void require_replaceable(const std::string& directory) {
   for (const std::string& name : io::names_in(directory)) {
@@ -202,13 +212,14 @@ ImportReport read_hugging_face_weights(const std::string& directory, const descr
       continue;
     }
     read_parameter(*found->file, *found->tensor, parameter, weights_N);
+    require_finite(*found, elements_of(parameter, weights_N));
   }
   report.unused_tensors = stored.remaining();
   return report;
 }
 
 void write_hugging_face_directory(const std::string& directory, const HuggingFaceModel& model,
-                                  io::Replace replace) {
+                                  io::Replace replace, const WrittenCheck& check) {
   require_replaceable(directory);
   io::AtomicDirectory output(directory, replace);
   copy_tokenizer(model.tokenizer_directory, output);
@@ -216,6 +227,7 @@ void write_hugging_face_directory(const std::string& directory, const HuggingFac
   output.write(kWeightsName, [&](io::AtomicDirectory::Sink sink) {
     io::write_safetensors(named_tensors(model.table, model.weights_N), sink);
   });
+  if (check) check(output.partial_path());
   output.commit();
 }
 

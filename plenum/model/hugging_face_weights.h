@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,8 +20,8 @@ struct ImportReport {
 /// Overwrites the parameters in a flat buffer with those of a Hugging Face directory: model.safetensors, or
 /// the shards that model.safetensors.index.json names. Names may lack `bert.`, as those of BertModel do, and
 /// layer norms may have `gamma` and `beta`. Copies of tied tensors must be equal; buffers of positions are
-/// passed over. Throws UserError for a missing tensor that is not of a head, another shape or another
-/// vocabulary, naming it.
+/// passed over. Throws UserError for a missing tensor that is not of a head, another shape, another
+/// vocabulary or an element that is not finite, naming it.
 ImportReport read_hugging_face_weights(const std::string& directory, const describe::ParameterTable& table,
                                        std::span<float> weights_N);
 
@@ -33,10 +34,13 @@ struct HuggingFaceModel {
       tokenizer_directory;  ///< vocab.txt, tokenizer.json and tokenizer_config.json are copied from it
 };
 
-/// Writes a directory that transformers loads: whole or not at all. Throws UserError if it is there already,
-/// unless it is to be replaced and holds nothing but the files of such a directory, and if there is no
-/// tokenizer.
+/// Looks at a directory that was written but has not got its name yet. Throws to keep it from getting it.
+using WrittenCheck = std::function<void(const std::string& written)>;
+
+/// Writes a directory that transformers loads: whole or not at all, and only if `check` finds nothing wrong.
+/// Throws UserError if it is there already, unless it is to be replaced and holds nothing but the files of
+/// such a directory, and if there is no tokenizer.
 void write_hugging_face_directory(const std::string& directory, const HuggingFaceModel& model,
-                                  io::Replace replace = io::Replace::No);
+                                  io::Replace replace = io::Replace::No, const WrittenCheck& check = {});
 
 }  // namespace plenum::model

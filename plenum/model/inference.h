@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
+#include <vector>
 
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/model/micro_batch.h"
+#include "plenum/model/parameters.h"
+#include "plenum/tensor/device.h"
 #include "plenum/tensor/memory_layout.h"
 #include "plenum/tensor/tensor_view.h"
 
@@ -30,31 +32,33 @@ struct EvaluationSums {
 class BertInference {
  public:
   /// With weights of its own, zero at first: to be written through weights(). Throws UserError if memory is
-  /// short.
-  BertInference(const describe::ModelConfig& config, const Capacity& capacity, std::size_t num_threads);
-  /// Borrows the weights, flat in the order of parameters(), as they are at each call.
+  /// short. A GPU needs no threads.
   BertInference(const describe::ModelConfig& config, const Capacity& capacity, std::size_t num_threads,
-                tensor::ConstTensorView weights_N);
+                tensor::Device device = tensor::Device::Cpu);
+  /// Borrows the weights, which lie on the device in the order of parameters(), as they are at each call.
+  BertInference(const describe::ModelConfig& config, const Capacity& capacity, std::size_t num_threads,
+                const FlatWeights& weights, tensor::Device device = tensor::Device::Cpu);
   ~BertInference();
   BertInference(const BertInference&) = delete;
   BertInference& operator=(const BertInference&) = delete;
 
   /// The memory that one with borrowed weights takes, without taking it.
   static tensor::MemoryLayout plan_memory(const describe::ModelConfig& config, const Capacity& capacity,
-                                          std::size_t num_threads);
+                                          std::size_t num_threads,
+                                          tensor::Device device = tensor::Device::Cpu);
 
   const describe::ParameterTable& parameters() const;
-  /// Its own weights: Float32, flat in the order of parameters(). Not where they are borrowed.
-  tensor::TensorView weights() const;
+  /// Its own weights: Float32, in the host's memory, flat in the order of parameters(). What is written there
+  /// counts from the next call on. Not where they are borrowed.
+  tensor::TensorView weights();
   /// The memory it has taken.
   const tensor::MemoryLayout& memory() const;
 
   /// Losses and predictions at the masked tokens, and of next sentences where model and micro-batch have
   /// them.
   EvaluationSums evaluate(const MicroBatch& micro_batch);
-  /// The logits of all words at masked_rows, [M, V], row by row; masked_labels are not read. Valid until the
-  /// next call.
-  std::span<const float> masked_logits(const MicroBatch& micro_batch);
+  /// The logits of all words at masked_rows, [M, V], row by row; masked_labels are not read.
+  std::vector<float> masked_logits(const MicroBatch& micro_batch);
 
  private:
   struct State;

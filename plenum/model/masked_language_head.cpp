@@ -19,14 +19,14 @@ using tensor::TensorView;
 
 void masked_language_transform_forward(const Pass& pass, const MaskedLanguageWeights& weights,
                                        const ConstTensorView& x_TD, const MaskedLanguageActivations& kept) {
-  kernels::gather_rows_forward(
-      pass.stream, {.x_TD = x_TD, .index_M = view_of(pass.micro_batch.masked_rows), .y_MD = kept.x_MD});
+  kernels::gather_rows_forward(pass.stream,
+                               {.x_TD = x_TD, .index_M = pass.micro_batch.masked_row_M, .y_MD = kept.x_MD});
   kernels::linear_forward(pass.stream, {.x_TD = kept.x_MD,
                                         .w_ED = weights.transform_weight_DD,
                                         .b_E = weights.transform_bias_D,
                                         .y_TE = kept.u_MD,
-                                        .gelu_TE = kept.z_MD});
-  kernels::layer_norm_forward(pass.stream, {.x_TD = kept.z_MD,
+                                        .gelu_TE = kept.norm.z_TD});
+  kernels::layer_norm_forward(pass.stream, {.x_TD = kept.norm.z_TD,
                                             .residual_TD = {},
                                             .gamma_D = weights.norm_weight_D,
                                             .beta_D = weights.norm_bias_D,
@@ -35,8 +35,8 @@ void masked_language_transform_forward(const Pass& pass, const MaskedLanguageWei
                                             .rows = {},
                                             .z_TD = {},
                                             .y_TD = kept.y_MD,
-                                            .mean_T = kept.mean_M,
-                                            .inverse_deviation_T = kept.inverse_deviation_M});
+                                            .mean_T = kept.norm.mean_T,
+                                            .inverse_deviation_T = kept.norm.inverse_deviation_T});
 }
 
 void masked_language_head_forward(const Pass& pass, const MaskedLanguageWeights& weights,
@@ -45,8 +45,8 @@ void masked_language_head_forward(const Pass& pass, const MaskedLanguageWeights&
   kernels::vocabulary_loss_forward(pass.stream, {.h_MD = kept.y_MD,
                                                  .w_VD = weights.word_VD,
                                                  .b_V = weights.decoder_bias_V,
-                                                 .label_M = view_of(pass.micro_batch.masked_labels),
-                                                 .logits_MV = kept.logits_MV,
+                                                 .label_M = pass.micro_batch.masked_label_M,
+                                                 .logits_MW = kept.logits_MW,
                                                  .tiles_MN2 = kept.tiles_MN2,
                                                  .lse_M = kept.lse_M,
                                                  .loss_M = kept.loss_M,
@@ -56,20 +56,20 @@ void masked_language_head_forward(const Pass& pass, const MaskedLanguageWeights&
 void masked_language_head_backward(const Pass& pass, const MaskedLanguageWeights& weights,
                                    const MaskedLanguageGradients& gradients,
                                    const MaskedLanguageActivations& kept, const Transients& transients,
-                                   float loss_scale, const TensorView& dx_TD) {
+                                   const ConstTensorView& loss_scale_1, const TensorView& dx_TD) {
   kernels::vocabulary_loss_backward(pass.stream, {.h_MD = kept.y_MD,
                                                   .w_VD = weights.word_VD,
-                                                  .label_M = view_of(pass.micro_batch.masked_labels),
+                                                  .label_M = pass.micro_batch.masked_label_M,
                                                   .lse_M = kept.lse_M,
-                                                  .scale = loss_scale,
-                                                  .logits_MV = kept.logits_MV,
+                                                  .scale_1 = loss_scale_1,
+                                                  .logits_MW = kept.logits_MW,
                                                   .dh_MD = transients.dy_MD,
                                                   .dw_VD = gradients.word_VD,
                                                   .db_V = gradients.decoder_bias_V});
   kernels::layer_norm_backward(pass.stream, {.dy_TD = transients.dy_MD,
-                                             .z_TD = kept.z_MD,
-                                             .mean_T = kept.mean_M,
-                                             .inverse_deviation_T = kept.inverse_deviation_M,
+                                             .z_TD = kept.norm.z_TD,
+                                             .mean_T = kept.norm.mean_T,
+                                             .inverse_deviation_T = kept.norm.inverse_deviation_T,
                                              .gamma_D = weights.norm_weight_D,
                                              .dropout = {},
                                              .rows = {},
@@ -86,8 +86,7 @@ void masked_language_head_backward(const Pass& pass, const MaskedLanguageWeights
       pass.stream,
       {.dy_TE = transients.dy_MD, .w_ED = weights.transform_weight_DD, .dx_TD = transients.dx_MD});
   kernels::gather_rows_backward(
-      pass.stream,
-      {.dy_MD = transients.dx_MD, .index_M = view_of(pass.micro_batch.masked_rows), .dx_TD = dx_TD});
+      pass.stream, {.dy_MD = transients.dx_MD, .index_M = pass.micro_batch.masked_row_M, .dx_TD = dx_TD});
 }
 
 }  // namespace plenum::model

@@ -21,6 +21,7 @@ void masked_language_head_forward(const Pass& pass, const MaskedLanguageWeights&
 void masked_language_head_backward(const Pass& pass, const MaskedLanguageWeights& weights,
                                    const MaskedLanguageGradients& gradients,
                                    const MaskedLanguageActivations& kept, const Transients& transients,
-                                   float loss_scale, const tensor::TensorView& dx_TD);
+                                   const tensor::ConstTensorView& loss_scale_1,
+                                   const tensor::TensorView& dx_TD);
 
 }  // namespace plenum::model

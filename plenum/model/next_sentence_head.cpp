@@ -18,8 +18,8 @@ using tensor::TensorView;
 
 void next_sentence_head_forward(const Pass& pass, const NextSentenceWeights& weights,
                                 const ConstTensorView& x_TD, const NextSentenceActivations& kept) {
-  kernels::gather_rows_forward(
-      pass.stream, {.x_TD = x_TD, .index_M = view_of(pass.micro_batch.starts), .y_MD = kept.x_SD});
+  kernels::gather_rows_forward(pass.stream,
+                               {.x_TD = x_TD, .index_M = pass.micro_batch.start_S, .y_MD = kept.x_SD});
   kernels::linear_forward(pass.stream, {.x_TD = kept.x_SD,
                                         .w_ED = weights.pooler_weight_DD,
                                         .b_E = weights.pooler_bias_D,
@@ -29,17 +29,18 @@ void next_sentence_head_forward(const Pass& pass, const NextSentenceWeights& wei
       pass.stream,
       {.x_TD = kept.pooled_SD, .w_ED = weights.weight_2D, .b_E = weights.bias_2, .y_TE = kept.logits_S2});
   kernels::class_loss_forward(pass.stream, {.logits_SC = kept.logits_S2,
-                                            .label_S = view_of(pass.micro_batch.next_sentence_labels),
+                                            .label_S = pass.micro_batch.next_sentence_label_S,
                                             .loss_S = kept.loss_S});
 }
 
 void next_sentence_head_backward(const Pass& pass, const NextSentenceWeights& weights,
                                  const NextSentenceGradients& gradients, const NextSentenceActivations& kept,
-                                 const Transients& transients, float loss_scale, const TensorView& dx_TD) {
+                                 const Transients& transients, const ConstTensorView& loss_scale_1,
+                                 const TensorView& dx_TD) {
   const TensorView dlogits_S2 = kept.logits_S2;
   kernels::class_loss_backward(pass.stream, {.logits_SC = kept.logits_S2,
-                                             .label_S = view_of(pass.micro_batch.next_sentence_labels),
-                                             .scale = loss_scale,
+                                             .label_S = pass.micro_batch.next_sentence_label_S,
+                                             .scale_1 = loss_scale_1,
                                              .dlogits_SC = dlogits_S2});
   kernels::linear_backward_weight(
       pass.stream,
@@ -56,7 +57,7 @@ void next_sentence_head_backward(const Pass& pass, const NextSentenceWeights& we
       pass.stream,
       {.dy_TE = transients.dpooled_SD, .w_ED = weights.pooler_weight_DD, .dx_TD = transients.dx_SD});
   kernels::gather_rows_backward(
-      pass.stream, {.dy_MD = transients.dx_SD, .index_M = view_of(pass.micro_batch.starts), .dx_TD = dx_TD});
+      pass.stream, {.dy_MD = transients.dx_SD, .index_M = pass.micro_batch.start_S, .dx_TD = dx_TD});
 }
 
 }  // namespace plenum::model

@@ -15,7 +15,7 @@ void next_sentence_head_forward(const Pass& pass, const NextSentenceWeights& wei
 /// sequences in dx_TD. The logits are used up.
 void next_sentence_head_backward(const Pass& pass, const NextSentenceWeights& weights,
                                  const NextSentenceGradients& gradients, const NextSentenceActivations& kept,
-                                 const Transients& transients, float loss_scale,
+                                 const Transients& transients, const tensor::ConstTensorView& loss_scale_1,
                                  const tensor::TensorView& dx_TD);
 
 }  // namespace plenum::model

@@ -60,9 +60,16 @@ using NextSentenceGradients = NextSentenceParameters<tensor::TensorView>;
 using BertWeights = BertParameters<tensor::ConstTensorView>;
 using BertGradients = BertParameters<tensor::TensorView>;
 
-/// Views into a flat Float32 buffer of table.num_elements() elements.
+/// All weights in flat buffers of table.num_elements() elements: as the optimizer keeps them, in Float32, and
+/// as products read them, in the device's compute_dtype. On the CPU both are the same.
+struct FlatWeights {
+  tensor::ConstTensorView exact_N;
+  tensor::ConstTensorView compute_N;
+};
+
+/// Views into flat buffers. Weights of layer norms are the exact ones.
 BertWeights weights_of(const describe::ModelConfig& config, const describe::ParameterTable& table,
-                       tensor::ConstTensorView flat_N);
+                       const FlatWeights& flat);
 BertGradients gradients_of(const describe::ModelConfig& config, const describe::ParameterTable& table,
                            tensor::TensorView flat_N);
 

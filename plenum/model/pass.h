@@ -1,22 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "plenum/base/philox.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/kernels/dropout.h"
-#include "plenum/model/micro_batch.h"
+#include "plenum/model/micro_batch_views.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 
 namespace plenum::model {
-
-/// Elements that a vector holds, as a tensor of one dimension.
-template <typename Element>
-tensor::ConstTensorView view_of(const std::vector<Element>& elements) {
-  return {elements.data(), {static_cast<std::int64_t>(elements.size())}};
-}
 
 /// Whether a pass drops activations, and by which random numbers.
 struct DropoutSource {
@@ -28,14 +21,14 @@ struct DropoutSource {
 struct Pass {
   const tensor::Stream& stream;
   const describe::ModelConfig& config;
-  const MicroBatch& micro_batch;
+  MicroBatchViews micro_batch;
   DropoutSource dropout = {};
 
-  std::int64_t num_rows() const { return micro_batch.num_rows; }
-  std::int64_t num_masked() const { return static_cast<std::int64_t>(micro_batch.masked_rows.size()); }
+  std::int64_t num_rows() const { return micro_batch.num_rows(); }
+  std::int64_t num_masked() const { return micro_batch.num_masked(); }
   /// Those that count for the next-sentence objective.
   std::int64_t num_labelled() const {
-    return config.has_next_sentence ? static_cast<std::int64_t>(micro_batch.next_sentence_labels.size()) : 0;
+    return config.has_next_sentence ? micro_batch.next_sentence_label_S.num_elements() : 0;
   }
 
   kernels::Dropout dropout_at(std::size_t layer, kernels::DropoutSite site) const {
@@ -47,7 +40,7 @@ struct Pass {
             .site = site};
   }
   kernels::RowIdentities rows() const {
-    return {.sample_T = view_of(micro_batch.row_samples), .position_T = view_of(micro_batch.positions)};
+    return {.sample_T = micro_batch.row_sample_T, .position_T = micro_batch.position_T};
   }
   float norm_epsilon() const { return static_cast<float>(config.layer_norm_epsilon); }
 };

@@ -1,6 +1,6 @@
 #include "plenum/optim/optimizer.h"
 
-#include <cmath>
+#include "plenum/tensor/copy.h"
 
 namespace plenum::optim {
 
@@ -9,37 +9,43 @@ double default_epsilon(OptimizerKind kind) {
 }
 
 Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
-                     OptimizerBuffers buffers)
+                     OptimizerBuffers buffers, tensor::MemoryPlan& plan)
     : options_(options), buffers_(buffers) {
   for (const describe::Parameter& parameter : table.parameters()) {
     ranges_.push_back({parameter.begin, parameter.end(), parameter.is_decayed});
   }
+  if (plan.device() == tensor::Device::Cpu) return;
+  chunks_ = kernels::optimizer_chunks(ranges_);
+  chunks_C4_ =
+      plan.add("optimizer state", tensor::DType::Int64, {static_cast<std::int64_t>(chunks_.size()) / 4, 4});
 }
 
-double Optimizer::clip_scale(double gradient_norm) const {
-  if (options_.clip_norm == 0 || gradient_norm <= options_.clip_norm) return 1;
-  return options_.clip_norm / gradient_norm;
+void Optimizer::begin(const tensor::Stream& stream) {
+  if (!chunks_C4_) return;
+  tensor::copy(stream, tensor::ConstTensorView(chunks_.data(), chunks_C4_.shape()), chunks_C4_);
 }
 
-void Optimizer::step(const tensor::Stream& stream, double learning_rate, double gradient_scale,
-                     std::uint64_t update_index) {
-  const bool is_corrected = options_.kind != OptimizerKind::BertAdam;
-  const auto correction = [&](double beta) {
-    return is_corrected ? 1 - std::pow(beta, static_cast<double>(update_index)) : 1.0;
-  };
-  const kernels::AdamStep step{.ranges = ranges_,
-                               .gradient_N = buffers_.gradients_N,
-                               .weight_N = buffers_.weights_N,
-                               .first_moment_N = buffers_.first_moments_N,
-                               .second_moment_N = buffers_.second_moments_N,
-                               .learning_rate = learning_rate,
-                               .beta1 = options_.beta1,
-                               .beta2 = options_.beta2,
-                               .epsilon = options_.epsilon.value_or(default_epsilon(options_.kind)),
-                               .decay = options_.decay,
-                               .correction1 = correction(options_.beta1),
-                               .correction2 = correction(options_.beta2),
-                               .gradient_scale = gradient_scale};
+void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& numbers_C) {
+  kernels::decide_step(stream, {.gradient_N = buffers_.gradients_N,
+                                .clip_norm = options_.clip_norm,
+                                .beta1 = options_.beta1,
+                                .beta2 = options_.beta2,
+                                .is_bias_corrected = options_.kind != OptimizerKind::BertAdam,
+                                .numbers_C = numbers_C});
+  const bool is_exact = buffers_.compute_weights_N.dtype() == tensor::DType::Float32;
+  const kernels::AdamStep step{
+      .ranges = ranges_,
+      .work = {.chunks_C4 = chunks_C4_},
+      .gradient_N = buffers_.gradients_N,
+      .weight_N = buffers_.weights_N,
+      .first_moment_N = buffers_.first_moments_N,
+      .second_moment_N = buffers_.second_moments_N,
+      .compute_weight_N = is_exact ? tensor::TensorView() : buffers_.compute_weights_N,
+      .numbers_C = numbers_C,
+      .beta1 = options_.beta1,
+      .beta2 = options_.beta2,
+      .epsilon = options_.epsilon.value_or(default_epsilon(options_.kind)),
+      .decay = options_.decay};
   if (options_.kind == OptimizerKind::Lamb) {
     kernels::lamb_step(stream, step);
   } else {

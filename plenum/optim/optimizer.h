@@ -6,6 +6,7 @@
 
 #include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/optimizer_step.h"
+#include "plenum/tensor/memory_plan.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 
@@ -35,6 +36,7 @@ double default_epsilon(OptimizerKind kind);
 /// The flat buffers that an optimizer works on, borrowed; all of ParameterTable::num_elements() elements.
 struct OptimizerBuffers {
   tensor::TensorView weights_N;
+  tensor::TensorView compute_weights_N;  ///< the weights in the device's compute_dtype; weights_N on the CPU
   tensor::TensorView gradients_N;
   tensor::TensorView first_moments_N;
   tensor::TensorView second_moments_N;
@@ -43,18 +45,22 @@ struct OptimizerBuffers {
 /// Updates all parameters at once. See docs/math/optimizers.md.
 class Optimizer {
  public:
-  Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table, OptimizerBuffers buffers);
+  /// Plans what it needs beside the buffers.
+  Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table, OptimizerBuffers buffers,
+            tensor::MemoryPlan& plan);
 
-  /// The factor that brings a gradient of this norm down to clip_norm; 1 if it is below.
-  double clip_scale(double gradient_norm) const;
-  /// One update: the `update_index`-th that counts, from 1 (skipped steps do not), of gradients that are to
-  /// be multiplied by `gradient_scale`. Gradients are only read.
-  void step(const tensor::Stream& stream, double learning_rate, double gradient_scale,
-            std::uint64_t update_index);
+  /// To be called once, before the first step.
+  void begin(const tensor::Stream& stream);
+  /// Clips the gradient and makes one update, unless loss or gradient are not finite. Among the step's
+  /// numbers, reads losses, learning rate and the number of updates before this one, and writes what was
+  /// decided. Gradients are only read.
+  void step(const tensor::Stream& stream, const tensor::TensorView& numbers_C);
 
  private:
   OptimizerOptions options_;
   std::vector<kernels::FlatRange> ranges_;
+  std::vector<std::int64_t> chunks_;
+  tensor::TensorView chunks_C4_;  ///< on the GPU
   OptimizerBuffers buffers_;
 };
 

@@ -1,35 +1,41 @@
 #include "plenum/pipeline/bert_program.h"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
-
-#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <vector>
 
 #include "plenum/base/check.h"
 #include "plenum/base/instruction_set.h"
-#include "plenum/base/thread_pool.h"
-#include "plenum/kernels/optimizer_step.h"
+#include "plenum/kernels/convert.h"
+#include "plenum/kernels/step_numbers.h"
 #include "plenum/model/activation_layout.h"
 #include "plenum/model/bert.h"
+#include "plenum/model/micro_batch_stage.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/activation_slots.h"
 #include "plenum/tensor/arena.h"
+#include "plenum/tensor/copy.h"
+#include "plenum/tensor/cuda_stream.h"
 #include "plenum/tensor/memory_plan.h"
-#include "plenum/tensor/stream.h"
+#include "plenum/tensor/stream_owner.h"
 
 namespace plenum::pipeline {
 namespace {
 
+using kernels::StepNumber;
 using schedule::Action;
 using schedule::ActionType;
 using schedule::Rank;
 using schedule::Schedule;
 using tensor::TensorView;
 
-void require_supported(const Schedule& schedule, const describe::ModelConfig& model) {
+void require_supported(const Schedule& schedule, const BertProgramOptions& options) {
+  const describe::ModelConfig& model = options.model;
+  base::require(options.device == tensor::Device::Cpu || schedule.ranks.size() == 1,
+                "a GPU trains with one rank; {} are asked for", schedule.ranks.size());
   base::require(schedule.num_stages() == 1, "BERT trains with schedules of one stage; schedule {} has {}",
                 schedule.name, schedule.num_stages());
   base::require(schedule.problem.stage_layers.front() == model.num_layers,
@@ -52,120 +58,176 @@ void require_supported(const Schedule& schedule, const describe::ModelConfig& mo
   }
 }
 
+/// Steps that may be under way at the same time: one runs, one is prepared.
+constexpr std::size_t kStepsUnderWay = 2;
+
 /// All that lies in a rank's arena.
 struct Memory {
   optim::OptimizerBuffers buffers;
+  std::optional<optim::Optimizer> optimizer;
+  TensorView numbers_C;
   model::TrainingMemory model;
   TensorView scratch;
+  /// For every micro-batch of the steps under way.
+  std::vector<model::MicroBatchStage> stages;
 };
 
 Memory plan(const BertProgramOptions& options, const describe::ParameterTable& table, std::size_t num_slots,
-            tensor::MemoryPlan& plan) {
+            std::size_t num_micro_batches, tensor::MemoryPlan& plan) {
   const tensor::Shape flat{table.num_elements()};
+  const model::Capacity capacity = model::staged_capacity(options.capacity, plan.device());
   Memory memory;
   memory.buffers = {.weights_N = plan.add("parameters", flat),
+                    .compute_weights_N = {},
                     .gradients_N = plan.add("gradients", flat),
                     .first_moments_N = plan.add("optimizer state", flat),
                     .second_moments_N = plan.add("optimizer state", flat)};
-  memory.model =
-      model::plan_training_memory(options.model, options.capacity, options.recompute, num_slots, plan);
-  memory.scratch = model::plan_scratch(options.model, options.capacity, options.num_threads, plan);
+  memory.buffers.compute_weights_N =
+      plan.device() == tensor::Device::Cpu ? memory.buffers.weights_N : plan.add_compute("parameters", flat);
+  memory.optimizer.emplace(options.optimizer, table, memory.buffers, plan);
+  memory.numbers_C = plan.add("optimizer state", tensor::DType::Float64,
+                              {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
+  memory.model = model::plan_training_memory(options.model, capacity, options.recompute, num_slots, plan);
+  memory.scratch = model::plan_scratch(options.model, capacity, options.num_threads, plan);
+  for (std::size_t i = 0; i < kStepsUnderWay * num_micro_batches; ++i) {
+    memory.stages.emplace_back(options.model, capacity, plan);
+  }
   return memory;
 }
 
 tensor::MemoryLayout layout_of(const BertProgramOptions& options, const describe::ParameterTable& table,
-                               std::size_t num_slots) {
-  tensor::MemoryPlan sizes;
-  plan(options, table, num_slots, sizes);
+                               std::size_t num_slots, std::size_t num_micro_batches) {
+  tensor::MemoryPlan sizes(options.device);
+  plan(options, table, num_slots, num_micro_batches, sizes);
   return sizes.layout();
 }
 
 /// 1 / count; nothing is summed where there is nothing to count.
-float inverse_of(std::int64_t count) {
-  return count == 0 ? 0.0F : static_cast<float>(1.0 / static_cast<double>(count));
+double inverse_of(std::int64_t count) {
+  return count == 0 ? 0.0 : 1.0 / static_cast<double>(count);
 }
 
 double mean_of(double sum, std::int64_t count) {
   return count == 0 ? 0.0 : sum / static_cast<double>(count);
 }
 
+using Numbers = std::array<double, kernels::kNumStepNumbers>;
+
+double& at(Numbers& numbers, StepNumber which) {
+  return numbers[static_cast<std::size_t>(which)];
+}
+
+TensorView view_of(Numbers& numbers, std::size_t count) {
+  return {numbers.data(), {static_cast<std::int64_t>(count)}};
+}
+
+StepOutcome outcome_of(Numbers numbers, const describe::Work& global) {
+  return {.masked_loss = mean_of(at(numbers, StepNumber::MaskedLoss), global.masked),
+          .next_sentence_loss = mean_of(at(numbers, StepNumber::NextSentenceLoss), global.sequences),
+          .gradient_norm = at(numbers, StepNumber::GradientNorm),
+          .is_skipped = at(numbers, StepNumber::IsSkipped) > 0,
+          .is_stop_asked = at(numbers, StepNumber::Stop) > 0,
+          .num_updates = static_cast<std::uint64_t>(at(numbers, StepNumber::NumUpdates))};
+}
+
+/// A step under way, as the host knows it. What is copied to or from a GPU lies in memory that it reaches by
+/// itself.
+struct StepUnderWay {
+  describe::Work global;
+  Numbers given{};    ///< before it begins
+  Numbers decided{};  ///< when it has ended
+};
+
 }  // namespace
 
 struct BertProgram::State {
-  State(const Schedule& run, Rank rank, const BertProgramOptions& given)
+  State(const Schedule& run, Rank rank, const BertProgramOptions& settings)
       : schedule(run),
-        options(given),
+        options(settings),
         table(options.model),
         slots(schedule, rank),
-        pool(options.num_threads),
-        arena(layout_of(options, table, slots.num_slots())),
+        owner(options.device, options.num_threads),
+        arena(layout_of(options, table, slots.num_slots(), num_micro_batches()), options.device),
         views(arena),
-        memory(plan(options, table, slots.num_slots(), views)),
-        stream(pool, memory.scratch.span<std::byte>()),
-        weights(model::weights_of(options.model, table, memory.buffers.weights_N)),
-        gradients(model::gradients_of(options.model, table, memory.buffers.gradients_N)),
-        optimizer(options.optimizer, table, memory.buffers) {}
-
-  const model::MicroBatch& micro_batch_of(const ActionRun& run) const {
-    base::check(batch != nullptr && batch->step == run.step, "step {} begins without its data", run.step);
-    return batch->micro_batches[run.action.micro_batch.index()];
+        memory(plan(options, table, slots.num_slots(), num_micro_batches(), views)),
+        stream(owner.stream(memory.scratch)),
+        weights(model::weights_of(options.model, table,
+                                  {memory.buffers.weights_N, memory.buffers.compute_weights_N})),
+        gradients(model::gradients_of(options.model, table, memory.buffers.gradients_N)) {
+    if (options.device == tensor::Device::Cpu) return;
+    gpu = std::make_unique<Gpu>();
+    for (std::size_t i = 0; i < kStepsUnderWay; ++i) steps[i] = gpu->steps() + i;
   }
-  model::Pass pass(const ActionRun& run) const {
-    const model::MicroBatch& micro_batch = micro_batch_of(run);
+
+  std::size_t num_micro_batches() const { return schedule.problem.num_micro_batches; }
+  StepUnderWay& step_under_way(std::uint64_t step) { return *steps[step % kStepsUnderWay]; }
+  model::MicroBatchStage& stage_of(std::uint64_t step, std::size_t micro_batch) {
+    return memory.stages[step % kStepsUnderWay * num_micro_batches() + micro_batch];
+  }
+
+  model::Pass pass(const ActionRun& run) {
+    base::check(batch != nullptr && batch->step == run.step, "step {} begins without its data", run.step);
     const base::RandomFunction random(options.seed, base::Purpose::Dropout, batch->epoch);
-    return {stream, options.model, micro_batch, {.is_on = true, .key = random.key()}};
+    return {stream,
+            options.model,
+            stage_of(run.step, run.action.micro_batch.index()).views(),
+            {.is_on = true, .key = random.key()}};
   }
   const model::Activations& activations_of(const ActionRun& run) const {
     const std::size_t step_index = run.step % schedule.num_steps();
     return memory.model.slots[slots.slot(step_index, run.action.micro_batch)];
   }
-
-  void zero_gradients() {
-    constexpr std::size_t kBlock = 1 << 18;
-    const std::span<float> values = memory.buffers.gradients_N.span<float>();
-    pool.run((values.size() + kBlock - 1) / kBlock, [&](std::size_t block, std::size_t) {
-      const std::size_t begin = block * kBlock;
-      std::ranges::fill(values.subspan(begin, std::min(kBlock, values.size() - begin)), 0.0F);
-    });
+  void wait_if_asked() const {
+    if (is_waiting) stream.wait();
   }
+
+  /// What a GPU needs beside a stream: another for copies, and events that tell when what is done.
+  struct Gpu {
+    tensor::CudaStream copies;
+    tensor::CudaEvent is_copied;
+    std::array<tensor::CudaEvent, kStepsUnderWay> is_decided;
+    tensor::PinnedMemory pinned{kStepsUnderWay * sizeof(StepUnderWay)};
+
+    Gpu() { std::uninitialized_value_construct_n(steps(), kStepsUnderWay); }
+    StepUnderWay* steps() const { return reinterpret_cast<StepUnderWay*>(pinned.data()); }
+  };
 
   const Schedule& schedule;
   BertProgramOptions options;
   describe::ParameterTable table;
   ActivationSlots slots;
-  base::ThreadPool pool;
+  tensor::StreamOwner owner;
   tensor::Arena arena;
   tensor::MemoryPlan views;
   Memory memory;
   tensor::Stream stream;
   model::BertWeights weights;
   model::BertGradients gradients;
-  optim::Optimizer optimizer;
+  std::unique_ptr<Gpu> gpu;
 
-  std::uint64_t num_updates = 0;
+  std::array<StepUnderWay, kStepsUnderWay> own_steps;
+  std::array<StepUnderWay*, kStepsUnderWay> steps{&own_steps[0], &own_steps[1]};
   const model::StepBatch* batch = nullptr;
-  double learning_rate = 0;
-  model::LossSums losses;  ///< of this rank in this step
-  /// What the ranks sum in Agree. A loss that is not finite makes the sum not finite.
-  enum Agreed : std::size_t { kMaskedLoss, kNextSentenceLoss, kStop, kNumAgreed };
-  std::array<double, kNumAgreed> agreed{};
   std::atomic<bool> is_stop_asked = false;
-  StepOutcome outcome;
+  bool is_waiting = false;
 };
 
 BertProgram::BertProgram(const Schedule& schedule, Rank rank, const BertProgramOptions& options) {
   base::require_kernel_instruction_set();
-  require_supported(schedule, options.model);
+  require_supported(schedule, options);
   state_ = std::make_unique<State>(schedule, rank, options);
 }
 
-BertProgram::~BertProgram() = default;
+BertProgram::~BertProgram() {
+  // Memory goes when nothing works on it any more.
+  if (state_) state_->stream.wait();
+}
 
 tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank rank,
                                               const BertProgramOptions& options) {
-  require_supported(schedule, options.model);
+  require_supported(schedule, options);
   return layout_of(options, describe::ParameterTable(options.model),
-                   ActivationSlots(schedule, rank).num_slots());
+                   ActivationSlots(schedule, rank).num_slots(), schedule.problem.num_micro_batches);
 }
 
 const tensor::MemoryLayout& BertProgram::memory() const {
@@ -177,27 +239,53 @@ const describe::ParameterTable& BertProgram::parameters() const {
 const optim::OptimizerBuffers& BertProgram::buffers() const {
   return state_->memory.buffers;
 }
-std::uint64_t BertProgram::num_updates() const {
-  return state_->num_updates;
-}
-void BertProgram::set_num_updates(std::uint64_t num_updates) {
-  state_->num_updates = num_updates;
-}
-const StepOutcome& BertProgram::outcome() const {
-  return state_->outcome;
+const tensor::Stream& BertProgram::stream() const {
+  return state_->stream;
 }
 void BertProgram::ask_to_stop() {
   state_->is_stop_asked = true;
 }
+void BertProgram::set_waiting(bool is_waiting) {
+  state_->is_waiting = is_waiting;
+}
+
+void BertProgram::begin(std::uint64_t num_updates) {
+  const optim::OptimizerBuffers& buffers = state_->memory.buffers;
+  if (state_->gpu) {
+    kernels::round_to_compute(state_->stream, {.x_N = buffers.weights_N, .y_N = buffers.compute_weights_N});
+  }
+  Numbers numbers{};
+  at(numbers, StepNumber::NumUpdates) = static_cast<double>(num_updates);
+  tensor::copy(state_->stream, view_of(numbers, numbers.size()), state_->memory.numbers_C);
+  state_->memory.optimizer->begin(state_->stream);
+  state_->stream.wait();
+}
 
 void BertProgram::begin_step(const model::StepBatch& batch, double learning_rate) {
-  base::check(batch.micro_batches.size() == state_->schedule.problem.num_micro_batches,
+  base::check(batch.micro_batches.size() == state_->num_micro_batches(),
               "a step must have the schedule's micro-batches: {} instead of {}", batch.micro_batches.size(),
-              state_->schedule.problem.num_micro_batches);
+              state_->num_micro_batches());
+  State::Gpu* const gpu = state_->gpu.get();
+  // The step that had this place before must have ended.
+  if (gpu != nullptr) gpu->is_decided[batch.step % kStepsUnderWay].wait();
   state_->batch = &batch;
-  state_->learning_rate = learning_rate;
-  state_->losses = {};
-  state_->zero_gradients();
+  StepUnderWay& step = state_->step_under_way(batch.step);
+  step.global = batch.global;
+  step.given = {};
+  at(step.given, StepNumber::Stop) = state_->is_stop_asked ? 1 : 0;
+  at(step.given, StepNumber::MaskedScale) = inverse_of(batch.global.masked);
+  at(step.given, StepNumber::NextSentenceScale) = inverse_of(batch.global.sequences);
+  at(step.given, StepNumber::LearningRate) = learning_rate;
+  for (std::size_t i = 0; i < batch.micro_batches.size(); ++i) {
+    state_->stage_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
+  }
+  if (gpu != nullptr) {
+    gpu->is_copied.record(gpu->copies);
+    gpu->is_copied.hold(state_->stream.cuda());
+  }
+  tensor::copy(state_->stream, view_of(step.given, kernels::kNumGivenNumbers),
+               state_->memory.numbers_C.first_rows(kernels::kNumGivenNumbers));
+  tensor::set_zero(state_->stream, state_->memory.buffers.gradients_N);
 }
 
 void BertProgram::forward(const ActionRun& run) {
@@ -205,25 +293,24 @@ void BertProgram::forward(const ActionRun& run) {
   const model::Activations& kept = state_->activations_of(run);
   model::bert_forward(pass, state_->weights, kept, state_->memory.model.transients, run.action.first_layer,
                       run.action.end_layer);
-  if (run.action.end_layer.index() != state_->weights.layers.size()) return;
-  const model::LossSums losses = model::loss_sums(pass, kept);
-  state_->losses.masked += losses.masked;
-  state_->losses.next_sentence += losses.next_sentence;
+  if (run.action.end_layer.index() == state_->weights.layers.size()) {
+    model::add_losses(pass, kept, state_->memory.numbers_C);
+  }
+  state_->wait_if_asked();
 }
 
 void BertProgram::backward(const ActionRun& run) {
-  const model::LossScale scale{.masked = inverse_of(state_->batch->global.masked),
-                               .next_sentence = inverse_of(state_->batch->global.sequences)};
   model::bert_backward(state_->pass(run), state_->weights, state_->gradients, state_->activations_of(run),
-                       state_->memory.model.transients, scale, run.action.first_layer, run.action.end_layer);
+                       state_->memory.model.transients, state_->memory.numbers_C, run.action.first_layer,
+                       run.action.end_layer);
+  state_->wait_if_asked();
 }
 
 comm::Elements BertProgram::to_reduce(const ActionRun& run) {
   if (run.action.type == ActionType::Agree) {
-    state_->agreed[State::kMaskedLoss] = state_->losses.masked;
-    state_->agreed[State::kNextSentenceLoss] = state_->losses.next_sentence;
-    state_->agreed[State::kStop] = state_->is_stop_asked ? 1.0 : 0.0;
-    return comm::elements_of(std::span<double>(state_->agreed));
+    if (state_->gpu) return comm::elements_of(std::span<double>());  // one rank agrees with itself
+    // A loss that is not finite makes the sum not finite.
+    return comm::elements_of(state_->memory.numbers_C.span<double>().first(kernels::kNumAgreedNumbers));
   }
   const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
   return comm::elements_of(state_->memory.buffers.gradients_N.span<float>().subspan(
@@ -232,69 +319,19 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
 
 void BertProgram::communicated(const ActionRun& /*run*/) {}
 
-void BertProgram::update(const ActionRun& /*run*/) {
-  const describe::Work& global = state_->batch->global;
-  StepOutcome outcome{
-      .masked_loss = mean_of(state_->agreed[State::kMaskedLoss], global.masked),
-      .next_sentence_loss = mean_of(state_->agreed[State::kNextSentenceLoss], global.sequences),
-      .is_stop_asked = state_->agreed[State::kStop] > 0};
+void BertProgram::update(const ActionRun& run) {
   // Every rank has the same gradient now, byte for byte, and so comes to the same norm.
-  outcome.gradient_norm =
-      std::sqrt(kernels::sum_of_squares(state_->stream, state_->memory.buffers.gradients_N));
-  outcome.is_skipped = !std::isfinite(outcome.loss()) || !std::isfinite(outcome.gradient_norm);
-  if (!outcome.is_skipped) {
-    ++state_->num_updates;
-    state_->optimizer.step(state_->stream, state_->learning_rate,
-                           state_->optimizer.clip_scale(outcome.gradient_norm), state_->num_updates);
-  }
-  state_->outcome = outcome;
+  state_->memory.optimizer->step(state_->stream, state_->memory.numbers_C);
+  StepUnderWay& step = state_->step_under_way(run.step);
+  tensor::copy(state_->stream, state_->memory.numbers_C, view_of(step.decided, step.decided.size()));
+  if (state_->gpu) state_->gpu->is_decided[run.step % kStepsUnderWay].record(state_->stream.cuda());
+  state_->wait_if_asked();
 }
 
-// Actions that no schedule of this program has: the constructor refuses them.
-namespace {
-
-[[noreturn]] void refuse(const ActionRun& run) {
-  throw base::InternalError(
-      fmt::format("BERT's program has no action {}", schedule::traits_of(run.action.type).name));
-}
-
-}  // namespace
-
-void BertProgram::input_gradient(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::weight_gradient(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::recompute(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::curvature(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::invert(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::accumulate_factor(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::inverse_root(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::precondition(const ActionRun& run) {
-  refuse(run);
-}
-comm::ConstElements BertProgram::outgoing(const ActionRun& run) {
-  refuse(run);
-}
-comm::Elements BertProgram::incoming(const ActionRun& run) {
-  refuse(run);
-}
-PartitionedElements BertProgram::to_partition(const ActionRun& run) {
-  refuse(run);
-}
-void BertProgram::exchange_data(const ActionRun& run, comm::Communicator& /*ranks*/) {
-  refuse(run);
+StepOutcome BertProgram::outcome(std::uint64_t step) const {
+  if (state_->gpu) state_->gpu->is_decided[step % kStepsUnderWay].wait();
+  const StepUnderWay& ended = state_->step_under_way(step);
+  return outcome_of(ended.decided, ended.global);
 }
 
 }  // namespace plenum::pipeline

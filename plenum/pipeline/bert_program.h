@@ -12,6 +12,7 @@
 #include "plenum/pipeline/stage_program.h"
 #include "plenum/schedule/schedule.h"
 #include "plenum/tensor/memory_layout.h"
+#include "plenum/tensor/stream.h"
 
 namespace plenum::pipeline {
 
@@ -21,7 +22,8 @@ struct BertProgramOptions {
   model::Recompute recompute = model::Recompute::None;
   optim::OptimizerOptions optimizer = {};
   std::uint64_t seed = 0;  ///< of dropout
-  std::size_t num_threads = 1;
+  tensor::Device device = tensor::Device::Cpu;
+  std::size_t num_threads = 1;  ///< of the CPU
 };
 
 /// What a step gave. The same on every rank.
@@ -31,12 +33,16 @@ struct StepOutcome {
   double gradient_norm = 0;       ///< before clipping
   bool is_skipped = false;        ///< loss or gradient was not finite: nothing was changed
   bool is_stop_asked = false;     ///< some rank asked to stop
+  std::uint64_t num_updates = 0;  ///< steps of the run that were not skipped, with this one
 
   double loss() const { return masked_loss + next_sentence_loss; }
 };
 
 /// Trains a BERT on one rank: what its share of a schedule's actions do. All memory is planned and taken at
-/// once. Schedules with one stage, any number of ranks (single, data-parallel).
+/// once. Schedules with one stage, any number of ranks (single, data-parallel); on a GPU one rank.
+///
+/// On a GPU a step has been asked for when its last action returns, and runs while the next is prepared. Its
+/// outcome is there when outcome() returns it; nothing else waits.
 class BertProgram final : public StageProgram {
  public:
   /// Borrows the schedule. Throws UserError if the schedule has more than one stage, or memory is short.
@@ -50,36 +56,31 @@ class BertProgram final : public StageProgram {
   const tensor::MemoryLayout& memory() const;
 
   const describe::ParameterTable& parameters() const;
-  /// Flat, in the order of parameters(). To be read and written between steps only.
+  /// Flat, in the order of parameters(), in the device's memory. To be read and written between steps only,
+  /// when the outcome of the last one is known.
   const optim::OptimizerBuffers& buffers() const;
-  /// The updates that counted, for bias correction; part of a checkpoint.
-  std::uint64_t num_updates() const;
-  void set_num_updates(std::uint64_t num_updates);
+  /// Of its device.
+  const tensor::Stream& stream() const;
 
-  /// What the next step works on, and how fast it learns. Borrows the batch until the step has ended.
+  /// To be called once before the first step, when the weights and what the optimizer keeps lie in buffers():
+  /// so many updates counted before. Later calls start anew from there.
+  void begin(std::uint64_t num_updates);
+  /// What the next step works on, and how fast it learns. Borrows the batch until the actions of the step
+  /// have returned.
   void begin_step(const model::StepBatch& batch, double learning_rate);
-  /// Asks all ranks to stop: known to all as the outcome of the same step. From any thread.
+  /// Asks all ranks to stop: known to all as the outcome of the same step, the next to begin. From any
+  /// thread.
   void ask_to_stop();
-  /// Of the last step.
-  const StepOutcome& outcome() const;
+  /// Of a step, the last or the one before it that was begun. Waits for it.
+  StepOutcome outcome(std::uint64_t step) const;
+  /// Whether every action waits for its work to be done, as measuring needs; only a GPU knows the difference.
+  void set_waiting(bool is_waiting);
 
   void forward(const ActionRun& run) override;
   void backward(const ActionRun& run) override;
-  void input_gradient(const ActionRun& run) override;
-  void weight_gradient(const ActionRun& run) override;
-  void recompute(const ActionRun& run) override;
-  void curvature(const ActionRun& run) override;
-  void invert(const ActionRun& run) override;
-  void accumulate_factor(const ActionRun& run) override;
-  void inverse_root(const ActionRun& run) override;
-  void precondition(const ActionRun& run) override;
   void update(const ActionRun& run) override;
-  comm::ConstElements outgoing(const ActionRun& run) override;
-  comm::Elements incoming(const ActionRun& run) override;
   comm::Elements to_reduce(const ActionRun& run) override;
-  PartitionedElements to_partition(const ActionRun& run) override;
   void communicated(const ActionRun& run) override;
-  void exchange_data(const ActionRun& run, comm::Communicator& ranks) override;
 
  private:
   struct State;

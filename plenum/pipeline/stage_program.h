@@ -29,7 +29,9 @@ struct PartitionedElements {
   std::span<const std::size_t> counts;  ///< elements of each member's part
 };
 
-/// The work behind the actions of one rank: the executor decides when, the program knows what.
+/// The work behind the actions of one rank: the executor decides when, the program knows what. Every program
+/// has the actions of the plainest step; of the others it has those of the schedules that it takes, and the
+/// rest throw InternalError.
 ///
 /// Every call comes from the thread of the action's lane, so calls of different lanes come at the same time;
 /// each comes after everything that made the action's inputs (Dataflow::inputs) has returned, and everything
@@ -50,33 +52,37 @@ class StageProgram {
   /// Compute lane.
   virtual void forward(const ActionRun& run) = 0;
   virtual void backward(const ActionRun& run) = 0;
-  virtual void input_gradient(const ActionRun& run) = 0;
-  virtual void weight_gradient(const ActionRun& run) = 0;
-  virtual void recompute(const ActionRun& run) = 0;
-  virtual void curvature(const ActionRun& run) = 0;  ///< CurvatureA and CurvatureB
-  virtual void invert(const ActionRun& run) = 0;
-  virtual void accumulate_factor(const ActionRun& run) = 0;
-  virtual void inverse_root(const ActionRun& run) = 0;
-  virtual void precondition(const ActionRun& run) = 0;
+  virtual void input_gradient(const ActionRun& run) { refuse(run); }
+  virtual void weight_gradient(const ActionRun& run) { refuse(run); }
+  virtual void recompute(const ActionRun& run) { refuse(run); }
+  virtual void curvature(const ActionRun& run) { refuse(run); }  ///< CurvatureA and CurvatureB
+  virtual void invert(const ActionRun& run) { refuse(run); }
+  virtual void accumulate_factor(const ActionRun& run) { refuse(run); }
+  virtual void inverse_root(const ActionRun& run) { refuse(run); }
+  virtual void precondition(const ActionRun& run) { refuse(run); }
   virtual void update(const ActionRun& run) = 0;
 
   /// Communication: the program gives the buffer, which stays valid until the executor says communicated().
   /// The lane goes on before a send is complete, at most to the end of the step: what is sent stays as it is
   /// while later actions of the lane run.
   /// A message to another stage (SendActivation, SendGradient).
-  virtual comm::ConstElements outgoing(const ActionRun& run) = 0;
+  virtual comm::ConstElements outgoing(const ActionRun& run) { refuse(run); }
   /// Where a message goes (ReceiveActivation, ReceiveGradient).
-  virtual comm::Elements incoming(const ActionRun& run) = 0;
+  virtual comm::Elements incoming(const ActionRun& run) { refuse(run); }
   /// What is summed over the group in place: ReduceGradient, ReduceTied, ReduceCurvature, Agree.
   virtual comm::Elements to_reduce(const ActionRun& run) = 0;
   /// What is summed so that each member gets its part (ReduceScatterGradient), or put together from the
   /// members' parts (GatherParameters, GatherPreconditioned), in place.
-  virtual PartitionedElements to_partition(const ActionRun& run) = 0;
+  virtual PartitionedElements to_partition(const ActionRun& run) { refuse(run); }
   /// The message has left the buffer or has come; the result lies in the buffer.
   virtual void communicated(const ActionRun& run) = 0;
 
   /// Copy lane: the communicator of all ranks that belongs to it.
-  virtual void exchange_data(const ActionRun& run, comm::Communicator& ranks) = 0;
+  virtual void exchange_data(const ActionRun& run, comm::Communicator& /*ranks*/) { refuse(run); }
+
+ private:
+  /// Names the action in an InternalError: the schedule has it, the program has not.
+  [[noreturn]] static void refuse(const ActionRun& run);
 };
 
 }  // namespace plenum::pipeline

@@ -9,8 +9,8 @@ struct DTypeTraits {
   std::size_t size;
   std::string_view name;
 };
-constexpr std::array<DTypeTraits, 5> kTraits = {
-    {{4, "float32"}, {8, "float64"}, {8, "int64"}, {1, "byte"}, {4, "int32"}}};
+constexpr std::array<DTypeTraits, 6> kTraits = {
+    {{4, "float32"}, {8, "float64"}, {8, "int64"}, {1, "byte"}, {4, "int32"}, {2, "bfloat16"}}};
 
 }  // namespace
 

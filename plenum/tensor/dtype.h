@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "plenum/tensor/bfloat16.h"
+
 namespace plenum::tensor {
 
 /// What an element of a buffer is.
-enum class DType : std::uint8_t { Float32, Float64, Int64, Byte, Int32 };
+enum class DType : std::uint8_t { Float32, Float64, Int64, Byte, Int32, BFloat16 };
 
 std::size_t size_of(DType dtype);
 std::string_view dtype_name(DType dtype);
@@ -25,5 +27,7 @@ template <>
 inline constexpr DType kDTypeOf<std::byte> = DType::Byte;
 template <>
 inline constexpr DType kDTypeOf<std::int32_t> = DType::Int32;
+template <>
+inline constexpr DType kDTypeOf<BFloat16> = DType::BFloat16;
 
 }  // namespace plenum::tensor

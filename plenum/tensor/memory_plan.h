@@ -13,9 +13,11 @@ namespace plenum::tensor {
 class MemoryPlan {
  public:
   /// Without an arena the views have a shape but no memory: they count as left out.
-  MemoryPlan() = default;
+  explicit MemoryPlan(Device device = Device::Cpu) : device_(device) {}
   /// Borrows the arena.
-  explicit MemoryPlan(const Arena& arena) : arena_(&arena) {}
+  explicit MemoryPlan(const Arena& arena) : arena_(&arena), device_(arena.device()) {}
+
+  Device device() const { return device_; }
 
   /// The next tensor, of a purpose such as "parameters" or "activations".
   TensorView add(const std::string& purpose, DType dtype, Shape shape) {
@@ -23,6 +25,10 @@ class MemoryPlan {
     return arena_ == nullptr ? TensorView(nullptr, dtype, shape) : arena_->view(block);
   }
   TensorView add(const std::string& purpose, Shape shape) { return add(purpose, DType::Float32, shape); }
+  /// The next tensor of the device's compute_dtype.
+  TensorView add_compute(const std::string& purpose, Shape shape) {
+    return add(purpose, compute_dtype(device_), shape);
+  }
 
   /// As MemoryLayout's: for memory whose use does not overlap in time.
   std::size_t mark() const { return layout_.mark(); }
@@ -32,6 +38,7 @@ class MemoryPlan {
 
  private:
   const Arena* arena_ = nullptr;
+  Device device_ = Device::Cpu;
   MemoryLayout layout_;
 };
 

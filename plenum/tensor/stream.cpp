@@ -4,13 +4,15 @@
 
 namespace plenum::tensor {
 
-std::size_t Stream::scratch_bytes_per_thread() const {
+std::size_t Stream::scratch_bytes() const {
+  if (device() == Device::Cuda) return scratch_.size();
   constexpr std::size_t kLine = MemoryLayout::kAlignment;
-  return scratch_.size() / pool_.num_threads() / kLine * kLine;
+  return scratch_.size() / pool().num_threads() / kLine * kLine;
 }
 
 std::span<std::byte> Stream::scratch(std::size_t thread) const {
-  const std::size_t bytes = scratch_bytes_per_thread();
+  base::check(device() == Device::Cpu, "scratch of the GPU belongs to no thread: {}", thread);
+  const std::size_t bytes = scratch_bytes();
   return scratch_.subspan(thread * bytes, bytes);
 }
 

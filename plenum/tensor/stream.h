@@ -1,31 +1,50 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
+#include "plenum/base/check.h"
 #include "plenum/base/thread_pool.h"
+#include "plenum/tensor/cuda_stream.h"
+#include "plenum/tensor/device.h"
 
 namespace plenum::tensor {
 
-enum class Device : std::uint8_t { Cpu, Cuda };
-
-/// Where kernels run: a device with its threads and its scratch memory. Nothing of this is global: each rank
-/// has its own. A CPU kernel has finished when its function returns.
+/// Where kernels run: a device with its threads or its queue, and its scratch memory. Nothing of this is
+/// global: each rank has its own. A CPU kernel has finished when its function returns; a kernel of the GPU
+/// has then been put into the queue, behind everything that came before.
 class Stream {
  public:
   /// A stream of the CPU. Borrows the pool and the scratch memory, which is divided evenly among its threads.
-  Stream(base::ThreadPool& pool, std::span<std::byte> scratch) : pool_(pool), scratch_(scratch) {}
+  Stream(base::ThreadPool& pool, std::span<std::byte> scratch) : pool_(&pool), scratch_(scratch) {}
+  /// A stream of the GPU. Borrows the queue and the scratch memory, which lies on the GPU.
+  Stream(const CudaStream& cuda, std::span<std::byte> scratch) : cuda_(&cuda), scratch_(scratch) {}
 
-  Device device() const { return Device::Cpu; }
-  base::ThreadPool& pool() const { return pool_; }
+  Device device() const { return cuda_ == nullptr ? Device::Cpu : Device::Cuda; }
+  base::ThreadPool& pool() const {
+    base::check(pool_ != nullptr, "a stream of the GPU has no threads");
+    return *pool_;
+  }
+  const CudaStream& cuda() const {
+    base::check(cuda_ != nullptr, "a stream of the CPU has no queue");
+    return *cuda_;
+  }
+  /// Until everything that was asked for is done.
+  void wait() const {
+    if (cuda_ != nullptr) cuda_->wait();
+  }
 
-  /// What one thread may use within a task. Aligned to cache lines; as large as was asked for per thread.
+  /// Of the CPU: what one thread may use within a task. Aligned to cache lines; as large as was asked for per
+  /// thread.
   std::span<std::byte> scratch(std::size_t thread) const;
-  std::size_t scratch_bytes_per_thread() const;
+  /// Of the GPU: what one kernel may use. What comes behind it in the queue uses the same.
+  std::span<std::byte> scratch() const { return scratch_; }
+  /// What one kernel of the GPU, or one thread of the CPU, may use.
+  std::size_t scratch_bytes() const;
 
  private:
-  base::ThreadPool& pool_;
+  base::ThreadPool* pool_ = nullptr;
+  const CudaStream* cuda_ = nullptr;
   std::span<std::byte> scratch_;
 };
 

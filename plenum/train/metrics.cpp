@@ -140,6 +140,7 @@ void Metrics::add(std::uint64_t step, const Evaluation& evaluation) {
 void Metrics::sync() const {
   steps_.sync();
   evaluations_.sync();
+  events_.sync();
 }
 
 }  // namespace plenum::train

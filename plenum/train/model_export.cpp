@@ -57,25 +57,26 @@ ExportReport export_model(const ModelSource& source, const std::string& output, 
                                  .max_length = kLongest};
   const std::unique_ptr<model::BertInference> before = load_model(source, capacity, num_threads);
   const tensor::ConstTensorView weights_N = before->weights();
+  const std::span<const float> logits = before->masked_logits(sequences);
+  const auto check = [&](const std::string& written) {
+    const ModelSource copy{
+        .directory = written, .tokenizer = written, .config = model::read_hugging_face_config(written)};
+    base::require(copy.config == source.config, "{} would not describe the model it is made of", output);
+    const std::unique_ptr<model::BertInference> after = load_model(copy, capacity, num_threads);
+    const std::span<const float> found = after->masked_logits(sequences);
+    base::require(
+        logits.size() == found.size() && std::memcmp(logits.data(), found.data(), logits.size_bytes()) == 0,
+        "{} would not give the logits of the model it is made of; export it again", output);
+  };
   model::write_hugging_face_directory(output,
                                       {.config = source.config,
                                        .table = before->parameters(),
                                        .weights_N = weights_N.span<float>(),
                                        .tokenizer_directory = source.tokenizer},
-                                      replace);
-
-  const ModelSource written{
-      .directory = output, .tokenizer = output, .config = model::read_hugging_face_config(output)};
-  base::require(written.config == source.config, "{} does not describe the model it was made of", output);
-  const std::unique_ptr<model::BertInference> after = load_model(written, capacity, num_threads);
-  const std::span<const float> expected = before->masked_logits(sequences);
-  const std::span<const float> found = after->masked_logits(sequences);
-  base::require(expected.size() == found.size() &&
-                    std::memcmp(expected.data(), found.data(), expected.size_bytes()) == 0,
-                "{} does not give the logits of the model it was made of; export it again", output);
+                                      replace, check);
   return {.num_parameters = before->parameters().num_parameters(),
           .num_bytes = bytes_in(output),
-          .logits_compared = static_cast<std::int64_t>(found.size())};
+          .logits_compared = static_cast<std::int64_t>(logits.size())};
 }
 
 }  // namespace plenum::train

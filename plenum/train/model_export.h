@@ -15,9 +15,9 @@ struct ExportReport {
   std::int64_t logits_compared = 0;  ///< of the model before and what was read back, all equal
 };
 
-/// Writes a model as a Hugging Face directory, then reads that back and compares the logits of a few
-/// sequences bit for bit. Throws UserError as write_hugging_face_directory does, if the tokenizer is not the
-/// model's, and if the logits differ.
+/// Writes a model as a Hugging Face directory. Before that gets its name, or the place of another, it is read
+/// back and the logits of a few sequences are compared bit for bit. Throws UserError as
+/// write_hugging_face_directory does, if the tokenizer is not the model's, and if the logits differ.
 ExportReport export_model(const ModelSource& source, const std::string& output, io::Replace replace,
                           std::size_t num_threads);
 

@@ -1,12 +1,16 @@
 #include "plenum/train/model_source.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include <fmt/ranges.h>
 
 #include "plenum/base/check.h"
+#include "plenum/data/dataset_sequences.h"
 #include "plenum/io/directory.h"
 #include "plenum/model/hugging_face_config.h"
 #include "plenum/model/hugging_face_weights.h"
@@ -22,18 +26,32 @@ ModelSource find_in_run(const std::string& run, base::Progress& progress) {
   const std::optional<FoundCheckpoint> found = CheckpointStore(run, 1).find_latest(progress);
   base::require(found.has_value(), "{} has no checkpoint yet; let plenum train go on until it writes one",
                 run);
-  return {.directory = found->directory, .tokenizer = RunPaths(run).tokenizer, .config = found->model};
+  return {.directory = found->directory,
+          .tokenizer = RunPaths(run).tokenizer,
+          .config = found->model,
+          .run = run};
 }
 
-/// A checkpoint has the tokenizer of its run; other directories have their own.
-std::string tokenizer_beside(const std::string& directory) {
+/// The run whose checkpoint a directory is; empty if it is none, or lies elsewhere.
+std::string run_of(const std::string& directory) {
+  if (!is_checkpoint(directory)) return {};
   std::error_code error;
-  const fs::path run = fs::weakly_canonical(directory, error).parent_path().parent_path();
+  const fs::path checkpoints = fs::weakly_canonical(directory, error).parent_path();
   base::require(!error, "cannot read {}: {}", directory, error.message());
-  return is_run_directory(run.string()) ? RunPaths(run.string()).tokenizer : directory;
+  std::string run = checkpoints.parent_path().string();
+  return RunPaths(run).checkpoints == checkpoints && is_run_directory(run) ? run : std::string();
+}
+
+bool has_tokenizer(const std::string& directory) {
+  return io::path_exists(directory + "/tokenizer.json") || io::path_exists(directory + "/vocab.txt");
 }
 
 }  // namespace
+
+std::string tokenizer_beside(const std::string& directory) {
+  const std::string run = run_of(directory);
+  return run.empty() ? directory : RunPaths(run).tokenizer;
+}
 
 ModelSource find_model(const std::string& path, base::Progress& progress) {
   if (is_run_directory(path)) return find_in_run(path, progress);
@@ -43,7 +61,32 @@ ModelSource find_model(const std::string& path, base::Progress& progress) {
   if (is_checkpoint(path)) verify_checkpoint(path);
   return {.directory = path,
           .tokenizer = tokenizer_beside(path),
-          .config = model::read_hugging_face_config(path)};
+          .config = model::read_hugging_face_config(path),
+          .run = run_of(path)};
+}
+
+data::TrainingDataOptions training_data_of(const ModelSource& source) {
+  return source.run.empty() ? data::TrainingDataOptions() : read_run_options(source.run).data;
+}
+
+void require_same_tokens(const data::Dataset& dataset, const std::string& tokenizer_directory,
+                         const describe::ModelConfig& model) {
+  const data::Vocabulary known = data::read_vocabulary(dataset);
+  if (!has_tokenizer(tokenizer_directory)) {
+    base::require(std::cmp_equal(known.size(), model.vocabulary),
+                  "{} has {} tokens and the model {}, whose tokenizer is not there to compare them; put its "
+                  "vocab.txt into {}",
+                  dataset.directory(), known.size(), model.vocabulary, tokenizer_directory);
+    return;
+  }
+  const data::Tokenizer tokenizer = data::Tokenizer::load(tokenizer_directory, data::NormalizerRules());
+  const std::vector<std::string>& tokens = tokenizer.vocabulary().tokens();
+  const auto [ours, theirs] = std::ranges::mismatch(tokens, known.tokens());
+  if (ours == tokens.end() || theirs == known.tokens().end()) return;
+  base::fail(
+      "{} was prepared with another vocabulary than that of {}; prepare the text with plenum prepare "
+      "--tokenizer {}: token {} is '{}' in the dataset and '{}' in the model",
+      dataset.directory(), tokenizer_directory, tokenizer_directory, ours - tokens.begin(), *theirs, *ours);
 }
 
 data::Tokenizer load_tokenizer(const ModelSource& source) {

@@ -4,7 +4,9 @@
 #include <string>
 
 #include "plenum/base/progress.h"
+#include "plenum/data/dataset.h"
 #include "plenum/data/tokenizer.h"
+#include "plenum/data/training_data_options.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/model/inference.h"
 
@@ -15,11 +17,27 @@ struct ModelSource {
   std::string directory;  ///< config.json and weights by their Hugging Face names
   std::string tokenizer;  ///< where its tokenizer's files lie
   describe::ModelConfig config;
+  std::string run = {};  ///< that trained it; empty where no run is known
 };
 
 /// The model at `path`: a Hugging Face directory, a run (its newest checkpoint that is whole) or one of its
 /// checkpoints. Notes checkpoints that are passed over. Throws UserError if there is none.
 ModelSource find_model(const std::string& path, base::Progress& progress);
+
+/// Where the tokenizer of the model in a directory lies: a checkpoint has that of its run, other directories
+/// have their own.
+std::string tokenizer_beside(const std::string& directory);
+
+/// The options for data that a model was trained with; those that training has by itself where no run is
+/// known.
+data::TrainingDataOptions training_data_of(const ModelSource& source);
+
+/// Throws UserError unless the ids of a dataset mean the same to a model whose tokenizer lies in
+/// `tokenizer_directory`: the first id that is one token here and another there is named. Ids that only one
+/// side has a token for contradict nothing. Without a tokenizer there is only the number of tokens to tell
+/// by, which must be the model's.
+void require_same_tokens(const data::Dataset& dataset, const std::string& tokenizer_directory,
+                         const describe::ModelConfig& model);
 
 /// The tokenizer of a model. Throws UserError if it has tokens that the model has no place for.
 data::Tokenizer load_tokenizer(const ModelSource& source);

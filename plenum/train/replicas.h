@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -23,16 +24,25 @@ class Replicas {
 
   /// The first rank's, which stand for all.
   const describe::ParameterTable& parameters() const { return first().parameters(); }
-  const optim::OptimizerBuffers& buffers() const { return first().buffers(); }
-  CheckpointTensors tensors() const;
-  std::uint64_t num_updates() const { return first().num_updates(); }
+  /// In the device's memory. Valid when no step is under way.
+  model::FlatWeights weights() const;
+  /// What a checkpoint holds, in the host's memory: to be written before begin(), and to be read after
+  /// read_back().
+  CheckpointTensors tensors();
+  /// Brings what the device has to tensors(). Only when no step is under way.
+  void read_back();
 
-  /// Copies what was written into the first rank's buffers to the others, and goes on from `first_step`. To
-  /// be called once before the first step.
+  /// Takes what was written into tensors(), on all ranks, and goes on from `first_step`. To be called once
+  /// before the first step.
   void begin(std::uint64_t first_step, std::uint64_t num_updates);
-  /// Runs the next step on what each rank's part of it is. What a rank threw for the user to mend is thrown
-  /// as it is; anything else as the ExecutionError that names the action.
-  const pipeline::StepOutcome& step(std::span<const model::StepBatch> batches, double learning_rate);
+  /// Runs the next step on what each rank's part of it is. On a GPU it may still run when this returns. What
+  /// a rank threw for the user to mend is thrown as it is; anything else as the ExecutionError that names the
+  /// action.
+  void step(std::span<const model::StepBatch> batches, double learning_rate);
+  /// Of a step: the last, or the one before it. Waits for it.
+  pipeline::StepOutcome outcome(std::uint64_t step) const { return first().outcome(step); }
+  /// Lets each action wait for its work, so that timeline() says how long it took.
+  void set_waiting(bool is_waiting);
   /// Lets the step that is under way, or the next, end with the word that a stop was asked for. From any
   /// thread.
   void ask_to_stop() { first().ask_to_stop(); }
@@ -42,9 +52,12 @@ class Replicas {
 
  private:
   pipeline::BertProgram& first() const { return *programs_.front(); }
+  bool is_on_gpu() const;
 
   const schedule::Schedule& schedule_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
+  /// Of a GPU: weights, first and second moments in the host's memory.
+  std::array<std::vector<float>, 3> on_host_;
   std::optional<pipeline::Executor> executor_;
 };
 

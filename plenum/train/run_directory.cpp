@@ -12,20 +12,24 @@
 #include "plenum/io/config_file.h"
 #include "plenum/io/directory.h"
 #include "plenum/io/file.h"
+#include "plenum/train/checkpoint.h"
 
 namespace plenum::train {
 namespace {
 
 /// Options whose change leaves what is computed as it is, but for the order of sums over ranks and
-/// micro-batches; whether data is the same is for its fingerprint to say, and steps is noted.
-constexpr std::array<std::string_view, 17> kMayChange = {"run",
+/// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows what
+/// they hold; where the weights came from no longer matters; and steps is noted.
+constexpr std::array<std::string_view, 19> kMayChange = {"run",
                                                          "steps",
                                                          "ranks",
                                                          "threads",
                                                          "recompute",
                                                          "stop-after",
                                                          "max-skipped-steps",
+                                                         "init",
                                                          "data",
+                                                         "packing-plan",
                                                          "trace-step",
                                                          "trace",
                                                          "quiet",
@@ -50,23 +54,6 @@ struct Change {
 std::string value_text(const base::Option& option) {
   const std::vector<std::string> values = option.get();
   return values.empty() ? "not set" : fmt::format("'{}'", fmt::join(values, ", "));
-}
-
-/// The options that config.toml of a run states.
-RunOptions read_options(const std::string& path) {
-  RunOptions options;
-  const std::vector<base::OptionTable> tables = options.tables();
-  for (const io::ConfigEntry& entry : io::read_config_file(path, tables)) {
-    const auto table = std::find_if(tables.begin(), tables.end(), [&](const base::OptionTable& known) {
-      return known.name() == entry.section;
-    });
-    try {
-      table->find(entry.key)->set(entry.values);
-    } catch (const base::UserError& error) {
-      base::fail("{}: {}", entry.place, error.what());
-    }
-  }
-  return options;
 }
 
 std::vector<Change> changes_between(RunOptions earlier, RunOptions now) {
@@ -103,13 +90,22 @@ bool is_run_directory(const std::string& directory) {
   return io::path_exists(RunPaths(directory).config);
 }
 
+RunOptions read_run_options(const std::string& directory) {
+  RunOptions options;
+  const std::vector<base::OptionTable> tables = options.tables();
+  io::set_options(io::read_config_file(RunPaths(directory).config, tables), tables);
+  return options;
+}
+
 RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& dataset, const Note& note)
     : directory_(options.run.directory), paths_(directory_) {
   base::require(io::names_in(directory_).empty() || io::path_exists(paths_.lock),
                 "{} is not the directory of a run and not empty; choose another --run", directory_);
   io::make_directories(directory_);
   lock_.emplace(paths_.lock, fmt::format("another process trains {}; wait for it, or stop it", directory_));
-  if (io::names_in(paths_.checkpoints).empty()) {
+  const CheckpointStore checkpoints(directory_, 1);
+  checkpoints.remove_leftovers();
+  if (checkpoints.list().empty()) {
     make(dataset);
     return;
   }
@@ -134,14 +130,16 @@ void RunDirectory::make(const data::Dataset& dataset) const {
 }
 
 void RunDirectory::take_up(const RunOptions& options, const Note& note) const {
-  for (const Change& change : changes_between(read_options(paths_.config), options)) {
+  for (const Change& change : changes_between(read_run_options(directory_), options)) {
     base::require(may_change(change),
                   "{} belongs to another configuration: {} in [{}] is {} there and {} here; choose another "
                   "--run, or give what {} says",
                   directory_, change.key, change.section, change.before, change.now, paths_.config);
     if (change.key == "steps") {
-      note(fmt::format("steps was {} and is now {}: learning rates are those of the new length from here on",
-                       change.before, change.now));
+      note(
+          fmt::format("steps was {} and is now {}: steps that are left have the learning rates of the new "
+                      "length",
+                      change.before, change.now));
     }
   }
 }

@@ -29,15 +29,20 @@ struct RunPaths {
 /// Whether a directory is that of a run.
 bool is_run_directory(const std::string& directory);
 
+/// The options that a run has kept. Throws UserError naming file and line of what cannot be read.
+RunOptions read_run_options(const std::string& directory);
+
 /// The directory of a run, made or taken up again, and locked while this exists.
 ///
 /// A run keeps its configuration: whatever changes what is computed stays as it was. What may change between
-/// one process and the next is where and on how much hardware it runs, what it writes, and `steps`: a run can
-/// go on longer, with the learning rates of the new length from there on, which is noted.
+/// one process and the next is where and on how much hardware it runs, where its input lies, what it writes,
+/// and `steps`: a run can go on longer, with the learning rates of the new length from there on, which is
+/// noted.
 class RunDirectory {
  public:
-  /// Throws UserError if another process trains this run, if the directory holds something else, or if it
-  /// belongs to another configuration: the first key that differs is named with both values.
+  /// Removes what a killed process left of unfinished checkpoints. Throws UserError if another process trains
+  /// this run, if the directory holds something else, or if it has checkpoints of another configuration: the
+  /// first key that differs is named with both values.
   RunDirectory(const RunOptions& options, const data::Dataset& dataset, const Note& note);
 
   const RunPaths& paths() const { return paths_; }

@@ -7,6 +7,7 @@
 #include "plenum/model/hugging_face_weights.h"
 #include "plenum/model/initialise.h"
 #include "plenum/train/checkpoint.h"
+#include "plenum/train/model_source.h"
 
 namespace plenum::train {
 namespace {
@@ -26,12 +27,13 @@ describe::ModelConfig altered_preset(const ModelSettings& settings, const data::
 
 }  // namespace
 
-describe::ModelConfig starting_model(const ModelSettings& settings, const data::DatasetDescription& dataset) {
-  describe::ModelConfig model = settings.init.empty() ? altered_preset(settings, dataset)
+describe::ModelConfig starting_model(const ModelSettings& settings, const data::Dataset& dataset) {
+  describe::ModelConfig model = settings.init.empty() ? altered_preset(settings, dataset.description())
                                                       : model::read_hugging_face_config(settings.init);
+  if (!settings.init.empty()) require_same_tokens(dataset, tokenizer_beside(settings.init), model);
   model.hidden_dropout = settings.hidden_dropout.value_or(model.hidden_dropout);
   model.attention_dropout = settings.attention_dropout.value_or(model.attention_dropout);
-  model.has_next_sentence = dataset.objective == data::Objective::WithNextSentence;
+  model.has_next_sentence = dataset.description().objective == data::Objective::WithNextSentence;
   describe::require_valid(model);
   return model;
 }

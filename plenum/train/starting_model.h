@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "plenum/base/thread_pool.h"
-#include "plenum/data/dataset_description.h"
+#include "plenum/data/dataset.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/tensor/tensor_view.h"
@@ -14,8 +14,8 @@ namespace plenum::train {
 
 /// The model that a run begins with: the preset with the sizes given in its place, or that of --init; its
 /// objective and, with a preset, its vocabulary are the dataset's. Throws UserError for sizes that do not go
-/// together.
-describe::ModelConfig starting_model(const ModelSettings& settings, const data::DatasetDescription& dataset);
+/// together, and if the dataset has other tokens than the model of --init.
+describe::ModelConfig starting_model(const ModelSettings& settings, const data::Dataset& dataset);
 
 /// Overwrites the flat weights with what a run begins with: random numbers by `seed`, and over them what
 /// --init holds. Notes what is new and what has no place.

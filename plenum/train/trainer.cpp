@@ -13,6 +13,7 @@
 #include "plenum/base/units.h"
 #include "plenum/data/prefetch.h"
 #include "plenum/describe/flops.h"
+#include "plenum/io/checksum.h"
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/metrics.h"
 #include "plenum/train/replicas.h"
@@ -55,6 +56,10 @@ std::int64_t rows_of(std::span<const model::StepBatch> batches) {
   return rows;
 }
 
+std::string checksum_of_plan(const std::string& path) {
+  return path.empty() ? path : io::file_checksum(path);
+}
+
 /// One process's part of a run.
 class Trainer {
  public:
@@ -91,6 +96,7 @@ class Trainer {
   const RunOptions& options_;
   TrainingObserver& observer_;
   data::Dataset dataset_;
+  std::string packing_plan_;  ///< checksum of its file; empty without one
   RunDirectory directory_;
   CheckpointStore checkpoints_;
   std::optional<FoundCheckpoint> found_;
@@ -113,6 +119,7 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
     : options_(options),
       observer_(observer),
       dataset_(options.data.directory),
+      packing_plan_(checksum_of_plan(options.data.packing_plan)),
       directory_(options, dataset_, note_to(observer)),
       checkpoints_(options.run.directory, static_cast<std::size_t>(options.checkpoint.keep)),
       found_(find_checkpoint()),
@@ -132,18 +139,23 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
 }
 
 std::optional<FoundCheckpoint> Trainer::find_checkpoint() {
-  checkpoints_.remove_leftovers();
   ObservedNotes notes(observer_);
   std::optional<FoundCheckpoint> found = checkpoints_.find_latest(notes);
-  base::require(!found || found->state.fingerprint == dataset_.description().fingerprint,
+  if (!found) return found;
+  base::require(found->state.fingerprint == dataset_.description().fingerprint,
                 "{} was trained on other data than {} holds; give the dataset it was begun with, or choose "
                 "another --run",
                 options_.run.directory, options_.data.directory);
+  base::require(
+      found->state.packing_plan == packing_plan_,
+      "{} was trained with another packing plan than {}; give the plan it was begun with, or choose "
+      "another --run",
+      options_.run.directory, packing_plan_.empty() ? "none" : options_.data.packing_plan + " now holds");
   return found;
 }
 
 describe::ModelConfig Trainer::model() const {
-  return found_ ? found_->model : starting_model(options_.model, dataset_.description());
+  return found_ ? found_->model : starting_model(options_.model, dataset_);
 }
 
 const RunPlan& Trainer::require_memory() const {
@@ -163,6 +175,7 @@ void Trainer::restore_or_begin() {
                            plan_.program().seed, pool, replicas_.buffers().weights_N, note_to(observer_));
     state_.seed = plan_.program().seed;
     state_.fingerprint = dataset_.description().fingerprint;
+    state_.packing_plan = packing_plan_;
   }
   first_step_ = state_.step;
   replicas_.begin(state_.step, state_.num_updates);
@@ -182,7 +195,8 @@ RunSummary Trainer::summary() const {
 }
 
 TrainingResult Trainer::run(const std::stop_token& stop) {
-  directory_.write_config(options_);
+  // A run that is longer than asked for stays what it is.
+  if (state_.step <= plan_.num_steps()) directory_.write_config(options_);
   observer_.on_begin(summary());
   try {
     train_steps(stop);
@@ -194,10 +208,13 @@ TrainingResult Trainer::run(const std::stop_token& stop) {
   if (saved_step_ != state_.step) save();
   const bool is_finished = state_.step >= plan_.num_steps();
   return {.end = is_finished ? TrainingResult::End::Finished : TrainingResult::End::Stopped,
+          .first_step = first_step_,
           .step = state_.step,
           .num_steps = plan_.num_steps(),
           .checkpoint = saved_path_,
           .evaluation = evaluation_,
+          .best_loss = state_.best_loss,
+          .best_step = state_.best_step,
           .memory = plan_.memory()};
 }
 

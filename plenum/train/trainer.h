@@ -15,13 +15,16 @@ namespace plenum::train {
 /// How far a process brought a run.
 struct TrainingResult {
   enum class End : std::uint8_t {
-    Finished,  ///< all steps are done
+    Finished,  ///< all steps are done, perhaps before this process began
     Stopped,   ///< asked to, or out of time; a checkpoint was written
   } end = End::Finished;
+  std::uint64_t first_step = 0;  ///< that this process had to do; those before were done already
   std::uint64_t step = 0;
   std::uint64_t num_steps = 0;
   std::string checkpoint;                ///< the newest
   std::optional<Evaluation> evaluation;  ///< of the last step, where it was evaluated
+  std::optional<double> best_loss;       ///< the least of all evaluations of the run
+  std::uint64_t best_step = 0;           ///< where it was found
   MemoryReport memory;
 };
 

@@ -19,6 +19,12 @@ void visit_counts(State& state, Visit visit) {
   visit("seed", state.seed);
 }
 
+std::string parse_text(const nlohmann::json& object, const char* key, const std::string& source) {
+  const nlohmann::json& value = io::require_key(object, key, source);
+  base::require(value.is_string(), "{}: {} must be a text: {}", source, key, value.dump());
+  return value.get<std::string>();
+}
+
 }  // namespace
 
 nlohmann::json to_json_object(const TrainingState& state) {
@@ -26,6 +32,7 @@ nlohmann::json to_json_object(const TrainingState& state) {
       {"fingerprint", state.fingerprint},
       {"best_loss", state.best_loss ? nlohmann::json(*state.best_loss) : nlohmann::json()}};
   visit_counts(state, [&](const char* key, std::uint64_t count) { object[key] = count; });
+  if (!state.packing_plan.empty()) object["packing_plan"] = state.packing_plan;
   return object;
 }
 
@@ -40,9 +47,8 @@ TrainingState parse_training_state(const nlohmann::json& object, const std::stri
   base::require(best_loss.is_null() || best_loss.is_number(), "{}: best_loss must be a number or null: {}",
                 source, best_loss.dump());
   if (best_loss.is_number()) state.best_loss = best_loss.get<double>();
-  const nlohmann::json& fingerprint = io::require_key(object, "fingerprint", source);
-  base::require(fingerprint.is_string(), "{}: fingerprint must be a text: {}", source, fingerprint.dump());
-  state.fingerprint = fingerprint.get<std::string>();
+  state.fingerprint = parse_text(object, "fingerprint", source);
+  if (object.contains("packing_plan")) state.packing_plan = parse_text(object, "packing_plan", source);
   return state;
 }
 

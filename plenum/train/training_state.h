@@ -19,7 +19,8 @@ struct TrainingState {
   std::optional<double> best_loss;     ///< of evaluation, if there was one
   std::uint64_t best_step = 0;
   std::uint64_t seed = 0;
-  std::string fingerprint;  ///< of the dataset: with another one it is another run
+  std::string fingerprint;   ///< of the dataset: with another one it is another run
+  std::string packing_plan;  ///< checksum of the file of --packing-plan; empty, and not written, without one
 
   friend bool operator==(const TrainingState&, const TrainingState&) = default;
 };

@@ -18,6 +18,14 @@ TEST(Philox, IsEvaluatedAtCompileTime) {
   static_assert(philox({0, 0, 0, 0}, {0, 0})[0] == 0x6627e8d5);
 }
 
+TEST(Philox, IsTheSameByRoundKeys) {
+  const PhiloxKey key = {0xFFFFFFF0, 7};
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    const PhiloxCounter counter = {i, ~i, 3 * i, 0xABCDEF01};
+    EXPECT_EQ(philox_by_round_keys(counter, philox_round_keys(key)), philox(counter, key)) << i;
+  }
+}
+
 TEST(RandomFunction, DiffersInEveryPartOfTheIdentity) {
   const RandomFunction base_function(1, Purpose::Dropout, 2);
   const PhiloxCounter value = base_function(3, 4, 5, 6);

@@ -2,20 +2,27 @@
 #include <map>
 #include <random>
 
+#include <fmt/format.h>
+
 #include "tests/cli/training_program.h"
 
 namespace plenum::cli {
 namespace {
 
-constexpr int kSteps = 120;
-constexpr int kKills = 24;
+/// How a run goes that is killed again and again.
+struct KilledRun {
+  int steps = 0;
+  int kills = 0;
+  int ranks = 1;
+  int threads = 1;  ///< of all ranks
+};
 
 class KillTest : public TrainingProgram {
  protected:
-  std::map<std::string, std::string> final_checkpoint(const std::string& run) const {
+  std::map<std::string, std::string> checkpoint(const std::string& run, int step) const {
     std::map<std::string, std::string> contents;
     for (const char* name : {"model.safetensors", "optimizer.safetensors", "config.json", "state.json"}) {
-      contents[name] = read(run + "/checkpoints/step-00000" + std::to_string(kSteps) + "/" + name);
+      contents[name] = read(fmt::format("{}/checkpoints/step-{:08}/{}", run, step, name));
       EXPECT_FALSE(contents[name].empty()) << name;
     }
     return contents;
@@ -29,12 +36,6 @@ class KillTest : public TrainingProgram {
     return false;
   }
 
-  static bool has_ended(pid_t child) {
-    siginfo_t info{};
-    return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-           info.si_pid != 0;
-  }
-
   /// Until a checkpoint is being written, or the process has ended.
   void wait_for_writing(pid_t child) const {
     while (!has_partial_checkpoint() && !has_ended(child)) {
@@ -42,34 +43,42 @@ class KillTest : public TrainingProgram {
     }
   }
 
-  static std::string arguments(const std::string& run) {
-    return train_arguments(run, kSteps) + " --checkpoint-every 2 --quiet";
+  /// Kills a run at random moments, every other time while it writes a checkpoint, and lets it end.
+  void expect_bytes_of_a_whole_run(const KilledRun& killed) {
+    const auto arguments = [&](const std::string& run) {
+      return train_arguments(run, killed.steps, killed.threads) +
+             fmt::format(" --ranks {} --checkpoint-every 2 --quiet", killed.ranks);
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_EQ(plenum(arguments("whole")).exit_code, 0);
+    const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - begin;
+
+    std::mt19937 random(1);
+    int num_killed = 0;
+    int num_while_writing = 0;
+    for (int start = 0; num_killed < killed.kills && start < 2 * killed.kills; ++start) {
+      const pid_t child = this->start(arguments("killed"));
+      std::this_thread::sleep_for(whole * (static_cast<double>(random() % 100) / 2000));
+      if (start % 2 == 0) wait_for_writing(child);
+      ::kill(child, SIGKILL);
+      num_killed += exit_code_of(child) == -1 ? 1 : 0;
+      num_while_writing += has_partial_checkpoint() ? 1 : 0;
+    }
+    EXPECT_GE(num_killed, killed.kills * 5 / 6) << "the run ended too early";
+    EXPECT_GT(num_while_writing, 0) << "no kill came while a checkpoint was written";
+    ASSERT_EQ(plenum(arguments("killed")).exit_code, 0);
+    EXPECT_EQ(checkpoint("killed", killed.steps), checkpoint("whole", killed.steps));
+    const std::string metrics = read("killed/metrics.jsonl");
+    EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), killed.steps);
   }
 };
 
 TEST_F(KillTest, ARunKilledManyTimesEndsWithTheBytesOfOneThatWasNot) {
-  const auto begin = std::chrono::steady_clock::now();
-  ASSERT_EQ(plenum(arguments("whole")).exit_code, 0);
-  const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - begin;
+  expect_bytes_of_a_whole_run({.steps = 120, .kills = 24});
+}
 
-  std::mt19937 random(1);
-  int num_killed = 0;
-  int num_while_writing = 0;
-  int num_starts = 0;
-  for (; num_killed < kKills && num_starts < 2 * kKills; ++num_starts) {
-    const pid_t child = start(arguments("killed"));
-    std::this_thread::sleep_for(whole * (static_cast<double>(random() % 100) / 2000));
-    if (num_starts % 2 == 0) wait_for_writing(child);
-    ::kill(child, SIGKILL);
-    num_killed += exit_code_of(child) == -1 ? 1 : 0;
-    num_while_writing += has_partial_checkpoint() ? 1 : 0;
-  }
-  EXPECT_GE(num_killed, 20) << "the run ended too early";
-  EXPECT_GT(num_while_writing, 0) << "no kill came while a checkpoint was written";
-  ASSERT_EQ(plenum(arguments("killed")).exit_code, 0);
-  EXPECT_EQ(final_checkpoint("killed"), final_checkpoint("whole"));
-  const std::string metrics = read("killed/metrics.jsonl");
-  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), kSteps);
+TEST_F(KillTest, SoDoesOneOfTwoRanksWithTwoThreadsEach) {
+  expect_bytes_of_a_whole_run({.steps = 60, .kills = 12, .ranks = 2, .threads = 4});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <thread>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -85,7 +86,7 @@ TEST_F(TrainingProgram, ASignalEndsItWithACheckpointAndAWord) {
   for (const int signal : {SIGTERM, SIGINT}) {
     const std::string run = "run" + std::to_string(signal);
     const pid_t child = start(train_arguments(run, 1'000'000));
-    wait_for(run + "/metrics.jsonl");
+    ASSERT_TRUE(wait_for(run + "/metrics.jsonl", child)) << read("err");
     ::kill(child, signal);
     EXPECT_EQ(exit_code_of(child), 0);
     const std::string word = read("out");
@@ -94,6 +95,65 @@ TEST_F(TrainingProgram, ASignalEndsItWithACheckpointAndAWord) {
     ASSERT_TRUE(std::regex_search(word, match, std::regex("checkpoint: (\\S+)"))) << word;
     EXPECT_TRUE(std::filesystem::exists(directory_ / match[1].str()));
   }
+}
+
+TEST_F(TrainingProgram, IsNotWaitedForWhenItHasEnded) {
+  const pid_t child = start("--version");
+  EXPECT_FALSE(wait_for("never", child));
+  EXPECT_EQ(exit_code_of(child), 0);
+}
+
+TEST_F(TrainingProgram, GoesOnWhenNobodyReadsItsWordsAnyMore) {
+  for (const char* quiet : {"", " --quiet"}) {
+    const std::string run = std::string("run") + (*quiet == 0 ? "" : "-quiet");
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    ::close(ends[0]);
+    const pid_t child = start(train_arguments(run, 8) + quiet, ends[1]);
+    ::close(ends[1]);
+    EXPECT_EQ(exit_code_of(child), 0);
+    EXPECT_TRUE(std::filesystem::exists(directory_ / (run + "/checkpoints/step-00000008/state.json")));
+  }
+}
+
+TEST_F(TrainingProgram, SaysThatNothingRemains) {
+  ASSERT_EQ(plenum(train_arguments("run", 4) + " --quiet").exit_code, 0);
+  for (const int steps : {4, 2}) {
+    const ProgramResult again = plenum(train_arguments("run", steps) + " --quiet");
+    EXPECT_EQ(again.exit_code, 0) << again.errors;
+    EXPECT_THAT(again.output, HasSubstr("nothing remains to be done: 4 steps are trained, " +
+                                        std::to_string(steps) + " are asked for"));
+  }
+}
+
+TEST_F(TrainingProgram, EvaluatesWithTheMasksOfTheRunUnlessOthersAreGiven) {
+  ASSERT_EQ(
+      plenum(train_arguments("run", 2) + " --mask-rate 30% --mask-unit word --mask-split 100/0/0 --quiet")
+          .exit_code,
+      0);
+  const auto evaluate = [&](const std::string& arguments) {
+    const ProgramResult result = plenum("eval " + arguments + " --data data --json");
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    nlohmann::json object = nlohmann::json::parse(result.output, nullptr, false);
+    object.erase("model");
+    object.erase("seconds");
+    return object;
+  };
+  const nlohmann::json own = evaluate("run");
+  EXPECT_EQ(own.at("mask_rate"), 0.3);
+  EXPECT_EQ(own.at("mask_unit"), "word");
+  EXPECT_EQ(own.at("mask_split"), "100/0/0");
+  const nlohmann::json stored = nlohmann::json::parse(read("run/evaluations.jsonl"));
+  EXPECT_EQ(own.at("mlm_loss"), stored.at("mlm_loss"));
+
+  const nlohmann::json other = evaluate("run --mask-unit token --mask-rate 0.15");
+  EXPECT_EQ(other.at("mask_unit"), "token");
+  EXPECT_EQ(other.at("mask_split"), "100/0/0");
+  ASSERT_EQ(plenum("export run --output hf").exit_code, 0);
+  EXPECT_EQ(evaluate("hf --mask-split 100/0/0"), other);
+  const std::string config = directory_.write(
+      "eval.toml", plenum("eval run --mask-unit token --mask-rate 15% --print-config").output);
+  EXPECT_EQ(evaluate("--config " + config), other);
 }
 
 TEST_F(TrainingProgram, ReportsWhatTheUserCanMendInOneLine) {
@@ -118,6 +178,8 @@ TEST_F(TrainingProgram, ReportsWhatTheUserCanMendInOneLine) {
   expect_error(train_arguments("run", 2) + " --mask-rate 0.2 --quiet", "mask-rate in [data]");
   expect_error("eval none --data data", "none holds no model");
   expect_error("eval run", "add --data DIR");
+  expect_error("eval run --data data --mask-rate 0", "mask-rate must be above 0");
+  expect_error("eval run --data data --mask-unit letter", "mask-unit must be one of token, word");
   expect_error("fill-mask --model run \"no mask\"", "no [MASK] to fill");
   expect_error("export run", "add --output DIR");
   ASSERT_EQ(plenum("export run --output hf").exit_code, 0);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -38,19 +39,24 @@ class TrainingProgram : public testing::Test {
     return test::run_program(arguments, directory_.path(), input);
   }
 
-  static std::string train_arguments(const std::string& run, int steps, int threads = 1) {
-    return "train --data data --run " + run +
+  static std::string train_arguments(const std::string& run, int steps, int threads = 1,
+                                     const std::string& data = "data") {
+    return "train --data " + data + " --run " + run +
            " --model bert-tiny --layers 2 --width 16 --heads 2 --max-positions 32 --global-batch 16 "
            "--learning-rate 1e-3 --seed 5 --eval-every 6 --steps " +
            std::to_string(steps) + " --threads " + std::to_string(threads);
   }
 
-  /// Starts the program in the background, with its words in the files out and err.
-  pid_t start(const std::string& arguments) const {
+  /// Starts the program in the background, with its words in the files out and err, or all in a descriptor.
+  pid_t start(const std::string& arguments, std::optional<int> words = std::nullopt) const {
     const std::string command = "cd '" + directory_.path() + "' && exec '" + PLENUM_BINARY + "' " +
-                                arguments + " </dev/null >out 2>err";
+                                arguments + " </dev/null" + (words ? "" : " >out 2>err");
     const pid_t child = ::fork();
     if (child == 0) {
+      if (words) {
+        ::dup2(*words, STDOUT_FILENO);
+        ::dup2(*words, STDERR_FILENO);
+      }
       ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       ::_exit(127);
     }
@@ -64,10 +70,19 @@ class TrainingProgram : public testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
-  /// Until a file of the directory is there and not empty.
-  void wait_for(const std::string& name) const {
-    std::error_code error;
-    while (std::filesystem::file_size(directory_ / name, error) == 0 || error) {
+  static bool has_ended(pid_t child) {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid != 0;
+  }
+
+  /// Until a file of the directory is there and not empty: true; or until the process has ended without.
+  bool wait_for(const std::string& name, pid_t child) const {
+    while (true) {
+      const bool is_over = has_ended(child);  // first: what it wrote at its end is there then
+      std::error_code error;
+      if (std::filesystem::file_size(directory_ / name, error) > 0 && !error) return true;
+      if (is_over) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }

@@ -14,8 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   table.add("inputs", inputs, "FILE", "Files");
   plenum::fuzz::parse_or_refuse([&] {
     const plenum::fuzz::InputFile file(plenum::fuzz::as_text(data, size));
-    for (const auto& entry : plenum::io::read_config_file(file.path(), {table}))
-      table.find(entry.key)->set(entry.values);
+    plenum::io::set_options(plenum::io::read_config_file(file.path(), {table}), {table});
   });
   return 0;
 }

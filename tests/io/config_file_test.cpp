@@ -88,15 +88,20 @@ TEST_F(ConfigFile, ReadsBackWhatPrintConfigWrites) {
   other.rate = 0.3;
   other.name = "line\nbreak \\ ü";
   other.inputs = {"a b", "c\"d"};
-  for (const ConfigEntry& entry : read(print_config({other.table()}))) {
-    settings_.table().find(entry.key)->set(entry.values);
-  }
+  set_options(read(print_config({other.table()})), {settings_.table()});
   EXPECT_EQ(settings_.flag, other.flag);
   EXPECT_EQ(settings_.max_length, other.max_length);
   EXPECT_EQ(settings_.rate, other.rate);
   EXPECT_EQ(settings_.name, other.name);
   EXPECT_EQ(settings_.inputs, other.inputs);
   EXPECT_EQ(settings_.depth, std::nullopt);
+}
+
+TEST_F(ConfigFile, SaysWhereAValueIsNotTaken) {
+  const std::vector<ConfigEntry> entries = read("[pack]\nflag = true\nmax-length = -3\n");
+  EXPECT_THAT(test::user_error_of([&] { set_options(entries, {settings_.table()}); }),
+              HasSubstr("run.toml:3: max-length"));
+  set_options(entries, {base::OptionTable("other")});
 }
 
 }  // namespace

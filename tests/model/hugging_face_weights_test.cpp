@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 #include "plenum/io/safetensors.h"
 #include "plenum/model/hugging_face_config.h"
@@ -18,22 +20,13 @@
 #include "tests/support/expect_user_error.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/tiny_model.h"
 
 namespace plenum::model {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-describe::ModelConfig tiny_config(bool has_next_sentence) {
-  return {.vocabulary = 11,
-          .width = 4,
-          .num_layers = 2,
-          .num_heads = 2,
-          .mlp_width = 6,
-          .max_positions = 5,
-          .has_next_sentence = has_next_sentence};
-}
 
 /// A tiny model whose every element differs, and a directory to write it to.
 class HuggingFaceWeights : public testing::Test {
@@ -84,7 +77,7 @@ class HuggingFaceWeights : public testing::Test {
   }
 
   test::TemporaryDirectory directory_;
-  describe::ModelConfig config_ = tiny_config(true);
+  describe::ModelConfig config_ = test::tiny_model();
   describe::ParameterTable table_{config_};
   std::vector<float> weights_ = std::vector<float>(static_cast<std::size_t>(table_.num_elements()));
 };
@@ -136,6 +129,33 @@ TEST_F(HuggingFaceWeights, MayLieInShards) {
   expect_refused("model.safetensors.index.json: weight_map must give each tensor a file");
 }
 
+TEST_F(HuggingFaceWeights, AreRefusedWhereOneIsNotFinite) {
+  const describe::Parameter& pooler =
+      *std::ranges::find(table_.parameters(), "bert.pooler.dense.bias", &describe::Parameter::name);
+  for (const float broken :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    elements_of(pooler, weights_)[2] = broken;
+    write("model.safetensors", tensors());
+    expect_refused("model.safetensors: tensor bert.pooler.dense.bias has elements that are not finite");
+    expect_refused(fmt::format("element 2 is {}", broken));
+  }
+}
+
+TEST_F(HuggingFaceWeights, ReplaceOthersOnlyOnceTheyAreChecked) {
+  write_hugging_face_directory(model_path(), model());
+  const std::string before = io::read_file(model_path() + "/model.safetensors");
+  weights_.front() += 1;
+  const auto refuse = [&](const std::string& written) {
+    EXPECT_NE(io::read_file(written + "/model.safetensors"), before);
+    EXPECT_EQ(read_hugging_face_config(written), config_);
+    base::fail("refused");
+  };
+  test::expect_user_error(
+      [&] { write_hugging_face_directory(model_path(), model(), io::Replace::Yes, refuse); }, "refused");
+  EXPECT_EQ(io::read_file(model_path() + "/model.safetensors"), before);
+  EXPECT_THAT(io::names_in(directory_.path()), ElementsAre("model", "tokenizer"));
+}
+
 TEST_F(HuggingFaceWeights, MayHoldCopiesOfTiedTensorsAndBuffers) {
   std::vector<io::NamedFloats> all = tensors();
   const auto copy_of = [&](std::string_view name, std::string copy) {
@@ -168,7 +188,7 @@ TEST_F(HuggingFaceWeights, OfOtherHeadsAreReported) {
   std::erase_if(bare, [](const io::NamedFloats& tensor) { return tensor.name.starts_with("cls."); });
   bare.push_back({.name = "classifier.weight", .sizes = {1}, .values = std::span(weights_).first(1)});
   write("model.safetensors", bare);
-  const describe::ParameterTable masked_only(tiny_config(false));
+  const describe::ParameterTable masked_only(test::tiny_model(false));
   std::vector<float> read_N;
   const ImportReport report = read(masked_only, read_N);
   EXPECT_THAT(report.unused_tensors,

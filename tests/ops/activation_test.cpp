@@ -3,7 +3,7 @@
 #include <bit>
 #include <limits>
 
-#include "tests/ops/op_testing.h"
+#include "tests/ops/op_device.h"
 #include "tests/reference/activation.h"
 
 namespace plenum::ops {
@@ -26,12 +26,13 @@ TestTensor<float> ramp(double low, double high) {
 
 /// Each element relative to itself: small results must be as exact as large ones.
 void expect_relatively_near(const TestTensor<float>& x, const TestTensor<float>& y,
-                            double (*function)(double)) {
-  constexpr double kRelative = 1e-6;
+                            double (*function)(double), tensor::Device device) {
+  // Half a unit in the last place of BFloat16, and the 2^-13 that the function itself may be off.
+  const double relative = device == tensor::Device::Cpu ? 1e-6 : 0x1.0p-9 + 0x1.0p-13;
   for (std::size_t i = 0; i < x.values().size(); ++i) {
     const double expected = function(x.values()[i]);
     ASSERT_NEAR(y.values()[i], expected,
-                kRelative * std::abs(expected) + std::numeric_limits<float>::denorm_min())
+                relative * std::abs(expected) + std::numeric_limits<float>::denorm_min())
         << "at " << x.values()[i];
   }
 }
@@ -40,78 +41,113 @@ double tanh_of(double x) {
   return std::tanh(x);
 }
 
-TEST(GeluForward, IsExactFarIntoTheTail) {
-  const OpContext context;
+TestTensor<float> gelu_of(const TestTensor<float>& x, tensor::Device device) {
+  const OpContext context(device);
+  Arguments arguments(context);
+  TestTensor<float> y(x.shape());
+  gelu_forward(context.stream(), {.x = arguments.in_compute(x), .y = arguments.out_compute(y)});
+  arguments.fetch();
+  return y;
+}
+
+/// dx, in place of dy.
+TestTensor<float> gelu_gradient_of(const TestTensor<float>& x, TestTensor<float> dy, tensor::Device device) {
+  const OpContext context(device);
+  Arguments arguments(context);
+  const tensor::TensorView dx = arguments.out_compute(dy);
+  gelu_backward(context.stream(), {.x = arguments.in_compute(x), .dy = dx, .dx = dx});
+  arguments.fetch();
+  return dy;
+}
+
+/// y, in place of x.
+TestTensor<float> in_place_tanh_of(TestTensor<float> x, tensor::Device device) {
+  const OpContext context(device);
+  Arguments arguments(context);
+  const tensor::TensorView y = arguments.out_compute(x);
+  tanh_forward(context.stream(), {.x = y, .y = y});
+  arguments.fetch();
+  return x;
+}
+
+TestTensor<float> tanh_gradient_of(const TestTensor<float>& y, TestTensor<float> dy, tensor::Device device) {
+  const OpContext context(device);
+  Arguments arguments(context);
+  const tensor::TensorView dx = arguments.out_compute(dy);
+  tanh_backward(context.stream(), {.y = arguments.in_compute(y), .dy = dx, .dx = dx});
+  arguments.fetch();
+  return dy;
+}
+
+class GeluForward : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(On, GeluForward, kDevices, device_of);
+class GeluBackward : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(On, GeluBackward, kDevices, device_of);
+class TanhForward : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(On, TanhForward, kDevices, device_of);
+class TanhBackward : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(On, TanhBackward, kDevices, device_of);
+class Activation : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(On, Activation, kDevices, device_of);
+
+TEST_P(GeluForward, IsExactFarIntoTheTail) {
   for (const auto& [low, high] : {std::pair{-13.0, 13.0}, std::pair{-1e-3, 1e-3}}) {
-    const TestTensor<float> x = ramp(low, high);
-    TestTensor<float> y(x.shape());
-    gelu_forward(context.stream(), {.x = x, .y = y});
-    expect_relatively_near(x, y, reference::gelu);
+    const TestTensor<float> x = rounded(ramp(low, high), device());
+    expect_relatively_near(x, gelu_of(x, device()), reference::gelu, device());
   }
 }
 
-TEST(GeluForward, HasItsLimits) {
+TEST_P(GeluForward, HasItsLimits) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const OpContext context;
-  const TestTensor<float> x({5}, {-1e30F, -40, 1e30F, kInfinity, std::numeric_limits<float>::quiet_NaN()});
-  TestTensor<float> y({5});
-  gelu_forward(context.stream(), {.x = x, .y = y});
+  const TestTensor<float> x(
+      {5}, {-0x1.0p100F, -40, 0x1.0p100F, kInfinity, std::numeric_limits<float>::quiet_NaN()});
+  const TestTensor<float> y = gelu_of(x, device());
   EXPECT_EQ(y.values()[0], 0);
   EXPECT_EQ(y.values()[1], 0);
-  EXPECT_EQ(y.values()[2], 1e30F);
+  EXPECT_EQ(y.values()[2], 0x1.0p100F);
   EXPECT_EQ(y.values()[3], kInfinity);
   EXPECT_TRUE(std::isnan(y.values()[4]));
 }
 
-TEST(GeluBackward, IsGradientOfForward) {
-  const OpContext context;
-  const TestTensor<float> x = random_tensor({5, 7}, 1, 4);
-  const TestTensor<float> dy = random_tensor({5, 7}, 2);
+TEST_P(GeluBackward, IsGradientOfForward) {
+  const TestTensor<float> x = rounded(random_tensor({5, 7}, 1, 4), device());
+  const TestTensor<float> dy = rounded(random_tensor({5, 7}, 2), device());
   const auto loss = [&](std::vector<double> at) {
     for (double& value : at) value = reference::gelu(value);
     return dot(at, dy.doubles());
   };
-  TestTensor<float> dx = random_tensor({5, 7}, 3);
-  gelu_backward(context.stream(), {.x = x, .dy = dy, .dx = dx});
-  expect_near(dx, numeric_gradient(x.doubles(), loss), "dx", kGradientRelative);
+  expect_near(gelu_gradient_of(x, dy, device()), numeric_gradient(x.doubles(), loss), "dx",
+              std::max(kGradientRelative, compute_tolerance(device())));
 }
 
-TEST(GeluBackward, IsRightEverywhereAndInPlace) {
-  const OpContext context(2);
-  const TestTensor<float> x = ramp(-20, 20);
-  TestTensor<float> dx(x.shape(), 2.0F);
-  gelu_backward(context.stream(), {.x = x, .dy = dx, .dx = dx});
+TEST_P(GeluBackward, IsRightEverywhere) {
+  const TestTensor<float> x = rounded(ramp(-20, 20), device());
   std::vector<double> expected = x.doubles();
   for (double& value : expected) value = 2 * reference::gelu_derivative(value);
-  expect_near(dx, expected, "dx", 1e-6);
+  expect_near(gelu_gradient_of(x, TestTensor<float>(x.shape(), 2.0F), device()), expected, "dx",
+              device() == tensor::Device::Cpu ? 1e-6 : kBFloat16Relative);
 }
 
-TEST(TanhForward, IsRightForSmallAndLarge) {
-  const OpContext context;
+TEST_P(TanhForward, IsRightForSmallAndLarge) {
   for (const auto& [low, high] : {std::pair{-12.0, 12.0}, std::pair{-1e-3, 1e-3}, std::pair{-1e3, 1e3}}) {
-    const TestTensor<float> x = ramp(low, high);
-    TestTensor<float> y = x;
-    tanh_forward(context.stream(), {.x = y, .y = y});
-    expect_relatively_near(x, y, tanh_of);
+    const TestTensor<float> x = rounded(ramp(low, high), device());
+    expect_relatively_near(x, in_place_tanh_of(x, device()), tanh_of, device());
   }
 }
 
-TEST(TanhBackward, IsGradientOfForward) {
-  const OpContext context;
-  const TestTensor<float> x = random_tensor({5, 7}, 1, 2);
-  const TestTensor<float> dy = random_tensor({5, 7}, 2);
+TEST_P(TanhBackward, IsGradientOfForward) {
+  const TestTensor<float> x = rounded(random_tensor({5, 7}, 1, 2), device());
+  const TestTensor<float> dy = rounded(random_tensor({5, 7}, 2), device());
   const auto loss = [&](std::vector<double> at) {
     for (double& value : at) value = std::tanh(value);
     return dot(at, dy.doubles());
   };
-  TestTensor<float> y({5, 7});
-  TestTensor<float> dx = dy;
-  tanh_forward(context.stream(), {.x = x, .y = y});
-  tanh_backward(context.stream(), {.y = y, .dy = dx, .dx = dx});
-  expect_near(dx, numeric_gradient(x.doubles(), loss), "dx", kGradientRelative);
+  const TestTensor<float> y = in_place_tanh_of(x, device());
+  expect_near(tanh_gradient_of(y, dy, device()), numeric_gradient(x.doubles(), loss), "dx",
+              std::max(kGradientRelative, compute_tolerance(device())));
 }
 
-TEST(Activation, ThreadsDoNotChangeABit) {
+TEST(ActivationOfThreads, DoesNotChangeABit) {
   const TestTensor<float> x = random_tensor({7, 9001}, 1, 6);
   std::vector<TestTensor<float>> results;
   for (const std::size_t num_threads : {1U, 3U}) {
@@ -123,32 +159,27 @@ TEST(Activation, ThreadsDoNotChangeABit) {
   EXPECT_EQ(results[0], results[1]);
 }
 
-TEST(Activation, KeepsWhateverIsNotANumber) {
-  const OpContext context;
+TEST_P(Activation, KeepsWhateverIsNotANumber) {
+  const TestTensor<float> one({1}, 1.0F);
   // Quiet and signalling, either sign, and with all or none of the bits that lie in the fields of a number.
   for (const std::uint32_t bits : {0x7fc00000U, 0xffc00000U, 0x7fffffffU, 0xffffffffU, 0x7f800001U,
                                    0xff800001U, 0x7fbfffffU, 0x7fc12345U, 0x7fe00000U, 0xfff00fffU}) {
     const TestTensor<float> x({1}, std::bit_cast<float>(bits));
-    const TestTensor<float> one({1}, 1.0F);
-    TestTensor<float> gelu({1}), dgelu({1}), tanh({1}), dtanh({1});
-    gelu_forward(context.stream(), {.x = x, .y = gelu});
-    gelu_backward(context.stream(), {.x = x, .dy = one, .dx = dgelu});
-    tanh_forward(context.stream(), {.x = x, .y = tanh});
-    tanh_backward(context.stream(), {.y = tanh, .dy = one, .dx = dtanh});
-    for (const TestTensor<float>& result : {gelu, dgelu, tanh, dtanh}) {
+    const TestTensor<float> tanh = in_place_tanh_of(x, device());
+    for (const TestTensor<float>& result : {gelu_of(x, device()), gelu_gradient_of(x, one, device()), tanh,
+                                            tanh_gradient_of(tanh, one, device())}) {
       EXPECT_TRUE(std::isnan(result.values()[0])) << std::hex << bits << ": " << result.values()[0];
     }
   }
 }
 
-TEST(Activation, NothingIsNoError) {
-  const OpContext context;
-  TestTensor<float> nothing({0, 4});
-  gelu_forward(context.stream(), {.x = nothing, .y = nothing});
-  tanh_forward(context.stream(), {.x = nothing, .y = nothing});
+TEST_P(Activation, NothingIsNoError) {
+  const TestTensor<float> nothing({0, 4});
+  EXPECT_EQ(gelu_of(nothing, device()), nothing);
+  EXPECT_EQ(in_place_tanh_of(nothing, device()), nothing);
 }
 
-TEST(Activation, RefusesArgumentsThatAreLeftOutOrDoNotFit) {
+TEST(ActivationArguments, AreRefusedWhereTheyAreLeftOutOrDoNotFit) {
   const OpContext context;
   TestTensor<float> x({2, 3});
   TestTensor<float> narrow({2, 2});

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/ops/op_testing.h"
+#include "plenum/kernels/attention_work.h"
+
+#include "tests/ops/op_device.h"
 #include "tests/reference/attention.h"
+#include "tests/reference/attention_gradient.h"
 
 namespace plenum::kernels {
 namespace {
@@ -61,11 +64,15 @@ struct Result {
 
 class AttentionRun {
  public:
-  explicit AttentionRun(const AttentionCase& c)
-      : shape_(c.shape), dropout_(some_dropout(c.threshold)), T_(size(shape_.rows)), H_(size(shape_.heads)) {
+  explicit AttentionRun(const AttentionCase& c, tensor::Device device = tensor::Device::Cpu)
+      : shape_(c.shape),
+        dropout_(some_dropout(c.threshold)),
+        device_(device),
+        T_(size(shape_.rows)),
+        H_(size(shape_.heads)) {
     const std::int64_t K = size(shape_.width);
-    qkv_ = ops::random_tensor({T_, 3, H_, K}, 1, 2.0);
-    dcontext_ = ops::random_tensor({T_, H_, K}, 2);
+    qkv_ = ops::rounded(ops::random_tensor({T_, 3, H_, K}, 1, 2.0), device);
+    dcontext_ = ops::rounded(ops::random_tensor({T_, H_, K}, 2), device);
     // Nothing may read padding: what it holds in the gradient would be seen.
     const tensor::SequenceOffsets sequences = offsets();
     for (std::int64_t row = 0; row < T_; ++row) {
@@ -90,33 +97,15 @@ class AttentionRun {
     }
   }
 
-  Result run(std::size_t num_threads = 1) const {
-    const std::int64_t K = size(shape_.width);
-    std::int32_t longest = 1;
-    for (const std::int32_t length : shape_.lengths) longest = std::max(longest, length);
-    const OpContext context(num_threads, attention_scratch_bytes(longest, K) + 64);
-    Result result{.context = TestTensor<float>({T_, H_, K}, 7.0F),
-                  .lse = TestTensor<float>({H_, T_}, 7.0F),
-                  .dqkv = TestTensor<float>({T_, 3, H_, K}, 7.0F)};
-    attention_forward(context.stream(), {.qkv_T3HK = qkv_,
-                                         .sequences = offsets(),
-                                         .samples = shape_.samples,
-                                         .dropout = dropout_,
-                                         .context_THK = result.context,
-                                         .lse_HT = result.lse});
-    attention_backward(context.stream(), {.qkv_T3HK = qkv_,
-                                          .context_THK = result.context,
-                                          .lse_HT = result.lse,
-                                          .dcontext_THK = dcontext_,
-                                          .sequences = offsets(),
-                                          .samples = shape_.samples,
-                                          .dropout = dropout_,
-                                          .dqkv_T3HK = result.dqkv});
-    return result;
-  }
+  Result run() const { return run(OpContext(device_, scratch_bytes())); }
+  /// On the CPU with more threads.
+  Result run_threads(std::size_t num_threads) const { return run(OpContext(num_threads, scratch_bytes())); }
 
   reference::Attention expected() const { return reference::attention(shape_, qkv_.doubles(), dropout_); }
 
+  std::vector<double> expected_gradient() const {
+    return reference::attention_gradient(shape_, qkv_.doubles(), dropout_, dcontext_.doubles());
+  }
   // Central differences of the oracle for some of the elements.
   std::vector<double> expected_gradient(const std::vector<std::size_t>& elements) const {
     const std::vector<double> dcontext = dcontext_.doubles();
@@ -138,9 +127,57 @@ class AttentionRun {
  private:
   static std::int64_t size(std::size_t value) { return static_cast<std::int64_t>(value); }
   tensor::SequenceOffsets offsets() const { return {shape_.starts, shape_.lengths, T_}; }
+  std::size_t scratch_bytes() const {
+    std::int32_t longest = 1;
+    for (const std::int32_t length : shape_.lengths) longest = std::max(longest, length);
+    return attention_scratch_bytes(device_, {T_, longest, H_, size(shape_.width)}) + 64;
+  }
+
+  Result run(const OpContext& context) const {
+    const std::int64_t K = size(shape_.width);
+    Result result{.context = TestTensor<float>({T_, H_, K}, 7.0F),
+                  .lse = TestTensor<float>({H_, T_}, 7.0F),
+                  .dqkv = TestTensor<float>({T_, 3, H_, K}, 7.0F)};
+    const AttentionWorkList list = attention_work_list(offsets());
+    const std::int64_t num_tiles = size(list.tiles_N4.size()) / 4;
+    const std::int64_t num_gaps = size(list.gaps_G2.size()) / 2;
+    const TestTensor<std::int32_t> counts(
+        {2}, {static_cast<std::int32_t>(num_tiles), static_cast<std::int32_t>(num_gaps)});
+    const TestTensor<std::int32_t> tiles({num_tiles, 4}, list.tiles_N4);
+    const TestTensor<std::int32_t> gaps({num_gaps, 2}, list.gaps_G2);
+    const TestTensor<std::int64_t> samples({size(shape_.samples.size())}, shape_.samples);
+
+    ops::Arguments arguments(context);
+    const AttentionWork work{.counts_2 = arguments.in(counts),
+                             .tiles_N4 = arguments.in(tiles),
+                             .gaps_G2 = arguments.in(gaps),
+                             .sample_S = arguments.in(samples)};
+    const tensor::ConstTensorView qkv = arguments.in_compute(qkv_);
+    const tensor::TensorView out = arguments.out_compute(result.context);
+    const tensor::TensorView lse = arguments.out(result.lse);
+    attention_forward(context.stream(), {.qkv_T3HK = qkv,
+                                         .sequences = offsets(),
+                                         .samples = shape_.samples,
+                                         .work = work,
+                                         .dropout = dropout_,
+                                         .context_THK = out,
+                                         .lse_HT = lse});
+    attention_backward(context.stream(), {.qkv_T3HK = qkv,
+                                          .context_THK = out,
+                                          .lse_HT = lse,
+                                          .dcontext_THK = arguments.in_compute(dcontext_),
+                                          .sequences = offsets(),
+                                          .samples = shape_.samples,
+                                          .work = work,
+                                          .dropout = dropout_,
+                                          .dqkv_T3HK = arguments.out_compute(result.dqkv)});
+    arguments.fetch();
+    return result;
+  }
 
   AttentionShape shape_;
   Dropout dropout_;
+  tensor::Device device_;
   std::int64_t T_;
   std::int64_t H_;
   TestTensor<float> qkv_;
@@ -174,7 +211,7 @@ TEST(AttentionBackward, AgreesWithDifferencesOfTheReference) {
 
 /// Compares results with the reference, of the gradient only these elements: a difference costs two passes.
 void expect_agreement(const AttentionRun& run, const std::vector<std::size_t>& elements) {
-  const Result result = run.run(2);
+  const Result result = run.run_threads(2);
   const reference::Attention expected = run.expected();
   ops::expect_near(result.context, expected.context, "context");
   ops::expect_near(result.lse, expected.lse, "lse");
@@ -203,9 +240,9 @@ TEST(Attention, AgreesWithTheReferenceOverSeveralBlocksOfKeys) {
 TEST(Attention, WritesTheSameBytesTwiceAndForAnyNumberOfThreads) {
   for (const std::uint32_t threshold : {0U, 26U}) {
     const AttentionRun run({shape_of(3, 16, {5, 140, 1, 64, 65, 300}, 3), threshold});
-    const Result once = run.run(1);
-    EXPECT_EQ(once, run.run(1));
-    EXPECT_EQ(once, run.run(3));
+    const Result once = run.run_threads(1);
+    EXPECT_EQ(once, run.run_threads(1));
+    EXPECT_EQ(once, run.run_threads(3));
   }
 }
 
@@ -240,11 +277,69 @@ TEST(Attention, DoesNothingWithoutSequences) {
   for (const float value : padding.dqkv.values()) EXPECT_EQ(value, 0);
 }
 
+/// Of the head widths that the GPU has kernels for. Lengths at the edges of their blocks, longer than a tile,
+/// gaps.
+std::vector<AttentionCase> wide_cases() {
+  std::vector<AttentionCase> cases;
+  for (const std::uint32_t threshold : {0U, 26U, 200U}) {
+    cases.push_back({shape_of(1, 64, {1}), threshold});
+    cases.push_back({shape_of(2, 64, {1, 2, 63, 64, 65, 127, 128, 129}, 3), threshold});
+    cases.push_back({shape_of(3, 128, {1, 70, 130, 40}, 1), threshold});
+  }
+  cases.push_back({shape_of(1, 64, {300, 600}), 26});
+  cases.push_back({shape_of(1, 128, {513, 2}), 26});
+  return cases;
+}
+
+class AttentionOfWideHeads : public ops::OnDevice {};
+INSTANTIATE_TEST_SUITE_P(Devices, AttentionOfWideHeads, ops::kDevices, ops::device_of);
+
+TEST_P(AttentionOfWideHeads, AgreesWithTheReference) {
+  const double tolerance = ops::compute_tolerance(device());
+  for (const AttentionCase& c : wide_cases()) {
+    const AttentionRun run(c, device());
+    const Result result = run.run();
+    const reference::Attention expected = run.expected();
+    ops::expect_near(result.context, expected.context, "context " + run.name(), tolerance);
+    const auto of_sequences = [&](const auto& lse_HT) {  // in padding it means nothing
+      std::vector<std::remove_cvref_t<decltype(lse_HT[0])>> values;
+      for (std::size_t head = 0; head < c.shape.heads; ++head) {
+        for (std::size_t s = 0; s < c.shape.starts.size(); ++s) {
+          const auto begin =
+              lse_HT.begin() + static_cast<std::ptrdiff_t>(head * c.shape.rows) + c.shape.starts[s];
+          values.insert(values.end(), begin, begin + c.shape.lengths[s]);
+        }
+      }
+      return values;
+    };
+    ops::expect_near(of_sequences(result.lse.values()), of_sequences(expected.lse), "lse " + run.name());
+    // A single key has no gradient but dV, so dQ and dK may be all zeros: compare with dV among them.
+    ops::expect_near(result.dqkv, run.expected_gradient(), "dqkv " + run.name(), tolerance);
+  }
+}
+
+TEST_P(AttentionOfWideHeads, WritesTheSameBytesTwice) {
+  for (const AttentionCase& c : wide_cases()) {
+    const AttentionRun run(c, device());
+    EXPECT_EQ(run.run(), run.run()) << run.name();
+  }
+}
+
+TEST_P(AttentionOfWideHeads, LeavesPaddingZero) {
+  for (const std::size_t width : {64UL, 128UL}) {
+    const Result result = AttentionRun({shape_of(2, width, {2, 1}, 1), 26}, device()).run();
+    for (const std::size_t row : {0UL, 3UL, 5UL}) {
+      for (std::size_t i = 0; i < 2 * width; ++i) EXPECT_EQ(result.context.values()[row * 2 * width + i], 0);
+      for (std::size_t i = 0; i < 6 * width; ++i) EXPECT_EQ(result.dqkv.values()[row * 6 * width + i], 0);
+    }
+  }
+}
+
 TEST(AttentionForward, StaysFiniteForLargeScores) {
   const TestTensor<float> qkv = ops::random_tensor({9, 3, 1, 4}, 3, 1e4);
   const std::vector<std::int32_t> starts = {0};
   const std::vector<std::int32_t> lengths = {9};
-  const OpContext context(1, attention_scratch_bytes(9, 4) + 64);
+  const OpContext context(1, attention_scratch_bytes(tensor::Device::Cpu, {9, 9, 1, 4}) + 64);
   TestTensor<float> out({9, 1, 4});
   TestTensor<float> lse({1, 9});
   attention_forward(context.stream(), {.qkv_T3HK = qkv,

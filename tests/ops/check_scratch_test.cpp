@@ -38,7 +38,7 @@ TEST(CheckScratch, RefusesASequenceLongerThanTheScratchOfAttention) {
   const std::vector<std::int32_t> starts = {0, 1};
   const std::vector<std::int32_t> lengths = {1, kLength - 1};
   const tensor::SequenceOffsets sequences = {starts, lengths, kLength};
-  const OpContext context(1, attention_scratch_bytes(64, 1));
+  const OpContext context(1, attention_scratch_bytes(tensor::Device::Cpu, {kLength, 64, 1, 1}));
   EXPECT_THROW(attention_forward(context.stream(), {.qkv_T3HK = qkv_T3HK,
                                                     .sequences = sequences,
                                                     .samples = {},
@@ -60,7 +60,7 @@ TEST(CheckScratch, RefusesASequenceLongerThanTheScratchOfAttention) {
 TEST(CheckScratch, HoldsForLayerNorm) {
   const TestTensor<float> x_TD({T, D}), gamma_D({D}), beta_D({D}), mean_T({T}), inverse_deviation_T({T});
   TestTensor<float> y_TD({T, D}), dz_TD({T, D}), dgamma_D({D}), dbeta_D({D});
-  expect_needs(layer_norm_scratch_bytes(D), [&](const tensor::Stream& stream) {
+  expect_needs(layer_norm_scratch_bytes(tensor::Device::Cpu, D), [&](const tensor::Stream& stream) {
     LayerNormForward args;
     args.x_TD = x_TD;
     args.gamma_D = gamma_D;
@@ -68,7 +68,7 @@ TEST(CheckScratch, HoldsForLayerNorm) {
     args.y_TD = y_TD;
     layer_norm_forward(stream, args);
   });
-  expect_needs(layer_norm_scratch_bytes(D), [&](const tensor::Stream& stream) {
+  expect_needs(layer_norm_scratch_bytes(tensor::Device::Cpu, D), [&](const tensor::Stream& stream) {
     LayerNormBackward args;
     args.dy_TD = x_TD;
     args.z_TD = x_TD;
@@ -87,7 +87,7 @@ TEST(CheckScratch, HoldsForEmbedding) {
   const TestTensor<float> table_VD({1, D}), gamma_D({D}), beta_D({D}), dy_TD({T, D});
   TestTensor<float> z_TD({T, D}), y_TD({T, D}), mean_T({T}), inverse_deviation_T({T});
   TestTensor<float> dtable_VD({1, D}), dgamma_D({D}), dbeta_D({D});
-  expect_needs(layer_norm_scratch_bytes(D), [&](const tensor::Stream& stream) {
+  expect_needs(embedding_scratch_bytes(tensor::Device::Cpu, T, D), [&](const tensor::Stream& stream) {
     EmbeddingForward args;
     args.id_T = args.position_T = args.segment_T = id_T;
     args.word_VD = args.position_PD = args.segment_GD = table_VD;
@@ -99,7 +99,7 @@ TEST(CheckScratch, HoldsForEmbedding) {
     args.inverse_deviation_T = inverse_deviation_T;
     embedding_forward(stream, args);
   });
-  expect_needs(layer_norm_scratch_bytes(D), [&](const tensor::Stream& stream) {
+  expect_needs(embedding_scratch_bytes(tensor::Device::Cpu, T, D), [&](const tensor::Stream& stream) {
     EmbeddingBackward args;
     args.dy_TD = dy_TD;
     args.z_TD = z_TD;
@@ -119,25 +119,26 @@ TEST(CheckScratch, HoldsForVocabularyLoss) {
   const TestTensor<float> h_MD({T, D}), w_VD({V, D}), b_V({V});
   const TestTensor<std::int32_t> label_M({T});
   TestTensor<float> logits_MV({T, V}), tiles_MN2({T, 1, 2}), lse_M({T}), loss_M({T});
+  const TestTensor<double> scale_1({1}, 1.0);
   TestTensor<float> dh_MD({T, D}), dw_VD({V, D}), db_V({V});
-  expect_needs(vocabulary_loss_scratch_bytes(), [&](const tensor::Stream& stream) {
+  expect_needs(vocabulary_loss_scratch_bytes(tensor::Device::Cpu), [&](const tensor::Stream& stream) {
     vocabulary_loss_forward(stream, {.h_MD = h_MD,
                                      .w_VD = w_VD,
                                      .b_V = b_V,
                                      .label_M = label_M,
-                                     .logits_MV = logits_MV,
+                                     .logits_MW = logits_MV,
                                      .tiles_MN2 = tiles_MN2,
                                      .lse_M = lse_M,
                                      .loss_M = loss_M,
                                      .prediction_M = {}});
   });
-  expect_needs(vocabulary_loss_scratch_bytes(), [&](const tensor::Stream& stream) {
+  expect_needs(vocabulary_loss_scratch_bytes(tensor::Device::Cpu), [&](const tensor::Stream& stream) {
     vocabulary_loss_backward(stream, {.h_MD = h_MD,
                                       .w_VD = w_VD,
                                       .label_M = label_M,
                                       .lse_M = lse_M,
-                                      .scale = 1,
-                                      .logits_MV = logits_MV,
+                                      .scale_1 = scale_1,
+                                      .logits_MW = logits_MV,
                                       .dh_MD = dh_MD,
                                       .dw_VD = dw_VD,
                                       .db_V = db_V});

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "plenum/base/philox.h"
+#include "plenum/kernels/layer_norm.h"
 
+#include "tests/ops/op_device.h"
 #include "tests/reference/dropout.h"
 
 namespace plenum::kernels {
@@ -49,6 +51,45 @@ TEST(Dropout, BytesOfAnyBoxAgreeWithTheDefinition) {
               << num_groups << " groups, position " << p << ", channel " << c;
         }
       }
+    }
+  }
+}
+
+class DropoutOfRows : public ops::OnDevice {};
+INSTANTIATE_TEST_SUITE_P(On, DropoutOfRows, ops::kDevices, ops::device_of);
+
+// Layer norm keeps what dropout leaves of its input.
+TEST_P(DropoutOfRows, DecidesByTheDefinition) {
+  for (const std::int64_t width : {1, 24, 47, 768, 1024, 2000}) {
+    constexpr std::int64_t kRows = 11;
+    const Dropout dropout = some_dropout(128);  // what stays is doubled
+    ops::TestTensor<std::int64_t> samples({kRows});
+    ops::TestTensor<std::int32_t> positions({kRows});
+    for (std::size_t row = 0; row < kRows; ++row) {
+      samples.values()[row] = 0xFEDC00000000 + static_cast<std::int64_t>(row / 2);
+      positions.values()[row] = static_cast<std::int32_t>(row * 70'000);
+    }
+    const ops::TestTensor<float> x({kRows, width}, 1.0F), gamma({width}), beta({width});
+    ops::TestTensor<float> z({kRows, width}), y({kRows, width});
+    const ops::OpContext context(device());
+    ops::Arguments arguments(context);
+    LayerNormForward args;
+    args.x_TD = arguments.in_compute(x);
+    args.gamma_D = arguments.in(gamma);
+    args.beta_D = arguments.in(beta);
+    args.dropout = dropout;
+    args.rows = {.sample_T = arguments.in(samples), .position_T = arguments.in(positions)};
+    args.z_TD = arguments.out_compute(z);
+    args.y_TD = arguments.out_compute(y);
+    layer_norm_forward(context.stream(), args);
+    arguments.fetch();
+    for (std::size_t i = 0; i < z.values().size(); ++i) {
+      const std::size_t row = i / static_cast<std::size_t>(width);
+      const auto channel = static_cast<std::uint32_t>(i % static_cast<std::size_t>(width));
+      ASSERT_EQ(z.values()[i],
+                reference::dropout_factor(dropout, static_cast<std::uint64_t>(samples.values()[row]),
+                                          static_cast<std::uint32_t>(positions.values()[row]), channel))
+          << "width " << width << ", row " << row << ", channel " << channel;
     }
   }
 }

@@ -4,20 +4,20 @@
 
 #include <gtest/gtest.h>
 
-#include "plenum/kernels/layer_norm.h"
-
-#include "tests/ops/op_testing.h"
+#include "tests/ops/op_device.h"
 #include "tests/reference/embedding.h"
 #include "tests/reference/layer_norm.h"
 
-namespace plenum::kernels {
+namespace plenum::ops {
 namespace {
 
-using ops::OpContext;
-using ops::TestTensor;
+using kernels::embedding_backward;
+using kernels::embedding_forward;
+using kernels::embedding_scratch_bytes;
+using kernels::RowGroups;
+using kernels::RowIdentities;
 
 constexpr float kEpsilon = 1e-5F;
-constexpr std::int64_t kWords = 11;
 constexpr std::int64_t kPositions = 6;
 constexpr std::int64_t kSegments = 2;
 
@@ -26,34 +26,63 @@ struct EmbeddingCase {
   std::int64_t width;
   std::uint32_t threshold;
   std::int64_t num_padding = 0;  ///< rows at the end
+  std::int64_t words = 11;
 
   std::string name() const {
-    return fmt::format("T={} D={} threshold={} padding={}", rows, width, threshold, num_padding);
+    return fmt::format("T={} D={} threshold={} padding={} V={}", rows, width, threshold, num_padding, words);
   }
 };
 
 const std::vector<EmbeddingCase> kCases = {
     {1, 3, 0}, {1, 8, 26}, {9, 17, 26}, {13, 16, 0, 4}, {20, 33, 128, 3}};
-/// Rows and columns of several tasks, the last of them short.
-constexpr EmbeddingCase kLargeCase = {600, 150, 26, 5};
+/// Rows and columns of several tasks, the last of them short; groups of one row and of hundreds.
+const std::vector<EmbeddingCase> kLargeCases = {
+    {600, 150, 26, 5}, {1500, 256, 26, 5, 997}, {700, 1024, 26, 4}, {64, 1096, 0, 0, 997}, {129, 768, 128}};
 
-struct OwnedGroups {
-  std::vector<std::int32_t> entries;
-  std::vector<std::int32_t> starts = {0};
-  std::vector<std::int32_t> rows;
+std::vector<EmbeddingCase> all_cases() {
+  std::vector<EmbeddingCase> cases = kCases;
+  cases.insert(cases.end(), kLargeCases.begin(), kLargeCases.end());
+  return cases;
+}
 
-  OwnedGroups(const std::vector<std::int32_t>& ids, std::int64_t num_rows) {
+/// The first `num_rows` rows by their id. On the GPU their numbers are rounded up: some groups have no entry,
+/// and some places no row.
+class OwnedGroups {
+ public:
+  OwnedGroups(const std::vector<std::int32_t>& ids, std::int64_t num_rows, tensor::Device device) {
     std::map<std::int32_t, std::vector<std::int32_t>> by_id;
     for (std::int64_t row = 0; row < num_rows; ++row) {
       by_id[ids[static_cast<std::size_t>(row)]].push_back(static_cast<std::int32_t>(row));
     }
+    std::vector<std::int32_t> entries;
+    std::vector<std::int32_t> starts = {0};
+    std::vector<std::int32_t> rows;
     for (const auto& [id, rows_of_id] : by_id) {
       entries.push_back(id);
       rows.insert(rows.end(), rows_of_id.begin(), rows_of_id.end());
       starts.push_back(static_cast<std::int32_t>(rows.size()));
     }
+    if (device == tensor::Device::Cuda) {
+      entries.insert(entries.end(), 3, -1);
+      starts.insert(starts.end(), 3, starts.back());
+      rows.resize(ids.size(), -1);
+    }
+    entry_G_ = tensor_of(entries);
+    start_G_ = tensor_of(starts);
+    row_R_ = tensor_of(rows);
   }
-  RowGroups view() const { return {entries, starts, rows}; }
+
+  RowGroups view(Arguments& arguments) const {
+    return {
+        .entry_G = arguments.in(entry_G_), .start_G = arguments.in(start_G_), .row_R = arguments.in(row_R_)};
+  }
+
+ private:
+  static TestTensor<std::int32_t> tensor_of(const std::vector<std::int32_t>& values) {
+    return {{static_cast<std::int64_t>(values.size())}, values};
+  }
+
+  TestTensor<std::int32_t> entry_G_, start_G_, row_R_;
 };
 
 struct Result {
@@ -64,83 +93,42 @@ struct Result {
 
 class EmbeddingRun {
  public:
-  explicit EmbeddingRun(const EmbeddingCase& c)
+  EmbeddingRun(const EmbeddingCase& c, tensor::Device device)
       : case_(c),
+        device_(device),
         dropout_{.threshold = c.threshold, .key = base::RandomFunction(2, base::Purpose::Dropout, 8).key()},
         samples_({c.rows}),
         ids_({c.rows}),
         positions_({c.rows}),
         segments_({c.rows}),
-        word_(ops::random_tensor({kWords, c.width}, 1)),
-        position_(ops::random_tensor({kPositions, c.width}, 2)),
-        segment_(ops::random_tensor({kSegments, c.width}, 3)),
-        gamma_(ops::random_tensor({c.width}, 4)),
-        beta_(ops::random_tensor({c.width}, 5)),
-        dy_(ops::random_tensor({c.rows, c.width}, 6)) {
+        word_(rounded(random_tensor({c.words, c.width}, 1), device)),
+        position_(rounded(random_tensor({kPositions, c.width}, 2), device)),
+        segment_(rounded(random_tensor({kSegments, c.width}, 3), device)),
+        gamma_(random_tensor({c.width}, 4)),
+        beta_(random_tensor({c.width}, 5)),
+        dy_(rounded(random_tensor({c.rows, c.width}, 6), device)) {
     for (std::int64_t row = 0; row < c.rows - c.num_padding; ++row) {
       const auto i = static_cast<std::size_t>(row);
       samples_.values()[i] = 5 + row / kPositions;
-      ids_.values()[i] = static_cast<std::int32_t>(row * row % kWords);
+      ids_.values()[i] = static_cast<std::int32_t>(row * row % c.words);
       positions_.values()[i] = static_cast<std::int32_t>(row % kPositions);
       segments_.values()[i] = static_cast<std::int32_t>(row / 4 % kSegments);
     }
     std::fill_n(dy_.values().end() - c.num_padding * c.width, c.num_padding * c.width, 0.0F);
   }
 
-  Result run(std::size_t num_threads = 1) const {
-    const OpContext context(num_threads, layer_norm_scratch_bytes(case_.width) + 64);
-    const tensor::Shape shape = {case_.rows, case_.width};
-    Result r = before();
-    r.z = r.y = r.dz = TestTensor<float>(shape, 9.0F);
-    r.mean = r.inverse_deviation = TestTensor<float>({case_.rows}, 9.0F);
-    const RowIdentities rows = {.sample_T = samples_, .position_T = positions_};
-    embedding_forward(context.stream(), {.id_T = ids_,
-                                         .position_T = positions_,
-                                         .segment_T = segments_,
-                                         .word_VD = word_,
-                                         .position_PD = position_,
-                                         .segment_GD = segment_,
-                                         .gamma_D = gamma_,
-                                         .beta_D = beta_,
-                                         .epsilon = kEpsilon,
-                                         .dropout = dropout_,
-                                         .rows = rows,
-                                         .z_TD = r.z,
-                                         .y_TD = r.y,
-                                         .mean_T = r.mean,
-                                         .inverse_deviation_T = r.inverse_deviation});
-    const std::int64_t real = case_.rows - case_.num_padding;
-    const OwnedGroups by_word(ids_.values(), real);
-    const OwnedGroups by_position(positions_.values(), real);
-    const OwnedGroups by_segment(segments_.values(), real);
-    r.dz = dy_;
-    embedding_backward(context.stream(), {.dy_TD = r.dz,
-                                          .z_TD = r.z,
-                                          .mean_T = r.mean,
-                                          .inverse_deviation_T = r.inverse_deviation,
-                                          .gamma_D = gamma_,
-                                          .dropout = dropout_,
-                                          .rows = rows,
-                                          .by_word = by_word.view(),
-                                          .by_position = by_position.view(),
-                                          .by_segment = by_segment.view(),
-                                          .dz_TD = r.dz,
-                                          .dword_VD = r.dword,
-                                          .dposition_PD = r.dposition,
-                                          .dsegment_GD = r.dsegment,
-                                          .dgamma_D = r.dgamma,
-                                          .dbeta_D = r.dbeta});
-    return r;
-  }
+  Result run() const { return run(OpContext(device_, scratch_bytes())); }
+  /// On the CPU with more threads.
+  Result run_threads(std::size_t num_threads) const { return run(OpContext(num_threads, scratch_bytes())); }
 
   /// What lies in the gradients beforehand.
   Result before() const {
     Result r;
-    r.dword = ops::random_tensor({kWords, case_.width}, 11);
-    r.dposition = ops::random_tensor({kPositions, case_.width}, 12);
-    r.dsegment = ops::random_tensor({kSegments, case_.width}, 13);
-    r.dgamma = ops::random_tensor({case_.width}, 14);
-    r.dbeta = ops::random_tensor({case_.width}, 15);
+    r.dword = random_tensor({case_.words, case_.width}, 11);
+    r.dposition = random_tensor({kPositions, case_.width}, 12);
+    r.dsegment = random_tensor({kSegments, case_.width}, 13);
+    r.dgamma = random_tensor({case_.width}, 14);
+    r.dbeta = random_tensor({case_.width}, 15);
     return r;
   }
 
@@ -156,8 +144,22 @@ class EmbeddingRun {
         reference::embedding_sum(ids_.values(), positions_.values(), segments_.values(), p.word, p.position,
                                  p.segment, static_cast<std::size_t>(case_.width)),
         p.gamma, p.beta, kEpsilon);
-    result.y = reference::drop_rows(dropout_, result.y, samples_.values(), positions_.values());
+    result.y = dropped(result.y);
     return result;
+  }
+
+  /// What must come of z as it was kept.
+  reference::LayerNorm normalised(const TestTensor<float>& z) const {
+    reference::LayerNorm result =
+        reference::layer_norm(z.doubles(), gamma_.doubles(), beta_.doubles(), kEpsilon);
+    result.y = dropped(result.y);
+    return result;
+  }
+  reference::LayerNormGradient gradient_of_norm(const TestTensor<float>& z) const {
+    return reference::layer_norm_gradient(z.doubles(), gamma_.doubles(), dropped(dy_.doubles()), kEpsilon);
+  }
+  std::vector<double> dropped(const std::vector<double>& y) const {
+    return reference::drop_rows(dropout_, y, samples_.values(), positions_.values());
   }
 
   /// Differences of the reference by some elements of one of its parameters.
@@ -167,9 +169,9 @@ class EmbeddingRun {
     Parameters p = parameters();
     std::vector<double> point;
     for (const std::size_t i : elements) point.push_back((p.*which)[i]);
-    return ops::numeric_gradient(point, [&](const std::vector<double>& at) {
+    return numeric_gradient(point, [&](const std::vector<double>& at) {
       for (std::size_t i = 0; i < elements.size(); ++i) (p.*which)[elements[i]] = at[i];
-      return ops::dot(evaluate(p).y, dy);
+      return dot(evaluate(p).y, dy);
     });
   }
 
@@ -190,24 +192,82 @@ class EmbeddingRun {
   const TestTensor<std::int32_t>& segments() const { return segments_; }
 
  private:
+  std::size_t scratch_bytes() const { return embedding_scratch_bytes(device_, case_.rows, case_.width) + 64; }
+
+  Result run(const OpContext& context) const {
+    const tensor::Shape shape = {case_.rows, case_.width};
+    Result r = before();
+    r.z = r.y = TestTensor<float>(shape, 9.0F);
+    r.mean = r.inverse_deviation = TestTensor<float>({case_.rows}, 9.0F);
+    r.dz = dy_;
+    Arguments arguments(context);
+    const tensor::ConstTensorView position_T = arguments.in(positions_);
+    const kernels::EmbeddingForward forward = {
+        .id_T = arguments.in(ids_),
+        .position_T = position_T,
+        .segment_T = arguments.in(segments_),
+        .word_VD = arguments.in_compute(word_),
+        .position_PD = arguments.in_compute(position_),
+        .segment_GD = arguments.in_compute(segment_),
+        .gamma_D = arguments.in(gamma_),
+        .beta_D = arguments.in(beta_),
+        .epsilon = kEpsilon,
+        .dropout = dropout_,
+        .rows = {.sample_T = arguments.in(samples_), .position_T = position_T},
+        .z_TD = arguments.out_compute(r.z),
+        .y_TD = arguments.out_compute(r.y),
+        .mean_T = arguments.out(r.mean),
+        .inverse_deviation_T = arguments.out(r.inverse_deviation)};
+    embedding_forward(context.stream(), forward);
+    const std::int64_t real = case_.rows - case_.num_padding;
+    const OwnedGroups by_word(ids_.values(), real, device_);
+    const OwnedGroups by_position(positions_.values(), real, device_);
+    const OwnedGroups by_segment(segments_.values(), real, device_);
+    const tensor::TensorView dz_TD = arguments.out_compute(r.dz);
+    embedding_backward(context.stream(), {.dy_TD = dz_TD,
+                                          .z_TD = forward.z_TD,
+                                          .mean_T = forward.mean_T,
+                                          .inverse_deviation_T = forward.inverse_deviation_T,
+                                          .gamma_D = forward.gamma_D,
+                                          .dropout = dropout_,
+                                          .rows = forward.rows,
+                                          .by_word = by_word.view(arguments),
+                                          .by_position = by_position.view(arguments),
+                                          .by_segment = by_segment.view(arguments),
+                                          .dz_TD = dz_TD,
+                                          .dword_VD = arguments.out(r.dword),
+                                          .dposition_PD = arguments.out(r.dposition),
+                                          .dsegment_GD = arguments.out(r.dsegment),
+                                          .dgamma_D = arguments.out(r.dgamma),
+                                          .dbeta_D = arguments.out(r.dbeta)});
+    arguments.fetch();
+    return r;
+  }
+
   EmbeddingCase case_;
-  Dropout dropout_;
+  tensor::Device device_;
+  kernels::Dropout dropout_;
   TestTensor<std::int64_t> samples_;
   TestTensor<std::int32_t> ids_, positions_, segments_;
   TestTensor<float> word_, position_, segment_, gamma_, beta_, dy_;
 };
 
-TEST(EmbeddingForward, AgreesWithTheReference) {
-  std::vector<EmbeddingCase> cases = kCases;
-  cases.push_back(kLargeCase);
-  for (const EmbeddingCase& c : cases) {
-    const EmbeddingRun run(c);
+class EmbeddingForward : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(On, EmbeddingForward, kDevices, device_of);
+class EmbeddingBackward : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(On, EmbeddingBackward, kDevices, device_of);
+class Embedding : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(On, Embedding, kDevices, device_of);
+
+TEST_P(EmbeddingForward, AgreesWithTheReference) {
+  for (const EmbeddingCase& c : all_cases()) {
+    const EmbeddingRun run(c, device());
     const Result result = run.run();
-    const reference::LayerNorm expected = run.evaluate(run.parameters());
-    ops::expect_near(result.z, expected.z, "z " + c.name());
-    ops::expect_near(result.y, expected.y, "y " + c.name());
-    ops::expect_near(result.mean, expected.mean, "mean " + c.name());
-    ops::expect_near(result.inverse_deviation, expected.inverse_deviation, "inverse deviation " + c.name());
+    expect_near(result.z, run.evaluate(run.parameters()).z, "z " + c.name(), compute_tolerance(device()));
+    const reference::LayerNorm expected = run.normalised(result.z);
+    expect_near(result.y, expected.y, "y " + c.name(), compute_tolerance(device()));
+    expect_near(result.mean, expected.mean, "mean " + c.name());
+    expect_near(result.inverse_deviation, expected.inverse_deviation, "inverse deviation " + c.name());
   }
 }
 
@@ -225,7 +285,7 @@ constexpr Gradient kGradients[] = {{"dword", &Result::dword, &EmbeddingRun::Para
 
 /// Compares every `step`-th element of all gradients with differences of the reference.
 void expect_gradients(const EmbeddingCase& c, std::size_t step) {
-  const EmbeddingRun run(c);
+  const EmbeddingRun run(c, tensor::Device::Cpu);
   const Result result = run.run();
   for (const Gradient& gradient : kGradients) {
     const TestTensor<float> before = run.before().*gradient.actual;
@@ -237,40 +297,58 @@ void expect_gradients(const EmbeddingCase& c, std::size_t step) {
       actual.push_back((result.*gradient.actual).values()[i]);
       expected.push_back(before.values()[i]);
     }
-    ops::expect_near(actual, ops::plus(expected, run.gradient(gradient.parameter, elements)),
-                     gradient.name + (" " + c.name()), ops::kGradientRelative);
+    expect_near(actual, plus(expected, run.gradient(gradient.parameter, elements)),
+                gradient.name + (" " + c.name()), kGradientRelative);
   }
 }
 
-TEST(EmbeddingBackward, AccumulatesIntoExistingGradients) {
+TEST(EmbeddingDifferences, AccumulateIntoExistingGradients) {
   for (const EmbeddingCase& c : kCases) expect_gradients(c, 1);
 }
 
-TEST(EmbeddingBackward, AccumulatesOverSeveralTasks) {
-  expect_gradients(kLargeCase, 49);
+TEST(EmbeddingDifferences, AccumulateOverSeveralTasks) {
+  expect_gradients(kLargeCases[0], 49);
 }
 
-TEST(EmbeddingBackward, AddsRowsToEveryEntryTheyRead) {
-  const EmbeddingRun run(kLargeCase);
-  const Result result = run.run();
-  const Result before = run.before();
-  ops::expect_near(result.dword, run.with_rows_of(before.dword, run.ids(), result.dz), "dword");
-  ops::expect_near(result.dposition, run.with_rows_of(before.dposition, run.positions(), result.dz),
-                   "dposition");
-  ops::expect_near(result.dsegment, run.with_rows_of(before.dsegment, run.segments(), result.dz), "dsegment");
+TEST_P(EmbeddingBackward, AgreesWithTheReference) {
+  for (const EmbeddingCase& c : all_cases()) {
+    const EmbeddingRun run(c, device());
+    const Result result = run.run();
+    const Result before = run.before();
+    const reference::LayerNormGradient expected = run.gradient_of_norm(result.z);
+    expect_near(result.dz, expected.dz, "dz " + c.name(), compute_tolerance(device()));
+    expect_near(result.dgamma, plus(before.dgamma.doubles(), expected.dgamma), "dgamma " + c.name());
+    expect_near(result.dbeta, plus(before.dbeta.doubles(), expected.dbeta), "dbeta " + c.name());
+  }
 }
 
-TEST(Embedding, WritesTheSameBytesTwiceAndForAnyNumberOfThreads) {
-  const EmbeddingRun run({1100, 150, 26, 5});
-  const Result once = run.run(1);
-  EXPECT_EQ(once, run.run(1));
-  EXPECT_EQ(once, run.run(3));
+TEST_P(EmbeddingBackward, AddsRowsToEveryEntryTheyRead) {
+  for (const EmbeddingCase& c : all_cases()) {
+    const EmbeddingRun run(c, device());
+    const Result result = run.run();
+    const Result before = run.before();
+    expect_near(result.dword, run.with_rows_of(before.dword, run.ids(), result.dz), "dword " + c.name());
+    expect_near(result.dposition, run.with_rows_of(before.dposition, run.positions(), result.dz),
+                "dposition " + c.name());
+    expect_near(result.dsegment, run.with_rows_of(before.dsegment, run.segments(), result.dz),
+                "dsegment " + c.name());
+  }
 }
 
-TEST(Embedding, DoesNothingWithoutRows) {
-  const EmbeddingRun run({0, 8, 26});
+TEST_P(Embedding, WritesTheSameBytesTwice) {
+  const EmbeddingRun run(kLargeCases[1], device());
+  EXPECT_EQ(run.run(), run.run());
+}
+
+TEST(EmbeddingOfThreads, WritesTheSameBytesForAnyNumberOfThreads) {
+  const EmbeddingRun run({1100, 150, 26, 5}, tensor::Device::Cpu);
+  EXPECT_EQ(run.run(), run.run_threads(3));
+}
+
+TEST_P(Embedding, DoesNothingWithoutRows) {
+  const EmbeddingRun run({0, 8, 26}, device());
   EXPECT_EQ(run.run().dword, run.before().dword);
 }
 
 }  // namespace
-}  // namespace plenum::kernels
+}  // namespace plenum::ops

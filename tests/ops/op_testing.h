@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,18 +23,26 @@
 
 namespace plenum::ops {
 
-/// A stream of the CPU with its own threads and scratch.
+/// A stream with its own threads or queue, and scratch.
 class OpContext {
  public:
-  explicit OpContext(std::size_t num_threads = 1,
-                     std::size_t scratch_bytes_per_thread = std::size_t{16} << 20)
+  /// Of the CPU.
+  explicit OpContext(std::size_t num_threads = 1, std::size_t scratch_bytes_per_thread = kScratch)
       : pool_(num_threads),
         arena_(layout_of(num_threads * scratch_bytes_per_thread)),
         stream_(pool_, scratch()) {}
+  /// Of a device; of the CPU with one thread.
+  explicit OpContext(tensor::Device device, std::size_t scratch_bytes = kScratch)
+      : pool_(1),
+        cuda_(device == tensor::Device::Cuda ? std::make_unique<tensor::CudaStream>() : nullptr),
+        arena_(layout_of(scratch_bytes), device),
+        stream_(cuda_ ? tensor::Stream(*cuda_, scratch()) : tensor::Stream(pool_, scratch())) {}
 
   const tensor::Stream& stream() const { return stream_; }
 
  private:
+  static constexpr std::size_t kScratch = std::size_t{16} << 20;
+
   static tensor::MemoryLayout layout_of(std::size_t bytes) {
     tensor::MemoryLayout layout;
     layout.add("scratch", tensor::DType::Byte, {static_cast<std::int64_t>(bytes)});
@@ -45,6 +54,7 @@ class OpContext {
   }
 
   base::ThreadPool pool_;
+  std::unique_ptr<tensor::CudaStream> cuda_;
   tensor::Arena arena_;
   tensor::Stream stream_;
 };

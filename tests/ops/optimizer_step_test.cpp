@@ -1,11 +1,12 @@
 #include "plenum/kernels/optimizer_step.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "tests/ops/op_testing.h"
+#include "tests/ops/op_device.h"
 #include "tests/reference/optimizer_step.h"
 
 namespace plenum::ops {
@@ -13,7 +14,13 @@ namespace {
 
 using kernels::AdamStep;
 using kernels::FlatRange;
+using kernels::StepNumber;
+using tensor::Device;
 
+using Step = void (*)(const tensor::Stream&, const AdamStep&);
+
+constexpr double kBeta1 = 0.8;
+constexpr double kBeta2 = 0.95;
 constexpr std::int64_t kElements = 300'000;
 // One element, none, odd borders, gaps, one that takes many blocks, the end of the buffers.
 const std::vector<FlatRange> kRanges = {
@@ -26,30 +33,69 @@ const std::vector<FlatRange> kRanges = {
     {290'016, kElements, true},
 };
 
+struct Numbers {
+  double learning_rate = 0;
+  double correction1 = 1;
+  double correction2 = 1;
+  double gradient_scale = 1;
+  double masked_loss = 0;
+  double num_updates = 0;
+  bool is_skipped = false;
+};
+
+double& at(TestTensor<double>& numbers, StepNumber which) {
+  return numbers.values()[static_cast<std::size_t>(which)];
+}
+
+TestTensor<double> numbers_of(const Numbers& given) {
+  TestTensor<double> numbers({static_cast<std::int64_t>(kernels::kNumStepNumbers)});
+  at(numbers, StepNumber::LearningRate) = given.learning_rate;
+  at(numbers, StepNumber::Correction1) = given.correction1;
+  at(numbers, StepNumber::Correction2) = given.correction2;
+  at(numbers, StepNumber::GradientScale) = given.gradient_scale;
+  at(numbers, StepNumber::MaskedLoss) = given.masked_loss;
+  at(numbers, StepNumber::NumUpdates) = given.num_updates;
+  at(numbers, StepNumber::IsSkipped) = given.is_skipped ? 1 : 0;
+  return numbers;
+}
+
+/// Buffers of an optimizer. `compute_weight` is what the GPU's products read; the CPU has no such thing.
 struct Buffers {
-  TestTensor<float> gradient = random_tensor({kElements}, 1);
-  TestTensor<float> weight = random_tensor({kElements}, 2);
-  TestTensor<float> first_moment = random_tensor({kElements}, 3);
-  TestTensor<float> second_moment = random_tensor({kElements}, 4);
+  std::int64_t size = kElements;
+  TestTensor<float> gradient = random_tensor({size}, 1);
+  TestTensor<float> weight = random_tensor({size}, 2);
+  TestTensor<float> first_moment = random_tensor({size}, 3);
+  TestTensor<float> second_moment = random_tensor({size}, 4);
+  TestTensor<float> compute_weight = TestTensor<float>({size}, 5.0F);
+  TestTensor<double> numbers =
+      numbers_of({.learning_rate = 0.02, .correction1 = 0.7, .correction2 = 0.4, .gradient_scale = 0.5});
+  std::vector<FlatRange> ranges = kRanges;
+  double epsilon = 1e-3;
+  double decay = 0.1;
 
   Buffers() {
     for (float& value : second_moment.values()) value = value * value;
   }
 
-  AdamStep step() {
-    return {.ranges = kRanges,
-            .gradient_N = gradient.view(),
-            .weight_N = weight,
-            .first_moment_N = first_moment,
-            .second_moment_N = second_moment,
-            .learning_rate = 0.02,
-            .beta1 = 0.8,
-            .beta2 = 0.95,
-            .epsilon = 1e-3,
-            .decay = 0.1,
-            .correction1 = 0.7,
-            .correction2 = 0.4,
-            .gradient_scale = 0.5};
+  void run(Step step, const OpContext& context) {
+    const std::vector<std::int64_t> chunks = kernels::optimizer_chunks(ranges);
+    const TestTensor<std::int64_t> chunks_C4({static_cast<std::int64_t>(chunks.size() / 4), 4}, chunks);
+    const bool is_on_gpu = context.stream().device() == Device::Cuda;
+    Arguments arguments(context);
+    step(context.stream(),
+         {.ranges = ranges,
+          .work = {.chunks_C4 = arguments.in(chunks_C4)},
+          .gradient_N = arguments.in(gradient),
+          .weight_N = arguments.out(weight),
+          .first_moment_N = arguments.out(first_moment),
+          .second_moment_N = arguments.out(second_moment),
+          .compute_weight_N = is_on_gpu ? arguments.out_compute(compute_weight) : tensor::TensorView(),
+          .numbers_C = arguments.in(numbers),
+          .beta1 = kBeta1,
+          .beta2 = kBeta2,
+          .epsilon = epsilon,
+          .decay = decay});
+    arguments.fetch();
   }
 
   reference::OptimizedTensor range(const FlatRange& range) const {
@@ -60,134 +106,237 @@ struct Buffers {
     return {part(weight), part(gradient), part(first_moment), part(second_moment)};
   }
 
-  friend bool operator==(const Buffers&, const Buffers&) = default;
+  reference::OptimizerSettings settings(bool is_decayed) {
+    return {at(numbers, StepNumber::LearningRate),
+            kBeta1,
+            kBeta2,
+            epsilon,
+            is_decayed ? decay : 0,
+            at(numbers, StepNumber::Correction1),
+            at(numbers, StepNumber::Correction2),
+            at(numbers, StepNumber::GradientScale)};
+  }
 };
 
-reference::OptimizerSettings settings_of(const AdamStep& step, bool is_decayed) {
-  return {step.learning_rate,          step.beta1,       step.beta2,       step.epsilon,
-          is_decayed ? step.decay : 0, step.correction1, step.correction2, step.gradient_scale};
+/// Whether everything that a step may change is the same.
+bool has_same_state(const Buffers& a, const Buffers& b) {
+  return a.weight == b.weight && a.first_moment == b.first_moment && a.second_moment == b.second_moment &&
+         a.compute_weight == b.compute_weight;
 }
 
-using Step = void (*)(const tensor::Stream&, const AdamStep&);
+class OptimizerStepOn : public OnDevice {
+ protected:
+  static OpContext context() {
+    return OpContext(device(), std::max<std::size_t>(
+                                   kernels::optimizer_scratch_bytes(device(), kElements, kRanges.size()), 1));
+  }
 
-/// Compares all ranges after `step`, and that nothing outside them was touched.
-template <typename Reference>
-void expect_step(Step step, Reference reference_step) {
-  const OpContext context;
-  Buffers buffers;
-  const Buffers before = buffers;
-  Buffers untouched = buffers;
-  const AdamStep args = buffers.step();
-  step(context.stream(), args);
-  for (const FlatRange& range : kRanges) {
-    reference::OptimizedTensor expected = before.range(range);
-    reference_step(expected, settings_of(args, range.is_decayed), range.is_decayed);
-    const auto compare = [&](TestTensor<float>& actual, TestTensor<float>& rest,
-                             const std::vector<double>& values, const char* name) {
+  /// Compares all ranges after `step`, and that nothing outside them was touched.
+  template <typename Reference>
+  static void expect_step(Step step, Reference reference_step) {
+    Buffers buffers;
+    const Buffers before = buffers;
+    Buffers untouched = buffers;
+    buffers.run(step, context());
+    for (const FlatRange& range : kRanges) {
+      reference::OptimizedTensor expected = before.range(range);
+      reference_step(expected, buffers.settings(range.is_decayed), range.is_decayed);
       const auto begin = static_cast<std::size_t>(range.begin);
       const auto count = static_cast<std::size_t>(range.end - range.begin);
-      expect_near(std::span<const float>(actual.values()).subspan(begin, count), values,
-                  fmt::format("{} of [{}, {})", name, range.begin, range.end), 1e-6);
-      std::copy_n(actual.values().begin() + range.begin, count, rest.values().begin() + range.begin);
-    };
-    compare(buffers.weight, untouched.weight, expected.weight, "weight");
-    compare(buffers.first_moment, untouched.first_moment, expected.first_moment, "first moment");
-    compare(buffers.second_moment, untouched.second_moment, expected.second_moment, "second moment");
+      const auto take = [&](const TestTensor<float>& from, TestTensor<float>& to) {
+        std::copy_n(from.values().begin() + range.begin, count, to.values().begin() + range.begin);
+      };
+      const auto compare = [&](const TestTensor<float>& actual, TestTensor<float>& rest,
+                               const std::vector<double>& values, const char* name) {
+        expect_near(std::span<const float>(actual.values()).subspan(begin, count), values,
+                    fmt::format("{} of [{}, {})", name, range.begin, range.end), 1e-6);
+        take(actual, rest);
+      };
+      compare(buffers.weight, untouched.weight, expected.weight, "weight");
+      compare(buffers.first_moment, untouched.first_moment, expected.first_moment, "first moment");
+      compare(buffers.second_moment, untouched.second_moment, expected.second_moment, "second moment");
+      if (device() == Device::Cuda) take(rounded(buffers.weight, device()), untouched.compute_weight);
+    }
+    EXPECT_TRUE(has_same_state(buffers, untouched))
+        << "elements outside the ranges changed, or copies differ";
   }
-  EXPECT_EQ(buffers, untouched) << "gradients or elements outside the ranges changed";
-}
+};
+INSTANTIATE_TEST_SUITE_P(OptimizerStep, OptimizerStepOn, kDevices, device_of);
 
-TEST(AdamStep, MatchesTheReference) {
+TEST_P(OptimizerStepOn, AdamMatchesTheReference) {
   expect_step(&kernels::adam_step,
               [](reference::OptimizedTensor& tensor, const reference::OptimizerSettings& settings, bool) {
                 reference::adam_step(tensor, settings);
               });
 }
 
-TEST(LambStep, MatchesTheReference) {
+TEST_P(OptimizerStepOn, LambMatchesTheReference) {
   expect_step(&kernels::lamb_step,
               [](reference::OptimizedTensor& tensor, const reference::OptimizerSettings& settings,
                  bool is_decayed) { reference::lamb_step(tensor, settings, is_decayed); });
 }
 
-TEST(LambStep, TakesTheRatioForOneWhereANormIsZero) {
-  const OpContext context;
-  const std::vector<FlatRange> ranges = {{0, 20, true}, {20, 40, true}};
-  TestTensor<float> gradient({40});
-  std::fill_n(gradient.values().begin(), 20, 1.0F);
-  TestTensor<float> weight({40});
-  std::fill_n(weight.values().begin() + 20, 20, 3.0F);
-  TestTensor<float> first({40});
-  TestTensor<float> second({40});
-  kernels::lamb_step(context.stream(), {.ranges = ranges,
-                                        .gradient_N = gradient.view(),
-                                        .weight_N = weight,
-                                        .first_moment_N = first,
-                                        .second_moment_N = second,
-                                        .learning_rate = 0.5,
-                                        .epsilon = 1e-6,
-                                        .decay = 0,
-                                        .correction1 = 0.1,
-                                        .correction2 = 0.001});
-  for (std::size_t i = 0; i < 20; ++i) EXPECT_NEAR(weight.values()[i], -0.5, 1e-5);
-  for (std::size_t i = 20; i < 40; ++i) EXPECT_EQ(weight.values()[i], 3);
+TEST_P(OptimizerStepOn, LambTakesTheRatioForOneWhereANormIsZero) {
+  Buffers buffers;
+  buffers.ranges = {{0, 20, true}, {20, 40, true}};
+  for (TestTensor<float>* tensor :
+       {&buffers.gradient, &buffers.weight, &buffers.first_moment, &buffers.second_moment}) {
+    std::fill_n(tensor->values().begin(), 40, 0.0F);
+  }
+  std::fill_n(buffers.gradient.values().begin(), 20, 1.0F);
+  std::fill_n(buffers.weight.values().begin() + 20, 20, 3.0F);
+  buffers.numbers = numbers_of({.learning_rate = 0.5, .correction1 = 1 - kBeta1, .correction2 = 1 - kBeta2});
+  buffers.epsilon = 1e-6;
+  buffers.decay = 0;
+  buffers.run(&kernels::lamb_step, context());
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_NEAR(buffers.weight.values()[i], -0.5, 1e-5);
+  for (std::size_t i = 20; i < 40; ++i) EXPECT_EQ(buffers.weight.values()[i], 3);
 }
 
-TEST(OptimizerStep, GivesTheSameBytesTwiceAndOnThreeThreads) {
-  const OpContext one;
-  const OpContext three(3);
+TEST_P(OptimizerStepOn, GivesTheSameBytesTwice) {
   for (const Step step : {&kernels::adam_step, &kernels::lamb_step}) {
-    std::vector<Buffers> runs(3);
-    for (std::size_t run = 0; run < 3; ++run) {
-      step(run == 2 ? three.stream() : one.stream(), runs[run].step());
-    }
-    EXPECT_EQ(runs[0], runs[1]);
-    EXPECT_EQ(runs[0], runs[2]);
+    std::vector<Buffers> runs(2);
+    for (Buffers& run : runs) run.run(step, context());
+    EXPECT_TRUE(has_same_state(runs[0], runs[1]));
   }
 }
 
-TEST(OptimizerStep, RefusesRangesOutOfOrderOrOutsideTheBuffers) {
-  const OpContext context;
-  for (const std::vector<FlatRange>& ranges : std::vector<std::vector<FlatRange>>{
-           {{10, 20, true}, {0, 5, true}}, {{0, 10, true}, {9, 20, true}}, {{0, kElements + 1, true}}}) {
+TEST_P(OptimizerStepOn, ChangesNothingWhenSkipped) {
+  for (const Step step : {&kernels::adam_step, &kernels::lamb_step}) {
     Buffers buffers;
-    AdamStep step = buffers.step();
-    step.ranges = ranges;
-    EXPECT_THROW(kernels::adam_step(context.stream(), step), base::InternalError);
-    EXPECT_THROW(kernels::lamb_step(context.stream(), step), base::InternalError);
+    at(buffers.numbers, StepNumber::IsSkipped) = 1;
+    const Buffers before = buffers;
+    buffers.run(step, context());
+    EXPECT_TRUE(has_same_state(buffers, before));
   }
 }
 
-TEST(SumOfSquares, MatchesADoubleSumForAnyCountAndThreads) {
-  const OpContext one;
-  const OpContext three(3);
+TEST_P(OptimizerStepOn, TakesNoRangesAndEmptyOnes) {
+  for (const Step step : {&kernels::adam_step, &kernels::lamb_step}) {
+    for (const std::vector<FlatRange>& ranges :
+         std::vector<std::vector<FlatRange>>{{}, {{7, 7, true}, {9, 9, false}}}) {
+      Buffers buffers;
+      buffers.ranges = ranges;
+      const Buffers before = buffers;
+      buffers.run(step, context());
+      EXPECT_TRUE(has_same_state(buffers, before));
+    }
+  }
+}
+
+TEST_P(OptimizerStepOn, RefusesRangesOutOfOrderOrOutsideTheBuffers) {
+  for (const Step step : {&kernels::adam_step, &kernels::lamb_step}) {
+    for (const std::vector<FlatRange>& ranges : std::vector<std::vector<FlatRange>>{
+             {{10, 20, true}, {0, 5, true}}, {{0, 10, true}, {9, 20, true}}, {{0, kElements + 1, true}}}) {
+      Buffers buffers;
+      buffers.ranges = ranges;
+      EXPECT_THROW(buffers.run(step, context()), base::InternalError);
+    }
+  }
+}
+
+TEST(OptimizerStep, GivesTheSameBytesOnThreeThreads) {
+  for (const Step step : {&kernels::adam_step, &kernels::lamb_step}) {
+    std::vector<Buffers> runs(2);
+    runs[0].run(step, OpContext(1));
+    runs[1].run(step, OpContext(3));
+    EXPECT_TRUE(has_same_state(runs[0], runs[1]));
+  }
+}
+
+TEST(OptimizerStep, CutsRangesIntoChunksThatCoverThemInOrder) {
+  const std::vector<std::int64_t> chunks_C4 = kernels::optimizer_chunks(kRanges);
+  std::vector<std::int64_t> end_R;
+  for (const FlatRange& range : kRanges) end_R.push_back(range.begin);
+  for (std::size_t i = 0; i < chunks_C4.size(); i += 4) {
+    const auto range = static_cast<std::size_t>(chunks_C4[i + 3]);
+    EXPECT_EQ(chunks_C4[i], end_R[range]);
+    EXPECT_GT(chunks_C4[i + 1], chunks_C4[i]);
+    EXPECT_EQ(chunks_C4[i + 2] == 1, kRanges[range].is_decayed);
+    end_R[range] = chunks_C4[i + 1];
+  }
+  for (std::size_t i = 0; i < kRanges.size(); ++i) EXPECT_EQ(end_R[i], kRanges[i].end);
+}
+
+/// What is decided for a gradient, after three updates.
+TestTensor<double> decided(const OpContext& context, const TestTensor<float>& gradient, double clip_norm = 1,
+                           double masked_loss = 7, bool is_bias_corrected = true) {
+  TestTensor<double> numbers = numbers_of({.masked_loss = masked_loss, .num_updates = 3});
+  Arguments arguments(context);
+  kernels::decide_step(context.stream(), {.gradient_N = arguments.in(gradient),
+                                          .clip_norm = clip_norm,
+                                          .beta1 = kBeta1,
+                                          .beta2 = kBeta2,
+                                          .is_bias_corrected = is_bias_corrected,
+                                          .numbers_C = arguments.out(numbers)});
+  arguments.fetch();
+  return numbers;
+}
+
+class DecideStepOn : public OptimizerStepOn {};
+INSTANTIATE_TEST_SUITE_P(DecideStep, DecideStepOn, kDevices, device_of);
+
+TEST_P(DecideStepOn, TakesTheNormOfADoubleSumForAnyCount) {
+  const OpContext context = DecideStepOn::context();
   for (const std::int64_t count : {0, 1, 15, 16, 17, 255, 257, 4096, 100'003}) {
     const TestTensor<float> values = random_tensor({count}, 5, 100);
     double expected = 0;
     for (const double value : values.doubles()) expected += value * value;
-    const double sum = kernels::sum_of_squares(one.stream(), values.view());
-    EXPECT_NEAR(sum, expected, 1e-12 * expected) << count;
-    EXPECT_EQ(sum, kernels::sum_of_squares(three.stream(), values.view())) << count;
+    expected = std::sqrt(expected);
+    TestTensor<double> numbers = decided(context, values);
+    EXPECT_NEAR(at(numbers, StepNumber::GradientNorm), expected, 1e-12 * expected) << count;
+    EXPECT_EQ(numbers, decided(context, values)) << count;
   }
 }
 
-TEST(SumOfSquares, SeesWhatIsNotFiniteAnywhere) {
-  const OpContext context;
+TEST_P(DecideStepOn, ClipsAndCountsAndCorrects) {
+  const OpContext context = DecideStepOn::context();
+  const TestTensor<float> gradient({16}, 2.0F);  // of norm 8
+  TestTensor<double> numbers = decided(context, gradient, 2);
+  EXPECT_EQ(at(numbers, StepNumber::GradientNorm), 8);
+  EXPECT_EQ(at(numbers, StepNumber::GradientScale), 0.25);
+  EXPECT_EQ(at(numbers, StepNumber::IsSkipped), 0);
+  EXPECT_EQ(at(numbers, StepNumber::NumUpdates), 4);
+  EXPECT_NEAR(at(numbers, StepNumber::Correction1), 1 - std::pow(kBeta1, 4), 1e-15);
+  EXPECT_NEAR(at(numbers, StepNumber::Correction2), 1 - std::pow(kBeta2, 4), 1e-15);
+  EXPECT_EQ(at(numbers, StepNumber::MaskedLoss), 7);
+  for (const double clip_norm : {0.0, 8.0, 9.0}) {
+    TestTensor<double> unclipped = decided(context, gradient, clip_norm);
+    EXPECT_EQ(at(unclipped, StepNumber::GradientScale), 1) << clip_norm;
+  }
+  TestTensor<double> uncorrected = decided(context, gradient, 2, 7, false);
+  EXPECT_EQ(at(uncorrected, StepNumber::NumUpdates), 4);
+  EXPECT_EQ(at(uncorrected, StepNumber::Correction1), 1);
+  EXPECT_EQ(at(uncorrected, StepNumber::Correction2), 1);
+}
+
+TEST_P(DecideStepOn, SkipsWhatIsNotFiniteAnywhere) {
+  const OpContext context = DecideStepOn::context();
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
                           -std::numeric_limits<float>::infinity()}) {
-    for (std::size_t at = 0; at < 5000; at += 7) {
+    for (std::size_t i = 0; i < 5003; i += 61) {
       TestTensor<float> values({5003}, 1.0F);
-      values.values()[at] = bad;
-      EXPECT_FALSE(std::isfinite(kernels::sum_of_squares(context.stream(), values.view())))
-          << bad << " at " << at;
+      values.values()[i] = bad;
+      TestTensor<double> numbers = decided(context, values);
+      EXPECT_EQ(at(numbers, StepNumber::IsSkipped), 1) << bad << " at " << i;
+      EXPECT_EQ(at(numbers, StepNumber::NumUpdates), 3) << bad << " at " << i;
     }
+    TestTensor<double> numbers = decided(context, TestTensor<float>({16}, 1.0F), 1, bad);
+    EXPECT_EQ(at(numbers, StepNumber::IsSkipped), 1) << "loss " << bad;
+    EXPECT_EQ(at(numbers, StepNumber::NumUpdates), 3) << "loss " << bad;
   }
 }
 
-TEST(SumOfSquares, DoesNotOverflowWhereFloatsWould) {
-  const OpContext context;
-  const TestTensor<float> values({100}, 1e30F);
-  EXPECT_NEAR(kernels::sum_of_squares(context.stream(), values.view()), 1e62, 1e56);
+TEST_P(DecideStepOn, DoesNotOverflowWhereFloatsWould) {
+  const OpContext context = DecideStepOn::context();
+  TestTensor<double> numbers = decided(context, TestTensor<float>({100}, 1e30F));
+  EXPECT_NEAR(at(numbers, StepNumber::GradientNorm), 1e31, 1e25);
+  EXPECT_EQ(at(numbers, StepNumber::IsSkipped), 0);
+}
+
+TEST(DecideStep, GivesTheSameBytesOnThreeThreads) {
+  const TestTensor<float> values = random_tensor({100'003}, 5, 100);
+  EXPECT_EQ(decided(OpContext(1), values), decided(OpContext(3), values));
 }
 
 }  // namespace

@@ -6,6 +6,10 @@ namespace plenum::ops {
 /// the reference: rounding of sums of some thousand terms, and no more.
 inline constexpr double kFloat32Relative = 2e-5;
 
+/// The same for a BFloat16 result of inputs that BFloat16 holds: half a unit in its last place, 2^-9, twice
+/// where an intermediate was rounded too.
+inline constexpr double kBFloat16Relative = 8e-3;
+
 /// How far an analytic gradient may be from central differences of the double-precision reference, relative
 /// to the largest difference.
 inline constexpr double kGradientRelative = 5e-5;

@@ -54,17 +54,7 @@ class IdleProgram final : public StageProgram {
 
   void forward(const ActionRun& run) override { on_forward(run); }
   void backward(const ActionRun&) override {}
-  void input_gradient(const ActionRun&) override {}
-  void weight_gradient(const ActionRun&) override {}
-  void recompute(const ActionRun&) override {}
-  void curvature(const ActionRun&) override {}
-  void invert(const ActionRun&) override {}
-  void accumulate_factor(const ActionRun&) override {}
-  void inverse_root(const ActionRun&) override {}
-  void precondition(const ActionRun&) override {}
   void update(const ActionRun&) override {}
-  comm::ConstElements outgoing(const ActionRun&) override { return {}; }
-  comm::Elements incoming(const ActionRun&) override { return {}; }
   comm::Elements to_reduce(const ActionRun&) override { return comm::elements_of(std::span(sum_)); }
   PartitionedElements to_partition(const ActionRun&) override {
     return {comm::elements_of(std::span(sum_)), counts_};
@@ -180,6 +170,14 @@ TEST(Executor, RefusesPartsThatExceedTheirBuffer) {
   IdleProgram second;
   Executor executor(schedule, {&first, &second});
   EXPECT_THAT(error_of(executor), HasSubstr("the parts must make up the buffer: 2 of 1 elements"));
+}
+
+TEST(Executor, NamesAnActionThatTheProgramLacks) {
+  const Schedule schedule = schedule::generator_named("1f1b").generate({.depth = 2, .stage_layers = {1}});
+  IdleProgram first;
+  IdleProgram second;
+  Executor executor(schedule, {&first, &second});
+  EXPECT_THAT(error_of(executor), HasSubstr("this program has no action "));
 }
 
 /// Runs more lanes than there is room for, in a process of its own. Exits with 0 if the error says so.

@@ -38,6 +38,40 @@ inline LayerNorm layer_norm(const std::vector<double>& z, const std::vector<doub
   return result;
 }
 
+struct LayerNormGradient {
+  std::vector<double> dz;
+  std::vector<double> dgamma;
+  std::vector<double> dbeta;
+};
+
+/// The gradient of the sum of dy y.
+inline LayerNormGradient layer_norm_gradient(const std::vector<double>& z, const std::vector<double>& gamma,
+                                             const std::vector<double>& dy, double epsilon) {
+  const std::size_t width = gamma.size();
+  const LayerNorm at = layer_norm(z, gamma, gamma, epsilon);
+  LayerNormGradient result{.dz = std::vector<double>(z.size()),
+                           .dgamma = std::vector<double>(width),
+                           .dbeta = std::vector<double>(width)};
+  for (std::size_t row = 0; row < z.size() / width; ++row) {
+    const auto zhat = [&](std::size_t i) {
+      return (z[row * width + i] - at.mean[row]) * at.inverse_deviation[row];
+    };
+    const auto g = [&](std::size_t i) { return gamma[i] * dy[row * width + i]; };
+    double mean_g = 0;
+    double mean_g_zhat = 0;
+    for (std::size_t i = 0; i < width; ++i) {
+      mean_g += g(i) / static_cast<double>(width);
+      mean_g_zhat += g(i) * zhat(i) / static_cast<double>(width);
+      result.dgamma[i] += dy[row * width + i] * zhat(i);
+      result.dbeta[i] += dy[row * width + i];
+    }
+    for (std::size_t i = 0; i < width; ++i) {
+      result.dz[row * width + i] = at.inverse_deviation[row] * (g(i) - mean_g - zhat(i) * mean_g_zhat);
+    }
+  }
+  return result;
+}
+
 /// Every element of rows of activations by its dropout factor.
 inline std::vector<double> drop_rows(const kernels::Dropout& dropout, std::vector<double> x,
                                      const std::vector<std::int64_t>& samples,

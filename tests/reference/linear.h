@@ -54,13 +54,16 @@ inline std::vector<double> linear_dw(const LinearShape& shape, const std::vector
   return dw_ED;
 }
 
+/// The sums over the rows of a matrix.
+inline std::vector<double> column_sums(const std::vector<double>& matrix, std::size_t num_columns) {
+  std::vector<double> sums(num_columns);
+  for (std::size_t i = 0; i < matrix.size(); ++i) sums[i % num_columns] += matrix[i];
+  return sums;
+}
+
 /// db = sum over rows of dy.
 inline std::vector<double> linear_db(const LinearShape& shape, const std::vector<double>& dy_TE) {
-  std::vector<double> db_E(shape.E);
-  for (std::size_t t = 0; t < shape.T; ++t) {
-    for (std::size_t e = 0; e < shape.E; ++e) db_E[e] += dy_TE[t * shape.E + e];
-  }
-  return db_E;
+  return column_sums(dy_TE, shape.E);
 }
 
 }  // namespace plenum::reference

@@ -10,7 +10,8 @@ namespace plenum::reference {
 
 // M masked positions, D width, V words; everything row-major.
 
-/// The cross-entropy of softmax(h w^T + b) against the labels, and its gradients, as the formulas say.
+/// The cross-entropy of softmax(h w^T + b) against the labels, and its gradients, as the formulas say. The
+/// label -1 stands for none.
 struct VocabularyLoss {
   std::size_t masked, width, vocabulary;
   std::vector<double> h_MD, w_VD, b_V;
@@ -30,20 +31,14 @@ struct VocabularyLoss {
     return maximum + std::log(sum);
   }
 
-  double loss(std::size_t row) const { return lse(row) - logit(row, static_cast<std::size_t>(label_M[row])); }
+  double loss(std::size_t row) const {
+    return label_M[row] < 0 ? 0 : lse(row) - logit(row, static_cast<std::size_t>(label_M[row]));
+  }
 
   double total_loss() const {
     double sum = 0;
     for (std::size_t row = 0; row < masked; ++row) sum += loss(row);
     return sum;
-  }
-
-  std::int32_t prediction(std::size_t row) const {
-    std::size_t best = 0;
-    for (std::size_t word = 1; word < vocabulary; ++word) {
-      if (logit(row, word) > logit(row, best)) best = word;
-    }
-    return static_cast<std::int32_t>(best);
   }
 
   /// Of scale * total_loss().
@@ -54,6 +49,7 @@ struct VocabularyLoss {
     Gradients d{std::vector<double>(masked * width), std::vector<double>(vocabulary * width),
                 std::vector<double>(vocabulary)};
     for (std::size_t row = 0; row < masked; ++row) {
+      if (label_M[row] < 0) continue;
       const double log_sum = lse(row);
       for (std::size_t word = 0; word < vocabulary; ++word) {
         const bool is_label = word == static_cast<std::size_t>(label_M[row]);

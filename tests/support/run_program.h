@@ -12,27 +12,33 @@
 
 namespace plenum::test {
 
-/// What a run of the program printed and how it ended.
+/// What a program printed and how it ended.
 struct ProgramResult {
   int exit_code = -1;
   std::string output;
   std::string errors;
 };
 
-/// Runs build/plenum with shell-quoted `arguments` in `directory`, with `input` on standard input.
-inline ProgramResult run_program(const std::string& arguments, const std::string& directory = ".",
+/// Runs a command of the shell in `directory`, with `input` on standard input.
+inline ProgramResult run_command(const std::string& command, const std::string& directory = ".",
                                  std::string_view input = "") {
   const TemporaryDirectory files;
   const auto read = [](const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   };
-  const std::string command = "cd '" + directory + "' && '" + PLENUM_BINARY + "' " + arguments + " <" +
-                              files.write("in", input) + " >" + files / "out" + " 2>" + files / "err";
-  const int status = std::system(command.c_str());
+  const std::string redirected = "cd '" + directory + "' && " + command + " <" + files.write("in", input) +
+                                 " >" + files / "out" + " 2>" + files / "err";
+  const int status = std::system(redirected.c_str());
   return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
           .output = read(files / "out"),
           .errors = read(files / "err")};
+}
+
+/// Runs build/plenum with shell-quoted `arguments`.
+inline ProgramResult run_program(const std::string& arguments, const std::string& directory = ".",
+                                 std::string_view input = "") {
+  return run_command("'" PLENUM_BINARY "' " + arguments, directory, input);
 }
 
 }  // namespace plenum::test

@@ -56,7 +56,7 @@ TEST(Stream, DividesScratchAmongThreads) {
   alignas(64) std::array<std::byte, 300> memory{};
   base::ThreadPool pool(2);
   const Stream stream(pool, memory);
-  EXPECT_EQ(stream.scratch_bytes_per_thread(), 128U);
+  EXPECT_EQ(stream.scratch_bytes(), 128U);
   EXPECT_EQ(stream.scratch(1).data(), memory.data() + 128);
 }
 

@@ -18,6 +18,7 @@
 #include "tests/support/expect_user_error.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/tiny_model.h"
 
 namespace plenum::train {
 namespace {
@@ -59,7 +60,8 @@ class Checkpoints : public testing::Test {
             .best_loss = 1.0 / 3,
             .best_step = 3,
             .seed = ~std::uint64_t{0},
-            .fingerprint = "model \"a\"\n"};
+            .fingerprint = "model \"a\"\n",
+            .packing_plan = "xxh3:0123456789abcdef"};
   }
 
   void save(std::uint64_t step) {
@@ -108,13 +110,7 @@ class Checkpoints : public testing::Test {
   }
 
   test::TemporaryDirectory directory_;
-  describe::ModelConfig config_ = {.vocabulary = 11,
-                                   .width = 4,
-                                   .num_layers = 2,
-                                   .num_heads = 2,
-                                   .mlp_width = 6,
-                                   .max_positions = 5,
-                                   .has_next_sentence = true};
+  describe::ModelConfig config_ = test::tiny_model();
   describe::ParameterTable table_{config_};
   std::vector<float> weights_ = std::vector<float>(static_cast<std::size_t>(table_.num_elements()));
   std::vector<float> first_moments_ = weights_;
@@ -133,9 +129,10 @@ TEST_F(Checkpoints, AreReadAsTheyWereWritten) {
   EXPECT_THAT(notes_.lines, IsEmpty());
 }
 
-TEST_F(Checkpoints, KeepAStateWithoutEvaluation) {
+TEST_F(Checkpoints, KeepAStateWithoutEvaluationAndPackingPlan) {
   TrainingState state = this->state(5);
   state.best_loss.reset();
+  state.packing_plan.clear();
   store_.save(state, config_, tensors());
   EXPECT_EQ(load()->state, state);
 }

@@ -1,4 +1,12 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
 #include <span>
+#include <string>
+#include <vector>
+
+#include "plenum/io/safetensors.h"
 
 #include "tests/train/training_fixture.h"
 
@@ -24,10 +32,36 @@ constexpr Arrangement kArrangements[] = {
     {"packed, two ranks", data::Layout::Packed, 2, 96},
 };
 
+/// Gradients by the name of their parameter.
+using Gradients = std::map<std::string, std::vector<float>>;
+
+double largest_of(const std::vector<float>& values) {
+  double largest = 0;
+  for (const float value : values) largest = std::max(largest, std::abs(double{value}));
+  return largest;
+}
+
+void expect_same_gradients(const Gradients& gradients, const Gradients& expected) {
+  ASSERT_FALSE(expected.empty());
+  ASSERT_EQ(gradients.size(), expected.size());
+  for (const auto& [name, values] : expected) {
+    // A key's bias shifts all scores of a query alike, which softmax takes back: what is left of its gradient
+    // is rounding, to be measured against that of the query's bias.
+    std::string scale = name;
+    if (const std::size_t key = name.find("key.bias"); key != std::string::npos)
+      scale.replace(key, 3, "query");
+    const double largest = largest_of(expected.at(scale));
+    EXPECT_GT(largest, 0) << name;
+    std::vector<float> errors(values.size());
+    std::ranges::transform(gradients.at(name), values, errors.begin(), std::minus());
+    EXPECT_LE(largest_of(errors), 1e-5 * largest) << name;
+  }
+}
+
 class ParityTest : public TrainingTest {
  protected:
-  std::vector<StepReport> steps_of(const Arrangement& arrangement, data::Objective objective) {
-    RunOptions given = options(std::string("run ") + arrangement.name, 20);
+  RunOptions options_of(const Arrangement& arrangement, data::Objective objective, double steps) const {
+    RunOptions given = options(std::string("run ") + arrangement.name, steps);
     given.data.directory = objective == data::Objective::WithNextSentence ? pairs_ : dataset_;
     given.data.layout = arrangement.layout;
     given.data.order_choice = data::OrderChoice::Packs;
@@ -35,8 +69,29 @@ class ParityTest : public TrainingTest {
     given.run.ranks = arrangement.ranks;
     given.run.threads = arrangement.ranks;
     given.optimizer.learning_rate.peak = 1e-3;
-    run(given);
+    return given;
+  }
+
+  std::vector<StepReport> steps_of(const Arrangement& arrangement, data::Objective objective) {
+    run(options_of(arrangement, objective, 20));
     return observer_.steps;
+  }
+
+  /// All gradients of step 1: what AdamW keeps as its first moments if it neither clips nor remembers.
+  Gradients gradients_of(const Arrangement& arrangement, data::Objective objective) {
+    RunOptions given = options_of(arrangement, objective, 1);
+    given.optimizer.optimizer.beta1 = 0;
+    given.optimizer.optimizer.clip_norm = 0;
+    const io::SafetensorsFile file(run(given).checkpoint + "/optimizer.safetensors");
+    const std::string prefix = "exp_avg.";
+    Gradients gradients;
+    for (const io::SafetensorsTensor& tensor : file.tensors()) {
+      if (!tensor.name.starts_with(prefix)) continue;
+      std::vector<float>& values = gradients[tensor.name.substr(prefix.size())];
+      values.resize(tensor.num_elements);
+      file.read(tensor, values);
+    }
+    return gradients;
   }
 
   void expect_all_equal(data::Objective objective) {
@@ -59,6 +114,14 @@ class ParityTest : public TrainingTest {
     }
   }
 
+  void expect_all_same_gradients(data::Objective objective) {
+    const Gradients expected = gradients_of(kArrangements[0], objective);
+    for (const Arrangement& arrangement : std::span(kArrangements).subspan(1)) {
+      SCOPED_TRACE(arrangement.name);
+      expect_same_gradients(gradients_of(arrangement, objective), expected);
+    }
+  }
+
   std::string pairs_ = prepare("pairs", data::Objective::WithNextSentence);
 };
 
@@ -68,6 +131,14 @@ TEST_F(ParityTest, LayoutsRanksAndMicroBatchesTrainTheSame) {
 
 TEST_F(ParityTest, SoTheyDoWithNextSentences) {
   expect_all_equal(data::Objective::WithNextSentence);
+}
+
+TEST_F(ParityTest, LayoutsRanksAndMicroBatchesHaveTheSameGradientsOfEveryParameter) {
+  expect_all_same_gradients(data::Objective::MaskedLanguageModel);
+}
+
+TEST_F(ParityTest, SoTheyHaveWithNextSentences) {
+  expect_all_same_gradients(data::Objective::WithNextSentence);
 }
 
 }  // namespace

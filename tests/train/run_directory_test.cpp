@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include "plenum/data/packing_plan_file.h"
 #include "plenum/io/lock_file.h"
+#include "plenum/packing/lpfhp.h"
 
 #include "tests/support/expect_user_error.h"
 #include "tests/train/training_fixture.h"
@@ -10,6 +12,7 @@
 namespace plenum::train {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 
@@ -88,6 +91,50 @@ TEST_F(RunDirectoryTest, DoesNotBeginAnewWhereCheckpointsCannotBeRead) {
   std::filesystem::remove(paths.checkpoints);
   std::filesystem::rename(directory_ / "elsewhere", paths.checkpoints);
   EXPECT_EQ(error_of(given_), "no error") << "the run's configuration was overwritten";
+}
+
+TEST_F(RunDirectoryTest, KeepsThePackingPlanItWasBegunWith) {
+  const data::Dataset dataset(dataset_);
+  const auto plan_of_depth = [&](std::int64_t depth) {
+    return data::print_packing_plan(packing::pack_lpfhp(
+        {.histogram = dataset.histogram(data::Split::Train), .capacity = 24, .depth = depth}));
+  };
+  RunOptions packed = options("packed", 3);
+  packed.data.layout = data::Layout::Packed;
+  packed.data.packing_plan = directory_.write("plan.json", plan_of_depth(24));
+  ASSERT_EQ(error_of(packed), "no error");
+
+  RunOptions moved = packed;
+  moved.data.packing_plan = directory_.write("moved.json", plan_of_depth(24));
+  EXPECT_EQ(error_of(moved), "no error");
+  directory_.write("plan.json", plan_of_depth(2));
+  EXPECT_THAT(error_of(packed), AllOf(HasSubstr("packed was trained with another packing plan than"),
+                                      HasSubstr("plan.json now holds")));
+  RunOptions without = packed;
+  without.data.packing_plan.clear();
+  EXPECT_THAT(error_of(without), HasSubstr("was trained with another packing plan than none"));
+}
+
+TEST_F(RunDirectoryTest, GoesOnWhereverItsFirstWeightsCameFrom) {
+  RunOptions begun = options("begun", 3);
+  begun.model = {};
+  begun.model.init = CheckpointStore(given_.run.directory, 1).list().back();
+  ASSERT_EQ(error_of(begun), "no error");
+  begun.model.init = directory_ / "no-longer-there";
+  begun.run.steps = {4, optim::DurationUnit::Steps};
+  EXPECT_EQ(error_of(begun), "no error");
+  EXPECT_EQ(observer_.steps.size(), 1U);
+}
+
+TEST_F(RunDirectoryTest, BeginsAnewWhereTheFirstCheckpointWasNeverFinished) {
+  RunOptions other = options("none", 3);
+  directory_.write("none/lock", "");
+  directory_.write("none/config.toml", io::read_file(RunPaths(given_.run.directory).config));
+  directory_.write("none/checkpoints/step-00000003.partial-0/config.json", "{");
+  other.run.seed = 4;
+  EXPECT_EQ(error_of(other), "no error");
+  EXPECT_EQ(observer_.steps.size(), 3U);
+  EXPECT_EQ(std::filesystem::exists(directory_ / "none/checkpoints/step-00000003.partial-0"), false);
 }
 
 TEST_F(RunDirectoryTest, BeginsAnewWhereNothingWasTrainedYet) {

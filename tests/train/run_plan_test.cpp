@@ -14,12 +14,12 @@ class RunPlanTest : public TrainingTest {
  protected:
   std::string memory_error(const RunOptions& given, std::uint64_t available_bytes) const {
     const data::Dataset dataset(dataset_);
-    const RunPlan plan(given, dataset, starting_model(given.model, dataset.description()));
+    const RunPlan plan(given, dataset, starting_model(given.model, dataset));
     return test::user_error_of([&] { plan.require_memory(available_bytes); });
   }
   std::uint64_t planned_bytes(const RunOptions& given) const {
     const data::Dataset dataset(dataset_);
-    return RunPlan(given, dataset, starting_model(given.model, dataset.description())).memory().planned_bytes;
+    return RunPlan(given, dataset, starting_model(given.model, dataset)).memory().planned_bytes;
   }
 };
 
@@ -50,7 +50,7 @@ TEST_F(RunPlanTest, CountsDurationsInEpochs) {
   given.run.steps = {3, optim::DurationUnit::Epochs};
   given.checkpoint.every = {0.5, optim::DurationUnit::Run};
   const data::Dataset dataset(dataset_);
-  const RunPlan plan(given, dataset, starting_model(given.model, dataset.description()));
+  const RunPlan plan(given, dataset, starting_model(given.model, dataset));
   EXPECT_EQ(plan.num_steps(), 3 * plan.batches().steps_per_epoch());
   EXPECT_EQ(plan.checkpoint_every(), (plan.num_steps() + 1) / 2);
 }

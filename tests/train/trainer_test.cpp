@@ -1,6 +1,8 @@
 #include "plenum/train/trainer.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -88,6 +90,32 @@ TEST_F(TrainingTest, AFinishedRunIsLeftAlone) {
   EXPECT_TRUE(observer_.steps.empty());
   EXPECT_EQ(newest_checkpoint(given), before);
   EXPECT_EQ(timeless_metrics(given).size(), 3U);
+}
+
+TEST_F(TrainingTest, ARunThatIsLongerThanAskedForStaysWhatItIs) {
+  const RunOptions given = options("run", 6);
+  run(given);
+  const std::string config = io::read_file(RunPaths(given.run.directory).config);
+  const TrainingResult result = run(options("run", 4));
+  EXPECT_EQ(result.first_step, 6U);
+  EXPECT_EQ(result.step, 6U);
+  EXPECT_EQ(result.num_steps, 4U);
+  EXPECT_EQ(io::read_file(RunPaths(given.run.directory).config), config);
+}
+
+TEST_F(TrainingTest, TellsTheBestEvaluationOfTheWholeRun) {
+  RunOptions given = options("run", 4);
+  given.evaluation.every = {1, optim::DurationUnit::Steps};
+  run(given);
+  std::vector<std::pair<std::uint64_t, Evaluation>> evaluations = observer_.evaluations;
+  given.run.steps = {8, optim::DurationUnit::Steps};
+  const TrainingResult result = run(given);
+  std::ranges::copy(observer_.evaluations, std::back_inserter(evaluations));
+  ASSERT_EQ(evaluations.size(), 8U);
+  const auto& [step, best] =
+      *std::ranges::min_element(evaluations, {}, [](const auto& entry) { return entry.second.loss(); });
+  EXPECT_EQ(result.best_loss, best.loss());
+  EXPECT_EQ(result.best_step, step);
 }
 
 TEST_F(TrainingTest, ThreadsAndRecomputationChangeNoBit) {

@@ -58,7 +58,8 @@ void reduce(std::span<const std::byte* const> sources, std::span<std::byte* cons
     case tensor::DType::Int32:
       return reduce_as<std::int32_t>(sources, destinations, num_bytes, reduction);
     case tensor::DType::Byte:
-      base::check(false, "bytes have no sum");
+    case tensor::DType::BFloat16:
+      base::check(false, "elements of type {} are not summed on the host", tensor::dtype_name(dtype));
   }
 }
 

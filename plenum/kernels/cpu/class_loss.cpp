@@ -27,6 +27,10 @@ void class_loss_forward(const ClassLossForward& args) {
   const auto label_S = args.label_S.span<std::int32_t>();
   const auto loss_S = args.loss_S.span<float>();
   for (std::size_t row = 0; row < label_S.size(); ++row) {
+    if (label_S[row] < 0) {
+      loss_S[row] = 0;
+      continue;
+    }
     const std::span<const float> logits_C = row_of(args.logits_SC, row);
     const auto label = static_cast<std::size_t>(label_S[row]);
     loss_S[row] = static_cast<float>(log_sum_exp(logits_C) - double{logits_C[label]});
@@ -40,9 +44,10 @@ void class_loss_backward(const ClassLossBackward& args) {
     const std::span<const float> logits_C = row_of(args.logits_SC, row);
     const auto label = static_cast<std::size_t>(label_S[row]);
     const double lse = log_sum_exp(logits_C);
+    const double scale = label_S[row] < 0 ? 0.0 : *args.scale_1.data<double>();
     for (std::size_t i = 0; i < logits_C.size(); ++i) {
       const double share = std::exp(double{logits_C[i]} - lse) - (i == label ? 1.0 : 0.0);
-      *dlogits++ = static_cast<float>(args.scale * share);
+      *dlogits++ = static_cast<float>(scale * share);
     }
   }
 }

@@ -22,14 +22,18 @@ void gather_row(const float* word, const float* position, const float* segment, 
 // stripe of columns of a run of entries, chosen so that no table has too few tasks: there are thousands of
 // words but two segments.
 class TableGradient {
+  using Indices = std::span<const std::int32_t>;
+
  public:
   TableGradient(const RowGroups& groups, const float* dz_TD, const tensor::TensorView& dtable)
-      : groups_(groups),
+      : entries_(groups.num_groups() > 0 ? groups.entry_G.span<std::int32_t>() : Indices()),
+        starts_(groups.num_groups() > 0 ? groups.start_G.span<std::int32_t>() : Indices()),
+        rows_(groups.num_groups() > 0 ? groups.row_R.span<std::int32_t>() : Indices()),
         dz_TD_(dz_TD),
         dtable_(dtable.data<float>()),
         width_(dtable.size(1)),
         num_stripes_((width_ + kStripe - 1) / kStripe),
-        num_runs_((static_cast<std::int64_t>(groups.rows.size()) + kRowsPerRun - 1) / kRowsPerRun) {}
+        num_runs_((static_cast<std::int64_t>(rows_.size()) + kRowsPerRun - 1) / kRowsPerRun) {}
 
   std::int64_t num_tasks() const { return num_runs_ * num_stripes_; }
 
@@ -48,17 +52,17 @@ class TableGradient {
 
   // A run has the groups that begin within its rows.
   std::int64_t first_group(std::int64_t run) const {
-    const auto starts = groups_.starts.first(groups_.entries.size());
+    const auto starts = starts_.first(entries_.size());
     return std::lower_bound(starts.begin(), starts.end(), run * kRowsPerRun) - starts.begin();
   }
 
   void add_group(std::int64_t group, std::int64_t column, std::int64_t width) const {
     const auto index = static_cast<std::size_t>(group);
     std::array<float, kStripe> sums{};
-    for (std::int32_t i = groups_.starts[index]; i < groups_.starts[index + 1]; ++i) {
-      add(dz_TD_ + groups_.rows[static_cast<std::size_t>(i)] * width_ + column, sums.data(), width);
+    for (std::int32_t i = starts_[index]; i < starts_[index + 1]; ++i) {
+      add(dz_TD_ + rows_[static_cast<std::size_t>(i)] * width_ + column, sums.data(), width);
     }
-    add(sums.data(), dtable_ + groups_.entries[index] * width_ + column, width);
+    add(sums.data(), dtable_ + entries_[index] * width_ + column, width);
   }
 
   static void add(const float* from, float* to, std::int64_t width) {
@@ -67,7 +71,7 @@ class TableGradient {
     });
   }
 
-  const RowGroups& groups_;
+  Indices entries_, starts_, rows_;
   const float* dz_TD_;
   float* dtable_;
   std::int64_t width_;
@@ -142,6 +146,10 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
       task -= table.num_tasks();
     }
   });
+}
+
+std::size_t embedding_scratch_bytes(std::int64_t width) {
+  return LayerNormGradient::scratch_bytes(width);
 }
 
 }  // namespace plenum::kernels::cpu

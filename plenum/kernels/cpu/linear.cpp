@@ -71,6 +71,7 @@ void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInp
                .c_stride = D,
                .accumulate = args.accumulate,
                .epilogue = {.gelu_input = args.gelu_input_TD ? args.gelu_input_TD.data<float>() : nullptr}});
+  if (args.db_D) add_column_sums(stream, args.dx_TD, args.db_D.data<float>());
 }
 
 void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args) {

@@ -58,6 +58,10 @@ Vec square_root(Vec values) {
   return roots;
 }
 
+double number(const AdamStep& args, StepNumber which) {
+  return args.numbers_C.data<double>()[static_cast<std::size_t>(which)];
+}
+
 /// The buffers and numbers of a step, as the inner loops use them.
 struct Step {
   explicit Step(const AdamStep& args)
@@ -65,13 +69,13 @@ struct Step {
         weight(args.weight_N.data<float>()),
         first_moment(args.first_moment_N.data<float>()),
         second_moment(args.second_moment_N.data<float>()),
-        scale(static_cast<float>(args.gradient_scale)),
+        scale(static_cast<float>(number(args, StepNumber::GradientScale))),
         beta1(static_cast<float>(args.beta1)),
         rest1(static_cast<float>(1 - args.beta1)),
         beta2(static_cast<float>(args.beta2)),
         rest2(static_cast<float>(1 - args.beta2)),
-        first_factor(static_cast<float>(1 / args.correction1)),
-        root_factor(static_cast<float>(1 / std::sqrt(args.correction2))),
+        first_factor(static_cast<float>(1 / number(args, StepNumber::Correction1))),
+        root_factor(static_cast<float>(1 / std::sqrt(number(args, StepNumber::Correction2)))),
         epsilon(static_cast<float>(args.epsilon)) {}
 
   const float* gradient;
@@ -166,8 +170,6 @@ void lamb_range(const tensor::Stream& stream, const Step& step, const FlatRange&
   });
 }
 
-}  // namespace
-
 double sum_of_squares(const tensor::Stream& stream, std::span<const float> values_N) {
   const auto count = static_cast<std::int64_t>(values_N.size());
   const Parts parts(count);
@@ -184,9 +186,29 @@ double sum_of_squares(const tensor::Stream& stream, std::span<const float> value
   return total;
 }
 
+}  // namespace
+
+void decide_step(const tensor::Stream& stream, const StepDecision& args) {
+  double* const numbers = args.numbers_C.data<double>();
+  const auto at = [&](StepNumber which) -> double& { return numbers[static_cast<std::size_t>(which)]; };
+  const double norm = std::sqrt(sum_of_squares(stream, args.gradient_N.span<float>()));
+  const double loss = at(StepNumber::MaskedLoss) + at(StepNumber::NextSentenceLoss);
+  const bool is_skipped = !std::isfinite(loss) || !std::isfinite(norm);
+  if (!is_skipped) at(StepNumber::NumUpdates) += 1;
+  const auto correction = [&](double beta) {
+    return args.is_bias_corrected ? 1 - std::pow(beta, at(StepNumber::NumUpdates)) : 1.0;
+  };
+  at(StepNumber::GradientNorm) = norm;
+  at(StepNumber::GradientScale) = args.clip_norm == 0 || norm <= args.clip_norm ? 1 : args.clip_norm / norm;
+  at(StepNumber::IsSkipped) = is_skipped ? 1 : 0;
+  at(StepNumber::Correction1) = correction(args.beta1);
+  at(StepNumber::Correction2) = correction(args.beta2);
+}
+
 void adam_step(const tensor::Stream& stream, const AdamStep& args) {
-  if (args.ranges.empty()) return;
+  if (args.ranges.empty() || number(args, StepNumber::IsSkipped) > 0) return;
   const Step step(args);
+  const auto rate = static_cast<float>(number(args, StepNumber::LearningRate));
   const auto num_blocks = static_cast<std::size_t>((args.ranges.back().end + kBlock - 1) / kBlock);
   stream.pool().run(num_blocks, [&](std::size_t block, std::size_t) {
     const std::int64_t begin = static_cast<std::int64_t>(block) * kBlock;
@@ -195,15 +217,16 @@ void adam_step(const tensor::Stream& stream, const AdamStep& args) {
                                       [&](const FlatRange& candidate) { return candidate.end <= begin; });
     for (; range != args.ranges.end() && range->begin < end; ++range) {
       adam_range(step, std::max(begin, range->begin), std::min(end, range->end), decay_of(args, *range),
-                 static_cast<float>(args.learning_rate));
+                 rate);
     }
   });
 }
 
 void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
+  if (number(args, StepNumber::IsSkipped) > 0) return;
   const Step step(args);
   for (const FlatRange& range : args.ranges) {
-    lamb_range(stream, step, range, decay_of(args, range), args.learning_rate);
+    lamb_range(stream, step, range, decay_of(args, range), number(args, StepNumber::LearningRate));
   }
 }
 

@@ -4,7 +4,7 @@
 
 namespace plenum::kernels::cpu {
 
-double sum_of_squares(const tensor::Stream& stream, std::span<const float> values_N);
+void decide_step(const tensor::Stream& stream, const StepDecision& args);
 void adam_step(const tensor::Stream& stream, const AdamStep& args);
 void lamb_step(const tensor::Stream& stream, const AdamStep& args);
 

@@ -12,8 +12,13 @@ void gather_rows_forward(const tensor::Stream& stream, const GatherRowsForward& 
   const std::int32_t* const index_M = args.index_M.data<std::int32_t>();
   float* const y_MD = args.y_MD.data<float>();
   for_each_row(stream, args.y_MD.size(0), [&](std::int64_t row, std::size_t) {
+    float* const y = y_MD + row * width;
+    if (index_M[row] < 0) {
+      std::fill(y, y + width, 0.0F);
+      return;
+    }
     const float* const x = x_TD + index_M[row] * width;
-    std::copy(x, x + width, y_MD + row * width);
+    std::copy(x, x + width, y);
   });
 }
 
@@ -23,6 +28,7 @@ void gather_rows_backward(const tensor::Stream& stream, const GatherRowsBackward
   const std::int32_t* const index_M = args.index_M.data<std::int32_t>();
   float* const dx_TD = args.dx_TD.data<float>();
   for_each_row(stream, args.dy_MD.size(0), [&](std::int64_t row, std::size_t) {
+    if (index_M[row] < 0) return;
     const float* const dy = dy_MD + row * width;
     float* const dx = dx_TD + index_M[row] * width;
     for (std::int64_t i = 0; i < width; ++i) dx[i] += dy[i];

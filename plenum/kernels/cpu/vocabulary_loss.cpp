@@ -71,7 +71,7 @@ void forward_tile(const VocabularyLossForward& args, std::int64_t tile, Range ro
   const std::int64_t D = args.w_VD.size(1);
   const std::int64_t N = args.tiles_MN2.size(1);
   const Range words = range_at(tile, kVocabularyTile, V);
-  float* const logits = args.logits_MV.data<float>() + words.begin;
+  float* const logits = args.logits_MW.data<float>() + words.begin;
   gemm({.m = rows.count(),
         .n = words.count(),
         .k = D,
@@ -104,10 +104,10 @@ void finish_row(const VocabularyLossForward& args, std::int64_t row) {
     sum += double{tiles_N2[2 * tile + 1]} * std::exp(double{tiles_N2[2 * tile]} - maximum);
   }
   const double lse = maximum + std::log(sum);
-  const float* const logits = args.logits_MV.data<float>() + row * V;
+  const float* const logits = args.logits_MW.data<float>() + row * V;
   const std::int32_t label = args.label_M.data<std::int32_t>()[row];
   args.lse_M.data<float>()[row] = static_cast<float>(lse);
-  args.loss_M.data<float>()[row] = static_cast<float>(lse - double{logits[label]});
+  args.loss_M.data<float>()[row] = label < 0 ? 0.0F : static_cast<float>(lse - double{logits[label]});
   if (args.prediction_M) {
     const Range words = range_at(best, kVocabularyTile, V);
     const float* const greatest = std::max_element(logits + words.begin, logits + words.end);
@@ -129,16 +129,17 @@ void backward_tile(const VocabularyLossBackward& args, Range words, Range rows,
                    std::span<std::byte> scratch) {
   const std::int64_t V = args.w_VD.size(0);
   const std::int64_t D = args.w_VD.size(1);
-  float* const logits_MV = args.logits_MV.data<float>();
+  float* const logits_MV = args.logits_MW.data<float>();
   float* const db_V = args.db_V.data<float>();
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     float* const logits = logits_MV + row * V;
-    differentiate_softmax(logits + words.begin, words.count(), args.lse_M.data<float>()[row], args.scale,
-                          db_V + words.begin);
     const std::int32_t label = args.label_M.data<std::int32_t>()[row];
+    const auto scale = label < 0 ? 0.0F : static_cast<float>(*args.scale_1.data<double>());
+    differentiate_softmax(logits + words.begin, words.count(), args.lse_M.data<float>()[row], scale,
+                          db_V + words.begin);
     if (words.contains(label)) {
-      logits[label] -= args.scale;
-      db_V[label] -= args.scale;
+      logits[label] -= scale;
+      db_V[label] -= scale;
     }
   }
   gemm({.m = words.count(),
@@ -183,7 +184,7 @@ void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLoss
   parallel_gemm(stream, {.m = M,
                          .n = D,
                          .k = V,
-                         .a = {.data = args.logits_MV.data<float>(), .stride = V},
+                         .a = {.data = args.logits_MW.data<float>(), .stride = V},
                          .b = {.data = args.w_VD.data<float>(), .stride = D},
                          .c = args.dh_MD.data<float>(),
                          .c_stride = D});

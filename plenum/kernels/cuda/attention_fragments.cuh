@@ -4,6 +4,7 @@
 
 #include <cuda_bf16.h>
 
+#include "plenum/kernels/cuda/attention_math.cuh"
 #include "plenum/kernels/cuda/wgmma.cuh"
 
 namespace plenum::kernels::cuda {
@@ -14,23 +15,6 @@ namespace plenum::kernels::cuda {
 // q of every chunk in thread q: a 4 x 4 transpose within the quad lies between the two.
 
 inline constexpr float kLog2OfE = 1.4426950408889634F;
-
-/// 2^x to about 2 ulp; results that are no normal numbers become zero.
-__device__ inline float fast_exp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
-/// Two bf16, the first in the lower half.
-__device__ inline std::uint32_t pack(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return reinterpret_cast<const std::uint32_t&>(pair);
-}
-
-__device__ inline float2 unpack(std::uint32_t word) {
-  return __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(word));
-}
 
 /// Rounds an accumulator to the operand A of the next product.
 __device__ inline void to_operand(const Accumulator& d, RegisterOperand& a) {

@@ -4,6 +4,8 @@
 
 #include <cuda_bf16.h>
 
+#include "plenum/kernels/cuda/attention_math.cuh"
+
 namespace plenum::kernels::cuda {
 
 // What one warp does with bf16 matrices in shared memory on sm_80 and later: asynchronous copies in,
@@ -105,26 +107,13 @@ __device__ inline void multiply_add(float (&d)[4], const std::uint32_t (&a)[4], 
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// 2^x to about 2 ulp; results that are no normal numbers become zero.
-__device__ inline float fast_exp2(float x) {
-  float y = 0;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
-/// Two floats rounded to bf16, the first in the lower half.
-__device__ inline std::uint32_t pack_bf16(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return reinterpret_cast<const std::uint32_t&>(pair);
-}
-
 /// Columns 16 s to 16 s + 15 of sums as the operand A of a product over these columns.
 __device__ inline void as_left_operand(std::uint32_t (&a)[4], const float (&left)[4],
                                        const float (&right)[4]) {
-  a[0] = pack_bf16(left[0], left[1]);
-  a[1] = pack_bf16(left[2], left[3]);
-  a[2] = pack_bf16(right[0], right[1]);
-  a[3] = pack_bf16(right[2], right[3]);
+  a[0] = pack(left[0], left[1]);
+  a[1] = pack(left[2], left[3]);
+  a[2] = pack(right[0], right[1]);
+  a[3] = pack(right[2], right[3]);
 }
 
 /// The sums of 16 kGroups rows and kColumns columns that a warp holds.
@@ -172,8 +161,8 @@ __device__ inline void store_rows(const Sums<kGroups, kWidth>& sums, const float
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int row = 16 * i + 8 * half + lane / 4;
-        *reinterpret_cast<std::uint32_t*>(through + Rows::offset_bytes(row, n) + lane % 4 * 4) = pack_bf16(
-            sums.of[i][n][2 * half] * factors[i][half], sums.of[i][n][2 * half + 1] * factors[i][half]);
+        *reinterpret_cast<std::uint32_t*>(through + Rows::offset_bytes(row, n) + lane % 4 * 4) =
+            pack(sums.of[i][n][2 * half] * factors[i][half], sums.of[i][n][2 * half + 1] * factors[i][half]);
       }
     }
   }

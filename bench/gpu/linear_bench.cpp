@@ -1,0 +1,240 @@
+// The matrix products of BERT's layers on the GPU: what the library's first choice of an algorithm reaches,
+// what the measured choice reaches, and what is left without the epilogue.
+//
+//     linear_bench [TOKENS]
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include "plenum/base/philox.h"
+#include "plenum/kernels/activation.h"
+#include "plenum/kernels/cuda/column_sums.h"
+#include "plenum/kernels/cuda/gelu_gradient.h"
+#include "plenum/kernels/cuda/lt_matmul.h"
+#include "plenum/kernels/cuda/matmul.h"
+#include "plenum/kernels/cuda/matmul_tuner.h"
+#include "plenum/kernels/gemm_rate.h"
+#include "plenum/tensor/arena.h"
+#include "plenum/tensor/cuda_check.h"
+#include "plenum/tensor/cuda_device.h"
+#include "plenum/tensor/cuda_memory.h"
+
+namespace plenum {
+namespace {
+
+using kernels::Accumulate;
+using kernels::cuda::Matmul;
+using tensor::BFloat16;
+using tensor::check_cuda;
+
+/// Of many runs, each between two events.
+double median_ms(const tensor::CudaStream& queue, const std::function<void()>& work) {
+  constexpr int kWarmups = 5;
+  constexpr int kRuns = 31;
+  std::vector<cudaEvent_t> events(kRuns + 1);
+  for (cudaEvent_t& event : events) check_cuda(cudaEventCreate(&event), "make an event");
+  for (int i = 0; i < kWarmups; ++i) work();
+  check_cuda(cudaEventRecord(events[0], queue.handle()), "measure");
+  for (int i = 0; i < kRuns; ++i) {
+    work();
+    check_cuda(cudaEventRecord(events[static_cast<std::size_t>(i) + 1], queue.handle()), "measure");
+  }
+  queue.wait();
+  std::vector<float> ms(kRuns);
+  for (std::size_t i = 0; i < ms.size(); ++i) {
+    check_cuda(cudaEventElapsedTime(&ms[i], events[i], events[i + 1]), "measure");
+  }
+  for (const cudaEvent_t event : events) cudaEventDestroy(event);
+  std::ranges::nth_element(ms, ms.begin() + kRuns / 2);
+  return ms[kRuns / 2];
+}
+
+/// Memory for the largest product, filled with random numbers.
+class Buffers {
+ public:
+  Buffers(const tensor::CudaStream& queue, std::size_t num_elements)
+      : num_elements_(num_elements),
+        scratch_bytes_(kernels::cuda::matmul_scratch_bytes(num_elements * sizeof(BFloat16))),
+        arena_(kCount * num_elements * sizeof(BFloat16) + scratch_bytes_, tensor::Device::Cuda) {
+    const base::RandomFunction random(1, base::Purpose::Initialisation);
+    std::vector<BFloat16> values(std::size_t{1} << 22);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = tensor::to_bfloat16(static_cast<float>(2 * base::to_unit_interval(random(i)) - 1));
+    }
+    for (std::size_t begin = 0; begin < kCount * num_elements; begin += values.size()) {
+      const std::size_t count = std::min(values.size(), kCount * num_elements - begin);
+      tensor::copy_cuda(queue, values.data(), at(0) + begin, count * sizeof(BFloat16));
+    }
+    queue.wait();
+  }
+
+  /// One of four matrices, each large enough for any.
+  BFloat16* at(std::size_t index) const {
+    const auto size = static_cast<std::int64_t>(kCount * num_elements_);
+    return arena_.view({.offset = 0, .dtype = tensor::DType::BFloat16, .shape = {size}}).data<BFloat16>() +
+           index * num_elements_;
+  }
+  std::span<std::byte> scratch() const {
+    return arena_
+        .view({.offset = kCount * num_elements_ * sizeof(BFloat16),
+               .dtype = tensor::DType::Byte,
+               .shape = {static_cast<std::int64_t>(scratch_bytes_)}})
+        .span<std::byte>();
+  }
+
+ private:
+  static constexpr std::size_t kCount = 4;
+  std::size_t num_elements_;
+  std::size_t scratch_bytes_;
+  tensor::Arena arena_;
+};
+
+struct Case {
+  std::string name;
+  Matmul product;
+};
+
+/// The products of one linear map from D to E, as linear.cpp asks for them.
+Matmul forward(const Buffers& buffers, std::int64_t T, std::int64_t D, std::int64_t E) {
+  return {.m = T,
+          .n = E,
+          .k = D,
+          .a = {.data = buffers.at(0), .stride = D},
+          .b = {.data = buffers.at(1), .stride = D, .is_transposed = true},
+          .c = buffers.at(2),
+          .c_stride = E,
+          .epilogue = {.bias = buffers.at(1)}};
+}
+Matmul backward_input(const Buffers& buffers, std::int64_t T, std::int64_t D, std::int64_t E) {
+  return {.m = T,
+          .n = D,
+          .k = E,
+          .a = {.data = buffers.at(0), .stride = E},
+          .b = {.data = buffers.at(1), .stride = D},
+          .c = buffers.at(2),
+          .c_stride = D};
+}
+Matmul backward_weight(const Buffers& buffers, std::int64_t T, std::int64_t D, std::int64_t E) {
+  return {.m = E,
+          .n = D,
+          .k = T,
+          .a = {.data = buffers.at(0), .stride = E, .is_transposed = true},
+          .b = {.data = buffers.at(1), .stride = D},
+          .c = buffers.at(2),
+          .c_dtype = tensor::DType::Float32,
+          .c_stride = D,
+          .accumulate = Accumulate::Yes};
+}
+
+std::vector<Case> layer_products(const Buffers& buffers, std::int64_t T, std::int64_t D) {
+  const std::int64_t F = 4 * D;
+  std::vector<Case> cases;
+  const auto add_map = [&](const std::string& name, std::int64_t in, std::int64_t out) {
+    cases.push_back({name + " forward", forward(buffers, T, in, out)});
+    cases.push_back({name + " dx", backward_input(buffers, T, in, out)});
+    cases.push_back({name + " dw", backward_weight(buffers, T, in, out)});
+  };
+  add_map("qkv", D, 3 * D);
+  add_map("out", D, D);
+  add_map("mlp1", D, F);
+  add_map("mlp2", F, D);
+  for (Case& one : cases) {
+    if (one.name == "mlp1 forward") one.product.epilogue.gelu = buffers.at(3);
+  }
+  return cases;
+}
+
+/// The algorithm that the library expects to be the fastest.
+double first_choice_ms(const tensor::Stream& stream, cublasLtHandle_t library, const Matmul& args) {
+  const kernels::cuda::LtMatmul product(args);
+  const std::span<std::byte> workspace = stream.scratch().first(kernels::cuda::MatmulTuner::kWorkspaceBytes);
+  const auto first = product.candidates(library, workspace.size(), 1);
+  return median_ms(stream.cuda(), [&] {
+    product.run(library, first.at(0), product.result(), workspace, stream.cuda().handle());
+  });
+}
+
+double tuned_ms(const tensor::Stream& stream, const Matmul& args) {
+  return median_ms(stream.cuda(), [&] { kernels::cuda::matmul(stream, args); });
+}
+
+void bench_model(const tensor::Stream& stream, const Buffers& buffers, cublasLtHandle_t library,
+                 const std::string& name, std::int64_t T, std::int64_t D) {
+  fmt::print("\n| {} | m x n x k | first ms | TFLOP/s | tuned ms | TFLOP/s | plain ms | TFLOP/s |\n", name);
+  fmt::print("|---|---|---|---|---|---|---|---|\n");
+  double all_ms = 0;
+  double all_flops = 0;
+  for (const Case& one : layer_products(buffers, T, D)) {
+    const Matmul& product = one.product;
+    Matmul plain = product;
+    plain.epilogue = {};
+    const double flops = 2.0 * static_cast<double>(product.m * product.n * product.k);
+    const auto rate = [flops](double ms) { return flops / ms * 1e-9; };
+    const double first = first_choice_ms(stream, library, product);
+    const double tuned = tuned_ms(stream, product);
+    const double without = tuned_ms(stream, plain);
+    fmt::print("| {} | {} x {} x {} | {:.4f} | {:.0f} | {:.4f} | {:.0f} | {:.4f} | {:.0f} |\n", one.name,
+               product.m, product.n, product.k, first, rate(first), tuned, rate(tuned), without,
+               rate(without));
+    all_ms += tuned;
+    all_flops += flops;
+  }
+  fmt::print("| a layer | | | | {:.4f} | {:.0f} | | |\n", all_ms, all_flops / all_ms * 1e-9);
+}
+
+void print_pass(const std::string& name, std::size_t num_bytes, double ms) {
+  fmt::print("| {} | {:.4f} | {:.2f} |\n", name, ms, static_cast<double>(num_bytes) / ms * 1e-9);
+}
+
+/// What goes over memory beside the products.
+void bench_passes(const tensor::Stream& stream, const Buffers& buffers, std::int64_t T) {
+  fmt::print("\n| pass | ms | TB/s |\n|---|---|---|\n");
+  auto* const sums = reinterpret_cast<float*>(buffers.at(2));
+  for (const std::int64_t E : {768, 1024, 2304, 3072, 4096}) {
+    const tensor::TensorView x_TE(buffers.at(0), {T, E});
+    print_pass(fmt::format("sums of columns {} x {}", T, E), x_TE.num_bytes(),
+               median_ms(stream.cuda(), [&] { kernels::cuda::add_column_sums(stream, x_TE, sums); }));
+  }
+  for (const std::int64_t E : {3072, 4096}) {
+    const tensor::TensorView x_TE(buffers.at(0), {T, E});
+    const tensor::TensorView u_TE(buffers.at(1), {T, E});
+    print_pass(fmt::format("gelu {} x {}", T, E), 2 * x_TE.num_bytes(),
+               median_ms(stream.cuda(), [&] { kernels::gelu_forward(stream, {.x = u_TE, .y = x_TE}); }));
+    // Multiplied again and again x would vanish; it is read and written all the same.
+    print_pass(
+        fmt::format("gelu' with sums {} x {}", T, E), 3 * x_TE.num_bytes(),
+        median_ms(stream.cuda(), [&] { kernels::cuda::multiply_gelu_derivative(stream, u_TE, x_TE, sums); }));
+  }
+}
+
+void run(std::int64_t T) {
+  const tensor::CudaStream queue;
+  const Buffers buffers(queue, static_cast<std::size_t>(std::max<std::int64_t>(T, 4096)) * 4096);
+  const tensor::Stream stream(queue, buffers.scratch());
+  cublasLtHandle_t library = nullptr;
+  kernels::cuda::check_lt(cublasLtCreate(&library), "start");
+  fmt::print("{}, cuBLASLt {}, {} tokens\n", tensor::cuda_device_info().name, cublasLtGetVersion(), T);
+  bench_model(stream, buffers, library, "BERT-large", T, 1024);
+  bench_model(stream, buffers, library, "BERT-base", T, 768);
+  bench_passes(stream, buffers, T);
+  fmt::print("\n8192 x 4096 x 4096: {:.0f} TFLOP/s\n", kernels::measure_cuda_gemm_flops(1.0) * 1e-12);
+  cublasLtDestroy(library);
+}
+
+}  // namespace
+}  // namespace plenum
+
+int main(int argc, char** argv) {
+  try {
+    plenum::run(argc > 1 ? std::atol(argv[1]) : 32768);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "linear_bench: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plenum/tensor/sequence_offsets.h"
+
+namespace plenum::kernels {
+
+/// The lists from which attention's kernels of the GPU take their work, made by the host once for each
+/// micro-batch. They lie in the GPU's memory with room for the longest, so that launches do not depend on
+/// their contents.
+struct AttentionWorkList {
+  /// Runs of rows that a block takes, {first row of the sequence, its length, first row of the run within it,
+  /// index of the sequence}, the longest sequences first.
+  std::vector<std::int32_t> tiles_N4;
+  /// Runs of rows that belong to no sequence, {first row, number of rows}: results are zero there.
+  std::vector<std::int32_t> gaps_G2;
+};
+AttentionWorkList attention_work_list(const tensor::SequenceOffsets& sequences);
+
+/// The most tiles and gaps that so many rows and sequences can have.
+struct AttentionWorkCapacity {
+  std::int64_t tiles = 0;
+  std::int64_t gaps = 0;
+};
+AttentionWorkCapacity attention_work_capacity(std::int64_t rows, std::int64_t sequences);
+
+}  // namespace plenum::kernels

@@ -1,0 +1,13 @@
+#include "plenum/kernels/cpu/sum.h"
+
+#include <numeric>
+
+namespace plenum::kernels::cpu {
+
+void add_sum(const AddSum& args) {
+  const std::span<const float> values = args.x_N.span<float>();
+  double& sum = *args.sum_1.data<double>();
+  sum += std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+}  // namespace plenum::kernels::cpu

@@ -1,0 +1,175 @@
+#include "plenum/kernels/cuda/attention.h"
+
+#include <algorithm>
+
+#include "plenum/kernels/cuda/attention_keep_bits.h"
+#include "plenum/kernels/cuda/attention_sm80.h"
+#include "plenum/kernels/cuda/attention_sm90.h"
+#include "plenum/tensor/bfloat16.h"
+#include "plenum/tensor/copy.h"
+#include "plenum/tensor/cuda_check.h"
+
+namespace plenum::kernels::cuda {
+namespace {
+
+// By wgmma where the GPU has it and the head width allows, else by mma.sync.
+struct Form {
+  cudaError_t (*forward)(const AttentionArguments&, cudaStream_t);
+  cudaError_t (*backward)(const AttentionArguments&, cudaStream_t);
+};
+
+int device_attribute(cudaDeviceAttr attribute) {
+  int device = 0;
+  int value = 0;
+  tensor::check_cuda(cudaGetDevice(&device), "tell its device");
+  tensor::check_cuda(cudaDeviceGetAttribute(&value, attribute, device), "describe its device");
+  return value;
+}
+
+Form form_for(std::int64_t head_width) {
+  base::require(
+      head_width == 64 || head_width == 128,
+      "attention on the GPU needs heads of width 64 or 128; change the number of heads or use the CPU: "
+      "the width is {}",
+      head_width);
+  constexpr int kHopper = 9;
+  if (head_width == 64 && device_attribute(cudaDevAttrComputeCapabilityMajor) == kHopper)
+    return {attention_forward_sm90, attention_backward_sm90};
+  return {attention_forward_sm80, attention_backward_sm80};
+}
+
+// Rounded up to whole tiles, so that a captured launch can be replayed with other sequences: all up to 512
+// tokens have the same launch.
+std::int64_t rounded_length(std::int64_t max_length) {
+  return (max_length + kAttentionTileRows - 1) / kAttentionTileRows * kAttentionTileRows;
+}
+
+// How the stream's scratch is used. At its beginning lies the counter of items.
+struct ScratchLayout {
+  static constexpr std::size_t kAlignment = 256;
+  std::size_t form = kAlignment;
+  std::size_t by_query = 0;
+  std::size_t by_key = 0;
+  std::size_t end = 0;
+
+  explicit ScratchLayout(const AttentionSize& size) {
+    const auto behind = [](std::size_t begin, std::size_t bytes) {
+      return begin + (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    };
+    const std::size_t bits_bytes =
+        attention_keep_bits_bytes(size.rows, size.heads, rounded_length(size.max_length));
+    by_query = behind(form, std::max(attention_scratch_bytes_sm80(size.rows, size.heads),
+                                     attention_scratch_bytes_sm90(size.rows, size.heads)));
+    by_key = behind(by_query, bits_bytes);
+    end = behind(by_key, bits_bytes);
+  }
+};
+
+// What forward and backward have in common.
+struct Call {
+  const tensor::Stream& stream;
+  const AttentionWork& work;
+  const Dropout& dropout;
+  AttentionSize size;
+
+  Call(const tensor::Stream& on, const tensor::Shape& qkv_T3HK, const tensor::SequenceOffsets& sequences,
+       const AttentionWork& of, const Dropout& with)
+      : stream(on),
+        work(of),
+        dropout(with),
+        size{.rows = qkv_T3HK[0],
+             .max_length = rounded_length(std::ranges::max(sequences.lengths)),
+             .heads = qkv_T3HK[2],
+             .head_width = qkv_T3HK[3]} {}
+
+  const AttentionTile* tiles() const { return static_cast<const AttentionTile*>(work.tiles_N4.raw()); }
+  const std::int32_t* counts() const { return work.counts_2.data<std::int32_t>(); }
+
+  // All that is not a tensor. Forward needs bits by query alone, backward both.
+  AttentionArguments prepare(bool is_backward) const {
+    const ScratchLayout layout(size);
+    std::byte* const scratch = stream.scratch().data();
+    auto* const next_item = reinterpret_cast<std::int32_t*>(scratch);
+    tensor::check_cuda(cudaMemsetAsync(next_item, 0, sizeof *next_item, stream.cuda().handle()),
+                       "clear attention's counter");
+    return {.tiles = tiles(),
+            .num_tiles = counts(),
+            .gaps = static_cast<const AttentionGap*>(work.gaps_G2.raw()),
+            .num_gaps = counts() + 1,
+            .keep = dropout.is_on() ? draw(layout, is_backward) : AttentionKeepBits{},
+            .dropout_scale = dropout.scale(),
+            .num_rows = static_cast<std::int32_t>(size.rows),
+            .num_heads = static_cast<std::int32_t>(size.heads),
+            .head_width = static_cast<std::int32_t>(size.head_width),
+            .max_length = static_cast<std::int32_t>(size.max_length),
+            .next_item = next_item,
+            .scratch = scratch + layout.form};
+  }
+
+ private:
+  AttentionKeepBits draw(const ScratchLayout& layout, bool is_backward) const {
+    std::byte* const scratch = stream.scratch().data();
+    auto* const by_query = reinterpret_cast<std::uint32_t*>(scratch + layout.by_query);
+    auto* const by_key = reinterpret_cast<std::uint32_t*>(scratch + layout.by_key);
+    const AttentionKeepBits bits{
+        .by_query = by_query,
+        .by_key = by_key,
+        .num_rows = static_cast<std::int32_t>(size.rows),
+        .num_column_blocks = static_cast<std::int32_t>(size.max_length / AttentionKeepBits::kBlockColumns)};
+    draw_attention_keep_bits(stream.cuda().handle(), device_attribute(cudaDevAttrMultiProcessorCount),
+                             {.tiles = tiles(),
+                              .num_tiles = counts(),
+                              .tile_rows = kAttentionTileRows,
+                              .samples_S = work.sample_S.data<std::int64_t>(),
+                              .num_rows = bits.num_rows,
+                              .num_heads = static_cast<std::int32_t>(size.heads),
+                              .num_column_blocks = bits.num_column_blocks,
+                              .threshold = dropout.threshold,
+                              .layer_and_site = dropout.layer_and_site(),
+                              .key = dropout.key,
+                              .by_query = by_query,
+                              .by_key = is_backward ? by_key : nullptr});
+    tensor::check_cuda(cudaGetLastError(), "start to draw attention's dropout");
+    return bits;
+  }
+};
+
+const __nv_bfloat16* bf16(const tensor::ConstTensorView& view) {
+  return reinterpret_cast<const __nv_bfloat16*>(view.data<tensor::BFloat16>());
+}
+__nv_bfloat16* bf16(const tensor::TensorView& view) {
+  return reinterpret_cast<__nv_bfloat16*>(view.data<tensor::BFloat16>());
+}
+
+}  // namespace
+
+void attention_forward(const tensor::Stream& stream, const AttentionForward& args) {
+  if (args.sequences.num_sequences() == 0) return tensor::set_zero(stream, args.context_THK);
+  const Call call(stream, args.qkv_T3HK.shape(), args.sequences, args.work, args.dropout);
+  const Form form = form_for(call.size.head_width);
+  AttentionArguments arguments = call.prepare(false);
+  arguments.qkv_T3HK = bf16(args.qkv_T3HK);
+  arguments.context_THK = bf16(args.context_THK);
+  arguments.lse_HT = args.lse_HT.data<float>();
+  tensor::check_cuda(form.forward(arguments, stream.cuda().handle()), "start attention");
+}
+
+void attention_backward(const tensor::Stream& stream, const AttentionBackward& args) {
+  if (args.sequences.num_sequences() == 0) return tensor::set_zero(stream, args.dqkv_T3HK);
+  const Call call(stream, args.qkv_T3HK.shape(), args.sequences, args.work, args.dropout);
+  const Form form = form_for(call.size.head_width);
+  AttentionArguments arguments = call.prepare(true);
+  arguments.qkv_T3HK = bf16(args.qkv_T3HK);
+  // Written by forward, which has the same arguments; backward only reads them.
+  arguments.context_THK = const_cast<__nv_bfloat16*>(bf16(args.context_THK));
+  arguments.lse_HT = const_cast<float*>(args.lse_HT.data<float>());
+  arguments.dcontext_THK = bf16(args.dcontext_THK);
+  arguments.dqkv_T3HK = bf16(args.dqkv_T3HK);
+  tensor::check_cuda(form.backward(arguments, stream.cuda().handle()), "start attention's gradient");
+}
+
+std::size_t attention_scratch_bytes(const AttentionSize& size) {
+  return ScratchLayout(size).end;
+}
+
+}  // namespace plenum::kernels::cuda

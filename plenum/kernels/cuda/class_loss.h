@@ -1,0 +1,10 @@
+#pragma once
+
+#include "plenum/kernels/class_loss.h"
+
+namespace plenum::kernels::cuda {
+
+void class_loss_forward(const tensor::Stream& stream, const ClassLossForward& args);
+void class_loss_backward(const tensor::Stream& stream, const ClassLossBackward& args);
+
+}  // namespace plenum::kernels::cuda

@@ -1,0 +1,9 @@
+#pragma once
+
+#include "plenum/kernels/convert.h"
+
+namespace plenum::kernels::cuda {
+
+void round_to_compute(const tensor::Stream& stream, const RoundToCompute& args);
+
+}  // namespace plenum::kernels::cuda

@@ -1,0 +1,128 @@
+#include <algorithm>
+
+#include "plenum/kernels/cuda/embedding.h"
+#include "plenum/kernels/cuda/layer_norm_gradient.h"
+#include "plenum/kernels/cuda/row_block.cuh"
+#include "plenum/kernels/cuda/table_gradient.h"
+#include "plenum/tensor/cuda_check.h"
+
+namespace plenum::kernels::cuda {
+namespace {
+
+constexpr int kTables = 3;  // words, positions, segments
+
+struct ForwardArguments {
+  const std::int32_t* entry_T[kTables];
+  const __nv_bfloat16* table[kTables];
+  const float* gamma_D;
+  const float* beta_D;
+  float epsilon;
+  DeviceDropout dropout;
+  DeviceIdentities rows;
+  __nv_bfloat16* z_TD;
+  __nv_bfloat16* y_TD;
+  float* mean_T;
+  float* inverse_deviation_T;
+  std::int64_t num_rows;
+  int width;
+};
+
+template <bool kIsAligned, int kMaxThreads>
+__global__ void __launch_bounds__(kMaxThreads) forward_rows(const ForwardArguments args) {
+  const int width = args.width;
+  const int column = static_cast<int>(threadIdx.x) * kVectorWidth;
+  const RowRange range = {std::int64_t{blockIdx.x} * kRowsAtOnce, args.num_rows};
+  PackedVector read[kRowsAtOnce][kTables] = {};
+#pragma unroll
+  for (int r = 0; r < kRowsAtOnce; ++r) {
+    if (range.first + r >= range.end) continue;
+#pragma unroll
+    for (int t = 0; t < kTables; ++t) {
+      const std::int64_t entry = args.entry_T[t][range.first + r];
+      read[r][t] = load_packed<kIsAligned>(args.table[t] + entry * width, column, width);
+    }
+  }
+  const FloatVector gamma = load_vector<kIsAligned>(args.gamma_D, column, width);
+  const FloatVector beta = load_vector<kIsAligned>(args.beta_D, column, width);
+
+  FloatVector z[kRowsAtOnce];
+#pragma unroll
+  for (int r = 0; r < kRowsAtOnce; ++r) {
+    const FloatVector word = unpack(read[r][0]);
+    const FloatVector position = unpack(read[r][1]);
+    const FloatVector segment = unpack(read[r][2]);
+#pragma unroll
+    for (int i = 0; i < kVectorWidth; ++i) z[r][i] = word[i] + position[i] + segment[i];
+    // Backward sees z as it is kept; the moments are those of what it sees.
+    z[r] = rounded(z[r]);
+  }
+  const RowMoments moments = moments_of_rows<kIsAligned>(z, column, width, args.epsilon);
+  DropoutBytes bytes{};
+  if (args.dropout.is_on()) bytes = draw_dropout(args.dropout, args.rows, range);
+#pragma unroll
+  for (int r = 0; r < kRowsAtOnce; ++r) {
+    if (range.first + r >= range.end) continue;
+    const std::int64_t begin = (range.first + r) * width;
+    FloatVector y = normalised(z[r], moments, r, gamma, beta);
+    if (args.dropout.is_on()) y = bytes.apply(args.dropout, y, r);
+    store_vector<kIsAligned>(args.z_TD + begin, column, width, z[r]);
+    store_vector<kIsAligned>(args.y_TD + begin, column, width, y);
+  }
+  store_moments(moments, range, args.mean_T, args.inverse_deviation_T);
+}
+
+}  // namespace
+
+void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& args) {
+  const std::int64_t num_rows = args.y_TD.size(0);
+  const std::int64_t width = args.y_TD.size(1);
+  if (num_rows == 0) return;
+  const ForwardArguments arguments = {
+      .entry_T = {args.id_T.data<std::int32_t>(), args.position_T.data<std::int32_t>(),
+                  args.segment_T.data<std::int32_t>()},
+      .table = {bfloat16_data(args.word_VD), bfloat16_data(args.position_PD), bfloat16_data(args.segment_GD)},
+      .gamma_D = args.gamma_D.data<float>(),
+      .beta_D = args.beta_D.data<float>(),
+      .epsilon = args.epsilon,
+      .dropout = DeviceDropout(args.dropout),
+      .rows = DeviceIdentities(args.rows),
+      .z_TD = bfloat16_data(args.z_TD),
+      .y_TD = bfloat16_data(args.y_TD),
+      .mean_T = args.mean_T.data<float>(),
+      .inverse_deviation_T = args.inverse_deviation_T.data<float>(),
+      .num_rows = num_rows,
+      .width = static_cast<int>(width)};
+  const bool is_aligned = are_rows_aligned(width, args.word_VD, args.position_PD, args.segment_GD,
+                                           args.gamma_D, args.beta_D, args.z_TD, args.y_TD);
+  const int num_threads = threads_of_row(width);
+  const auto num_blocks = static_cast<unsigned>((num_rows + kRowsAtOnce - 1) / kRowsAtOnce);
+  for_row_variant(is_aligned, num_threads, [&](auto aligned, auto max_threads) {
+    forward_rows<aligned(), max_threads()><<<num_blocks, num_threads, 0, stream.cuda().handle()>>>(arguments);
+  });
+  tensor::check_cuda(cudaGetLastError(), "start the embedding");
+}
+
+void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& args) {
+  layer_norm_gradient(stream, {.dy_TD = args.dy_TD,
+                               .z_TD = args.z_TD,
+                               .mean_T = args.mean_T,
+                               .inverse_deviation_T = args.inverse_deviation_T,
+                               .gamma_D = args.gamma_D,
+                               .dropout = args.dropout,
+                               .dropout_place = DropoutPlace::BehindNorm,
+                               .rows = args.rows,
+                               .dz_TD = args.dz_TD,
+                               .dx_TD = {},
+                               .dgamma_D = args.dgamma_D,
+                               .dbeta_D = args.dbeta_D});
+  add_table_gradients(stream, args.dz_TD,
+                      {TableGradient{args.by_word, args.dword_VD},
+                       {args.by_position, args.dposition_PD},
+                       {args.by_segment, args.dsegment_GD}});
+}
+
+std::size_t embedding_scratch_bytes(std::int64_t num_rows, std::int64_t width) {
+  return std::max(layer_norm_gradient_scratch_bytes(width), table_gradient_scratch_bytes(num_rows, width));
+}
+
+}  // namespace plenum::kernels::cuda

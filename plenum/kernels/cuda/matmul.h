@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "plenum/kernels/accumulate.h"
+#include "plenum/tensor/bfloat16.h"
+#include "plenum/tensor/dtype.h"
+#include "plenum/tensor/stream.h"
+
+namespace plenum::kernels::cuda {
+
+// Products of bf16 matrices with sums in fp32. Everything is row-major; strides count elements between rows.
+// See docs/decisions/cuda.md.
+
+/// A matrix that is read as it lies, or as its transpose.
+struct MatmulOperand {
+  const tensor::BFloat16* data = nullptr;
+  std::int64_t stride = 0;     ///< between rows as they lie in memory
+  bool is_transposed = false;  ///< whether the factor is the transpose of what lies there
+};
+
+/// What happens to the finished elements of C before they are rounded and written. All matrices are [m, n]
+/// with C's stride, and C is bf16.
+struct MatmulEpilogue {
+  const tensor::BFloat16* bias = nullptr;  ///< [n], added to every row
+  tensor::BFloat16* gelu = nullptr;        ///< receives gelu(C); may be C, which then is not kept
+};
+
+/// C [m, n] = (C +) A [m, k] B [k, n]. Any size may be 0; with k = 0 the product is zero.
+struct Matmul {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  MatmulOperand a = {};
+  MatmulOperand b = {};
+  void* c = nullptr;                                ///< overlaps neither factor
+  tensor::DType c_dtype = tensor::DType::BFloat16;  ///< or Float32
+  std::int64_t c_stride = 0;
+  Accumulate accumulate = Accumulate::No;  ///< excludes an epilogue
+  MatmulEpilogue epilogue = {};
+};
+
+/// Puts the product into the stream's queue. The same problem with the same choice of algorithm gives the
+/// same bytes. The first product of each kind measures the algorithms that there are, unless the stream was
+/// given a choice or is being captured into a graph: what is measured writes only what the product writes
+/// anyway, or scratch.
+void matmul(const tensor::Stream& stream, const Matmul& args);
+
+/// Scratch that matmul() needs: the library's workspace and room to measure a product that accumulates into
+/// up to so many bytes. One that accumulates into more is not measured.
+std::size_t matmul_scratch_bytes(std::size_t accumulated_bytes = 0);
+
+}  // namespace plenum::kernels::cuda

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "plenum/kernels/vocabulary_loss.h"
+
+namespace plenum::kernels::cuda {
+
+void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossForward& args);
+void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLossBackward& args);
+std::size_t vocabulary_loss_scratch_bytes();
+
+}  // namespace plenum::kernels::cuda

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "plenum/describe/model_config.h"
+#include "plenum/model/micro_batch.h"
+#include "plenum/model/micro_batch_views.h"
+#include "plenum/tensor/cuda_stream.h"
+#include "plenum/tensor/memory_plan.h"
+
+namespace plenum::model {
+
+/// What memory is planned for, where micro-batches of this capacity are computed: on the GPU counts are
+/// rounded up, so that few shapes occur.
+Capacity staged_capacity(const Capacity& capacity, tensor::Device device);
+
+/// Where kernels find a micro-batch. On the CPU that is the micro-batch itself. On the GPU it is copied to a
+/// place of its own, where everything always lies at the same address.
+class MicroBatchStage {
+ public:
+  /// For micro-batches up to a staged_capacity.
+  MicroBatchStage(const describe::ModelConfig& config, const Capacity& capacity, tensor::MemoryPlan& plan);
+
+  /// Lets `copies` bring a micro-batch to its place; kernels may read it when they are done. Borrows the
+  /// micro-batch until then.
+  const MicroBatchViews& put(const MicroBatch& micro_batch, const tensor::CudaStream* copies);
+  /// What was put last.
+  const MicroBatchViews& views() const { return views_; }
+
+ private:
+  /// A list of the micro-batch in the room for the longest.
+  struct Field {
+    std::size_t offset = 0;
+    tensor::DType dtype = tensor::DType::Int32;
+    std::int64_t capacity = 0;
+  };
+  struct GroupFields {
+    Field entry, start, row;
+  };
+
+  Field add(tensor::DType dtype, std::int64_t capacity);
+  GroupFields add_groups(std::int64_t num_entries, std::int64_t num_rows);
+  template <typename Element>
+  tensor::ConstTensorView write(const Field& field, std::span<const Element> values, std::int64_t count,
+                                Element rest);
+  kernels::RowGroups write(const GroupFields& fields, const GroupedRows& grouped);
+
+  Capacity capacity_;
+  Field id_, segment_, position_, row_sample_;
+  Field start_, label_, sample_;
+  Field masked_row_, masked_label_;
+  GroupFields by_word_, by_position_, by_segment_;
+  Field work_counts_, tiles_, gaps_;
+  std::size_t num_bytes_ = 0;
+  tensor::TensorView room_;                       ///< on the GPU
+  std::unique_ptr<tensor::PinnedMemory> pinned_;  ///< of the same layout
+  MicroBatchViews views_;
+};
+
+}  // namespace plenum::model

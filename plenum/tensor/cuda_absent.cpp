@@ -1,0 +1,58 @@
+// Stands for the other cuda_*.cpp in a build without CUDA.
+#include "plenum/base/check.h"
+#include "plenum/tensor/cuda_device.h"
+#include "plenum/tensor/cuda_memory.h"
+#include "plenum/tensor/cuda_stream.h"
+
+namespace plenum::tensor {
+namespace {
+
+constexpr const char* kObstacle = "this build has no CUDA backend; build with PRESET=cuda";
+
+[[noreturn]] void refuse() {
+  base::fail("no GPU can be used: {}", kObstacle);
+}
+
+}  // namespace
+
+bool is_cuda_built() {
+  return false;
+}
+std::optional<std::string> cuda_obstacle() {
+  return kObstacle;
+}
+CudaDeviceInfo cuda_device_info() {
+  refuse();
+}
+
+CudaStream::CudaStream() {
+  refuse();
+}
+CudaStream::~CudaStream() = default;
+void CudaStream::wait() const {}
+
+CudaEvent::CudaEvent() {
+  refuse();
+}
+CudaEvent::~CudaEvent() = default;
+void CudaEvent::record(const CudaStream&) {}
+void CudaEvent::hold(const CudaStream&) const {}
+void CudaEvent::wait() const {}
+
+PinnedMemory::PinnedMemory(std::size_t) {
+  refuse();
+}
+PinnedMemory::~PinnedMemory() = default;
+
+std::byte* allocate_cuda(std::size_t) {
+  refuse();
+}
+void free_cuda(std::byte*) noexcept {}
+void copy_cuda(const CudaStream&, const void*, void*, std::size_t) {
+  refuse();
+}
+void zero_cuda(const CudaStream&, void*, std::size_t) {
+  refuse();
+}
+
+}  // namespace plenum::tensor

@@ -1,0 +1,54 @@
+#include "plenum/tensor/cuda_device.h"
+
+#include <fmt/format.h>
+
+#include "plenum/tensor/cuda_check.h"
+
+namespace plenum::tensor {
+namespace {
+
+/// Asynchronous copies, bf16 in tensor cores: what every kernel here is built on.
+constexpr int kLeastMajor = 8;
+
+int attribute(cudaDeviceAttr which) {
+  int value = 0;
+  check_cuda(cudaDeviceGetAttribute(&value, which, 0), "ask the GPU for its properties");
+  return value;
+}
+
+}  // namespace
+
+bool is_cuda_built() {
+  return true;
+}
+
+std::optional<std::string> cuda_obstacle() {
+  int count = 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  if (result == cudaErrorInsufficientDriver) return "no NVIDIA driver, or one too old for this build";
+  if (result == cudaErrorNoDevice || (result == cudaSuccess && count == 0)) return "no GPU is visible";
+  if (result != cudaSuccess) return cudaGetErrorString(result);
+  const int major = attribute(cudaDevAttrComputeCapabilityMajor);
+  const int minor = attribute(cudaDevAttrComputeCapabilityMinor);
+  if (major < kLeastMajor) {
+    return fmt::format("the GPU has compute capability {}.{}; {}.0 or later is needed", major, minor,
+                       kLeastMajor);
+  }
+  return std::nullopt;
+}
+
+CudaDeviceInfo cuda_device_info() {
+  const std::optional<std::string> obstacle = cuda_obstacle();
+  base::require(!obstacle, "no GPU can be used: {}", obstacle.value_or(""));
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, 0), "ask the GPU for its properties");
+  CudaDeviceInfo info{.name = properties.name,
+                      .major = properties.major,
+                      .minor = properties.minor,
+                      .num_multiprocessors = properties.multiProcessorCount};
+  check_cuda(cudaMemGetInfo(&info.free_bytes, &info.total_bytes), "ask the GPU for its memory");
+  check_cuda(cudaDriverGetVersion(&info.driver_version), "ask for the driver's version");
+  return info;
+}
+
+}  // namespace plenum::tensor

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "plenum/describe/model_config.h"
+
+namespace plenum::test {
+
+/// The smallest model that has several of everything: for tests of what is read and written, not computed.
+inline describe::ModelConfig tiny_model(bool has_next_sentence = true) {
+  return {.vocabulary = 11,
+          .width = 4,
+          .num_layers = 2,
+          .num_heads = 2,
+          .mlp_width = 6,
+          .max_positions = 5,
+          .has_next_sentence = has_next_sentence};
+}
+
+}  // namespace plenum::test

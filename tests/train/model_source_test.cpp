@@ -1,0 +1,132 @@
+#include "plenum/train/model_source.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "plenum/base/progress.h"
+#include "plenum/model/hugging_face_config.h"
+#include "plenum/model/hugging_face_weights.h"
+#include "plenum/model/named_tensors.h"
+#include "plenum/train/mask_filling.h"
+#include "plenum/train/model_export.h"
+
+#include "tests/support/expect_user_error.h"
+#include "tests/train/training_fixture.h"
+
+namespace plenum::train {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// A run, and the model of its last checkpoint exported.
+class ModelSourceTest : public TrainingTest {
+ protected:
+  ModelSourceTest() {
+    RunOptions given = options("run", 2);
+    given.data.mask_unit = data::MaskUnit::Word;
+    run(given);
+    checkpoint_ = CheckpointStore(given.run.directory, 1).list().back();
+    export_model(find(directory_ / "run"), exported_, io::Replace::No, 1);
+  }
+
+  static ModelSource find(const std::string& path) {
+    base::SilentProgress silent;
+    return find_model(path, silent);
+  }
+
+  /// Of training that begins with the model of a directory.
+  std::string error_of_init(const std::string& directory, const std::string& dataset) {
+    RunOptions given = options("other", 1);
+    given.data.directory = dataset;
+    given.model = {};
+    given.model.init = directory;
+    return test::user_error_of([&] { run(given); });
+  }
+
+  std::string error_of_match(const std::string& directory, const std::string& dataset) const {
+    const ModelSource source = find(directory);
+    return test::user_error_of(
+        [&] { require_same_tokens(data::Dataset(dataset), source.tokenizer, source.config); });
+  }
+
+  /// A dataset whose vocabulary has two tokens in each other's place.
+  std::string prepare_swapped() const {
+    std::string vocabulary = data::letter_vocabulary();
+    vocabulary.replace(vocabulary.find("\nb\nc\n"), 5, "\nc\nb\n");
+    return prepare("swapped", data::Objective::MaskedLanguageModel, vocabulary);
+  }
+
+  /// Gives the exported model rows of embeddings that no token has.
+  void pad_vocabulary(std::int64_t rows) const {
+    const describe::ModelConfig config = model::read_hugging_face_config(exported_);
+    describe::ModelConfig padded = config;
+    padded.vocabulary = rows;
+    const describe::ParameterTable table(config);
+    const describe::ParameterTable wider(padded);
+    std::vector<float> weights_N(static_cast<std::size_t>(table.num_elements()));
+    std::vector<float> padded_N(static_cast<std::size_t>(wider.num_elements()), 9.0f);
+    model::read_hugging_face_weights(exported_, table, weights_N);
+    for (std::size_t i = 0; i < table.parameters().size(); ++i) {
+      std::ranges::copy(model::elements_of(table.parameters()[i], weights_N),
+                        model::elements_of(wider.parameters()[i], padded_N).begin());
+    }
+    model::write_hugging_face_directory(
+        exported_,
+        {.config = padded, .table = wider, .weights_N = padded_N, .tokenizer_directory = exported_},
+        io::Replace::Yes);
+  }
+
+  std::string checkpoint_;
+  std::string exported_ = directory_ / "exported";
+};
+
+TEST_F(ModelSourceTest, KnowsTheRunThatTrainedIt) {
+  EXPECT_EQ(training_data_of(find(directory_ / "run")).mask_unit, data::MaskUnit::Word);
+  EXPECT_EQ(training_data_of(find(checkpoint_)).mask_unit, data::MaskUnit::Word);
+  EXPECT_EQ(find(checkpoint_).tokenizer, fs::canonical(directory_ / "run/tokenizer"));
+  EXPECT_EQ(training_data_of(find(exported_)).mask_unit, data::MaskUnit::Token);
+}
+
+TEST_F(ModelSourceTest, IsOfNoRunBecauseAConfigTomlLiesAbove) {
+  for (const char* place : {"run/models/mine", "run/checkpoints/mine"}) {
+    fs::create_directories(fs::path(directory_ / place).parent_path());
+    fs::copy(exported_, directory_ / place);
+    EXPECT_EQ(find(directory_ / place).tokenizer, directory_ / place);
+    EXPECT_EQ(find(directory_ / place).run, "");
+  }
+  fs::copy(checkpoint_, directory_ / "run/models/kept");
+  EXPECT_EQ(find(directory_ / "run/models/kept").tokenizer, directory_ / "run/models/kept");
+}
+
+TEST_F(ModelSourceTest, NamesTheFirstTokenThatADatasetHasAnotherIdFor) {
+  const std::string swapped = prepare_swapped();
+  for (const std::string& directory : {checkpoint_, exported_}) {
+    EXPECT_EQ(error_of_match(directory, dataset_), "no error");
+    EXPECT_THAT(error_of_match(directory, swapped),
+                HasSubstr("token 8 is 'c' in the dataset and 'b' in the model"));
+    EXPECT_THAT(error_of_init(directory, swapped),
+                AllOf(HasSubstr("swapped was prepared with another vocabulary than"),
+                      HasSubstr("token 8 is 'c' in the dataset and 'b' in the model")));
+  }
+}
+
+TEST_F(ModelSourceTest, MayHaveMoreEmbeddingsThanThereAreTokens) {
+  pad_vocabulary(64);
+  EXPECT_EQ(error_of_match(exported_, dataset_), "no error");
+  EXPECT_EQ(error_of_init(exported_, dataset_), "no error");
+  MaskFilling filling(find(exported_), {"the [MASK] is full"}, 1);
+  EXPECT_EQ(filling.guesses(0, 1000).front().size(), 59U - 5U) << "only tokens are guesses";
+
+  fs::remove(exported_ + "/tokenizer.json");
+  fs::remove(exported_ + "/vocab.txt");
+  EXPECT_THAT(error_of_match(exported_, dataset_),
+              AllOf(HasSubstr("has 59 tokens and the model 64"), HasSubstr("put its vocab.txt into")));
+}
+
+}  // namespace
+}  // namespace plenum::train

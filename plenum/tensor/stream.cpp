@@ -1,12 +1,10 @@
 #include "plenum/tensor/stream.h"
 
-#include "plenum/tensor/memory_layout.h"
-
 namespace plenum::tensor {
 
 std::size_t Stream::scratch_bytes() const {
   if (device() == Device::Cuda) return scratch_.size();
-  constexpr std::size_t kLine = MemoryLayout::kAlignment;
+  constexpr std::size_t kLine = 64;  // of the cache
   return scratch_.size() / pool().num_threads() / kLine * kLine;
 }
 

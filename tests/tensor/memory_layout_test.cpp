@@ -17,11 +17,11 @@ TEST(MemoryLayout, GivesBlocksThatDoNotOverlapUnlessRewound) {
   layout.rewind(mark);
   const Block late = layout.add("late", DType::Int64, {100});
   EXPECT_EQ(kept.offset, 0U);
-  EXPECT_EQ(early.offset, 64U);
+  EXPECT_EQ(early.offset, 256U);
   EXPECT_EQ(late.offset, early.offset);
-  EXPECT_EQ(layout.num_bytes(), 64U + 832U);
+  EXPECT_EQ(layout.num_bytes(), 256U + 1024U);
   ASSERT_EQ(layout.lines().size(), 3U);
-  EXPECT_EQ(layout.lines()[2].bytes, 832U);
+  EXPECT_EQ(layout.lines()[2].bytes, 1024U);
 }
 
 TEST(MemoryLayout, RefusesWhatHasNoAddresses) {

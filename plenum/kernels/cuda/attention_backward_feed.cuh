@@ -124,17 +124,18 @@ __device__ inline void serve(int warpgroup, const BackwardMaps& maps, const Back
   }
 }
 
-/// The warpgroup that does not compute: warp 0 produces, one warp for each other warpgroup is its valet, the
-/// last writes zeros.
+/// The warpgroup that does not compute: warp 0 produces and at last writes zeros to gaps, the others are
+/// valets.
 template <BackwardLaunch kLaunch>
 __device__ inline void feed(const BackwardMaps& maps, const BackwardParameters& p, BackwardShared& shared) {
   const int warp = threadIdx.x / 32 % 4;
-  if (warp == 0)
-    produce<kLaunch>(maps, p, shared);
-  else if (warp <= BackwardShape::kWarpgroups)
+  if (warp > 0) {
     serve<kLaunch>(warp - 1, maps, p, shared);
-  else if (kLaunch == BackwardLaunch::First)
-    p.gaps.zero(p.dqkv_T3HK, 3 * p.num_heads * kTileRows, threadIdx.x % 32, 32);
+  } else {
+    produce<kLaunch>(maps, p, shared);
+    if (kLaunch == BackwardLaunch::First)
+      p.gaps.zero(p.dqkv_T3HK, 3 * p.num_heads * kTileRows, threadIdx.x % 32, 32);
+  }
 }
 
 }  // namespace plenum::kernels::cuda

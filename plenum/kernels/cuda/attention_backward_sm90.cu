@@ -119,56 +119,30 @@ __device__ inline void queries_backward(const BackwardParameters& p, const Visit
   const KeepRows keep(p.keep, p.keep.by_query, visit.item.head, first_row(visit), rows);
   BlockDropout<kHasDropout> dropout{p.dropout_scale};
   Accumulator s, dp, dq;
-  RegisterOperand own[2], ds;
+  RegisterOperand dout, ds;
 #pragma unroll
   for (int i = 0; i < 32; ++i) dq[i] = 0;
-  const auto issue_scores = [&](const Cursor& of) {
-    issue_product<TileB::Transposed>(s, own[0], keys + of.stage * kTile, 0);
-    wgmma_commit();
-    issue_product<TileB::Transposed>(dp, own[1], values + of.stage * kTile, 0);
-  };
-  const auto issue_sums = [&](const Cursor& of) {
-    issue_product<TileB::Plain>(dq, ds, keys + of.stage * kTile, 1);
-    wgmma_commit();
-  };
-
   owned.barriers.wait_full(owned.at);
-  load_operand(owned.tiles[0], own[0]);
-  load_operand(owned.tiles[1], own[1]);
+  load_operand(owned.tiles[1], dout);
   load_operand(owned.tiles[2], ds);
-  const RowStatistics statistics(owned.shifts, own[1], ds, rows);
-  owned.barriers.release(owned.at);
-  owned.at.advance();
+  const RowStatistics statistics(owned.shifts, dout, ds, rows);
   const int first = visit.item.first + visit.block * kTileRows;
   const std::int64_t row = visit.item.start + first;
   const int num_rows = visit.item.length - first;
   statistics.store(p.statistics_HT + static_cast<std::int64_t>(visit.item.head) * p.num_rows + row, num_rows,
                    rows);
   if (visit.completes) announce_statistics(shared);
+  const std::uint64_t own[2] = {describe_tile(owned.tiles[0]), describe_tile(owned.tiles[1])};
   const int num_last_columns = visit.item.length % kTileRows;
   const int masked_block = num_last_columns == 0 ? -1 : visit.num_blocks - 1;
   Cursor at = visit.at;
-  shared.ring.wait_full(at);
-  wgmma_fence();
-  issue_scores(at);
-  wgmma_commit();
-  if constexpr (kHasDropout) keep.load(0, dropout.keep_bits);
-  wgmma_wait<0>();
-  hold(s);
-  hold(dp);
-  to_weights_by_row(s, statistics, scale_log2);
-  if (masked_block == 0) mask_columns(s, num_last_columns, rows.lane_in_quad);
-  to_gradient_by_row(s, dp, statistics, dropout);
-  to_operand(s, ds);
-
-  // While the tensor cores compute dP of a block and add dQ of the one before, its scores become weights.
-  for (int j = 1; j < visit.num_blocks; ++j) {
-    Cursor next = at;
-    next.advance();
-    shared.ring.wait_full(next);
+  for (int j = 0; j < visit.num_blocks; ++j, at.advance()) {
+    shared.ring.wait_full(at);
     wgmma_fence();
-    issue_scores(next);
-    issue_sums(at);
+    issue_product<TileB::Transposed>(s, own[0], keys + at.stage * kTile, 0);
+    wgmma_commit();
+    issue_product<TileB::Transposed>(dp, own[1], values + at.stage * kTile, 0);
+    wgmma_commit();
     if constexpr (kHasDropout) keep.load(j, dropout.keep_bits);
     wgmma_wait<1>();
     hold(s);
@@ -177,17 +151,17 @@ __device__ inline void queries_backward(const BackwardParameters& p, const Visit
     if (masked_block == j) mask_columns(s, num_last_columns, rows.lane_in_quad);
     wgmma_wait<0>();
     hold(dp);
-    hold(dq);
-    if (visit.releases) shared.ring.release(at);
+    if (j == visit.num_blocks - 1) owned.barriers.release(owned.at);
     to_gradient_by_row(s, dp, statistics, dropout);
     to_operand(s, ds);
-    at = next;
+    wgmma_fence();
+    issue_product<TileB::Plain>(dq, ds, keys + at.stage * kTile, 1);
+    wgmma_commit();
+    wgmma_wait<0>();
+    hold(dq);
+    if (visit.releases) shared.ring.release(at);
   }
-  wgmma_fence();
-  issue_sums(at);
-  wgmma_wait<0>();
-  hold(dq);
-  if (visit.releases) shared.ring.release(at);
+  owned.at.advance();
 
   const float scale[2] = {p.scale, p.scale};
   const std::int64_t stride = 3LL * p.num_heads * kTileRows;
@@ -237,78 +211,48 @@ __device__ inline void keys_backward(const BackwardParameters& p, const Visit& v
   const KeepRows keep(p.keep, p.keep.by_key, visit.item.head, first_row(visit), rows);
   BlockDropout<kHasDropout> dropout{p.dropout_scale};
   Accumulator s, dp, dk, dv;
-  RegisterOperand own[2], weights, ds;
+  RegisterOperand weights, ds;
 #pragma unroll
   for (int i = 0; i < 32; ++i) dk[i] = dv[i] = 0;
-  const auto issue_scores = [&](const Cursor& of) {
-    issue_product<TileB::Transposed>(s, own[0], queries + of.stage * kTile, 0);
-    wgmma_commit();
-    issue_product<TileB::Transposed>(dp, own[1], dout + of.stage * kTile, 0);
-  };
-  const auto issue_sums = [&](const Cursor& of) {
-    issue_product<TileB::Plain>(dv, weights, dout + of.stage * kTile, 1);
-    issue_product<TileB::Plain>(dk, ds, queries + of.stage * kTile, 1);
-    wgmma_commit();
-  };
-  const auto statistics_of = [&](const Cursor& of) {
-    return column_statistics(shared.streamed_statistics[of.stage], rows.lane_in_quad);
-  };
-
   owned.barriers.wait_full(owned.at);
-  load_operand(owned.tiles[0], own[0]);
-  load_operand(owned.tiles[1], own[1]);
-  owned.barriers.release(owned.at);
-  owned.at.advance();
+  const std::uint64_t own[2] = {describe_tile(owned.tiles[0]), describe_tile(owned.tiles[1])};
   const int num_last_columns = visit.item.length % kTileRows;
   const int masked_block = num_last_columns == 0 ? -1 : visit.num_blocks - 1;
   Cursor at = visit.at;
-  shared.ring.wait_full(at);
-  wgmma_fence();
-  issue_scores(at);
-  wgmma_commit();
-  if constexpr (kHasDropout) keep.load(0, dropout.keep_bits);
-  wgmma_wait<0>();
-  hold(s);
-  hold(dp);
-  to_weights_by_column(s, statistics_of(at), scale_log2);
-  if (masked_block == 0) mask_columns(s, num_last_columns, rows.lane_in_quad);
-  to_operand(s, weights);
-  if constexpr (kHasDropout) drop(weights, dropout.keep_bits);
-  to_gradient_by_column(s, dp, statistics_of(at), dropout);
-  to_operand(s, ds);
-
-  // While the tensor cores compute dP^T of a block and add dV and dK of the one before, its scores become
-  // weights.
-  for (int j = 1; j < visit.num_blocks; ++j) {
-    Cursor next = at;
-    next.advance();
-    shared.ring.wait_full(next);
+  for (int j = 0; j < visit.num_blocks; ++j, at.advance()) {
+    shared.ring.wait_full(at);
     wgmma_fence();
-    issue_scores(next);
-    issue_sums(at);
+    issue_product<TileB::Transposed>(s, own[0], queries + at.stage * kTile, 0);
+    wgmma_commit();
+    issue_product<TileB::Transposed>(dp, own[1], dout + at.stage * kTile, 0);
+    wgmma_commit();
     if constexpr (kHasDropout) keep.load(j, dropout.keep_bits);
+    const float4* const statistics =
+        column_statistics(shared.streamed_statistics[at.stage], rows.lane_in_quad);
     wgmma_wait<1>();
     hold(s);
-    to_weights_by_column(s, statistics_of(next), scale_log2);
+    to_weights_by_column(s, statistics, scale_log2);
     hold(s);
     if (masked_block == j) mask_columns(s, num_last_columns, rows.lane_in_quad);
-    wgmma_wait<0>();
+    to_operand(s, weights);
+    if constexpr (kHasDropout) drop(weights, dropout.keep_bits);
+    wgmma_fence();
+    issue_product<TileB::Plain>(dv, weights, dout + at.stage * kTile, 1);
+    wgmma_commit();
+    wgmma_wait<1>();
     hold(dp);
+    if (j == visit.num_blocks - 1) owned.barriers.release(owned.at);
+    to_gradient_by_column(s, dp, statistics, dropout);
+    to_operand(s, ds);
+    wgmma_fence();
+    issue_product<TileB::Plain>(dk, ds, queries + at.stage * kTile, 1);
+    wgmma_commit();
+    wgmma_wait<0>();
     hold(dv);
     hold(dk);
     if (visit.releases) shared.ring.release(at);
-    to_operand(s, weights);
-    if constexpr (kHasDropout) drop(weights, dropout.keep_bits);
-    to_gradient_by_column(s, dp, statistics_of(next), dropout);
-    to_operand(s, ds);
-    at = next;
   }
-  wgmma_fence();
-  issue_sums(at);
-  wgmma_wait<0>();
-  hold(dv);
-  hold(dk);
-  if (visit.releases) shared.ring.release(at);
+  owned.at.advance();
 
   const std::int64_t stride = 3LL * p.num_heads * kTileRows;
   const int first = visit.item.first + visit.block * kTileRows;

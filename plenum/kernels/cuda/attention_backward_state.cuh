@@ -20,13 +20,14 @@ namespace plenum::kernels::cuda {
 // registers: nothing is added across warpgroups, and the transposed scores of phase 2 are operands as they
 // stand. The second phase finds most of what it reads in the L2 cache.
 //
-// Two warpgroups with many registers each, so that each can issue the scores of the next block before it is
-// done with this one.
+// Three warpgroups, each of which waits for its own products: what one leaves idle, the other two use.
+// Measured on an H200, two with registers enough to issue the next scores early are 3 % slower on sequences
+// up to 512 tokens, and 6 % faster on 2,048.
 struct BackwardShape {
-  static constexpr int kWarpgroups = 2;
-  static constexpr int kStages = 10;
-  static constexpr int kFeederRegisters = 40;
-  static constexpr int kWorkerRegisters = 232;
+  static constexpr int kWarpgroups = 3;
+  static constexpr int kStages = 9;
+  static constexpr int kFeederRegisters = 32;
+  static constexpr int kWorkerRegisters = 160;
   static constexpr int kThreads = 128 * (kWarpgroups + 1);
   static_assert(registers_suffice(kWarpgroups, kFeederRegisters, kWorkerRegisters));
 

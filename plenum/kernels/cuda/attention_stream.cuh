@@ -12,10 +12,9 @@ namespace plenum::kernels::cuda {
 // rows of a tile (in forward: queries), one at a time, and walk over all blocks of 64 rows of the sequence
 // that these rows need (in forward: keys and values). One more warpgroup feeds them:
 //   - the producer takes items (a tile and a head) from a counter in device memory and streams the blocks of
-//   the
-//     sequence through a ring of stages in shared memory. A sequence of at most kStages blocks is loaded once
-//     and stays until the last owned block has walked over it; longer ones are streamed anew for each round
-//     of owned blocks;
+//     the sequence through a ring of stages in shared memory. A sequence of at most kStages blocks is loaded
+//     once and stays until the last owned block has walked over it; longer ones are streamed anew for each
+//     round of owned blocks;
 //   - valets fetch the rows that each working warpgroup will own next.
 //
 // Working warpgroups never wait for each other: owned blocks are dealt in turn, across items, and whoever is

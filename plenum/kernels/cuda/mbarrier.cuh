@@ -81,11 +81,6 @@ __device__ inline void copy_8_bytes(void* shared, const void* global, bool is_va
                : "memory");
 }
 
-/// Waits for the 128 threads of a warpgroup.
-__device__ inline void sync_warpgroup(int warpgroup) {
-  asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
-}
-
 /// Registers per thread of this warpgroup from here on. A block starts with an equal share for all; what
 /// producers give back, warpgroups that compute can take. Multiples of 8.
 template <int kRegisters>

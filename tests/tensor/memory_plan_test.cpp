@@ -23,8 +23,8 @@ TEST(MemoryPlan, GivesViewsWhereItPlannedThem) {
   EXPECT_EQ(views[0].shape(), (Shape{3, 5}));
   EXPECT_EQ(views[1].dtype(), DType::Int32);
   EXPECT_EQ(views[1].raw(), views[2].raw());
-  EXPECT_EQ(static_cast<std::byte*>(views[1].raw()) - static_cast<std::byte*>(views[0].raw()), 64);
-  EXPECT_EQ(static_cast<std::byte*>(views[2].raw()) + 400 + 48,
+  EXPECT_EQ(static_cast<std::byte*>(views[1].raw()) - static_cast<std::byte*>(views[0].raw()), 256);
+  EXPECT_EQ(static_cast<std::byte*>(views[2].raw()) + 400 + 112,
             static_cast<std::byte*>(views[0].raw()) + arena.num_bytes());
 }
 

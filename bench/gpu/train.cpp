@@ -40,6 +40,7 @@ struct Options {
   double hidden_dropout = 0.1;
   double attention_dropout = 0;
   double learning_rate = 1e-4;
+  bool plain = false;
 };
 
 std::size_t used_bytes() {
@@ -90,7 +91,8 @@ void run(const Options& options) {
                                              .capacity = batches.capacity(),
                                              .seed = kSeed,
                                              .device = is_gpu ? tensor::Device::Cuda : tensor::Device::Cpu,
-                                             .num_threads = 8};
+                                             .num_threads = 8,
+                                             .records_work = !options.plain};
   train::Replicas replicas(schedule, program);
   say("memory is taken");
   base::ThreadPool pool(8);
@@ -136,6 +138,7 @@ void run(const Options& options) {
       {"model", options.model},
       {"layout", options.layout},
       {"attention_dropout", options.attention_dropout},
+      {"recorded", !options.plain},
       {"steps", options.steps},
       {"tokens_per_second", static_cast<double>(work.tokens) / seconds},
       {"ms_per_step", seconds * 1e3 / static_cast<double>(options.steps)},
@@ -168,6 +171,7 @@ int main(int argc, char** argv) {
   app.add_option("--hidden-dropout", options.hidden_dropout);
   app.add_option("--attention-dropout", options.attention_dropout);
   app.add_option("--learning-rate", options.learning_rate);
+  app.add_flag("--plain", options.plain, "Start every kernel by itself");
   CLI11_PARSE(app, argc, argv);
   try {
     plenum::run(options);

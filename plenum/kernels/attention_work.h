@@ -26,4 +26,8 @@ struct AttentionWorkCapacity {
 };
 AttentionWorkCapacity attention_work_capacity(std::int64_t rows, std::int64_t sequences);
 
+/// The length for which kernels are launched where no sequence is longer: sequences of other lengths with the
+/// same one can take their place.
+std::int64_t attention_launch_length(std::int64_t max_length);
+
 }  // namespace plenum::kernels

@@ -1,5 +1,6 @@
 #include "plenum/pipeline/bert_program.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -8,6 +9,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/instruction_set.h"
+#include "plenum/kernels/attention_work.h"
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/step_numbers.h"
 #include "plenum/model/activation_layout.h"
@@ -16,6 +18,7 @@
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/activation_slots.h"
+#include "plenum/pipeline/recorded_work.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/cuda_stream.h"
@@ -161,8 +164,11 @@ struct BertProgram::State {
 
   std::size_t num_micro_batches() const { return schedule.problem.num_micro_batches; }
   StepUnderWay& step_under_way(std::uint64_t step) { return *steps[step % kStepsUnderWay]; }
+  std::size_t stage_index(std::uint64_t step, std::size_t micro_batch) const {
+    return step % kStepsUnderWay * num_micro_batches() + micro_batch;
+  }
   model::MicroBatchStage& stage_of(std::uint64_t step, std::size_t micro_batch) {
-    return memory.stages[step % kStepsUnderWay * num_micro_batches() + micro_batch];
+    return memory.stages[stage_index(step, micro_batch)];
   }
 
   model::Pass pass(const ActionRun& run) {
@@ -181,10 +187,37 @@ struct BertProgram::State {
     if (is_waiting) stream.wait();
   }
 
+  /// A pass over a micro-batch: on a GPU recorded where it repeats, unless every action is to be measured.
+  void run_recorded(const ActionRun& run, const model::Pass& pass, const std::function<void()>& work) {
+    const bool is_recorded =
+        gpu != nullptr && options.records_work && !is_waiting && pass.micro_batch.num_rows() > 0;
+    if (is_recorded) {
+      gpu->recorded.run(recording_key(run, pass), stream.cuda(), work);
+    } else {
+      work();
+    }
+    wait_if_asked();
+  }
+  RecordingKey recording_key(const ActionRun& run, const model::Pass& pass) const {
+    const model::MicroBatchViews& micro_batch = pass.micro_batch;
+    return {.is_backward = run.action.type == ActionType::Backward,
+            .stage = stage_index(run.step, run.action.micro_batch.index()),
+            .slot = slots.slot(run.step % schedule.num_steps(), run.action.micro_batch),
+            .first_layer = run.action.first_layer.index(),
+            .end_layer = run.action.end_layer.index(),
+            .num_rows = micro_batch.num_rows(),
+            .num_masked = micro_batch.num_masked(),
+            .num_sequences = micro_batch.num_sequences(),
+            .num_labelled = micro_batch.next_sentence_label_S.num_elements(),
+            .max_length = kernels::attention_launch_length(std::ranges::max(micro_batch.sequences.lengths)),
+            .dropout = pass.dropout.key};
+  }
+
   /// What a GPU needs beside a stream: another for copies, and events that tell when what is done.
   struct Gpu {
     tensor::CudaStream copies;
     tensor::CudaEvent is_copied;
+    RecordedWork recorded;
     std::array<tensor::CudaEvent, kStepsUnderWay> is_decided;
     tensor::PinnedMemory pinned{kStepsUnderWay * sizeof(StepUnderWay)};
 
@@ -291,19 +324,22 @@ void BertProgram::begin_step(const model::StepBatch& batch, double learning_rate
 void BertProgram::forward(const ActionRun& run) {
   const model::Pass pass = state_->pass(run);
   const model::Activations& kept = state_->activations_of(run);
-  model::bert_forward(pass, state_->weights, kept, state_->memory.model.transients, run.action.first_layer,
-                      run.action.end_layer);
-  if (run.action.end_layer.index() == state_->weights.layers.size()) {
-    model::add_losses(pass, kept, state_->memory.numbers_C);
-  }
-  state_->wait_if_asked();
+  state_->run_recorded(run, pass, [&] {
+    model::bert_forward(pass, state_->weights, kept, state_->memory.model.transients, run.action.first_layer,
+                        run.action.end_layer);
+    if (run.action.end_layer.index() == state_->weights.layers.size()) {
+      model::add_losses(pass, kept, state_->memory.numbers_C);
+    }
+  });
 }
 
 void BertProgram::backward(const ActionRun& run) {
-  model::bert_backward(state_->pass(run), state_->weights, state_->gradients, state_->activations_of(run),
-                       state_->memory.model.transients, state_->memory.numbers_C, run.action.first_layer,
-                       run.action.end_layer);
-  state_->wait_if_asked();
+  const model::Pass pass = state_->pass(run);
+  state_->run_recorded(run, pass, [&] {
+    model::bert_backward(pass, state_->weights, state_->gradients, state_->activations_of(run),
+                         state_->memory.model.transients, state_->memory.numbers_C, run.action.first_layer,
+                         run.action.end_layer);
+  });
 }
 
 comm::Elements BertProgram::to_reduce(const ActionRun& run) {

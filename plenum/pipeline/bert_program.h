@@ -24,6 +24,7 @@ struct BertProgramOptions {
   std::uint64_t seed = 0;  ///< of dropout
   tensor::Device device = tensor::Device::Cpu;
   std::size_t num_threads = 1;  ///< of the CPU
+  bool records_work = true;     ///< on a GPU: what repeats is recorded and started at once
 };
 
 /// What a step gave. The same on every rank.

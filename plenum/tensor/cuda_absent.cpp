@@ -1,6 +1,7 @@
 // Stands for the other cuda_*.cpp in a build without CUDA.
 #include "plenum/base/check.h"
 #include "plenum/tensor/cuda_device.h"
+#include "plenum/tensor/cuda_graph.h"
 #include "plenum/tensor/cuda_memory.h"
 #include "plenum/tensor/cuda_stream.h"
 
@@ -38,6 +39,12 @@ CudaEvent::~CudaEvent() = default;
 void CudaEvent::record(const CudaStream&) {}
 void CudaEvent::hold(const CudaStream&) const {}
 void CudaEvent::wait() const {}
+
+CudaGraph::CudaGraph(const CudaStream&, const std::function<void()>&) {
+  refuse();
+}
+CudaGraph::~CudaGraph() = default;
+void CudaGraph::start(const CudaStream&) const {}
 
 PinnedMemory::PinnedMemory(std::size_t) {
   refuse();

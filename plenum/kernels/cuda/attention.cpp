@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plenum/kernels/attention_work.h"
 #include "plenum/kernels/cuda/attention_keep_bits.h"
 #include "plenum/kernels/cuda/attention_sm80.h"
 #include "plenum/kernels/cuda/attention_sm90.h"
@@ -38,12 +39,6 @@ Form form_for(std::int64_t head_width) {
   return {attention_forward_sm80, attention_backward_sm80};
 }
 
-// Rounded up to whole tiles, so that a captured launch can be replayed with other sequences: all up to 512
-// tokens have the same launch.
-std::int64_t rounded_length(std::int64_t max_length) {
-  return (max_length + kAttentionTileRows - 1) / kAttentionTileRows * kAttentionTileRows;
-}
-
 // How the stream's scratch is used. At its beginning lies the counter of items.
 struct ScratchLayout {
   static constexpr std::size_t kAlignment = 256;
@@ -57,7 +52,7 @@ struct ScratchLayout {
       return begin + (bytes + kAlignment - 1) / kAlignment * kAlignment;
     };
     const std::size_t bits_bytes =
-        attention_keep_bits_bytes(size.rows, size.heads, rounded_length(size.max_length));
+        attention_keep_bits_bytes(size.rows, size.heads, attention_launch_length(size.max_length));
     by_query = behind(form, std::max(attention_scratch_bytes_sm80(size.rows, size.heads),
                                      attention_scratch_bytes_sm90(size.rows, size.heads)));
     by_key = behind(by_query, bits_bytes);
@@ -78,7 +73,7 @@ struct Call {
         work(of),
         dropout(with),
         size{.rows = qkv_T3HK[0],
-             .max_length = rounded_length(std::ranges::max(sequences.lengths)),
+             .max_length = attention_launch_length(std::ranges::max(sequences.lengths)),
              .heads = qkv_T3HK[2],
              .head_width = qkv_T3HK[3]} {}
 

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "plenum/tensor/cuda_graph.h"
+
+namespace plenum::pipeline {
+
+/// Everything that a recording of one action's work on a micro-batch depends on, beside the program: where
+/// two are equal, so is every argument of every kernel.
+struct RecordingKey {
+  bool is_backward = false;
+  std::size_t stage = 0;  ///< where the micro-batch lies
+  std::size_t slot = 0;   ///< where its activations lie
+  std::size_t first_layer = 0, end_layer = 0;
+  std::int64_t num_rows = 0, num_masked = 0, num_sequences = 0, num_labelled = 0;
+  std::int64_t max_length = 0;                ///< of its sequences, as attention rounds it
+  std::array<std::uint32_t, 2> dropout = {};  ///< the key of an epoch's random numbers
+
+  friend auto operator<=>(const RecordingKey&, const RecordingKey&) = default;
+};
+
+/// Runs work on a GPU: the first time as it is, which lets kernels measure and choose, the second time it is
+/// recorded, and from then on the recording runs. So what never repeats is never recorded.
+class RecordedWork {
+ public:
+  void run(const RecordingKey& key, const tensor::CudaStream& stream, const std::function<void()>& work) {
+    // Shapes are rounded to few; should they be many all the same, recordings must not fill the memory.
+    if (recordings_.size() >= kMost && !recordings_.contains(key)) recordings_.clear();
+    const auto [known, is_new] = recordings_.try_emplace(key);
+    if (is_new) return work();
+    std::unique_ptr<tensor::CudaGraph>& graph = known->second;
+    if (!graph) graph = std::make_unique<tensor::CudaGraph>(stream, work);
+    graph->start(stream);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 256;
+
+  std::map<RecordingKey, std::unique_ptr<tensor::CudaGraph>> recordings_;
+};
+
+}  // namespace plenum::pipeline

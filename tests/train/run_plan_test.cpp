@@ -50,7 +50,7 @@ TEST_F(RunPlanTest, NamesTheGpuWhoseMemoryIsShort) {
   if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
   RunOptions given = options("run");
   given.run.device = tensor::Device::Cuda;
-  EXPECT_THAT(memory_error(given, 1000), testing::HasSubstr("and the GPU has 1 kB left; no "
+  EXPECT_THAT(memory_error(given, 1000), testing::HasSubstr("and the GPU has 1.0 kB left; no "
                                                             "--micro-batch-tokens would fit: train a "
                                                             "smaller model, and --recompute full"));
 }

@@ -7,8 +7,10 @@
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
 #include "plenum/schedule/generator.h"
+#include "plenum/tensor/copy.h"
 
 #include "tests/support/test_sequences.h"
+#include "tests/support/wide_heads.h"
 
 namespace plenum::pipeline {
 
@@ -54,37 +56,47 @@ class BertRun {
     for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
       programs_.push_back(std::make_unique<BertProgram>(schedule_, schedule::Rank::at(rank), options));
       borrowed.push_back(programs_.back().get());
-      fill_weights(*programs_.back());
+      set_weights(test::random_weights(programs_.back()->parameters(), options.model.width), rank);
       programs_.back()->begin(0);
     }
     executor_ = std::make_unique<Executor>(schedule_, borrowed);
   }
 
-  StepOutcome step(const model::StepBatch& batch, double learning_rate = 1e-3) {
+  /// Without waiting for what comes of it.
+  void ask_for(const model::StepBatch& batch, double learning_rate = 1e-3) {
     for (const auto& program : programs_) program->begin_step(batch, learning_rate);
     executor_->run(1);
+  }
+  StepOutcome step(const model::StepBatch& batch, double learning_rate = 1e-3) {
+    ask_for(batch, learning_rate);
     return programs_.front()->outcome(batch.step);
   }
 
   BertProgram& program(std::size_t rank = 0) { return *programs_[rank]; }
-  std::vector<float> weights(std::size_t rank = 0) { return copy(program(rank).buffers().weights_N); }
-  std::vector<float> gradients(std::size_t rank = 0) { return copy(program(rank).buffers().gradients_N); }
+  std::vector<float> weights(std::size_t rank = 0) { return copy(program(rank).buffers().weights_N, rank); }
+  std::vector<float> gradients(std::size_t rank = 0) {
+    return copy(program(rank).buffers().gradients_N, rank);
+  }
+  std::vector<float> second_moments(std::size_t rank = 0) {
+    return copy(program(rank).buffers().second_moments_N, rank);
+  }
 
-  static std::vector<float> copy(const tensor::TensorView& view) {
-    return {view.span<float>().begin(), view.span<float>().end()};
+  /// Of a rank's device, in the host's memory.
+  std::vector<float> copy(const tensor::TensorView& view, std::size_t rank = 0) {
+    std::vector<float> values(static_cast<std::size_t>(view.num_elements()));
+    tensor::copy(program(rank).stream(), view, view_of(values));
+    program(rank).stream().wait();
+    return values;
+  }
+  /// Between steps. What the kernels of a GPU read follows with the next update, or begin().
+  void set_weights(std::vector<float> values, std::size_t rank = 0) {
+    tensor::copy(program(rank).stream(), view_of(values), program(rank).buffers().weights_N);
+    program(rank).stream().wait();
   }
 
  private:
-  static void fill_weights(BertProgram& program) {
-    const base::RandomFunction random(3, base::Purpose::Initialisation);
-    const std::span<float> weights = program.buffers().weights_N.span<float>();
-    for (const describe::Parameter& parameter : program.parameters().parameters()) {
-      const bool is_gamma = parameter.initialisation == describe::Initialisation::One;
-      for (std::int64_t i = parameter.begin; i < parameter.end(); ++i) {
-        const double value = 0.3 * (2 * base::to_unit_interval(random(static_cast<std::uint64_t>(i))) - 1);
-        weights[static_cast<std::size_t>(i)] = static_cast<float>(is_gamma ? 1 + value : value);
-      }
-    }
+  static tensor::TensorView view_of(std::vector<float>& values) {
+    return {values.data(), {static_cast<std::int64_t>(values.size())}};
   }
 
   schedule::Schedule schedule_;

@@ -1,12 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "plenum/io/safetensors.h"
 
 #include "tests/train/training_fixture.h"
 
@@ -31,9 +28,6 @@ constexpr Arrangement kArrangements[] = {
     {"packed", data::Layout::Packed, 1, 96},
     {"packed, two ranks", data::Layout::Packed, 2, 96},
 };
-
-/// Gradients by the name of their parameter.
-using Gradients = std::map<std::string, std::vector<float>>;
 
 double largest_of(const std::vector<float>& values) {
   double largest = 0;
@@ -77,21 +71,8 @@ class ParityTest : public TrainingTest {
     return observer_.steps;
   }
 
-  /// All gradients of step 1: what AdamW keeps as its first moments if it neither clips nor remembers.
   Gradients gradients_of(const Arrangement& arrangement, data::Objective objective) {
-    RunOptions given = options_of(arrangement, objective, 1);
-    given.optimizer.optimizer.beta1 = 0;
-    given.optimizer.optimizer.clip_norm = 0;
-    const io::SafetensorsFile file(run(given).checkpoint + "/optimizer.safetensors");
-    const std::string prefix = "exp_avg.";
-    Gradients gradients;
-    for (const io::SafetensorsTensor& tensor : file.tensors()) {
-      if (!tensor.name.starts_with(prefix)) continue;
-      std::vector<float>& values = gradients[tensor.name.substr(prefix.size())];
-      values.resize(tensor.num_elements);
-      file.read(tensor, values);
-    }
-    return gradients;
+    return gradients_of_step_one(options_of(arrangement, objective, 1));
   }
 
   void expect_all_equal(data::Objective objective) {

@@ -22,10 +22,11 @@ class RunPlanTest : public TrainingTest {
     const data::Dataset dataset(dataset_);
     return RunPlan(given, dataset, starting_model(given.model, dataset)).memory().planned_bytes;
   }
+
+  void expect_that_it_names_what_fits(RunOptions given) const;
 };
 
-TEST_F(RunPlanTest, NamesTheLargestMicroBatchThatFits) {
-  RunOptions given = options("run");
+void RunPlanTest::expect_that_it_names_what_fits(RunOptions given) const {
   given.data.global_batch = "100";
   given.data.micro_batch_tokens = 1000;
   RunOptions smaller = given;
@@ -40,6 +41,18 @@ TEST_F(RunPlanTest, NamesTheLargestMicroBatchThatFits) {
   EXPECT_GE(fits, 300);
   smaller.data.micro_batch_tokens = fits;
   EXPECT_EQ(memory_error(smaller, available), "no error");
+}
+
+TEST_F(RunPlanTest, NamesTheLargestMicroBatchThatFits) {
+  expect_that_it_names_what_fits(options("run"));
+}
+
+TEST_F(RunPlanTest, NamesTheLargestMicroBatchThatFitsIntoAGpu) {
+  if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
+  RunOptions given = options("run");
+  given.run.device = tensor::Device::Cuda;
+  given.model.width = 128;
+  expect_that_it_names_what_fits(given);
 }
 
 TEST_F(RunPlanTest, SaysWhenNoMicroBatchFits) {

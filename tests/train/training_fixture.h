@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/io/file.h"
+#include "plenum/io/safetensors.h"
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/trainer.h"
 
@@ -58,6 +59,9 @@ inline std::string learnable_text(unsigned seed, int num_documents) {
   }
   return text;
 }
+
+/// Gradients by the name of their parameter.
+using Gradients = std::map<std::string, std::vector<float>>;
 
 /// A small dataset of such text with held-out documents, and a BERT of two layers to train on it.
 class TrainingTest : public testing::Test {
@@ -109,6 +113,23 @@ class TrainingTest : public testing::Test {
   TrainingResult run(const RunOptions& options) {
     observer_ = RecordingObserver();
     return train(options, observer_, {});
+  }
+
+  /// What AdamW keeps as its first moments if it neither clips nor remembers.
+  Gradients gradients_of_step_one(RunOptions options) {
+    options.run.steps = {1, optim::DurationUnit::Steps};
+    options.optimizer.optimizer.beta1 = 0;
+    options.optimizer.optimizer.clip_norm = 0;
+    const io::SafetensorsFile file(run(options).checkpoint + "/optimizer.safetensors");
+    const std::string prefix = "exp_avg.";
+    Gradients gradients;
+    for (const io::SafetensorsTensor& tensor : file.tensors()) {
+      if (!tensor.name.starts_with(prefix)) continue;
+      std::vector<float>& values = gradients[tensor.name.substr(prefix.size())];
+      values.resize(tensor.num_elements);
+      file.read(tensor, values);
+    }
+    return gradients;
   }
 
   test::TemporaryDirectory directory_;

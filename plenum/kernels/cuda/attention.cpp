@@ -27,12 +27,16 @@ int device_attribute(cudaDeviceAttr attribute) {
   return value;
 }
 
-Form form_for(std::int64_t head_width) {
+void require_head_width(std::int64_t head_width) {
   base::require(
       head_width == 64 || head_width == 128,
       "attention on the GPU needs heads of width 64 or 128; change the number of heads or use the CPU: "
       "the width is {}",
       head_width);
+}
+
+Form form_for(std::int64_t head_width) {
+  require_head_width(head_width);
   constexpr int kHopper = 9;
   if (head_width == 64 && device_attribute(cudaDevAttrComputeCapabilityMajor) == kHopper)
     return {attention_forward_sm90, attention_backward_sm90};
@@ -164,6 +168,7 @@ void attention_backward(const tensor::Stream& stream, const AttentionBackward& a
 }
 
 std::size_t attention_scratch_bytes(const AttentionSize& size) {
+  require_head_width(size.head_width);  // so that whoever plans memory learns it
   return ScratchLayout(size).end;
 }
 

@@ -1,0 +1,110 @@
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "plenum/model/inference.h"
+
+#include "tests/support/bfloat16_band.h"
+#include "tests/support/on_gpu.h"
+#include "tests/support/test_sequences.h"
+#include "tests/support/wide_heads.h"
+
+namespace plenum::model {
+namespace {
+
+using plenum::test::kBFloat16Logits;
+using plenum::test::kBFloat16Loss;
+using plenum::test::lay_out;
+using plenum::test::random_sequences;
+using tensor::Device;
+
+/// The same random model on either device.
+class Model {
+ public:
+  Model(const MicroBatch& largest, Device device)
+      : inference_(test::wide_heads(), test::capacity_of(largest), 1, device) {
+    std::ranges::copy(test::random_weights(inference_.parameters(), test::wide_heads().width),
+                      inference_.weights().span<float>().begin());
+  }
+  BertInference* operator->() { return &inference_; }
+
+ private:
+  BertInference inference_;
+};
+
+/// As evaluation has them: without what only gradients need.
+MicroBatch for_evaluation(MicroBatch batch) {
+  batch.by_word = batch.by_position = batch.by_segment = {};
+  return batch;
+}
+
+using InferenceOnGpu = test::OnGpu<>;
+
+TEST_F(InferenceOnGpu, EvaluatesAsTheCpuDoes) {
+  for (const std::int64_t row_length : {0, 200}) {
+    const MicroBatch batch = for_evaluation(lay_out(random_sequences(9, 200, 97, 5), row_length));
+    Model gpu(batch, Device::Cuda);
+    Model cpu(batch, Device::Cpu);
+    const EvaluationSums actual = gpu->evaluate(batch);
+    const EvaluationSums expected = cpu->evaluate(batch);
+    EXPECT_EQ(actual.masked, expected.masked);
+    EXPECT_EQ(actual.sequences, expected.sequences);
+    EXPECT_NEAR(actual.masked_loss, expected.masked_loss, kBFloat16Loss * expected.masked_loss);
+    EXPECT_NEAR(actual.next_sentence_loss, expected.next_sentence_loss,
+                kBFloat16Loss * expected.next_sentence_loss);
+    // Only near ties may be decided otherwise.
+    EXPECT_NEAR(static_cast<double>(actual.masked_correct), static_cast<double>(expected.masked_correct), 2);
+    EXPECT_NEAR(static_cast<double>(actual.next_sentence_correct),
+                static_cast<double>(expected.next_sentence_correct), 1);
+    EXPECT_EQ(gpu->evaluate(batch).masked_loss, actual.masked_loss);
+    RecordProperty("masked_loss", std::to_string(actual.masked_loss / expected.masked_loss - 1));
+  }
+}
+
+TEST_F(InferenceOnGpu, GivesTheLogitsOfTheCpu) {
+  const MicroBatch batch = for_evaluation(lay_out(random_sequences(9, 200, 97, 5)));
+  Model gpu(batch, Device::Cuda);
+  Model cpu(batch, Device::Cpu);
+  const std::vector<float> actual = gpu->masked_logits(batch);
+  const std::vector<float> expected = cpu->masked_logits(batch);
+  ASSERT_EQ(actual.size(), expected.size());
+  const double distance = test::relative_distance(actual, expected);
+  EXPECT_LE(distance, kBFloat16Logits);
+  RecordProperty("distance", std::to_string(distance));
+}
+
+TEST_F(InferenceOnGpu, TakesMicroBatchesOfAnySize) {
+  const auto sequences = random_sequences(9, 200, 97, 5);
+  const MicroBatch largest = for_evaluation(lay_out(sequences));
+  Model gpu(largest, Device::Cuda);
+  Model cpu(largest, Device::Cpu);
+  EvaluationSums actual;
+  EvaluationSums expected;
+  for (const std::size_t count : {1, 0, 5, 9}) {
+    const MicroBatch batch = for_evaluation(lay_out(std::span(sequences).first(count)));
+    actual += gpu->evaluate(batch);
+    expected += cpu->evaluate(batch);
+  }
+  EXPECT_EQ(actual.masked, expected.masked);
+  EXPECT_NEAR(actual.masked_loss, expected.masked_loss, kBFloat16Loss * expected.masked_loss);
+
+  MicroBatch unmasked = for_evaluation(lay_out(std::span(sequences).first(2)));
+  unmasked.masked_rows.clear();
+  unmasked.masked_labels.clear();
+  unmasked.next_sentence_labels.clear();
+  EXPECT_TRUE(gpu->masked_logits(unmasked).empty());
+  EXPECT_EQ(gpu->evaluate(unmasked).masked_loss, 0);
+}
+
+TEST_F(InferenceOnGpu, TakesWeightsThatAreWrittenLater) {
+  const MicroBatch batch = for_evaluation(lay_out(random_sequences(3, 100, 97, 5)));
+  Model gpu(batch, Device::Cuda);
+  const double loss = gpu->evaluate(batch).masked_loss;
+  std::vector<float> weights = test::random_weights(gpu->parameters(), test::wide_heads().width);
+  for (float& weight : weights) weight *= 1.5F;
+  std::ranges::copy(weights, gpu->weights().span<float>().begin());
+  EXPECT_NE(gpu->evaluate(batch).masked_loss, loss);
+}
+
+}  // namespace
+}  // namespace plenum::model

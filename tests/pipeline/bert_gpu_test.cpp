@@ -1,0 +1,235 @@
+#include <cstring>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "tests/pipeline/bert_run.h"
+#include "tests/support/bfloat16_band.h"
+#include "tests/support/expect_user_error.h"
+#include "tests/support/on_gpu.h"
+#include "tests/support/wide_heads.h"
+
+namespace plenum::pipeline {
+namespace {
+
+using model::Recompute;
+using optim::OptimizerKind;
+using plenum::test::capacity_of;
+using plenum::test::random_sequences;
+using plenum::test::TestSequence;
+using plenum::test::wide_heads;
+using tensor::Device;
+
+const std::vector<TestSequence>& sequences() {
+  static const std::vector<TestSequence> all = random_sequences(9, 200, 97, 5);
+  return all;
+}
+
+/// One way to train on the same sequences.
+struct Arrangement {
+  Device device = Device::Cuda;
+  std::size_t num_micro_batches = 1;
+  std::int64_t row_length = 0;
+  Recompute recompute = Recompute::None;
+  OptimizerKind optimizer = OptimizerKind::AdamW;
+  std::span<const TestSequence> from = sequences();
+
+  model::StepBatch batch(std::uint64_t step) const {
+    return deal_out(step, from, num_micro_batches, row_length);
+  }
+  BertProgramOptions options() const {
+    return {.model = wide_heads(),
+            .capacity = capacity_of(batch(0).micro_batches),
+            .recompute = recompute,
+            .optimizer = {.kind = optimizer},
+            .seed = 17,
+            .device = device};
+  }
+  BertRun run() const { return {bert_schedule(wide_heads(), 1, num_micro_batches), options()}; }
+};
+
+/// Losses and all gradients of a step.
+struct StepResult {
+  StepOutcome outcome;
+  std::vector<float> gradients;
+};
+
+StepResult first_step(const Arrangement& arrangement) {
+  BertRun run = arrangement.run();
+  const StepOutcome outcome = run.step(arrangement.batch(0));
+  return {outcome, run.gradients()};
+}
+
+void expect_in_band(const StepResult& actual, const StepResult& expected, double gradient_band) {
+  using test::kBFloat16Loss;
+  EXPECT_FALSE(actual.outcome.is_skipped);
+  testing::Test::RecordProperty(
+      "masked_loss", std::to_string(actual.outcome.masked_loss / expected.outcome.masked_loss - 1));
+  EXPECT_NEAR(actual.outcome.masked_loss, expected.outcome.masked_loss,
+              kBFloat16Loss * expected.outcome.masked_loss);
+  EXPECT_NEAR(actual.outcome.next_sentence_loss, expected.outcome.next_sentence_loss,
+              kBFloat16Loss * expected.outcome.next_sentence_loss);
+  EXPECT_NEAR(actual.outcome.gradient_norm, expected.outcome.gradient_norm,
+              gradient_band * expected.outcome.gradient_norm);
+  const describe::ParameterTable table(wide_heads());
+  for (const describe::Parameter& parameter : table.parameters()) {
+    const auto part_of = [&](const std::vector<float>& gradients) {
+      return std::span(gradients).subspan(static_cast<std::size_t>(parameter.begin),
+                                          static_cast<std::size_t>(parameter.num_elements()));
+    };
+    test::expect_gradient_in_band(parameter.name, part_of(actual.gradients), part_of(expected.gradients),
+                                  gradient_band);
+  }
+}
+
+/// Bit by bit: numbers that are not finite are equal too.
+bool are_same(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+using BertOnGpu = test::OnGpu<>;
+
+TEST_F(BertOnGpu, HasTheLossesAndGradientsOfTheCpu) {
+  for (const std::size_t num_micro_batches : {1, 3}) {
+    SCOPED_TRACE(num_micro_batches);
+    Arrangement arrangement{.num_micro_batches = num_micro_batches};
+    const StepResult actual = first_step(arrangement);
+    arrangement.device = Device::Cpu;
+    expect_in_band(actual, first_step(arrangement), test::kBFloat16Gradient);
+  }
+}
+
+TEST_F(BertOnGpu, HasTheSameGradientsHoweverSequencesAreArranged) {
+  const StepResult expected = first_step({});
+  expect_in_band(first_step({.num_micro_batches = 3}), expected, test::kBFloat16Rearranged);
+  expect_in_band(first_step({.row_length = 224}), expected, test::kBFloat16Rearranged);
+  expect_in_band(first_step({.num_micro_batches = 2, .row_length = 200}), expected,
+                 test::kBFloat16Rearranged);
+}
+
+TEST_F(BertOnGpu, HasTheSameGradientsWhatIsComputedAgain) {
+  const StepResult expected = first_step({});
+  for (const Recompute recompute : {Recompute::Mlp, Recompute::Full}) {
+    const StepResult actual = first_step({.recompute = recompute});
+    expect_in_band(actual, expected, test::kBFloat16Rearranged);
+  }
+}
+
+TEST_F(BertOnGpu, TakesMicroBatchesWithoutSequences) {
+  const auto one = std::span(sequences()).first(1);
+  const StepResult expected = first_step({.from = one});
+  const StepResult actual = first_step({.num_micro_batches = 3, .from = one});
+  EXPECT_EQ(actual.outcome.loss(), expected.outcome.loss());
+  EXPECT_TRUE(are_same(actual.gradients, expected.gradients));
+}
+
+TEST_F(BertOnGpu, GivesTheSameBytesTwice) {
+  for (const OptimizerKind optimizer : {OptimizerKind::AdamW, OptimizerKind::Lamb}) {
+    const Arrangement arrangement{.num_micro_batches = 2, .optimizer = optimizer};
+    BertRun first = arrangement.run();
+    BertRun second = arrangement.run();
+    for (std::uint64_t step = 0; step < 4; ++step) {
+      EXPECT_EQ(first.step(arrangement.batch(step)).loss(), second.step(arrangement.batch(step)).loss());
+    }
+    EXPECT_TRUE(are_same(first.gradients(), second.gradients()));
+    EXPECT_TRUE(are_same(first.weights(), second.weights()));
+    EXPECT_TRUE(are_same(first.second_moments(), second.second_moments()));
+  }
+}
+
+TEST_F(BertOnGpu, UpdatesAsTheCpuDoes) {
+  for (const OptimizerKind optimizer : {OptimizerKind::AdamW, OptimizerKind::BertAdam, OptimizerKind::Lamb}) {
+    SCOPED_TRACE(static_cast<int>(optimizer));
+    Arrangement arrangement{.optimizer = optimizer};
+    BertRun gpu = arrangement.run();
+    arrangement.device = Device::Cpu;
+    BertRun cpu = arrangement.run();
+    for (std::uint64_t step = 0; step < 10; ++step) {
+      const StepOutcome actual = gpu.step(arrangement.batch(step));
+      const StepOutcome expected = cpu.step(arrangement.batch(step));
+      // Where bf16 turned the sign of a small gradient, the weight went the other way: ten steps of that.
+      EXPECT_NEAR(actual.loss(), expected.loss(), 4 * test::kBFloat16Loss * expected.loss()) << step;
+      EXPECT_EQ(actual.num_updates, step + 1);
+    }
+  }
+}
+
+TEST_F(BertOnGpu, SkipsAStepThatIsNotFinite) {
+  for (const OptimizerKind optimizer : {OptimizerKind::AdamW, OptimizerKind::Lamb}) {
+    const Arrangement arrangement{.optimizer = optimizer};
+    BertRun run = arrangement.run();
+    run.step(arrangement.batch(0));
+    const std::vector<float> sound = run.weights();
+    const std::vector<float> moments = run.second_moments();
+    std::vector<float> broken = sound;
+    broken[5] = std::numeric_limits<float>::quiet_NaN();
+    run.set_weights(broken);
+    run.program().begin(1);
+    const StepOutcome skipped = run.step(arrangement.batch(1));
+    EXPECT_TRUE(skipped.is_skipped);
+    EXPECT_EQ(skipped.num_updates, 1U);
+    EXPECT_TRUE(are_same(run.weights(), broken));
+    EXPECT_TRUE(are_same(run.second_moments(), moments));
+
+    // The next step is as if nothing had been.
+    run.set_weights(sound);
+    run.program().begin(1);
+    EXPECT_FALSE(run.step(arrangement.batch(2)).is_skipped);
+    BertRun untroubled = arrangement.run();
+    untroubled.step(arrangement.batch(0));
+    EXPECT_EQ(untroubled.step(arrangement.batch(1)).num_updates, 2U);
+    EXPECT_TRUE(are_same(run.weights(), untroubled.weights()));
+  }
+}
+
+TEST_F(BertOnGpu, TellsThatAStopWasAskedFor) {
+  const Arrangement arrangement;
+  BertRun run = arrangement.run();
+  EXPECT_FALSE(run.step(arrangement.batch(0)).is_stop_asked);
+  run.program().ask_to_stop();
+  EXPECT_TRUE(run.step(arrangement.batch(1)).is_stop_asked);
+}
+
+TEST_F(BertOnGpu, TellsTheOutcomesOfTwoStepsUnderWay) {
+  const Arrangement arrangement;
+  BertRun awaited = arrangement.run();
+  BertRun run = arrangement.run();
+  std::vector<StepOutcome> expected;
+  for (std::uint64_t step = 0; step < 5; ++step) expected.push_back(awaited.step(arrangement.batch(step)));
+  for (std::uint64_t step = 0; step < 5; ++step) {
+    run.ask_for(arrangement.batch(step));
+    if (step == 0) continue;
+    EXPECT_EQ(run.program().outcome(step - 1).loss(), expected[step - 1].loss());
+    EXPECT_EQ(run.program().outcome(step - 1).num_updates, step);
+  }
+  EXPECT_EQ(run.program().outcome(4).loss(), expected[4].loss());
+  EXPECT_TRUE(are_same(run.weights(), awaited.weights()));
+}
+
+TEST_F(BertOnGpu, TakesThePlannedMemoryWithinOnePercent) {
+  // What the driver and the libraries load with the first step is theirs, not the run's.
+  first_step({});
+  const Arrangement arrangement;
+  BertProgramOptions options = arrangement.options();
+  options.capacity.rows = 1 << 18;
+  const std::size_t free_before = tensor::cuda_device_info().free_bytes;
+  BertRun run(bert_schedule(options.model, 1, 1), options);
+  run.step(arrangement.batch(0));
+  const auto taken = static_cast<double>(free_before - tensor::cuda_device_info().free_bytes);
+  const auto planned = static_cast<double>(run.program().memory().num_bytes());
+  EXPECT_GT(planned, 1e9);
+  EXPECT_NEAR(taken, planned, 0.01 * planned);
+  RecordProperty("planned_bytes", std::to_string(planned));
+  RecordProperty("taken_bytes", std::to_string(taken));
+}
+
+TEST_F(BertOnGpu, RefusesHeadsThatItsAttentionDoesNotKnow) {
+  const describe::ModelConfig model = small_model();
+  const model::StepBatch batch = deal_out(0, random_sequences(3, 24, 97, 5), 1);
+  const BertProgramOptions options{
+      .model = model, .capacity = capacity_of(batch.micro_batches), .device = Device::Cuda};
+  test::expect_user_error([&] { BertProgram(bert_schedule(model, 1, 1), {}, options); }, "heads of width 64");
+}
+
+}  // namespace
+}  // namespace plenum::pipeline

@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "tests/support/bfloat16_band.h"
+#include "tests/support/expect_user_error.h"
+#include "tests/support/on_gpu.h"
+#include "tests/train/training_fixture.h"
+
+namespace plenum::train {
+namespace {
+
+using tensor::Device;
+
+/// Losses of every step, each the mean of the last twenty: what a curve looks like.
+std::vector<double> smoothed_losses(const std::vector<StepReport>& steps) {
+  constexpr std::size_t kWindow = 20;
+  std::vector<double> smoothed;
+  double sum = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    sum += steps[i].outcome.loss();
+    if (i >= kWindow) sum -= steps[i - kWindow].outcome.loss();
+    if (i + 1 >= kWindow) smoothed.push_back(sum / kWindow);
+  }
+  return smoothed;
+}
+
+/// How far two curves are apart.
+struct CurveDistance {
+  double largest = 0;
+  double mean = 0;
+};
+
+CurveDistance distance_of(std::span<const double> a, std::span<const double> b) {
+  CurveDistance distance;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    distance.largest = std::max(distance.largest, std::abs(a[i] - b[i]));
+    distance.mean += std::abs(a[i] - b[i]) / static_cast<double>(a.size());
+  }
+  return distance;
+}
+
+// The band in which a curve in bf16 follows that in fp32, in nats of smoothed loss. Data, masks and dropout
+// are the same, so that what differs is rounding alone: about one percent of each gradient, anew in each
+// step, and so in the mean about one percent of what was learnt, of which smoothing leaves less.
+constexpr CurveDistance kBand{.largest = 0.05, .mean = 0.02};
+
+/// Trains the smallest model that a GPU takes.
+class CurveTest : public TrainingTest {
+ protected:
+  RunOptions options_on(Device device, std::string_view run, double steps) const {
+    RunOptions given = options(run, steps);
+    given.run.device = device;
+    given.model.width = 128;
+    given.model.heads = 2;
+    given.model.mlp_width = 256;
+    given.data.global_batch = "24";
+    given.data.micro_batch_tokens = 300;
+    given.optimizer.learning_rate.peak = 1e-3;
+    return given;
+  }
+
+  std::vector<double> curve_of(RunOptions given) {
+    given.run.steps = {200, optim::DurationUnit::Steps};
+    given.checkpoint.every = given.evaluation.every = given.run.steps;
+    evaluation_ = run(given).evaluation;
+    return smoothed_losses(observer_.steps);
+  }
+
+  static void record(const CurveDistance& distance) {
+    RecordProperty("largest_distance", std::to_string(distance.largest));
+    RecordProperty("mean_distance", std::to_string(distance.mean));
+  }
+
+  std::optional<Evaluation> evaluation_;  ///< at the end of the last curve
+};
+
+TEST_F(CurveTest, TheBandIsNarrowerThanWhatASmallMistakeWouldMake) {
+  RunOptions given = options_on(Device::Cpu, "run", 200);
+  const std::vector<double> curve = curve_of(given);
+  EXPECT_GT(curve.front() - curve.back(), 20 * kBand.largest);
+  given.run.directory = directory_ / "slower";
+  given.optimizer.learning_rate.peak *= 0.9;
+  const CurveDistance distance = distance_of(curve_of(given), curve);
+  EXPECT_GT(distance.mean, kBand.mean);
+  record(distance);
+}
+
+using TrainingOnGpu = test::OnGpu<CurveTest>;
+
+TEST_F(TrainingOnGpu, FollowsTheCurveOfTheCpuFor200Steps) {
+  const std::vector<double> expected = curve_of(options_on(Device::Cpu, "cpu", 200));
+  const std::optional<Evaluation> expected_evaluation = evaluation_;
+  const std::vector<double> curve = curve_of(options_on(Device::Cuda, "gpu", 200));
+  ASSERT_EQ(curve.size(), expected.size());
+  const CurveDistance distance = distance_of(curve, expected);
+  EXPECT_LE(distance.largest, kBand.largest);
+  EXPECT_LE(distance.mean, kBand.mean);
+  ASSERT_TRUE(evaluation_ && expected_evaluation);
+  EXPECT_NEAR(evaluation_->masked_loss, expected_evaluation->masked_loss, kBand.largest);
+  record(distance);
+}
+
+TEST_F(TrainingOnGpu, LayoutsHaveTheSameGradients) {
+  const auto gradients_of = [&](Device device, data::Layout layout, std::string_view name) {
+    RunOptions given = options_on(device, name, 1);
+    given.data.layout = layout;
+    given.data.order_choice = data::OrderChoice::Packs;
+    return gradients_of_step_one(given);
+  };
+  const auto expect_all_in_band = [](const Gradients& actual, const Gradients& expected, double band) {
+    ASSERT_EQ(actual.size(), expected.size());
+    for (const auto& [name, values] : expected) {
+      test::expect_gradient_in_band(name, actual.at(name), values, band);
+    }
+  };
+  const Gradients expected = gradients_of(Device::Cuda, data::Layout::Unpadded, "unpadded");
+  for (const auto& [layout, name] :
+       {std::pair{data::Layout::Padded, "padded"}, std::pair{data::Layout::Packed, "packed"}}) {
+    SCOPED_TRACE(name);
+    expect_all_in_band(gradients_of(Device::Cuda, layout, name), expected, test::kBFloat16Rearranged);
+    EXPECT_GT(observer_.steps[0].padded_tokens, 0);
+  }
+  expect_all_in_band(expected, gradients_of(Device::Cpu, data::Layout::Unpadded, "cpu"),
+                     test::kBFloat16Gradient);
+}
+
+TEST_F(TrainingOnGpu, AStoppedRunEndsWithTheBytesOfOneThatWasNot) {
+  const RunOptions whole = options_on(Device::Cuda, "whole", 20);
+  run(whole);
+  const RunOptions parts = options_on(Device::Cuda, "parts", 20);
+  std::stop_source stop;
+  RecordingObserver observer;
+  observer.after_step = [&](const StepReport& report) {
+    if (report.step == 7) stop.request_stop();
+  };
+  const TrainingResult stopped = train(parts, observer, stop.get_token());
+  EXPECT_EQ(stopped.end, TrainingResult::End::Stopped);
+  EXPECT_GE(stopped.step, 7U);
+  EXPECT_LT(stopped.step, 10U);
+  EXPECT_EQ(run(parts).end, TrainingResult::End::Finished);
+  EXPECT_EQ(observer_.summary.first_step, stopped.step);
+  // Not compared whole: a difference would print megabytes.
+  for (const auto& [file, bytes] : newest_checkpoint(whole)) {
+    EXPECT_TRUE(newest_checkpoint(parts).at(file) == bytes) << file;
+  }
+}
+
+TEST_F(TrainingOnGpu, TakesThePlannedMemoryWithinOnePercent) {
+  // What the driver and the libraries load with the first step is theirs, not the run's.
+  run(options_on(Device::Cuda, "first", 1));
+  RunOptions given = options_on(Device::Cuda, "run", 1);
+  given.model.layers = 1;
+  given.model.width = 2048;
+  given.model.heads = 32;
+  given.model.mlp_width = 8192;
+  given.run.threads = std::nullopt;
+  const std::size_t free_before = tensor::cuda_device_info().free_bytes;
+  std::size_t free_after = 0;
+  RecordingObserver observer;
+  observer.after_step = [&](const StepReport&) { free_after = tensor::cuda_device_info().free_bytes; };
+  const auto planned = static_cast<double>(train(given, observer, {}).memory.planned_bytes);
+  const auto taken = static_cast<double>(free_before - free_after);
+  EXPECT_GT(planned, 5e8);
+  EXPECT_NEAR(taken, planned, 0.01 * planned);
+  RecordProperty("planned_bytes", std::to_string(planned));
+  RecordProperty("taken_bytes", std::to_string(taken));
+}
+
+TEST_F(TrainingOnGpu, RefusesWhatDoesNotFitIntoTheCardBeforeTheFirstStep) {
+  RunOptions given = options_on(Device::Cuda, "run", 1);
+  given.model.width = 4096;
+  given.model.heads = 64;
+  given.model.mlp_width = 1 << 20;
+  given.model.layers = 64;
+  test::expect_user_error([&] { run(given); }, "of memory and");
+  EXPECT_TRUE(observer_.steps.empty());
+}
+
+TEST_F(TrainingOnGpu, RefusesHeadsThatItsAttentionDoesNotKnow) {
+  RunOptions given = options_on(Device::Cuda, "run", 1);
+  given.model.heads = 4;
+  test::expect_user_error([&] { run(given); }, "heads of width 64");
+}
+
+TEST_F(TrainingOnGpu, StepsThatAreNotFiniteAreSkippedAndTooManyEndTheRun) {
+  RunOptions given = options_on(Device::Cuda, "run", 40);
+  given.optimizer.learning_rate.peak = 1e30;
+  given.optimizer.learning_rate.warmup = {2, optim::DurationUnit::Steps};
+  given.run.max_skipped_steps = 3;
+  test::expect_user_error([&] { run(given); }, "3 steps in a row were skipped");
+  EXPECT_THAT(observer_.notes, testing::Contains(testing::HasSubstr("is skipped: loss")));
+}
+
+}  // namespace
+}  // namespace plenum::train

@@ -19,6 +19,7 @@ import argparse
 import itertools
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -188,15 +189,15 @@ def run_torch(options):
         return loss
 
     begin = time.perf_counter()
-    first_loss = train(batches[0]).item()
+    train(batches[0]).item()  # waits
     print(f"{time.perf_counter() - begin:.1f} s for the first step", file=sys.stderr)
     for batch in batches[1:WARM_UP_STEPS]:
         train(batch)
     torch.cuda.synchronize()
     begin = time.perf_counter()
     for batch in batches[WARM_UP_STEPS:]:
-        loss = train(batch)
-    last_loss = loss.item()  # waits
+        train(batch)
+    torch.cuda.synchronize()
     seconds = time.perf_counter() - begin
     timed = batches[WARM_UP_STEPS:]
     print(json.dumps({
@@ -204,20 +205,23 @@ def run_torch(options):
         "useful_tflops": training_flops(options.model[0], timed) / seconds * 1e-12,
         "ms_per_step": seconds / len(timed) * 1e3,
         "used_gb": torch.cuda.max_memory_allocated() * 1e-9,
-        "first_loss": first_loss, "last_loss": last_loss, "torch": torch.__version__,
+        "torch": torch.__version__,
     }))
 
 
 def measure(what, command, limit_seconds):
     """The JSON object of a run's last line, or None where it failed."""
     begin = time.perf_counter()
+    # A session of its own: what it started ends with it.
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit_seconds)
-        result = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
-        said = done.stderr.splitlines()
+        printed, said = run.communicate(timeout=limit_seconds)
     except subprocess.TimeoutExpired:
-        result, said = None, [f"longer than {limit_seconds} s"]
-    reached = f"{result['tokens_per_second']:,.0f} tokens/s" if result else "failed: " + " / ".join(said[-3:])
+        os.killpg(run.pid, signal.SIGKILL)
+        printed, said = "", f"longer than {limit_seconds} s"
+    result = json.loads(printed.splitlines()[-1]) if run.wait() == 0 and printed else None
+    reached = (f"{result['tokens_per_second']:,.0f} tokens/s" if result
+               else "failed: " + " / ".join(said.splitlines()[-3:]))
     print(f"{time.perf_counter() - begin:6.1f} s  {what}: {reached}", file=sys.stderr, flush=True)
     return result
 
@@ -260,19 +264,19 @@ def print_table(options, results):
     baseline = max(baselines, key=lambda name: results[name][0]["tokens_per_second"], default=None)
     versions = {run["torch"] for name in baselines for run in results[name]}
     print(f"{options.tokens} tokens a step, torch {', '.join(versions) or 'not run'}, "
-          f"product rate {product:.0f} TFLOP/s; x: of {baseline}")
-    print(f"{'':40} {'runs':>4} {'real tokens/s':>13} {'x':>5} {'TFLOP/s':>8} {'of product':>10} {'GB':>6} {'loss':>6}")
+          f"product rate {product:.0f} TFLOP/s; x: of {baseline or 'nothing'}")
+    print(f"{'':42} {'runs':>4} {'real tokens/s':>13} {'x':>5} {'TFLOP/s':>8} {'of product':>10} {'GB':>6}")
     for name, runs in results.items():
         if not runs:
-            print(f"{name:40} failed")
+            print(f"{name:42} failed")
             continue
         rate = statistics.median(run["tokens_per_second"] for run in runs)
         useful = statistics.median(run["useful_tflops"] for run in runs)
         is_comparable = baseline and name.startswith((f"Plenum, {options.model[0]}", "PyTorch"))
         ratio = f"{rate / results[baseline][0]['tokens_per_second']:.2f}" if is_comparable else ""
         share = f"{100 * useful / product:.0f} %" if product else ""
-        print(f"{name:40} {len(runs):4} {rate:13,.0f} {ratio:>5} {useful:8.0f} {share:>10} "
-              f"{max(run['used_gb'] for run in runs):6.1f} {runs[-1]['last_loss']:6.3f}")
+        print(f"{name:42} {len(runs):4} {rate:13,.0f} {ratio:>5} {useful:8.0f} {share:>10} "
+              f"{max(run['used_gb'] for run in runs):6.1f}")
     for name, runs in results.items():
         if len(runs) > 1:
             print(f"{name}: " + ", ".join(f"{run['tokens_per_second']:,.0f}" for run in runs) + " tokens/s")
@@ -306,6 +310,8 @@ def main():
             result = measure(name, command, options.limit)
             results.setdefault(name, []).extend([result] if result else [])
     print_table(options, results)
+    if not all(results.values()):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 #include "bench/gpu/profile/kernel_table.h"
 
 #include <algorithm>
-#include <numeric>
-#include <optional>
+#include <functional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -187,44 +187,54 @@ Group total_of(const std::vector<Group>& groups, std::string label) {
   return total;
 }
 
+/// Whose a record is: the engine's, grouped, or the library's.
+struct Owners {
+  std::vector<Group> engine;
+  std::vector<KernelRecord> library;
+};
+
+Owners divide(const std::vector<KernelRecord>& records, const RecordedSteps& steps) {
+  Owners owners{.engine = engine_groups(steps), .library = {}};
+  Group copies{.label = "copies"};
+  Group fills{.label = "fills"};
+  for (const KernelRecord& record : records) {
+    if (record.kind == KernelRecord::Kind::Copy) {
+      copies.add(record);
+      continue;
+    }
+    if (record.kind == KernelRecord::Kind::Fill) {
+      fills.add(record);
+      fills.bytes += static_cast<double>(record.num_bytes) / static_cast<double>(steps.num_steps);
+      continue;
+    }
+    const auto has_sign = [&](std::string_view sign) { return record.name.find(sign) != std::string::npos; };
+    const auto own = std::ranges::find_if(
+        owners.engine, [&](const Group& group) { return std::ranges::any_of(group.signs, has_sign); });
+    if (own != owners.engine.end()) {
+      own->add(record);
+    } else {
+      owners.library.push_back(record);
+    }
+  }
+  owners.engine.push_back(std::move(copies));
+  owners.engine.push_back(std::move(fills));
+  std::erase_if(owners.engine, [](const Group& group) { return group.num_launches == 0; });
+  std::ranges::sort(owners.engine, std::greater(), &Group::ns);
+  return owners;
+}
+
 }  // namespace
 
 std::string kernel_table(const std::vector<KernelRecord>& records, const std::vector<ProductCall>& calls,
                          const RecordedSteps& steps) {
   if (records.empty()) return "nothing ran on the GPU\n";
-  std::vector<Group> engine = engine_groups(steps);
-  Group copies{.label = "copies"};
-  Group fills{.label = "fills"};
-  std::vector<KernelRecord> of_library;
-  for (const KernelRecord& record : records) {
-    if (record.kind == KernelRecord::Kind::Copy) {
-      copies.add(record);
-    } else if (record.kind == KernelRecord::Kind::Fill) {
-      fills.add(record);
-      fills.bytes += static_cast<double>(record.num_bytes) / static_cast<double>(steps.num_steps);
-    } else {
-      const auto own = std::ranges::find_if(engine, [&](const Group& group) {
-        return std::ranges::any_of(
-            group.signs, [&](std::string_view sign) { return record.name.find(sign) != std::string::npos; });
-      });
-      if (own != engine.end()) {
-        own->add(record);
-      } else {
-        of_library.push_back(record);
-      }
-    }
-  }
-  engine.push_back(std::move(copies));
-  engine.push_back(std::move(fills));
-  std::erase_if(engine, [](const Group& group) { return group.num_launches == 0; });
-  std::ranges::sort(engine, std::greater(), &Group::ns);
-  const std::vector<Group> products = product_groups(of_library, calls, steps);
-
+  const Owners owners = divide(records, steps);
+  const std::vector<Group> products = product_groups(owners.library, calls, steps);
   const std::uint64_t span = span_ns(records);
   Table table(steps, static_cast<double>(span) * 1e-6 / static_cast<double>(steps.num_steps));
   for (const Group& group : products) table.add(group);
   table.add(total_of(products, "all products of cuBLASLt"));
-  for (const Group& group : engine) table.add(group);
+  for (const Group& group : owners.engine) table.add(group);
   table.add_time("nothing", idle_ns(records));
   table.add_time("a step, recorded", span);
   return table.text() + fmt::format(

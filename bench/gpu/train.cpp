@@ -1,7 +1,9 @@
 // Trains a BERT on a GPU with the loader of `plenum train`: synthetic sequences of given lengths, packed,
-// masked and laid out on a thread of their own while the step before runs. Prints one JSON object.
+// masked and laid out on a thread of their own while the step before runs. Its last line is a JSON object.
 //
 //   bench_gpu_train --lengths HISTOGRAM --model bert-large --steps 200
+//
+// With --kernels a few steps more run after those, and a table says what the GPU did in them.
 
 #include <chrono>
 #include <fstream>
@@ -23,11 +25,17 @@
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/train/replicas.h"
 
+#include "bench/gpu/profile/copy_rate.h"
+#include "bench/gpu/profile/kernel_records.h"
+#include "bench/gpu/profile/kernel_table.h"
+#include "bench/gpu/profile/product_calls.h"
+
 namespace plenum {
 namespace {
 
 constexpr std::uint64_t kSeed = 1;
 constexpr std::uint64_t kWarmUpSteps = 20;
+constexpr std::uint64_t kRecordedSteps = 10;
 
 struct Options {
   std::string lengths;
@@ -35,12 +43,14 @@ struct Options {
   std::string layout = "unpadded";
   std::string device = "cuda";
   std::string losses;
+  std::string drawn_lengths;
   std::uint64_t steps = 200;
   std::int64_t tokens = 32768;
   double hidden_dropout = 0.1;
   double attention_dropout = 0;
   double learning_rate = 1e-4;
   bool plain = false;
+  bool kernels = false;
 };
 
 std::size_t used_bytes() {
@@ -56,9 +66,40 @@ data::Layout layout_of(const std::string& name) {
   return data::Layout::Unpadded;
 }
 
-void write_losses(const std::string& path, const std::vector<double>& losses) {
-  if (path.empty()) return;
-  std::ofstream(path) << nlohmann::json(losses).dump() << "\n";
+void write_json(const std::string& path, const nlohmann::json& value) {
+  if (!path.empty()) std::ofstream(path) << value.dump() << "\n";
+}
+
+std::int64_t rows_of(const model::StepBatch& batch) {
+  std::int64_t rows = 0;
+  for (const model::MicroBatch& micro_batch : batch.micro_batches) rows += micro_batch.num_rows;
+  return rows;
+}
+
+std::vector<std::int32_t> lengths_of(const model::StepBatch& batch) {
+  std::vector<std::int32_t> lengths;
+  for (const model::MicroBatch& micro_batch : batch.micro_batches) {
+    lengths.insert(lengths.end(), micro_batch.lengths.begin(), micro_batch.lengths.end());
+  }
+  return lengths;
+}
+
+/// Runs a few steps from `first_step` on and returns the table of their kernels.
+std::string record_kernels(train::Replicas& replicas, data::Prefetch& prefetch, const Options& options,
+                           std::uint64_t first_step, bench::RecordedSteps steps) {
+  steps.bytes_per_second = bench::measure_copy_rate();
+  steps.num_steps = kRecordedSteps;
+  bench::begin_kernel_records();
+  bench::begin_product_calls();
+  for (std::uint64_t step = first_step; step < first_step + kRecordedSteps; ++step) {
+    const std::vector<model::StepBatch> batch = prefetch.take();
+    replicas.step(batch, options.learning_rate);
+    if (step > first_step) replicas.outcome(step - 1);
+    steps.work += batch.front().global;
+    steps.num_rows += rows_of(batch.front());
+  }
+  const std::vector<bench::ProductCall> calls = bench::end_product_calls();
+  return bench::kernel_table(bench::end_kernel_records(), calls, steps);
 }
 
 /// What has been reached, for whoever waits.
@@ -71,6 +112,8 @@ void say(const char* what) {
 void run(const Options& options) {
   say("begins");
   const bool is_gpu = options.device == "cuda";
+  base::require(!options.kernels || (is_gpu && bench::can_record_kernels()),
+                "--kernels needs a GPU and a build with CUPTI, which the CUDA toolkit has");
   const std::size_t before = is_gpu ? used_bytes() : 0;
   describe::ModelConfig model = describe::preset(options.model);
   model.hidden_dropout = options.hidden_dropout;
@@ -107,6 +150,7 @@ void run(const Options& options) {
   describe::Work work;
   std::int64_t rows = 0;
   std::vector<double> losses;
+  std::vector<std::vector<std::int32_t>> drawn_lengths;  // of each step
   auto begin = std::chrono::steady_clock::now();
   const std::uint64_t num_steps = options.steps + kWarmUpSteps;
   for (std::uint64_t step = 0; step < num_steps; ++step) {
@@ -124,16 +168,24 @@ void run(const Options& options) {
     if (step > 0) losses.push_back(replicas.outcome(step - 1).masked_loss);
     if (step < kWarmUpSteps) continue;
     work += batch.front().global;
-    for (const model::MicroBatch& micro_batch : batch.front().micro_batches) rows += micro_batch.num_rows;
+    rows += rows_of(batch.front());
+    drawn_lengths.push_back(lengths_of(batch.front()));
   }
   losses.push_back(replicas.outcome(num_steps - 1).masked_loss);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const std::size_t peak = is_gpu ? used_bytes() : 0;
   const std::size_t planned =
       pipeline::BertProgram::plan_memory(schedule, schedule::Rank{0}, program).num_bytes();
-  write_losses(options.losses, losses);
+  write_json(options.losses, losses);
+  write_json(options.drawn_lengths, drawn_lengths);
   const double useful = describe::training_flops(model, work) / seconds;
   const double product = is_gpu ? kernels::measure_cuda_gemm_flops(1.0) : 0;
+  if (options.kernels) {
+    fmt::print("{}", record_kernels(replicas, prefetch, options, num_steps,
+                                    {.model = model,
+                                     .seconds_of_step = seconds / static_cast<double>(options.steps),
+                                     .flops_per_second = product}));
+  }
   const nlohmann::json result = {
       {"model", options.model},
       {"layout", options.layout},
@@ -166,12 +218,14 @@ int main(int argc, char** argv) {
   app.add_option("--layout", options.layout);
   app.add_option("--device", options.device);
   app.add_option("--losses", options.losses, "JSON file for the loss of each step");
+  app.add_option("--drawn-lengths", options.drawn_lengths, "JSON file for the lengths of each timed step");
   app.add_option("--steps", options.steps);
   app.add_option("--tokens", options.tokens, "Of a step and of a micro-batch");
   app.add_option("--hidden-dropout", options.hidden_dropout);
   app.add_option("--attention-dropout", options.attention_dropout);
   app.add_option("--learning-rate", options.learning_rate);
   app.add_flag("--plain", options.plain, "Start every kernel by itself");
+  app.add_flag("--kernels", options.kernels, "Say what the GPU did in a few steps more");
   CLI11_PARSE(app, argc, argv);
   try {
     plenum::run(options);

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""Trains a BERT on a GPU with Plenum and with PyTorch, on the same lengths, and prints one table with the ratios.
+
+    python bench/gpu/train_peer.py --histogram tests/golden/wikipedia_512_histogram.txt --bench bench_gpu_train \
+        --model bert-large bert-base --layouts unpadded padded packed --attention-dropout 0.1
+
+A step is forward, backward and AdamW in bf16 with fp32 weights: --tokens tokens, 15 % of them masked, next-sentence
+prediction, hidden dropout 0.1. Tokens are real ones: padding does not count. Plenum's first run writes down the
+lengths of its steps and PyTorch trains on those. Runs take turns, Plenum first and last, each a process of its own;
+Plenum's are --steps long with the loader running beside them, those with attention dropout and of other layouts run
+once and shorter, and so does each model after the first, which is not compared.
+
+What PyTorch is spared: making batches is not timed, all its batches have the same shapes, so it compiles once, its
+gradients are not clipped, and its memory is the most it had allocated, not what it took from the GPU. It has no
+dropout of attention weights: its variable-length attention offers none.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SHAPES = {"bert-tiny": (128, 2, 2), "bert-mini": (256, 4, 4), "bert-small": (512, 4, 8), "bert-base": (768, 12, 12),
+          "bert-large": (1024, 24, 16)}
+PEERS = ["unpadded-compiled", "unpadded", "padded-compiled", "padded"]
+MAX_LENGTH = 512
+VOCABULARY = 30522
+MASK_RATE = 0.15
+NO_LABEL = -100
+WARM_UP_STEPS = 5
+SHARE_WITH_DROPOUT = 0.5  # of the steps, for a run with attention dropout
+SHARE_OF_LAYOUT = 0.3  # the same, for a run of another layout
+
+
+def training_flops(model, batches):
+    """Of real tokens, the backward pass twice the forward, nothing counted that is computed again."""
+    width, layers, _ = SHAPES[model]
+    tokens = sum(batch["num_tokens"] for batch in batches)
+    squares = sum(batch["squared_lengths"] for batch in batches)
+    masked = sum(batch["num_masked"] for batch in batches)
+    sequences = sum(batch["num_sequences"] for batch in batches)
+    encoder = layers * (24 * width * width * tokens + 4 * width * squares)
+    heads = masked * 2 * width * (width + VOCABULARY) + sequences * 2 * width * (width + 2)
+    return 3 * (encoder + heads)
+
+
+def build_model(torch, name):
+    """BERT with both heads. Where a batch has a mask its rows are padded, else its sequences lie end to end."""
+    functional = torch.nn.functional
+    width, num_layers, heads = SHAPES[name]
+
+    class Norm(torch.nn.LayerNorm):
+        def forward(self, x):
+            return super().forward(x).to(torch.bfloat16)  # autocast leaves fp32, which would go through memory
+
+    def attend(qkv, batch):
+        if batch["mask"] is not None:
+            q, k, v = qkv.view(-1, MAX_LENGTH, 3, heads, width // heads).permute(2, 0, 3, 1, 4)
+            context = functional.scaled_dot_product_attention(q, k, v, attn_mask=batch["mask"])
+            return context.transpose(1, 2).reshape(-1, width)
+        from torch.nn.attention.varlen import varlen_attn
+
+        q, k, v = qkv.view(-1, 3, heads, width // heads).unbind(1)
+        offsets = batch["offsets"]
+        return varlen_attn(q, k, v, offsets, offsets, MAX_LENGTH, MAX_LENGTH).reshape(-1, width)
+
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = torch.nn.Linear(width, 3 * width)
+            self.project = torch.nn.Linear(width, width)
+            self.widen = torch.nn.Linear(width, 4 * width)
+            self.narrow = torch.nn.Linear(4 * width, width)
+            self.first_norm = Norm(width, 1e-12)
+            self.second_norm = Norm(width, 1e-12)
+            self.dropout = torch.nn.Dropout(0.1)
+
+        def forward(self, x, batch):
+            x = self.first_norm(x + self.dropout(self.project(attend(self.qkv(x), batch))))
+            return self.second_norm(x + self.dropout(self.narrow(functional.gelu(self.widen(x)))))
+
+    class Bert(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words = torch.nn.Embedding(VOCABULARY, width)
+            self.positions = torch.nn.Embedding(MAX_LENGTH, width)
+            self.segments = torch.nn.Embedding(2, width)
+            self.norm = Norm(width, 1e-12)
+            self.dropout = torch.nn.Dropout(0.1)
+            self.layers = torch.nn.ModuleList(Layer() for _ in range(num_layers))
+            self.transform = torch.nn.Linear(width, width)
+            self.head_norm = Norm(width, 1e-12)
+            self.word_bias = torch.nn.Parameter(torch.zeros(VOCABULARY))
+            self.pool = torch.nn.Linear(width, width)
+            self.classify = torch.nn.Linear(width, 2)
+
+        def forward(self, batch):
+            x = self.words(batch["ids"]) + self.positions(batch["positions"]) + self.segments(batch["segments"])
+            x = self.dropout(self.norm(x))
+            for layer in self.layers:
+                x = layer(x, batch)
+            masked = self.head_norm(functional.gelu(self.transform(x[batch["masked"]])))
+            logits = functional.linear(masked, self.words.weight, self.word_bias)
+            words = functional.cross_entropy(logits.float(), batch["labels"], ignore_index=NO_LABEL)
+            classes = self.classify(torch.tanh(self.pool(x[batch["starts"]])))
+            return words + functional.cross_entropy(classes.float(), batch["next"], ignore_index=NO_LABEL)
+
+    def initialise(module):
+        if isinstance(module, (torch.nn.Linear, torch.nn.Embedding)):
+            torch.nn.init.normal_(module.weight, std=0.02)
+
+    return Bert().apply(initialise)
+
+
+def make_batches(torch, steps, num_rows, is_padded):
+    """A batch for each list of lengths, all of the same shapes: what is left over is padding rows, sequences without
+    tokens, and positions without labels."""
+    most_masked = max(int(MASK_RATE * sum(lengths)) for lengths in steps)
+    # Unpadded, rows behind the last sequence become sequences too, which count for nothing.
+    most_sequences = num_rows // MAX_LENGTH if is_padded else max(
+        len(lengths) + -(-(num_rows - sum(lengths)) // MAX_LENGTH) for lengths in steps)
+    batches = []
+    for lengths in steps:
+        rest = num_rows - sum(lengths)
+        if is_padded:
+            starts = [MAX_LENGTH * i for i in range(len(lengths))]
+            positions = torch.arange(MAX_LENGTH).repeat(num_rows // MAX_LENGTH)
+            filled = lengths + [0] * (num_rows // MAX_LENGTH - len(lengths))
+            is_real = torch.arange(MAX_LENGTH)[None] < torch.tensor(filled)[:, None]
+            layout = {"mask": is_real[:, None, None, :].cuda(), "offsets": None}
+            real_rows = is_real.reshape(-1).nonzero()[:, 0]
+        else:
+            starts = [0, *itertools.accumulate(lengths)][:-1]
+            pieces = lengths + [min(MAX_LENGTH, rest - begin) for begin in range(0, rest, MAX_LENGTH)]
+            positions = torch.cat([torch.arange(n) for n in pieces])
+            offsets = [0, *itertools.accumulate(pieces)]
+            offsets += [num_rows] * (most_sequences + 1 - len(offsets))
+            layout = {"mask": None, "offsets": torch.tensor(offsets, dtype=torch.int32).cuda()}
+            real_rows = torch.arange(sum(lengths))
+        ids = torch.randint(5, VOCABULARY, (num_rows,))
+        num_masked = int(MASK_RATE * len(real_rows))
+        masked = real_rows[torch.randperm(len(real_rows))[:num_masked]].sort().values
+        no_rows = torch.zeros(most_masked - num_masked, dtype=torch.int64)
+        starts = torch.tensor(starts)
+        no_starts = torch.zeros(most_sequences - len(starts), dtype=torch.int64)
+        inputs = {
+            "ids": ids, "positions": positions, "segments": torch.zeros_like(ids),
+            "masked": torch.cat([masked, no_rows]), "labels": torch.cat([ids[masked], no_rows + NO_LABEL]),
+            "starts": torch.cat([starts, no_starts]),
+            "next": torch.cat([torch.randint(0, 2, (len(starts),)), no_starts + NO_LABEL]),
+        }
+        batches.append({
+            "inputs": {name: tensor.cuda() for name, tensor in inputs.items()} | layout,
+            "num_tokens": sum(lengths), "squared_lengths": sum(n * n for n in lengths),
+            "num_masked": num_masked, "num_sequences": len(lengths),
+        })
+    return batches
+
+
+def run_torch(options):
+    """The peer's process: trains, and prints what it reached."""
+    import torch
+
+    torch.manual_seed(0)
+    is_padded = options.peer.startswith("padded")
+    steps = json.load(open(options.lengths, encoding="ascii"))
+    if is_padded:  # the same sequences, as many as fit into the rows
+        sequences = [n for lengths in steps for n in lengths]
+        size = options.tokens // MAX_LENGTH
+        steps = [sequences[i:i + size] for i in range(0, len(sequences) - size + 1, size)]
+    num_steps = min(options.peer_steps + WARM_UP_STEPS, len(steps))
+    batches = make_batches(torch, steps[:num_steps], options.tokens, is_padded)
+    model = build_model(torch, options.model[0]).cuda().train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    compute_loss = torch.compile(model) if options.peer.endswith("compiled") else model
+
+    def train(batch):
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = compute_loss(batch["inputs"])
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    begin = time.perf_counter()
+    train(batches[0]).item()  # waits
+    print(f"{time.perf_counter() - begin:.1f} s for the first step", file=sys.stderr)
+    for batch in batches[1:WARM_UP_STEPS]:
+        train(batch)
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for batch in batches[WARM_UP_STEPS:]:
+        train(batch)
+    torch.cuda.synchronize()
+    seconds = time.perf_counter() - begin
+    timed = batches[WARM_UP_STEPS:]
+    print(json.dumps({
+        "tokens_per_second": sum(batch["num_tokens"] for batch in timed) / seconds,
+        "useful_tflops": training_flops(options.model[0], timed) / seconds * 1e-12,
+        "ms_per_step": seconds / len(timed) * 1e3,
+        "used_gb": torch.cuda.max_memory_allocated() * 1e-9,
+        "torch": torch.__version__,
+    }))
+
+
+def measure(what, command, limit_seconds):
+    """The JSON object of a run's last line, or None where it failed."""
+    begin = time.perf_counter()
+    # A session of its own: what it started ends with it.
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        printed, said = run.communicate(timeout=limit_seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(run.pid, signal.SIGKILL)
+        printed, said = "", f"longer than {limit_seconds} s"
+    result = json.loads(printed.splitlines()[-1]) if run.wait() == 0 and printed else None
+    reached = (f"{result['tokens_per_second']:,.0f} tokens/s" if result
+               else "failed: " + " / ".join(said.splitlines()[-3:]))
+    print(f"{time.perf_counter() - begin:6.1f} s  {what}: {reached}", file=sys.stderr, flush=True)
+    return result
+
+
+def ours(options, model, steps, layout="unpadded", attention_dropout=0.0):
+    return [options.bench, "--lengths", options.histogram, "--model", model, "--tokens", str(options.tokens),
+            "--steps", str(steps), "--layout", layout, "--attention-dropout", str(attention_dropout)]
+
+
+def plan(options, lengths_path):
+    """What is run, in this order: its name and its command. The same name may come again."""
+    model = options.model[0]
+    first = ours(options, model, options.steps) + ["--drawn-lengths", lengths_path]
+    runs = []
+    for repeat in range(options.repeats):
+        if "unpadded" in options.layouts or repeat == 0:  # the first writes the lengths
+            runs.append((f"Plenum, {model}", first))
+        if repeat < options.peer_repeats:
+            for peer in options.peers:
+                runs.append((f"PyTorch, {model}, {peer}",
+                             [sys.executable, __file__, "--peer", peer, "--lengths", lengths_path, "--model", model,
+                              "--tokens", str(options.tokens), "--peer-steps", str(options.peer_steps)]))
+    for rate in options.attention_dropout:
+        runs.append((f"Plenum, {model}, attention dropout {rate}",
+                     ours(options, model, int(SHARE_WITH_DROPOUT * options.steps), attention_dropout=rate)))
+    for layout in options.layouts:
+        if layout != "unpadded":
+            runs.append((f"Plenum, {model}, {layout}",
+                         ours(options, model, int(SHARE_OF_LAYOUT * options.steps), layout=layout)))
+    for other in options.model[1:]:
+        runs.append((f"Plenum, {other}", ours(options, other, options.steps)))
+    return runs
+
+
+def print_table(options, results):
+    """`results`: for each name the objects of its runs."""
+    product = max((run["product_tflops"] for runs in results.values() for run in runs if "product_tflops" in run),
+                  default=0)
+    baselines = [name for name in results if name.startswith("PyTorch") and results[name]]
+    baseline = max(baselines, key=lambda name: results[name][0]["tokens_per_second"], default=None)
+    versions = {run["torch"] for name in baselines for run in results[name]}
+    print(f"{options.tokens} tokens a step, torch {', '.join(versions) or 'not run'}, "
+          f"product rate {product:.0f} TFLOP/s; x: of {baseline or 'nothing'}")
+    print(f"{'':42} {'runs':>4} {'real tokens/s':>13} {'x':>5} {'TFLOP/s':>8} {'of product':>10} {'GB':>6}")
+    for name, runs in results.items():
+        if not runs:
+            print(f"{name:42} failed")
+            continue
+        rate = statistics.median(run["tokens_per_second"] for run in runs)
+        useful = statistics.median(run["useful_tflops"] for run in runs)
+        is_comparable = baseline and name.startswith((f"Plenum, {options.model[0]}", "PyTorch"))
+        ratio = f"{rate / results[baseline][0]['tokens_per_second']:.2f}" if is_comparable else ""
+        share = f"{100 * useful / product:.0f} %" if product else ""
+        print(f"{name:42} {len(runs):4} {rate:13,.0f} {ratio:>5} {useful:8.0f} {share:>10} "
+              f"{max(run['used_gb'] for run in runs):6.1f}")
+    for name, runs in results.items():
+        if len(runs) > 1:
+            print(f"{name}: " + ", ".join(f"{run['tokens_per_second']:,.0f}" for run in runs) + " tokens/s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--histogram", help="line i counts the sequences of length i")
+    parser.add_argument("--bench", default="build-cuda/bench/bench_gpu_train")
+    parser.add_argument("--model", nargs="+", default=["bert-large"], choices=SHAPES)
+    parser.add_argument("--tokens", type=int, default=32768, help="of a step")
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--layouts", nargs="+", default=["unpadded"], choices=["unpadded", "padded", "packed"])
+    parser.add_argument("--attention-dropout", nargs="*", type=float, default=[], help="one run more for each rate")
+    parser.add_argument("--peers", nargs="*", default=["unpadded-compiled"], choices=PEERS)
+    parser.add_argument("--peer-steps", type=int, default=60)
+    parser.add_argument("--peer-repeats", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=300, help="seconds after which a run counts as failed")
+    parser.add_argument("--peer", choices=PEERS, help=argparse.SUPPRESS)
+    parser.add_argument("--lengths", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.peer:
+        return run_torch(options)
+    if not options.histogram:
+        parser.error("--histogram is needed")
+    options.bench = os.path.abspath(options.bench)
+    with tempfile.TemporaryDirectory() as folder:
+        results = {}
+        for name, command in plan(options, os.path.join(folder, "lengths.json")):
+            result = measure(name, command, options.limit)
+            results.setdefault(name, []).extend([result] if result else [])
+    print_table(options, results)
+    if not all(results.values()):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -44,14 +44,6 @@ std::size_t ParameterTable::add(Parameter parameter) {
   return parameters_.size() - 1;
 }
 
-void ParameterTable::add_gap(std::int64_t num_elements) {
-  base::require(num_elements <= kMostElements - num_elements_,
-                "the model has too many parameters, make it narrower or shallower: more than {}",
-                kMostElements);
-  num_elements_ = parameters_.back().end() + num_elements;
-  num_elements_ = (num_elements_ + kAlignedElements - 1) / kAlignedElements * kAlignedElements;
-}
-
 std::size_t ParameterTable::add_weight(std::string name, tensor::Shape shape,
                                        std::optional<std::size_t> split_dim) {
   return add({.name = std::move(name),
@@ -86,7 +78,6 @@ void ParameterTable::add_heads(const ModelConfig& config) {
     pooler_bias_ = add_bias("bert.pooler.dense.bias", width);
   }
   decoder_bias_ = add_bias("cls.predictions.bias", config.vocabulary, 0);
-  add_gap(vocabulary_rows(config.vocabulary) - config.vocabulary);
   transform_norm_weight_ = add_norm_weight("cls.predictions.transform.LayerNorm.weight");
   transform_norm_bias_ = add_bias("cls.predictions.transform.LayerNorm.bias", width);
   transform_weight_ = add_weight("cls.predictions.transform.dense.weight", {width, width});
@@ -136,7 +127,6 @@ void ParameterTable::add_embeddings(const ModelConfig& config) {
       add_weight("bert.embeddings.position_embeddings.weight", {config.max_positions, width});
   word_embedding_ = add_weight("bert.embeddings.word_embeddings.weight", {config.vocabulary, width}, 0);
   parameters_.back().initialisation = Initialisation::NormalWithoutPadding;
-  add_gap((vocabulary_rows(config.vocabulary) - config.vocabulary) * width);
 }
 
 std::size_t ParameterTable::index_of(std::string_view name) const {

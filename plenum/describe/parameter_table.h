@@ -46,17 +46,10 @@ struct LayerParameters {
   std::size_t output_norm_weight, output_norm_bias;
 };
 
-/// The rows that a vocabulary takes in the flat buffers: products run over whole blocks of words. Those
-/// behind the last word are zero and belong to no parameter.
-constexpr std::int64_t vocabulary_rows(std::int64_t vocabulary) {
-  constexpr std::int64_t kBlock = 64;
-  return (vocabulary + kBlock - 1) / kBlock * kBlock;
-}
-
 /// All parameters of a model, in the order in which backward completes their gradients: heads, the last layer
 /// to the first, embeddings. The flat buffers hold them in this order, each tensor aligned to a cache line
-/// but for keys and values, which follow queries without a gap. Behind the word embedding and the decoder's
-/// bias there is room for vocabulary_rows(). The gradients of a range of layers are one range.
+/// but for keys and values, which follow queries without a gap. So the gradients of a range of layers are one
+/// range.
 class ParameterTable {
  public:
   /// Throws UserError for a configuration that is not valid or has too many parameters to count.
@@ -100,7 +93,6 @@ class ParameterTable {
   std::size_t add(Parameter parameter);
   std::size_t add_weight(std::string name, tensor::Shape shape, std::optional<std::size_t> split_dim = {});
   std::size_t add_bias(std::string name, std::int64_t size, std::optional<std::size_t> split_dim = {});
-  void add_gap(std::int64_t num_elements);
   void add_heads(const ModelConfig& config);
   void add_layer(const ModelConfig& config, std::size_t layer);
   void add_embeddings(const ModelConfig& config);

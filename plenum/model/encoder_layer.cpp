@@ -12,8 +12,8 @@ namespace {
 //
 // Forward:  qkv = x Wqkv + b;  c = attention(qkv);  z1 = x + dropout(c Wo + b);      y1 = norm(z1)
 //           u = y1 W1 + b;                          z2 = y1 + dropout(gelu(u) W2 + b);  y = norm(z2)
-// Kept:     x, qkv, c, log-sum-exp, z1, y1, u, z2, means and inverse deviations; gelu(u) only where it is
-// dear Backward: from the last line to the first. A norm's dz is the gradient of its residual, onto which the
+// Kept:     x, qkv, c, log-sum-exp, z1, y1, u, z2, means and inverse deviations; gelu(u) where it is dear
+// Backward: from the last line to the first. A norm's dz is the gradient of its residual, onto which the
 //           sublayer's input gradient is added; so one buffer, dx, holds dy, dz2, dy1, dz1 and dx in turn.
 
 using kernels::Accumulate;

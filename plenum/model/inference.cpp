@@ -156,7 +156,9 @@ const ParameterTable& BertInference::parameters() const {
 TensorView BertInference::weights() {
   base::check(static_cast<bool>(state_->memory.exact_N), "the weights are borrowed");
   if (!state_->is_on_gpu()) return state_->memory.exact_N;
-  state_->written_weights.resize(static_cast<std::size_t>(state_->table.num_elements()));
+  if (state_->written_weights.empty()) {
+    state_->written_weights = state_->fetched<float>(state_->memory.exact_N);
+  }
   return {state_->written_weights.data(), {state_->table.num_elements()}};
 }
 

@@ -23,9 +23,13 @@ std::int64_t rounded_up(std::int64_t count, std::int64_t step) {
 
 }  // namespace
 
+std::int64_t staged_rows(std::int64_t num_rows, tensor::Device device) {
+  return device == tensor::Device::Cpu ? num_rows : rounded_up(num_rows, kRowStep);
+}
+
 Capacity staged_capacity(const Capacity& capacity, tensor::Device device) {
   if (device == tensor::Device::Cpu) return capacity;
-  return {.rows = rounded_up(capacity.rows, kRowStep),
+  return {.rows = staged_rows(capacity.rows, device),
           .sequences = rounded_up(capacity.sequences, kSequenceStep),
           .masked = rounded_up(capacity.masked, kMaskedStep),
           .max_length = capacity.max_length};

@@ -16,6 +16,9 @@ namespace plenum::model {
 /// rounded up, so that few shapes occur.
 Capacity staged_capacity(const Capacity& capacity, tensor::Device device);
 
+/// The rows that a micro-batch of so many is computed with.
+std::int64_t staged_rows(std::int64_t num_rows, tensor::Device device);
+
 /// Where kernels find a micro-batch. On the CPU that is the micro-batch itself. On the GPU it is copied to a
 /// place of its own, where everything always lies at the same address.
 class MicroBatchStage {

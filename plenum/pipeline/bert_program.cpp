@@ -253,7 +253,9 @@ BertProgram::BertProgram(const Schedule& schedule, Rank rank, const BertProgramO
 
 BertProgram::~BertProgram() {
   // Memory goes when nothing works on it any more.
-  if (state_) state_->stream.wait();
+  if (!state_ || !state_->gpu) return;
+  state_->gpu->copies.drain();
+  state_->stream.cuda().drain();
 }
 
 tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank rank,
@@ -280,6 +282,8 @@ void BertProgram::ask_to_stop() {
 }
 void BertProgram::set_waiting(bool is_waiting) {
   state_->is_waiting = is_waiting;
+  // What is measured from now on begins when what came before is done.
+  state_->wait_if_asked();
 }
 
 void BertProgram::begin(std::uint64_t num_updates) {

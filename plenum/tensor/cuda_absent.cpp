@@ -34,6 +34,7 @@ CudaStream::CudaStream() {
 }
 CudaStream::~CudaStream() = default;
 void CudaStream::wait() const {}
+void CudaStream::drain() const noexcept {}
 
 CudaEvent::CudaEvent() {
   refuse();

@@ -8,6 +8,7 @@ namespace plenum::tensor {
 std::byte* allocate_cuda(std::size_t num_bytes) {
   void* memory = nullptr;
   const cudaError_t result = cudaMalloc(&memory, num_bytes);
+  if (result != cudaSuccess) cudaGetLastError();  // told here: nobody else is to find it
   base::require(result == cudaSuccess, "the GPU does not give {} of memory in one piece: {}",
                 base::format_bytes(num_bytes), cudaGetErrorString(result));
   check_cuda(cudaMemset(memory, 0, num_bytes), "clear memory");

@@ -21,8 +21,14 @@ void CudaStream::wait() const {
   check_cuda(cudaStreamSynchronize(handle_), "finish a stream's work");
 }
 
+void CudaStream::drain() const noexcept {
+  cudaStreamSynchronize(handle_);
+}
+
 CudaEvent::CudaEvent() {
-  check_cuda(cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming), "make an event");
+  // Who waits leaves the core to others.
+  check_cuda(cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming | cudaEventBlockingSync),
+             "make an event");
 }
 
 CudaEvent::~CudaEvent() {
@@ -45,6 +51,7 @@ PinnedMemory::PinnedMemory(std::size_t num_bytes) : num_bytes_(num_bytes) {
   if (num_bytes == 0) return;
   void* memory = nullptr;
   const cudaError_t result = cudaMallocHost(&memory, num_bytes);
+  if (result != cudaSuccess) cudaGetLastError();  // told here: nobody else is to find it
   base::require(result == cudaSuccess, "the machine does not give {} of pinned memory: {}",
                 base::format_bytes(num_bytes), cudaGetErrorString(result));
   data_ = static_cast<std::byte*>(memory);

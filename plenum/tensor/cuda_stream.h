@@ -24,6 +24,8 @@ class CudaStream {
   CUstream_st* handle() const { return handle_; }
   /// Until everything in the queue has run. Throws what went wrong there as InternalError.
   void wait() const;
+  /// The same where nobody can be told any more what went wrong.
+  void drain() const noexcept;
 
   /// What kernels keep for their work in this queue, such as a library's handle: made when it is first asked
   /// for, freed with the queue. One thread at a time puts work into a queue, so one at a time asks.

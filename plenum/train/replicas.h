@@ -45,8 +45,7 @@ class Replicas {
   pipeline::StepOutcome outcome(std::uint64_t step) const { return first().outcome(step); }
   /// Lets each action wait for its work, so that timeline() says how long it took.
   void set_waiting(bool is_waiting);
-  /// Lets the step that is under way, or the next, end with the word that a stop was asked for. From any
-  /// thread.
+  /// Lets the next step that begins end with the word that a stop was asked for. From any thread.
   void ask_to_stop() { first().ask_to_stop(); }
 
   /// When the actions of the last step ran.

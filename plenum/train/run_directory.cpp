@@ -143,6 +143,10 @@ void RunDirectory::take_up(const RunOptions& options, const Note& note) const {
                       "length",
                       change.before, change.now));
     }
+    if (change.key == "device") {
+      note(fmt::format("device was {} and is now {}: what is computed is rounded in another way from here on",
+                       change.before, change.now));
+    }
   }
 }
 

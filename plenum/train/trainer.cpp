@@ -14,6 +14,7 @@
 #include "plenum/data/prefetch.h"
 #include "plenum/describe/flops.h"
 #include "plenum/io/checksum.h"
+#include "plenum/model/micro_batch_stage.h"
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/metrics.h"
@@ -54,10 +55,12 @@ tensor::TensorView view_of(std::span<float> values) {
   return {values.data(), {static_cast<std::int64_t>(values.size())}};
 }
 
-std::int64_t rows_of(std::span<const model::StepBatch> batches) {
+/// Padding included, also what a GPU adds to have few shapes.
+std::int64_t rows_of(std::span<const model::StepBatch> batches, tensor::Device device) {
   std::int64_t rows = 0;
   for (const model::StepBatch& batch : batches) {
-    for (const model::MicroBatch& micro_batch : batch.micro_batches) rows += micro_batch.num_rows;
+    for (const model::MicroBatch& micro_batch : batch.micro_batches)
+      rows += model::staged_rows(micro_batch.num_rows, device);
   }
   return rows;
 }
@@ -96,7 +99,8 @@ class Trainer {
   std::uint64_t begin_step(data::Prefetch& batches);
   /// Waits for the first of the pending steps, and counts it.
   StepReport collect();
-  /// The same, and tells everybody; whether some rank asked to stop.
+  void record(const StepReport& report);
+  /// Collects and records a step, and tells everybody; whether some rank asked to stop.
   bool end_step();
   void evaluate(const std::stop_token& stop);
   void save();
@@ -245,7 +249,7 @@ TrainingResult Trainer::run(const std::stop_token& stop) {
   } catch (const base::UserError&) {
     // What was trained so far is not lost to what came after it, unless it is what went wrong.
     if (is_sound_) {
-      while (!pending_.empty()) collect();
+      while (!pending_.empty()) record(collect());
       if (saved_step_ != state_.step && state_.skipped_in_a_row == 0) try_to_save();
     }
     throw;
@@ -275,12 +279,13 @@ bool Trainer::train_steps(const std::stop_token& stop) {
 }
 
 bool Trainer::train_step(data::Prefetch& prefetch, const std::stop_token& stop) {
-  if (is_time_up()) replicas_.ask_to_stop();
+  const bool is_last = is_time_up();
+  if (is_last) replicas_.ask_to_stop();
   const std::uint64_t step = begin_step(prefetch);
   // A GPU goes on with the next step while this one is counted, unless something is to be done between them.
   const bool is_pause = is_due(step, plan_.num_steps()) || is_due(step, plan_.evaluate_every()) ||
                         is_due(step, plan_.checkpoint_every()) || is_traced(step);
-  const std::size_t most_pending = is_on_gpu() && !is_pause && !stop.stop_requested() ? 1 : 0;
+  const std::size_t most_pending = is_on_gpu() && !is_pause && !is_last && !stop.stop_requested() ? 1 : 0;
   bool is_stop_asked = false;
   while (pending_.size() > most_pending) is_stop_asked |= end_step();
   if (!pending_.empty() && !is_stop_asked) return false;
@@ -309,7 +314,7 @@ std::uint64_t Trainer::begin_step(data::Prefetch& prefetch) {
   pending_.push_back({.begin = begin,
                       .learning_rate = plan_.learning_rate().at(index),
                       .work = work,
-                      .padded_tokens = rows_of(batches) - work.tokens});
+                      .padded_tokens = rows_of(batches, plan_.program().device) - work.tokens});
   if (is_traced(index + 1)) replicas_.set_waiting(true);
   replicas_.step(batches, pending_.back().learning_rate);
   is_sound_ = true;
@@ -342,13 +347,17 @@ StepReport Trainer::collect() {
           .flops = describe::training_flops(plan_.program().model, step.work)};
 }
 
-bool Trainer::end_step() {
-  const StepReport report = collect();
+void Trainer::record(const StepReport& report) {
   try {
     metrics_.add(report);
   } catch (const base::UserError& error) {
     go_on_without_metrics(error);
   }
+}
+
+bool Trainer::end_step() {
+  const StepReport report = collect();
+  record(report);
   observer_.on_step(report);
   if (report.outcome.is_skipped) {
     observer_.on_note(fmt::format("step {} is skipped: loss {}, gradient norm {}", report.step,

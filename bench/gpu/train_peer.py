@@ -186,12 +186,9 @@ def run_torch(options):
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        return loss
 
-    begin = time.perf_counter()
-    train(batches[0]).item()  # waits
-    print(f"{time.perf_counter() - begin:.1f} s for the first step", file=sys.stderr)
-    for batch in batches[1:WARM_UP_STEPS]:
+    print("begins the first step", file=sys.stderr, flush=True)
+    for batch in batches[:WARM_UP_STEPS]:
         train(batch)
     torch.cuda.synchronize()
     begin = time.perf_counter()
@@ -218,7 +215,7 @@ def measure(what, command, limit_seconds):
         printed, said = run.communicate(timeout=limit_seconds)
     except subprocess.TimeoutExpired:
         os.killpg(run.pid, signal.SIGKILL)
-        printed, said = "", f"longer than {limit_seconds} s"
+        printed, said = "", run.communicate()[1] + f"longer than {limit_seconds} s"
     result = json.loads(printed.splitlines()[-1]) if run.wait() == 0 and printed else None
     reached = (f"{result['tokens_per_second']:,.0f} tokens/s" if result
                else "failed: " + " / ".join(said.splitlines()[-3:]))

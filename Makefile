@@ -9,7 +9,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
-build: ## Build build/plenum (PRESET=cpu|cuda|asan|tsan)
+build: ## Build build/plenum (PRESET=cuda: build-cuda/plenum; also asan, tsan)
 	@tools/bootstrap build
 	@tools/build $(PRESET) plenum
 
@@ -18,10 +18,11 @@ demo: ## Train a small BERT on real text in two minutes, from text to Hugging Fa
 	@tools/build cpu plenum
 	@tools/demo
 
-test: ## Run every test that needs no accelerator
+test: ## Run every test that needs no accelerator; compiles the CUDA backend where nvcc is
 	@tools/bootstrap build test
 	@tools/build cpu
 	@ctest --preset cpu --no-tests=error --parallel $(JOBS)
+	@tools/test_cuda
 	@tools/compare 5
 	@tools/build asan fuzzers
 	@tools/fuzz short
@@ -61,4 +62,4 @@ bundle: ## Gather what a machine without a network lacks into bundle/
 	@tools/bundle
 
 clean: ## Remove everything that was built
-	rm -rf build build-cuda build-asan build-tsan build-fuzz demo
+	rm -rf build build-cuda build-cuda-test build-asan build-tsan build-fuzz demo

@@ -27,8 +27,7 @@ BuildInfo build_info() {
           .sanitizers = generated::kSanitizers,
           .mpi_library = mpi_description(),
           .cuda_toolkit = found_or_empty(generated::kCudaToolkit),
-          .nccl_header = found_or_empty(generated::kNccl),
-          .cuda_backend = std::string_view(generated::kCudaBackend) == "ON"};
+          .nccl_header = found_or_empty(generated::kNccl)};
 }
 
 }  // namespace plenum::base

@@ -13,7 +13,6 @@ struct BuildInfo {
   std::string mpi_library;
   std::string cuda_toolkit;
   std::string nccl_header;
-  bool cuda_backend = false;
 };
 
 BuildInfo build_info();

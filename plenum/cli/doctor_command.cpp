@@ -2,10 +2,12 @@
 #include <nlohmann/json.hpp>
 
 #include "plenum/base/build_info.h"
+#include "plenum/base/check.h"
 #include "plenum/base/instruction_set.h"
 #include "plenum/base/machine.h"
 #include "plenum/base/units.h"
 #include "plenum/cli/command.h"
+#include "plenum/tensor/cuda_device.h"
 
 namespace plenum::cli {
 namespace {
@@ -35,12 +37,14 @@ Part mpi_part(const base::BuildInfo& build) {
 }
 
 Part cuda_part(const base::BuildInfo& build) {
-  if (build.cuda_toolkit.empty()) return {"CUDA", false, "no toolkit found when built"};
-  if (!build.cuda_backend) {
-    return {"CUDA", false,
-            fmt::format("toolkit {} found; built without it (make build PRESET=cuda)", build.cuda_toolkit)};
+  if (tensor::is_cuda_built()) {
+    return {"CUDA", true, fmt::format("built with toolkit {}: --device cuda", build.cuda_toolkit)};
   }
-  return {"CUDA", false, fmt::format("built with toolkit {}; {}", build.cuda_toolkit, kNothingYet)};
+  const std::string toolkit =
+      build.cuda_toolkit.empty() ? "no toolkit" : fmt::format("toolkit {}", build.cuda_toolkit);
+  return {"CUDA", false,
+          fmt::format("{} found when built; the backend needs 12.4 or later and make build PRESET=cuda",
+                      toolkit)};
 }
 
 Part nccl_part(const base::BuildInfo& build) {
@@ -48,9 +52,22 @@ Part nccl_part(const base::BuildInfo& build) {
   return {"NCCL", false, fmt::format("headers in {}; {}", build.nccl_header, kNothingYet)};
 }
 
+std::string gpu_text() {
+  const tensor::CudaDeviceInfo gpu = tensor::cuda_device_info();
+  return fmt::format("{}, compute capability {}.{}, {} multiprocessors, {}, {} free; driver for CUDA {}.{}",
+                     gpu.name, gpu.major, gpu.minor, gpu.num_multiprocessors,
+                     base::format_bytes(gpu.total_bytes), base::format_bytes(tensor::cuda_free_bytes()),
+                     gpu.driver_version / 1000, gpu.driver_version % 1000 / 10);
+}
+
 Part gpu_part(const base::Machine& machine) {
-  if (machine.nvidia_driver.empty()) return {"GPU", false, "no NVIDIA driver is loaded"};
-  return {"GPU", false, fmt::format("{}; {}", machine.nvidia_driver, kNothingYet)};
+  const std::string driver =
+      machine.nvidia_driver.empty() ? "no NVIDIA driver is loaded" : machine.nvidia_driver;
+  try {
+    return {"GPU", true, fmt::format("{} ({})", gpu_text(), driver)};
+  } catch (const base::UserError& error) {
+    return {"GPU", false, fmt::format("{} ({})", error.what(), driver)};
+  }
 }
 
 std::vector<Part> examine() {

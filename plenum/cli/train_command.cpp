@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "plenum/base/machine.h"
 #include "plenum/base/units.h"
 #include "plenum/cli/command.h"
 #include "plenum/cli/stop_signals.h"
@@ -36,7 +35,7 @@ std::string result_text(const train::TrainingResult& result, const std::string& 
     text += fmt::format("best held-out loss {:.4f}, at step {}\n", *result.best_loss,
                         base::format_count(result.best_step));
   }
-  text += fmt::format("memory: {}\n", train::memory_text(result.memory, base::peak_memory_bytes()));
+  text += fmt::format("memory: {}\n", train::memory_text(result.memory, result.used_bytes));
   text += fmt::format("checkpoint: {}\n", result.checkpoint);
   if (result.end == train::TrainingResult::End::Stopped)
     return text + "next: the same command goes on from there\n";

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "plenum/base/machine.h"
 #include "plenum/base/thread_pool.h"
 #include "plenum/base/units.h"
 #include "plenum/kernels/gemm_rate.h"
@@ -19,10 +18,20 @@ using base::format_count;
 
 constexpr double kRateSeconds = 0.3;
 
-/// What matrix products reach on this many threads of this machine.
-double measure_peak(std::size_t num_threads) {
-  base::ThreadPool pool(num_threads);
+/// What matrix products reach on what the run is computed on; 0 where a GPU has no room left to measure it.
+double measure_peak(const train::RunSummary& summary) {
+  if (summary.memory.device == tensor::Device::Cuda) {
+    const bool has_room = summary.device_memory.available_bytes() >= kernels::kCudaGemmRateBytes;
+    return has_room ? kernels::measure_cuda_gemm_flops(kRateSeconds) : 0;
+  }
+  base::ThreadPool pool(summary.num_ranks * summary.threads_per_rank);
   return kernels::measure_gemm_flops(pool, kRateSeconds);
+}
+
+std::string flops_text(double flops_per_second) {
+  constexpr double kFromTera = 1e13;
+  const bool is_tera = flops_per_second >= kFromTera;
+  return fmt::format("{:.1f} {}FLOP/s", flops_per_second / (is_tera ? 1e12 : 1e9), is_tera ? "T" : "G");
 }
 
 std::string count_of(std::size_t count, std::string_view singular, std::string_view plural) {
@@ -32,10 +41,10 @@ std::string count_of(std::size_t count, std::string_view singular, std::string_v
 }  // namespace
 
 std::string draw_training(const TrainingStatus& status, int width) {
-  std::string line = fmt::format("step {}/{}  loss {:.3f}  {} tokens/s  {:.1f} GFLOP/s",
-                                 format_count(status.step), format_count(status.num_steps), status.loss,
+  std::string line = fmt::format("step {}/{}  loss {:.3f}  {} tokens/s  {}", format_count(status.step),
+                                 format_count(status.num_steps), status.loss,
                                  format_count(static_cast<std::uint64_t>(status.tokens_per_second)),
-                                 status.flops_per_second / 1e9);
+                                 flops_text(status.flops_per_second));
   if (status.peak_flops > 0)
     line += fmt::format(" ({:.0f} %)", 100 * status.flops_per_second / status.peak_flops);
   line += fmt::format("  {}  {} left", format_bytes(status.memory_bytes),
@@ -43,22 +52,31 @@ std::string draw_training(const TrainingStatus& status, int width) {
   return line.substr(0, static_cast<std::size_t>(std::max(0, width)));
 }
 
+std::string describe_device(const train::RunSummary& summary, double peak_flops) {
+  const bool is_gpu = summary.memory.device == tensor::Device::Cuda;
+  std::string text = is_gpu ? summary.gpu
+                            : fmt::format("{} of {}", count_of(summary.num_ranks, "rank", "ranks"),
+                                          count_of(summary.threads_per_rank, "thread", "threads"));
+  text += fmt::format(", {}{}; {}{} planned",
+                      count_of(summary.micro_batches_per_rank, "micro-batch", "micro-batches"),
+                      is_gpu ? " a step" : " each", format_bytes(summary.memory.planned_bytes),
+                      is_gpu ? " of its memory" : "");
+  if (peak_flops > 0) text += fmt::format("; matrix products reach {} here", flops_text(peak_flops));
+  return text;
+}
+
 void TrainingDisplay::on_begin(const train::RunSummary& summary) {
-  const std::size_t num_threads = summary.num_ranks * summary.threads_per_rank;
   status_.num_steps = summary.num_steps;
   status_.step = summary.first_step;
-  status_.peak_flops = measure_peak(num_threads);
+  status_.peak_flops = measure_peak(summary);
+  memory_ = summary.device_memory;
   line_.note(fmt::format("{} parameters in {} layers of width {}; {} of about {} tokens, {} an epoch",
                          format_count(static_cast<std::uint64_t>(summary.num_parameters)),
                          summary.model.num_layers, summary.model.width,
                          count_of(summary.num_steps, "step", "steps"),
                          format_count(static_cast<std::uint64_t>(summary.expected_tokens_per_step)),
                          format_count(summary.steps_per_epoch)));
-  line_.note(fmt::format("{} of {}, {} each; {} planned; matrix products reach {:.1f} GFLOP/s here",
-                         count_of(summary.num_ranks, "rank", "ranks"),
-                         count_of(summary.threads_per_rank, "thread", "threads"),
-                         count_of(summary.micro_batches_per_rank, "micro-batch", "micro-batches"),
-                         format_bytes(summary.memory.planned_bytes), status_.peak_flops / 1e9));
+  line_.note(describe_device(summary, status_.peak_flops));
   line_.restart();
 }
 
@@ -74,7 +92,7 @@ void TrainingDisplay::on_step(const train::StepReport& report) {
   status_.tokens_per_second = tokens_ / seconds_;
   status_.flops_per_second = flops_ / seconds_;
   status_.seconds_left = static_cast<double>(status_.num_steps - status_.step) * all_seconds_ / all_steps_;
-  status_.memory_bytes = base::peak_memory_bytes();
+  status_.memory_bytes = memory_.used_bytes();
   constexpr int kNoTerminal = 1 << 10;
   line_.show(draw_training(status_, line_.is_terminal() ? line_.width() : kNoTerminal));
   seconds_ = tokens_ = flops_ = 0;

@@ -13,16 +13,20 @@ struct TrainingStatus {
   std::uint64_t step = 0;
   std::uint64_t num_steps = 0;
   double loss = 0;
-  double tokens_per_second = 0;  ///< real ones
-  double flops_per_second = 0;   ///< useful ones
-  double peak_flops = 0;         ///< of this machine's matrix products, measured; 0 if not known
-  std::uint64_t memory_bytes = 0;
+  double tokens_per_second = 0;    ///< real ones
+  double flops_per_second = 0;     ///< useful ones
+  double peak_flops = 0;           ///< of the device's matrix products, measured; 0 if not known
+  std::uint64_t memory_bytes = 0;  ///< of the device, taken
   double seconds_left = 0;
 };
 
 /// "step 120/1,000  loss 6.123  12,345 tokens/s  45.1 GFLOP/s (62 %)  312 MB  3 min 12 s left", cut to
 /// `width` characters.
 std::string draw_training(const TrainingStatus& status, int width);
+
+/// What a run is computed on, in a line: its threads or its GPU, the memory planned, the rate of matrix
+/// products (0 if not known).
+std::string describe_device(const train::RunSummary& summary, double peak_flops);
 
 /// Shows training on a stream: a status line, and a line for each thing worth keeping.
 class TrainingDisplay final : public train::TrainingObserver {
@@ -41,6 +45,7 @@ class TrainingDisplay final : public train::TrainingObserver {
  private:
   StatusLine line_;
   TrainingStatus status_;
+  train::DeviceMemory memory_{tensor::Device::Cpu};
   // Of the steps since the last line.
   double seconds_ = 0;
   double tokens_ = 0;

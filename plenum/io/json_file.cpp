@@ -3,9 +3,15 @@
 #include <algorithm>
 
 #include "plenum/base/check.h"
+#include "plenum/io/checksum.h"
 #include "plenum/io/file.h"
 
 namespace plenum::io {
+namespace {
+
+constexpr const char* kChecksum = "checksum";
+
+}  // namespace
 
 nlohmann::json read_json_file(const std::string& path) {
   const std::string text = read_file(path);
@@ -23,6 +29,16 @@ const nlohmann::json& require_key(const nlohmann::json& object, const std::strin
                                   const std::string& path) {
   base::require(object.is_object() && object.contains(key), "{}: the key \"{}\" is missing", path, key);
   return object.at(key);
+}
+
+void add_checksum(nlohmann::json& object) {
+  object[kChecksum] = format_checksum(checksum(object.dump()));
+}
+
+bool remove_checksum(nlohmann::json& object) {
+  const nlohmann::json given = object.value(kChecksum, nlohmann::json());
+  object.erase(kChecksum);
+  return given == format_checksum(checksum(object.dump()));
 }
 
 }  // namespace plenum::io

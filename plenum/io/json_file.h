@@ -13,4 +13,10 @@ nlohmann::json read_json_file(const std::string& path);
 const nlohmann::json& require_key(const nlohmann::json& object, const std::string& key,
                                   const std::string& path);
 
+/// Gives an object the key "checksum": that of all its other keys, in alphabetical order at every level and
+/// without spaces.
+void add_checksum(nlohmann::json& object);
+/// Takes that key from an object again. Returns whether it was there and right.
+bool remove_checksum(nlohmann::json& object);
+
 }  // namespace plenum::io

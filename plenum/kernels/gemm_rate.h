@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "plenum/base/thread_pool.h"
 
 namespace plenum::kernels {
@@ -10,7 +12,8 @@ namespace plenum::kernels {
 /// On the pool's threads, of the size of a layer of BERT-base.
 double measure_gemm_flops(base::ThreadPool& pool, double seconds);
 
-/// On the GPU, in bf16, large enough to fill it. Takes 256 MiB of its memory.
+/// On the GPU, in bf16, large enough to fill it. Takes up to so much of its memory.
+inline constexpr std::size_t kCudaGemmRateBytes = std::size_t{320} << 20;
 double measure_cuda_gemm_flops(double seconds);
 
 }  // namespace plenum::kernels

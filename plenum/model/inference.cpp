@@ -160,6 +160,9 @@ TensorView BertInference::weights() {
   return {state_->written_weights.data(), {state_->table.num_elements()}};
 }
 
+const tensor::Stream& BertInference::stream() const {
+  return *state_->stream;
+}
 const tensor::MemoryLayout& BertInference::memory() const {
   return state_->layout;
 }

@@ -11,6 +11,7 @@
 #include "plenum/model/parameters.h"
 #include "plenum/tensor/device.h"
 #include "plenum/tensor/memory_layout.h"
+#include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 
 namespace plenum::model {
@@ -53,6 +54,8 @@ class BertInference {
   tensor::TensorView weights();
   /// The memory it has taken.
   const tensor::MemoryLayout& memory() const;
+  /// Of its device.
+  const tensor::Stream& stream() const;
 
   /// Losses and predictions at the masked tokens, and of next sentences where model and micro-batch have
   /// them.

@@ -24,6 +24,9 @@ std::optional<std::string> cuda_obstacle() {
 CudaDeviceInfo cuda_device_info() {
   refuse();
 }
+std::size_t cuda_free_bytes() {
+  refuse();
+}
 
 CudaStream::CudaStream() {
   refuse();

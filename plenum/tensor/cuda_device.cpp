@@ -16,6 +16,11 @@ int attribute(cudaDeviceAttr which) {
   return value;
 }
 
+void require_device() {
+  const std::optional<std::string> obstacle = cuda_obstacle();
+  base::require(!obstacle, "no GPU can be used: {}", obstacle.value_or(""));
+}
+
 }  // namespace
 
 bool is_cuda_built() {
@@ -38,17 +43,26 @@ std::optional<std::string> cuda_obstacle() {
 }
 
 CudaDeviceInfo cuda_device_info() {
-  const std::optional<std::string> obstacle = cuda_obstacle();
-  base::require(!obstacle, "no GPU can be used: {}", obstacle.value_or(""));
+  require_device();
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, 0), "ask the GPU for its properties");
   CudaDeviceInfo info{.name = properties.name,
                       .major = properties.major,
                       .minor = properties.minor,
-                      .num_multiprocessors = properties.multiProcessorCount};
-  check_cuda(cudaMemGetInfo(&info.free_bytes, &info.total_bytes), "ask the GPU for its memory");
+                      .num_multiprocessors = properties.multiProcessorCount,
+                      .total_bytes = properties.totalGlobalMem};
   check_cuda(cudaDriverGetVersion(&info.driver_version), "ask for the driver's version");
   return info;
+}
+
+std::size_t cuda_free_bytes() {
+  require_device();
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  const cudaError_t result = cudaMemGetInfo(&free_bytes, &total_bytes);
+  // The first call that needs the GPU's memory meets whoever else uses it.
+  base::require(result == cudaSuccess, "the GPU cannot be used: {}", cudaGetErrorString(result));
+  return free_bytes;
 }
 
 }  // namespace plenum::tensor

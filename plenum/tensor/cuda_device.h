@@ -22,10 +22,12 @@ struct CudaDeviceInfo {
   int minor = 0;
   int num_multiprocessors = 0;
   std::size_t total_bytes = 0;
-  std::size_t free_bytes = 0;
   int driver_version = 0;  ///< the CUDA version it supports: 13000 for 13.0
 };
 /// Of the GPU in use. Throws UserError with the obstacle where there is none.
 CudaDeviceInfo cuda_device_info();
+
+/// What is free of the GPU's memory now. Throws UserError with the obstacle where there is none.
+std::size_t cuda_free_bytes();
 
 }  // namespace plenum::tensor

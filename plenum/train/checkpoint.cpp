@@ -59,12 +59,12 @@ void remove_directory(const std::string& path) {
   fs::remove_all(removed, ignored);
 }
 
-/// The text of state.json. Its own checksum is that of all other keys, in order and without spaces.
+/// The text of state.json.
 std::string print_state(const TrainingState& state, const std::vector<io::FileRecord>& files) {
   json root = {{"format", kFormat}, {"version", kVersion}, {"training", to_json_object(state)}};
   for (const io::FileRecord& file : files)
     root["files"].push_back({{"name", file.name}, {"bytes", file.size_bytes}, {"checksum", file.checksum}});
-  root["checksum"] = io::format_checksum(io::checksum(root.dump()));
+  io::add_checksum(root);
   return root.dump(2) + "\n";
 }
 
@@ -99,10 +99,7 @@ json read_state(const std::string& path) {
   base::require(!version.is_number() || version <= kVersion,
                 "{}: a newer Plenum wrote this, version {}; use that one, or move the checkpoint away", path,
                 version.dump());
-  const json checksum = root.value("checksum", json());
-  root.erase("checksum");
-  require_whole(checksum == io::format_checksum(io::checksum(root.dump())), "{}: the checksum is wrong",
-                path);
+  require_whole(io::remove_checksum(root), "{}: the checksum is wrong", path);
   return root;
 }
 

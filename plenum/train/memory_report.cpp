@@ -6,16 +6,17 @@
 
 namespace plenum::train {
 
-std::string memory_text(const MemoryReport& report, std::uint64_t peak_bytes) {
+std::string memory_text(const MemoryReport& report, std::uint64_t used_bytes) {
   std::string purposes;
   for (const tensor::MemoryLayout::Line& line : report.lines) {
     purposes +=
         fmt::format("{}{} {}", purposes.empty() ? "" : ", ", line.purpose, base::format_bytes(line.bytes));
   }
-  const std::uint64_t outside = peak_bytes > report.planned_bytes ? peak_bytes - report.planned_bytes : 0;
-  return fmt::format("planned {} ({}); the process's peak was {}, {} of it outside the plan",
-                     base::format_bytes(report.planned_bytes), purposes, base::format_bytes(peak_bytes),
-                     base::format_bytes(outside));
+  const std::uint64_t outside = used_bytes > report.planned_bytes ? used_bytes - report.planned_bytes : 0;
+  return fmt::format("planned {} ({}); {} {}, {} of it outside the plan",
+                     base::format_bytes(report.planned_bytes), purposes,
+                     report.device == tensor::Device::Cpu ? "the process's peak was" : "the GPU gave",
+                     base::format_bytes(used_bytes), base::format_bytes(outside));
 }
 
 }  // namespace plenum::train

@@ -27,6 +27,7 @@ class Replicas {
   const describe::ParameterTable& parameters() const { return first().parameters(); }
   /// In the device's memory. Valid when no step is under way.
   model::FlatWeights weights() const;
+  const tensor::Stream& stream() const { return first().stream(); }
   /// What a checkpoint holds, in the host's memory: to be written before begin(), and to be read after
   /// read_back().
   CheckpointTensors tensors();

@@ -85,6 +85,7 @@ RunPaths::RunPaths(const std::string& directory)
       evaluations(directory + "/evaluations.jsonl"),
       tensorboard(directory + "/tensorboard"),
       tokenizer(directory + "/tokenizer"),
+      tuning(directory + "/tuning.json"),
       checkpoints(directory + "/checkpoints") {}
 
 bool is_run_directory(const std::string& directory) {

@@ -23,6 +23,7 @@ struct RunPaths {
   std::string evaluations;  ///< a JSON object for each evaluation
   std::string tensorboard;  ///< a directory
   std::string tokenizer;    ///< a directory: the dataset's
+  std::string tuning;       ///< which algorithms were found the fastest on the GPU
   std::string checkpoints;  ///< a directory
 };
 

@@ -62,7 +62,7 @@ void add_arena(const tensor::MemoryLayout& arena, MemoryReport& report) {
 }
 
 MemoryReport plan_memory(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program) {
-  MemoryReport report;
+  MemoryReport report{.device = program.device, .lines = {}};
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     add_arena(pipeline::BertProgram::plan_memory(schedule, schedule::Rank::at(rank), program), report);
   }
@@ -129,12 +129,14 @@ void RunPlan::require_memory(std::uint64_t available_bytes) const {
     const std::int64_t middle = std::midpoint(fits, too_large);
     (planned_bytes(middle) + others <= available_bytes ? fits : too_large) = middle;
   }
-  const std::string advice =
-      fits >= batches_.least_micro_batch_tokens()
-          ? fmt::format("--micro-batch-tokens {} would fit", fits)
-          : "no --micro-batch-tokens would fit: train a smaller model, or on fewer ranks";
-  base::fail("the run needs {} of memory and {} are available; {}{}",
-             base::format_bytes(planned.planned_bytes), base::format_bytes(available_bytes), advice,
+  const bool is_gpu = program_.device == tensor::Device::Cuda;
+  const std::string advice = fits >= batches_.least_micro_batch_tokens()
+                                 ? fmt::format("--micro-batch-tokens {} would fit", fits)
+                                 : fmt::format("no --micro-batch-tokens would fit: train a smaller model{}",
+                                               is_gpu ? "" : ", or on fewer ranks");
+  const std::string available = base::format_bytes(available_bytes);
+  base::fail("the run needs {} of memory and {}; {}{}", base::format_bytes(planned.planned_bytes),
+             is_gpu ? fmt::format("the GPU has {} left", available) : available + " are available", advice,
              options_.run.recompute == model::Recompute::Full ? "" : ", and --recompute full needs less");
 }
 

@@ -38,7 +38,7 @@ class RunPlan {
   /// What all arenas together will take.
   MemoryReport memory() const;
   /// Throws UserError, with the numbers and the largest --micro-batch-tokens that would do, if that is more
-  /// than `available_bytes`.
+  /// than the device has: `available_bytes`, 0 if that is not known.
   void require_memory(std::uint64_t available_bytes) const;
 
  private:

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "plenum/base/check.h"
-#include "plenum/base/machine.h"
 #include "plenum/base/progress.h"
 #include "plenum/base/units.h"
 #include "plenum/data/prefetch.h"
@@ -23,6 +22,7 @@
 #include "plenum/train/run_plan.h"
 #include "plenum/train/starting_model.h"
 #include "plenum/train/timeline_file.h"
+#include "plenum/train/tuning_file.h"
 
 namespace plenum::train {
 namespace {
@@ -84,6 +84,7 @@ class Trainer {
   std::optional<FoundCheckpoint> find_checkpoint();
   describe::ModelConfig model() const;
   const RunPlan& require_memory() const;
+  std::vector<TunedStream> tuned_streams() const;
   void restore_or_begin();
   RunSummary summary() const;
 
@@ -107,6 +108,7 @@ class Trainer {
   void go_on_without(std::string_view what);
   void go_on_without_metrics(const base::UserError& error);
   bool is_time_up() const;
+  bool is_on_gpu() const { return plan_.program().device == tensor::Device::Cuda; }
   bool is_due(std::uint64_t step, std::uint64_t every) const {
     return step == plan_.num_steps() || (every > 0 && step % every == 0);
   }
@@ -118,10 +120,12 @@ class Trainer {
   const Clock::time_point begin_ = Clock::now();
   const RunOptions& options_;
   TrainingObserver& observer_;
+  DeviceMemory device_memory_;  ///< first: without the device nothing is touched
   data::Dataset dataset_;
   std::string packing_plan_;  ///< checksum of its file; empty without one
   RunDirectory directory_;
   CheckpointStore checkpoints_;
+  TuningFile tuning_;
   std::optional<FoundCheckpoint> found_;
   RunPlan plan_;
   Replicas replicas_;
@@ -143,10 +147,12 @@ class Trainer {
 Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
     : options_(options),
       observer_(observer),
+      device_memory_(options.run.device),
       dataset_(options.data.directory),
       packing_plan_(checksum_of_plan(options.data.packing_plan)),
       directory_(options, dataset_, note_to(observer)),
       checkpoints_(options.run.directory, static_cast<std::size_t>(options.checkpoint.keep)),
+      tuning_(directory_.paths().tuning),
       found_(find_checkpoint()),
       plan_(options, dataset_, model()),
       replicas_(require_memory().schedule(), plan_.program()),
@@ -161,6 +167,8 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
   } else {
     observer.on_note("no data is held out, so nothing is evaluated; plenum prepare --holdout 1% does");
   }
+  // A run that begins anew measures anew: what lies there may be of another configuration.
+  if (found_) tuning_.restore(tuned_streams(), note_to(observer));
 }
 
 std::optional<FoundCheckpoint> Trainer::find_checkpoint() {
@@ -184,9 +192,14 @@ describe::ModelConfig Trainer::model() const {
 }
 
 const RunPlan& Trainer::require_memory() const {
-  const bool is_gpu = plan_.program().device == tensor::Device::Cuda;
-  plan_.require_memory(is_gpu ? tensor::cuda_device_info().free_bytes : base::available_memory_bytes());
+  plan_.require_memory(device_memory_.available_bytes());
   return plan_;
+}
+
+std::vector<TunedStream> Trainer::tuned_streams() const {
+  std::vector<TunedStream> streams{{"training", replicas_.stream()}};
+  if (inference_) streams.push_back({"evaluation", inference_->stream()});
+  return streams;
 }
 
 void Trainer::restore_or_begin() {
@@ -218,7 +231,9 @@ RunSummary Trainer::summary() const {
           .threads_per_rank = plan_.program().num_threads,
           .micro_batches_per_rank = plan_.batches().micro_batches_per_rank(),
           .expected_tokens_per_step = plan_.batches().expected_tokens_per_step(),
-          .memory = plan_.memory()};
+          .gpu = is_on_gpu() ? tensor::cuda_device_info().name : "",
+          .memory = plan_.memory(),
+          .device_memory = device_memory_};
 }
 
 TrainingResult Trainer::run(const std::stop_token& stop) {
@@ -245,7 +260,8 @@ TrainingResult Trainer::run(const std::stop_token& stop) {
           .evaluation = evaluation_,
           .best_loss = state_.best_loss,
           .best_step = state_.best_step,
-          .memory = plan_.memory()};
+          .memory = plan_.memory(),
+          .used_bytes = device_memory_.used_bytes()};
 }
 
 bool Trainer::train_steps(const std::stop_token& stop) {
@@ -264,8 +280,7 @@ bool Trainer::train_step(data::Prefetch& prefetch, const std::stop_token& stop) 
   // A GPU goes on with the next step while this one is counted, unless something is to be done between them.
   const bool is_pause = is_due(step, plan_.num_steps()) || is_due(step, plan_.evaluate_every()) ||
                         is_due(step, plan_.checkpoint_every()) || is_traced(step);
-  const bool is_asynchronous = plan_.program().device == tensor::Device::Cuda;
-  const std::size_t most_pending = is_asynchronous && !is_pause && !stop.stop_requested() ? 1 : 0;
+  const std::size_t most_pending = is_on_gpu() && !is_pause && !stop.stop_requested() ? 1 : 0;
   bool is_stop_asked = false;
   while (pending_.size() > most_pending) is_stop_asked |= end_step();
   if (!pending_.empty() && !is_stop_asked) return false;
@@ -364,6 +379,7 @@ void Trainer::evaluate(const std::stop_token& stop) {
 void Trainer::save() {
   try {
     metrics_.sync();
+    tuning_.save(tuned_streams());  // before the checkpoint that was computed with it
     replicas_.read_back();
     saved_path_ = checkpoints_.save(state_, plan_.program().model, replicas_.tensors());
     saved_step_ = state_.step;

@@ -25,7 +25,8 @@ struct TrainingResult {
   std::optional<Evaluation> evaluation;  ///< of the last step, where it was evaluated
   std::optional<double> best_loss;       ///< the least of all evaluations of the run
   std::uint64_t best_step = 0;           ///< where it was found
-  MemoryReport memory;
+  MemoryReport memory;                   ///< as planned
+  std::uint64_t used_bytes = 0;          ///< of the device's memory: DeviceMemory::used_bytes
 };
 
 /// Trains a run from where it stands to its end, or until `stop` is asked for or its time is up: the step

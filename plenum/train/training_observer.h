@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "plenum/pipeline/bert_program.h"
+#include "plenum/train/device_memory.h"
 #include "plenum/train/evaluation.h"
 #include "plenum/train/memory_report.h"
 
@@ -21,7 +22,9 @@ struct RunSummary {
   std::size_t threads_per_rank = 0;
   std::size_t micro_batches_per_rank = 0;
   double expected_tokens_per_step = 0;
-  MemoryReport memory;
+  std::string gpu;      ///< its name; empty on the CPU
+  MemoryReport memory;  ///< as planned
+  DeviceMemory device_memory{tensor::Device::Cpu};
 };
 
 /// What a step did.

@@ -1,6 +1,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <regex>
 #include <sstream>
 #include <thread>
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plenum/io/file.h"
+#include "plenum/tensor/cuda_device.h"
 
 #include "tests/cli/training_program.h"
 
@@ -61,6 +63,16 @@ TEST_F(TrainingProgram, TrainsEvaluatesFillsAndExports) {
   const ProgramResult continued =
       plenum("train --data data --run continued --init hf --steps 2 --global-batch 8 --quiet");
   EXPECT_EQ(continued.exit_code, 0) << continued.errors;
+}
+
+TEST_F(TrainingProgram, SaysWhyNoGpuIsUsedAndTouchesNothing) {
+  const std::optional<std::string> obstacle = tensor::cuda_obstacle();
+  if (!obstacle) GTEST_SKIP() << "there is a GPU";
+  const ProgramResult refused = plenum(train_arguments("run", 4) + " --device cuda");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_EQ(refused.errors, "plenum: error: no GPU can be used: " + *obstacle + "\n");
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "run"));
+  EXPECT_THAT(plenum("doctor").output, HasSubstr(*obstacle));
 }
 
 TEST_F(TrainingProgram, RefusesADamagedCheckpointThatIsGivenByItsPath) {

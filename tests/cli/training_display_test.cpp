@@ -32,5 +32,29 @@ TEST(DrawTraining, LeavesOutAShareThatIsNotKnown) {
   EXPECT_THAT(draw_training(status, 120), testing::HasSubstr("GFLOP/s  312 MB"));
 }
 
+TEST(DrawTraining, CountsInTeraOnAGpu) {
+  TrainingStatus status = kStatus;
+  status.flops_per_second = 522.4e12;
+  status.peak_flops = 700e12;
+  EXPECT_THAT(draw_training(status, 120), testing::HasSubstr("522.4 TFLOP/s (75 %)"));
+}
+
+TEST(DescribeDevice, NamesThreadsOrTheGpu) {
+  train::RunSummary summary;
+  summary.num_ranks = 2;
+  summary.threads_per_rank = 8;
+  summary.micro_batches_per_rank = 1;
+  summary.memory.planned_bytes = 312'000'000;
+  EXPECT_EQ(describe_device(summary, 45.1e9),
+            "2 ranks of 8 threads, 1 micro-batch each; 312 MB planned; matrix products reach 45.1 GFLOP/s "
+            "here");
+  summary.gpu = "NVIDIA H200";
+  summary.memory.device = tensor::Device::Cuda;
+  EXPECT_EQ(describe_device(summary, 700e12),
+            "NVIDIA H200, 1 micro-batch a step; 312 MB of its memory planned; matrix products reach 700.0 "
+            "TFLOP/s here");
+  EXPECT_EQ(describe_device(summary, 0), "NVIDIA H200, 1 micro-batch a step; 312 MB of its memory planned");
+}
+
 }  // namespace
 }  // namespace plenum::cli

@@ -59,6 +59,29 @@ TEST_F(RunPlanTest, SaysWhenNoMicroBatchFits) {
   EXPECT_THAT(memory_error(options("run"), 1000), testing::HasSubstr("no --micro-batch-tokens would fit"));
 }
 
+TEST_F(RunPlanTest, NamesTheGpuWhoseMemoryIsShort) {
+  if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
+  RunOptions given = options("run");
+  given.run.device = tensor::Device::Cuda;
+  EXPECT_THAT(memory_error(given, 1000), testing::HasSubstr("and the GPU has 1.0 kB left; no "
+                                                            "--micro-batch-tokens would fit: train a "
+                                                            "smaller model, and --recompute full"));
+}
+
+TEST_F(RunPlanTest, CountsEvaluationOnTheGpuToo) {
+  if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
+  RunOptions given = options("run");
+  given.run.device = tensor::Device::Cuda;
+  const data::Dataset dataset(dataset_);
+  const RunPlan plan(given, dataset, starting_model(given.model, dataset));
+  const std::size_t training =
+      pipeline::BertProgram::plan_memory(plan.schedule(), schedule::Rank{0}, plan.program()).num_bytes();
+  const MemoryReport memory = plan.memory();
+  EXPECT_EQ(memory.device, tensor::Device::Cuda);
+  EXPECT_EQ(memory.lines.back().purpose, "evaluation");
+  EXPECT_EQ(memory.planned_bytes, training + memory.lines.back().bytes);
+}
+
 TEST_F(RunPlanTest, CountsDurationsInEpochs) {
   RunOptions given = options("run");
   given.run.steps = {3, optim::DurationUnit::Epochs};

@@ -174,8 +174,8 @@ TEST_F(TrainingOnGpu, RefusesWhatDoesNotFitIntoTheCardBeforeTheFirstStep) {
   RunOptions given = options_on(Device::Cuda, "run", 1);
   given.model.width = 4096;
   given.model.heads = 64;
-  given.model.mlp_width = 1 << 14;
-  given.model.layers = 128;
+  given.model.mlp_width = 1 << 20;
+  given.model.layers = 64;
   test::expect_user_error([&] { run(given); }, "of memory and");
   EXPECT_TRUE(observer_.steps.empty());
 }

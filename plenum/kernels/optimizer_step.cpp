@@ -55,6 +55,13 @@ void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
   cpu::lamb_step(stream, args);
 }
 
+std::int64_t num_optimizer_chunks(std::span<const FlatRange> ranges) {
+  constexpr std::int64_t kChunk = cuda::kOptimizerChunk;
+  std::int64_t count = 0;
+  for (const FlatRange& range : ranges) count += (range.end - range.begin + kChunk - 1) / kChunk;
+  return count;
+}
+
 std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges) {
   constexpr std::int64_t kChunk = cuda::kOptimizerChunk;
   std::vector<std::int64_t> chunks_C4;

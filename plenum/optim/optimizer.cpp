@@ -15,14 +15,14 @@ Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterT
     ranges_.push_back({parameter.begin, parameter.end(), parameter.is_decayed});
   }
   if (plan.device() == tensor::Device::Cpu) return;
-  chunks_ = kernels::optimizer_chunks(ranges_);
-  chunks_C4_ =
-      plan.add("optimizer state", tensor::DType::Int64, {static_cast<std::int64_t>(chunks_.size()) / 4, 4});
+  chunks_C4_ = plan.add("optimizer state", tensor::DType::Int64, {kernels::num_optimizer_chunks(ranges_), 4});
 }
 
 void Optimizer::begin(const tensor::Stream& stream) {
   if (!chunks_C4_) return;
-  tensor::copy(stream, tensor::ConstTensorView(chunks_.data(), chunks_C4_.shape()), chunks_C4_);
+  const std::vector<std::int64_t> chunks = kernels::optimizer_chunks(ranges_);
+  tensor::copy(stream, tensor::ConstTensorView(chunks.data(), chunks_C4_.shape()), chunks_C4_);
+  stream.wait();
 }
 
 void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& numbers_C) {

@@ -59,7 +59,6 @@ class Optimizer {
  private:
   OptimizerOptions options_;
   std::vector<kernels::FlatRange> ranges_;
-  std::vector<std::int64_t> chunks_;
   tensor::TensorView chunks_C4_;  ///< on the GPU
   OptimizerBuffers buffers_;
 };

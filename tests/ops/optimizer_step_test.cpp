@@ -246,6 +246,7 @@ TEST(OptimizerStep, GivesTheSameBytesOnThreeThreads) {
 
 TEST(OptimizerStep, CutsRangesIntoChunksThatCoverThemInOrder) {
   const std::vector<std::int64_t> chunks_C4 = kernels::optimizer_chunks(kRanges);
+  EXPECT_EQ(std::size(chunks_C4), static_cast<std::size_t>(4 * kernels::num_optimizer_chunks(kRanges)));
   std::vector<std::int64_t> end_R;
   for (const FlatRange& range : kRanges) end_R.push_back(range.begin);
   for (std::size_t i = 0; i < chunks_C4.size(); i += 4) {

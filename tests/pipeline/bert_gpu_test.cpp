@@ -212,10 +212,10 @@ TEST_F(BertOnGpu, TakesThePlannedMemoryWithinOnePercent) {
   const Arrangement arrangement;
   BertProgramOptions options = arrangement.options();
   options.capacity.rows = 1 << 18;
-  const std::size_t free_before = tensor::cuda_device_info().free_bytes;
+  const std::size_t free_before = tensor::cuda_free_bytes();
   BertRun run(bert_schedule(options.model, 1, 1), options);
   run.step(arrangement.batch(0));
-  const auto taken = static_cast<double>(free_before - tensor::cuda_device_info().free_bytes);
+  const auto taken = static_cast<double>(free_before - tensor::cuda_free_bytes());
   const auto planned = static_cast<double>(run.program().memory().num_bytes());
   EXPECT_GT(planned, 1e9);
   EXPECT_NEAR(taken, planned, 0.01 * planned);

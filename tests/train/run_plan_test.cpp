@@ -23,6 +23,13 @@ class RunPlanTest : public TrainingTest {
     return RunPlan(given, dataset, starting_model(given.model, dataset)).memory().planned_bytes;
   }
 
+  /// With heads as wide as a GPU wants them.
+  RunOptions gpu_options() const {
+    RunOptions given = options("run");
+    given.run.device = tensor::Device::Cuda;
+    given.model.width = 128;
+    return given;
+  }
   void expect_that_it_names_what_fits(RunOptions given) const;
 };
 
@@ -49,10 +56,13 @@ TEST_F(RunPlanTest, NamesTheLargestMicroBatchThatFits) {
 
 TEST_F(RunPlanTest, NamesTheLargestMicroBatchThatFitsIntoAGpu) {
   if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
-  RunOptions given = options("run");
-  given.run.device = tensor::Device::Cuda;
-  given.model.width = 128;
+  RunOptions given = gpu_options();
   expect_that_it_names_what_fits(given);
+
+  // No time goes into what is refused, however large.
+  given.model.layers = 1 << 12;
+  given.model.mlp_width = 1 << 22;
+  EXPECT_THAT(memory_error(given, 1 << 30), testing::HasSubstr("no --micro-batch-tokens would fit"));
 }
 
 TEST_F(RunPlanTest, SaysWhenNoMicroBatchFits) {
@@ -61,8 +71,7 @@ TEST_F(RunPlanTest, SaysWhenNoMicroBatchFits) {
 
 TEST_F(RunPlanTest, NamesTheGpuWhoseMemoryIsShort) {
   if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
-  RunOptions given = options("run");
-  given.run.device = tensor::Device::Cuda;
+  RunOptions given = gpu_options();
   EXPECT_THAT(memory_error(given, 1000), testing::HasSubstr("and the GPU has 1.0 kB left; no "
                                                             "--micro-batch-tokens would fit: train a "
                                                             "smaller model, and --recompute full"));
@@ -70,8 +79,7 @@ TEST_F(RunPlanTest, NamesTheGpuWhoseMemoryIsShort) {
 
 TEST_F(RunPlanTest, CountsEvaluationOnTheGpuToo) {
   if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
-  RunOptions given = options("run");
-  given.run.device = tensor::Device::Cuda;
+  RunOptions given = gpu_options();
   const data::Dataset dataset(dataset_);
   const RunPlan plan(given, dataset, starting_model(given.model, dataset));
   const std::size_t training =

@@ -6,9 +6,11 @@
 
 #include "plenum/io/file.h"
 #include "plenum/io/json_file.h"
+#include "plenum/tensor/cuda_device.h"
 
 #include "tests/support/expect_user_error.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/train/training_fixture.h"
 
 namespace plenum::train {
 namespace {
@@ -88,6 +90,57 @@ TEST(TuningFile, LeavesAFileAloneWhereOnlyTheCpuComputes) {
   file.restore(streams, note);
   file.save(streams);
   EXPECT_EQ(io::read_file(path), print_tuning(kTuning));
+}
+
+/// A run on the GPU.
+class TuningOfARun : public TrainingTest {
+ protected:
+  void SetUp() override {
+    if (const auto obstacle = tensor::cuda_obstacle()) GTEST_SKIP() << *obstacle;
+  }
+  RunOptions on_gpu(std::string_view name, double steps) const {
+    RunOptions given = options(name, steps);
+    given.run.device = tensor::Device::Cuda;
+    given.model.width = 128;
+    given.model.mlp_width = 256;
+    return given;
+  }
+  static std::string path_of(const RunOptions& given) { return RunPaths(given.run.directory).tuning; }
+  static Tuning tuning_of(const RunOptions& given) {
+    return parse_tuning(io::read_file(path_of(given)), path_of(given));
+  }
+};
+
+TEST_F(TuningOfARun, IsKeptAndTakenUpAgain) {
+  run(on_gpu("run", 4));
+  const Tuning tuning = tuning_of(on_gpu("run", 4));
+  EXPECT_FALSE(tuning.at("training").algorithms.empty());
+  EXPECT_FALSE(tuning.at("evaluation").algorithms.empty());
+  run(on_gpu("run", 8));
+  EXPECT_THAT(observer_.notes, testing::Each(testing::Not(testing::HasSubstr("chosen anew"))));
+  for (const auto& [product, algorithm] : tuning.at("training").algorithms) {
+    EXPECT_EQ(tuning_of(on_gpu("run", 8)).at("training").algorithms.at(product), algorithm) << product;
+  }
+}
+
+TEST_F(TuningOfARun, IsMadeAnewOnAnotherGpu) {
+  const RunOptions given = on_gpu("run", 4);
+  run(given);
+  const Tuning measured = tuning_of(given);
+  Tuning other = measured;
+  for (auto& [name, choices] : other) choices.measured_with = "cuBLASLt 1 on another GPU";
+  io::write_file(path_of(given), print_tuning(other));
+  run(on_gpu("run", 8));
+  EXPECT_THAT(observer_.notes, testing::Contains(testing::HasSubstr(
+                                   "tuning.json: measured with cuBLASLt 1 on another GPU, which this is "
+                                   "not; the algorithms of training are chosen anew")));
+  EXPECT_EQ(tuning_of(given).at("training").measured_with, measured.at("training").measured_with);
+}
+
+TEST_F(TuningOfARun, IsRefusedWhereItIsDamaged) {
+  run(on_gpu("run", 4));
+  io::write_file(path_of(on_gpu("run", 4)), "{");
+  test::expect_user_error([&] { run(on_gpu("run", 8)); }, "tuning.json: this does not hold the tuning");
 }
 
 }  // namespace

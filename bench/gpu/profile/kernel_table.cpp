@@ -10,6 +10,8 @@
 #include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/vocabulary_loss.h"
 
+#include "bench/gpu/profile/idle_table.h"
+
 namespace plenum::bench {
 namespace {
 
@@ -120,17 +122,6 @@ std::vector<Group> product_groups(const std::vector<KernelRecord>& kernels,
     group_of(groups, label).add(kernel);
   }
   return groups;
-}
-
-/// Of the time from the first record to the end of the last, when nothing ran.
-std::uint64_t idle_ns(const std::vector<KernelRecord>& records) {
-  std::uint64_t idle = 0;
-  std::uint64_t end = records.front().begin_ns;
-  for (const KernelRecord& record : records) {
-    if (record.begin_ns > end) idle += record.begin_ns - end;
-    end = std::max(end, record.end_ns);
-  }
-  return idle;
 }
 
 std::uint64_t span_ns(const std::vector<KernelRecord>& records) {

@@ -59,7 +59,8 @@ std::vector<Group> engine_groups(const RecordedSteps& steps) {
        .bytes = 2 * L * norm_arrays * TD + 3 * TD + 3 * MD},
       {.label = "GELU's derivative", .signs = {"gelu_gradient_cu"}, .bytes = L * 3 * TF},
       {.label = "other activations", .signs = {"activation_cu"}},
-      {.label = "column sums", .signs = {"column_sums_cu"}, .bytes = L * 3 * TD},
+      // Of queries and values; and the sums of blocks, which are small.
+      {.label = "column sums", .signs = {"column_sums_cu"}, .bytes = L * 2 * TD},
       {.label = "embedding forward", .signs = {"embedding_cu"}, .bytes = 3 * TD},
       {.label = "gradients of embedding tables", .signs = {"table_gradient_cu"}},
       {.label = "vocabulary's loss and gradient", .signs = {"vocabulary_loss_cu"}, .bytes = 3 * MW},

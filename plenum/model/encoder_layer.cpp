@@ -136,16 +136,20 @@ void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLay
   }
   const TensorView gelu_TF = kept.gelu_TF ? kept.gelu_TF : transients.mlp_TF;
   if (!kept.gelu_TF) kernels::gelu_forward(pass.stream, {.x = kept.u_TF, .y = gelu_TF});
-  kernels::linear_backward_weight(
-      pass.stream, {.x_TD = gelu_TF, .dy_TE = dbranch_TD, .dw_ED = gradients.output_weight_DF});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = gelu_TF,
+                                                .dy_TE = dbranch_TD,
+                                                .dw_ED = gradients.output_weight_DF,
+                                                .accumulate = pass.accumulate});
   const TensorView du_TF = transients.mlp_TF;  // gelu(u) has been read for the last time
   kernels::linear_backward_input(pass.stream, {.dy_TE = dbranch_TD,
                                                .w_ED = weights.output_weight_DF,
                                                .gelu_input_TD = kept.u_TF,
                                                .dx_TD = du_TF,
                                                .db_D = gradients.intermediate_bias_F});
-  kernels::linear_backward_weight(
-      pass.stream, {.x_TD = kept.y1_TD, .dy_TE = du_TF, .dw_ED = gradients.intermediate_weight_FD});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.y1_TD,
+                                                .dy_TE = du_TF,
+                                                .dw_ED = gradients.intermediate_weight_FD,
+                                                .accumulate = pass.accumulate});
   kernels::linear_backward_input(pass.stream, {.dy_TE = du_TF,
                                                .w_ED = weights.intermediate_weight_FD,
                                                .dx_TD = dx_TD,
@@ -162,9 +166,10 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
                     {weights.attention_norm_weight_D, gradients.attention_norm_weight_D,
                      gradients.attention_norm_bias_D, gradients.attention_output_bias_D},
                     kept.norm1, transients, dx_TD);
-  kernels::linear_backward_weight(
-      pass.stream,
-      {.x_TD = kept.context_TD, .dy_TE = dbranch_TD, .dw_ED = gradients.attention_output_weight_DD});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.context_TD,
+                                                .dy_TE = dbranch_TD,
+                                                .dw_ED = gradients.attention_output_weight_DD,
+                                                .accumulate = pass.accumulate});
   kernels::linear_backward_input(
       pass.stream,
       {.dy_TE = dbranch_TD, .w_ED = weights.attention_output_weight_DD, .dx_TD = transients.dcontext_TD});
@@ -177,8 +182,10 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
                                             .work = pass.micro_batch.attention,
                                             .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
                                             .dqkv_T3HK = by_heads(pass, transients.dqkv_T3D, 3)});
-  kernels::linear_backward_weight(
-      pass.stream, {.x_TD = x_TD, .dy_TE = transients.dqkv_T3D, .dw_ED = gradients.qkv_weight_3DD});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = x_TD,
+                                                .dy_TE = transients.dqkv_T3D,
+                                                .dw_ED = gradients.qkv_weight_3DD,
+                                                .accumulate = pass.accumulate});
   // A key's bias shifts all scores of a query alike, which softmax takes back: its gradient is zero.
   kernels::add_column_sums(
       pass.stream, {.x_T3D = transients.dqkv_T3D,

@@ -123,6 +123,32 @@ TEST_F(BertOnGpu, TakesMicroBatchesWithoutSequences) {
   EXPECT_TRUE(are_same(actual.gradients, expected.gradients));
 }
 
+TEST_F(BertOnGpu, TakesAFirstMicroBatchWithoutSequences) {
+  const Arrangement arrangement{.num_micro_batches = 3, .from = std::span(sequences()).first(1)};
+  BertRun run = arrangement.run();
+  model::StepBatch batch = arrangement.batch(0);
+  std::ranges::reverse(batch.micro_batches);
+  run.step(batch);
+  EXPECT_TRUE(run.gradients() == first_step(arrangement).gradients);
+}
+
+// More steps than a pass needs to be recorded, so that recordings of first and later micro-batches run.
+TEST_F(BertOnGpu, ReadsNoGradientOfTheStepBefore) {
+  for (const std::size_t num_micro_batches : {1, 3}) {
+    const Arrangement arrangement{.num_micro_batches = num_micro_batches};
+    BertRun expected = arrangement.run();
+    BertRun actual = arrangement.run();
+    for (std::uint64_t step = 0; step < 8; ++step) {
+      actual.spoil_gradients();
+      const StepOutcome outcome = actual.step(arrangement.batch(step));
+      EXPECT_FALSE(outcome.is_skipped);
+      EXPECT_EQ(outcome.loss(), expected.step(arrangement.batch(step)).loss());
+    }
+    EXPECT_TRUE(are_same(actual.gradients(), expected.gradients()));
+    EXPECT_TRUE(are_same(actual.weights(), expected.weights()));
+  }
+}
+
 TEST_F(BertOnGpu, GivesTheSameBytesTwice) {
   for (const OptimizerKind optimizer : {OptimizerKind::AdamW, OptimizerKind::Lamb}) {
     const Arrangement arrangement{.num_micro_batches = 2, .optimizer = optimizer};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <span>
 #include <vector>
@@ -87,6 +89,15 @@ class BertRun {
     tensor::copy(program(rank).stream(), view, view_of(values));
     program(rank).stream().wait();
     return values;
+  }
+  /// Between steps: makes the gradients of all parameters what no step should read.
+  void spoil_gradients(std::size_t rank = 0) {
+    std::vector<float> values = gradients(rank);
+    for (const describe::Parameter& parameter : program(rank).parameters().parameters()) {
+      std::fill_n(values.begin() + parameter.begin, parameter.num_elements(), NAN);
+    }
+    tensor::copy(program(rank).stream(), view_of(values), program(rank).buffers().gradients_N);
+    program(rank).stream().wait();
   }
   /// Between steps. What the kernels of a GPU read follows with the next update, or begin().
   void set_weights(std::vector<float> values, std::size_t rank = 0) {

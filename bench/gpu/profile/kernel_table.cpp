@@ -231,7 +231,7 @@ std::string kernel_table(const std::vector<KernelRecord>& records, const std::ve
   table.add_time("a step, recorded", span);
   return table.text() + fmt::format(
                             "A step without records takes {:.3f} ms. Limits: {:.0f} TFLOP/s (a large "
-                            "product), {:.2f} TB/s (a copy).\n",
+                            "product, sustained), {:.2f} TB/s (a copy).\n",
                             steps.seconds_of_step * 1e3, steps.flops_per_second * 1e-12,
                             steps.bytes_per_second * 1e-12);
 }

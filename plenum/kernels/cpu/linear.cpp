@@ -44,7 +44,7 @@ void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWe
                          .b = {.data = args.x_TD.data<float>(), .stride = D},
                          .c = args.dw_ED.data<float>(),
                          .c_stride = D,
-                         .accumulate = Accumulate::Yes});
+                         .accumulate = args.accumulate});
   if (args.db_E) add_column_sums(stream, rows_of(args.dy_TE), args.db_E.data<float>());
 }
 

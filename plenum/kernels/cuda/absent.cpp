@@ -13,6 +13,7 @@
 #include "plenum/kernels/cuda/rows.h"
 #include "plenum/kernels/cuda/sum.h"
 #include "plenum/kernels/cuda/vocabulary_loss.h"
+#include "plenum/kernels/cuda/zero_all.h"
 
 namespace plenum::kernels::cuda {
 namespace {
@@ -120,6 +121,9 @@ void round_to_compute(const tensor::Stream&, const RoundToCompute&) {
   refuse();
 }
 void add_sum(const tensor::Stream&, const AddSum&) {
+  refuse();
+}
+void zero_all(const tensor::Stream&, std::span<const tensor::TensorView>) {
   refuse();
 }
 

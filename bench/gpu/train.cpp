@@ -3,7 +3,8 @@
 //
 //   bench_gpu_train --lengths HISTOGRAM --model bert-large --steps 200
 //
-// With --kernels a few steps more run after those, and a table says what the GPU did in them.
+// With --kernels a few steps more run after those, and tables say what the GPU did in them and when it did
+// nothing.
 
 #include <chrono>
 #include <fstream>
@@ -26,6 +27,7 @@
 #include "plenum/train/replicas.h"
 
 #include "bench/gpu/profile/copy_rate.h"
+#include "bench/gpu/profile/idle_table.h"
 #include "bench/gpu/profile/kernel_records.h"
 #include "bench/gpu/profile/kernel_table.h"
 #include "bench/gpu/profile/product_calls.h"
@@ -84,7 +86,7 @@ std::vector<std::int32_t> lengths_of(const model::StepBatch& batch) {
   return lengths;
 }
 
-/// Runs a few steps from `first_step` on and returns the table of their kernels.
+/// Runs a few steps from `first_step` on and returns the tables of their kernels and of the time between.
 std::string record_kernels(train::Replicas& replicas, data::Prefetch& prefetch, const Options& options,
                            std::uint64_t first_step, bench::RecordedSteps steps) {
   steps.bytes_per_second = bench::measure_copy_rate();
@@ -99,7 +101,8 @@ std::string record_kernels(train::Replicas& replicas, data::Prefetch& prefetch, 
     steps.num_rows += rows_of(batch.front());
   }
   const std::vector<bench::ProductCall> calls = bench::end_product_calls();
-  return bench::kernel_table(bench::end_kernel_records(), calls, steps);
+  const std::vector<bench::KernelRecord> records = bench::end_kernel_records();
+  return bench::kernel_table(records, calls, steps) + bench::idle_table(records, steps.num_steps);
 }
 
 /// What has been reached, for whoever waits.

@@ -2,6 +2,7 @@
 
 #include "plenum/kernels/activation.h"
 #include "plenum/kernels/attention.h"
+#include "plenum/kernels/column_sums.h"
 #include "plenum/kernels/layer_norm.h"
 #include "plenum/kernels/linear.h"
 
@@ -29,6 +30,12 @@ View by_heads(const Pass& pass, const View& view, std::int64_t num_parts) {
   const tensor::Shape shape =
       num_parts == 1 ? tensor::Shape{view.size(0), H, K} : tensor::Shape{view.size(0), num_parts, H, K};
   return {view.raw(), view.dtype(), shape};
+}
+
+/// Queries', keys' or values' part of a bias.
+TensorView third_of(const TensorView& bias_3D, std::int64_t part) {
+  const std::int64_t D = bias_3D.num_elements() / 3;
+  return {bias_3D.data<float>() + part * D, {D}};
 }
 
 /// The parameters of a norm and where their gradients go, and that of the bias of the sublayer's last map.
@@ -178,8 +185,11 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
   kernels::linear_backward_weight(pass.stream, {.x_TD = x_TD,
                                                 .dy_TE = transients.dqkv_T3D,
                                                 .dw_ED = gradients.qkv_weight_3DD,
-                                                .db_E = gradients.qkv_bias_3D,
                                                 .accumulate = pass.accumulate});
+  // A key's bias shifts all scores of a query alike, which softmax takes back: its gradient is zero.
+  kernels::add_column_sums(
+      pass.stream, {.x_T3D = transients.dqkv_T3D,
+                    .sum_3_D = {third_of(gradients.qkv_bias_3D, 0), {}, third_of(gradients.qkv_bias_3D, 2)}});
   kernels::linear_backward_input(pass.stream, {.dy_TE = transients.dqkv_T3D,
                                                .w_ED = weights.qkv_weight_3DD,
                                                .dx_TD = dx_TD,

@@ -3,6 +3,7 @@
 #include "plenum/kernels/cuda/activation.h"
 #include "plenum/kernels/cuda/attention.h"
 #include "plenum/kernels/cuda/class_loss.h"
+#include "plenum/kernels/cuda/column_sums.h"
 #include "plenum/kernels/cuda/convert.h"
 #include "plenum/kernels/cuda/embedding.h"
 #include "plenum/kernels/cuda/layer_norm.h"
@@ -78,6 +79,9 @@ void attention_backward(const tensor::Stream&, const AttentionBackward&) {
   refuse();
 }
 std::size_t attention_scratch_bytes(const AttentionSize&) {
+  refuse();
+}
+void add_column_sums(const tensor::Stream&, const AddColumnSums&) {
   refuse();
 }
 void gather_rows_forward(const tensor::Stream&, const GatherRowsForward&) {

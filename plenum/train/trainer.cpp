@@ -15,6 +15,7 @@
 #include "plenum/io/checksum.h"
 #include "plenum/model/micro_batch_stage.h"
 #include "plenum/tensor/cuda_device.h"
+#include "plenum/tensor/device_error.h"
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/metrics.h"
 #include "plenum/train/pending_steps.h"
@@ -242,6 +243,10 @@ TrainingResult Trainer::run(const std::stop_token& stop) {
   observer_.on_begin(summary());
   try {
     train_steps(stop);
+  } catch (const tensor::DeviceError& error) {
+    // What lies in its memory, and so what was trained since, is not to be trusted.
+    base::fail("{}; give the command again to go on from step {}; the last checkpoint: {}", error.what(),
+               saved_step_, saved_path_);
   } catch (const base::UserError&) {
     // What was trained so far is not lost to what came after it, unless it is what went wrong.
     if (is_sound_) {

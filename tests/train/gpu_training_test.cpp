@@ -49,9 +49,10 @@ CurveDistance distance_of(std::span<const double> a, std::span<const double> b) 
 }
 
 // The band in which a curve in bf16 follows that in fp32, in nats of smoothed loss. Data, masks and dropout
-// are the same, so that what differs is rounding alone: about one percent of each gradient, anew in each
-// step, and so in the mean about one percent of what was learnt, of which smoothing leaves less.
-constexpr CurveDistance kBand{.largest = 0.05, .mean = 0.02};
+// are the same, so that what differs is rounding alone: one or two percent of each gradient, in another
+// direction in each step, of which the mean over many steps leaves little. A learning rate that is 2 % lower
+// leaves the band.
+constexpr CurveDistance kBand{.largest = 0.005, .mean = 0.002};
 
 /// Trains the smallest model that a GPU takes.
 class CurveTest : public TrainingTest {
@@ -94,7 +95,7 @@ TEST_F(CurveTest, TheBandIsNarrowerThanWhatASmallMistakeWouldMake) {
   const std::vector<double> curve = curve_of(given);
   EXPECT_GT(curve.front() - curve.back(), 20 * kBand.largest);
   given.run.directory = directory_ / "slower";
-  given.optimizer.learning_rate.peak *= 0.9;
+  given.optimizer.learning_rate.peak *= 0.98;
   const CurveDistance distance = distance_of(curve_of(given), curve);
   EXPECT_GT(distance.mean, kBand.mean);
   record(distance);

@@ -55,10 +55,6 @@ Note note_to(TrainingObserver& observer) {
   return [&observer](std::string_view line) { observer.on_note(line); };
 }
 
-tensor::TensorView view_of(std::span<float> values) {
-  return {values.data(), {static_cast<std::int64_t>(values.size())}};
-}
-
 /// Padding included, also what a GPU adds to have few shapes.
 std::int64_t rows_of(std::span<const model::StepBatch> batches, tensor::Device device) {
   std::int64_t rows = 0;
@@ -211,9 +207,10 @@ void Trainer::restore_or_begin() {
     observer_.on_note(fmt::format("goes on from {}", saved_path_));
   } else {
     base::ThreadPool pool(plan_.evaluation_threads());
-    write_starting_weights(options_.model, plan_.program().model, replicas_.parameters(),
-                           plan_.program().seed, pool, view_of(replicas_.tensors().weights),
-                           note_to(observer_));
+    replicas_.write_weights([&](const tensor::TensorView& weights_N) {
+      write_starting_weights(options_.model, plan_.program().model, replicas_.parameters(),
+                             plan_.program().seed, pool, weights_N, note_to(observer_));
+    });
     state_.seed = plan_.program().seed;
     state_.fingerprint = dataset_.description().fingerprint;
     state_.packing_plan = packing_plan_;
@@ -391,7 +388,6 @@ void Trainer::save() {
   try {
     metrics_.sync();
     tuning_.save(tuned_streams());  // before the checkpoint that was computed with it
-    replicas_.read_back();
     saved_path_ = checkpoints_.save(state_, plan_.program().model, replicas_.tensors());
     saved_step_ = state_.step;
   } catch (const base::UserError& error) {

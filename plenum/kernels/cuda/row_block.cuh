@@ -22,7 +22,11 @@ inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxRowWidth = std::int64_t{kWideThreads} * kVectorWidth;
 
 inline int threads_of_row(std::int64_t width) {
-  base::check(width <= kMaxRowWidth, "rows on the GPU have at most {} elements: D={}", kMaxRowWidth, width);
+  base::require(
+      width <= kMaxRowWidth,
+      "on the GPU a model has a width of at most {}; choose a smaller one or use the CPU: the width "
+      "is {}",
+      kMaxRowWidth, width);
   const std::int64_t vectors = (width + kVectorWidth - 1) / kVectorWidth;
   return static_cast<int>((vectors + kWarpSize - 1) / kWarpSize) * kWarpSize;
 }

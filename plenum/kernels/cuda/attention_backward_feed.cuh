@@ -21,13 +21,15 @@ __device__ inline void stream_phase(const BackwardMaps& maps, const BackwardPara
     Mbarrier& full = shared.ring.full[at.stage];
     const int row = item.start + j * kTileRows;
     if (lane == 0) {
+      const auto load = [&](int tile, const CUtensorMap& map, int column) {
+        copy_rows(map, shared.streamed[tile][at.stage], full, column, row, item.length - j * kTileRows);
+      };
       full.arrive_expecting(2 * kTileBytes);
-      copy_box(maps.qkv, shared.streamed[0][at.stage], full, column_of(p, kPhase == 1 ? 1 : 0, item.head),
-               row);
+      load(0, maps.qkv, column_of(p, kPhase == 1 ? 1 : 0, item.head));
       if constexpr (kPhase == 1)
-        copy_box(maps.qkv, shared.streamed[1][at.stage], full, column_of(p, 2, item.head), row);
+        load(1, maps.qkv, column_of(p, 2, item.head));
       else
-        copy_box(maps.dcontext, shared.streamed[1][at.stage], full, item.head * kTileRows, row);
+        load(1, maps.dcontext, item.head * kTileRows);
     }
     if constexpr (kPhase == 2) {
       const QueryStatistics* const statistics =
@@ -82,8 +84,9 @@ __device__ inline void serve(int warpgroup, const BackwardMaps& maps, const Back
   BackwardShape::Deal deal{warpgroup};
   BackwardShape::OwnedCursor at;
   RingCursor<ItemQueue::kSlots> slot;
-  const auto load = [&](int tile, const CUtensorMap& map, int column, int row) {
-    copy_box(map, shared.own[warpgroup][tile], owned.full[0], column, row);
+  const auto load = [&](int tile, const CUtensorMap& map, int column, const AttentionItem& item, int first) {
+    copy_rows(map, shared.own[warpgroup][tile], owned.full[0], column, item.start + first,
+              item.length - first);
   };
   for (;;) {
     const AttentionItem item = shared.queue.pop(slot);
@@ -92,7 +95,6 @@ __device__ inline void serve(int warpgroup, const BackwardMaps& maps, const Back
     if (has_phase1<kLaunch>()) {
       for (int block = deal.first(plan); block < plan.num_owned; block += BackwardShape::kWarpgroups) {
         const int first = item.first + block * kTileRows;
-        const int row = item.start + first;
         const float shifts[2] = {load_shift(p, item, first + lane), load_shift(p, item, first + lane + 32)};
         owned.wait_empty(at);
         shared.own_shifts[warpgroup][lane] = shifts[0];
@@ -100,9 +102,9 @@ __device__ inline void serve(int warpgroup, const BackwardMaps& maps, const Back
         __syncwarp();
         if (lane == 0) {
           owned.full[0].arrive_expecting(3 * kTileBytes);
-          load(0, maps.qkv, column_of(p, 0, item.head), row);
-          load(1, maps.dcontext, item.head * kTileRows, row);
-          load(2, maps.context, item.head * kTileRows, row);
+          load(0, maps.qkv, column_of(p, 0, item.head), item, first);
+          load(1, maps.dcontext, item.head * kTileRows, item, first);
+          load(2, maps.context, item.head * kTileRows, item, first);
         }
         at.advance();
       }
@@ -110,12 +112,12 @@ __device__ inline void serve(int warpgroup, const BackwardMaps& maps, const Back
     }
     if (has_phase2<kLaunch>(item)) {
       for (int block = deal.first(plan); block < plan.num_owned; block += BackwardShape::kWarpgroups) {
-        const int row = item.start + item.first + block * kTileRows;
+        const int first = item.first + block * kTileRows;
         owned.wait_empty(at);
         if (lane == 0) {
           owned.full[0].arrive_expecting(2 * kTileBytes);
-          load(0, maps.qkv, column_of(p, 1, item.head), row);
-          load(1, maps.qkv, column_of(p, 2, item.head), row);
+          load(0, maps.qkv, column_of(p, 1, item.head), item, first);
+          load(1, maps.qkv, column_of(p, 2, item.head), item, first);
         }
         at.advance();
       }

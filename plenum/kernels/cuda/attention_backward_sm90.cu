@@ -200,7 +200,8 @@ __device__ inline void to_gradient_by_column(Accumulator& s, const Accumulator& 
   }
 }
 
-/// Phase 2 for one block of keys and values.
+/// Phase 2 for one block of keys and values. Columns behind the sequence's end need no mask: queries, dO and
+/// statistics are zeros there, so they add nothing.
 template <bool kHasDropout>
 __device__ inline void keys_backward(const BackwardParameters& p, const Visit& visit, Owned& owned,
                                      BackwardShared& shared) {
@@ -216,8 +217,6 @@ __device__ inline void keys_backward(const BackwardParameters& p, const Visit& v
   for (int i = 0; i < 32; ++i) dk[i] = dv[i] = 0;
   owned.barriers.wait_full(owned.at);
   const std::uint64_t own[2] = {describe_tile(owned.tiles[0]), describe_tile(owned.tiles[1])};
-  const int num_last_columns = visit.item.length % kTileRows;
-  const int masked_block = num_last_columns == 0 ? -1 : visit.num_blocks - 1;
   Cursor at = visit.at;
   for (int j = 0; j < visit.num_blocks; ++j, at.advance()) {
     shared.ring.wait_full(at);
@@ -233,7 +232,6 @@ __device__ inline void keys_backward(const BackwardParameters& p, const Visit& v
     hold(s);
     to_weights_by_column(s, statistics, scale_log2);
     hold(s);
-    if (masked_block == j) mask_columns(s, num_last_columns, rows.lane_in_quad);
     to_operand(s, weights);
     if constexpr (kHasDropout) drop(weights, dropout.keep_bits);
     wgmma_fence();

@@ -59,9 +59,12 @@ __device__ inline void produce(const CUtensorMap& qkv_map, const Parameters& p, 
       shared.ring.wait_empty(at);
       Mbarrier& full = shared.ring.full[at.stage];
       full.arrive_expecting(2 * kTileBytes);
-      const int row = item.start + j * kTileRows;
-      copy_box(qkv_map, shared.keys[at.stage], full, (p.num_heads + item.head) * kTileRows, row);
-      copy_box(qkv_map, shared.values[at.stage], full, (2 * p.num_heads + item.head) * kTileRows, row);
+      const auto load = [&](unsigned char* tile, int part) {
+        copy_rows(qkv_map, tile, full, (part * p.num_heads + item.head) * kTileRows,
+                  item.start + j * kTileRows, item.length - j * kTileRows);
+      };
+      load(shared.keys[at.stage], 1);
+      load(shared.values[at.stage], 2);
       j = j + 1 == plan.num_streamed ? 0 : j + 1;
     }
   }
@@ -81,8 +84,9 @@ __device__ inline void serve(const CUtensorMap& qkv_map, const Parameters& p, Sh
       shared.owned.wait_empty(warpgroup);
       Mbarrier& full = shared.owned.full[warpgroup.stage];
       full.arrive_expecting(kTileBytes);
-      copy_box(qkv_map, shared.queries[warpgroup.stage], full, item.head * kTileRows,
-               item.start + item.first + block * kTileRows);
+      const int first = item.first + block * kTileRows;
+      copy_rows(qkv_map, shared.queries[warpgroup.stage], full, item.head * kTileRows, item.start + first,
+                item.length - first);
     }
   }
 }

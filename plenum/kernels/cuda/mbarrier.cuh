@@ -62,14 +62,17 @@ __device__ inline void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-/// Starts the copy of a box of a matrix to shared memory; its bytes are counted by the barrier. Rows beyond
-/// the matrix are filled with zeros.
-__device__ inline void copy_box(const CUtensorMap& map, void* shared, Mbarrier& barrier, int column,
-                                int row) {
+/// Starts the copy of a box of 64 columns of a matrix described by make_tensor_map to shared memory: of the
+/// rows from `row` on, num_rows (at least 1), and zeros in place of what is missing to 64. The barrier counts
+/// the bytes of all 64.
+__device__ inline void copy_rows(const CUtensorMap& map, void* shared, Mbarrier& barrier, int column, int row,
+                                 int num_rows) {
+  constexpr int kBoxRows = 64;
+  const int num_real = min(num_rows, kBoxRows);
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
-      "[%4];" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))),
-      "l"(&map), "r"(column), "r"(row), "r"(barrier.address())
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], "
+      "[%5];" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))),
+      "l"(&map), "r"(column), "r"(kBoxRows - num_real), "r"(row + num_real), "r"(barrier.address())
       : "memory");
 }
 

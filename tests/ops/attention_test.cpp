@@ -99,6 +99,12 @@ class AttentionRun {
     copy(source.qkv_, qkv_);
     copy(source.dcontext_, dcontext_);
   }
+  // Gives all queries (part 0), keys (1) or values (2) the same elements.
+  void fill_part(std::int64_t part, float value) {
+    const std::int64_t width = H_ * size(shape_.width);
+    for (std::int64_t row = 0; row < T_; ++row)
+      std::fill_n(qkv_.values().begin() + (row * 3 + part) * width, width, value);
+  }
   void fill_sequence(std::size_t sequence, float value) {
     for (TestTensor<float>* tensor : {&qkv_, &dcontext_}) {
       const std::ptrdiff_t width = tensor->shape().num_elements() / T_;
@@ -373,6 +379,19 @@ TEST_P(AttentionOfWideHeads, GivesASequenceTheSameBytesAmongAnyNeighbours) {
         }
       }
     }
+  }
+}
+
+// All scores are -512: exponentials of scores would vanish, those of the sums' logarithms overflow.
+TEST_P(AttentionOfWideHeads, StaysFiniteForScoresFarBelowZero) {
+  for (const std::int32_t length : {1, 70, 250}) {
+    AttentionRun run({shape_of(2, 64, {length}), 26}, device());
+    run.fill_part(0, 8);
+    run.fill_part(1, -8);
+    const Result result = run.run();
+    ops::expect_near(result.context, run.expected().context, "context " + run.name(),
+                     ops::compute_tolerance(device()));
+    for (const float value : result.dqkv.values()) ASSERT_TRUE(std::isfinite(value)) << run.name();
   }
 }
 

@@ -26,11 +26,6 @@ class Mbarrier {
                  : "memory");
   }
 
-  /// Arrives once all of this thread's cp.async copies so far are done.
-  __device__ void arrive_after_copies() {
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(address()) : "memory");
-  }
-
   __device__ void wait(std::uint32_t parity) const {
     while (!is_done(parity)) {
     }
@@ -74,14 +69,6 @@ __device__ inline void copy_rows(const CUtensorMap& map, void* shared, Mbarrier&
       "[%5];" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))),
       "l"(&map), "r"(column), "r"(kBoxRows - num_real), "r"(row + num_real), "r"(barrier.address())
       : "memory");
-}
-
-/// Starts the copy of 8 bytes, or writes zeros where `is_valid` is false. Reported by arrive_after_copies.
-__device__ inline void copy_8_bytes(void* shared, const void* global, bool is_valid) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(
-                   static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))),
-               "l"(global), "r"(is_valid ? 8 : 0)
-               : "memory");
 }
 
 /// Registers per thread of this warpgroup from here on. A block starts with an equal share for all; what

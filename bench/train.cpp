@@ -142,7 +142,7 @@ void run(const Options& options) {
     work += batch.global;
   }
   const double peak = peak_bytes();
-  const double gemm = kernels::measure_gemm_flops(pool, 2.0);
+  const double gemm = kernels::measure_gemm_rate(pool, 2.0).fastest;
   const nlohmann::json result = {{"tokens_per_second", static_cast<double>(work.tokens) / seconds},
                                  {"flops_per_second", describe::training_flops(model, work) / seconds},
                                  {"gemm_flops_per_second", gemm},

@@ -114,8 +114,9 @@ struct Run {
         dcontext_host(random_bf16(s.rows * s.heads * s.width, 1, 2)),
         tiles_host(kernels::cuda::make_attention_tiles(s.starts, s.lengths, kTileRows)),
         gaps_host(kernels::cuda::make_attention_gaps(s.starts, s.lengths, static_cast<std::int32_t>(s.rows))),
-        num_column_blocks((*std::max_element(s.lengths.begin(), s.lengths.end()) + kTileRows - 1) /
-                          kTileRows),
+        num_column_blocks(
+            (*std::max_element(s.lengths.begin(), s.lengths.end()) + AttentionKeepBits::kBlockColumns - 1) /
+            AttentionKeepBits::kBlockColumns),
         tiles(tiles_host),
         gaps(gaps_host),
         num_tiles(std::vector<std::int32_t>{static_cast<std::int32_t>(tiles_host.size())}),
@@ -170,7 +171,7 @@ struct Run {
             .num_rows = rows(),
             .num_heads = heads(),
             .head_width = width(),
-            .max_length = num_column_blocks * 128,
+            .max_length = num_column_blocks * AttentionKeepBits::kBlockColumns,
             .next_item = nullptr,
             .scratch = scratch.data()};
   }

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "plenum/base/philox.h"
 #include "plenum/kernels/activation.h"
 #include "plenum/kernels/cuda/column_sums.h"
 #include "plenum/kernels/cuda/gelu_gradient.h"
@@ -19,119 +18,22 @@
 #include "plenum/kernels/cuda/matmul.h"
 #include "plenum/kernels/cuda/matmul_tuner.h"
 #include "plenum/kernels/gemm_rate.h"
-#include "plenum/tensor/arena.h"
 #include "plenum/tensor/cuda_device.h"
-#include "plenum/tensor/cuda_memory.h"
 
+#include "bench/gpu/layer_products.h"
 #include "bench/gpu/timing.h"
 
 namespace plenum {
 namespace {
 
-using kernels::Accumulate;
+using bench::Product;
+using bench::ProductBuffers;
 using kernels::cuda::Matmul;
 using tensor::BFloat16;
 
 /// No product finds what it reads in the second-level cache: its larger factor alone is beyond that.
 double time_ms(const tensor::Stream& stream, const std::function<void()>& work) {
   return bench::median_ms(stream.cuda().handle(), [&](int) { work(); });
-}
-
-/// Memory for the largest product, filled with random numbers.
-class Buffers {
- public:
-  Buffers(const tensor::CudaStream& queue, std::size_t num_elements)
-      : num_elements_(num_elements),
-        scratch_bytes_(kernels::cuda::matmul_scratch_bytes(num_elements * sizeof(BFloat16))),
-        arena_(kCount * num_elements * sizeof(BFloat16) + scratch_bytes_, tensor::Device::Cuda) {
-    const base::RandomFunction random(1, base::Purpose::Initialisation);
-    std::vector<BFloat16> values(std::size_t{1} << 22);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = tensor::to_bfloat16(static_cast<float>(2 * base::to_unit_interval(random(i)) - 1));
-    }
-    for (std::size_t begin = 0; begin < kCount * num_elements; begin += values.size()) {
-      const std::size_t count = std::min(values.size(), kCount * num_elements - begin);
-      tensor::copy_cuda(queue, values.data(), at(0) + begin, count * sizeof(BFloat16));
-    }
-    queue.wait();
-  }
-
-  /// One of four matrices, each large enough for any.
-  BFloat16* at(std::size_t index) const {
-    const auto size = static_cast<std::int64_t>(kCount * num_elements_);
-    return arena_.view({.offset = 0, .dtype = tensor::DType::BFloat16, .shape = {size}}).data<BFloat16>() +
-           index * num_elements_;
-  }
-  std::span<std::byte> scratch() const {
-    return arena_
-        .view({.offset = kCount * num_elements_ * sizeof(BFloat16),
-               .dtype = tensor::DType::Byte,
-               .shape = {static_cast<std::int64_t>(scratch_bytes_)}})
-        .span<std::byte>();
-  }
-
- private:
-  static constexpr std::size_t kCount = 4;
-  std::size_t num_elements_;
-  std::size_t scratch_bytes_;
-  tensor::Arena arena_;
-};
-
-struct Case {
-  std::string name;
-  Matmul product;
-};
-
-/// The products of one linear map from D to E, as linear.cpp asks for them.
-Matmul forward(const Buffers& buffers, std::int64_t T, std::int64_t D, std::int64_t E) {
-  return {.m = T,
-          .n = E,
-          .k = D,
-          .a = {.data = buffers.at(0), .stride = D},
-          .b = {.data = buffers.at(1), .stride = D, .is_transposed = true},
-          .c = buffers.at(2),
-          .c_stride = E,
-          .epilogue = {.bias = buffers.at(1)}};
-}
-Matmul backward_input(const Buffers& buffers, std::int64_t T, std::int64_t D, std::int64_t E) {
-  return {.m = T,
-          .n = D,
-          .k = E,
-          .a = {.data = buffers.at(0), .stride = E},
-          .b = {.data = buffers.at(1), .stride = D},
-          .c = buffers.at(2),
-          .c_stride = D};
-}
-Matmul backward_weight(const Buffers& buffers, std::int64_t T, std::int64_t D, std::int64_t E) {
-  return {.m = E,
-          .n = D,
-          .k = T,
-          .a = {.data = buffers.at(0), .stride = E, .is_transposed = true},
-          .b = {.data = buffers.at(1), .stride = D},
-          .c = buffers.at(2),
-          .c_dtype = tensor::DType::Float32,
-          .c_stride = D,
-          .accumulate = Accumulate::Yes};
-}
-
-std::vector<Case> layer_products(const Buffers& buffers, std::int64_t T, std::int64_t D) {
-  const std::int64_t F = 4 * D;
-  std::vector<Case> cases;
-  const auto add_map = [&](const std::string& name, std::int64_t in, std::int64_t out) {
-    cases.push_back({name + " forward", forward(buffers, T, in, out)});
-    cases.push_back({name + " dx", backward_input(buffers, T, in, out)});
-    cases.push_back({name + " dw", backward_weight(buffers, T, in, out)});
-  };
-  add_map("qkv", D, 3 * D);
-  add_map("out", D, D);
-  add_map("mlp1", D, F);
-  add_map("mlp2", F, D);
-  for (Case& one : cases) {
-    if (one.name == "mlp1 forward") one.product.epilogue.gelu = buffers.at(3);
-    // Beside these goes the residual.
-    if (one.name == "qkv dx" || one.name == "mlp1 dx") one.product.accumulate = Accumulate::Yes;
-  }
-  return cases;
 }
 
 /// The algorithm that the library expects to be the fastest.
@@ -148,17 +50,17 @@ double tuned_ms(const tensor::Stream& stream, const Matmul& args) {
   return time_ms(stream, [&] { kernels::cuda::matmul(stream, args); });
 }
 
-void bench_model(const tensor::Stream& stream, const Buffers& buffers, cublasLtHandle_t library,
+void bench_model(const tensor::Stream& stream, const ProductBuffers& buffers, cublasLtHandle_t library,
                  const std::string& name, std::int64_t T, std::int64_t D) {
   fmt::print("\n| {} | m x n x k | first ms | TFLOP/s | tuned ms | TFLOP/s | plain ms | TFLOP/s |\n", name);
   fmt::print("|---|---|---|---|---|---|---|---|\n");
   double all_ms = 0;
   double all_flops = 0;
-  for (const Case& one : layer_products(buffers, T, D)) {
-    const Matmul& product = one.product;
+  for (const Product& one : bench::layer_products(buffers, T, D)) {
+    const Matmul& product = one.args;
     Matmul plain = product;
     plain.epilogue = {};
-    const double flops = 2.0 * static_cast<double>(product.m * product.n * product.k);
+    const double flops = one.num_flops();
     const auto rate = [flops](double ms) { return flops / ms * 1e-9; };
     const double first = first_choice_ms(stream, library, product);
     const double tuned = tuned_ms(stream, product);
@@ -177,7 +79,7 @@ void print_pass(const std::string& name, std::size_t num_bytes, double ms) {
 }
 
 /// What goes over memory beside the products.
-void bench_passes(const tensor::Stream& stream, const Buffers& buffers, std::int64_t T) {
+void bench_passes(const tensor::Stream& stream, const ProductBuffers& buffers, std::int64_t T) {
   fmt::print("\n| pass | ms | TB/s |\n|---|---|---|\n");
   auto* const sums = reinterpret_cast<float*>(buffers.at(2));
   for (const std::int64_t E : {768, 1024, 2304, 3072, 4096}) {
@@ -198,7 +100,7 @@ void bench_passes(const tensor::Stream& stream, const Buffers& buffers, std::int
 
 void run(std::int64_t T) {
   const tensor::CudaStream queue;
-  const Buffers buffers(queue, static_cast<std::size_t>(std::max<std::int64_t>(T, 4096)) * 4096);
+  const ProductBuffers buffers(queue, static_cast<std::size_t>(std::max<std::int64_t>(T, 4096)) * 4096);
   const tensor::Stream stream(queue, buffers.scratch());
   cublasLtHandle_t library = nullptr;
   kernels::cuda::check_lt(cublasLtCreate(&library), "start");
@@ -206,7 +108,9 @@ void run(std::int64_t T) {
   bench_model(stream, buffers, library, "BERT-large", T, 1024);
   bench_model(stream, buffers, library, "BERT-base", T, 768);
   bench_passes(stream, buffers, T);
-  fmt::print("\n8192 x 4096 x 4096: {:.0f} TFLOP/s\n", kernels::measure_cuda_gemm_flops(1.0) * 1e-12);
+  const kernels::GemmRate rate = kernels::measure_cuda_gemm_rate(3.0);
+  fmt::print("\n8192 x 4096 x 4096: {:.0f} TFLOP/s in a burst, {:.0f} sustained\n", rate.fastest * 1e-12,
+             rate.sustained * 1e-12);
   cublasLtDestroy(library);
 }
 

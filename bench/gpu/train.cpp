@@ -3,7 +3,8 @@
 //
 //   bench_gpu_train --lengths HISTOGRAM --model bert-large --steps 200
 //
-// With --kernels a few steps more run after those, and a table says what the GPU did in them.
+// With --kernels a few steps more run after those, and tables say what the GPU did in them and when it did
+// nothing.
 
 #include <chrono>
 #include <fstream>
@@ -26,6 +27,7 @@
 #include "plenum/train/replicas.h"
 
 #include "bench/gpu/profile/copy_rate.h"
+#include "bench/gpu/profile/idle_table.h"
 #include "bench/gpu/profile/kernel_records.h"
 #include "bench/gpu/profile/kernel_table.h"
 #include "bench/gpu/profile/product_calls.h"
@@ -84,7 +86,7 @@ std::vector<std::int32_t> lengths_of(const model::StepBatch& batch) {
   return lengths;
 }
 
-/// Runs a few steps from `first_step` on and returns the table of their kernels.
+/// Runs a few steps from `first_step` on and returns the tables of their kernels and of the time between.
 std::string record_kernels(train::Replicas& replicas, data::Prefetch& prefetch, const Options& options,
                            std::uint64_t first_step, bench::RecordedSteps steps) {
   steps.bytes_per_second = bench::measure_copy_rate();
@@ -99,7 +101,8 @@ std::string record_kernels(train::Replicas& replicas, data::Prefetch& prefetch, 
     steps.num_rows += rows_of(batch.front());
   }
   const std::vector<bench::ProductCall> calls = bench::end_product_calls();
-  return bench::kernel_table(bench::end_kernel_records(), calls, steps);
+  const std::vector<bench::KernelRecord> records = bench::end_kernel_records();
+  return bench::kernel_table(records, calls, steps) + bench::idle_table(records, steps.num_steps);
 }
 
 /// What has been reached, for whoever waits.
@@ -179,12 +182,12 @@ void run(const Options& options) {
   write_json(options.losses, losses);
   write_json(options.drawn_lengths, drawn_lengths);
   const double useful = describe::training_flops(model, work) / seconds;
-  const double product = is_gpu ? kernels::measure_cuda_gemm_flops(1.0) : 0;
+  const kernels::GemmRate product = is_gpu ? kernels::measure_cuda_gemm_rate(3.0) : kernels::GemmRate{};
   if (options.kernels) {
     fmt::print("{}", record_kernels(replicas, prefetch, options, num_steps,
                                     {.model = model,
                                      .seconds_of_step = seconds / static_cast<double>(options.steps),
-                                     .flops_per_second = product}));
+                                     .flops_per_second = product.sustained}));
   }
   const nlohmann::json result = {
       {"model", options.model},
@@ -197,7 +200,8 @@ void run(const Options& options) {
       {"tokens_per_step", static_cast<double>(work.tokens) / static_cast<double>(options.steps)},
       {"filled", static_cast<double>(work.tokens) / static_cast<double>(rows)},
       {"useful_tflops", useful * 1e-12},
-      {"product_tflops", product * 1e-12},
+      {"product_tflops", product.fastest * 1e-12},
+      {"sustained_product_tflops", product.sustained * 1e-12},
       {"planned_gb", static_cast<double>(planned) * 1e-9},
       {"used_gb", static_cast<double>(peak - before) * 1e-9},
       {"context_gb", static_cast<double>(before) * 1e-9},

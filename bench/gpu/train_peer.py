@@ -8,11 +8,13 @@ A step is forward, backward and AdamW in bf16 with fp32 weights: --tokens tokens
 prediction, hidden dropout 0.1. Tokens are real ones: padding does not count. Plenum's first run writes down the
 lengths of its steps and PyTorch trains on those. Runs take turns, Plenum first and last, each a process of its own;
 Plenum's are --steps long with the loader running beside them, those with attention dropout and of other layouts run
-once and shorter, and so does each model after the first, which is not compared.
+once and shorter. Each model after the first runs once, with the first of the peers. A GPU under load lowers its clock
+to stay within its power, so what counts is the rate of a long run: the table has the clock and the power of each
+run's last seconds.
 
-What PyTorch is spared: making batches is not timed, all its batches have the same shapes, so it compiles once, its
-gradients are not clipped, and its memory is the most it had allocated, not what it took from the GPU. It has no
-dropout of attention weights: its variable-length attention offers none.
+What PyTorch is spared: making batches is not timed, all its batches have the same shapes, so it compiles once, and
+its memory is the most it had allocated, not what it took from the GPU. It has no dropout of attention weights: its
+variable-length attention offers none.
 """
 
 import argparse
@@ -36,6 +38,8 @@ NO_LABEL = -100
 WARM_UP_STEPS = 5
 SHARE_WITH_DROPOUT = 0.5  # of the steps, for a run with attention dropout
 SHARE_OF_LAYOUT = 0.3  # the same, for a run of another layout
+SAMPLE_SECONDS = 0.2  # between two looks at the clock
+LAST_SAMPLES = slice(-20, -3)  # of a run: what is still training, and warm
 
 
 def training_flops(model, batches):
@@ -177,13 +181,15 @@ def run_torch(options):
     num_steps = min(options.peer_steps + WARM_UP_STEPS, len(steps))
     batches = make_batches(torch, steps[:num_steps], options.tokens, is_padded)
     model = build_model(torch, options.model[0]).cuda().train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    parameters = list(model.parameters())
+    optimizer = torch.optim.AdamW(parameters, lr=1e-4, fused=True)
     compute_loss = torch.compile(model) if options.peer.endswith("compiled") else model
 
     def train(batch):
         with torch.autocast("cuda", torch.bfloat16):
             loss = compute_loss(batch["inputs"])
         loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
@@ -206,9 +212,32 @@ def run_torch(options):
     }))
 
 
+def watch_clock():
+    """A process that prints the GPU's clock in MHz and its power in W again and again, or None without its tool."""
+    try:
+        return subprocess.Popen(
+            ["nvidia-smi", "--id=0", "--query-gpu=clocks.sm,power.draw.instant", "--format=csv,noheader,nounits",
+             f"--loop-ms={int(1000 * SAMPLE_SECONDS)}"], stdout=subprocess.PIPE, text=True)
+    except OSError:
+        return None
+
+
+def last_clock(watch):
+    """Stops watching: medians of clock and power over the last seconds."""
+    if watch is None:
+        return {}
+    watch.terminate()
+    samples = [line.split(",") for line in watch.communicate()[0].splitlines()][LAST_SAMPLES]
+    if not samples:
+        return {}
+    return {"mhz": statistics.median(int(clock) for clock, _ in samples),
+            "watts": statistics.median(float(power) for _, power in samples)}
+
+
 def measure(what, command, limit_seconds):
-    """The JSON object of a run's last line, or None where it failed."""
+    """The JSON object of a run's last line, with the clock; or None where it failed."""
     begin = time.perf_counter()
+    watch = watch_clock()
     # A session of its own: what it started ends with it.
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
@@ -216,7 +245,8 @@ def measure(what, command, limit_seconds):
     except subprocess.TimeoutExpired:
         os.killpg(run.pid, signal.SIGKILL)
         printed, said = "", run.communicate()[1] + f"longer than {limit_seconds} s"
-    result = json.loads(printed.splitlines()[-1]) if run.wait() == 0 and printed else None
+    clock = last_clock(watch)
+    result = json.loads(printed.splitlines()[-1]) | clock if run.wait() == 0 and printed else None
     reached = (f"{result['tokens_per_second']:,.0f} tokens/s" if result
                else "failed: " + " / ".join(said.splitlines()[-3:]))
     print(f"{time.perf_counter() - begin:6.1f} s  {what}: {reached}", file=sys.stderr, flush=True)
@@ -231,16 +261,20 @@ def ours(options, model, steps, layout="unpadded", attention_dropout=0.0):
 def plan(options, lengths_path):
     """What is run, in this order: its name and its command. The same name may come again."""
     model = options.model[0]
+
+    def theirs(model, peer):
+        return (f"PyTorch, {model}, {peer}",
+                [sys.executable, __file__, "--peer", peer, "--lengths", lengths_path, "--model", model,
+                 "--tokens", str(options.tokens), "--peer-steps", str(options.peer_steps)])
+
     first = ours(options, model, options.steps) + ["--drawn-lengths", lengths_path]
     runs = []
     for repeat in range(options.repeats):
         if "unpadded" in options.layouts or repeat == 0:  # the first writes the lengths
             runs.append((f"Plenum, {model}", first))
         if repeat < options.peer_repeats:
-            for peer in options.peers:
-                runs.append((f"PyTorch, {model}, {peer}",
-                             [sys.executable, __file__, "--peer", peer, "--lengths", lengths_path, "--model", model,
-                              "--tokens", str(options.tokens), "--peer-steps", str(options.peer_steps)]))
+            # All peers once, then only the first again.
+            runs += [theirs(model, peer) for peer in (options.peers if repeat == 0 else options.peers[:1])]
     for rate in options.attention_dropout:
         runs.append((f"Plenum, {model}, attention dropout {rate}",
                      ours(options, model, int(SHARE_WITH_DROPOUT * options.steps), attention_dropout=rate)))
@@ -250,30 +284,37 @@ def plan(options, lengths_path):
                          ours(options, model, int(SHARE_OF_LAYOUT * options.steps), layout=layout)))
     for other in options.model[1:]:
         runs.append((f"Plenum, {other}", ours(options, other, options.steps)))
+        runs += [theirs(other, peer) for peer in options.peers[:1]]
     return runs
 
 
 def print_table(options, results):
     """`results`: for each name the objects of its runs."""
-    product = max((run["product_tflops"] for runs in results.values() for run in runs if "product_tflops" in run),
-                  default=0)
-    baselines = [name for name in results if name.startswith("PyTorch") and results[name]]
-    baseline = max(baselines, key=lambda name: results[name][0]["tokens_per_second"], default=None)
-    versions = {run["torch"] for name in baselines for run in results[name]}
-    print(f"{options.tokens} tokens a step, torch {', '.join(versions) or 'not run'}, "
-          f"product rate {product:.0f} TFLOP/s; x: of {baseline or 'nothing'}")
-    print(f"{'':42} {'runs':>4} {'real tokens/s':>13} {'x':>5} {'TFLOP/s':>8} {'of product':>10} {'GB':>6}")
+    rates_of_product = [(run["product_tflops"], run["sustained_product_tflops"])
+                        for runs in results.values() for run in runs if "product_tflops" in run]
+    burst = max((burst for burst, _ in rates_of_product), default=0)
+    product = statistics.median(sustained for _, sustained in rates_of_product) if rates_of_product else 0
+    peers = [name for name in results if name.startswith("PyTorch") and results[name]]
+    versions = {run["torch"] for name in peers for run in results[name]}
+    rates = {name: statistics.median(run["tokens_per_second"] for run in runs)
+             for name, runs in results.items() if runs}
+    print(f"{options.tokens} tokens a step, torch {', '.join(versions) or 'not run'}; a large product: {product:.0f} "
+          f"TFLOP/s sustained, {burst:.0f} in a burst; x: of the fastest PyTorch with that model")
+    print(f"{'':42} {'runs':>4} {'real tokens/s':>13} {'x':>5} {'TFLOP/s':>8} {'of product':>10} {'GB':>6} {'MHz':>5} "
+          f"{'W':>4}")
     for name, runs in results.items():
         if not runs:
             print(f"{name:42} failed")
             continue
-        rate = statistics.median(run["tokens_per_second"] for run in runs)
+        model = name.split(", ")[1]
+        baseline = max((rates[peer] for peer in peers if peer.split(", ")[1] == model), default=None)
         useful = statistics.median(run["useful_tflops"] for run in runs)
-        is_comparable = baseline and name.startswith((f"Plenum, {options.model[0]}", "PyTorch"))
-        ratio = f"{rate / results[baseline][0]['tokens_per_second']:.2f}" if is_comparable else ""
+        ratio = f"{rates[name] / baseline:.2f}" if baseline else ""
         share = f"{100 * useful / product:.0f} %" if product else ""
-        print(f"{name:42} {len(runs):4} {rate:13,.0f} {ratio:>5} {useful:8.0f} {share:>10} "
-              f"{max(run['used_gb'] for run in runs):6.1f}")
+        clocks = "".join(f" {statistics.median(run[key] for run in runs):{width}.0f}"
+                         for key, width in (("mhz", 5), ("watts", 4)) if key in runs[0])
+        print(f"{name:42} {len(runs):4} {rates[name]:13,.0f} {ratio:>5} {useful:8.0f} {share:>10} "
+              f"{max(run['used_gb'] for run in runs):6.1f}{clocks}")
     for name, runs in results.items():
         if len(runs) > 1:
             print(f"{name}: " + ", ".join(f"{run['tokens_per_second']:,.0f}" for run in runs) + " tokens/s")

@@ -22,10 +22,10 @@ constexpr double kRateSeconds = 0.3;
 double measure_peak(const train::RunSummary& summary) {
   if (summary.memory.device == tensor::Device::Cuda) {
     const bool has_room = summary.device_memory.available_bytes() >= kernels::kCudaGemmRateBytes;
-    return has_room ? kernels::measure_cuda_gemm_flops(kRateSeconds) : 0;
+    return has_room ? kernels::measure_cuda_gemm_rate(kRateSeconds).fastest : 0;
   }
   base::ThreadPool pool(summary.num_ranks * summary.threads_per_rank);
-  return kernels::measure_gemm_flops(pool, kRateSeconds);
+  return kernels::measure_gemm_rate(pool, kRateSeconds).fastest;
 }
 
 std::string flops_text(double flops_per_second) {

@@ -1,6 +1,7 @@
 #include "plenum/data/micro_batch_builder.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "plenum/base/check.h"
@@ -32,6 +33,10 @@ void require_tokens(const SequenceText& text, const PlacedSequence& placed, cons
                   "{} is damaged: sequence {} has token {}, but the vocabulary has {}; prepare it again",
                   source.name(), placed.id, id, source.vocabulary().size);
   }
+  // A model without the objective may know one segment only.
+  base::require(source.has_next_sentence() || std::ranges::all_of(text.segments, std::logical_not<>()),
+                "{} is damaged: sequence {} is a pair, but the dataset has none; prepare it again",
+                source.name(), placed.id);
 }
 
 void add_sequence(const SequenceText& text, const PlacedSequence& placed, model::MicroBatch& batch) {

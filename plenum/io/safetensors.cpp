@@ -236,7 +236,17 @@ std::span<const std::byte> SafetensorsFile::bytes(const SafetensorsTensor& tenso
 void SafetensorsFile::read(const SafetensorsTensor& tensor, std::span<float> values) const {
   base::check(values.size() == tensor.num_elements, "room for {} elements of tensor {}, which has {}",
               values.size(), tensor.name, tensor.num_elements);
-  const std::span<const std::byte> stored = bytes(tensor);
+  read(tensor, 0, values);
+}
+
+void SafetensorsFile::read(const SafetensorsTensor& tensor, std::size_t first,
+                           std::span<float> values) const {
+  base::check(first <= tensor.num_elements && values.size() <= tensor.num_elements - first,
+              "no elements {} to {} of tensor {}, which has {}", first, first + values.size(), tensor.name,
+              tensor.num_elements);
+  const std::size_t element_bytes = tensor.type.bits / 8;
+  const std::span<const std::byte> stored =
+      bytes(tensor).subspan(first * element_bytes, values.size() * element_bytes);
   const std::string_view type = tensor.type.name;
   if (type == "F32") {
     if (!values.empty()) std::memcpy(values.data(), stored.data(), stored.size());
@@ -256,6 +266,14 @@ void SafetensorsFile::read(const SafetensorsTensor& tensor, std::span<float> val
 }
 
 void write_safetensors(std::vector<NamedFloats> tensors, base::FunctionRef<void(std::string_view)> sink) {
+  write_safetensors(std::move(tensors), sink,
+                    [](std::span<const float> values, base::FunctionRef<void(std::span<const float>)> take) {
+                      take(values);
+                    });
+}
+
+void write_safetensors(std::vector<NamedFloats> tensors, base::FunctionRef<void(std::string_view)> sink,
+                       ReadFloats read) {
   // The reference writer orders by alignment of the type first; here all have the same.
   std::sort(tensors.begin(), tensors.end(),
             [](const NamedFloats& a, const NamedFloats& b) { return a.name < b.name; });
@@ -275,8 +293,11 @@ void write_safetensors(std::vector<NamedFloats> tensors, base::FunctionRef<void(
   const std::uint64_t header_bytes = text.size() - kLengthBytes;
   std::memcpy(text.data(), &header_bytes, kLengthBytes);
   sink(text);
-  for (const NamedFloats& tensor : tensors)
-    sink({reinterpret_cast<const char*>(tensor.values.data()), tensor.values.size_bytes()});
+  for (const NamedFloats& tensor : tensors) {
+    read(tensor.values, [&](std::span<const float> piece) {
+      sink({reinterpret_cast<const char*>(piece.data()), piece.size_bytes()});
+    });
+  }
 }
 
 std::string format_sizes(std::span<const std::int64_t> sizes) {

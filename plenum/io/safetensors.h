@@ -48,6 +48,8 @@ class SafetensorsFile {
   /// Overwrites `values`, one for each element, converted to the nearest float from F64, F32, F16, BF16 or
   /// I64. Throws UserError for another type.
   void read(const SafetensorsTensor& tensor, std::span<float> values) const;
+  /// The same for some of the elements, from `first` on.
+  void read(const SafetensorsTensor& tensor, std::size_t first, std::span<float> values) const;
 
  private:
   void place_tensors(std::uint64_t data_bytes);
@@ -71,6 +73,12 @@ struct NamedFloats {
 /// reference writer makes (tensors by name, header padded to 8 bytes with spaces) with the metadata
 /// {"format": "pt"}, which transformers asks for.
 void write_safetensors(std::vector<NamedFloats> tensors, base::FunctionRef<void(std::string_view)> sink);
+/// The same for values that only `read` can read: it hands them to a function, in order, in one or more
+/// pieces.
+using ReadFloats =
+    base::FunctionRef<void(std::span<const float>, base::FunctionRef<void(std::span<const float>)>)>;
+void write_safetensors(std::vector<NamedFloats> tensors, base::FunctionRef<void(std::string_view)> sink,
+                       ReadFloats read);
 
 /// "[128, 768]".
 std::string format_sizes(std::span<const std::int64_t> sizes);

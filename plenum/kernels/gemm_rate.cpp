@@ -29,19 +29,22 @@ class Product {
   tensor::TensorView w_ED() const { return arena_.view(w_ED_); }
   std::span<std::byte> scratch() const { return arena_.view(scratch_).span<std::byte>(); }
 
-  /// Of the fastest of bursts of so many products that fill the time.
-  double measure_flops(const tensor::Stream& stream, int burst, double seconds) const {
+  /// In bursts of so many products, one after the other, until the time is over.
+  GemmRate measure(const tensor::Stream& stream, int burst, double seconds) const {
     using Clock = std::chrono::steady_clock;
-    double best_seconds = 0;
+    std::vector<double> ends;  // of the bursts, in seconds
     const Clock::time_point begin = Clock::now();
-    for (Clock::time_point start = begin, end;; start = end) {
+    while (ends.empty() || ends.back() < seconds) {
       for (int i = 0; i < burst; ++i) run(stream);
       stream.wait();
-      end = Clock::now();
-      const double taken = std::chrono::duration<double>(end - start).count();
-      if (best_seconds == 0 || taken < best_seconds) best_seconds = taken;
-      if (std::chrono::duration<double>(end - begin).count() >= seconds) return burst * flops_ / best_seconds;
+      ends.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
     }
+    double shortest = ends.front();
+    for (std::size_t i = 1; i < ends.size(); ++i) shortest = std::min(shortest, ends[i] - ends[i - 1]);
+    const std::size_t first = ends.size() / 2;  // of the second half
+    const double half = ends.back() - (first == 0 ? 0 : ends[first - 1]);
+    return {.fastest = burst * flops_ / shortest,
+            .sustained = static_cast<double>(ends.size() - first) * burst * flops_ / half};
   }
   void run(const tensor::Stream& stream) const {
     linear_forward(stream, {.x_TD = x_TD(), .w_ED = w_ED(), .y_TE = arena_.view(y_TE_)});
@@ -72,7 +75,7 @@ void fill(const tensor::Stream& stream, const tensor::TensorView& view) {
 
 }  // namespace
 
-double measure_gemm_flops(base::ThreadPool& pool, double seconds) {
+GemmRate measure_gemm_rate(base::ThreadPool& pool, double seconds) {
   const Product product(tensor::Device::Cpu, 1024, 768, 768,
                         pool.num_threads() * linear_scratch_bytes(tensor::Device::Cpu));
   const tensor::Stream stream(pool, product.scratch());
@@ -80,10 +83,10 @@ double measure_gemm_flops(base::ThreadPool& pool, double seconds) {
   for (const tensor::TensorView& view : {product.x_TD(), product.w_ED()}) {
     std::ranges::fill(view.span<float>(), 1.0F);
   }
-  return product.measure_flops(stream, 1, seconds);
+  return product.measure(stream, 1, seconds);
 }
 
-double measure_cuda_gemm_flops(double seconds) {
+GemmRate measure_cuda_gemm_rate(double seconds) {
   // So many at a time that starting them does not count.
   constexpr int kBurst = 20;
   const tensor::CudaStream queue;
@@ -91,7 +94,7 @@ double measure_cuda_gemm_flops(double seconds) {
   const tensor::Stream stream(queue, product.scratch());
   for (const tensor::TensorView& view : {product.x_TD(), product.w_ED()}) fill(stream, view);
   product.run(stream);  // chooses its algorithm
-  return product.measure_flops(stream, kBurst, seconds);
+  return product.measure(stream, kBurst, seconds);
 }
 
 }  // namespace plenum::kernels

@@ -6,14 +6,20 @@
 
 namespace plenum::kernels {
 
-// Returns the FLOP/s of the fastest of the matrix products that it repeats for about that long: what training
-// on this device is measured against. Allocates what it needs for the time of the call.
+// What training on a device is measured against: matrix products, repeated for about that long. Allocates
+// what it needs for the time of the call.
+
+/// In FLOP/s. The two differ where a device lowers its clock under load.
+struct GemmRate {
+  double fastest = 0;    ///< of the fastest burst
+  double sustained = 0;  ///< over the second half of the time
+};
 
 /// On the pool's threads, of the size of a layer of BERT-base.
-double measure_gemm_flops(base::ThreadPool& pool, double seconds);
+GemmRate measure_gemm_rate(base::ThreadPool& pool, double seconds);
 
 /// On the GPU, in bf16, large enough to fill it. Takes up to so much of its memory.
 inline constexpr std::size_t kCudaGemmRateBytes = std::size_t{320} << 20;
-double measure_cuda_gemm_flops(double seconds);
+GemmRate measure_cuda_gemm_rate(double seconds);
 
 }  // namespace plenum::kernels

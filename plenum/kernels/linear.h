@@ -34,12 +34,13 @@ struct LinearBackwardInput {
 };
 void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInput& args);
 
-/// Computes dw += dy^T x and db += sum over rows of dy.
+/// Computes dw (+)= dy^T x and db += sum over rows of dy. Without rows, an overwritten dw is zero.
 struct LinearBackwardWeight {
   tensor::ConstTensorView x_TD;
   tensor::ConstTensorView dy_TE;
-  tensor::TensorView dw_ED;      ///< added to
-  tensor::TensorView db_E = {};  ///< added to; may be left out
+  tensor::TensorView dw_ED;
+  tensor::TensorView db_E = {};             ///< added to; may be left out
+  Accumulate accumulate = Accumulate::Yes;  ///< whether dw_ED is added to
 };
 void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args);
 

@@ -6,6 +6,7 @@
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/vocabulary_loss.h"
 #include "plenum/kernels/cuda/vocabulary_loss.h"
+#include "plenum/tensor/copy.h"
 
 namespace plenum::kernels {
 namespace {
@@ -65,7 +66,10 @@ void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLoss
   check_argument("db_V", args.db_V, {vocabulary});
   if (stream.device() == tensor::Device::Cpu) check_labels(args.label_M, vocabulary);
   check_scratch(stream, vocabulary_loss_scratch_bytes(stream.device()));
-  if (masked == 0) return;
+  if (masked == 0) {
+    if (args.accumulate == Accumulate::No) tensor::set_zero(stream, args.dw_VD);
+    return;
+  }
   if (stream.device() == tensor::Device::Cuda) return cuda::vocabulary_loss_backward(stream, args);
   cpu::vocabulary_loss_backward(stream, args);
 }

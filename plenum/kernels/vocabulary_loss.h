@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "plenum/kernels/accumulate.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 
@@ -34,7 +35,8 @@ struct VocabularyLossForward {
 };
 void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossForward& args);
 
-/// Computes the gradients of scale * (sum over positions of the loss).
+/// Computes the gradients of scale * (sum over positions of the loss). Without positions, an overwritten dw
+/// is zero.
 struct VocabularyLossBackward {
   tensor::ConstTensorView h_MD;
   tensor::ConstTensorView w_VD;
@@ -43,8 +45,9 @@ struct VocabularyLossBackward {
   tensor::ConstTensorView scale_1;  ///< Float64
   tensor::TensorView logits_MW;     ///< as forward left them; overwritten by their gradient
   tensor::TensorView dh_MD;         ///< overwritten
-  tensor::TensorView dw_VD;         ///< added to
-  tensor::TensorView db_V;          ///< added to
+  tensor::TensorView dw_VD;
+  tensor::TensorView db_V;                  ///< added to
+  Accumulate accumulate = Accumulate::Yes;  ///< whether dw_VD is added to
 };
 void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLossBackward& args);
 

@@ -210,9 +210,22 @@ InferenceMemory plan_inference_memory(const ModelConfig& config, const Capacity&
   return memory;
 }
 
+namespace {
+
+/// Rows of the GPU's products begin at multiples of 16 bytes: told when memory is planned, not by a product.
+void require_mlp_width(std::int64_t mlp_width) {
+  base::require(mlp_width % 8 == 0,
+                "on the GPU the width of the MLP must be a multiple of 8; choose another or use the CPU: the "
+                "width is {}",
+                mlp_width);
+}
+
+}  // namespace
+
 TensorView plan_scratch(const ModelConfig& config, const Capacity& capacity, std::size_t num_threads,
                         MemoryPlan& plan) {
   const tensor::Device device = plan.device();
+  if (device == tensor::Device::Cuda) require_mlp_width(config.mlp_width);
   const std::size_t bytes = std::max(
       {kernels::linear_scratch_bytes(device), kernels::layer_norm_scratch_bytes(device, config.width),
        kernels::embedding_scratch_bytes(device, capacity.rows, config.width),

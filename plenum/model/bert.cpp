@@ -5,6 +5,7 @@
 #include "plenum/model/encoder_layer.h"
 #include "plenum/model/masked_language_head.h"
 #include "plenum/model/next_sentence_head.h"
+#include "plenum/model/zero_gradients.h"
 #include "plenum/tensor/copy.h"
 
 namespace plenum::model {
@@ -93,6 +94,7 @@ void add_losses(const Pass& pass, const Activations& kept, const TensorView& num
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
                    const Activations& kept, const Transients& shared_transients,
                    const ConstTensorView& numbers_C, LayerId first, LayerId end) {
+  if (pass.accumulate == kernels::Accumulate::No) zero_gradients(pass, gradients, first, end);
   if (pass.num_rows() == 0) return;
   const Transients transients = shared_transients.of(pass.micro_batch);
   const TensorView dx_TD = kept.dx_TD.first_rows(pass.num_rows());

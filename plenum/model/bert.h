@@ -9,7 +9,8 @@
 namespace plenum::model {
 
 // A whole BERT, layer range by layer range, because a schedule may cut a pass. The embedding belongs to the
-// first layer, the heads to the last. A micro-batch without sequences costs nothing.
+// first layer, the heads to the last. A micro-batch without sequences costs nothing, unless its gradients,
+// all zero, are to overwrite what lies there.
 
 /// Computes the encoder's layers [first, end) of a micro-batch, without heads. Throws InternalError if the
 /// micro-batch is larger than its memory.
@@ -23,8 +24,9 @@ void bert_forward(const Pass& pass, const BertWeights& weights, const Activation
 /// Adds what the forward of the last layer gave to the losses among the step's numbers.
 void add_losses(const Pass& pass, const Activations& kept, const tensor::TensorView& numbers_C);
 
-/// Adds to the gradients of layers [first, end), whose backward comes from the last layer to the first.
-/// Losses are multiplied by the scales among the step's numbers.
+/// Adds to the gradients of layers [first, end), or overwrites them whatever lies there: pass.accumulate,
+/// which must be the same for all layers of a micro-batch. Their backward comes from the last layer to the
+/// first. Losses are multiplied by the scales among the step's numbers.
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
                    const Activations& kept, const Transients& transients,
                    const tensor::ConstTensorView& numbers_C, base::LayerId first, base::LayerId end);

@@ -2,6 +2,7 @@
 
 #include "plenum/kernels/activation.h"
 #include "plenum/kernels/attention.h"
+#include "plenum/kernels/column_sums.h"
 #include "plenum/kernels/layer_norm.h"
 #include "plenum/kernels/linear.h"
 
@@ -29,6 +30,12 @@ View by_heads(const Pass& pass, const View& view, std::int64_t num_parts) {
   const tensor::Shape shape =
       num_parts == 1 ? tensor::Shape{view.size(0), H, K} : tensor::Shape{view.size(0), num_parts, H, K};
   return {view.raw(), view.dtype(), shape};
+}
+
+/// Queries', keys' or values' part of a bias.
+TensorView third_of(const TensorView& bias_3D, std::int64_t part) {
+  const std::int64_t D = bias_3D.num_elements() / 3;
+  return {bias_3D.data<float>() + part * D, {D}};
 }
 
 /// The parameters of a norm and where their gradients go, and that of the bias of the sublayer's last map.
@@ -129,16 +136,20 @@ void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLay
   }
   const TensorView gelu_TF = kept.gelu_TF ? kept.gelu_TF : transients.mlp_TF;
   if (!kept.gelu_TF) kernels::gelu_forward(pass.stream, {.x = kept.u_TF, .y = gelu_TF});
-  kernels::linear_backward_weight(
-      pass.stream, {.x_TD = gelu_TF, .dy_TE = dbranch_TD, .dw_ED = gradients.output_weight_DF});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = gelu_TF,
+                                                .dy_TE = dbranch_TD,
+                                                .dw_ED = gradients.output_weight_DF,
+                                                .accumulate = pass.accumulate});
   const TensorView du_TF = transients.mlp_TF;  // gelu(u) has been read for the last time
   kernels::linear_backward_input(pass.stream, {.dy_TE = dbranch_TD,
                                                .w_ED = weights.output_weight_DF,
                                                .gelu_input_TD = kept.u_TF,
                                                .dx_TD = du_TF,
                                                .db_D = gradients.intermediate_bias_F});
-  kernels::linear_backward_weight(
-      pass.stream, {.x_TD = kept.y1_TD, .dy_TE = du_TF, .dw_ED = gradients.intermediate_weight_FD});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.y1_TD,
+                                                .dy_TE = du_TF,
+                                                .dw_ED = gradients.intermediate_weight_FD,
+                                                .accumulate = pass.accumulate});
   kernels::linear_backward_input(pass.stream, {.dy_TE = du_TF,
                                                .w_ED = weights.intermediate_weight_FD,
                                                .dx_TD = dx_TD,
@@ -155,9 +166,10 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
                     {weights.attention_norm_weight_D, gradients.attention_norm_weight_D,
                      gradients.attention_norm_bias_D, gradients.attention_output_bias_D},
                     kept.norm1, transients, dx_TD);
-  kernels::linear_backward_weight(
-      pass.stream,
-      {.x_TD = kept.context_TD, .dy_TE = dbranch_TD, .dw_ED = gradients.attention_output_weight_DD});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.context_TD,
+                                                .dy_TE = dbranch_TD,
+                                                .dw_ED = gradients.attention_output_weight_DD,
+                                                .accumulate = pass.accumulate});
   kernels::linear_backward_input(
       pass.stream,
       {.dy_TE = dbranch_TD, .w_ED = weights.attention_output_weight_DD, .dx_TD = transients.dcontext_TD});
@@ -173,7 +185,11 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
   kernels::linear_backward_weight(pass.stream, {.x_TD = x_TD,
                                                 .dy_TE = transients.dqkv_T3D,
                                                 .dw_ED = gradients.qkv_weight_3DD,
-                                                .db_E = gradients.qkv_bias_3D});
+                                                .accumulate = pass.accumulate});
+  // A key's bias shifts all scores of a query alike, which softmax takes back: its gradient is zero.
+  kernels::add_column_sums(
+      pass.stream, {.x_T3D = transients.dqkv_T3D,
+                    .sum_3_D = {third_of(gradients.qkv_bias_3D, 0), {}, third_of(gradients.qkv_bias_3D, 2)}});
   kernels::linear_backward_input(pass.stream, {.dy_TE = transients.dqkv_T3D,
                                                .w_ED = weights.qkv_weight_3DD,
                                                .dx_TD = dx_TD,

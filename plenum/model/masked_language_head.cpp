@@ -65,7 +65,8 @@ void masked_language_head_backward(const Pass& pass, const MaskedLanguageWeights
                                                   .logits_MW = kept.logits_MW,
                                                   .dh_MD = transients.dy_MD,
                                                   .dw_VD = gradients.word_VD,
-                                                  .db_V = gradients.decoder_bias_V});
+                                                  .db_V = gradients.decoder_bias_V,
+                                                  .accumulate = pass.accumulate});
   kernels::layer_norm_backward(pass.stream, {.dy_TD = transients.dy_MD,
                                              .z_TD = kept.norm.z_TD,
                                              .mean_T = kept.norm.mean_T,
@@ -81,7 +82,8 @@ void masked_language_head_backward(const Pass& pass, const MaskedLanguageWeights
   kernels::linear_backward_weight(pass.stream, {.x_TD = kept.x_MD,
                                                 .dy_TE = transients.dy_MD,
                                                 .dw_ED = gradients.transform_weight_DD,
-                                                .db_E = gradients.transform_bias_D});
+                                                .db_E = gradients.transform_bias_D,
+                                                .accumulate = pass.accumulate});
   kernels::linear_backward_input(
       pass.stream,
       {.dy_TE = transients.dy_MD, .w_ED = weights.transform_weight_DD, .dx_TD = transients.dx_MD});

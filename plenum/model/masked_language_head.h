@@ -17,7 +17,7 @@ void masked_language_head_forward(const Pass& pass, const MaskedLanguageWeights&
                                   const tensor::ConstTensorView& x_TD, const MaskedLanguageActivations& kept);
 
 /// The gradients of loss_scale * (sum of the losses): adds to `gradients` and to the masked rows of dx_TD.
-/// The logits are used up.
+/// With Accumulate::No it overwrites those of weights, the words' among them. The logits are used up.
 void masked_language_head_backward(const Pass& pass, const MaskedLanguageWeights& weights,
                                    const MaskedLanguageGradients& gradients,
                                    const MaskedLanguageActivations& kept, const Transients& transients,

@@ -27,7 +27,7 @@ class MicroBatchStage {
   MicroBatchStage(const describe::ModelConfig& config, const Capacity& capacity, tensor::MemoryPlan& plan);
 
   /// Lets `copies` bring a micro-batch to its place; kernels may read it when they are done. Borrows the
-  /// micro-batch until then.
+  /// micro-batch until then. On the GPU nobody looks at ids any more, so they are checked here.
   const MicroBatchViews& put(const MicroBatch& micro_batch, const tensor::CudaStream* copies);
   /// What was put last.
   const MicroBatchViews& views() const { return views_; }
@@ -50,6 +50,7 @@ class MicroBatchStage {
                                 Element rest);
   kernels::RowGroups write(const GroupFields& fields, const GroupedRows& grouped, std::int64_t num_rows);
 
+  describe::ModelConfig config_;
   Capacity capacity_;
   Field id_, segment_, position_, row_sample_;
   Field start_, label_, sample_;

@@ -12,6 +12,13 @@ void check_size(const describe::ParameterTable& table, std::size_t size) {
               size, table.num_elements());
 }
 
+void require_shape(const io::SafetensorsFile& file, const io::SafetensorsTensor& tensor,
+                   const describe::Parameter& parameter) {
+  base::require(std::ranges::equal(tensor.sizes, parameter.shape.sizes()),
+                "{}: tensor {} has shape {}, the model needs {}", file.path(), tensor.name,
+                io::format_sizes(tensor.sizes), tensor::to_string(parameter.shape));
+}
+
 }  // namespace
 
 std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table,
@@ -35,20 +42,25 @@ std::span<float> elements_of(const describe::Parameter& parameter, std::span<flo
 
 void read_parameter(const io::SafetensorsFile& file, const io::SafetensorsTensor& tensor,
                     const describe::Parameter& parameter, std::span<float> values_N) {
-  base::require(std::ranges::equal(tensor.sizes, parameter.shape.sizes()),
-                "{}: tensor {} has shape {}, the model needs {}", file.path(), tensor.name,
-                io::format_sizes(tensor.sizes), tensor::to_string(parameter.shape));
+  require_shape(file, tensor, parameter);
   file.read(tensor, elements_of(parameter, values_N));
 }
 
 void read_named_tensors(const io::SafetensorsFile& file, const describe::ParameterTable& table,
-                        std::span<float> values_N, std::string_view prefix) {
+                        std::span<float> values_N, const tensor::HostWindow* window,
+                        std::string_view prefix) {
   check_size(table, values_N.size());
   for (const describe::Parameter& parameter : table.parameters()) {
     const std::string name = fmt::format("{}{}", prefix, parameter.name);
     const io::SafetensorsTensor* tensor = file.find(name);
     base::require(tensor != nullptr, "{}: there is no tensor {}", file.path(), name);
-    read_parameter(file, *tensor, parameter, values_N);
+    if (window == nullptr) {
+      read_parameter(file, *tensor, parameter, values_N);
+      continue;
+    }
+    require_shape(file, *tensor, parameter);
+    window->write(elements_of(parameter, values_N),
+                  [&](std::size_t first, std::span<float> piece) { file.read(*tensor, first, piece); });
   }
 }
 

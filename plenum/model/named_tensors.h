@@ -7,6 +7,7 @@
 
 #include "plenum/describe/parameter_table.h"
 #include "plenum/io/safetensors.h"
+#include "plenum/tensor/host_window.h"
 
 namespace plenum::model {
 
@@ -23,8 +24,10 @@ void read_parameter(const io::SafetensorsFile& file, const io::SafetensorsTensor
                     const describe::Parameter& parameter, std::span<float> values_N);
 
 /// Reads every parameter of the table, each under its name with `prefix` before it; gaps between them stay as
-/// they are. Throws UserError naming a tensor that the file lacks or has in another shape.
+/// they are. Throws UserError naming a tensor that the file lacks or has in another shape. `window`: needed
+/// where the buffer lies on a GPU.
 void read_named_tensors(const io::SafetensorsFile& file, const describe::ParameterTable& table,
-                        std::span<float> values_N, std::string_view prefix = "");
+                        std::span<float> values_N, const tensor::HostWindow* window,
+                        std::string_view prefix = "");
 
 }  // namespace plenum::model

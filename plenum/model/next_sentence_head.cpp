@@ -42,9 +42,11 @@ void next_sentence_head_backward(const Pass& pass, const NextSentenceWeights& we
                                              .label_S = pass.micro_batch.next_sentence_label_S,
                                              .scale_1 = loss_scale_1,
                                              .dlogits_SC = dlogits_S2});
-  kernels::linear_backward_weight(
-      pass.stream,
-      {.x_TD = kept.pooled_SD, .dy_TE = dlogits_S2, .dw_ED = gradients.weight_2D, .db_E = gradients.bias_2});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.pooled_SD,
+                                                .dy_TE = dlogits_S2,
+                                                .dw_ED = gradients.weight_2D,
+                                                .db_E = gradients.bias_2,
+                                                .accumulate = pass.accumulate});
   kernels::linear_backward_input(
       pass.stream, {.dy_TE = dlogits_S2, .w_ED = weights.weight_2D, .dx_TD = transients.dpooled_SD});
   kernels::tanh_backward(pass.stream,
@@ -52,7 +54,8 @@ void next_sentence_head_backward(const Pass& pass, const NextSentenceWeights& we
   kernels::linear_backward_weight(pass.stream, {.x_TD = kept.x_SD,
                                                 .dy_TE = transients.dpooled_SD,
                                                 .dw_ED = gradients.pooler_weight_DD,
-                                                .db_E = gradients.pooler_bias_D});
+                                                .db_E = gradients.pooler_bias_D,
+                                                .accumulate = pass.accumulate});
   kernels::linear_backward_input(
       pass.stream,
       {.dy_TE = transients.dpooled_SD, .w_ED = weights.pooler_weight_DD, .dx_TD = transients.dx_SD});

@@ -12,7 +12,7 @@ void next_sentence_head_forward(const Pass& pass, const NextSentenceWeights& wei
                                 const tensor::ConstTensorView& x_TD, const NextSentenceActivations& kept);
 
 /// The gradients of loss_scale * (sum of the losses): adds to `gradients` and to the first rows of the
-/// sequences in dx_TD. The logits are used up.
+/// sequences in dx_TD. With Accumulate::No it overwrites those of weights. The logits are used up.
 void next_sentence_head_backward(const Pass& pass, const NextSentenceWeights& weights,
                                  const NextSentenceGradients& gradients, const NextSentenceActivations& kept,
                                  const Transients& transients, const tensor::ConstTensorView& loss_scale_1,

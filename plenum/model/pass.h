@@ -4,6 +4,7 @@
 
 #include "plenum/base/philox.h"
 #include "plenum/describe/model_config.h"
+#include "plenum/kernels/accumulate.h"
 #include "plenum/kernels/dropout.h"
 #include "plenum/model/micro_batch_views.h"
 #include "plenum/tensor/stream.h"
@@ -23,6 +24,8 @@ struct Pass {
   const describe::ModelConfig& config;
   MicroBatchViews micro_batch;
   DropoutSource dropout = {};
+  /// Whether backward adds to gradients, or is a step's first and overwrites what lies there.
+  kernels::Accumulate accumulate = kernels::Accumulate::Yes;
 
   std::int64_t num_rows() const { return micro_batch.num_rows(); }
   std::int64_t num_masked() const { return micro_batch.num_masked(); }

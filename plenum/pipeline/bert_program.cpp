@@ -28,6 +28,7 @@
 namespace plenum::pipeline {
 namespace {
 
+using kernels::Accumulate;
 using kernels::StepNumber;
 using schedule::Action;
 using schedule::ActionType;
@@ -156,7 +157,8 @@ struct BertProgram::State {
         stream(owner.stream(memory.scratch)),
         weights(model::weights_of(options.model, table,
                                   {memory.buffers.weights_N, memory.buffers.compute_weights_N})),
-        gradients(model::gradients_of(options.model, table, memory.buffers.gradients_N)) {
+        gradients(model::gradients_of(options.model, table, memory.buffers.gradients_N)),
+        has_gradient(gradients.layers.size()) {
     if (options.device == tensor::Device::Cpu) return;
     gpu = std::make_unique<Gpu>();
     for (std::size_t i = 0; i < kStepsUnderWay; ++i) steps[i] = gpu->steps() + i;
@@ -178,6 +180,18 @@ struct BertProgram::State {
             options.model,
             stage_of(run.step, run.action.micro_batch.index()).views(),
             {.is_on = true, .key = random.key()}};
+  }
+  /// Whether a backward adds to gradients: the first of a step through a layer overwrites those of the step
+  /// before. What lies between tensors stays zero, as it is in a new arena.
+  Accumulate begin_gradients(const Action& backward) {
+    const auto begin = has_gradient.begin() + static_cast<std::ptrdiff_t>(backward.first_layer.index());
+    const auto end = has_gradient.begin() + static_cast<std::ptrdiff_t>(backward.end_layer.index());
+    const bool is_accumulated = *begin;
+    base::check(std::all_of(begin, end, [&](bool has) { return has == is_accumulated; }),
+                "layers {} to {} have had different micro-batches", backward.first_layer.index(),
+                backward.end_layer.index());
+    std::fill(begin, end, true);
+    return is_accumulated ? Accumulate::Yes : Accumulate::No;
   }
   const model::Activations& activations_of(const ActionRun& run) const {
     const std::size_t step_index = run.step % schedule.num_steps();
@@ -201,6 +215,7 @@ struct BertProgram::State {
   RecordingKey recording_key(const ActionRun& run, const model::Pass& pass) const {
     const model::MicroBatchViews& micro_batch = pass.micro_batch;
     return {.is_backward = run.action.type == ActionType::Backward,
+            .is_accumulated = pass.accumulate == Accumulate::Yes,
             .stage = stage_index(run.step, run.action.micro_batch.index()),
             .slot = slots.slot(run.step % schedule.num_steps(), run.action.micro_batch),
             .first_layer = run.action.first_layer.index(),
@@ -236,6 +251,7 @@ struct BertProgram::State {
   tensor::Stream stream;
   model::BertWeights weights;
   model::BertGradients gradients;
+  std::vector<bool> has_gradient;  ///< by layer: whether the step's gradient has been begun
   std::unique_ptr<Gpu> gpu;
 
   std::array<StepUnderWay, kStepsUnderWay> own_steps;
@@ -322,7 +338,7 @@ void BertProgram::begin_step(const model::StepBatch& batch, double learning_rate
   }
   tensor::copy(state_->stream, view_of(step.given, kernels::kNumGivenNumbers),
                state_->memory.numbers_C.first_rows(kernels::kNumGivenNumbers));
-  tensor::set_zero(state_->stream, state_->memory.buffers.gradients_N);
+  state_->has_gradient.assign(state_->has_gradient.size(), false);
 }
 
 void BertProgram::forward(const ActionRun& run) {
@@ -338,7 +354,8 @@ void BertProgram::forward(const ActionRun& run) {
 }
 
 void BertProgram::backward(const ActionRun& run) {
-  const model::Pass pass = state_->pass(run);
+  model::Pass pass = state_->pass(run);
+  pass.accumulate = state_->begin_gradients(run.action);
   state_->run_recorded(run, pass, [&] {
     model::bert_backward(pass, state_->weights, state_->gradients, state_->activations_of(run),
                          state_->memory.model.transients, state_->memory.numbers_C, run.action.first_layer,

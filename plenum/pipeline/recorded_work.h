@@ -14,8 +14,9 @@ namespace plenum::pipeline {
 /// two are equal, so is every argument of every kernel.
 struct RecordingKey {
   bool is_backward = false;
-  std::size_t stage = 0;  ///< where the micro-batch lies
-  std::size_t slot = 0;   ///< where its activations lie
+  bool is_accumulated = true;  ///< whether a backward adds to gradients
+  std::size_t stage = 0;       ///< where the micro-batch lies
+  std::size_t slot = 0;        ///< where its activations lie
   std::size_t first_layer = 0, end_layer = 0;
   std::int64_t num_rows = 0, num_masked = 0, num_sequences = 0, num_labelled = 0;
   std::int64_t max_length = 0;                ///< of its sequences, as attention rounds it

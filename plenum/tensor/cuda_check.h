@@ -6,9 +6,16 @@
 
 namespace plenum::tensor {
 
-/// Throws InternalError if a call of CUDA failed. `what` says what was being done.
-inline void check_cuda(cudaError_t result, const char* what) {
-  base::check(result == cudaSuccess, "CUDA failed to {}: {}", what, cudaGetErrorString(result));
+/// Throws DeviceError if the GPU broke down, otherwise InternalError with the place that noticed it. For
+/// check_cuda().
+[[noreturn]] void fail_cuda(cudaError_t result, const char* what, const base::Condition& noticed);
+
+/// Throws if a call of CUDA failed. `what` says what was being done. Work that went wrong in the queue is
+/// told by whichever call comes next, and by all calls after it.
+inline void check_cuda(cudaError_t result, const char* what, const char* file = __builtin_FILE(),
+                       int line = __builtin_LINE()) {
+  const base::Condition is_done(result == cudaSuccess, file, line);
+  if (!is_done.value()) fail_cuda(result, what, is_done);
 }
 
 }  // namespace plenum::tensor

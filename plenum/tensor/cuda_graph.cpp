@@ -1,10 +1,18 @@
 #include "plenum/tensor/cuda_graph.h"
 
+#include <memory>
+#include <type_traits>
+
 #include "plenum/tensor/cuda_check.h"
+#include "plenum/tensor/cuda_fill_node.h"
 
 namespace plenum::tensor {
 
-CudaGraph::CudaGraph(const CudaStream& stream, const std::function<void()>& work) {
+namespace {
+
+using RecordedGraph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, decltype(&cudaGraphDestroy)>;
+
+RecordedGraph record(const CudaStream& stream, const std::function<void()>& work) {
   // Other threads, which prepare data, may go on calling CUDA.
   check_cuda(cudaStreamBeginCapture(stream.handle(), cudaStreamCaptureModeThreadLocal), "begin a recording");
   cudaGraph_t graph = nullptr;
@@ -16,9 +24,15 @@ CudaGraph::CudaGraph(const CudaStream& stream, const std::function<void()>& work
     throw;
   }
   check_cuda(cudaStreamEndCapture(stream.handle(), &graph), "end a recording");
-  const cudaError_t result = cudaGraphInstantiate(&handle_, graph, 0);
-  cudaGraphDestroy(graph);
-  check_cuda(result, "prepare a recording");
+  return {graph, &cudaGraphDestroy};
+}
+
+}  // namespace
+
+CudaGraph::CudaGraph(const CudaStream& stream, const std::function<void()>& work) {
+  const RecordedGraph graph = record(stream, work);
+  fill_by_kernels(graph.get());
+  check_cuda(cudaGraphInstantiate(&handle_, graph.get(), 0), "prepare a recording");
 }
 
 CudaGraph::~CudaGraph() {

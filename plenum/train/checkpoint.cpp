@@ -192,10 +192,13 @@ std::string CheckpointStore::save(const TrainingState& state, const describe::Mo
   std::string directory = directory_ + "/" + directory_name(state.step);
   io::AtomicDirectory output(directory, io::Replace::Yes);
   using Sink = io::AtomicDirectory::Sink;
+  const auto read = [&](std::span<const float> values, base::FunctionRef<void(std::span<const float>)> take) {
+    tensors.window == nullptr ? take(values) : tensors.window->read(values, take);
+  };
   std::vector<io::FileRecord> files;
   files.push_back(output.write(kConfigName, model::print_hugging_face_config(model)));
   files.push_back(output.write(kWeightsName, [&](Sink sink) {
-    io::write_safetensors(model::named_tensors(tensors.table, tensors.weights), sink);
+    io::write_safetensors(model::named_tensors(tensors.table, tensors.weights), sink, read);
   }));
   files.push_back(output.write(kOptimizerName, [&](Sink sink) {
     std::vector<io::NamedFloats> moments =
@@ -203,7 +206,7 @@ std::string CheckpointStore::save(const TrainingState& state, const describe::Mo
     for (io::NamedFloats& tensor :
          model::named_tensors(tensors.table, tensors.second_moments, kSecondMoments))
       moments.push_back(std::move(tensor));
-    io::write_safetensors(std::move(moments), sink);
+    io::write_safetensors(std::move(moments), sink, read);
   }));
   output.write(kStateName, print_state(state, files));
   output.commit();
@@ -263,11 +266,11 @@ std::optional<FoundCheckpoint> CheckpointStore::find_latest(base::Progress& prog
 
 void load(const FoundCheckpoint& checkpoint, const CheckpointTensors& tensors) {
   const io::SafetensorsFile weights(checkpoint.directory + "/" + kWeightsName);
-  model::read_named_tensors(weights, tensors.table, tensors.weights);
+  model::read_named_tensors(weights, tensors.table, tensors.weights, tensors.window);
   if (tensors.first_moments.empty() && tensors.second_moments.empty()) return;
   const io::SafetensorsFile optimizer(checkpoint.directory + "/" + kOptimizerName);
-  model::read_named_tensors(optimizer, tensors.table, tensors.first_moments, kFirstMoments);
-  model::read_named_tensors(optimizer, tensors.table, tensors.second_moments, kSecondMoments);
+  model::read_named_tensors(optimizer, tensors.table, tensors.first_moments, tensors.window, kFirstMoments);
+  model::read_named_tensors(optimizer, tensors.table, tensors.second_moments, tensors.window, kSecondMoments);
 }
 
 }  // namespace plenum::train

@@ -9,6 +9,7 @@
 #include "plenum/base/progress.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
+#include "plenum/tensor/host_window.h"
 #include "plenum/train/training_state.h"
 
 namespace plenum::train {
@@ -20,6 +21,7 @@ struct CheckpointTensors {
   std::span<float> weights;
   std::span<float> first_moments;
   std::span<float> second_moments;
+  const tensor::HostWindow* window = nullptr;  ///< where the buffers lie on a GPU: how the host reaches them
 };
 
 /// A checkpoint that was passed over because it is torn or altered.

@@ -1,5 +1,6 @@
 #include "plenum/train/replicas.h"
 
+#include <array>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -17,10 +18,6 @@ constexpr std::chrono::minutes kHangLimit{30};
 /// What a checkpoint holds, in the order of CheckpointTensors.
 std::array<tensor::TensorView, 3> kept_buffers(const optim::OptimizerBuffers& buffers) {
   return {buffers.weights_N, buffers.first_moments_N, buffers.second_moments_N};
-}
-
-tensor::TensorView view_of(std::vector<float>& values) {
-  return {values.data(), {static_cast<std::int64_t>(values.size())}};
 }
 
 /// Throws what the action threw if the user can do something about it; returns otherwise.
@@ -44,6 +41,7 @@ Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgr
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, schedule::Rank::at(rank), options));
   }
+  if (options.device == tensor::Device::Cuda) window_.emplace(first().stream());
 }
 
 model::FlatWeights Replicas::weights() const {
@@ -51,23 +49,22 @@ model::FlatWeights Replicas::weights() const {
   return {.exact_N = buffers.weights_N, .compute_N = buffers.compute_weights_N};
 }
 
-CheckpointTensors Replicas::tensors() {
-  const std::array<tensor::TensorView, 3> buffers = kept_buffers(first().buffers());
-  std::array<std::span<float>, 3> spans;
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    if (is_on_gpu()) on_host_[i].resize(static_cast<std::size_t>(buffers[i].num_elements()));
-    spans[i] = is_on_gpu() ? std::span(on_host_[i]) : buffers[i].span<float>();
-  }
-  return {.table = parameters(), .weights = spans[0], .first_moments = spans[1], .second_moments = spans[2]};
+CheckpointTensors Replicas::tensors() const {
+  const auto [weights_N, first_moments_N, second_moments_N] = kept_buffers(first().buffers());
+  return {.table = parameters(),
+          .weights = weights_N.span<float>(),
+          .first_moments = first_moments_N.span<float>(),
+          .second_moments = second_moments_N.span<float>(),
+          .window = window_ ? &*window_ : nullptr};
 }
 
-void Replicas::read_back() {
-  if (!is_on_gpu()) return;
-  tensors();  // makes room
-  const std::array<tensor::TensorView, 3> buffers = kept_buffers(first().buffers());
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    tensor::copy(first().stream(), buffers[i], view_of(on_host_[i]));
-  }
+void Replicas::write_weights(base::FunctionRef<void(const tensor::TensorView&)> write) {
+  const tensor::TensorView& weights_N = first().buffers().weights_N;
+  if (!window_) return write(weights_N);
+  std::vector<float> on_host(static_cast<std::size_t>(weights_N.num_elements()));
+  const tensor::TensorView host_N(on_host.data(), weights_N.shape());
+  write(host_N);
+  tensor::copy(first().stream(), host_N, weights_N);
   first().stream().wait();
 }
 
@@ -76,17 +73,12 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
   std::vector<pipeline::StageProgram*> programs;
   for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) {
     const std::array<tensor::TensorView, 3> buffers = kept_buffers(program->buffers());
-    for (std::size_t i = 0; i < buffers.size(); ++i) {
-      if (is_on_gpu()) {
-        tensor::copy(program->stream(), view_of(on_host_[i]), buffers[i]);
-      } else if (program != programs_.front()) {
-        tensor::copy(program->stream(), begun[i], buffers[i]);
-      }
+    for (std::size_t i = 0; program != programs_.front() && i < buffers.size(); ++i) {
+      tensor::copy(program->stream(), begun[i], buffers[i]);
     }
     program->begin(num_updates);
     programs.push_back(program.get());
   }
-  on_host_ = {};
   executor_.emplace(schedule_, std::move(programs),
                     pipeline::ExecutorOptions{.hang_limit = kHangLimit, .first_step = first_step});
 }
@@ -105,10 +97,6 @@ void Replicas::step(std::span<const model::StepBatch> batches, double learning_r
 
 void Replicas::set_waiting(bool is_waiting) {
   for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) program->set_waiting(is_waiting);
-}
-
-bool Replicas::is_on_gpu() const {
-  return first().stream().device() == tensor::Device::Cuda;
 }
 
 trace::Timeline Replicas::timeline(std::string title) const {

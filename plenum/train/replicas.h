@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plenum/base/function_ref.h"
 #include "plenum/model/parameters.h"
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
@@ -28,14 +28,14 @@ class Replicas {
   /// In the device's memory. Valid when no step is under way.
   model::FlatWeights weights() const;
   const tensor::Stream& stream() const { return first().stream(); }
-  /// What a checkpoint holds, in the host's memory: to be written before begin(), and to be read after
-  /// read_back().
-  CheckpointTensors tensors();
-  /// Brings what the device has to tensors(). Only when no step is under way.
-  void read_back();
+  /// What a checkpoint holds, in the device's memory: to be written before begin(), and to be read when no
+  /// step is under way.
+  CheckpointTensors tensors() const;
+  /// Lets `write` overwrite the weights, in the host's memory. Before begin().
+  void write_weights(base::FunctionRef<void(const tensor::TensorView&)> write);
 
-  /// Takes what was written into tensors(), on all ranks, and goes on from `first_step`. To be called once
-  /// before the first step.
+  /// Takes what was written into the first rank's tensors() on all ranks, and goes on from `first_step`. To
+  /// be called once before the first step.
   void begin(std::uint64_t first_step, std::uint64_t num_updates);
   /// Runs the next step on what each rank's part of it is. On a GPU it may still run when this returns. What
   /// a rank threw for the user to mend is thrown as it is; anything else as the ExecutionError that names the
@@ -53,12 +53,10 @@ class Replicas {
 
  private:
   pipeline::BertProgram& first() const { return *programs_.front(); }
-  bool is_on_gpu() const;
 
   const schedule::Schedule& schedule_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
-  /// Of a GPU: weights, first and second moments in the host's memory.
-  std::array<std::vector<float>, 3> on_host_;
+  std::optional<tensor::HostWindow> window_;  ///< of a GPU
   std::optional<pipeline::Executor> executor_;
 };
 

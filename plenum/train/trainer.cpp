@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <deque>
 #include <limits>
 
 #include <fmt/format.h>
@@ -16,8 +15,10 @@
 #include "plenum/io/checksum.h"
 #include "plenum/model/micro_batch_stage.h"
 #include "plenum/tensor/cuda_device.h"
+#include "plenum/tensor/device_error.h"
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/metrics.h"
+#include "plenum/train/pending_steps.h"
 #include "plenum/train/replicas.h"
 #include "plenum/train/run_directory.h"
 #include "plenum/train/run_plan.h"
@@ -29,6 +30,9 @@ namespace plenum::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// Steps of a GPU that are counted after the next one was asked for.
+constexpr std::size_t kGpuLag = 1;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -51,10 +55,6 @@ Note note_to(TrainingObserver& observer) {
   return [&observer](std::string_view line) { observer.on_note(line); };
 }
 
-tensor::TensorView view_of(std::span<float> values) {
-  return {values.data(), {static_cast<std::int64_t>(values.size())}};
-}
-
 /// Padding included, also what a GPU adds to have few shapes.
 std::int64_t rows_of(std::span<const model::StepBatch> batches, tensor::Device device) {
   std::int64_t rows = 0;
@@ -68,14 +68,6 @@ std::int64_t rows_of(std::span<const model::StepBatch> batches, tensor::Device d
 std::string checksum_of_plan(const std::string& path) {
   return path.empty() ? path : io::file_checksum(path);
 }
-
-/// A step that was asked for and is not counted yet.
-struct PendingStep {
-  Clock::time_point begin;
-  double learning_rate = 0;
-  describe::Work work;
-  std::int64_t padded_tokens = 0;
-};
 
 /// One process's part of a run.
 class Trainer {
@@ -97,11 +89,11 @@ class Trainer {
   bool train_steps(const std::stop_token& stop);
   /// Asks for the next step, without waiting for what comes of it. Returns its number, from 1.
   std::uint64_t begin_step(data::Prefetch& batches);
-  /// Waits for the first of the pending steps, and counts it.
-  StepReport collect();
+  /// Waits for a step, and counts it.
+  StepReport collect(const PendingStep& step);
   void record(const StepReport& report);
   /// Collects and records a step, and tells everybody; whether some rank asked to stop.
-  bool end_step();
+  bool end_step(const PendingStep& step);
   void evaluate(const std::stop_token& stop);
   void save();
   /// Saves, or goes on without where that was asked for.
@@ -137,7 +129,7 @@ class Trainer {
   TrainingState state_;
   Metrics metrics_;
   std::uint64_t first_step_ = 0;
-  std::deque<PendingStep> pending_;
+  PendingSteps pending_;
   bool is_sound_ = true;           ///< no step broke off: weights are what the steps asked for make of them
   Clock::time_point end_of_step_;  ///< of the last that ended, with what followed it
   double last_step_seconds_ = 0;
@@ -161,7 +153,8 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
       plan_(options, dataset_, model()),
       replicas_(require_memory().schedule(), plan_.program()),
       state_(found_ ? found_->state : TrainingState{}),
-      metrics_(directory_.paths(), state_.step) {
+      metrics_(directory_.paths(), state_.step),
+      pending_(is_on_gpu() ? kGpuLag : 0) {
   if (!options.run.stop_after.empty())
     time_limit_seconds_ = base::parse_seconds(options.run.stop_after, "stop-after");
   restore_or_begin();
@@ -214,9 +207,10 @@ void Trainer::restore_or_begin() {
     observer_.on_note(fmt::format("goes on from {}", saved_path_));
   } else {
     base::ThreadPool pool(plan_.evaluation_threads());
-    write_starting_weights(options_.model, plan_.program().model, replicas_.parameters(),
-                           plan_.program().seed, pool, view_of(replicas_.tensors().weights),
-                           note_to(observer_));
+    replicas_.write_weights([&](const tensor::TensorView& weights_N) {
+      write_starting_weights(options_.model, plan_.program().model, replicas_.parameters(),
+                             plan_.program().seed, pool, weights_N, note_to(observer_));
+    });
     state_.seed = plan_.program().seed;
     state_.fingerprint = dataset_.description().fingerprint;
     state_.packing_plan = packing_plan_;
@@ -246,10 +240,17 @@ TrainingResult Trainer::run(const std::stop_token& stop) {
   observer_.on_begin(summary());
   try {
     train_steps(stop);
+  } catch (const tensor::DeviceError& error) {
+    // What lies in its memory, and so what was trained since, is not to be trusted.
+    base::fail("{}; give the command again to go on from step {}; the last checkpoint: {}", error.what(),
+               saved_step_, saved_path_);
   } catch (const base::UserError&) {
     // What was trained so far is not lost to what came after it, unless it is what went wrong.
     if (is_sound_) {
-      while (!pending_.empty()) record(collect());
+      pending_.count(PendingSteps::Due::All, [this](const PendingStep& step) {
+        record(collect(step));
+        return false;
+      });
       if (saved_step_ != state_.step && state_.skipped_in_a_row == 0) try_to_save();
     }
     throw;
@@ -285,11 +286,10 @@ bool Trainer::train_step(data::Prefetch& prefetch, const std::stop_token& stop) 
   // A GPU goes on with the next step while this one is counted, unless something is to be done between them.
   const bool is_pause = is_due(step, plan_.num_steps()) || is_due(step, plan_.evaluate_every()) ||
                         is_due(step, plan_.checkpoint_every()) || is_traced(step);
-  const std::size_t most_pending = is_on_gpu() && !is_pause && !is_last && !stop.stop_requested() ? 1 : 0;
-  bool is_stop_asked = false;
-  while (pending_.size() > most_pending) is_stop_asked |= end_step();
-  if (!pending_.empty() && !is_stop_asked) return false;
-  while (!pending_.empty()) end_step();
+  const bool is_all_due = is_pause || is_last || stop.stop_requested();
+  const bool is_stop_asked = pending_.count(is_all_due ? PendingSteps::Due::All : PendingSteps::Due::ButLag,
+                                            [this](const PendingStep& pending) { return end_step(pending); });
+  if (!pending_.is_empty()) return false;
   if (is_traced(step)) {
     replicas_.set_waiting(false);
     write_timeline(options_.run.trace, replicas_.timeline(fmt::format("step {}, measured", step)));
@@ -311,20 +311,19 @@ std::uint64_t Trainer::begin_step(data::Prefetch& prefetch) {
   const std::vector<model::StepBatch> batches = prefetch.take();
   const describe::Work& work = batches.front().global;
   is_sound_ = false;
-  pending_.push_back({.begin = begin,
-                      .learning_rate = plan_.learning_rate().at(index),
-                      .work = work,
-                      .padded_tokens = rows_of(batches, plan_.program().device) - work.tokens});
+  const double learning_rate = plan_.learning_rate().at(index);
+  pending_.add({.begin = begin,
+                .learning_rate = learning_rate,
+                .work = work,
+                .padded_tokens = rows_of(batches, plan_.program().device) - work.tokens});
   if (is_traced(index + 1)) replicas_.set_waiting(true);
-  replicas_.step(batches, pending_.back().learning_rate);
+  replicas_.step(batches, learning_rate);
   is_sound_ = true;
   return index + 1;
 }
 
-StepReport Trainer::collect() {
-  const PendingStep step = pending_.front();
+StepReport Trainer::collect(const PendingStep& step) {
   const pipeline::StepOutcome outcome = replicas_.outcome(state_.step);
-  pending_.pop_front();
   // What ran while another step ran before it did not begin earlier than that ended.
   last_step_seconds_ = seconds_since(std::max(step.begin, end_of_step_));
   end_of_step_ = Clock::now();
@@ -355,8 +354,8 @@ void Trainer::record(const StepReport& report) {
   }
 }
 
-bool Trainer::end_step() {
-  const StepReport report = collect();
+bool Trainer::end_step(const PendingStep& step) {
+  const StepReport report = collect(step);
   record(report);
   observer_.on_step(report);
   if (report.outcome.is_skipped) {
@@ -389,7 +388,6 @@ void Trainer::save() {
   try {
     metrics_.sync();
     tuning_.save(tuned_streams());  // before the checkpoint that was computed with it
-    replicas_.read_back();
     saved_path_ = checkpoints_.save(state_, plan_.program().model, replicas_.tensors());
     saved_step_ = state_.step;
   } catch (const base::UserError& error) {

@@ -195,6 +195,7 @@ class DamagedSequences final : public SequenceSource {
               std::vector<std::uint8_t>& segments) const override {
     whole_.append(id, tokens, segments);
     if (id == 7) tokens[1] = kTestVocabulary;
+    if (id == 8) segments.back() = 1;
   }
   bool is_random_next(std::uint64_t) const override { return false; }
   std::string name() const override { return "some dataset"; }
@@ -203,15 +204,20 @@ class DamagedSequences final : public SequenceSource {
   const SequenceSource& whole_;
 };
 
-TEST(BuildMicroBatch, NamesTheSequenceWithATokenOutOfRange) {
+TEST(BuildMicroBatch, NamesTheSequenceThatNoModelCouldRead) {
   const SyntheticSequences whole = synthetic(random_lengths(1, 32));
   const DamagedSequences sequences(whole);
   const Masking masking({}, sequences.vocabulary(), 1, 0);
-  const MicroBatchPlan plan{
-      .num_rows = 64, .masked = 0, .sequences = {{.id = 7, .start = 0, .length = sequences.length(7)}}};
-  const std::string error =
-      test::user_error_of([&] { build_micro_batch(plan, sequences, masking, MicroBatchUse::Training); });
-  EXPECT_THAT(error, HasSubstr("some dataset is damaged: sequence 7 has token 101"));
+  for (const auto& [id, damage] : {std::pair{7, "sequence 7 has token 101"}, {8, "sequence 8 is a pair"}}) {
+    const auto sequence = static_cast<std::uint64_t>(id);
+    const MicroBatchPlan plan{
+        .num_rows = 64,
+        .masked = 0,
+        .sequences = {{.id = sequence, .start = 0, .length = sequences.length(sequence)}}};
+    const std::string error =
+        test::user_error_of([&] { build_micro_batch(plan, sequences, masking, MicroBatchUse::Training); });
+    EXPECT_THAT(error, HasSubstr("some dataset is damaged: " + std::string(damage)));
+  }
 }
 
 }  // namespace

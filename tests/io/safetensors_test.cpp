@@ -66,6 +66,17 @@ TEST(SafetensorsFile, ReadsWhatWasWritten) {
   EXPECT_EQ(file.find("c"), nullptr);
 }
 
+TEST(SafetensorsFile, ReadsElementsFromAnywhereOn) {
+  const test::TemporaryDirectory directory;
+  const std::vector<float> matrix = {1, 2, 3, 4, 5, 6};
+  const SafetensorsFile file(
+      directory.write("x", written({{"a", {2}, std::span(matrix).last(2)}, {"b", {2, 3}, matrix}})));
+  std::vector<float> part(3);
+  file.read(*file.find("b"), 2, part);
+  EXPECT_THAT(part, testing::ElementsAre(3, 4, 5));
+  EXPECT_THROW(file.read(*file.find("b"), 4, part), base::InternalError);
+}
+
 TEST(SafetensorsFile, MayHoldNothing) {
   const test::TemporaryDirectory directory;
   EXPECT_TRUE(SafetensorsFile(directory.write("x", written({}))).tensors().empty());
@@ -167,6 +178,18 @@ TEST(SafetensorsFile, RefusesLengthsAndNestingWithoutLimit) {
   refuse(file_of("{\"w\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}", 0),
          "nested too deeply");
   test::expect_user_error([&] { SafetensorsFile{directory / "none"}; }, "none");
+}
+
+TEST(WriteSafetensors, TakesValuesInPieces) {
+  const std::vector<float> matrix = {1, 2, 3, 4, 5, 6};
+  const std::vector<NamedFloats> tensors = {{"b", {2, 3}, matrix}, {"a", {2}, std::span(matrix).first(2)}};
+  std::string bytes;
+  write_safetensors(
+      tensors, [&](std::string_view piece) { bytes += piece; },
+      [](std::span<const float> values, base::FunctionRef<void(std::span<const float>)> take) {
+        for (const float& value : values) take({&value, 1});
+      });
+  EXPECT_EQ(bytes, written(tensors));
 }
 
 TEST(WriteSafetensors, OrdersByNameAndAlignsTheData) {

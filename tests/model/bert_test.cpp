@@ -101,6 +101,31 @@ TEST(Bert, DoesNothingForAnEmptyMicroBatch) {
   for (const float value : run.gradients()) ASSERT_EQ(value, 0);
 }
 
+TEST(Bert, BackwardOverwritesWhateverGradientsWere) {
+  const MicroBatch full = lay_out(random_sequences(4, 12, 31, 2));
+  MicroBatch unmasked = full;
+  unmasked.masked_rows.clear();
+  unmasked.masked_labels.clear();
+  MicroBatch unlabelled = full;
+  unlabelled.next_sentence_labels.clear();
+  for (const MicroBatch& batch : {full, unmasked, unlabelled, lay_out({})}) {
+    ModelRun added(kConfig, capacity_of(full));
+    ModelRun overwritten(kConfig, capacity_of(full));
+    for (const describe::Parameter& parameter : added.table().parameters()) {
+      std::ranges::fill(overwritten.gradient(parameter), NAN);
+    }
+    for (ModelRun* run : {&added, &overwritten}) {
+      fill_randomly(*run);
+      run->forward(batch, kDropout);
+      run->backward(batch, {}, kDropout, run == &added ? kernels::Accumulate::Yes : kernels::Accumulate::No);
+    }
+    for (const describe::Parameter& parameter : added.table().parameters()) {
+      EXPECT_TRUE(std::ranges::equal(overwritten.gradient(parameter), added.gradient(parameter)))
+          << parameter.name << " of " << batch.masked_rows.size() << " masked tokens";
+    }
+  }
+}
+
 TEST(Bert, RefusesAMicroBatchThatIsLargerThanItsMemory) {
   const auto sequences = random_sequences(3, 12, 31, 2);
   ModelRun run(kConfig, capacity_of(lay_out(std::span(sequences).first(2))));

@@ -35,7 +35,7 @@ class ModelRun {
   const describe::ParameterTable& table() const { return table_; }
   std::span<float> weights() const { return weights_N_.span<float>(); }
   std::span<float> gradients() const { return gradients_N_.span<float>(); }
-  std::span<const float> gradient(const describe::Parameter& parameter) const {
+  std::span<float> gradient(const describe::Parameter& parameter) const {
     return gradients().subspan(static_cast<std::size_t>(parameter.begin),
                                static_cast<std::size_t>(parameter.num_elements()));
   }
@@ -52,9 +52,10 @@ class ModelRun {
             .next_sentence = numbers[static_cast<std::size_t>(kernels::StepNumber::NextSentenceLoss)]};
   }
   /// After forward: one layer at a time, as a schedule may cut it.
-  void backward(const MicroBatch& micro_batch, const LossScale& scale, const DropoutSource& dropout = {}) {
+  void backward(const MicroBatch& micro_batch, const LossScale& scale, const DropoutSource& dropout = {},
+                kernels::Accumulate accumulate = kernels::Accumulate::Yes) {
     const tensor::Stream stream = this->stream();
-    const Pass pass{stream, config_, views_of(micro_batch), dropout};
+    const Pass pass{stream, config_, views_of(micro_batch), dropout, accumulate};
     Numbers numbers{};
     numbers[static_cast<std::size_t>(kernels::StepNumber::MaskedScale)] = scale.masked;
     numbers[static_cast<std::size_t>(kernels::StepNumber::NextSentenceScale)] = scale.next_sentence;

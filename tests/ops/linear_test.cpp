@@ -92,12 +92,13 @@ struct Linear {
                                              .db_D = arguments.out(db_D)});
     arguments.fetch();
   }
-  void run_backward_weight(const OpContext& context) {
+  void run_backward_weight(const OpContext& context, Accumulate accumulate = Accumulate::Yes) {
     Arguments arguments(context);
     linear_backward_weight(context.stream(), {.x_TD = arguments.in_compute(x_TD),
                                               .dy_TE = arguments.in_compute(dy_TE),
                                               .dw_ED = arguments.out(dw_ED),
-                                              .db_E = arguments.out(db_E)});
+                                              .db_E = arguments.out(db_E),
+                                              .accumulate = accumulate});
     arguments.fetch();
   }
   void run_all(const OpContext& context) {
@@ -239,6 +240,21 @@ TEST_P(LinearBackwardWeight, AccumulatesForEveryShape) {
     linear.run_backward_weight(context);
     expect_near(linear.dw_ED, dw_ED, linear.name() + " dw");
     expect_near(linear.db_E, db_E, linear.name() + " db");
+  }
+}
+
+TEST_P(LinearBackwardWeight, OverwritesWhateverWasThere) {
+  const OpContext context = context_of(device());
+  std::vector<Linear> cases = shapes(device());
+  cases.push_back({device(), 0, 8, 16});
+  for (Linear& linear : cases) {
+    Linear from_zero = linear;
+    std::ranges::fill(from_zero.dw_ED.values(), 0.0F);
+    from_zero.run_backward_weight(context);
+    std::ranges::fill(linear.dw_ED.values(), NAN);
+    linear.run_backward_weight(context, Accumulate::No);
+    EXPECT_EQ(linear.dw_ED, from_zero.dw_ED) << linear.name();
+    EXPECT_EQ(linear.db_E, from_zero.db_E) << linear.name();
   }
 }
 

@@ -16,6 +16,7 @@
 #include "plenum/base/philox.h"
 #include "plenum/base/thread_pool.h"
 #include "plenum/tensor/arena.h"
+#include "plenum/tensor/copy.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 
@@ -23,20 +24,25 @@
 
 namespace plenum::ops {
 
-/// A stream with its own threads or queue, and scratch.
+/// A stream with its own threads or queue, and scratch. Every byte of that is 0xFF, in which all floating
+/// point numbers are NaN, so that an op which reads scratch before it wrote there is seen.
 class OpContext {
  public:
   /// Of the CPU.
   explicit OpContext(std::size_t num_threads = 1, std::size_t scratch_bytes_per_thread = kScratch)
       : pool_(num_threads),
         arena_(layout_of(num_threads * scratch_bytes_per_thread)),
-        stream_(pool_, scratch()) {}
+        stream_(pool_, scratch()) {
+    spoil_scratch();
+  }
   /// Of a device; of the CPU with one thread.
   explicit OpContext(tensor::Device device, std::size_t scratch_bytes = kScratch)
       : pool_(1),
         cuda_(device == tensor::Device::Cuda ? std::make_unique<tensor::CudaStream>() : nullptr),
         arena_(layout_of(scratch_bytes), device),
-        stream_(cuda_ ? tensor::Stream(*cuda_, scratch()) : tensor::Stream(pool_, scratch())) {}
+        stream_(cuda_ ? tensor::Stream(*cuda_, scratch()) : tensor::Stream(pool_, scratch())) {
+    spoil_scratch();
+  }
 
   const tensor::Stream& stream() const { return stream_; }
 
@@ -48,9 +54,15 @@ class OpContext {
     layout.add("scratch", tensor::DType::Byte, {static_cast<std::int64_t>(bytes)});
     return layout;
   }
-  std::span<std::byte> scratch() const {
+  tensor::TensorView bytes() const {
     const auto size = static_cast<std::int64_t>(arena_.num_bytes());
-    return arena_.view({.offset = 0, .dtype = tensor::DType::Byte, .shape = {size}}).span<std::byte>();
+    return arena_.view({.offset = 0, .dtype = tensor::DType::Byte, .shape = {size}});
+  }
+  std::span<std::byte> scratch() const { return bytes().span<std::byte>(); }
+  void spoil_scratch() const {
+    const std::vector<std::byte> spoilt(arena_.num_bytes(), std::byte{0xFF});
+    tensor::copy(stream_, {spoilt.data(), bytes().shape()}, bytes());
+    stream_.wait();
   }
 
   base::ThreadPool pool_;

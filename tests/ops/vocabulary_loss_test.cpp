@@ -13,6 +13,7 @@
 namespace plenum::ops {
 namespace {
 
+using kernels::Accumulate;
 using tensor::Device;
 
 constexpr double kScale = 0.25;
@@ -61,7 +62,7 @@ struct Case {
     arguments.fetch();
   }
 
-  void backward(const OpContext& context) {
+  void backward(const OpContext& context, Accumulate accumulate = Accumulate::Yes) {
     Arguments arguments(context);
     kernels::vocabulary_loss_backward(context.stream(), {.h_MD = arguments.in_compute(h_MD),
                                                          .w_VD = arguments.in_compute(w_VD),
@@ -71,7 +72,8 @@ struct Case {
                                                          .logits_MW = arguments.out_compute(logits_MW),
                                                          .dh_MD = arguments.out_compute(dh_MD),
                                                          .dw_VD = arguments.out(dw_VD),
-                                                         .db_V = arguments.out(db_V)});
+                                                         .db_V = arguments.out(db_V),
+                                                         .accumulate = accumulate});
     arguments.fetch();
   }
 
@@ -237,6 +239,21 @@ TEST_P(VocabularyLossOn, BackwardAddsToWeightGradientsAndOverwritesTheInputs) {
     expect_near(test.dh_MD, gradients.dh_MD, test.name() + " dh", tolerance);
     expect_near(test.dw_VD, dw_VD, test.name() + " dw", tolerance);
     expect_near(test.db_V, db_V, test.name() + " db", tolerance);
+  }
+}
+
+TEST_P(VocabularyLossOn, BackwardOverwritesWhateverWeightGradientsWere) {
+  const OpContext context = VocabularyLossOn::context();
+  std::vector<Case> all = cases();
+  all.emplace_back(device(), 0, 8, 40);
+  for (Case& test : all) {
+    test.forward(context);
+    Case from_zero = test;
+    std::ranges::fill(from_zero.dw_VD.values(), 0.0F);
+    from_zero.backward(context);
+    std::ranges::fill(test.dw_VD.values(), NAN);
+    test.backward(context, Accumulate::No);
+    EXPECT_TRUE(has_same_results(test, from_zero)) << test.name();
   }
 }
 

@@ -162,6 +162,24 @@ TEST(BertProgram, GivesTheSameBytesTwiceAndOnEveryRank) {
   EXPECT_EQ(run.program(0).outcome(2).gradient_norm, run.program(1).outcome(2).gradient_norm);
 }
 
+TEST(BertProgram, ReadsNoGradientOfTheStepBefore) {
+  for (const Arrangement& arrangement :
+       {Arrangement{}, Arrangement{.num_micro_batches = 3}, Arrangement{.num_ranks = 2},
+        Arrangement{.num_ranks = 2, .num_micro_batches = 20}}) {  // some without sequences
+    const describe::ModelConfig model = small_model(0.1);
+    BertRun expected = arrangement.run(model);
+    BertRun actual = arrangement.run(model);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      for (std::size_t rank = 0; rank < arrangement.num_ranks; ++rank) actual.spoil_gradients(rank);
+      const StepOutcome outcome = actual.step(arrangement.batch(step));
+      EXPECT_FALSE(outcome.is_skipped);
+      EXPECT_EQ(outcome.loss(), expected.step(arrangement.batch(step)).loss());
+    }
+    EXPECT_EQ(actual.gradients(), expected.gradients());
+    EXPECT_EQ(actual.weights(), expected.weights());
+  }
+}
+
 TEST(BertProgram, TakesARankWithoutSequences) {
   const std::vector<TestSequence> one(sequences().begin(), sequences().begin() + 1);
   const describe::ModelConfig model = small_model();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <span>
 #include <vector>
@@ -48,6 +50,13 @@ inline model::StepBatch deal_out(std::uint64_t step, std::span<const test::TestS
   return batch;
 }
 
+/// What training changes.
+struct Trained {
+  std::vector<float> weights;
+  std::vector<float> first_moments;
+  std::vector<float> second_moments;
+};
+
 /// BERT's programs on all ranks of a schedule, with the same random weights.
 class BertRun {
  public:
@@ -81,6 +90,19 @@ class BertRun {
     return copy(program(rank).buffers().second_moments_N, rank);
   }
 
+  /// Between steps, as set_weights().
+  Trained trained(std::size_t rank = 0) {
+    return {weights(rank), copy(program(rank).buffers().first_moments_N, rank), second_moments(rank)};
+  }
+  /// Goes on from what another run has come to after so many updates.
+  void go_on_from(const Trained& state, std::uint64_t num_updates, std::size_t rank = 0) {
+    const optim::OptimizerBuffers& buffers = program(rank).buffers();
+    write(state.weights, buffers.weights_N, rank);
+    write(state.first_moments, buffers.first_moments_N, rank);
+    write(state.second_moments, buffers.second_moments_N, rank);
+    program(rank).begin(num_updates);
+  }
+
   /// Of a rank's device, in the host's memory.
   std::vector<float> copy(const tensor::TensorView& view, std::size_t rank = 0) {
     std::vector<float> values(static_cast<std::size_t>(view.num_elements()));
@@ -88,15 +110,28 @@ class BertRun {
     program(rank).stream().wait();
     return values;
   }
-  /// Between steps. What the kernels of a GPU read follows with the next update, or begin().
-  void set_weights(std::vector<float> values, std::size_t rank = 0) {
-    tensor::copy(program(rank).stream(), view_of(values), program(rank).buffers().weights_N);
+  /// Between steps: makes the gradients of all parameters what no step should read.
+  void spoil_gradients(std::size_t rank = 0) {
+    std::vector<float> values = gradients(rank);
+    for (const describe::Parameter& parameter : program(rank).parameters().parameters()) {
+      std::fill_n(values.begin() + parameter.begin, parameter.num_elements(), NAN);
+    }
+    tensor::copy(program(rank).stream(), view_of(values), program(rank).buffers().gradients_N);
     program(rank).stream().wait();
+  }
+  /// Between steps. What the kernels of a GPU read follows with the next update, or begin().
+  void set_weights(const std::vector<float>& values, std::size_t rank = 0) {
+    write(values, program(rank).buffers().weights_N, rank);
   }
 
  private:
   static tensor::TensorView view_of(std::vector<float>& values) {
     return {values.data(), {static_cast<std::int64_t>(values.size())}};
+  }
+  void write(const std::vector<float>& values, const tensor::TensorView& to, std::size_t rank) {
+    const tensor::ConstTensorView from(values.data(), {static_cast<std::int64_t>(values.size())});
+    tensor::copy(program(rank).stream(), from, to);
+    program(rank).stream().wait();
   }
 
   schedule::Schedule schedule_;

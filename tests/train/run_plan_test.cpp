@@ -77,6 +77,17 @@ TEST_F(RunPlanTest, NamesTheGpuWhoseMemoryIsShort) {
                                                             "smaller model, and --recompute full"));
 }
 
+TEST_F(RunPlanTest, RefusesShapesThatAGpuHasNoKernelsFor) {
+  if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
+  RunOptions wide = gpu_options();
+  wide.model.width = 8192;
+  wide.model.heads = 64;
+  EXPECT_THAT(memory_error(wide, 1), testing::HasSubstr("on the GPU a model has a width of at most 4096"));
+  RunOptions odd = gpu_options();
+  odd.model.mlp_width = 260;
+  EXPECT_THAT(memory_error(odd, 1), testing::HasSubstr("the width of the MLP must be a multiple of 8"));
+}
+
 TEST_F(RunPlanTest, CountsEvaluationOnTheGpuToo) {
   if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
   RunOptions given = gpu_options();

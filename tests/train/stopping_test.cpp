@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "plenum/tensor/device_error.h"
 #include "plenum/train/run_directory.h"
 
 #include "tests/support/expect_user_error.h"
@@ -54,6 +55,19 @@ TEST_F(StoppingTest, ByAnErrorKeepsTheStepsBeforeIt) {
   given.run.trace_step = 3;
   test::expect_user_error([&] { run(given); }, "missing/step.svg");
   EXPECT_THAT(observer_.checkpoints, ElementsAre(3));
+}
+
+TEST_F(StoppingTest, ByAGpuThatBreaksDownLeavesTheLastCheckpoint) {
+  const RunOptions given = options("run", 20);
+  RecordingObserver observer;
+  observer.after_step = [](const StepReport& report) {
+    if (report.step == 8) throw tensor::DeviceError("the GPU failed to wait");
+  };
+  const std::string error = test::user_error_of([&] { train(given, observer, {}); });
+  EXPECT_THAT(error,
+              testing::HasSubstr("the GPU failed to wait; give the command again to go on from step 5"));
+  EXPECT_THAT(error, testing::EndsWith("step-00000005"));
+  EXPECT_THAT(observer.checkpoints, ElementsAre(5));
 }
 
 TEST_F(StoppingTest, ForSkippedStepsLeavesTheCheckpointsFromBefore) {

@@ -10,6 +10,8 @@
 #include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/vocabulary_loss.h"
 
+#include "bench/gpu/profile/idle_table.h"
+
 namespace plenum::bench {
 namespace {
 
@@ -57,7 +59,8 @@ std::vector<Group> engine_groups(const RecordedSteps& steps) {
        .bytes = 2 * L * norm_arrays * TD + 3 * TD + 3 * MD},
       {.label = "GELU's derivative", .signs = {"gelu_gradient_cu"}, .bytes = L * 3 * TF},
       {.label = "other activations", .signs = {"activation_cu"}},
-      {.label = "column sums", .signs = {"column_sums_cu"}, .bytes = L * 3 * TD},
+      // Of queries and values; and the sums of blocks, which are small.
+      {.label = "column sums", .signs = {"column_sums_cu"}, .bytes = L * 2 * TD},
       {.label = "embedding forward", .signs = {"embedding_cu"}, .bytes = 3 * TD},
       {.label = "gradients of embedding tables", .signs = {"table_gradient_cu"}},
       {.label = "vocabulary's loss and gradient", .signs = {"vocabulary_loss_cu"}, .bytes = 3 * MW},
@@ -120,17 +123,6 @@ std::vector<Group> product_groups(const std::vector<KernelRecord>& kernels,
     group_of(groups, label).add(kernel);
   }
   return groups;
-}
-
-/// Of the time from the first record to the end of the last, when nothing ran.
-std::uint64_t idle_ns(const std::vector<KernelRecord>& records) {
-  std::uint64_t idle = 0;
-  std::uint64_t end = records.front().begin_ns;
-  for (const KernelRecord& record : records) {
-    if (record.begin_ns > end) idle += record.begin_ns - end;
-    end = std::max(end, record.end_ns);
-  }
-  return idle;
 }
 
 std::uint64_t span_ns(const std::vector<KernelRecord>& records) {
@@ -239,7 +231,7 @@ std::string kernel_table(const std::vector<KernelRecord>& records, const std::ve
   table.add_time("a step, recorded", span);
   return table.text() + fmt::format(
                             "A step without records takes {:.3f} ms. Limits: {:.0f} TFLOP/s (a large "
-                            "product), {:.2f} TB/s (a copy).\n",
+                            "product, sustained), {:.2f} TB/s (a copy).\n",
                             steps.seconds_of_step * 1e3, steps.flops_per_second * 1e-12,
                             steps.bytes_per_second * 1e-12);
 }

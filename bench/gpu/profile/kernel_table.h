@@ -19,7 +19,7 @@ struct RecordedSteps {
   describe::Work work = {};    ///< of all of them
   std::int64_t num_rows = 0;   ///< of all of them, padding included
   double seconds_of_step = 0;  ///< of one, when nothing was recorded
-  // What the GPU can do: its fastest product, and a copy, bytes read and written.
+  // What the GPU can do: a large product when warm, and a copy, bytes read and written.
   double flops_per_second = 0;
   double bytes_per_second = 0;
 };

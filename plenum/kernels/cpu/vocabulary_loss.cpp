@@ -149,7 +149,7 @@ void backward_tile(const VocabularyLossBackward& args, Range words, Range rows,
         .b = {.data = args.h_MD.data<float>() + rows.begin * D, .stride = D},
         .c = args.dw_VD.data<float>() + words.begin * D,
         .c_stride = D,
-        .accumulate = Accumulate::Yes},
+        .accumulate = rows.begin == 0 ? args.accumulate : Accumulate::Yes},
        scratch);
 }
 

@@ -3,6 +3,7 @@
 #include "plenum/kernels/cuda/activation.h"
 #include "plenum/kernels/cuda/attention.h"
 #include "plenum/kernels/cuda/class_loss.h"
+#include "plenum/kernels/cuda/column_sums.h"
 #include "plenum/kernels/cuda/convert.h"
 #include "plenum/kernels/cuda/embedding.h"
 #include "plenum/kernels/cuda/layer_norm.h"
@@ -12,6 +13,7 @@
 #include "plenum/kernels/cuda/rows.h"
 #include "plenum/kernels/cuda/sum.h"
 #include "plenum/kernels/cuda/vocabulary_loss.h"
+#include "plenum/kernels/cuda/zero_all.h"
 
 namespace plenum::kernels::cuda {
 namespace {
@@ -79,6 +81,9 @@ void attention_backward(const tensor::Stream&, const AttentionBackward&) {
 std::size_t attention_scratch_bytes(const AttentionSize&) {
   refuse();
 }
+void add_column_sums(const tensor::Stream&, const AddColumnSums&) {
+  refuse();
+}
 void gather_rows_forward(const tensor::Stream&, const GatherRowsForward&) {
   refuse();
 }
@@ -116,6 +121,9 @@ void round_to_compute(const tensor::Stream&, const RoundToCompute&) {
   refuse();
 }
 void add_sum(const tensor::Stream&, const AddSum&) {
+  refuse();
+}
+void zero_all(const tensor::Stream&, std::span<const tensor::TensorView>) {
   refuse();
 }
 

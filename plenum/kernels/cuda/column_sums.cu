@@ -1,60 +1,102 @@
+#include <vector>
+
 #include "plenum/kernels/cuda/column_sums.cuh"
 #include "plenum/kernels/cuda/column_sums.h"
 
 namespace plenum::kernels::cuda {
 namespace {
 
-/// The matrix itself.
+/// Columns of a matrix: `width` of them, and more behind some that are skipped.
 template <bool kIsAligned>
 struct Rows {
   static constexpr int kRowsInFlight = 4;
   using Loaded = PackedVector;
   const __nv_bfloat16* x;
-  int num_columns;
+  std::int64_t stride;
+  int width;
+  int skipped = 0;  ///< only where rows are aligned: no vector lies on both sides
 
   __device__ Loaded load(std::int64_t row, int column) const {
-    return load_packed<kIsAligned>(x + row * num_columns, column, num_columns);
+    if constexpr (kIsAligned) {
+      const int from = column < width ? column : column + skipped;
+      return load_packed<true>(x + row * stride, from, from + kVectorWidth);
+    } else {
+      return load_packed<false>(x + row * stride, column, width);
+    }
   }
   __device__ FloatVector finish(std::int64_t, int, const Loaded& loaded) const { return unpack(loaded); }
 };
 
-/// Adds the sums of every kColumnWarps-th block in each warp, then the warps' in order.
-__global__ void __launch_bounds__(kWarpSize* kColumnWarps)
-    add_block_sums_kernel(const float* sums, std::int64_t num_blocks, int num_columns, float* total) {
-  __shared__ float warp_sums[kColumnWarps][kWarpSize];
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int column = static_cast<int>(blockIdx.x) * kWarpSize + lane;
+/// Where sums are added to.
+struct Totals {
+  float* at[kMaxTotals];
+};
+
+// A block has 32 columns; each of its warps takes the sums of every 32nd block of rows.
+__global__ void __launch_bounds__(kWarpSize* kMaxWarps)
+    add_sums(const float* sums, int num_blocks, int num_columns, int width, const Totals totals) {
+  __shared__ float of_warp[kMaxWarps][kWarpSize + 1];
+  const int lane = static_cast<int>(threadIdx.x % kWarpSize);
+  const int warp = static_cast<int>(threadIdx.x / kWarpSize);
+  const int first_column = static_cast<int>(blockIdx.x) * kWarpSize;
   float mine = 0;
-  if (column < num_columns) {
-#pragma unroll 8
-    for (std::int64_t block = warp; block < num_blocks; block += kColumnWarps) {
-      mine += sums[block * num_columns + column];
-    }
+  if (first_column + lane < num_columns) {
+#pragma unroll 16
+    for (int block = warp; block < num_blocks; block += kMaxWarps)
+      mine += sums[std::int64_t{block} * num_columns + first_column + lane];
   }
-  warp_sums[warp][lane] = mine;
+  of_warp[warp][lane] = mine;
   __syncthreads();
-  if (warp != 0 || column >= num_columns) return;
-  float sum = 0;
-  for (int other = 0; other < kColumnWarps; ++other) sum += warp_sums[other][lane];
-  total[column] += sum;
+  // Now each warp has one column.
+  const float sum = warp_sum(of_warp[lane][warp]);
+  const int column = first_column + warp;
+  if (lane == 0 && column < num_columns) totals.at[column / width][column % width] += sum;
 }
 
 }  // namespace
 
-void add_block_sums(const tensor::Stream& stream, const float* sums, std::int64_t num_blocks, int num_columns,
-                    float* total) {
-  const auto grid = static_cast<unsigned>((num_columns + kWarpSize - 1) / kWarpSize);
-  add_block_sums_kernel<<<grid, kWarpSize * kColumnWarps, 0, stream.cuda().handle()>>>(sums, num_blocks,
-                                                                                       num_columns, total);
+void add_block_sums(const tensor::Stream& stream, const float* sums, std::int64_t num_blocks, int width,
+                    std::span<float* const> totals) {
+  base::check(totals.size() <= kMaxTotals, "sums are added to {} totals at most: {}", kMaxTotals,
+              totals.size());
+  Totals given{};
+  std::ranges::copy(totals, given.at);
+  const int num_columns = width * static_cast<int>(totals.size());
+  const auto num_stripes = static_cast<unsigned>((num_columns + kWarpSize - 1) / kWarpSize);
+  add_sums<<<num_stripes, kWarpSize * kMaxWarps, 0, stream.cuda().handle()>>>(
+      sums, static_cast<int>(num_blocks), num_columns, width, given);
   tensor::check_cuda(cudaGetLastError(), "add up columns");
 }
 
 void add_column_sums(const tensor::Stream& stream, const tensor::ConstTensorView& x, float* total) {
   const auto width = static_cast<int>(x.size(1));
   const auto add = [&](const auto& rows) { add_column_sums_of(stream, rows, x.size(0), width, total); };
-  if (are_rows_aligned(width, x)) return add(Rows<true>{bfloat16_data(x), width});
-  add(Rows<false>{bfloat16_data(x), width});
+  if (are_rows_aligned(width, x)) return add(Rows<true>{bfloat16_data(x), width, width});
+  add(Rows<false>{bfloat16_data(x), width, width});
+}
+
+void add_column_sums(const tensor::Stream& stream, const AddColumnSums& args) {
+  const tensor::ConstTensorView& x = args.x_T3D;
+  const std::int64_t stride = x.size(1);
+  const auto width = static_cast<int>(stride / 3);
+  std::vector<int> parts;
+  std::vector<float*> totals;
+  for (int part = 0; part < 3; ++part) {
+    const tensor::TensorView& sum_D = args.sum_3_D[static_cast<std::size_t>(part)];
+    if (!sum_D) continue;
+    parts.push_back(part);
+    totals.push_back(sum_D.data<float>());
+  }
+  if (parts.empty()) return;
+  if (are_rows_aligned(width, x)) {
+    const int skipped = parts.size() > 1 ? (parts[1] - parts[0] - 1) * width : 0;
+    return add_column_sums_of(stream, Rows<true>{bfloat16_data(x) + parts[0] * width, stride, width, skipped},
+                              x.size(0), std::ssize(parts) * width, totals);
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    add_column_sums_of(stream, Rows<false>{bfloat16_data(x) + parts[i] * width, stride, width}, x.size(0),
+                       width, totals[i]);
+  }
 }
 
 }  // namespace plenum::kernels::cuda

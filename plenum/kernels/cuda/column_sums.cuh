@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cuda/reduce.cuh"
@@ -30,9 +31,11 @@ __global__ void __launch_bounds__(kWarpSize* kColumnWarps)
   __shared__ float warp_sums[kColumnWarps][kVectorWidth][kWarpSize];
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int column = (static_cast<int>(blockIdx.y) * kWarpSize + lane) * kVectorWidth;
-  const std::int64_t begin = std::int64_t{blockIdx.x} * rows_of_block + warp;
-  const std::int64_t end = min(std::int64_t{blockIdx.x + 1} * rows_of_block, num_rows);
+  const int column = (static_cast<int>(blockIdx.x) * kWarpSize + lane) * kVectorWidth;
+  // From the last rows to the first, as in RowTile.
+  const std::int64_t row_block = gridDim.y - 1 - blockIdx.y;
+  const std::int64_t begin = row_block * rows_of_block + warp;
+  const std::int64_t end = min((row_block + 1) * rows_of_block, num_rows);
   constexpr int kRows = Source::kRowsInFlight;
   FloatVector mine = {};
   if (column < num_columns) {
@@ -59,30 +62,48 @@ __global__ void __launch_bounds__(kWarpSize* kColumnWarps)
   static_assert(kColumnWarps == kVectorWidth);
   float sum = 0;
   for (int other = 0; other < kColumnWarps; ++other) sum += warp_sums[other][warp][lane];
-  if (column + warp < num_columns) sums[std::int64_t{blockIdx.x} * num_columns + column + warp] = sum;
+  if (column + warp < num_columns) sums[row_block * num_columns + column + warp] = sum;
 }
 
-/// Adds the blocks' sums to `total`.
-void add_block_sums(const tensor::Stream& stream, const float* sums, std::int64_t num_blocks, int num_columns,
-                    float* total);
+/// The most that add_block_sums adds to at once.
+inline constexpr int kMaxTotals = 3;
 
-/// Lets `source` do its work on every element, and adds the sums of the columns to `total` unless that is
-/// null.
+/// Adds the blocks' sums to `totals`: each takes the next `width` columns.
+void add_block_sums(const tensor::Stream& stream, const float* sums, std::int64_t num_blocks, int width,
+                    std::span<float* const> totals);
+/// The same for one.
+inline void add_block_sums(const tensor::Stream& stream, const float* sums, std::int64_t num_blocks,
+                           int num_columns, float* total) {
+  add_block_sums(stream, sums, num_blocks, num_columns, std::span(&total, 1));
+}
+
+/// Lets `source` do its work on every element and adds the sums of the columns to `totals`, which share them
+/// equally. Without totals it is the work alone.
 template <typename Source>
 void add_column_sums_of(const tensor::Stream& stream, const Source& source, std::int64_t num_rows,
-                        std::int64_t num_columns, float* total) {
+                        std::int64_t num_columns, std::span<float* const> totals) {
   if (num_rows == 0 || num_columns == 0) return;
   constexpr std::int64_t kColumnsOfBlock = kWarpSize * kVectorWidth;
   const std::int64_t rows_of_block = std::max(kRowsOfBlock, (num_rows + kMaxRowBlocks - 1) / kMaxRowBlocks);
   const std::int64_t num_blocks = (num_rows + rows_of_block - 1) / rows_of_block;
-  const dim3 grid(static_cast<unsigned>(num_blocks),
-                  static_cast<unsigned>((num_columns + kColumnsOfBlock - 1) / kColumnsOfBlock));
+  const dim3 grid(static_cast<unsigned>((num_columns + kColumnsOfBlock - 1) / kColumnsOfBlock),
+                  static_cast<unsigned>(num_blocks));
   check_scratch(stream, static_cast<std::size_t>(num_blocks * num_columns) * sizeof(float));
   auto* const sums = reinterpret_cast<float*>(stream.scratch().data());
   sum_rows<<<grid, kWarpSize * kColumnWarps, 0, stream.cuda().handle()>>>(
       source, num_rows, static_cast<int>(num_columns), rows_of_block, sums);
   tensor::check_cuda(cudaGetLastError(), "add up columns");
-  if (total != nullptr) add_block_sums(stream, sums, num_blocks, static_cast<int>(num_columns), total);
+  if (!totals.empty()) {
+    const auto width = static_cast<int>(num_columns / static_cast<std::int64_t>(totals.size()));
+    add_block_sums(stream, sums, num_blocks, width, totals);
+  }
+}
+/// The same for one total, or none where it is null.
+template <typename Source>
+void add_column_sums_of(const tensor::Stream& stream, const Source& source, std::int64_t num_rows,
+                        std::int64_t num_columns, float* total) {
+  add_column_sums_of(stream, source, num_rows, num_columns,
+                     std::span<float* const>(&total, total != nullptr ? 1 : 0));
 }
 
 }  // namespace plenum::kernels::cuda

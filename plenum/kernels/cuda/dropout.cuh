@@ -13,13 +13,13 @@ inline constexpr int kDropoutGroup = 16;
 struct DeviceDropout {
   std::uint32_t threshold;
   float scale;
-  base::PhiloxKey key;
+  base::PhiloxRoundKeys keys;
   std::uint32_t layer_and_site;
 
   explicit DeviceDropout(const Dropout& dropout)
       : threshold(dropout.threshold),
         scale(dropout.scale()),
-        key(dropout.key),
+        keys(base::philox_round_keys(dropout.key)),
         layer_and_site(dropout.layer_and_site()) {}
 
   __device__ bool is_on() const { return threshold > 0; }
@@ -27,9 +27,10 @@ struct DeviceDropout {
   /// The bytes of channels 16 * group ... 16 * group + 15: byte c % 4 of word c / 4 for channel c.
   __device__ base::PhiloxCounter draw(std::uint64_t sample, std::uint32_t position,
                                       std::uint32_t group) const {
-    return base::philox({static_cast<std::uint32_t>(sample),
-                         static_cast<std::uint32_t>(sample >> 32) | (layer_and_site << 16), position, group},
-                        key);
+    return base::philox_by_round_keys(
+        {static_cast<std::uint32_t>(sample),
+         static_cast<std::uint32_t>(sample >> 32) | (layer_and_site << 16), position, group},
+        keys);
   }
 
   /// Whether the channel of byte `byte` of a drawn word is dropped.

@@ -18,7 +18,7 @@ struct ForwardArguments {
   __nv_bfloat16* y_TD;
   float* mean_T;               ///< may be null
   float* inverse_deviation_T;  ///< may be null
-  std::int64_t num_rows;
+  int num_rows;
   int width;
 };
 
@@ -29,7 +29,7 @@ constexpr int kBlocks = 8;  // at once on a multiprocessor
 template <bool kIsAligned, int kMaxThreads>
 __global__ void __launch_bounds__(kMaxThreads, kMaxThreads == kNarrowThreads ? kBlocks : 1)
     forward_rows(const ForwardArguments args) {
-  const RowTile<kIsAligned, kRows> tile(std::int64_t{blockIdx.x} * kRows, args.num_rows, args.width);
+  const RowTile<kIsAligned, kRows> tile(static_cast<int>(blockIdx.x), args.num_rows, args.width);
   PackedVector x[kRows];
   PackedVector residual[kRows];
 #pragma unroll
@@ -82,13 +82,13 @@ void layer_norm_forward(const tensor::Stream& stream, const LayerNormForward& ar
                                       .y_TD = bfloat16_data(args.y_TD),
                                       .mean_T = data_or_null(args.mean_T),
                                       .inverse_deviation_T = data_or_null(args.inverse_deviation_T),
-                                      .num_rows = num_rows,
+                                      .num_rows = static_cast<int>(num_rows),
                                       .width = static_cast<int>(width)};
   const bool is_aligned =
       are_rows_aligned(width, args.x_TD, args.residual_TD, args.gamma_D, args.beta_D, args.z_TD, args.y_TD);
   const int num_threads = threads_of_row(width);
-  const auto num_blocks = static_cast<unsigned>((num_rows + kRows - 1) / kRows);
   for_row_variant(is_aligned, num_threads, [&](auto aligned, auto max_threads) {
+    const unsigned num_blocks = RowTile<aligned(), kRows>::count(num_rows);
     forward_rows<aligned(), max_threads()><<<num_blocks, num_threads, 0, stream.cuda().handle()>>>(arguments);
   });
   tensor::check_cuda(cudaGetLastError(), "start layer norm");

@@ -53,17 +53,15 @@ void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInp
 void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args) {
   const std::int64_t D = args.x_TD.size(1);
   const std::int64_t E = args.dy_TE.size(1);
-  const std::int64_t T = args.x_TD.size(0);
-  if (T == 0) return;
   matmul(stream, {.m = E,
                   .n = D,
-                  .k = T,
+                  .k = args.x_TD.size(0),
                   .a = {.data = args.dy_TE.data<BFloat16>(), .stride = E, .is_transposed = true},
                   .b = {.data = args.x_TD.data<BFloat16>(), .stride = D},
                   .c = args.dw_ED.raw(),
                   .c_dtype = tensor::DType::Float32,
                   .c_stride = D,
-                  .accumulate = Accumulate::Yes});
+                  .accumulate = args.accumulate});
   if (args.db_E) add_column_sums(stream, args.dy_TE, args.db_E.data<float>());
 }
 

@@ -23,8 +23,8 @@ class MatmulTrial {
   MatmulTrial(const tensor::CudaStream& queue, cublasLtHandle_t library, const Matmul& args,
               std::span<std::byte> workspace, std::span<std::byte> room);
 
-  /// Whether there is memory that it may write to.
-  bool is_possible() const { return result_ != nullptr; }
+  /// Whether there is memory that it may write to, and whether what is written is enough to compare.
+  bool is_possible() const;
 
   /// The fastest of those that give the bytes of the first that runs; nothing if none runs.
   std::optional<cublasLtMatmulAlgo_t> fastest(std::span<const cublasLtMatmulAlgo_t> candidates) const;

@@ -71,11 +71,11 @@ __device__ inline float block_max(float value, BlockReduction& shared) {
 /// meet, each goes on with half of the values. Returns the sum of value lane / (32 / kCount).
 template <int kCount>
 __device__ inline float warp_sums(float (&values)[kCount]) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const unsigned lane = threadIdx.x % kWarpSize;
   int distance = kWarpSize / 2;
 #pragma unroll
   for (int count = kCount / 2; count > 0; count /= 2) {
-    const bool is_upper = (lane & distance) != 0;
+    const bool is_upper = (lane & static_cast<unsigned>(distance)) != 0;
 #pragma unroll
     for (int i = 0; i < count; ++i) {
       const float kept = is_upper ? values[i + count] : values[i];
@@ -95,24 +95,50 @@ struct BlockSums {
   alignas(16) float of_warp[kMaxWarps][kCount];
 };
 
-/// Sums several values over all threads of the block, at most kThreads, in every thread. `shared` is free
-/// again after the next barrier.
-template <int kThreads, int kCount>
-__device__ inline void block_sums(float (&values)[kCount], BlockSums<kCount>& shared) {
-  constexpr int kLanesOfValue = kWarpSize / kCount;
-  constexpr int kWarps = kThreads / kWarpSize;
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int num_warps = static_cast<int>(blockDim.x) / kWarpSize;
+/// Who adds up values and waits for each other: all threads of a block that is one-dimensional,
+struct AllThreads {
+  __device__ unsigned index() const { return 0; }
+  __device__ void wait() const { __syncthreads(); }
+};
+/// or those that share threadIdx.y, whole warps. Of several warps there are at most 15 such rows.
+struct ThreadRow {
+  __device__ unsigned index() const { return threadIdx.y; }
+  __device__ void wait() const {
+    if (blockDim.x == kWarpSize) {
+      __syncwarp();
+    } else {
+      // Barrier 0 is the one of all threads.
+      asm volatile("bar.sync %0, %1;" ::"r"(threadIdx.y + 1), "r"(blockDim.x) : "memory");
+    }
+  }
+};
+
+/// Sums several values over `threads`, at most kThreads, in every one of them. `shared` is free again after
+/// their next barrier.
+template <int kThreads, int kCount, typename Threads = AllThreads>
+__device__ inline void block_sums(float (&values)[kCount], BlockSums<kCount>& shared, Threads threads = {}) {
+  constexpr unsigned kLanesOfValue = kWarpSize / kCount;
+  constexpr unsigned kWarps = kThreads / kWarpSize;
+  const unsigned lane = threadIdx.x % kWarpSize;
+  const unsigned num_warps = blockDim.x / kWarpSize;
+  // Few warps are added up without asking first how many there are: places of those that are not are read,
+  // and nobody writes them.
+  constexpr bool kIsUnrolled = kWarps <= 4;
+  const unsigned num_places = kIsUnrolled ? kWarps : num_warps;
+  float(*const of_warp)[kCount] = shared.of_warp + threads.index() * num_places;
   const float sum = warp_sums(values);
-  if (lane % kLanesOfValue == 0) shared.of_warp[warp][lane / kLanesOfValue] = sum;
-  __syncthreads();
+  if (lane % kLanesOfValue == 0) of_warp[threadIdx.x / kWarpSize][lane / kLanesOfValue] = sum;
+  threads.wait();
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) values[i] = shared.of_warp[0][i];
-#pragma unroll(kWarps <= 4 ? kWarps : 1)
-  for (int w = 1; w < kWarps; ++w) {
+  for (int i = 0; i < kCount; ++i) values[i] = of_warp[0][i];
+#pragma unroll(kIsUnrolled ? kWarps : 1)
+  for (unsigned w = 1; w < num_places; ++w) {
+    float read[kCount];
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) values[i] += w < num_warps ? shared.of_warp[w][i] : 0.0F;
+    for (int i = 0; i < kCount; ++i) read[i] = of_warp[w][i];
+    if (w >= num_warps) break;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) values[i] += read[i];
   }
 }
 

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "plenum/base/check.h"
+#include "plenum/kernels/cuda/async_copy.cuh"
 #include "plenum/kernels/cuda/dropout.cuh"
 #include "plenum/kernels/cuda/reduce.cuh"
 #include "plenum/kernels/cuda/vector_io.cuh"
@@ -17,10 +18,15 @@ namespace plenum::kernels::cuda {
 /// The widths of BERT get a kernel of their own, with more registers for each thread.
 inline constexpr int kNarrowThreads = 128;
 inline constexpr int kWideThreads = 512;
+inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxRowWidth = std::int64_t{kWideThreads} * kVectorWidth;
 
 inline int threads_of_row(std::int64_t width) {
-  base::check(width <= kMaxRowWidth, "rows on the GPU have at most {} elements: D={}", kMaxRowWidth, width);
+  base::require(
+      width <= kMaxRowWidth,
+      "on the GPU a model has a width of at most {}; choose a smaller one or use the CPU: the width "
+      "is {}",
+      kMaxRowWidth, width);
   const std::int64_t vectors = (width + kVectorWidth - 1) / kVectorWidth;
   return static_cast<int>((vectors + kWarpSize - 1) / kWarpSize) * kWarpSize;
 }
@@ -35,28 +41,43 @@ void for_row_variant(bool is_aligned, int num_threads, Launch launch) {
   launch(std::true_type(), std::integral_constant<int, kNarrowThreads>());
 }
 
-/// This thread's columns of the rows that its block works on at once.
+/// This thread's columns of the rows that its block works on at once: kRows of them, less in the last tile.
 template <bool kIsAligned, int kRows>
 class RowTile {
  public:
-  /// Rows from `first` on that lie before `end`.
-  __device__ RowTile(std::int64_t first, std::int64_t end, int width)
-      : first_(first),
-        num_rows_(static_cast<int>(min(end - first, std::int64_t{kRows}))),
+  static unsigned count(std::int64_t num_rows) {
+    base::check(num_rows <= kMaxRows, "the GPU takes at most {} rows at a time: {}", kMaxRows, num_rows);
+    return static_cast<unsigned>((num_rows + kRows - 1) / kRows);
+  }
+
+  /// Tiles are counted from the last one to the first; beyond that they have no rows. The product before has
+  /// written the last rows last, and the next one will read the first rows first: whoever goes the other way
+  /// finds what was written and leaves what will be read in the second-level cache.
+  __device__ RowTile(int from_end, int num_rows, int width)
+      : first_(first_row(from_end, num_rows)),
+        num_rows_(min(num_rows - first_, kRows)),
         column_(static_cast<int>(threadIdx.x) * kVectorWidth),
         width_(width),
-        begin_(first * width + column_),
+        begin_(std::int64_t{first_} * width + column_),
         own_rows_(column_ < width ? num_rows_ : 0) {}
 
   __device__ bool exists(int r) const { return r < num_rows_; }
-  __device__ std::int64_t row(int r) const { return first_ + r; }
+  __device__ int row(int r) const { return first_ + r; }
   /// One that exists, for what is read of rows that do not and then not used.
-  __device__ std::int64_t nearest_row(int r) const { return first_ + min(r, num_rows_ - 1); }
+  __device__ int nearest_row(int r) const { return first_ + min(r, num_rows_ - 1); }
 
   /// Zeros where there is no row.
   __device__ PackedVector load(const __nv_bfloat16* x_TD, int r) const {
     const __nv_bfloat16* const x = x_TD + begin_ + r * width_;
     return r < own_rows_ ? load_packed<kIsAligned>(x, 0, num_elements()) : PackedVector{};
+  }
+  /// The same to shared memory, in the background where rows are aligned.
+  __device__ void fetch(const __nv_bfloat16* x_TD, int r, PackedVector& to) const {
+    if constexpr (kIsAligned) {
+      copy_async<sizeof(PackedVector)>(shared_address(&to), x_TD + begin_ + r * width_, r < own_rows_);
+    } else {
+      to = load(x_TD, r);
+    }
   }
   /// A row of another tensor.
   __device__ PackedVector load_entry(const __nv_bfloat16* table, std::int64_t entry) const {
@@ -65,7 +86,8 @@ class RowTile {
   /// Nothing where there is no row.
   __device__ void store(__nv_bfloat16* y_TD, int r, const FloatVector& values) const {
     __nv_bfloat16* const y = y_TD + begin_ + r * width_;
-    if (r < own_rows_) store_vector<kIsAligned>(y, 0, num_elements(), values);
+    const PackedVector packed = pack(values);
+    if (r < own_rows_) store_packed<kIsAligned>(y, 0, num_elements(), packed);
   }
   /// What belongs to the columns.
   __device__ FloatVector load_columns(const float* x_D) const {
@@ -84,12 +106,16 @@ class RowTile {
   }
 
  private:
+  __device__ static int first_row(int from_end, int num_rows) {
+    const int first = ((num_rows - 1) / kRows - from_end) * kRows;
+    return first >= 0 ? first : num_rows;
+  }
   /// From this thread's column to the end of the row; aligned rows have whole vectors.
   __device__ int num_elements() const {
     return kIsAligned ? kVectorWidth : width_ - column_;
   }
 
-  std::int64_t first_;
+  int first_;
   int num_rows_;
   int column_;
   int width_;
@@ -121,7 +147,7 @@ __device__ inline DrawnRows<kRows> load_drawn_rows(const DeviceIdentities& rows,
   DrawnRows<kRows> drawn;
 #pragma unroll
   for (int i = 0; i < kRows / 2; ++i) {
-    const std::int64_t row = tile.nearest_row(threadIdx.x % 2 != 0 ? kRows / 2 + i : i);
+    const int row = tile.nearest_row(threadIdx.x % 2 != 0 ? kRows / 2 + i : i);
     drawn.sample[i] = static_cast<std::uint64_t>(rows.sample_T[row]);
     drawn.position[i] = static_cast<std::uint32_t>(rows.position_T[row]);
   }

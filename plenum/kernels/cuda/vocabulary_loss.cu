@@ -243,7 +243,7 @@ void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLoss
                     .c = args.dw_VD.data<float>() + words.begin * D,
                     .c_dtype = tensor::DType::Float32,
                     .c_stride = D,
-                    .accumulate = Accumulate::Yes});
+                    .accumulate = args.accumulate});
   }
 }
 

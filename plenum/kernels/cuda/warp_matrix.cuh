@@ -4,6 +4,7 @@
 
 #include <cuda_bf16.h>
 
+#include "plenum/kernels/cuda/async_copy.cuh"
 #include "plenum/kernels/cuda/attention_math.cuh"
 
 namespace plenum::kernels::cuda {
@@ -41,32 +42,6 @@ struct SharedRows {
     return offset_bytes((lane & 7) | ((lane >> 1) & 8), (lane >> 3) & 1);
   }
 };
-
-__device__ inline std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
-/// Copies kBytes (4, 8 or 16) from global to shared memory in the background, or writes zeros and reads
-/// nothing.
-template <int kBytes>
-__device__ inline void copy_async(std::uint32_t to, const void* from, bool is_real) {
-  const int source_bytes = is_real ? kBytes : 0;
-  if constexpr (kBytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(source_bytes)
-                 : "memory");
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(kBytes),
-                 "r"(source_bytes)
-                 : "memory");
-  }
-}
-__device__ inline void commit_copies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-/// Waits for this thread's copies. Those of others are seen after the next barrier.
-__device__ inline void wait_for_copies() {
-  asm volatile("cp.async.wait_group 0;" ::: "memory");
-}
 
 /// Copies kRows rows of which the first `num_real` exist, the others become zeros, with all kThreads threads.
 template <int kRows, int kWidth, int kThreads>

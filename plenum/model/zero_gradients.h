@@ -1,0 +1,15 @@
+#pragma once
+
+#include "plenum/base/ids.h"
+#include "plenum/model/parameters.h"
+#include "plenum/model/pass.h"
+
+namespace plenum::model {
+
+/// Prepares the gradients of layers [first, end), whatever lies there, for the first backward of a step
+/// through them. That overwrites the gradients of linear maps' weights, which are nearly all of a model, and
+/// adds to the rest. So the rest is set to zero, and also the weights of what the micro-batch has nothing
+/// for.
+void zero_gradients(const Pass& pass, const BertGradients& gradients, base::LayerId first, base::LayerId end);
+
+}  // namespace plenum::model

@@ -423,6 +423,7 @@ class GroupedProblem {
       args.next_item = counts_.data() + 4 * g + 2;
       args.num_gaps = counts_.data() + 4 * g + 3;
       args.max_length = kLongest[g];
+      args.scratch = scratch_.data() + g * scratch_bytes();  // groups run at the same time
       require(cudaStreamWaitEvent(streams_[g], fork_), "fork");
       require(launch(args, streams_[g]), "group");
       require(cudaEventRecord(joins_[g], streams_[g]), "join");
@@ -430,7 +431,10 @@ class GroupedProblem {
     }
   }
 
+  static std::size_t scratch_bytes() { return attention_scratch_bytes_sm90(kLongest[0]); }
+
   const Problem& problem_;
+  DeviceArray<unsigned char> scratch_{kNumGroups * scratch_bytes()};
   std::vector<std::int32_t> before_ = group_counts(problem_.sequences);
   DeviceArray<std::int32_t> counts_;
   cudaEvent_t fork_;

@@ -1,5 +1,7 @@
 #include "plenum/kernels/attention.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "plenum/kernels/attention_work.h"
@@ -88,12 +90,26 @@ class AttentionRun {
   }
 
   // Gives one sequence the rows of another of the same length.
-  void copy_sequence(std::size_t from, std::size_t to) {
+  void copy_sequence(const AttentionRun& source, std::size_t from, std::size_t to) {
+    const auto copy = [&](const TestTensor<float>& source_tensor, TestTensor<float>& tensor) {
+      const std::ptrdiff_t width = tensor.shape().num_elements() / T_;
+      std::copy_n(source_tensor.values().begin() + source.shape_.starts[from] * width,
+                  shape_.lengths[to] * width, tensor.values().begin() + shape_.starts[to] * width);
+    };
+    copy(source.qkv_, qkv_);
+    copy(source.dcontext_, dcontext_);
+  }
+  // Gives all queries (part 0), keys (1) or values (2) the same elements.
+  void fill_part(std::int64_t part, float value) {
+    const std::int64_t width = H_ * size(shape_.width);
+    for (std::int64_t row = 0; row < T_; ++row)
+      std::fill_n(qkv_.values().begin() + (row * 3 + part) * width, width, value);
+  }
+  void fill_sequence(std::size_t sequence, float value) {
     for (TestTensor<float>* tensor : {&qkv_, &dcontext_}) {
       const std::ptrdiff_t width = tensor->shape().num_elements() / T_;
-      const auto values = tensor->values().begin();
-      std::copy_n(values + shape_.starts[from] * width, shape_.lengths[from] * width,
-                  values + shape_.starts[to] * width);
+      std::fill_n(tensor->values().begin() + shape_.starts[sequence] * width,
+                  shape_.lengths[sequence] * width, value);
     }
   }
 
@@ -184,6 +200,24 @@ class AttentionRun {
   TestTensor<float> dcontext_;
 };
 
+// What belongs to one sequence: context and dqkv, or of [H, T] its columns.
+std::vector<float> rows_of(const TestTensor<float>& tensor, const AttentionShape& shape,
+                           std::size_t sequence) {
+  const std::ptrdiff_t width = tensor.shape().num_elements() / tensor.shape()[0];
+  const auto begin = tensor.values().begin() + shape.starts[sequence] * width;
+  return {begin, begin + shape.lengths[sequence] * width};
+}
+std::vector<float> columns_of(const TestTensor<float>& lse_HT, const AttentionShape& shape,
+                              std::size_t sequence) {
+  std::vector<float> values;
+  for (std::size_t head = 0; head < shape.heads; ++head) {
+    const auto begin =
+        lse_HT.values().begin() + static_cast<std::ptrdiff_t>(head * shape.rows) + shape.starts[sequence];
+    values.insert(values.end(), begin, begin + shape.lengths[sequence]);
+  }
+  return values;
+}
+
 std::vector<std::size_t> all_elements(const TestTensor<float>& tensor) {
   std::vector<std::size_t> elements(tensor.values().size());
   for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = i;
@@ -250,15 +284,10 @@ TEST(Attention, DoesNotDependOnWhereASequenceLies) {
   AttentionCase c = {shape_of(2, 8, {37, 5, 37}, 3), 26};
   c.shape.samples[2] = c.shape.samples[0];
   AttentionRun run(c);
-  run.copy_sequence(0, 2);
+  run.copy_sequence(run, 0, 2);
   const Result result = run.run();
-  const auto rows_of = [&](const TestTensor<float>& tensor, std::size_t sequence) {
-    const std::ptrdiff_t width = tensor.shape().num_elements() / tensor.shape()[0];
-    const auto begin = tensor.values().begin() + c.shape.starts[sequence] * width;
-    return std::vector<float>(begin, begin + c.shape.lengths[sequence] * width);
-  };
-  EXPECT_EQ(rows_of(result.context, 0), rows_of(result.context, 2));
-  EXPECT_EQ(rows_of(result.dqkv, 0), rows_of(result.dqkv, 2));
+  EXPECT_EQ(rows_of(result.context, c.shape, 0), rows_of(result.context, c.shape, 2));
+  EXPECT_EQ(rows_of(result.dqkv, c.shape, 0), rows_of(result.dqkv, c.shape, 2));
 }
 
 TEST(Attention, LeavesPaddingZero) {
@@ -322,6 +351,47 @@ TEST_P(AttentionOfWideHeads, WritesTheSameBytesTwice) {
   for (const AttentionCase& c : wide_cases()) {
     const AttentionRun run(c, device());
     EXPECT_EQ(run.run(), run.run()) << run.name();
+  }
+}
+
+TEST_P(AttentionOfWideHeads, GivesASequenceTheSameBytesAmongAnyNeighbours) {
+  constexpr std::size_t kSequence = 1;
+  constexpr float kNeighbours[] = {-3, 3e38F, std::numeric_limits<float>::infinity(),
+                                   std::numeric_limits<float>::quiet_NaN()};
+  for (const std::size_t width : {64UL, 128UL}) {
+    for (const std::int32_t length : {1, 20, 70, 190, 513}) {
+      for (const std::uint32_t threshold : {0U, 26U}) {
+        const AttentionCase among{shape_of(2, width, {90, length, 90}), threshold};
+        AttentionCase alone{shape_of(2, width, {length}), threshold};
+        alone.shape.samples[0] = among.shape.samples[kSequence];
+        AttentionRun run(among, device());
+        AttentionRun run_alone(alone, device());
+        run_alone.copy_sequence(run, kSequence, 0);
+        const Result expected = run_alone.run();
+        for (const float neighbour : kNeighbours) {
+          run.fill_sequence(0, neighbour);
+          run.fill_sequence(2, neighbour);
+          const Result result = run.run();
+          SCOPED_TRACE(fmt::format("{} beside {}", run.name(), neighbour));
+          EXPECT_EQ(rows_of(result.context, among.shape, kSequence), expected.context.values());
+          EXPECT_EQ(columns_of(result.lse, among.shape, kSequence), expected.lse.values());
+          EXPECT_EQ(rows_of(result.dqkv, among.shape, kSequence), expected.dqkv.values());
+        }
+      }
+    }
+  }
+}
+
+// All scores are -512: exponentials of scores would vanish, those of the sums' logarithms overflow.
+TEST_P(AttentionOfWideHeads, StaysFiniteForScoresFarBelowZero) {
+  for (const std::int32_t length : {1, 70, 250}) {
+    AttentionRun run({shape_of(2, 64, {length}), 26}, device());
+    run.fill_part(0, 8);
+    run.fill_part(1, -8);
+    const Result result = run.run();
+    ops::expect_near(result.context, run.expected().context, "context " + run.name(),
+                     ops::compute_tolerance(device()));
+    for (const float value : result.dqkv.values()) ASSERT_TRUE(std::isfinite(value)) << run.name();
   }
 }
 

@@ -58,7 +58,7 @@ struct ScratchLayout {
     const std::size_t bits_bytes =
         attention_keep_bits_bytes(size.rows, size.heads, attention_launch_length(size.max_length));
     by_query = behind(form, std::max(attention_scratch_bytes_sm80(size.rows, size.heads),
-                                     attention_scratch_bytes_sm90(size.rows, size.heads)));
+                                     attention_scratch_bytes_sm90(attention_launch_length(size.max_length))));
     by_key = behind(by_query, bits_bytes);
     end = behind(by_key, bits_bytes);
   }

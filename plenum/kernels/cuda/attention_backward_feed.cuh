@@ -7,135 +7,108 @@
 
 namespace plenum::kernels::cuda {
 
-// The warpgroup of backward that does not compute.
+// The warpgroup of backward that does not compute gradients.
 
-/// Streams a phase's blocks. By all threads of the producer's warp.
-template <int kPhase>
-__device__ inline void stream_phase(const BackwardMaps& maps, const BackwardParameters& p,
-                                    const AttentionItem& item, BackwardShape::Cursor& at,
-                                    BackwardShared& shared) {
-  const int lane = threadIdx.x % 32;
-  const BackwardShape::Plan plan(item, kAttentionTileRows);
-  for (int i = 0, j = 0; i < plan.num_loads(); ++i, at.advance()) {
-    shared.ring.wait_empty(at);
-    Mbarrier& full = shared.ring.full[at.stage];
-    const int row = item.start + j * kTileRows;
-    if (lane == 0) {
-      full.arrive_expecting(2 * kTileBytes);
-      copy_box(maps.qkv, shared.streamed[0][at.stage], full, column_of(p, kPhase == 1 ? 1 : 0, item.head),
-               row);
-      if constexpr (kPhase == 1)
-        copy_box(maps.qkv, shared.streamed[1][at.stage], full, column_of(p, 2, item.head), row);
-      else
-        copy_box(maps.dcontext, shared.streamed[1][at.stage], full, item.head * kTileRows, row);
-    }
-    if constexpr (kPhase == 2) {
-      const QueryStatistics* const statistics =
-          p.statistics_HT + static_cast<std::int64_t>(item.head) * p.num_rows + row;
-      for (int r = lane; r < kTileRows; r += 32) {
-        const bool is_valid = j * kTileRows + r < item.length;
-        copy_8_bytes(&shared.streamed_statistics[at.stage][r], statistics + (is_valid ? r : 0), is_valid);
-      }
-    }
-    full.arrive_after_copies();
-    j = j + 1 == plan.num_streamed ? 0 : j + 1;
-  }
-}
-
-template <BackwardLaunch kLaunch>
+/// Takes items and fetches all that the others read, as far ahead as there is room. By one thread.
 __device__ inline void produce(const BackwardMaps& maps, const BackwardParameters& p,
                                BackwardShared& shared) {
+  BackwardShape::OwnedCursor owned_at;
+  RingCursor<1> output_at;
   BackwardShape::Cursor at;
   RingCursor<ItemQueue::kSlots> slot;
-  RingCursor<1> written;
-  for (;;) {
-    AttentionItem item{};
-    if (threadIdx.x % 32 == 0) {
-      item = p.items.take();
-      shared.queue.push(slot, item);
-    }
-    slot = {__shfl_sync(0xFFFFFFFF, slot.stage, 0), __shfl_sync(0xFFFFFFFF, slot.parity, 0)};
-    item = {__shfl_sync(0xFFFFFFFF, item.start, 0), __shfl_sync(0xFFFFFFFF, item.length, 0),
-            __shfl_sync(0xFFFFFFFF, item.first, 0), __shfl_sync(0xFFFFFFFF, item.head, 0)};
+  for (ItemTaker items(p.items);;) {
+    const AttentionItem item = items.take(p.items);
+    if (item.first > 0) continue;  // longer sequences have several tiles, and are one item here
+    shared.queue.push(slot, item);
     if (item.length == 0) return;
-    if (has_phase1<kLaunch>()) {
-      stream_phase<1>(maps, p, item, at, shared);
-      shared.statistics_written.wait(written.parity);
-      written.advance();
+    const KeyRounds rounds(item.length);
+    const auto load = [&](const CUtensorMap& map, unsigned char* tile, Mbarrier& full, int column,
+                          int block) {
+      copy_rows(map, tile, full, column, item.start + block * kTileRows, item.length - block * kTileRows);
+    };
+#pragma unroll 1
+    for (int round = 0; round < rounds.num_rounds; ++round) {
+      shared.owned.wait_empty(owned_at);
+      Mbarrier& owned_full = shared.owned.full[owned_at.stage];
+      const int num_keys = rounds.count(round);
+      owned_full.arrive_expecting(2 * num_keys * kTileBytes);
+#pragma unroll 1
+      for (int w = 0; w < num_keys; ++w) {
+        const int block = rounds.first(round) + w;
+        load(maps.qkv, shared.keys[owned_at.stage][w], owned_full, column_of(p, 1, item.head), block);
+        load(maps.qkv, shared.values[owned_at.stage][w], owned_full, column_of(p, 2, item.head), block);
+      }
+      owned_at.advance();
+#pragma unroll 1
+      for (int block = 0; block < rounds.num_blocks; ++block, at.advance()) {
+        shared.streamed.wait_empty(at);
+        Mbarrier& full = shared.streamed.full[at.stage];
+        full.arrive_expecting(2 * kTileBytes);
+        load(maps.qkv, shared.queries[at.stage], full, column_of(p, 0, item.head), block);
+        load(maps.dcontext, shared.dcontext[at.stage], full, item.head * kTileRows, block);
+        if (round > 0) continue;
+        shared.outputs.wait_empty(output_at);
+        shared.outputs.full[0].arrive_expecting(kTileBytes);
+        load(maps.context, shared.context, shared.outputs.full[0], item.head * kTileRows, block);
+        output_at.advance();
+      }
     }
-    if (has_phase2<kLaunch>(item)) stream_phase<2>(maps, p, item, at, shared);
   }
 }
 
-/// What shifts the scores of the query at this row of the block, or zero behind the sequence's end.
-__device__ inline float load_shift(const BackwardParameters& p, const AttentionItem& item, int row) {
-  if (row >= item.length) return 0;
-  return -kLog2OfE * p.lse_HT[static_cast<std::int64_t>(item.head) * p.num_rows + item.start + row];
+/// The product of a row of two tiles, of which the copy engine has swizzled the chunks.
+__device__ inline float dot_rows(const unsigned char* x, const unsigned char* y, int row) {
+  float sum = 0;
+#pragma unroll 2
+  for (int c = 0; c < 8; ++c) {
+    const int at = 128 * row + 16 * (c ^ (row % 8));
+    sum += dot_chunks(*reinterpret_cast<const uint4*>(x + at), *reinterpret_cast<const uint4*>(y + at));
+  }
+  return sum;
 }
 
-/// Fetches what a warpgroup owns, one block ahead. By all threads of a warp.
-template <BackwardLaunch kLaunch>
-__device__ inline void serve(int warpgroup, const BackwardMaps& maps, const BackwardParameters& p,
-                             BackwardShared& shared) {
-  const int lane = threadIdx.x % 32;
-  BackwardShape::OwnedRing& owned = shared.owned[warpgroup];
-  BackwardShape::Deal deal{warpgroup};
-  BackwardShape::OwnedCursor at;
+/// Gives each block of queries its statistics: in the first round from lse, dO and O, later from where it has
+/// kept them. By two warps, of which each thread has one row; zeros behind the sequence's end.
+__device__ inline void provide_statistics(int row, const BackwardParameters& p, BackwardShared& shared) {
+  BackwardShape::Cursor at;
+  RingCursor<1> output_at;
   RingCursor<ItemQueue::kSlots> slot;
-  const auto load = [&](int tile, const CUtensorMap& map, int column, int row) {
-    copy_box(map, shared.own[warpgroup][tile], owned.full[0], column, row);
-  };
   for (;;) {
     const AttentionItem item = shared.queue.pop(slot);
     if (item.length == 0) return;
-    const BackwardShape::Plan plan(item, kAttentionTileRows);
-    if (has_phase1<kLaunch>()) {
-      for (int block = deal.first(plan); block < plan.num_owned; block += BackwardShape::kWarpgroups) {
-        const int first = item.first + block * kTileRows;
-        const int row = item.start + first;
-        const float shifts[2] = {load_shift(p, item, first + lane), load_shift(p, item, first + lane + 32)};
-        owned.wait_empty(at);
-        shared.own_shifts[warpgroup][lane] = shifts[0];
-        shared.own_shifts[warpgroup][lane + 32] = shifts[1];
+    const KeyRounds rounds(item.length);
+    const float* const lse = p.lse_HT + static_cast<std::int64_t>(item.head) * p.num_rows + item.start;
+    for (int round = 0; round < rounds.num_rounds; ++round)
+      for (int block = 0; block < rounds.num_blocks; ++block, at.advance()) {
+        const int query = block * kTileRows + row;
+        float2* const kept = p.scratch.statistics_of(block) + row;
+        float2 of = {0, 0};
+        if (round > 0)
+          of = *kept;
+        else if (query < item.length)
+          of.x = -lse[query] / p.scale;
+        shared.streamed.wait_full(at);
+        if (round == 0) {
+          shared.outputs.wait_full(output_at);
+          of.y = -dot_rows(shared.dcontext[at.stage], shared.context, row) / p.dropout_scale;
+          shared.outputs.release(output_at);
+          output_at.advance();
+          if (rounds.num_rounds > 1) *kept = of;
+        }
+        shared.shifts[at.stage][row] = of.x;
+        shared.centers[at.stage][row] = of.y;
         __syncwarp();
-        if (lane == 0) {
-          owned.full[0].arrive_expecting(3 * kTileBytes);
-          load(0, maps.qkv, column_of(p, 0, item.head), row);
-          load(1, maps.dcontext, item.head * kTileRows, row);
-          load(2, maps.context, item.head * kTileRows, row);
-        }
-        at.advance();
+        if (threadIdx.x % 32 == 0) shared.has_statistics[at.stage].arrive();
       }
-      deal.pass(plan);
-    }
-    if (has_phase2<kLaunch>(item)) {
-      for (int block = deal.first(plan); block < plan.num_owned; block += BackwardShape::kWarpgroups) {
-        const int row = item.start + item.first + block * kTileRows;
-        owned.wait_empty(at);
-        if (lane == 0) {
-          owned.full[0].arrive_expecting(2 * kTileBytes);
-          load(0, maps.qkv, column_of(p, 1, item.head), row);
-          load(1, maps.qkv, column_of(p, 2, item.head), row);
-        }
-        at.advance();
-      }
-      deal.pass(plan);
-    }
   }
 }
 
-/// The warpgroup that does not compute: warp 0 produces and at last writes zeros to gaps, the others are
-/// valets.
-template <BackwardLaunch kLaunch>
+/// Two warps provide statistics, one thread produces, one warp writes zeros to gaps.
 __device__ inline void feed(const BackwardMaps& maps, const BackwardParameters& p, BackwardShared& shared) {
-  const int warp = threadIdx.x / 32 % 4;
-  if (warp > 0) {
-    serve<kLaunch>(warp - 1, maps, p, shared);
-  } else {
-    produce<kLaunch>(maps, p, shared);
-    if (kLaunch == BackwardLaunch::First)
-      p.gaps.zero(p.dqkv_T3HK, 3 * p.num_heads * kTileRows, threadIdx.x % 32, 32);
-  }
+  const int thread = threadIdx.x % 128;
+  if (thread < kTileRows) provide_statistics(thread, p, shared);
+  if (thread == kTileRows) produce(maps, p, shared);
+  if (thread >= 96) p.gaps.zero(p.dqkv_T3HK, 3 * p.num_heads * kTileRows, thread - 96, 32);
 }
 
 }  // namespace plenum::kernels::cuda

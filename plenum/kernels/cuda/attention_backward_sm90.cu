@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "plenum/kernels/cuda/attention_backward_feed.cuh"
@@ -10,299 +11,281 @@
 namespace plenum::kernels::cuda {
 namespace {
 
-using Cursor = BackwardShape::Cursor;
-using Plan = BackwardShape::Plan;
-constexpr std::uint64_t kTile = kTileBytes >> 4;  // in a descriptor
+/// Where a warpgroup is. All three go through the same items, rounds and blocks of queries.
+struct Progress {
+  int warpgroup;
+  BackwardShape::OwnedCursor owned = {};
+  BackwardShape::ExchangeCursor exchanged = {};
+  BackwardShape::Cursor streamed = {};
+};
 
-/// One visit of a warpgroup: an owned block that walks over the streamed ones.
-struct Visit {
+/// A round of an item.
+struct Round {
   const AttentionItem& item;
-  int num_blocks;
-  int block;
-  Cursor at;
-  bool releases;
-  bool completes;  ///< the last owned block of the phase
+  KeyRounds rounds;
+  int index;
+  int num_keys;  ///< blocks of keys, each owned by a warpgroup
+
+  __device__ Round(const AttentionItem& of, const KeyRounds& rounds_of, int round)
+      : item(of), rounds(rounds_of), index(round), num_keys(rounds_of.count(round)) {}
 };
 
-/// The first owned row, in the micro-batch.
-__device__ inline int first_row(const Visit& visit) {
-  return visit.item.start + visit.item.first + visit.block * kTileRows;
-}
+/// The warpgroup whose turn it is to compute dQ, from one block of queries to the next.
+struct Turn {
+  int first;
+  int warpgroup;
 
-/// What a warpgroup finds in its own tiles.
-struct Owned {
-  BackwardShape::OwnedRing& barriers;
-  BackwardShape::OwnedCursor at;
-  std::uint32_t tiles[3];  ///< addresses
-  const float* shifts;
-};
-
-/// Takes the columns from num_columns on out of a tile of weights.
-__device__ inline void mask_columns(Accumulator& weights, int num_columns, int lane_in_quad) {
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    if (8 * (i / 4) + 2 * lane_in_quad + i % 2 >= num_columns) weights[i] = 0;
-}
-
-/// The statistics of a thread's two rows, which are queries.
-struct RowStatistics {
-  float shift[2];
-  float delta[2];
-
-  /// From dO and O as operands, of which all of a row is in one quad.
-  __device__ RowStatistics(const float* shifts, const RegisterOperand& dout, const RegisterOperand& out,
-                           const FragmentRows& rows) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      shift[i] = shifts[rows.row[i]];
-      float sum = 0;
-#pragma unroll
-      for (int w = 0; w < 8; ++w) {
-        const float2 a = unpack(dout[w / 2][2 * (w % 2) + i]);
-        const float2 b = unpack(out[w / 2][2 * (w % 2) + i]);
-        sum = fmaf(a.x, b.x, fmaf(a.y, b.y, sum));
-      }
-      sum += __shfl_xor_sync(0xFFFFFFFF, sum, 1);
-      delta[i] = sum + __shfl_xor_sync(0xFFFFFFFF, sum, 2);
-    }
-  }
-
-  /// For phase 2, to where it reads them; rows below num_rows only.
-  __device__ void store(QueryStatistics* statistics, int num_rows, const FragmentRows& rows) const {
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-      if (rows.lane_in_quad == 0 && rows.row[i] < num_rows) statistics[rows.row[i]] = {shift[i], delta[i]};
+  __device__ explicit Turn(int num_keys)
+      : first(num_keys == BackwardShape::kWarpgroups ? 0 : num_keys), warpgroup(first) {}
+  __device__ void advance() {
+    if (++warpgroup == BackwardShape::kWarpgroups) warpgroup = first;
   }
 };
 
-/// P = 2^(S scale_log2 + shift) in place, where rows are queries.
-__device__ inline void to_weights_by_row(Accumulator& s, const RowStatistics& of, float scale_log2) {
+/// Orders writes to shared memory before what the tensor cores read or the copy engine writes there, once
+/// others know of them.
+__device__ inline void fence_shared_writes() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/// Waits for all warps of the warpgroup.
+__device__ inline void wait_for_warpgroup(int warpgroup) {
+  asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+}
+
+/// Adds the round's part of dQ of a block of queries, from dS of all warpgroups with keys.
+__device__ inline void sum_queries_gradient(const BackwardParameters& p, const Round& round, int block,
+                                            const Progress& at,
+                                            const BackwardShape::ExchangeCursor& exchanged,
+                                            BackwardShared& shared) {
+  constexpr std::uint64_t kTile = kTileBytes >> 4;
+  const int thread = static_cast<int>(threadIdx.x) % 128;
+  float4* const kept = p.scratch.dqueries_of(block) + thread;
+  float4 before[BackwardScratch::kVectors] = {};
+  if (round.index > 0)
 #pragma unroll
-  for (int i = 0; i < 32; ++i) s[i] = fast_exp2(fmaf(s[i], scale_log2, of.shift[i / 2 % 2]));
-}
-
-/// Dropout of the block at hand.
-template <bool kHasDropout>
-struct BlockDropout {
-  float scale;
-  std::uint32_t keep_bits[2] = {};
-
-  /// F dP - D of the element at index i of an accumulator.
-  __device__ float center(float dp, float delta, int i) const {
-    if constexpr (kHasDropout) return fmaf(dp, is_kept(keep_bits, i) ? scale : 0.0F, -delta);
-    return dp - delta;
-  }
-};
-
-/// dS = P (F dP - D) in place of P, where rows are queries.
-template <bool kHasDropout>
-__device__ inline void to_gradient_by_row(Accumulator& s, const Accumulator& dp, const RowStatistics& of,
-                                          const BlockDropout<kHasDropout>& dropout) {
-#pragma unroll
-  for (int i = 0; i < 32; ++i) s[i] *= dropout.center(dp[i], of.delta[i / 2 % 2], i);
-}
-
-/// Tells the producer that the statistics of this warp's queries of the item are written. By all its threads.
-__device__ inline void announce_statistics(BackwardShared& shared) {
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) shared.statistics_written.arrive();
-}
-
-/// Phase 1 for one block of queries.
-template <bool kHasDropout>
-__device__ inline void queries_backward(const BackwardParameters& p, const Visit& visit, Owned& owned,
-                                        BackwardShared& shared) {
-  const FragmentRows rows = fragment_rows();
-  const float scale_log2 = p.scale * kLog2OfE;
-  const std::uint64_t keys = describe_tile(shared_address(shared.streamed[0][0]));
-  const std::uint64_t values = describe_tile(shared_address(shared.streamed[1][0]));
-  const KeepRows keep(p.keep, p.keep.by_query, visit.item.head, first_row(visit), rows);
-  BlockDropout<kHasDropout> dropout{p.dropout_scale};
-  Accumulator s, dp, dq;
-  RegisterOperand dout, ds;
+    for (int v = 0; v < BackwardScratch::kVectors; ++v) before[v] = kept[128 * v];
+  Accumulator dq;
 #pragma unroll
   for (int i = 0; i < 32; ++i) dq[i] = 0;
-  owned.barriers.wait_full(owned.at);
-  load_operand(owned.tiles[1], dout);
-  load_operand(owned.tiles[2], ds);
-  const RowStatistics statistics(owned.shifts, dout, ds, rows);
-  const int first = visit.item.first + visit.block * kTileRows;
-  const std::int64_t row = visit.item.start + first;
-  const int num_rows = visit.item.length - first;
-  statistics.store(p.statistics_HT + static_cast<std::int64_t>(visit.item.head) * p.num_rows + row, num_rows,
-                   rows);
-  if (visit.completes) announce_statistics(shared);
-  const std::uint64_t own[2] = {describe_tile(owned.tiles[0]), describe_tile(owned.tiles[1])};
-  const int num_last_columns = visit.item.length % kTileRows;
-  const int masked_block = num_last_columns == 0 ? -1 : visit.num_blocks - 1;
-  Cursor at = visit.at;
-  for (int j = 0; j < visit.num_blocks; ++j, at.advance()) {
-    shared.ring.wait_full(at);
+  const std::uint64_t ds = describe_tile(shared_address(shared.dscores[exchanged.stage][0]));
+  const std::uint64_t keys = describe_tile(shared_address(shared.keys[at.owned.stage][0]));
+  shared.exchanged.wait_full(exchanged);
+  hold(dq);
+#pragma unroll 1
+  for (int w = 0; w < round.num_keys; ++w) {
     wgmma_fence();
-    issue_product<TileB::Transposed>(s, own[0], keys + at.stage * kTile, 0);
+    issue_product<TileB::Plain, TileA::Transposed>(dq, ds + w * kTile, keys + w * kTile, 1);
     wgmma_commit();
-    issue_product<TileB::Transposed>(dp, own[1], values + at.stage * kTile, 0);
-    wgmma_commit();
-    if constexpr (kHasDropout) keep.load(j, dropout.keep_bits);
-    wgmma_wait<1>();
-    hold(s);
-    to_weights_by_row(s, statistics, scale_log2);
-    hold(s);
-    if (masked_block == j) mask_columns(s, num_last_columns, rows.lane_in_quad);
-    wgmma_wait<0>();
-    hold(dp);
-    if (j == visit.num_blocks - 1) owned.barriers.release(owned.at);
-    to_gradient_by_row(s, dp, statistics, dropout);
-    to_operand(s, ds);
-    wgmma_fence();
-    issue_product<TileB::Plain>(dq, ds, keys + at.stage * kTile, 1);
-    wgmma_commit();
-    wgmma_wait<0>();
-    hold(dq);
-    if (visit.releases) shared.ring.release(at);
   }
-  owned.at.advance();
+  wgmma_wait<0>();
+  hold(dq);
+#pragma unroll
+  for (int v = 0; v < BackwardScratch::kVectors; ++v) {
+    dq[4 * v] += before[v].x;
+    dq[4 * v + 1] += before[v].y;
+    dq[4 * v + 2] += before[v].z;
+    dq[4 * v + 3] += before[v].w;
+  }
 
-  const float scale[2] = {p.scale, p.scale};
+  if (round.index + 1 < round.rounds.num_rounds) {
+    shared.exchanged.release(exchanged);
+#pragma unroll
+    for (int v = 0; v < BackwardScratch::kVectors; ++v)
+      kept[128 * v] = {dq[4 * v], dq[4 * v + 1], dq[4 * v + 2], dq[4 * v + 3]};
+    return;
+  }
+  const AttentionItem& item = round.item;
+  const int first = block * kTileRows;
   const std::int64_t stride = 3LL * p.num_heads * kTileRows;
-  store_rows(dq, scale, p.dqkv_T3HK + row * stride + column_of(p, 0, visit.item.head), stride, num_rows,
-             rows);
+  const float kept_scale = p.scale * p.dropout_scale;
+  const float scale[2] = {kept_scale, kept_scale};
+  __nv_bfloat16* const out = p.dqkv_T3HK + (item.start + first) * stride + column_of(p, 0, item.head);
+  wait_for_warpgroup(at.warpgroup);  // which has read all dS
+  store_rows(dq, scale, shared.dscores[exchanged.stage][0], out, stride, item.length - first);
+  shared.exchanged.release(exchanged);
 }
 
-/// The statistics of a block of queries that are the columns of a tile. Two neighbours per float4: shift,
-/// delta, shift, delta.
-__device__ inline const float4* column_statistics(const QueryStatistics (&of)[kTileRows], int lane_in_quad) {
-  return reinterpret_cast<const float4*>(of) + lane_in_quad;
+/// Passes the block of queries by, without keys.
+__device__ inline void pass_by(const Progress& at, BackwardShared& shared) {
+  shared.streamed.wait_full(at.streamed);
+  shared.has_statistics[at.streamed.stage].wait(at.streamed.parity);
+  shared.streamed.release(at.streamed);
+  shared.exchanged.wait_empty(at.exchanged);
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) shared.exchanged.full[at.exchanged.stage].arrive();
 }
 
-/// P in place of S, where columns are queries.
-__device__ inline void to_weights_by_column(Accumulator& s, const float4* statistics, float scale_log2) {
+/// Fills the columns of a tile with what belongs to them.
+__device__ inline void fill_columns(Accumulator& d, const float (&values)[kTileRows], int lane_in_quad) {
 #pragma unroll
   for (int c = 0; c < 8; ++c) {
-    const float4 of = statistics[4 * c];
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      s[4 * c + 2 * i] = fast_exp2(fmaf(s[4 * c + 2 * i], scale_log2, of.x));
-      s[4 * c + 2 * i + 1] = fast_exp2(fmaf(s[4 * c + 2 * i + 1], scale_log2, of.z));
-    }
+    const float2 of = reinterpret_cast<const float2*>(values)[4 * c + lane_in_quad];
+    d[4 * c] = d[4 * c + 2] = of.x;
+    d[4 * c + 1] = d[4 * c + 3] = of.y;
   }
 }
 
-/// dS in place of P, where columns are queries.
-template <bool kHasDropout>
-__device__ inline void to_gradient_by_column(Accumulator& s, const Accumulator& dp, const float4* statistics,
-                                             const BlockDropout<kHasDropout>& dropout) {
+/// Sets the rows of an operand from num_rows on to zero.
+__device__ inline void clear_rows(RegisterOperand& a, int num_rows, const FragmentRows& rows) {
 #pragma unroll
-  for (int c = 0; c < 8; ++c) {
-    const float4 of = statistics[4 * c];
-#pragma unroll
-    for (int i = 4 * c; i < 4 * c + 4; ++i) s[i] *= dropout.center(dp[i], i % 2 == 0 ? of.y : of.w, i);
-  }
+  for (int i = 0; i < 16; ++i)
+    if (rows.row[i % 2] >= num_rows) a[i / 4][i % 4] = 0;
 }
 
-/// Phase 2 for one block of keys and values.
+/// The gradients of a block of keys and values.
+struct KeyGradients {
+  Accumulator dk, dv;
+};
+
+/// Adds what a block of queries gives to the gradients of a block of num_keys keys, and shows its dS to the
+/// others. Columns behind the sequence's end need no mask: queries, dO and statistics are zeros there, so
+/// they add nothing. Rows behind it have a weight that may not be finite, which must not meet the zeros of
+/// the keys.
 template <bool kHasDropout>
-__device__ inline void keys_backward(const BackwardParameters& p, const Visit& visit, Owned& owned,
+__device__ inline void differentiate(const BackwardParameters& p, int block, int num_keys,
+                                     const KeepRows& keep, const Progress& at, KeyGradients& sums,
                                      BackwardShared& shared) {
   const FragmentRows rows = fragment_rows();
   const float scale_log2 = p.scale * kLog2OfE;
-  const std::uint64_t queries = describe_tile(shared_address(shared.streamed[0][0]));
-  const std::uint64_t dout = describe_tile(shared_address(shared.streamed[1][0]));
-  const KeepRows keep(p.keep, p.keep.by_key, visit.item.head, first_row(visit), rows);
-  BlockDropout<kHasDropout> dropout{p.dropout_scale};
-  Accumulator s, dp, dk, dv;
+  const int stage = at.streamed.stage;
+  const std::uint64_t keys = describe_tile(shared_address(shared.keys[at.owned.stage][at.warpgroup]));
+  const std::uint64_t values = describe_tile(shared_address(shared.values[at.owned.stage][at.warpgroup]));
+  const std::uint64_t queries = describe_tile(shared_address(shared.queries[stage]));
+  const std::uint64_t dout = describe_tile(shared_address(shared.dcontext[stage]));
+  std::uint32_t keep_bits[2];
+  Accumulator s, dp;
   RegisterOperand weights, ds;
+  shared.has_statistics[stage].wait(at.streamed.parity);
+  fill_columns(s, shared.shifts[stage], rows.lane_in_quad);
+  fill_columns(dp, shared.centers[stage], rows.lane_in_quad);
+  shared.streamed.wait_full(at.streamed);
+  hold(s);
+  hold(dp);
+  wgmma_fence();
+  issue_product<TileB::Transposed>(s, keys, queries, 1);
+  wgmma_commit();
+  issue_product<TileB::Transposed>(dp, values, dout, 1);
+  wgmma_commit();
+  if constexpr (kHasDropout) keep.load(block, keep_bits);
+  wgmma_wait<1>();
+  hold(s);
 #pragma unroll
-  for (int i = 0; i < 32; ++i) dk[i] = dv[i] = 0;
-  owned.barriers.wait_full(owned.at);
-  const std::uint64_t own[2] = {describe_tile(owned.tiles[0]), describe_tile(owned.tiles[1])};
-  const int num_last_columns = visit.item.length % kTileRows;
-  const int masked_block = num_last_columns == 0 ? -1 : visit.num_blocks - 1;
-  Cursor at = visit.at;
-  for (int j = 0; j < visit.num_blocks; ++j, at.advance()) {
-    shared.ring.wait_full(at);
-    wgmma_fence();
-    issue_product<TileB::Transposed>(s, own[0], queries + at.stage * kTile, 0);
-    wgmma_commit();
-    issue_product<TileB::Transposed>(dp, own[1], dout + at.stage * kTile, 0);
-    wgmma_commit();
-    if constexpr (kHasDropout) keep.load(j, dropout.keep_bits);
-    const float4* const statistics =
-        column_statistics(shared.streamed_statistics[at.stage], rows.lane_in_quad);
-    wgmma_wait<1>();
-    hold(s);
-    to_weights_by_column(s, statistics, scale_log2);
-    hold(s);
-    if (masked_block == j) mask_columns(s, num_last_columns, rows.lane_in_quad);
-    to_operand(s, weights);
-    if constexpr (kHasDropout) drop(weights, dropout.keep_bits);
-    wgmma_fence();
-    issue_product<TileB::Plain>(dv, weights, dout + at.stage * kTile, 1);
-    wgmma_commit();
-    wgmma_wait<1>();
-    hold(dp);
-    if (j == visit.num_blocks - 1) owned.barriers.release(owned.at);
-    to_gradient_by_column(s, dp, statistics, dropout);
-    to_operand(s, ds);
-    wgmma_fence();
-    issue_product<TileB::Plain>(dk, ds, queries + at.stage * kTile, 1);
-    wgmma_commit();
-    wgmma_wait<0>();
-    hold(dv);
-    hold(dk);
-    if (visit.releases) shared.ring.release(at);
+  for (int i = 0; i < 32; ++i) s[i] = fast_exp2(s[i] * scale_log2);
+  hold(s);
+  to_operand(s, weights);
+  if constexpr (kHasDropout) drop(weights, keep_bits);
+  wgmma_fence();
+  issue_product<TileB::Plain>(sums.dv, weights, dout, 1);
+  wgmma_commit();
+  wgmma_wait<1>();
+  hold(dp);
+  if constexpr (kHasDropout) {
+    Accumulator dropped;
+    fill_columns(dropped, shared.centers[stage], rows.lane_in_quad);
+#pragma unroll
+    for (int i = 0; i < 32; ++i) dp[i] = is_kept(keep_bits, i) ? dp[i] : dropped[i];
   }
-  owned.at.advance();
-
-  const std::int64_t stride = 3LL * p.num_heads * kTileRows;
-  const int first = visit.item.first + visit.block * kTileRows;
-  __nv_bfloat16* const out = p.dqkv_T3HK + (visit.item.start + first) * stride;
-  const float dk_scale[2] = {p.scale, p.scale};
-  const float kept_scale = kHasDropout ? p.dropout_scale : 1;
-  const float dv_scale[2] = {kept_scale, kept_scale};
-  store_rows(dk, dk_scale, out + column_of(p, 1, visit.item.head), stride, visit.item.length - first, rows);
-  store_rows(dv, dv_scale, out + column_of(p, 2, visit.item.head), stride, visit.item.length - first, rows);
+#pragma unroll
+  for (int i = 0; i < 32; ++i) s[i] *= dp[i];
+  to_operand(s, ds);
+  if (num_keys < kTileRows) clear_rows(ds, num_keys, rows);
+  wgmma_fence();
+  issue_product<TileB::Plain>(sums.dk, ds, queries, 1);
+  wgmma_commit();
+  shared.exchanged.wait_empty(at.exchanged);
+  store_operand(shared_address(shared.dscores[at.exchanged.stage][at.warpgroup]), ds);
+  fence_shared_writes();
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) shared.exchanged.full[at.exchanged.stage].arrive();
+  wgmma_wait<0>();
+  hold(sums.dv);
+  hold(sums.dk);
+  shared.streamed.release(at.streamed);
 }
 
-template <BackwardLaunch kLaunch, bool kHasDropout>
+/// Calls visit for each block of queries; in between computes dQ where it is this warpgroup's turn.
+template <typename Visit>
+__device__ inline void walk(const BackwardParameters& p, const Round& round, Progress& at,
+                            BackwardShared& shared, Visit visit) {
+  Turn turn(round.num_keys);
+  BackwardShape::ExchangeCursor lagging = at.exchanged;
+  const int num_blocks = round.rounds.num_blocks;
+  for (int block = 0; block < num_blocks + BackwardShape::kLag; ++block) {
+    if (block >= BackwardShape::kLag) {
+      if (turn.warpgroup == at.warpgroup)
+        sum_queries_gradient(p, round, block - BackwardShape::kLag, at, lagging, shared);
+      turn.advance();
+      lagging.advance();
+    }
+    if (block < num_blocks) {
+      visit(block);
+      at.streamed.advance();
+      at.exchanged.advance();
+    }
+  }
+}
+
+/// A round of a warpgroup that owns a block of keys and values.
+template <bool kHasDropout>
+__device__ inline void own_keys(const BackwardParameters& p, const Round& round, Progress& at,
+                                BackwardShared& shared) {
+  const AttentionItem& item = round.item;
+  const int first = (round.rounds.first(round.index) + at.warpgroup) * kTileRows;
+  const KeepRows keep(p.keep, p.keep.by_key, item.head, item.start + first, fragment_rows());
+  KeyGradients sums;
+#pragma unroll
+  for (int i = 0; i < 32; ++i) sums.dk[i] = sums.dv[i] = 0;
+  walk(p, round, at, shared,
+       [&](int block) { differentiate<kHasDropout>(p, block, item.length - first, keep, at, sums, shared); });
+
+  const std::int64_t stride = 3LL * p.num_heads * kTileRows;
+  __nv_bfloat16* const out = p.dqkv_T3HK + (item.start + first) * stride;
+  const float dk_scale[2] = {p.scale * p.dropout_scale, p.scale * p.dropout_scale};
+  const float dv_scale[2] = {p.dropout_scale, p.dropout_scale};
+  unsigned char* const through = shared.values[at.owned.stage][at.warpgroup];
+  wait_for_warpgroup(at.warpgroup);  // which has read the values
+  store_rows(sums.dk, dk_scale, through, out + column_of(p, 1, item.head), stride, item.length - first);
+  store_rows(sums.dv, dv_scale, through, out + column_of(p, 2, item.head), stride, item.length - first);
+  fence_shared_writes();  // before the copy engine's
+  shared.owned.release(at.owned);
+}
+
+template <bool kHasDropout>
 __device__ inline void work(int warpgroup, const BackwardParameters& p, BackwardShared& shared) {
-  WarpgroupWalk<BackwardShape::kStages, BackwardShape::kWarpgroups> walk{{warpgroup}};
+  Progress at{warpgroup};
   RingCursor<ItemQueue::kSlots> slot;
-  Owned owned = {shared.owned[warpgroup],
-                 {},
-                 {shared_address(shared.own[warpgroup][0]), shared_address(shared.own[warpgroup][1]),
-                  shared_address(shared.own[warpgroup][2])},
-                 shared.own_shifts[warpgroup]};
   for (;;) {
     const AttentionItem item = shared.queue.pop(slot);
     if (item.length == 0) return;
-    const Plan plan(item, kAttentionTileRows);
-    if (has_phase1<kLaunch>()) {
-      int num_left = walk.deal.count(plan);
-      if (num_left == 0) announce_statistics(shared);
-      walk.over(plan, shared.ring, [&](int block, const Cursor& at, bool releases) {
-        queries_backward<kHasDropout>(p, {item, plan.num_streamed, block, at, releases, --num_left == 0},
-                                      owned, shared);
-      });
+    const KeyRounds rounds(item.length);
+    for (int index = 0; index < rounds.num_rounds; ++index, at.owned.advance()) {
+      const Round round(item, rounds, index);
+      shared.owned.wait_full(at.owned);
+      if (warpgroup < round.num_keys) {
+        own_keys<kHasDropout>(p, round, at, shared);
+      } else {
+        walk(p, round, at, shared, [&](int) { pass_by(at, shared); });
+        shared.owned.release(at.owned);
+      }
     }
-    if (has_phase2<kLaunch>(item))
-      walk.over(plan, shared.ring, [&](int block, const Cursor& at, bool releases) {
-        keys_backward<kHasDropout>(p, {item, plan.num_streamed, block, at, releases, false}, owned, shared);
-      });
   }
 }
 
-template <BackwardLaunch kLaunch, bool kHasDropout>
+template <bool kHasDropout>
 __global__ void __launch_bounds__(BackwardShape::kThreads, 1)
     attention_backward_kernel(const __grid_constant__ BackwardMaps maps,
                               const __grid_constant__ BackwardParameters p) {
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   BackwardShared& shared = *reinterpret_cast<BackwardShared*>(shared_bytes);
+  constexpr int kWorkerWarps = 4 * BackwardShape::kWarpgroups;
   if (threadIdx.x == 0) {
-    shared.ring.init(1 + 32, 4 * BackwardShape::kWarpgroups);
-    shared.queue.barriers.init(1, (4 + 1) * BackwardShape::kWarpgroups);
-    for (BackwardShape::OwnedRing& owned : shared.owned) owned.init(1, 4);
-    shared.statistics_written.init(4 * BackwardShape::kWarpgroups);
+    shared.owned.init(1, kWorkerWarps);
+    shared.streamed.init(1, kWorkerWarps);
+    for (Mbarrier& barrier : shared.has_statistics) barrier.init(BackwardShape::kStatisticsWarps);
+    shared.outputs.init(1, BackwardShape::kStatisticsWarps);
+    shared.exchanged.init(kWorkerWarps, 4);
+    shared.queue.barriers.init(1, kWorkerWarps + BackwardShape::kStatisticsWarps);
     fence_barrier_init();
   }
   __syncthreads();
@@ -310,29 +293,24 @@ __global__ void __launch_bounds__(BackwardShape::kThreads, 1)
   const int warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0);
   if (warpgroup == BackwardShape::kWarpgroups) {
     shrink_registers<BackwardShape::kFeederRegisters>();
-    feed<kLaunch>(maps, p, shared);
+    feed(maps, p, shared);
   } else {
     grow_registers<BackwardShape::kWorkerRegisters>();
-    work<kLaunch, kHasDropout>(warpgroup, p, shared);
+    work<kHasDropout>(warpgroup, p, shared);
   }
 }
 
-template <BackwardLaunch kLaunch>
-cudaError_t launch(const BackwardMaps& maps, const BackwardParameters& parameters, int num_multiprocessors,
-                   cudaStream_t stream) {
-  const auto kernel = parameters.keep.by_query != nullptr ? attention_backward_kernel<kLaunch, true>
-                                                          : attention_backward_kernel<kLaunch, false>;
-  if (cudaError_t error =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(BackwardShared)))
-    return error;
-  kernel<<<num_multiprocessors, BackwardShape::kThreads, sizeof(BackwardShared), stream>>>(maps, parameters);
-  return cudaGetLastError();
+// Thread blocks, of which each fills a multiprocessor: Hopper has at most 144.
+constexpr int kMaxThreadBlocks = 144;
+
+int max_blocks_of(std::int64_t max_length) {
+  return static_cast<int>((max_length + kTileRows - 1) / kTileRows);
 }
 
 }  // namespace
 
-std::size_t attention_scratch_bytes_sm90(std::int64_t num_rows, std::int64_t num_heads) {
-  return static_cast<std::size_t>(num_rows * num_heads) * sizeof(QueryStatistics);
+std::size_t attention_scratch_bytes_sm90(std::int64_t max_length) {
+  return kMaxThreadBlocks * max_blocks_of(max_length) * BackwardScratch::bytes_of_block();
 }
 
 cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t stream) {
@@ -348,21 +326,27 @@ cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t
           cudaDeviceGetAttribute(&num_multiprocessors, cudaDevAttrMultiProcessorCount, device))
     return error;
 
+  const int max_blocks = max_blocks_of(args.max_length);
+  auto* const dqueries = static_cast<float4*>(args.scratch);
+  auto* const statistics = reinterpret_cast<float2*>(dqueries + std::int64_t{kMaxThreadBlocks} * max_blocks *
+                                                                    BackwardScratch::kVectors * 128);
   const BackwardParameters parameters = {{args.tiles, args.num_tiles, args.next_item, args.num_heads},
                                          {args.gaps, args.num_gaps},
                                          args.lse_HT,
                                          args.dqkv_T3HK,
-                                         static_cast<QueryStatistics*>(args.scratch),
                                          args.num_rows,
                                          args.num_heads,
                                          1 / std::sqrt(static_cast<float>(kTileRows)),
                                          args.keep,
-                                         args.dropout_scale};
-  if (cudaError_t error = launch<BackwardLaunch::First>(maps, parameters, num_multiprocessors, stream))
+                                         args.dropout_scale,
+                                         {dqueries, statistics, max_blocks}};
+  const auto kernel =
+      args.keep.by_key != nullptr ? attention_backward_kernel<true> : attention_backward_kernel<false>;
+  if (cudaError_t error =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(BackwardShared)))
     return error;
-  if (args.max_length > kAttentionTileRows)
-    if (cudaError_t error = launch<BackwardLaunch::Second>(maps, parameters, num_multiprocessors, stream))
-      return error;
+  kernel<<<std::min(num_multiprocessors, kMaxThreadBlocks), BackwardShape::kThreads, sizeof(BackwardShared),
+           stream>>>(maps, parameters);
   return cudaGetLastError();
 }
 

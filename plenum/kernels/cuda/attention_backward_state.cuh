@@ -11,68 +11,98 @@
 
 namespace plenum::kernels::cuda {
 
-// Each item goes through two phases (see attention_stream.cuh for the flow and docs/math/attention.md for the
-// formulas):
-//   1. queries are owned, keys and values streamed: S = Q K^T, dP = dO V^T, dQ += dS K;
-//   2. keys and values are owned, queries and dO streamed: S^T = K Q^T, dP^T = V dO^T, dV += P^T dO,
-//      dK += dS^T Q.
-// S and dP are computed twice, seven products instead of five, so that every sum has one owner and lives in
-// registers: nothing is added across warpgroups, and the transposed scores of phase 2 are operands as they
-// stand. The second phase finds most of what it reads in the L2 cache.
+// A thread block takes a head of a sequence at a time (see docs/math/attention.md for the formulas). In each
+// of its rounds the three warpgroups that compute own a block of 64 keys each, and all blocks of 64 queries
+// go by:
+//     S^T = K Q^T,  dP^T = V dO^T,  dV += P^T dO,  dK += dS^T Q,  and then  dQ += dS K.
+// dK and dV stay in the registers of their owner. dS goes through shared memory, from where one warpgroup
+// multiplies the dS of all three with their keys: five products for each pair of blocks, and every sum has
+// one owner and one order. Between rounds dQ waits in device memory in fp32, where the second-level cache
+// keeps it.
 //
-// Three warpgroups, each of which waits for its own products: what one leaves idle, the other two use.
-// Measured on an H200, two with registers enough to issue the next scores early are 3 % slower on sequences
-// up to 512 tokens, and 6 % faster on 2,048.
+// Rounds are as few as can be, of nearly equal size. Where one has fewer than three blocks of keys, the
+// warpgroups without keys compute dQ, else they take turns. A turn comes two blocks of queries late: were it
+// one, each turn would wait for the warpgroup that had the turn before.
 struct BackwardShape {
   static constexpr int kWarpgroups = 3;
-  static constexpr int kStages = 9;
+  static constexpr int kStages = 3;
+  static constexpr int kExchanges = 3;
+  static constexpr int kLag = 2;  ///< of dQ behind dS, in blocks of queries
+  static constexpr int kStatisticsWarps = 2;
   static constexpr int kFeederRegisters = 32;
   static constexpr int kWorkerRegisters = 160;
   static constexpr int kThreads = 128 * (kWarpgroups + 1);
   static_assert(registers_suffice(kWarpgroups, kFeederRegisters, kWorkerRegisters));
 
-  using Ring = RingBarriers<kStages>;
   using Cursor = RingCursor<kStages>;
-  using Plan = ItemPlan<kStages, kWarpgroups>;
-  using Deal = BlockDeal<kStages, kWarpgroups>;
-  using OwnedRing = RingBarriers<1>;
-  using OwnedCursor = RingCursor<1>;
+  using OwnedCursor = RingCursor<2>;
+  using ExchangeCursor = RingCursor<kExchanges>;
 };
 
-/// Of a query: what turns its scores into weights, P = 2^(S scale_log2 + shift), and its D = sum of dO * O.
-struct QueryStatistics {
-  float shift;
-  float delta;
+/// How the keys of a sequence are cut into rounds.
+struct KeyRounds {
+  int num_blocks;
+  int num_rounds;
+
+  __device__ explicit KeyRounds(int length)
+      : num_blocks(num_blocks_of(length)),
+        num_rounds((num_blocks + BackwardShape::kWarpgroups - 1) / BackwardShape::kWarpgroups) {}
+
+  __device__ int first(int round) const { return round * num_blocks / num_rounds; }
+  __device__ int count(int round) const { return first(round + 1) - first(round); }
 };
 
 struct BackwardShared {
-  /// Keys and values in phase 1, queries and dO in phase 2.
-  alignas(1024) unsigned char streamed[2][BackwardShape::kStages][kTileBytes];
-  /// Queries, dO and O in phase 1, keys and values in phase 2.
-  alignas(1024) unsigned char own[BackwardShape::kWarpgroups][3][kTileBytes];
-  alignas(16) QueryStatistics streamed_statistics[BackwardShape::kStages][kTileRows];
-  float own_shifts[BackwardShape::kWarpgroups][kTileRows];
-  BackwardShape::Ring ring;
-  BackwardShape::OwnedRing owned[BackwardShape::kWarpgroups];
+  alignas(1024) unsigned char keys[2][BackwardShape::kWarpgroups][kTileBytes];
+  alignas(1024) unsigned char values[2][BackwardShape::kWarpgroups][kTileBytes];
+  alignas(1024) unsigned char dscores[BackwardShape::kExchanges][BackwardShape::kWarpgroups]
+                                     [kTileBytes];  ///< dS^T
+  alignas(1024) unsigned char queries[BackwardShape::kStages][kTileBytes];
+  alignas(1024) unsigned char dcontext[BackwardShape::kStages][kTileBytes];
+  alignas(1024) unsigned char context[kTileBytes];  ///< in the first round
+  /// Of a query, where its sums start. S = Q K^T starts from - L sqrt k, so that P = exp(S / sqrt k); dP = dO
+  /// V^T from - D / f, with D = sum of dO * O and the scale f of dropout: dS = f P dP where a weight is kept,
+  /// f P (- D / f) where it is dropped. The factor f comes last.
+  alignas(16) float shifts[BackwardShape::kStages][kTileRows];
+  alignas(16) float centers[BackwardShape::kStages][kTileRows];
+
+  RingBarriers<2> owned;                              ///< of keys and values, for a round
+  RingBarriers<BackwardShape::kStages> streamed;      ///< of queries and dO
+  RingBarriers<1> outputs;                            ///< of O
+  Mbarrier has_statistics[BackwardShape::kStages];    ///< beside streamed.full
+  RingBarriers<BackwardShape::kExchanges> exchanged;  ///< of dS
   ItemQueue queue;
-  Mbarrier statistics_written;  ///< to global memory, of all queries of the item
 };
 
-/// Which phases a launch runs. A tile that is a whole sequence goes through both at once; of longer
-/// sequences, phase 2 needs statistics of other tiles and waits for a second launch.
-enum class BackwardLaunch { First, Second };
+/// What a thread block keeps in device memory from round to round of an item.
+struct BackwardScratch {
+  static constexpr int kVectors = 8;  ///< of a thread, for a block of 64 queries
+  float4* dqueries;                   ///< [thread blocks, max_blocks, kVectors, 128]: dQ so far
+  float2* statistics;                 ///< [thread blocks, max_blocks, kTileRows]: shift and center
+  int max_blocks;                     ///< of 64 rows of a sequence
+
+  static constexpr std::size_t bytes_of_block() {
+    return sizeof(float4) * kVectors * 128 + sizeof(float2) * kTileRows;
+  }
+  __device__ float4* dqueries_of(int block) const {
+    return dqueries + (static_cast<std::int64_t>(blockIdx.x) * max_blocks + block) * kVectors * 128;
+  }
+  __device__ float2* statistics_of(int block) const {
+    return statistics + (static_cast<std::int64_t>(blockIdx.x) * max_blocks + block) * kTileRows;
+  }
+};
 
 struct BackwardParameters {
   ItemSource items;
   GapList gaps;
   const float* lse_HT;
   __nv_bfloat16* dqkv_T3HK;
-  QueryStatistics* statistics_HT;
   int num_rows;
   int num_heads;
   float scale;  ///< 1 / sqrt K
   AttentionKeepBits keep;
   float dropout_scale;
+  BackwardScratch scratch;
 };
 
 struct BackwardMaps {
@@ -84,19 +114,6 @@ struct BackwardMaps {
 /// Where the three parts of a head begin in a row of qkv.
 __device__ inline int column_of(const BackwardParameters& p, int part, int head) {
   return (part * p.num_heads + head) * kTileRows;
-}
-
-__device__ inline bool is_whole(const AttentionItem& item) {
-  return item.length <= kAttentionTileRows;
-}
-
-template <BackwardLaunch kLaunch>
-__device__ inline bool has_phase1() {
-  return kLaunch == BackwardLaunch::First;
-}
-template <BackwardLaunch kLaunch>
-__device__ inline bool has_phase2(const AttentionItem& item) {
-  return is_whole(item) == (kLaunch == BackwardLaunch::First);
 }
 
 }  // namespace plenum::kernels::cuda

@@ -14,7 +14,7 @@ namespace {
 // warpgroup computes S = Q K^T, the softmax so far, and O += P V. Four warpgroups share the sequences of 512
 // tokens evenly.
 constexpr int kWarpgroups = 4;
-constexpr int kStages = 12;
+constexpr int kStages = 10;
 constexpr int kFeederRegisters = 24;
 constexpr int kWorkerRegisters = 112;
 static_assert(registers_suffice(kWarpgroups, kFeederRegisters, kWorkerRegisters));
@@ -30,6 +30,7 @@ struct Shared {
   alignas(1024) unsigned char keys[kStages][kTileBytes];
   alignas(1024) unsigned char values[kStages][kTileBytes];
   alignas(1024) unsigned char queries[kWarpgroups][kTileBytes];
+  alignas(1024) unsigned char outputs[kWarpgroups][kTileBytes];  ///< on their way
   Ring ring;
   OwnedRing owned;  ///< of the queries of each warpgroup
   ItemQueue queue;
@@ -50,8 +51,8 @@ struct Parameters {
 __device__ inline void produce(const CUtensorMap& qkv_map, const Parameters& p, Shared& shared) {
   Cursor at;
   RingCursor<ItemQueue::kSlots> slot;
-  for (;;) {
-    const AttentionItem item = p.items.take();
+  for (ItemTaker items(p.items);;) {
+    const AttentionItem item = items.take(p.items);
     shared.queue.push(slot, item);
     if (item.length == 0) return;
     const Plan plan(item, kAttentionTileRows);
@@ -59,9 +60,12 @@ __device__ inline void produce(const CUtensorMap& qkv_map, const Parameters& p, 
       shared.ring.wait_empty(at);
       Mbarrier& full = shared.ring.full[at.stage];
       full.arrive_expecting(2 * kTileBytes);
-      const int row = item.start + j * kTileRows;
-      copy_box(qkv_map, shared.keys[at.stage], full, (p.num_heads + item.head) * kTileRows, row);
-      copy_box(qkv_map, shared.values[at.stage], full, (2 * p.num_heads + item.head) * kTileRows, row);
+      const auto load = [&](unsigned char* tile, int part) {
+        copy_rows(qkv_map, tile, full, (part * p.num_heads + item.head) * kTileRows,
+                  item.start + j * kTileRows, item.length - j * kTileRows);
+      };
+      load(shared.keys[at.stage], 1);
+      load(shared.values[at.stage], 2);
       j = j + 1 == plan.num_streamed ? 0 : j + 1;
     }
   }
@@ -81,8 +85,9 @@ __device__ inline void serve(const CUtensorMap& qkv_map, const Parameters& p, Sh
       shared.owned.wait_empty(warpgroup);
       Mbarrier& full = shared.owned.full[warpgroup.stage];
       full.arrive_expecting(kTileBytes);
-      copy_box(qkv_map, shared.queries[warpgroup.stage], full, item.head * kTileRows,
-               item.start + item.first + block * kTileRows);
+      const int first = item.first + block * kTileRows;
+      copy_rows(qkv_map, shared.queries[warpgroup.stage], full, item.head * kTileRows, item.start + first,
+                item.length - first);
     }
   }
 }
@@ -93,6 +98,7 @@ __device__ inline void serve(const CUtensorMap& qkv_map, const Parameters& p, Sh
 /// which costs no precision, and O need not be scaled again for every block.
 struct RunningSoftmax {
   static constexpr float kHeadroom = 8;
+  static constexpr int kChains = 4;  ///< of maxima and of sums of a row, so that few wait for one another
   float reference[2] = {-INFINITY, -INFINITY};
   float sum[2] = {0, 0};
   float factor[2];  ///< what turns O so far to the new reference, where update returns true
@@ -102,9 +108,13 @@ struct RunningSoftmax {
     float highest[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      highest[i] = s[2 * i];
+      float of[kChains];
 #pragma unroll
-      for (int c = 0; c < 16; ++c) highest[i] = fmaxf(highest[i], s[4 * (c / 2) + 2 * i + c % 2]);
+      for (int c = 0; c < kChains; ++c) of[c] = s[4 * (c / 2) + 2 * i + c % 2];
+#pragma unroll
+      for (int c = kChains; c < 16; ++c)
+        of[c % kChains] = fmaxf(of[c % kChains], s[4 * (c / 2) + 2 * i + c % 2]);
+      highest[i] = fmaxf(fmaxf(of[0], of[1]), fmaxf(of[2], of[3]));
     }
     const bool moves = __any_sync(
         0xFFFFFFFF, fmaxf(highest[0] - reference[0], highest[1] - reference[1]) * scale_log2 > kHeadroom);
@@ -112,12 +122,14 @@ struct RunningSoftmax {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const float shift = -reference[i] * scale_log2;
+      float of[kChains] = {sum[i], 0, 0, 0};
 #pragma unroll
       for (int c = 0; c < 16; ++c) {
         float& x = s[4 * (c / 2) + 2 * i + c % 2];
         x = fast_exp2(fmaf(x, scale_log2, shift));
-        sum[i] += x;
+        of[c % kChains] += x;
       }
+      sum[i] = (of[0] + of[1]) + (of[2] + of[3]);
     }
     return moves;
   }
@@ -148,7 +160,7 @@ struct RunningSoftmax {
 __device__ inline void mask_columns(Accumulator& s, int num_columns, int lane_in_quad) {
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    if (8 * (i / 4) + 2 * lane_in_quad + i % 2 >= num_columns) s[i] = -INFINITY;
+    if (8 * (i / 4) + i % 2 >= num_columns - 2 * lane_in_quad) s[i] = -INFINITY;
 }
 
 /// Attention of one block of queries.
@@ -228,16 +240,16 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
 
   const std::int64_t row = item.start + first;
   const float kept_scale = kHasDropout ? p.dropout_scale : 1;
-  const float scale[2] = {kept_scale / softmax.sum[0], kept_scale / softmax.sum[1]};
+  const float scale[2] = {__fdividef(kept_scale, softmax.sum[0]), __fdividef(kept_scale, softmax.sum[1])};
   const std::int64_t stride = static_cast<std::int64_t>(p.num_heads) * kTileRows;
-  store_rows(o, scale, p.context_THK + row * stride + item.head * kTileRows, stride, item.length - first,
-             rows);
+  store_rows(o, scale, shared.outputs[owned_at.stage], p.context_THK + row * stride + item.head * kTileRows,
+             stride, item.length - first);
   if (rows.lane_in_quad == 0)
 #pragma unroll
     for (int i = 0; i < 2; ++i)
       if (rows.row[i] < item.length - first)
         p.lse_HT[static_cast<std::int64_t>(item.head) * p.num_rows + row + rows.row[i]] =
-            softmax.reference[i] * p.scale + logf(softmax.sum[i]);
+            softmax.reference[i] * p.scale + __logf(softmax.sum[i]);
 }
 
 /// Takes items until none is left.

@@ -3,11 +3,12 @@
 namespace plenum::kernels::cuda {
 namespace {
 
-constexpr int kBlockRows = 128;
-constexpr int kThreads = 128;
+constexpr int kBlockRows = AttentionKeepBits::kBlockColumns;
 constexpr int kUnitColumns = 32;                   // of two draws
 constexpr std::uint32_t kHeadChannels = 1U << 20;  // see kernels/dropout.h
-constexpr int kBlocksPerMultiprocessor = 8;
+constexpr int kWarps = 4;                          // of a thread block; each works alone
+template <bool kByKey>
+constexpr int kBlocksPerMultiprocessor = kByKey ? 5 : 6;
 
 // What the kernel gets: everything that does not change from draw to draw is a constant.
 struct Problem {
@@ -28,25 +29,21 @@ __device__ inline std::uint32_t compare_bytes(std::uint32_t word, std::uint32_t 
 }
 
 // The bits of 32 columns of a row: byte b has bit i for column 4 i + b, which word i of two draws decides.
-// Shifted by i, what stood in bits 7, 15, 23, 31 fills 32 bits that begin at bit 7 and end in the upper word.
 // Multiplications that add do the shifting, by factors that the compiler does not know for powers of two: it
 // would shift, and logical operations are what this kernel has too many of.
 template <bool kAbove128>
 __device__ inline std::uint32_t draw_unit(base::PhiloxCounter counter, const Problem& problem) {
-  std::uint64_t bits = 0;
+  std::uint32_t bits = 0;
 #pragma unroll
   for (int draw = 0; draw < 2; ++draw) {
     const base::PhiloxCounter words = base::philox_by_round_keys(counter, problem.keys);
     ++counter[3];
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
-      bits +=
-          std::uint64_t{compare_bytes<kAbove128>(words[w], problem.addend)} * problem.powers[4 * draw + w];
+      bits += (compare_bytes<kAbove128>(words[w], problem.addend) >> 7) * problem.powers[4 * draw + w];
     }
   }
-  const auto low = static_cast<std::uint32_t>(bits);
-  const auto high = static_cast<std::uint32_t>(bits >> 32);
-  return __funnelshift_r(low | high, low | high, 7);
+  return bits;
 }
 
 // The words of a row from its four units. First byte b of all four: bit i of byte q is for column 32 q + 4 i
@@ -65,18 +62,6 @@ __device__ inline uint4 gather_words(const std::uint32_t (&units)[4]) {
           ((of_byte[0] >> 1) & kEven) | (of_byte[1] & ~kEven),
           ((of_byte[2] >> 1) & kEven) | (of_byte[3] & ~kEven)};
 }
-
-// Where shared memory has what belongs to a row. Rows 8 n + 2 t + e are written by threads with neighbouring
-// rows, read by those with the same t, or the other way round; neither way meets a bank twice.
-constexpr int kPlaces = 4 * 40;
-__device__ inline int place_of(int row) {
-  return row / 2 % 4 * 40 + row / 8 * 2 + row % 2;
-}
-
-struct Shared {
-  std::uint32_t units[4][kPlaces];       // of a query
-  std::uint32_t transposed[4][kPlaces];  // words of a key
-};
 
 // Bit b of lane i becomes bit i of lane b: in five exchanges, each of which swaps the off-diagonal quarters
 // of squares of 2 s x 2 s bits.
@@ -115,27 +100,6 @@ struct Block {
         num_keys(min(kBlockRows, tile.length - first_key)) {}
 };
 
-// Draws the block's bits into shared memory, as units. Where it has few queries, several threads share one.
-template <bool kAbove128>
-__device__ inline void draw_block(const Problem& problem, const Block& block, Shared& shared) {
-  const DrawAttentionKeepBits& args = problem.args;
-  const int num_units = (block.num_keys + kUnitColumns - 1) / kUnitColumns;
-  const int rows_log2 = block.num_queries > 64 ? 7 : (block.num_queries > 32 ? 6 : 5);
-  const int row = static_cast<int>(threadIdx.x) & ((1 << rows_log2) - 1);
-  if (row >= block.num_queries) return;
-  const int place = place_of(row);
-  const auto sample = static_cast<std::uint64_t>(args.samples_S[block.sequence]);
-  const std::uint32_t channel = static_cast<std::uint32_t>(block.head) * kHeadChannels + block.first_key;
-  for (int unit = static_cast<int>(threadIdx.x) >> rows_log2; unit < num_units;
-       unit += kThreads >> rows_log2) {
-    const base::PhiloxCounter counter{static_cast<std::uint32_t>(sample),
-                                      static_cast<std::uint32_t>(sample >> 32) | (args.layer_and_site << 16),
-                                      static_cast<std::uint32_t>(block.first_query + row),
-                                      (channel + unit * kUnitColumns) / 16};
-    shared.units[unit][place] = draw_unit<kAbove128>(counter, problem);
-  }
-}
-
 // The four words of a row and block of 128 columns.
 __device__ inline uint4* words_at(std::uint32_t* bits, const DrawAttentionKeepBits& args, const Block& block,
                                   int first_row, int first_column) {
@@ -144,53 +108,70 @@ __device__ inline uint4* words_at(std::uint32_t* bits, const DrawAttentionKeepBi
   return reinterpret_cast<uint4*>(bits) + column_block * args.num_rows + block.start + first_row;
 }
 
-// Writes the bits that were drawn, by query and, once transposed, by key.
-template <bool kByKey>
-__device__ inline void store_block(const DrawAttentionKeepBits& args, const Block& block, Shared& shared) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  // Lane i of warp w takes the query that is bit i of word w of a key's row.
-  const int query = 8 * (lane / 2) + 2 * warp + lane % 2;
-  const int query_place = place_of(query);
-  const uint4 words = gather_words({shared.units[0][query_place], shared.units[1][query_place],
-                                    shared.units[2][query_place], shared.units[3][query_place]});
-  if (query < block.num_queries)
-    words_at(args.by_query, args, block, block.first_query, block.first_key)[query] = words;
-  if constexpr (kByKey) {
-    const std::uint32_t word_of[4] = {words.x, words.y, words.z, words.w};
+// The words of one query of a block.
+template <bool kAbove128>
+__device__ inline uint4 draw_row(const Problem& problem, const Block& block, std::uint64_t sample,
+                                 int query) {
+  const std::uint32_t channel = static_cast<std::uint32_t>(block.head) * kHeadChannels + block.first_key;
+  std::uint32_t units[4] = {};
 #pragma unroll
-    for (int t = 0; t < 4; ++t)
-      shared.transposed[warp][place_of(8 * (lane / 2) + 2 * t + lane % 2)] = transpose_bits(word_of[t]);
-    __syncthreads();
-    const int key = static_cast<int>(threadIdx.x);
-    const int key_place = place_of(key);
-    if (key < block.num_keys) {
-      words_at(args.by_key, args, block, block.first_key, block.first_query)[key] = {
-          shared.transposed[0][key_place], shared.transposed[1][key_place], shared.transposed[2][key_place],
-          shared.transposed[3][key_place]};
+  for (int u = 0; u < 4; ++u) {
+    if (u * kUnitColumns >= block.num_keys) break;
+    units[u] = draw_unit<kAbove128>(
+        {static_cast<std::uint32_t>(sample),
+         static_cast<std::uint32_t>(sample >> 32) | (problem.args.layer_and_site << 16),
+         static_cast<std::uint32_t>(block.first_query + query), (channel + u * kUnitColumns) / 16},
+        problem);
+  }
+  return gather_words(units);
+}
+
+// Draws a block by one warp and writes its bits, by query and by key. In round t lane i has query 8 (i / 2) +
+// 2 t + i % 2: the one that is bit i of word t of a key's row. So a transposition within the warp gives these
+// words of keys, of key 8 (i / 2) + 2 w + i % 2 from word w of queries.
+template <bool kByKey, bool kAbove128>
+__device__ inline void draw_block(const Problem& problem, const Block& block) {
+  const DrawAttentionKeepBits& args = problem.args;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int row = 8 * (lane / 2) + lane % 2;
+  const auto sample = static_cast<std::uint64_t>(args.samples_S[block.sequence]);
+  uint4* const queries = words_at(args.by_query, args, block, block.first_query, block.first_key);
+  uint4 keys[4];
+#pragma unroll 1
+  for (int t = 0; t < 4; ++t) {
+    const int query = row + 2 * t;
+    const uint4 words = draw_row<kAbove128>(problem, block, sample, query);
+    if (query < block.num_queries) queries[query] = words;
+    if constexpr (kByKey) {
+      const std::uint32_t word_of[4] = {words.x, words.y, words.z, words.w};
+#pragma unroll
+      for (int w = 0; w < 4; ++w)
+        keys[w] = {keys[w].y, keys[w].z, keys[w].w, transpose_bits(word_of[w])};  // the last of four stays
     }
+  }
+  if constexpr (kByKey) {
+    uint4* const of_keys = words_at(args.by_key, args, block, block.first_key, block.first_query);
+#pragma unroll
+    for (int w = 0; w < 4; ++w)
+      if (row + 2 * w < block.num_keys) of_keys[row + 2 * w] = keys[w];
   }
 }
 
 template <bool kByKey, bool kAbove128>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
+__global__ void __launch_bounds__(32 * kWarps, kBlocksPerMultiprocessor<kByKey>)
     draw_keep_bits_kernel(const __grid_constant__ Problem problem) {
-  __shared__ Shared shared;
   const DrawAttentionKeepBits& args = problem.args;
-  const int head = static_cast<int>(blockIdx.y);
   const int num_tiles = *args.num_tiles;
+  const int num_warps = static_cast<int>(gridDim.x) * kWarps;
   // Long sequences come first in the list, so for a given place within tiles those that have a block there
-  // do: with places outside, every thread block gets as many blocks as any other.
-  int index = static_cast<int>(blockIdx.x);
+  // do: with places outside, every warp gets as many blocks as any other.
+  int index = static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / 32;
   for (int row_in_tile = 0; row_in_tile < args.tile_rows; row_in_tile += kBlockRows) {
     for (int column_block = 0; column_block < args.num_column_blocks; ++column_block) {
-      for (; index < num_tiles; index += static_cast<int>(gridDim.x)) {
-        const Block block(args.tiles[index], head, row_in_tile, column_block * kBlockRows);
-        if (block.num_queries <= 0 || block.num_keys <= 0) continue;
-        draw_block<kAbove128>(problem, block, shared);
-        __syncthreads();
-        store_block<kByKey>(args, block, shared);
-        __syncthreads();
+      for (; index < num_tiles; index += num_warps) {
+        const Block block(args.tiles[index], static_cast<int>(blockIdx.y), row_in_tile,
+                          column_block * kBlockRows);
+        if (block.num_queries > 0 && block.num_keys > 0) draw_block<kByKey, kAbove128>(problem, block);
       }
       index -= num_tiles;
     }
@@ -204,9 +185,9 @@ void launch(cudaStream_t stream, int num_multiprocessors, const DrawAttentionKee
                         .addend = ((256 - args.threshold) & 0x7F) * 0x01010101U,
                         .powers = {1, 2, 4, 8, 16, 32, 64, 128}};
   const int blocks_per_head =
-      (num_multiprocessors * kBlocksPerMultiprocessor + args.num_heads - 1) / args.num_heads;
+      (num_multiprocessors * kBlocksPerMultiprocessor<kByKey> + args.num_heads - 1) / args.num_heads;
   draw_keep_bits_kernel<kByKey, kAbove128>
-      <<<dim3(blocks_per_head, args.num_heads), kThreads, 0, stream>>>(problem);
+      <<<dim3(blocks_per_head, args.num_heads), 32 * kWarps, 0, stream>>>(problem);
 }
 
 }  // namespace

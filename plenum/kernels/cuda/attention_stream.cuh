@@ -8,14 +8,15 @@
 
 namespace plenum::kernels::cuda {
 
-// How work flows through a thread block of the attention kernels. Warpgroups that compute own blocks of 64
-// rows of a tile (in forward: queries), one at a time, and walk over all blocks of 64 rows of the sequence
-// that these rows need (in forward: keys and values). One more warpgroup feeds them:
+// Rings in shared memory and the items that pass through them, for both directions; and how work flows in
+// forward (backward: attention_backward_state.cuh). Warpgroups that compute own blocks of 64 rows of a tile,
+// one at a time, and walk over all blocks of 64 rows of the sequence that these rows need: queries are owned,
+// keys and values streamed. One more warpgroup feeds them:
 //   - the producer takes items (a tile and a head) from a counter in device memory and streams the blocks of
 //     the sequence through a ring of stages in shared memory. A sequence of at most kStages blocks is loaded
 //     once and stays until the last owned block has walked over it; longer ones are streamed anew for each
 //     round of owned blocks;
-//   - valets fetch the rows that each working warpgroup will own next.
+//   - a valet fetches the rows that each working warpgroup will own next.
 //
 // Working warpgroups never wait for each other: owned blocks are dealt in turn, across items, and whoever is
 // done goes on with the next item while its blocks are being loaded. So the tensor cores always find another
@@ -120,19 +121,29 @@ struct ItemSource {
   const std::int32_t* num_tiles;
   std::int32_t* next;  ///< counter: zero at launch, and again at the end
   int num_heads;
+};
 
-  /// Each block takes until it gets length 0, once.
-  __device__ AttentionItem take() const {
-    const int num_items = *num_tiles * num_heads;
-    const int index = atomicAdd(next, 1);
-    if (index >= num_items) {
+/// Takes items for a thread block until it gets length 0. The counter is asked one item ahead: its answer
+/// takes longer than a short sequence.
+class ItemTaker {
+ public:
+  __device__ explicit ItemTaker(const ItemSource& source) : counted_(atomicAdd(source.next, 1)) {}
+
+  __device__ AttentionItem take(const ItemSource& source) {
+    const int index = counted_;
+    const int num_items = *source.num_tiles * source.num_heads;
+    if (index >= num_items) {  // each block is told so once
       const bool is_last = index == num_items + static_cast<int>(gridDim.x) - 1;
-      if (is_last) *next = 0;
+      if (is_last) *source.next = 0;
       return {0, 0, 0, 0};
     }
-    const AttentionTile tile = tiles[index / num_heads];
-    return {tile.start, tile.length, tile.first, index % num_heads};
+    counted_ = atomicAdd(source.next, 1);
+    const AttentionTile tile = source.tiles[index / source.num_heads];
+    return {tile.start, tile.length, tile.first, index % source.num_heads};
   }
+
+ private:
+  int counted_;
 };
 
 /// How the owned blocks of an item fall to warpgroups and how often its blocks are streamed; the producer and

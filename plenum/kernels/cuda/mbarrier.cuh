@@ -26,11 +26,6 @@ class Mbarrier {
                  : "memory");
   }
 
-  /// Arrives once all of this thread's cp.async copies so far are done.
-  __device__ void arrive_after_copies() {
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(address()) : "memory");
-  }
-
   __device__ void wait(std::uint32_t parity) const {
     while (!is_done(parity)) {
     }
@@ -62,23 +57,18 @@ __device__ inline void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-/// Starts the copy of a box of a matrix to shared memory; its bytes are counted by the barrier. Rows beyond
-/// the matrix are filled with zeros.
-__device__ inline void copy_box(const CUtensorMap& map, void* shared, Mbarrier& barrier, int column,
-                                int row) {
+/// Starts the copy of a box of 64 columns of a matrix described by make_tensor_map to shared memory: of the
+/// rows from `row` on, num_rows (at least 1), and zeros in place of what is missing to 64. The barrier counts
+/// the bytes of all 64.
+__device__ inline void copy_rows(const CUtensorMap& map, void* shared, Mbarrier& barrier, int column, int row,
+                                 int num_rows) {
+  constexpr int kBoxRows = 64;
+  const int num_real = min(num_rows, kBoxRows);
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
-      "[%4];" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))),
-      "l"(&map), "r"(column), "r"(row), "r"(barrier.address())
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], "
+      "[%5];" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))),
+      "l"(&map), "r"(column), "r"(kBoxRows - num_real), "r"(row + num_real), "r"(barrier.address())
       : "memory");
-}
-
-/// Starts the copy of 8 bytes, or writes zeros where `is_valid` is false. Reported by arrive_after_copies.
-__device__ inline void copy_8_bytes(void* shared, const void* global, bool is_valid) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(
-                   static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))),
-               "l"(global), "r"(is_valid ? 8 : 0)
-               : "memory");
 }
 
 /// Registers per thread of this warpgroup from here on. A block starts with an equal share for all; what

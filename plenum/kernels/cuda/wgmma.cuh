@@ -32,6 +32,12 @@ enum class TileB {
   Plain        ///< D += A B: the sum goes down its columns ("MN-major")
 };
 
+/// The same for a tile A in memory.
+enum class TileA {
+  Plain,      ///< the sum goes along its rows
+  Transposed  ///< D += A^T B: down its columns
+};
+
 __device__ inline std::uint32_t shared_address(const void* shared) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
 }
@@ -46,9 +52,9 @@ __device__ inline std::uint64_t describe_tile(std::uint32_t shared_address) {
          ((shared_address & 0x3FFFF) >> 4);
 }
 
-/// What to add to a descriptor to go 16 on along the sum: 32 bytes within the rows, or 16 rows down.
-template <TileB kB>
-inline constexpr std::uint64_t kDescriptorStep = (kB == TileB::Transposed ? 32 : 16 * 128) >> 4;
+/// What to add to a descriptor to go 16 on along the sum: within the rows of a tile, or down its columns.
+inline constexpr std::uint64_t kStepAlongRows = 32 >> 4;
+inline constexpr std::uint64_t kStepDownColumns = 16 * 128 >> 4;
 
 /// Orders register accesses before it against the products behind it. Needed before the first product of a
 /// sequence and whenever accumulators or operands in registers were written.
@@ -91,39 +97,41 @@ __device__ inline void wgmma_m64n64k16(Accumulator& d, const std::uint32_t (&a)[
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(kB == TileB::Plain ? 1 : 0));
 }
 
-/// D (+)= A B with A in shared memory, its rows along the sum.
-template <TileB kB>
+/// D (+)= A B with A in shared memory.
+template <TileB kB, TileA kA>
 __device__ inline void wgmma_m64n64k16(Accumulator& d, std::uint64_t a, std::uint64_t b, int accumulate) {
   asm volatile(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-      "%32, %33, p, 1, 1, 0, %35;\n}\n"
+      "%32, %33, p, 1, 1, %35, %36;\n}\n"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
         "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
         "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]),
         "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
         "+f"(d[30]), "+f"(d[31])
-      : "l"(a), "l"(b), "r"(accumulate), "n"(kB == TileB::Plain ? 1 : 0));
+      : "l"(a), "l"(b), "r"(accumulate), "n"(kA == TileA::Transposed ? 1 : 0),
+        "n"(kB == TileB::Plain ? 1 : 0));
 }
 
 /// Issues the product of two 64 x 64 tiles, A in registers; `accumulate` 0 overwrites D.
 template <TileB kB>
 __device__ inline void issue_product(Accumulator& d, const RegisterOperand& a, std::uint64_t b,
                                      int accumulate) {
+  constexpr std::uint64_t kStep = kB == TileB::Plain ? kStepDownColumns : kStepAlongRows;
 #pragma unroll
-  for (int k = 0; k < 4; ++k)
-    wgmma_m64n64k16<kB>(d, a[k], b + k * kDescriptorStep<kB>, k > 0 ? 1 : accumulate);
+  for (int k = 0; k < 4; ++k) wgmma_m64n64k16<kB>(d, a[k], b + k * kStep, k > 0 ? 1 : accumulate);
 }
 
 /// The same with A in shared memory.
-template <TileB kB>
+template <TileB kB, TileA kA = TileA::Plain>
 __device__ inline void issue_product(Accumulator& d, std::uint64_t a, std::uint64_t b, int accumulate) {
+  constexpr std::uint64_t kStepA = kA == TileA::Transposed ? kStepDownColumns : kStepAlongRows;
+  constexpr std::uint64_t kStepB = kB == TileB::Plain ? kStepDownColumns : kStepAlongRows;
 #pragma unroll
   for (int k = 0; k < 4; ++k)
-    wgmma_m64n64k16<kB>(d, a + k * kDescriptorStep<TileB::Transposed>, b + k * kDescriptorStep<kB>,
-                        k > 0 ? 1 : accumulate);
+    wgmma_m64n64k16<kB, kA>(d, a + k * kStepA, b + k * kStepB, k > 0 ? 1 : accumulate);
 }
 
 }  // namespace plenum::kernels::cuda

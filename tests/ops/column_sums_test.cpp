@@ -76,7 +76,9 @@ TEST_P(AddColumnSumsOn, AddsEachPartToItsVectorAndLeavesTheOthers) {
         EXPECT_NEAR(actual[part].values()[column], expected[column], 1e-6 * magnitude)
             << part << " " << column;
       }
-      if (!c.is_wanted[part]) EXPECT_EQ(actual[part], before[part]);
+      if (!c.is_wanted[part]) {
+        EXPECT_EQ(actual[part], before[part]);
+      }
     }
   }
 }

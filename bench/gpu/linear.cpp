@@ -1,7 +1,10 @@
 // The matrix products of BERT's layers on the GPU: what the library's first choice of an algorithm reaches,
-// what the measured choice reaches, and what is left without the epilogue.
+// what the measured choice reaches, and what is left without the epilogue; then, at the limit of power, the
+// products with GELU as linear maps compute them beside the library's.
 //
 //     bench_gpu_linear [TOKENS]
+
+#include "plenum/kernels/linear.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -98,6 +101,70 @@ void bench_passes(const tensor::Stream& stream, const ProductBuffers& buffers, s
   }
 }
 
+/// Two ways in turns of about 100 ms, five each, the first of which only warms the GPU up: their mean times.
+std::pair<double, double> in_turn_ms(const tensor::Stream& stream, const std::function<void()>& one,
+                                     const std::function<void()>& other) {
+  constexpr int kRounds = 4;
+  const bench::Timing turn = {.num_warm_up = 50, .num_samples = 1, .runs_of_sample = 200};
+  const auto turn_ms = [&](const std::function<void()>& work) {
+    return bench::median_ms(
+        stream.cuda().handle(), [&](int) { work(); }, turn);
+  };
+  turn_ms(one);
+  turn_ms(other);
+  std::pair<double, double> means;
+  for (int round = 0; round < kRounds; ++round) {
+    means.first += turn_ms(one) / kRounds;
+    means.second += turn_ms(other) / kRounds;
+  }
+  return means;
+}
+
+void print_in_turn(const std::string& name, const std::pair<double, double>& ms) {
+  fmt::print("| {} | {:.4f} | {:.4f} |\n", name, ms.first, ms.second);
+}
+
+/// The products of an MLP of width D that meet its GELU.
+void bench_gelu_products(const tensor::Stream& stream, const ProductBuffers& buffers, std::int64_t T,
+                         std::int64_t D) {
+  const std::int64_t F = 4 * D;
+  const tensor::TensorView x_TD(buffers.at(0), {T, D});
+  const tensor::TensorView w_FD(buffers.at(1), {F, D});
+  const tensor::TensorView w_DF(buffers.at(1), {D, F});
+  const tensor::TensorView b_F(buffers.at(1), {F});
+  const tensor::TensorView u_TF(buffers.at(2), {T, F});
+  const tensor::TensorView other_TF(buffers.at(3), {T, F});
+  const tensor::TensorView db_F(reinterpret_cast<float*>(buffers.at(1)) + F * D, {F});
+  const std::vector<Product> products = bench::layer_products(buffers, T, D);
+  const auto product = [&](const std::string& name) {
+    return std::ranges::find(products, name, &Product::name)->args;
+  };
+  print_in_turn(fmt::format("forward {} x {} x {}", T, F, D),
+                in_turn_ms(
+                    stream, [&] { kernels::cuda::matmul(stream, product("mlp1 forward")); },
+                    [&] {
+                      kernels::linear_forward(
+                          stream,
+                          {.x_TD = x_TD, .w_ED = w_FD, .b_E = b_F, .y_TE = u_TF, .gelu_TE = other_TF});
+                    }));
+  const auto pass = [&] {
+    kernels::cuda::multiply_gelu_derivative(stream, other_TF, u_TF, db_F.data<float>());
+  };
+  print_in_turn(
+      fmt::format("gradient {} x {} x {}", T, F, D),
+      in_turn_ms(
+          stream,
+          [&] {
+            kernels::cuda::matmul(stream, product("mlp2 dx"));
+            pass();
+          },
+          [&] {
+            kernels::linear_backward_input(
+                stream,
+                {.dy_TE = x_TD, .w_ED = w_DF, .gelu_input_TD = other_TF, .dx_TD = u_TF, .db_D = db_F});
+          }));
+}
+
 void run(std::int64_t T) {
   const tensor::CudaStream queue;
   const ProductBuffers buffers(queue, static_cast<std::size_t>(std::max<std::int64_t>(T, 4096)) * 4096);
@@ -108,6 +175,9 @@ void run(std::int64_t T) {
   bench_model(stream, buffers, library, "BERT-large", T, 1024);
   bench_model(stream, buffers, library, "BERT-base", T, 768);
   bench_passes(stream, buffers, T);
+  fmt::print("\n| with GELU, in turn | the library's ms | a linear map's ms |\n|---|---|---|\n");
+  bench_gelu_products(stream, buffers, T, 1024);
+  bench_gelu_products(stream, buffers, T, 768);
   const kernels::GemmRate rate = kernels::measure_cuda_gemm_rate(3.0);
   fmt::print("\n8192 x 4096 x 4096: {:.0f} TFLOP/s in a burst, {:.0f} sustained\n", rate.fastest * 1e-12,
              rate.sustained * 1e-12);

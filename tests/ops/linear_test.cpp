@@ -120,6 +120,12 @@ std::vector<Linear> shapes(Device device) {
           {device, 7, 600, 130}, {device, 33, 128, 2},  {device, 300, 72, 264}};
 }
 
+/// Enough rows for the kernels of Hopper; none of these is a whole number of their tiles.
+std::vector<Linear> shapes_of_many_rows(Device device) {
+  return {
+      {device, 1100, 64, 320}, {device, 1100, 320, 64}, {device, 1025, 192, 448}, {device, 2049, 128, 128}};
+}
+
 double gradient_tolerance(Device device) {
   return device == Device::Cpu ? kGradientRelative : kBFloat16Relative;
 }
@@ -154,6 +160,15 @@ TEST_P(LinearForward, BiasMayBeLeftOut) {
 TEST_P(LinearForward, GivesGeluBesideItsInput) {
   const OpContext context = context_of(device());
   for (Linear& linear : shapes(device())) {
+    linear.run_gelu(context);
+    expect_near(linear.y_TE, linear.expected_y(), linear.name(), compute_tolerance(device()));
+    expect_near(linear.gelu_TE, linear.expected_gelu(), linear.name() + " gelu", compute_tolerance(device()));
+  }
+}
+
+TEST_P(LinearForward, GivesGeluOfManyRows) {
+  const OpContext context = context_of(device());
+  for (Linear& linear : shapes_of_many_rows(device())) {
     linear.run_gelu(context);
     expect_near(linear.y_TE, linear.expected_y(), linear.name(), compute_tolerance(device()));
     expect_near(linear.gelu_TE, linear.expected_gelu(), linear.name() + " gelu", compute_tolerance(device()));
@@ -203,9 +218,24 @@ TEST_P(LinearBackwardInput, PassesThroughGeluAndAddsUpItsBias) {
     linear.run_backward_gelu(context);
     const std::vector<double> du_TD = numeric_gradient(linear.gelu_input_TD.doubles(), loss);
     expect_near(linear.dx_TD, du_TD, linear.name(), gradient_tolerance(device()));
-    // The GPU's product is rounded before it meets the derivative.
+    // The GPU's product may be rounded before it meets the derivative.
     expect_near(linear.db_D, plus(db_D, reference::column_sums(du_TD, linear.db_D.values().size())),
                 linear.name() + " db", gradient_tolerance(device()));
+  }
+}
+
+TEST_P(LinearBackwardInput, PassesThroughGeluOfManyRows) {
+  const OpContext context = context_of(device());
+  for (Linear& linear : shapes_of_many_rows(device())) {
+    std::vector<double> du_TD =
+        reference::linear_dx(linear.shape(), linear.dy_TE.doubles(), linear.w_ED.doubles());
+    const std::vector<double> u_TD = linear.gelu_input_TD.doubles();
+    for (std::size_t i = 0; i < du_TD.size(); ++i) du_TD[i] *= reference::gelu_derivative(u_TD[i]);
+    const std::vector<double> db_D =
+        plus(linear.db_D.doubles(), reference::column_sums(du_TD, linear.db_D.values().size()));
+    linear.run_backward_gelu(context);
+    expect_near(linear.dx_TD, du_TD, linear.name(), compute_tolerance(device()));
+    expect_near(linear.db_D, db_D, linear.name() + " db", gradient_tolerance(device()));
   }
 }
 
@@ -280,7 +310,7 @@ TEST_P(LinearOp, WithoutRowsChangesNoGradient) {
 }
 
 TEST_P(LinearOp, RepetitionDoesNotChangeABit) {
-  for (const Linear& linear : {Linear{device(), 300, 70, 530}, Linear{device(), 1000, 128, 512}}) {
+  for (const Linear& linear : {Linear{device(), 300, 70, 530}, Linear{device(), 1500, 128, 512}}) {
     const OpContext context = context_of(device());
     Linear once = linear;
     Linear twice = linear;

@@ -39,8 +39,10 @@ std::vector<Group> engine_groups(const RecordedSteps& steps) {
   const auto num_steps = static_cast<double>(steps.num_steps);
   const auto L = static_cast<double>(model.num_layers);
   const auto D = static_cast<double>(model.width);
-  const double TD = kSizeOfBFloat16 * D * static_cast<double>(steps.num_rows) / num_steps;
-  const double TF = TD * static_cast<double>(model.mlp_width) / D;
+  const auto F = static_cast<double>(model.mlp_width);
+  const double T = static_cast<double>(steps.num_rows) / num_steps;
+  const double TD = kSizeOfBFloat16 * T * D;
+  const double TF = kSizeOfBFloat16 * T * F;
   const double M = static_cast<double>(steps.work.masked) / num_steps;
   const double MD = kSizeOfBFloat16 * M * D;
   const double MW = kSizeOfBFloat16 * M *
@@ -52,6 +54,13 @@ std::vector<Group> engine_groups(const RecordedSteps& steps) {
       // Two products forward; five backward, one of them to make the scores again.
       {.label = "attention forward", .signs = {"attention_forward"}, .flops = 4 * scores},
       {.label = "attention backward", .signs = {"attention_backward"}, .flops = 10 * scores},
+      // Products with GELU that are not the library's; of the first map's some rows are the heads'.
+      {.label = "mlp, first, forward, with GELU",
+       .signs = {"linear_gelu_forward"},
+       .flops = 2 * L * T * D * F + 2 * M * D * D},
+      {.label = "mlp, second, input gradient, with GELU's",
+       .signs = {"linear_gelu_gradient"},
+       .flops = 2 * L * T * D * F},
       {.label = "attention's keep bits", .signs = {"attention_keep_bits_cu"}},
       {.label = "layer norm forward", .signs = {"layer_norm_cu"}, .bytes = 2 * L * 4 * TD + 2 * MD},
       {.label = "layer norm backward",

@@ -6,6 +6,7 @@
 #include "plenum/kernels/cuda/attention_keep_bits.h"
 #include "plenum/kernels/cuda/attention_sm80.h"
 #include "plenum/kernels/cuda/attention_sm90.h"
+#include "plenum/kernels/cuda/device_attribute.h"
 #include "plenum/tensor/bfloat16.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/cuda_check.h"
@@ -19,14 +20,6 @@ struct Form {
   cudaError_t (*backward)(const AttentionArguments&, cudaStream_t);
 };
 
-int device_attribute(cudaDeviceAttr attribute) {
-  int device = 0;
-  int value = 0;
-  tensor::check_cuda(cudaGetDevice(&device), "tell its device");
-  tensor::check_cuda(cudaDeviceGetAttribute(&value, attribute, device), "describe its device");
-  return value;
-}
-
 void require_head_width(std::int64_t head_width) {
   base::require(
       head_width == 64 || head_width == 128,
@@ -37,9 +30,7 @@ void require_head_width(std::int64_t head_width) {
 
 Form form_for(std::int64_t head_width) {
   require_head_width(head_width);
-  constexpr int kHopper = 9;
-  if (head_width == 64 && device_attribute(cudaDevAttrComputeCapabilityMajor) == kHopper)
-    return {attention_forward_sm90, attention_backward_sm90};
+  if (head_width == 64 && is_hopper()) return {attention_forward_sm90, attention_backward_sm90};
   return {attention_forward_sm80, attention_backward_sm80};
 }
 

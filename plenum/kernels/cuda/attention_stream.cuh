@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "plenum/kernels/cuda/attention_tiles.h"
-#include "plenum/kernels/cuda/mbarrier.cuh"
+#include "plenum/kernels/cuda/ring.cuh"
 #include "plenum/kernels/cuda/wgmma.cuh"
 
 namespace plenum::kernels::cuda {
@@ -23,14 +23,6 @@ namespace plenum::kernels::cuda {
 // warpgroup's product while one computes exponentials. Which block goes where never enters a result: each has
 // one owner.
 
-/// Whether registers suffice for a block of feeders and workers: it starts with an equal share for all, a
-/// multiple of 8, and what feeders give back must cover what workers take, or these wait forever.
-constexpr bool registers_suffice(int num_workers, int feeder_registers, int worker_registers) {
-  constexpr int kRegisters = 65536;
-  const int share = kRegisters / (128 * (num_workers + 1)) / 8 * 8;
-  return feeder_registers + num_workers * worker_registers <= share * (num_workers + 1);
-}
-
 /// A tile and a head; length 0: no work is left.
 struct AttentionItem {
   int start;
@@ -42,47 +34,6 @@ struct AttentionItem {
 __device__ inline int num_blocks_of(int num_rows) {
   return (num_rows + kTileRows - 1) / kTileRows;
 }
-
-/// A place in a ring, and the parity of its phase there.
-template <int kStages>
-struct RingCursor {
-  int stage = 0;
-  std::uint32_t parity = 0;
-
-  __device__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-  __device__ void advance(int steps) {
-    stage += steps;
-    parity ^= stage / kStages & 1;
-    stage %= kStages;
-  }
-};
-
-/// The barriers of a ring: a stage is full when it was loaded, empty when all its readers have left it.
-template <int kStages>
-struct RingBarriers {
-  Mbarrier full[kStages];
-  Mbarrier empty[kStages];
-
-  __device__ void init(int num_producers, int num_readers) {
-    for (int s = 0; s < kStages; ++s) {
-      full[s].init(num_producers);
-      empty[s].init(num_readers);
-    }
-  }
-  __device__ void wait_full(const RingCursor<kStages>& at) const { full[at.stage].wait(at.parity); }
-  __device__ void wait_empty(const RingCursor<kStages>& at) const { empty[at.stage].wait(at.parity ^ 1); }
-
-  /// By all threads of a warp that have read the stage: one arrival.
-  __device__ void release(const RingCursor<kStages>& at) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) empty[at.stage].arrive();
-  }
-};
 
 /// Items on their way from the producer to the warpgroups.
 struct ItemQueue {

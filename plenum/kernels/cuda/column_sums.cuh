@@ -5,6 +5,7 @@
 #include <span>
 
 #include "plenum/kernels/check_scratch.h"
+#include "plenum/kernels/cuda/column_sums.h"
 #include "plenum/kernels/cuda/reduce.cuh"
 #include "plenum/kernels/cuda/vector_io.cuh"
 #include "plenum/tensor/cuda_check.h"
@@ -67,15 +68,6 @@ __global__ void __launch_bounds__(kWarpSize* kColumnWarps)
 
 /// The most that add_block_sums adds to at once.
 inline constexpr int kMaxTotals = 3;
-
-/// Adds the blocks' sums to `totals`: each takes the next `width` columns.
-void add_block_sums(const tensor::Stream& stream, const float* sums, std::int64_t num_blocks, int width,
-                    std::span<float* const> totals);
-/// The same for one.
-inline void add_block_sums(const tensor::Stream& stream, const float* sums, std::int64_t num_blocks,
-                           int num_columns, float* total) {
-  add_block_sums(stream, sums, num_blocks, num_columns, std::span(&total, 1));
-}
 
 /// Lets `source` do its work on every element and adds the sums of the columns to `totals`, which share them
 /// equally. Without totals it is the work alone.

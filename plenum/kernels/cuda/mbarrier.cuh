@@ -71,6 +71,17 @@ __device__ inline void copy_rows(const CUtensorMap& map, void* shared, Mbarrier&
       : "memory");
 }
 
+/// Starts the copy of a box of a matrix described by make_box_map to shared memory; its bytes are counted by
+/// the barrier, those beyond the matrix included.
+__device__ inline void copy_box(const CUtensorMap& map, void* shared, Mbarrier& barrier, int column,
+                                int row) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+      "[%4];" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))),
+      "l"(&map), "r"(column), "r"(row), "r"(barrier.address())
+      : "memory");
+}
+
 /// Registers per thread of this warpgroup from here on. A block starts with an equal share for all; what
 /// producers give back, warpgroups that compute can take. Multiples of 8.
 template <int kRegisters>

@@ -19,4 +19,9 @@ namespace plenum::kernels::cuda {
 cudaError_t make_tensor_map(const __nv_bfloat16* matrix, std::int64_t num_rows, std::int64_t num_columns,
                             CUtensorMap& map);
 
+/// The same for boxes of box_rows (at most 256) and 64 columns, in either direction. Rows and columns beyond
+/// the matrix are read as zeros and not written (see copy_box and store_box).
+cudaError_t make_box_map(const __nv_bfloat16* matrix, std::int64_t num_rows, std::int64_t num_columns,
+                         int box_rows, CUtensorMap& map);
+
 }  // namespace plenum::kernels::cuda

@@ -1,0 +1,111 @@
+#include "plenum/kernels/cuda/gelu.cuh"
+#include "plenum/kernels/cuda/linear_sm90.h"
+#include "plenum/kernels/cuda/product_kernel.cuh"
+#include "plenum/kernels/cuda/warp_box.cuh"
+
+namespace plenum::kernels::cuda {
+namespace {
+
+// Of the tiles that were tried this one is the fastest (docs/decisions/cuda.md).
+using Tile = ProductTile<2, 192, TileB::Transposed, SharedFactor::B>;
+
+/// Gives y + b and gelu(y + b).
+class BiasAndGelu {
+ public:
+  struct Arguments {
+    CUtensorMap y;
+    CUtensorMap gelu;
+    const __nv_bfloat16* bias;
+    int num_columns;
+  };
+  static constexpr int kSlots = 2;
+  static constexpr int kSlotBytes = 2 * kBoxBytes;  ///< y and behind it gelu(y)
+  struct Shared {
+    alignas(1024) unsigned char slots[4][kSlots][kSlotBytes];
+    __device__ void init() {}
+  };
+
+  __device__ BiasAndGelu(const Arguments& args, Shared& shared)
+      : args_(args),
+        slots_(shared_address(shared.slots[warp_of_group()])),
+        offset_of_lane_(box_offset_of_lane()) {}
+
+  __device__ void begin(const TilePlace&) {}
+
+  __device__ void finish(Tile::Accumulators& d, const TilePlace& place) {
+#pragma unroll
+    for (int c = 0; c < Tile::kColumns / 64; ++c) {
+      const int column = place.column + 64 * c;
+      if (column >= args_.num_columns) break;
+      std::uint32_t bias[8];
+      load_bias(column, bias);
+#pragma unroll
+      for (int r = 0; r < Tile::kRowBlocks; ++r) {
+        const std::uint32_t box = take_slot();
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+          float values[8];
+#pragma unroll
+          for (int i = 0; i < 8; ++i)
+            values[i] = d[r][32 * c + 8 * q + i] + half_of(bias[2 * q + i / 4], i % 2);
+          put(box, q, values);
+#pragma unroll
+          for (int i = 0; i < 8; ++i) values[i] = gelu(values[i]);
+          put(box + kBoxBytes, q, values);
+        }
+        send(box, column, place.row + 64 * r + kBoxRows * warp_of_group());
+      }
+    }
+  }
+
+ private:
+  /// Of the thread's two columns in each eight.
+  __device__ void load_bias(int column, std::uint32_t (&bias)[8]) const {
+    const auto* words =
+        reinterpret_cast<const std::uint32_t*>(args_.bias + column) + static_cast<int>(threadIdx.x) % 4;
+#pragma unroll
+    for (int j = 0; j < 8; ++j) bias[j] = __ldg(words + 4 * j);
+  }
+  __device__ void put(std::uint32_t box, int quarter, const float (&values)[8]) const {
+    const std::uint32_t words[4] = {pack_pair(values[0], values[1]), pack_pair(values[2], values[3]),
+                                    pack_pair(values[4], values[5]), pack_pair(values[6], values[7])};
+    put_quarter(box, offset_of_lane_, quarter, words);
+  }
+  /// The next slot, once what left it before was read.
+  __device__ std::uint32_t take_slot() {
+    if (is_first_lane()) wait_until_read<kSlots - 1>();
+    __syncwarp();
+    const std::uint32_t box = slots_ + slot_ * kSlotBytes;
+    slot_ = (slot_ + 1) % kSlots;
+    return box;
+  }
+  __device__ void send(std::uint32_t box, int column, int row) const {
+    fence_shared_for_copies();
+    __syncwarp();
+    if (!is_first_lane()) return;
+    store_box(args_.y, box, column, row);
+    store_box(args_.gelu, box + kBoxBytes, column, row);
+    commit_stores();
+  }
+
+  const Arguments& args_;
+  std::uint32_t slots_;
+  std::uint32_t offset_of_lane_;
+  int slot_ = 0;
+};
+
+}  // namespace
+
+cudaError_t linear_gelu_forward_sm90(const GeluForwardProduct& args, cudaStream_t stream) {
+  ProductArguments<BiasAndGelu> product;
+  if (cudaError_t error = describe_factors<Tile>(args.x, args.w, args.m, args.n, args.k, product))
+    return error;
+  if (cudaError_t error = make_box_map(args.y, args.m, args.n, kBoxRows, product.epilogue.y)) return error;
+  if (cudaError_t error = make_box_map(args.gelu, args.m, args.n, kBoxRows, product.epilogue.gelu))
+    return error;
+  product.epilogue.bias = args.bias;
+  product.epilogue.num_columns = static_cast<int>(args.n);
+  return launch_product<Tile>(product, stream);
+}
+
+}  // namespace plenum::kernels::cuda

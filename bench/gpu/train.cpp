@@ -142,9 +142,9 @@ void run(const Options& options) {
   train::Replicas replicas(schedule, program);
   say("memory is taken");
   base::ThreadPool pool(8);
-  const std::span<float> weights = replicas.tensors().weights;
-  model::initialise_weights(model, replicas.parameters(), kSeed, pool,
-                            {weights.data(), {static_cast<std::int64_t>(weights.size())}});
+  replicas.write_weights([&](const tensor::TensorView& weights_N) {
+    model::initialise_weights(model, replicas.parameters(), kSeed, pool, weights_N);
+  });
   say("weights are drawn");
   replicas.begin(0, 0);
   say("weights are there");

@@ -182,7 +182,7 @@ void run(const Options& options) {
   write_json(options.losses, losses);
   write_json(options.drawn_lengths, drawn_lengths);
   const double useful = describe::training_flops(model, work) / seconds;
-  const kernels::GemmRate product = is_gpu ? kernels::measure_cuda_gemm_rate(3.0) : kernels::GemmRate{};
+  const kernels::GemmRate product = is_gpu ? kernels::measure_cuda_gemm_rate(1.0) : kernels::GemmRate{};
   if (options.kernels) {
     fmt::print("{}", record_kernels(replicas, prefetch, options, num_steps,
                                     {.model = model,

@@ -21,6 +21,7 @@ import argparse
 import itertools
 import json
 import os
+import re
 import signal
 import statistics
 import subprocess
@@ -39,7 +40,8 @@ WARM_UP_STEPS = 5
 SHARE_WITH_DROPOUT = 0.5  # of the steps, for a run with attention dropout
 SHARE_OF_LAYOUT = 0.3  # the same, for a run of another layout
 SAMPLE_SECONDS = 0.2  # between two looks at the clock
-LAST_SAMPLES = slice(-20, -3)  # of a run: what is still training, and warm
+LAST_SAMPLES = slice(-20, -8)  # of a run: what is still training, and warm
+CLOCK_AND_POWER = re.compile(r"([\d.]+), ([\d.]+)")
 
 
 def training_flops(model, batches):
@@ -227,10 +229,11 @@ def last_clock(watch):
     if watch is None:
         return {}
     watch.terminate()
-    samples = [line.split(",") for line in watch.communicate()[0].splitlines()][LAST_SAMPLES]
+    samples = [CLOCK_AND_POWER.fullmatch(line) for line in watch.communicate()[0].splitlines()]
+    samples = [sample.groups() for sample in samples[LAST_SAMPLES] if sample]
     if not samples:
         return {}
-    return {"mhz": statistics.median(int(clock) for clock, _ in samples),
+    return {"mhz": statistics.median(float(clock) for clock, _ in samples),
             "watts": statistics.median(float(power) for _, power in samples)}
 
 
@@ -312,7 +315,7 @@ def print_table(options, results):
         ratio = f"{rates[name] / baseline:.2f}" if baseline else ""
         share = f"{100 * useful / product:.0f} %" if product else ""
         clocks = "".join(f" {statistics.median(run[key] for run in runs):{width}.0f}"
-                         for key, width in (("mhz", 5), ("watts", 4)) if key in runs[0])
+                         for key, width in (("mhz", 5), ("watts", 4)) if all(key in run for run in runs))
         print(f"{name:42} {len(runs):4} {rates[name]:13,.0f} {ratio:>5} {useful:8.0f} {share:>10} "
               f"{max(run['used_gb'] for run in runs):6.1f}{clocks}")
     for name, runs in results.items():

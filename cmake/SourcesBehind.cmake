@@ -3,7 +3,7 @@
 #   plenum_sources_behind(VARIABLE FILE ...)     paths from the top of the project
 #
 # Behind a header stands the source of its name, and any source of its folder that has no header of its own and includes
-# it. What this rule misses, the linker names.
+# it. What this rule misses, the linker names. These programs are built without CUDA: *absent.cpp stands for it.
 function(plenum_included_files result file)
   file(STRINGS ${PROJECT_SOURCE_DIR}/${file} lines REGEX "^#include \"(plenum|tests)/")
   list(TRANSFORM lines REPLACE "^#include \"([^\"]*)\".*" "\\1")
@@ -31,7 +31,7 @@ function(plenum_sources_behind result)
     list(APPEND pending ${included})
     if(file MATCHES "h$")
       string(REGEX REPLACE "h$" "cpp" source ${file})
-      if(EXISTS ${PROJECT_SOURCE_DIR}/${source})
+      if(EXISTS ${PROJECT_SOURCE_DIR}/${source} AND NOT source MATCHES "/cuda[_/]")
         list(APPEND pending ${source})
       endif()
       get_filename_component(folder ${file} DIRECTORY)

@@ -7,13 +7,17 @@
 // Of each product the best are timed twice: one run after the other, at a clock that all share, and in turns
 // that are long enough for the clock to follow. A step lies between the two.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <optional>
 #include <set>
+#include <span>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 

@@ -12,17 +12,9 @@ namespace {
 
 void check_sequences(const tensor::SequenceOffsets& sequences, std::span<const std::int64_t> samples,
                      const Dropout& dropout, std::int64_t num_rows) {
-  base::check(sequences.starts.size() == sequences.lengths.size() && sequences.num_rows == num_rows,
-              "sequences do not fit the rows: {} starts, {} lengths, {} of {} rows", sequences.starts.size(),
-              sequences.lengths.size(), sequences.num_rows, num_rows);
-  std::int64_t end = 0;
-  for (std::size_t s = 0; s < sequences.num_sequences(); ++s) {
-    base::check(sequences.starts[s] >= end && sequences.lengths[s] >= 1,
-                "sequences must be in order and not empty: sequence {} has start {} and length {}", s,
-                sequences.starts[s], sequences.lengths[s]);
-    end = std::int64_t{sequences.starts[s]} + sequences.lengths[s];
-  }
-  base::check(end <= num_rows, "sequences end behind the last row: {} of {}", end, num_rows);
+  tensor::check_sequence_offsets(sequences);
+  base::check(sequences.num_rows == num_rows, "sequences are of other rows: {} of {}", sequences.num_rows,
+              num_rows);
   base::check(dropout.threshold < 256, "dropout's threshold is of 256: {}", dropout.threshold);
   base::check(!dropout.is_on() || samples.size() == sequences.num_sequences(),
               "dropout needs the sample of every sequence: {} samples of {} sequences", samples.size(),

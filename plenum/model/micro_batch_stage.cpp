@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "plenum/kernels/attention_work.h"
+#include "plenum/model/check_micro_batch.h"
 #include "plenum/tensor/cuda_memory.h"
 
 namespace plenum::model {
@@ -20,25 +20,6 @@ constexpr std::int64_t kSequenceStep = 32;
 
 std::int64_t rounded_up(std::int64_t count, std::int64_t step) {
   return (count + step - 1) / step * step;
-}
-
-void check_below(std::string_view what, std::span<const std::int32_t> values, std::int64_t bound) {
-  if (values.empty()) return;
-  const auto [least, greatest] = std::ranges::minmax(values);
-  base::check(least >= 0 && greatest < bound, "{} must be below {}: least {}, greatest {}", what, bound,
-              least, greatest);
-}
-
-/// What the CPU's kernels check themselves: an index outside its table would read other memory.
-void check_indices(const MicroBatch& micro_batch, const describe::ModelConfig& config) {
-  constexpr std::int64_t kNextSentenceClasses = 2;
-  check_below("tokens", micro_batch.ids, config.vocabulary);
-  check_below("segments", micro_batch.segments, config.num_segments);
-  check_below("positions", micro_batch.positions, config.max_positions);
-  check_below("labels of masked tokens", micro_batch.masked_labels, config.vocabulary);
-  check_below("rows of masked tokens", micro_batch.masked_rows, micro_batch.num_rows);
-  check_below("labels of sequences", micro_batch.next_sentence_labels, kNextSentenceClasses);
-  check_below("starts of sequences", micro_batch.starts, micro_batch.num_rows);
 }
 
 }  // namespace
@@ -123,7 +104,7 @@ const MicroBatchViews& MicroBatchStage::put(const MicroBatch& micro_batch, const
     views_ = views_of(micro_batch);
     return views_;
   }
-  check_indices(micro_batch, config_);
+  check_micro_batch(micro_batch, config_);
   const auto count_of = [](const auto& values) { return static_cast<std::int64_t>(values.size()); };
   const std::int64_t T = rounded_up(micro_batch.num_rows, kRowStep);
   const std::int64_t S = rounded_up(count_of(micro_batch.starts), kSequenceStep);

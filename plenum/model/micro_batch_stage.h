@@ -27,7 +27,7 @@ class MicroBatchStage {
   MicroBatchStage(const describe::ModelConfig& config, const Capacity& capacity, tensor::MemoryPlan& plan);
 
   /// Lets `copies` bring a micro-batch to its place; kernels may read it when they are done. Borrows the
-  /// micro-batch until then. On the GPU nobody looks at ids any more, so they are checked here.
+  /// micro-batch until then. On the GPU nobody looks at indices any more, so they are checked here.
   const MicroBatchViews& put(const MicroBatch& micro_batch, const tensor::CudaStream* copies);
   /// What was put last.
   const MicroBatchViews& views() const { return views_; }

@@ -9,7 +9,8 @@
 namespace plenum::model {
 
 // The parameters of a model's parts as views into a flat buffer: weights, which are read, or their gradients,
-// which are added to. D width, F feed-forward width, V words, P positions, G segments.
+// which a step's first micro-batch overwrites and the others add to. D width, F feed-forward width, V words,
+// P positions, G segments.
 
 template <typename View>
 struct EmbeddingParameters {

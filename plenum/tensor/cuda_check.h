@@ -18,4 +18,8 @@ inline void check_cuda(cudaError_t result, const char* what, const char* file = 
   if (!is_done.value()) fail_cuda(result, what, is_done);
 }
 
+/// Throws as check_cuda() does if work in the queue has gone wrong already. For failures that a library tells
+/// as its own: the reason may lie before it.
+void check_cuda_before(const char* what, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
 }  // namespace plenum::tensor

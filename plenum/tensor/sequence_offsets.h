@@ -18,4 +18,7 @@ struct SequenceOffsets {
   std::size_t num_sequences() const { return starts.size(); }
 };
 
+/// Throws InternalError unless they are as they should be.
+void check_sequence_offsets(const SequenceOffsets& sequences);
+
 }  // namespace plenum::tensor

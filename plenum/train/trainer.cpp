@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/function_ref.h"
 #include "plenum/base/progress.h"
 #include "plenum/base/units.h"
 #include "plenum/data/prefetch.h"
@@ -17,6 +18,7 @@
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/tensor/device_error.h"
 #include "plenum/train/checkpoint.h"
+#include "plenum/train/mendable_failure.h"
 #include "plenum/train/metrics.h"
 #include "plenum/train/pending_steps.h"
 #include "plenum/train/replicas.h"
@@ -83,6 +85,8 @@ class Trainer {
   void restore_or_begin();
   RunSummary summary() const;
 
+  /// Trains, and saves what was trained. What went wrong meanwhile is thrown when that is done.
+  void train_and_save(const std::stop_token& stop);
   /// Whether to stop after it.
   bool train_step(data::Prefetch& batches, const std::stop_token& stop);
   /// The steps that are left, until one is the last or a stop is asked for; whether it is.
@@ -95,14 +99,14 @@ class Trainer {
   /// Collects and records a step, and tells everybody; whether some rank asked to stop.
   bool end_step(const PendingStep& step);
   void evaluate(const std::stop_token& stop);
-  void save();
-  /// Saves, or goes on without where that was asked for.
-  void save_or_go_on();
-  /// Saves, or says why not.
-  void try_to_save();
+  /// Writes a checkpoint. Returns a line that says why it could not be written, if so.
+  std::optional<std::string> save();
+  /// Saves what was trained before an error, as far as that can be done.
+  void save_before_error();
   /// Throws UserError unless the run is to go on without what could not be written.
   void go_on_without(std::string_view what);
-  void go_on_without_metrics(const base::UserError& error);
+  /// Adds to the metrics, or goes on without where that was asked for.
+  void add_to_metrics(base::FunctionRef<void()> add);
   bool is_time_up() const;
   bool is_on_gpu() const { return plan_.program().device == tensor::Device::Cuda; }
   bool is_due(std::uint64_t step, std::uint64_t every) const {
@@ -239,23 +243,11 @@ TrainingResult Trainer::run(const std::stop_token& stop) {
   if (state_.step <= plan_.num_steps()) directory_.write_config(options_);
   observer_.on_begin(summary());
   try {
-    train_steps(stop);
+    train_and_save(stop);
   } catch (const tensor::DeviceError& error) {
-    // What lies in its memory, and so what was trained since, is not to be trusted.
     base::fail("{}; give the command again to go on from step {}; the last checkpoint: {}", error.what(),
                saved_step_, saved_path_);
-  } catch (const base::UserError&) {
-    // What was trained so far is not lost to what came after it, unless it is what went wrong.
-    if (is_sound_) {
-      pending_.count(PendingSteps::Due::All, [this](const PendingStep& step) {
-        record(collect(step));
-        return false;
-      });
-      if (saved_step_ != state_.step && state_.skipped_in_a_row == 0) try_to_save();
-    }
-    throw;
   }
-  if (saved_step_ != state_.step) save();
   const bool is_finished = state_.step >= plan_.num_steps();
   return {.end = is_finished ? TrainingResult::End::Finished : TrainingResult::End::Stopped,
           .first_step = first_step_,
@@ -267,6 +259,20 @@ TrainingResult Trainer::run(const std::stop_token& stop) {
           .best_step = state_.best_step,
           .memory = plan_.memory(),
           .used_bytes = device_memory_.used_bytes()};
+}
+
+void Trainer::train_and_save(const std::stop_token& stop) {
+  try {
+    train_steps(stop);
+  } catch (const tensor::DeviceError&) {
+    // What lies in its memory, and so what was trained since the last checkpoint, is not to be trusted.
+    throw;
+  } catch (const base::UserError&) {
+    save_before_error();
+    throw;
+  }
+  if (saved_step_ == state_.step) return;
+  if (const auto failure = save()) throw base::UserError(*failure);
 }
 
 bool Trainer::train_steps(const std::stop_token& stop) {
@@ -299,7 +305,9 @@ bool Trainer::train_step(data::Prefetch& prefetch, const std::stop_token& stop) 
   if (is_stop_asked || stop.stop_requested()) return true;
   const Clock::time_point pause = Clock::now();
   if (inference_ && is_due(step, plan_.evaluate_every())) evaluate(stop);
-  if (is_due(step, plan_.checkpoint_every()) && state_.skipped_in_a_row == 0) save_or_go_on();
+  if (is_due(step, plan_.checkpoint_every()) && state_.skipped_in_a_row == 0) {
+    if (const auto failure = save()) go_on_without(*failure);
+  }
   longest_pause_seconds_ = std::max(longest_pause_seconds_, seconds_since(pause));
   end_of_step_ = Clock::now();
   return stop.stop_requested();
@@ -347,11 +355,7 @@ StepReport Trainer::collect(const PendingStep& step) {
 }
 
 void Trainer::record(const StepReport& report) {
-  try {
-    metrics_.add(report);
-  } catch (const base::UserError& error) {
-    go_on_without_metrics(error);
-  }
+  add_to_metrics([&] { metrics_.add(report); });
 }
 
 bool Trainer::end_step(const PendingStep& step) {
@@ -376,46 +380,41 @@ void Trainer::evaluate(const std::stop_token& stop) {
     state_.best_loss = evaluation_->loss();
     state_.best_step = state_.step;
   }
-  try {
-    metrics_.add(state_.step, *evaluation_);
-  } catch (const base::UserError& error) {
-    go_on_without_metrics(error);
-  }
+  add_to_metrics([&] { metrics_.add(state_.step, *evaluation_); });
   observer_.on_evaluation(state_.step, *evaluation_);
 }
 
-void Trainer::save() {
-  try {
+std::optional<std::string> Trainer::save() {
+  const auto failure = mendable_failure_of([this] {
     metrics_.sync();
     tuning_.save(tuned_streams());  // before the checkpoint that was computed with it
     saved_path_ = checkpoints_.save(state_, plan_.program().model, replicas_.tensors());
     saved_step_ = state_.step;
-  } catch (const base::UserError& error) {
-    base::fail("a checkpoint of step {} could not be written: {}; the last checkpoint: {}", state_.step,
-               error.what(), saved_path_);
+  });
+  if (failure) {
+    return fmt::format("a checkpoint of step {} could not be written: {}; the last checkpoint: {}",
+                       state_.step, *failure, saved_path_);
   }
   observer_.on_checkpoint(state_.step, saved_path_);
+  return std::nullopt;
 }
 
-void Trainer::save_or_go_on() {
-  try {
-    save();
-  } catch (const base::UserError& error) {
-    go_on_without(error.what());
+/// What was trained so far is not lost to what came after it, unless it is what went wrong.
+void Trainer::save_before_error() {
+  if (!is_sound_) return;
+  pending_.count(PendingSteps::Due::All, [this](const PendingStep& step) {
+    record(collect(step));
+    return false;
+  });
+  if (saved_step_ == state_.step || state_.skipped_in_a_row > 0) return;
+  if (const auto failure = save()) observer_.on_note(*failure);
+}
+
+void Trainer::add_to_metrics(base::FunctionRef<void()> add) {
+  if (const auto failure = mendable_failure_of(add)) {
+    go_on_without(fmt::format("metrics of step {} could not be written: {}; the last checkpoint: {}",
+                              state_.step, *failure, saved_path_));
   }
-}
-
-void Trainer::try_to_save() {
-  try {
-    save();
-  } catch (const base::UserError& error) {
-    observer_.on_note(error.what());
-  }
-}
-
-void Trainer::go_on_without_metrics(const base::UserError& error) {
-  go_on_without(fmt::format("metrics of step {} could not be written: {}; the last checkpoint: {}",
-                            state_.step, error.what(), saved_path_));
 }
 
 void Trainer::go_on_without(std::string_view what) {

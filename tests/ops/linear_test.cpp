@@ -1,5 +1,7 @@
 #include "plenum/kernels/linear.h"
 
+#include <array>
+
 #include <fmt/format.h>
 
 #include "tests/ops/op_device.h"
@@ -159,19 +161,13 @@ TEST_P(LinearForward, BiasMayBeLeftOut) {
 
 TEST_P(LinearForward, GivesGeluBesideItsInput) {
   const OpContext context = context_of(device());
-  for (Linear& linear : shapes(device())) {
-    linear.run_gelu(context);
-    expect_near(linear.y_TE, linear.expected_y(), linear.name(), compute_tolerance(device()));
-    expect_near(linear.gelu_TE, linear.expected_gelu(), linear.name() + " gelu", compute_tolerance(device()));
-  }
-}
-
-TEST_P(LinearForward, GivesGeluOfManyRows) {
-  const OpContext context = context_of(device());
-  for (Linear& linear : shapes_of_many_rows(device())) {
-    linear.run_gelu(context);
-    expect_near(linear.y_TE, linear.expected_y(), linear.name(), compute_tolerance(device()));
-    expect_near(linear.gelu_TE, linear.expected_gelu(), linear.name() + " gelu", compute_tolerance(device()));
+  for (std::vector<Linear>& some : std::array{shapes(device()), shapes_of_many_rows(device())}) {
+    for (Linear& linear : some) {
+      linear.run_gelu(context);
+      expect_near(linear.y_TE, linear.expected_y(), linear.name(), compute_tolerance(device()));
+      expect_near(linear.gelu_TE, linear.expected_gelu(), linear.name() + " gelu",
+                  compute_tolerance(device()));
+    }
   }
 }
 

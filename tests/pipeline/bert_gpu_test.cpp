@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/model/named_tensors.h"
+
 #include "tests/pipeline/bert_run.h"
 #include "tests/support/bfloat16_band.h"
 #include "tests/support/expect_user_error.h"
@@ -60,7 +62,7 @@ StepResult first_step(const Arrangement& arrangement) {
   return {outcome, run.gradients()};
 }
 
-void expect_in_band(const StepResult& actual, const StepResult& expected, double gradient_band) {
+void expect_in_band(StepResult actual, StepResult expected, double gradient_band) {
   using test::kBFloat16Loss;
   EXPECT_FALSE(actual.outcome.is_skipped);
   testing::Test::RecordProperty(
@@ -73,12 +75,8 @@ void expect_in_band(const StepResult& actual, const StepResult& expected, double
               gradient_band * expected.outcome.gradient_norm);
   const describe::ParameterTable table(wide_heads());
   for (const describe::Parameter& parameter : table.parameters()) {
-    const auto part_of = [&](const std::vector<float>& gradients) {
-      return std::span(gradients).subspan(static_cast<std::size_t>(parameter.begin),
-                                          static_cast<std::size_t>(parameter.num_elements()));
-    };
-    test::expect_gradient_in_band(parameter.name, part_of(actual.gradients), part_of(expected.gradients),
-                                  gradient_band);
+    test::expect_gradient_in_band(parameter.name, model::elements_of(parameter, actual.gradients),
+                                  model::elements_of(parameter, expected.gradients), gradient_band);
   }
 }
 
@@ -128,6 +126,7 @@ TEST_F(BertOnGpu, TakesAFirstMicroBatchWithoutSequences) {
   BertRun run = arrangement.run();
   model::StepBatch batch = arrangement.batch(0);
   std::ranges::reverse(batch.micro_batches);
+  run.spoil_gradients();
   run.step(batch);
   EXPECT_TRUE(run.gradients() == first_step(arrangement).gradients);
 }
@@ -245,6 +244,10 @@ TEST_F(BertOnGpu, ReadsNoMemoryThatAnIdDoesNotName) {
   expect_refusal([](model::MicroBatch& batch) { batch.positions[3] = 200; });
   expect_refusal([](model::MicroBatch& batch) { batch.masked_labels[3] = -1; });
   expect_refusal([](model::MicroBatch& batch) { batch.next_sentence_labels[0] = 2; });
+  expect_refusal([](model::MicroBatch& batch) { batch.masked_rows[3] = 1 << 20; });
+  expect_refusal([](model::MicroBatch& batch) { batch.starts.back() = 1 << 20; });
+  expect_refusal([](model::MicroBatch& batch) { batch.lengths.back() += 1; });
+  expect_refusal([](model::MicroBatch& batch) { batch.by_word.entries.back() = 97; });
   EXPECT_FALSE(run.step(arrangement.batch(0)).is_skipped);
 }
 

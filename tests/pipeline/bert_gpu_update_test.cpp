@@ -176,6 +176,7 @@ TEST_F(BertOnGpu, StepsAsTheCpuDoesFromTheSameState) {
   // not: in single tensors more than in all of them, and most in biases that have little of the gradient.
   constexpr double kTensor = 2 * test::kBFloat16Gradient;
   constexpr double kLeastShare = 0.02;
+  constexpr double kMost = 0.5;  // so that a gradient that is left out is told from one that is rounded
   const describe::ParameterTable table(wide_heads());
   for (const Training& training : kTrainings) {
     SCOPED_TRACE(training.name);
@@ -197,7 +198,7 @@ TEST_F(BertOnGpu, StepsAsTheCpuDoesFromTheSameState) {
         const std::span<const float> part = model::elements_of(parameter, expected_gradients);
         const double share = norm_of(part) / norm_of(expected_gradients);
         test::expect_gradient_in_band(parameter.name, model::elements_of(parameter, gradients), part,
-                                      kTensor * std::max(1.0, kLeastShare / share));
+                                      std::min(kMost, kTensor * std::max(1.0, kLeastShare / share)));
       }
 
       // From its own gradient the GPU's update is the CPU's: in fp32, to the rounding of the new weights.

@@ -32,7 +32,7 @@ TEST(BertParity, TenAdamWStepsAgreeWithPyTorch) {
   }
   const std::vector<float> weights = run.weights();
   for (const describe::Parameter& parameter : run.program().parameters().parameters()) {
-    // The gradient of a key's bias is nothing but rounding, which Adam blows up to steps of any sign.
+    // PyTorch's gradient of a key's bias is nothing but rounding, which Adam blows up to steps of any sign.
     if (parameter.name.ends_with("key.bias")) continue;
     double squares = 0;
     for (std::int64_t i = parameter.begin; i < parameter.end(); ++i) {

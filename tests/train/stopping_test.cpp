@@ -70,6 +70,43 @@ TEST_F(StoppingTest, ByAGpuThatBreaksDownLeavesTheLastCheckpoint) {
   EXPECT_THAT(observer.checkpoints, ElementsAre(5));
 }
 
+/// What a run says whose GPU breaks down with the checkpoint of a step.
+std::string error_of_breakdown_at(std::uint64_t step, const RunOptions& given, RecordingObserver& observer,
+                                  const std::stop_token& stop = {}) {
+  observer.after_checkpoint = [step](std::uint64_t saved) {
+    if (saved == step) throw tensor::DeviceError("the GPU failed to copy");
+  };
+  return test::user_error_of([&] { train(given, observer, stop); });
+}
+
+TEST_F(StoppingTest, ByAGpuThatBreaksDownWhileSavingIsNoFullDisk) {
+  RunOptions given = options("run", 20);
+  given.checkpoint.on_full_disk = OnFullDisk::Continue;
+  RecordingObserver observer;
+  EXPECT_THAT(error_of_breakdown_at(10, given, observer),
+              testing::StartsWith("the GPU failed to copy; give the command again to go on from step 10"));
+  EXPECT_THAT(observer.checkpoints, ElementsAre(5, 10));
+}
+
+TEST_F(StoppingTest, ByAGpuThatBreaksDownInTheLastCheckpointNamesTheOneThatIsThere) {
+  RecordingObserver observer;
+  std::stop_source source;
+  observer.after_step = [&](const StepReport& report) {
+    if (report.step == 7) source.request_stop();
+  };
+  EXPECT_THAT(error_of_breakdown_at(7, options("run", 20), observer, source.get_token()),
+              testing::StartsWith("the GPU failed to copy; give the command again to go on from step 7"));
+}
+
+TEST_F(StoppingTest, ByAGpuThatBreaksDownAfterAnErrorTellsTheBreakdown) {
+  RunOptions given = options("run", 20);
+  given.run.trace = directory_ / "missing/step.svg";
+  given.run.trace_step = 3;
+  RecordingObserver observer;
+  EXPECT_THAT(error_of_breakdown_at(3, given, observer),
+              testing::StartsWith("the GPU failed to copy; give the command again to go on from step 3"));
+}
+
 TEST_F(StoppingTest, ForSkippedStepsLeavesTheCheckpointsFromBefore) {
   RunOptions given = options("run", 40);
   given.optimizer.learning_rate.peak = 1e30;

@@ -20,7 +20,7 @@
 
 namespace plenum::train {
 
-/// Remembers what it was told, and does something after each step.
+/// Remembers what it was told, and does something after each step and each checkpoint.
 class RecordingObserver final : public TrainingObserver {
  public:
   void on_begin(const RunSummary& given) override { summary = given; }
@@ -31,7 +31,10 @@ class RecordingObserver final : public TrainingObserver {
   void on_evaluation(std::uint64_t step, const Evaluation& evaluation) override {
     evaluations.emplace_back(step, evaluation);
   }
-  void on_checkpoint(std::uint64_t step, const std::string&) override { checkpoints.push_back(step); }
+  void on_checkpoint(std::uint64_t step, const std::string&) override {
+    checkpoints.push_back(step);
+    if (after_checkpoint) after_checkpoint(step);
+  }
   void on_note(std::string_view line) override { notes.emplace_back(line); }
 
   RunSummary summary;
@@ -40,6 +43,7 @@ class RecordingObserver final : public TrainingObserver {
   std::vector<std::uint64_t> checkpoints;
   std::vector<std::string> notes;
   std::function<void(const StepReport&)> after_step;
+  std::function<void(std::uint64_t)> after_checkpoint;
 };
 
 /// Documents of a few words in random order, which a small model soon knows.

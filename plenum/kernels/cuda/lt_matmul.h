@@ -9,13 +9,16 @@
 
 #include "plenum/base/check.h"
 #include "plenum/kernels/cuda/matmul.h"
+#include "plenum/tensor/cuda_check.h"
 
 namespace plenum::kernels::cuda {
 
-/// Throws InternalError if a call of cuBLASLt failed. `what` says what was being done.
+/// Throws if a call of cuBLASLt failed: what CUDA has to say of work before it, a GPU that broke down above
+/// all, else InternalError. `what` says what was being done.
 inline void check_lt(cublasStatus_t status, const char* what) {
-  base::check(status == CUBLAS_STATUS_SUCCESS, "cuBLASLt failed to {}: {}", what,
-              cublasLtGetStatusString(status));
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  tensor::check_cuda_before(what);
+  base::check(false, "cuBLASLt failed to {}: {}", what, cublasLtGetStatusString(status));
 }
 
 /// A product as cuBLASLt describes it. The library's matrices are column-major: they are the transposes of

@@ -1,0 +1,44 @@
+#include "plenum/model/check_micro_batch.h"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "plenum/base/check.h"
+
+namespace plenum::model {
+namespace {
+
+void check_below(std::string_view what, std::span<const std::int32_t> values, std::int64_t bound) {
+  // What is negative is greater than any bound then: one comparison each, which compilers do several at once.
+  std::uint32_t greatest = 0;
+  for (const std::int32_t value : values) greatest = std::max(greatest, static_cast<std::uint32_t>(value));
+  base::check(values.empty() || greatest < bound, "{} must be below {}: {}", what, bound,
+              static_cast<std::int32_t>(greatest));
+}
+
+void check_groups(std::string_view what, const GroupedRows& grouped, std::int64_t num_entries,
+                  std::int64_t num_rows) {
+  check_below(what, grouped.entries, num_entries);
+  check_below(what, grouped.starts, static_cast<std::int64_t>(grouped.rows.size()) + 1);
+  check_below(what, grouped.rows, num_rows);
+}
+
+}  // namespace
+
+void check_micro_batch(const MicroBatch& micro_batch, const describe::ModelConfig& config) {
+  constexpr std::int64_t kNextSentenceClasses = 2;
+  const std::int64_t num_rows = micro_batch.num_rows;
+  check_below("tokens", micro_batch.ids, config.vocabulary);
+  check_below("segments", micro_batch.segments, config.num_segments);
+  check_below("positions", micro_batch.positions, config.max_positions);
+  check_below("labels of masked tokens", micro_batch.masked_labels, config.vocabulary);
+  check_below("rows of masked tokens", micro_batch.masked_rows, num_rows);
+  check_below("labels of sequences", micro_batch.next_sentence_labels, kNextSentenceClasses);
+  check_groups("rows by token", micro_batch.by_word, config.vocabulary, num_rows);
+  check_groups("rows by position", micro_batch.by_position, config.max_positions, num_rows);
+  check_groups("rows by segment", micro_batch.by_segment, config.num_segments, num_rows);
+  tensor::check_sequence_offsets(micro_batch.sequences());
+}
+
+}  // namespace plenum::model

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "plenum/describe/model_config.h"
+#include "plenum/model/micro_batch.h"
+
+namespace plenum::model {
+
+/// Throws InternalError if an index of the micro-batch lies outside what it is an index of: tables of the
+/// model, or rows of the micro-batch. The CPU's kernels look themselves; a GPU's would read other memory.
+void check_micro_batch(const MicroBatch& micro_batch, const describe::ModelConfig& config);
+
+}  // namespace plenum::model

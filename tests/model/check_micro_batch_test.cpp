@@ -1,0 +1,75 @@
+#include "plenum/model/check_micro_batch.h"
+
+#include <gmock/gmock.h>
+
+#include "plenum/base/check.h"
+
+#include "tests/support/test_sequences.h"
+
+namespace plenum::model {
+namespace {
+
+using plenum::test::lay_out;
+using plenum::test::random_sequences;
+
+constexpr describe::ModelConfig kConfig{.vocabulary = 31,
+                                        .width = 20,
+                                        .num_layers = 1,
+                                        .num_heads = 2,
+                                        .mlp_width = 28,
+                                        .max_positions = 12,
+                                        .has_next_sentence = true};
+
+constexpr std::int64_t kRowLength = 14;  // the last two rows are padding
+
+MicroBatch sound() {
+  return lay_out(random_sequences(3, 12, 31, 5), kRowLength);
+}
+
+/// Expects a micro-batch to be refused in which `damage` has changed something.
+template <typename Damage>
+void expect_refusal(const char* reason, Damage damage) {
+  MicroBatch damaged = sound();
+  damage(damaged);
+  EXPECT_THAT([&] { check_micro_batch(damaged, kConfig); },
+              testing::ThrowsMessage<base::InternalError>(testing::HasSubstr(reason)));
+}
+
+TEST(CheckMicroBatch, TakesWhatIsSound) {
+  EXPECT_NO_THROW(check_micro_batch(sound(), kConfig));
+  EXPECT_NO_THROW(check_micro_batch(lay_out(random_sequences(3, 12, 31, 5)), kConfig));
+  EXPECT_NO_THROW(check_micro_batch({}, kConfig));
+}
+
+TEST(CheckMicroBatch, RefusesWhatLiesOutsideATable) {
+  expect_refusal("tokens must be below 31: 31", [](MicroBatch& batch) { batch.ids[3] = 31; });
+  expect_refusal("tokens must be below 31: -1", [](MicroBatch& batch) { batch.ids[3] = -1; });
+  expect_refusal("segments", [](MicroBatch& batch) { batch.segments[3] = 2; });
+  expect_refusal("positions", [](MicroBatch& batch) { batch.positions[3] = 12; });
+  expect_refusal("labels of masked", [](MicroBatch& batch) { batch.masked_labels[0] = -1; });
+  expect_refusal("labels of sequences", [](MicroBatch& batch) { batch.next_sentence_labels[0] = 2; });
+  expect_refusal("by token", [](MicroBatch& batch) { batch.by_word.entries.back() = 31; });
+  expect_refusal("by position", [](MicroBatch& batch) { batch.by_position.entries.back() = 12; });
+  expect_refusal("by segment", [](MicroBatch& batch) { batch.by_segment.entries.back() = 2; });
+}
+
+TEST(CheckMicroBatch, RefusesRowsThatAreNotThere) {
+  constexpr std::int32_t kNumRows = 3 * kRowLength;
+  expect_refusal("rows of masked", [](MicroBatch& batch) { batch.masked_rows.back() = kNumRows; });
+  expect_refusal("by token", [](MicroBatch& batch) { batch.by_word.rows.back() = kNumRows; });
+  expect_refusal("by position", [](MicroBatch& batch) { batch.by_position.rows.front() = -1; });
+  expect_refusal("by segment", [](MicroBatch& batch) { ++batch.by_segment.starts.back(); });
+}
+
+TEST(CheckMicroBatch, RefusesSequencesThatDoNotFit) {
+  expect_refusal("behind the last row: 43 of 42",
+                 [](MicroBatch& batch) { batch.lengths.back() = kRowLength + 1; });
+  expect_refusal("in order", [](MicroBatch& batch) { batch.lengths.front() = kRowLength + 1; });
+  expect_refusal("in order", [](MicroBatch& batch) { batch.starts.front() = -1; });
+  expect_refusal("not empty", [](MicroBatch& batch) { batch.lengths.back() = 0; });
+  expect_refusal("behind the last row", [](MicroBatch& batch) { batch.starts.back() = 1 << 20; });
+  expect_refusal("a start and a length", [](MicroBatch& batch) { batch.lengths.pop_back(); });
+}
+
+}  // namespace
+}  // namespace plenum::model

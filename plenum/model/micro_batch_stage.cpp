@@ -38,7 +38,7 @@ Capacity staged_capacity(const Capacity& capacity, tensor::Device device) {
 
 MicroBatchStage::MicroBatchStage(const describe::ModelConfig& config, const Capacity& capacity,
                                  tensor::MemoryPlan& plan)
-    : config_(config), capacity_(capacity) {
+    : config_(config) {
   if (plan.device() == tensor::Device::Cpu) return;
   const std::int64_t T = capacity.rows;
   id_ = add(DType::Int32, T);

@@ -51,7 +51,6 @@ class MicroBatchStage {
   kernels::RowGroups write(const GroupFields& fields, const GroupedRows& grouped, std::int64_t num_rows);
 
   describe::ModelConfig config_;
-  Capacity capacity_;
   Field id_, segment_, position_, row_sample_;
   Field start_, label_, sample_;
   Field masked_row_, masked_label_;

@@ -7,6 +7,7 @@
 #include "plenum/kernels/cuda/attention_keep_rows.cuh"
 #include "plenum/kernels/cuda/attention_sm90.h"
 #include "plenum/kernels/cuda/tensor_map.h"
+#include "plenum/kernels/cuda/warpgroup.cuh"
 
 namespace plenum::kernels::cuda {
 namespace {
@@ -41,17 +42,6 @@ struct Turn {
     if (++warpgroup == BackwardShape::kWarpgroups) warpgroup = first;
   }
 };
-
-/// Orders writes to shared memory before what the tensor cores read or the copy engine writes there, once
-/// others know of them.
-__device__ inline void fence_shared_writes() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
-/// Waits for all warps of the warpgroup.
-__device__ inline void wait_for_warpgroup(int warpgroup) {
-  asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
-}
 
 /// Adds the round's part of dQ of a block of queries, from dS of all warpgroups with keys.
 __device__ inline void sum_queries_gradient(const BackwardParameters& p, const Round& round, int block,
@@ -101,7 +91,7 @@ __device__ inline void sum_queries_gradient(const BackwardParameters& p, const R
   const float kept_scale = p.scale * p.dropout_scale;
   const float scale[2] = {kept_scale, kept_scale};
   __nv_bfloat16* const out = p.dqkv_T3HK + (item.start + first) * stride + column_of(p, 0, item.head);
-  wait_for_warpgroup(at.warpgroup);  // which has read all dS
+  sync_warpgroup(at.warpgroup);  // which has read all dS
   store_rows(dq, scale, shared.dscores[exchanged.stage][0], out, stride, item.length - first);
   shared.exchanged.release(exchanged);
 }
@@ -113,7 +103,7 @@ __device__ inline void pass_by(const Progress& at, BackwardShared& shared) {
   shared.streamed.release(at.streamed);
   shared.exchanged.wait_empty(at.exchanged);
   __syncwarp();
-  if (threadIdx.x % 32 == 0) shared.exchanged.full[at.exchanged.stage].arrive();
+  if (is_first_lane()) shared.exchanged.full[at.exchanged.stage].arrive();
 }
 
 /// Fills the columns of a tile with what belongs to them.
@@ -197,7 +187,7 @@ __device__ inline void differentiate(const BackwardParameters& p, int block, int
   store_operand(shared_address(shared.dscores[at.exchanged.stage][at.warpgroup]), ds);
   fence_shared_writes();
   __syncwarp();
-  if (threadIdx.x % 32 == 0) shared.exchanged.full[at.exchanged.stage].arrive();
+  if (is_first_lane()) shared.exchanged.full[at.exchanged.stage].arrive();
   wgmma_wait<0>();
   hold(sums.dv);
   hold(sums.dk);
@@ -244,7 +234,7 @@ __device__ inline void own_keys(const BackwardParameters& p, const Round& round,
   const float dk_scale[2] = {p.scale * p.dropout_scale, p.scale * p.dropout_scale};
   const float dv_scale[2] = {p.dropout_scale, p.dropout_scale};
   unsigned char* const through = shared.values[at.owned.stage][at.warpgroup];
-  wait_for_warpgroup(at.warpgroup);  // which has read the values
+  sync_warpgroup(at.warpgroup);  // which has read the values
   store_rows(sums.dk, dk_scale, through, out + column_of(p, 1, item.head), stride, item.length - first);
   store_rows(sums.dv, dv_scale, through, out + column_of(p, 2, item.head), stride, item.length - first);
   fence_shared_writes();  // before the copy engine's

@@ -8,6 +8,7 @@
 #include "plenum/kernels/cuda/ring.cuh"
 #include "plenum/kernels/cuda/tensor_map.h"
 #include "plenum/kernels/cuda/warp_box.cuh"
+#include "plenum/kernels/cuda/warpgroup.cuh"
 
 namespace plenum::kernels::cuda {
 

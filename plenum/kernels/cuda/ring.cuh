@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "plenum/kernels/cuda/mbarrier.cuh"
+#include "plenum/kernels/cuda/warpgroup.cuh"
 
 namespace plenum::kernels::cuda {
 
@@ -53,7 +54,7 @@ struct RingBarriers {
   /// By all threads of a warp that have read the stage: one arrival.
   __device__ void release(const RingCursor<kStages>& at) {
     __syncwarp();
-    if (threadIdx.x % 32 == 0) empty[at.stage].arrive();
+    if (is_first_lane()) empty[at.stage].arrive();
   }
 };
 

@@ -4,7 +4,6 @@ namespace plenum::kernels::cuda {
 namespace {
 
 constexpr cuuint32_t kBoxColumns = 64;
-constexpr cuuint32_t kBoxRows = 64;
 
 /// Boxes in the 128-byte swizzle of a tensor of kDims dimensions, of which the first is contiguous.
 template <std::size_t kDims>

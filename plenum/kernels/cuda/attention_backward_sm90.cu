@@ -52,6 +52,11 @@ __device__ inline void sum_queries_gradient(const BackwardParameters& p, const R
   const int thread = static_cast<int>(threadIdx.x) % 128;
   float4* const kept = p.scratch.dqueries_of(block) + thread;
   float4 before[BackwardScratch::kVectors] = {};
+  // Another warpgroup may have written it a round ago. It then released a stage of queries, which the
+  // producer filled again, and this warpgroup has waited for that stage or a later one: which orders both as
+  // long as a round has more blocks of queries than the ring has stages. Where there are several rounds,
+  // these are more than kWarpgroups.
+  static_assert(BackwardShape::kStages <= BackwardShape::kWarpgroups);
   if (round.index > 0)
 #pragma unroll
     for (int v = 0; v < BackwardScratch::kVectors; ++v) before[v] = kept[128 * v];
@@ -188,6 +193,7 @@ __device__ inline void differentiate(const BackwardParameters& p, int block, int
   fence_shared_writes();
   __syncwarp();
   if (is_first_lane()) shared.exchanged.full[at.exchanged.stage].arrive();
+  __syncwarp();
   wgmma_wait<0>();
   hold(sums.dv);
   hold(sums.dk);

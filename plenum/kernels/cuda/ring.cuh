@@ -9,6 +9,9 @@ namespace plenum::kernels::cuda {
 
 // Stages in shared memory that a producer fills and others read, in turn, and the registers of both.
 
+/// Of a block on Hopper.
+inline constexpr int kMostSharedBytes = 232448;
+
 /// Whether registers suffice for a block of feeders and workers: it starts with an equal share for all, a
 /// multiple of 8, and what feeders give back must cover what workers take, or these wait forever.
 constexpr bool registers_suffice(int num_workers, int feeder_registers, int worker_registers) {

@@ -53,7 +53,8 @@ class Mbarrier {
   std::uint64_t state_;
 };
 
-/// Makes initialised barriers visible to the copy engine; before a __syncthreads.
+/// Makes initialised barriers visible to the copy engine and the cluster; before the barrier of the block or
+/// cluster behind which others use them.
 __device__ inline void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }

@@ -89,6 +89,20 @@ class AttentionRun {
     }
   }
 
+  /// One of the sequences, without the others.
+  AttentionRun alone(std::size_t sequence) const {
+    const std::int32_t length = shape_.lengths[sequence];
+    const AttentionShape shape{.rows = static_cast<std::size_t>(length),
+                               .heads = shape_.heads,
+                               .width = shape_.width,
+                               .starts = {0},
+                               .lengths = {length},
+                               .samples = {shape_.samples[sequence]}};
+    AttentionRun run({shape, dropout_.threshold}, device_);
+    run.copy_sequence(*this, sequence, 0);
+    return run;
+  }
+
   // Gives one sequence the rows of another of the same length.
   void copy_sequence(const AttentionRun& source, std::size_t from, std::size_t to) {
     const auto copy = [&](const TestTensor<float>& source_tensor, TestTensor<float>& tensor) {
@@ -316,6 +330,7 @@ std::vector<AttentionCase> wide_cases() {
     cases.push_back({shape_of(3, 128, {1, 70, 130, 40}, 1), threshold});
   }
   cases.push_back({shape_of(1, 64, {300, 600}), 26});
+  cases.push_back({shape_of(1, 64, {700}), 26});
   cases.push_back({shape_of(1, 128, {513, 2}), 26});
   return cases;
 }
@@ -354,6 +369,14 @@ TEST_P(AttentionOfWideHeads, WritesTheSameBytesTwice) {
   }
 }
 
+/// Compares what belongs to a sequence with the result of this sequence alone.
+void expect_same_bytes(const Result& among, const AttentionShape& shape, std::size_t sequence,
+                       const Result& alone) {
+  EXPECT_EQ(rows_of(among.context, shape, sequence), alone.context.values());
+  EXPECT_EQ(columns_of(among.lse, shape, sequence), alone.lse.values());
+  EXPECT_EQ(rows_of(among.dqkv, shape, sequence), alone.dqkv.values());
+}
+
 TEST_P(AttentionOfWideHeads, GivesASequenceTheSameBytesAmongAnyNeighbours) {
   constexpr std::size_t kSequence = 1;
   constexpr float kNeighbours[] = {-3, 3e38F, std::numeric_limits<float>::infinity(),
@@ -362,22 +385,32 @@ TEST_P(AttentionOfWideHeads, GivesASequenceTheSameBytesAmongAnyNeighbours) {
     for (const std::int32_t length : {1, 20, 70, 190, 513}) {
       for (const std::uint32_t threshold : {0U, 26U}) {
         const AttentionCase among{shape_of(2, width, {90, length, 90}), threshold};
-        AttentionCase alone{shape_of(2, width, {length}), threshold};
-        alone.shape.samples[0] = among.shape.samples[kSequence];
         AttentionRun run(among, device());
-        AttentionRun run_alone(alone, device());
-        run_alone.copy_sequence(run, kSequence, 0);
-        const Result expected = run_alone.run();
+        const Result expected = run.alone(kSequence).run();
         for (const float neighbour : kNeighbours) {
           run.fill_sequence(0, neighbour);
           run.fill_sequence(2, neighbour);
-          const Result result = run.run();
           SCOPED_TRACE(fmt::format("{} beside {}", run.name(), neighbour));
-          EXPECT_EQ(rows_of(result.context, among.shape, kSequence), expected.context.values());
-          EXPECT_EQ(columns_of(result.lse, among.shape, kSequence), expected.lse.values());
-          EXPECT_EQ(rows_of(result.dqkv, among.shape, kSequence), expected.dqkv.values());
+          expect_same_bytes(run.run(), among.shape, kSequence, expected);
         }
       }
+    }
+  }
+}
+
+// Some 640 heads of sequences: on the GPU each thread block takes several, one after another.
+TEST_P(AttentionOfWideHeads, GivesASequenceTheSameBytesAmongMany) {
+  const std::size_t heads = device() == tensor::Device::Cuda ? 16 : 1;
+  std::vector<std::int32_t> lengths = {300, 2048, 513, 300};
+  for (int i = 0; i < 9; ++i) lengths.insert(lengths.end(), {1, 64, 65, 193});
+  for (const std::uint32_t threshold : {0U, 26U}) {
+    const AttentionCase among{shape_of(heads, 64, lengths, 3), threshold};
+    const AttentionRun run(among, device());
+    const Result result = run.run();
+    EXPECT_EQ(result, run.run());
+    for (std::size_t s = 0; s < lengths.size(); ++s) {
+      SCOPED_TRACE(fmt::format("sequence {} of {} tokens, threshold {}", s, lengths[s], threshold));
+      expect_same_bytes(result, among.shape, s, run.alone(s).run());
     }
   }
 }

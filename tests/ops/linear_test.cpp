@@ -316,6 +316,54 @@ TEST_P(LinearOp, RepetitionDoesNotChangeABit) {
   }
 }
 
+/// Where rows repeat, the reference needs only the first of them to know the results of all. They begin anew
+/// within tiles, so that a tile in the place of another is seen.
+constexpr std::size_t kPeriod = 43;
+
+template <typename Value>
+void repeat_rows(std::vector<Value>& matrix, std::size_t num_columns) {
+  for (std::size_t i = kPeriod * num_columns; i < matrix.size(); ++i)
+    matrix[i] = matrix[i - kPeriod * num_columns];
+}
+/// All rows from the first, of a tensor like this.
+std::vector<double> repeated(std::vector<double> first_rows, const TestTensor<float>& like) {
+  first_rows.resize(like.values().size());
+  repeat_rows(first_rows, like.values().size() / static_cast<std::size_t>(like.shape()[0]));
+  return first_rows;
+}
+
+// 5 x 40 tiles of 256 x 192 for a pair of blocks, of which a Hopper has 66: three or four for each.
+TEST_P(LinearForward, GivesGeluOfMoreTilesThanRunAtOnce) {
+  const OpContext context = context_of(device());
+  Linear linear = {device(), 1032, 192, 7552};
+  const auto [T, D, E] = linear.shape();
+  repeat_rows(linear.x_TD.values(), D);
+  std::vector<double> expected =
+      reference::linear({kPeriod, D, E}, linear.x_TD.doubles(), linear.w_ED.doubles(), linear.b_E.doubles());
+  linear.run_gelu(context);
+  expect_near(linear.y_TE, repeated(expected, linear.y_TE), "y", compute_tolerance(device()));
+  for (double& value : expected) value = reference::gelu(value);
+  expect_near(linear.gelu_TE, repeated(expected, linear.gelu_TE), "gelu", compute_tolerance(device()));
+}
+
+// 9 x 23 tiles of 128 x 256.
+TEST_P(LinearBackwardInput, PassesThroughGeluOfMoreTilesThanRunAtOnce) {
+  const OpContext context = context_of(device());
+  Linear linear = {device(), 1032, 5696, 192};
+  const auto [T, D, E] = linear.shape();
+  repeat_rows(linear.dy_TE.values(), E);
+  repeat_rows(linear.gelu_input_TD.values(), D);
+  std::vector<double> du_TD =
+      reference::linear_dx({kPeriod, D, E}, linear.dy_TE.doubles(), linear.w_ED.doubles());
+  for (std::size_t i = 0; i < du_TD.size(); ++i)
+    du_TD[i] *= reference::gelu_derivative(linear.gelu_input_TD.values()[i]);
+  du_TD = repeated(std::move(du_TD), linear.dx_TD);
+  const std::vector<double> db_D = plus(linear.db_D.doubles(), reference::column_sums(du_TD, D));
+  linear.run_backward_gelu(context);
+  expect_near(linear.dx_TD, du_TD, "dx", compute_tolerance(device()));
+  expect_near(linear.db_D, db_D, "db", gradient_tolerance(device()));
+}
+
 TEST_P(LinearOp, ScratchIsAsLargeAsAskedFor) {
   const OpContext context(device(), kernels::linear_scratch_bytes(device()));
   Linear linear = {device(), 64, 64, 64};

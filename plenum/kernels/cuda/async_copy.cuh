@@ -2,13 +2,11 @@
 
 #include <cstdint>
 
+#include "plenum/kernels/cuda/shared_address.cuh"
+
 namespace plenum::kernels::cuda {
 
 // Copies from global to shared memory that go on while the thread computes.
-
-__device__ inline std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
 
 /// Copies kBytes (4, 8 or 16) from global to shared memory in the background, or writes zeros and reads
 /// nothing.

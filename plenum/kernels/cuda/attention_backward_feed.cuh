@@ -4,6 +4,7 @@
 
 #include "plenum/kernels/cuda/attention_backward_state.cuh"
 #include "plenum/kernels/cuda/attention_fragments.cuh"
+#include "plenum/kernels/cuda/warpgroup.cuh"
 
 namespace plenum::kernels::cuda {
 
@@ -98,7 +99,7 @@ __device__ inline void provide_statistics(int row, const BackwardParameters& p, 
         shared.shifts[at.stage][row] = of.x;
         shared.centers[at.stage][row] = of.y;
         __syncwarp();
-        if (threadIdx.x % 32 == 0) shared.has_statistics[at.stage].arrive();
+        if (is_first_lane()) shared.has_statistics[at.stage].arrive();
       }
   }
 }

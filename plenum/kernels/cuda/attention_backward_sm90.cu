@@ -7,6 +7,7 @@
 #include "plenum/kernels/cuda/attention_keep_rows.cuh"
 #include "plenum/kernels/cuda/attention_sm90.h"
 #include "plenum/kernels/cuda/tensor_map.h"
+#include "plenum/kernels/cuda/warpgroup.cuh"
 
 namespace plenum::kernels::cuda {
 namespace {
@@ -42,17 +43,6 @@ struct Turn {
   }
 };
 
-/// Orders writes to shared memory before what the tensor cores read or the copy engine writes there, once
-/// others know of them.
-__device__ inline void fence_shared_writes() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
-/// Waits for all warps of the warpgroup.
-__device__ inline void wait_for_warpgroup(int warpgroup) {
-  asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
-}
-
 /// Adds the round's part of dQ of a block of queries, from dS of all warpgroups with keys.
 __device__ inline void sum_queries_gradient(const BackwardParameters& p, const Round& round, int block,
                                             const Progress& at,
@@ -62,6 +52,11 @@ __device__ inline void sum_queries_gradient(const BackwardParameters& p, const R
   const int thread = static_cast<int>(threadIdx.x) % 128;
   float4* const kept = p.scratch.dqueries_of(block) + thread;
   float4 before[BackwardScratch::kVectors] = {};
+  // Another warpgroup may have written it a round ago. It then released a stage of queries, which the
+  // producer filled again, and this warpgroup has waited for that stage or a later one: which orders both as
+  // long as a round has more blocks of queries than the ring has stages. Where there are several rounds,
+  // these are more than kWarpgroups.
+  static_assert(BackwardShape::kStages <= BackwardShape::kWarpgroups);
   if (round.index > 0)
 #pragma unroll
     for (int v = 0; v < BackwardScratch::kVectors; ++v) before[v] = kept[128 * v];
@@ -101,7 +96,7 @@ __device__ inline void sum_queries_gradient(const BackwardParameters& p, const R
   const float kept_scale = p.scale * p.dropout_scale;
   const float scale[2] = {kept_scale, kept_scale};
   __nv_bfloat16* const out = p.dqkv_T3HK + (item.start + first) * stride + column_of(p, 0, item.head);
-  wait_for_warpgroup(at.warpgroup);  // which has read all dS
+  sync_warpgroup(at.warpgroup);  // which has read all dS
   store_rows(dq, scale, shared.dscores[exchanged.stage][0], out, stride, item.length - first);
   shared.exchanged.release(exchanged);
 }
@@ -113,7 +108,7 @@ __device__ inline void pass_by(const Progress& at, BackwardShared& shared) {
   shared.streamed.release(at.streamed);
   shared.exchanged.wait_empty(at.exchanged);
   __syncwarp();
-  if (threadIdx.x % 32 == 0) shared.exchanged.full[at.exchanged.stage].arrive();
+  if (is_first_lane()) shared.exchanged.full[at.exchanged.stage].arrive();
 }
 
 /// Fills the columns of a tile with what belongs to them.
@@ -197,7 +192,8 @@ __device__ inline void differentiate(const BackwardParameters& p, int block, int
   store_operand(shared_address(shared.dscores[at.exchanged.stage][at.warpgroup]), ds);
   fence_shared_writes();
   __syncwarp();
-  if (threadIdx.x % 32 == 0) shared.exchanged.full[at.exchanged.stage].arrive();
+  if (is_first_lane()) shared.exchanged.full[at.exchanged.stage].arrive();
+  __syncwarp();
   wgmma_wait<0>();
   hold(sums.dv);
   hold(sums.dk);
@@ -244,7 +240,7 @@ __device__ inline void own_keys(const BackwardParameters& p, const Round& round,
   const float dk_scale[2] = {p.scale * p.dropout_scale, p.scale * p.dropout_scale};
   const float dv_scale[2] = {p.dropout_scale, p.dropout_scale};
   unsigned char* const through = shared.values[at.owned.stage][at.warpgroup];
-  wait_for_warpgroup(at.warpgroup);  // which has read the values
+  sync_warpgroup(at.warpgroup);  // which has read the values
   store_rows(sums.dk, dk_scale, through, out + column_of(p, 1, item.head), stride, item.length - first);
   store_rows(sums.dv, dv_scale, through, out + column_of(p, 2, item.head), stride, item.length - first);
   fence_shared_writes();  // before the copy engine's

@@ -73,6 +73,7 @@ struct BackwardShared {
   RingBarriers<BackwardShape::kExchanges> exchanged;  ///< of dS
   ItemQueue queue;
 };
+static_assert(sizeof(BackwardShared) <= kMostSharedBytes);
 
 /// What a thread block keeps in device memory from round to round of an item.
 struct BackwardScratch {

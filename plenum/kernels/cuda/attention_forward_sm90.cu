@@ -35,6 +35,7 @@ struct Shared {
   OwnedRing owned;  ///< of the queries of each warpgroup
   ItemQueue queue;
 };
+static_assert(sizeof(Shared) <= kMostSharedBytes);
 
 struct Parameters {
   ItemSource items;

@@ -5,6 +5,7 @@
 #include <cuda_bf16.h>
 
 #include "plenum/kernels/cuda/attention_math.cuh"
+#include "plenum/kernels/cuda/warpgroup.cuh"
 #include "plenum/kernels/cuda/wgmma.cuh"
 
 namespace plenum::kernels::cuda {
@@ -28,8 +29,7 @@ struct FragmentRows {
 
 __device__ inline FragmentRows fragment_rows() {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
-  const int row = 16 * warp + lane / 4;
+  const int row = 16 * warp_of_group() + lane / 4;
   return {lane % 4, {row, row + 8}};
 }
 
@@ -38,7 +38,7 @@ __device__ inline FragmentRows fragment_rows() {
 /// the four words of a step.
 __device__ inline void store_operand(std::uint32_t tile_address, const RegisterOperand& a) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int row = 16 * (static_cast<int>(threadIdx.x) / 32 % 4) + lane % 16;
+  const int row = 16 * warp_of_group() + lane % 16;
   const std::uint32_t own = tile_address + 128 * row + 16 * ((lane / 16) ^ (row % 8));
 #pragma unroll
   for (int k = 0; k < 4; ++k)
@@ -62,7 +62,7 @@ __device__ inline void store_rows(const Accumulator& d, const float (&scale)[2],
   const int chunk = lane % 8;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const int row = 16 * (static_cast<int>(threadIdx.x) / 32 % 4) + 4 * i + lane / 8;
+    const int row = 16 * warp_of_group() + 4 * i + lane / 8;
     const uint4 of = *reinterpret_cast<const uint4*>(through + 128 * row + 16 * (chunk ^ (row % 8)));
     if (row < num_rows) *reinterpret_cast<uint4*>(out + row * stride + 8 * chunk) = of;
   }

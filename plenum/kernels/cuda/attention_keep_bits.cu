@@ -136,7 +136,7 @@ __device__ inline void draw_block(const Problem& problem, const Block& block) {
   const int row = 8 * (lane / 2) + lane % 2;
   const auto sample = static_cast<std::uint64_t>(args.samples_S[block.sequence]);
   uint4* const queries = words_at(args.by_query, args, block, block.first_query, block.first_key);
-  uint4 keys[4];
+  uint4 keys[4] = {};
 #pragma unroll 1
   for (int t = 0; t < 4; ++t) {
     const int query = row + 2 * t;

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include <cuda_bf16.h>
+#include "plenum/kernels/cuda/bfloat16_pair.cuh"
 
 namespace plenum::kernels::cuda {
 
@@ -13,16 +13,6 @@ __device__ inline float fast_exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
-}
-
-/// Two bf16, the first in the lower half.
-__device__ inline std::uint32_t pack(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return reinterpret_cast<const std::uint32_t&>(pair);
-}
-
-__device__ inline float2 unpack(std::uint32_t word) {
-  return __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(word));
 }
 
 /// The sum of products of eight bf16.

@@ -8,10 +8,10 @@
 
 namespace plenum::kernels::cuda {
 
-// Rings in shared memory and the items that pass through them, for both directions; and how work flows in
-// forward (backward: attention_backward_state.cuh). Warpgroups that compute own blocks of 64 rows of a tile,
-// one at a time, and walk over all blocks of 64 rows of the sequence that these rows need: queries are owned,
-// keys and values streamed. One more warpgroup feeds them:
+// The items of work and their way to the warpgroups, for both directions; and how work flows in forward
+// (backward: attention_backward_state.cuh). Warpgroups that compute own blocks of 64 rows of a tile, one at a
+// time, and walk over all blocks of 64 rows of the sequence that these rows need: queries are owned, keys and
+// values streamed. One more warpgroup feeds them:
 //   - the producer takes items (a tile and a head) from a counter in device memory and streams the blocks of
 //     the sequence through a ring of stages in shared memory. A sequence of at most kStages blocks is loaded
 //     once and stays until the last owned block has walked over it; longer ones are streamed anew for each
@@ -70,7 +70,7 @@ struct ItemQueue {
 struct ItemSource {
   const AttentionTile* tiles;
   const std::int32_t* num_tiles;
-  std::int32_t* next;  ///< counter: zero at launch, and again at the end
+  std::int32_t* next;  ///< counter: cleared before each launch, and by the last block at its end
   int num_heads;
 };
 
@@ -121,9 +121,9 @@ struct BlockDeal {
   int warpgroup;
   int next_owner = 0;
 
-  __device__ int first(const Plan&) const { return (warpgroup + kWarpgroups - next_owner) % kWarpgroups; }
+  __device__ int first() const { return (warpgroup + kWarpgroups - next_owner) % kWarpgroups; }
   __device__ int count(const Plan& plan) const {
-    return (plan.num_owned - first(plan) + kWarpgroups - 1) / kWarpgroups;
+    return (plan.num_owned - first() + kWarpgroups - 1) / kWarpgroups;
   }
   __device__ void pass(const Plan& plan) { next_owner = (next_owner + plan.num_owned) % kWarpgroups; }
 };
@@ -138,7 +138,7 @@ struct WarpgroupWalk {
   /// owned block of this warpgroup. Where a round of loads has none for it, releases the stages.
   template <typename Visit>
   __device__ void over(const ItemPlan<kStages, kWarpgroups>& plan, RingBarriers<kStages>& ring, Visit visit) {
-    const int first = deal.first(plan);
+    const int first = deal.first();
     const int num_mine = deal.count(plan);
     const int num_visits = plan.is_resident ? max(num_mine, 1) : plan.num_rounds();
     for (int v = 0; v < num_visits; ++v) {

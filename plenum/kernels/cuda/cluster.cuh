@@ -37,7 +37,7 @@ __device__ inline void copy_box_to_ranks(const CUtensorMap& map, void* shared, M
                                          int row, std::uint16_t ranks) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-      "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))),
+      "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(shared)),
       "l"(&map), "r"(column), "r"(row), "r"(barrier.address()), "h"(ranks)
       : "memory");
 }

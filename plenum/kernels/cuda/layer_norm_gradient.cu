@@ -2,6 +2,7 @@
 #include <array>
 #include <span>
 
+#include "plenum/base/check.h"
 #include "plenum/kernels/cuda/column_sums.cuh"
 #include "plenum/kernels/cuda/layer_norm_gradient.h"
 #include "plenum/kernels/cuda/row_block.cuh"
@@ -212,6 +213,8 @@ void layer_norm_gradient(const tensor::Stream& stream, const LayerNormGradient& 
   const std::int64_t num_rows = args.z_TD.size(0);
   const std::int64_t width = args.z_TD.size(1);
   if (num_rows == 0) return;
+  base::check(args.dropout_place == DropoutPlace::BeforeNorm || !args.db_D,
+              "db_D is summed only where dropout comes before the norm");
   const Arguments arguments = {.dy_TD = bfloat16_data(args.dy_TD),
                                .z_TD = bfloat16_data(args.z_TD),
                                .mean_T = args.mean_T.data<float>(),

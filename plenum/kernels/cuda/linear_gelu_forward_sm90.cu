@@ -1,7 +1,9 @@
+#include "plenum/kernels/cuda/bfloat16_pair.cuh"
 #include "plenum/kernels/cuda/gelu.cuh"
 #include "plenum/kernels/cuda/linear_sm90.h"
 #include "plenum/kernels/cuda/product_kernel.cuh"
 #include "plenum/kernels/cuda/warp_box.cuh"
+#include "plenum/kernels/cuda/warpgroup.cuh"
 
 namespace plenum::kernels::cuda {
 namespace {
@@ -19,7 +21,7 @@ class BiasAndGelu {
     int num_columns;
   };
   static constexpr int kSlots = 2;
-  static constexpr int kSlotBytes = 2 * kBoxBytes;  ///< y and behind it gelu(y)
+  static constexpr int kSlotBytes = 2 * kWarpBoxBytes;  ///< y and behind it gelu(y)
   struct Shared {
     alignas(1024) unsigned char slots[4][kSlots][kSlotBytes];
     __device__ void init() {}
@@ -51,9 +53,9 @@ class BiasAndGelu {
           put(box, q, values);
 #pragma unroll
           for (int i = 0; i < 8; ++i) values[i] = gelu(values[i]);
-          put(box + kBoxBytes, q, values);
+          put(box + kWarpBoxBytes, q, values);
         }
-        send(box, column, place.row + 64 * r + kBoxRows * warp_of_group());
+        send(box, column, place.row + 64 * r + kWarpBoxRows * warp_of_group());
       }
     }
   }
@@ -67,8 +69,8 @@ class BiasAndGelu {
     for (int j = 0; j < 8; ++j) bias[j] = __ldg(words + 4 * j);
   }
   __device__ void put(std::uint32_t box, int quarter, const float (&values)[8]) const {
-    const std::uint32_t words[4] = {pack_pair(values[0], values[1]), pack_pair(values[2], values[3]),
-                                    pack_pair(values[4], values[5]), pack_pair(values[6], values[7])};
+    const std::uint32_t words[4] = {pack(values[0], values[1]), pack(values[2], values[3]),
+                                    pack(values[4], values[5]), pack(values[6], values[7])};
     put_quarter(box, offset_of_lane_, quarter, words);
   }
   /// The next slot, once what left it before was read.
@@ -80,11 +82,11 @@ class BiasAndGelu {
     return box;
   }
   __device__ void send(std::uint32_t box, int column, int row) const {
-    fence_shared_for_copies();
+    fence_shared_writes();
     __syncwarp();
     if (!is_first_lane()) return;
     store_box(args_.y, box, column, row);
-    store_box(args_.gelu, box + kBoxBytes, column, row);
+    store_box(args_.gelu, box + kWarpBoxBytes, column, row);
     commit_stores();
   }
 
@@ -100,8 +102,9 @@ cudaError_t linear_gelu_forward_sm90(const GeluForwardProduct& args, cudaStream_
   ProductArguments<BiasAndGelu> product;
   if (cudaError_t error = describe_factors<Tile>(args.x, args.w, args.m, args.n, args.k, product))
     return error;
-  if (cudaError_t error = make_box_map(args.y, args.m, args.n, kBoxRows, product.epilogue.y)) return error;
-  if (cudaError_t error = make_box_map(args.gelu, args.m, args.n, kBoxRows, product.epilogue.gelu))
+  if (cudaError_t error = make_box_map(args.y, args.m, args.n, kWarpBoxRows, product.epilogue.y))
+    return error;
+  if (cudaError_t error = make_box_map(args.gelu, args.m, args.n, kWarpBoxRows, product.epilogue.gelu))
     return error;
   product.epilogue.bias = args.bias;
   product.epilogue.num_columns = static_cast<int>(args.n);

@@ -1,7 +1,9 @@
+#include "plenum/kernels/cuda/bfloat16_pair.cuh"
 #include "plenum/kernels/cuda/gelu.cuh"
 #include "plenum/kernels/cuda/linear_sm90.h"
 #include "plenum/kernels/cuda/product_kernel.cuh"
 #include "plenum/kernels/cuda/warp_box.cuh"
+#include "plenum/kernels/cuda/warpgroup.cuh"
 
 namespace plenum::kernels::cuda {
 namespace {
@@ -22,7 +24,7 @@ class GeluDerivative {
   };
   static constexpr int kBoxes = Tile::kRowBlocks * (Tile::kColumns / 64);  ///< of a warp in a tile
   struct Shared {
-    alignas(1024) unsigned char boxes[4][kBoxes][kBoxBytes];
+    alignas(1024) unsigned char boxes[4][kBoxes][kWarpBoxBytes];
     float sums[2][Tile::kColumns];
     Mbarrier filled[4][kBoxes];
     __device__ void init() {
@@ -42,7 +44,7 @@ class GeluDerivative {
 #pragma unroll
     for (int i = 0; i < kBoxes; ++i) {
       Mbarrier& filled = shared_.filled[warp][i];
-      filled.arrive_expecting(kBoxBytes);
+      filled.arrive_expecting(kWarpBoxBytes);
       copy_box(args_.u, shared_.boxes[warp][i], filled, column_of(i, place), row_of(i, place));
     }
   }
@@ -60,7 +62,7 @@ class GeluDerivative {
         shared_.filled[warp][i].wait(parity_);
 #pragma unroll
         for (int q = 0; q < 4; ++q) multiply_quarter(box, q, d[r] + 32 * c + 8 * q, sums + 4 * q, r > 0);
-        fence_shared_for_copies();
+        fence_shared_writes();
         __syncwarp();
         if (is_first_lane()) {
           store_box(args_.du, box, column_of(i, place), row_of(i, place));
@@ -75,7 +77,7 @@ class GeluDerivative {
 
  private:
   __device__ static int row_of(int box, const TilePlace& place) {
-    return place.row + 64 * (box % Tile::kRowBlocks) + kBoxRows * warp_of_group();
+    return place.row + 64 * (box % Tile::kRowBlocks) + kWarpBoxRows * warp_of_group();
   }
   __device__ static int column_of(int box, const TilePlace& place) {
     return place.column + 64 * (box / Tile::kRowBlocks);
@@ -95,7 +97,7 @@ class GeluDerivative {
       sums[i] = accumulate ? sums[i] + sum : sum;
     }
 #pragma unroll
-    for (int i = 0; i < 4; ++i) words[i] = pack_pair(values[2 * i], values[2 * i + 1]);
+    for (int i = 0; i < 4; ++i) words[i] = pack(values[2 * i], values[2 * i + 1]);
     put_quarter(box, offset_of_lane_, quarter, words);
   }
 
@@ -121,28 +123,25 @@ class GeluDerivative {
   /// Adds up what the four warps have: two and two, then both.
   __device__ void write_sums(const float2 (&totals)[Tile::kColumns / 64], const TilePlace& place) {
     const int warp = warp_of_group();
+    const int warpgroup = static_cast<int>(threadIdx.x) / 128;
     const auto at = [&](int c) {
       return reinterpret_cast<float2*>(&shared_.sums[warp % 2][64 * c]) + threadIdx.x % 32;
     };
-    sync_group();  // the sums of the tile before have been read
+    sync_warpgroup(warpgroup);  // the sums of the tile before have been read
     if (warp < 2)
 #pragma unroll
       for (int c = 0; c < Tile::kColumns / 64; ++c) *at(c) = totals[c];
-    sync_group();
+    sync_warpgroup(warpgroup);
     if (warp >= 2)
 #pragma unroll
       for (int c = 0; c < Tile::kColumns / 64; ++c) *at(c) = {at(c)->x + totals[c].x, at(c)->y + totals[c].y};
-    sync_group();
+    sync_warpgroup(warpgroup);
     if (args_.sums == nullptr || place.row >= args_.num_rows) return;
     float* const row = args_.sums + static_cast<std::int64_t>(place.row / Tile::kRows) * args_.num_columns;
     for (int i = static_cast<int>(threadIdx.x) % 128; i < Tile::kColumns; i += 128) {
       if (place.column + i >= args_.num_columns) break;
       row[place.column + i] = shared_.sums[0][i] + shared_.sums[1][i];
     }
-  }
-  /// Of the four warps of this warpgroup. Barrier 0 is that of the block.
-  __device__ static void sync_group() {
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + static_cast<int>(threadIdx.x) / 128) : "memory");
   }
 
   const Arguments& args_;
@@ -157,8 +156,10 @@ cudaError_t linear_gelu_gradient_sm90(const GeluGradientProduct& args, cudaStrea
   ProductArguments<GeluDerivative> product;
   if (cudaError_t error = describe_factors<Tile>(args.dy, args.w, args.m, args.n, args.k, product))
     return error;
-  if (cudaError_t error = make_box_map(args.u, args.m, args.n, kBoxRows, product.epilogue.u)) return error;
-  if (cudaError_t error = make_box_map(args.du, args.m, args.n, kBoxRows, product.epilogue.du)) return error;
+  if (cudaError_t error = make_box_map(args.u, args.m, args.n, kWarpBoxRows, product.epilogue.u))
+    return error;
+  if (cudaError_t error = make_box_map(args.du, args.m, args.n, kWarpBoxRows, product.epilogue.du))
+    return error;
   product.epilogue.sums = args.sums;
   product.epilogue.num_rows = static_cast<int>(args.m);
   product.epilogue.num_columns = static_cast<int>(args.n);

@@ -4,6 +4,9 @@
 
 #include <cuda.h>
 
+#include "plenum/kernels/cuda/shared_address.cuh"
+#include "plenum/kernels/cuda/tensor_map.h"
+
 namespace plenum::kernels::cuda {
 
 // Barriers in shared memory that count arrivals and bytes, and the copies that report to them.
@@ -31,9 +34,7 @@ class Mbarrier {
     }
   }
 
-  __device__ std::uint32_t address() const {
-    return static_cast<std::uint32_t>(__cvta_generic_to_shared(this));
-  }
+  __device__ std::uint32_t address() const { return shared_address(this); }
 
  private:
   /// Suspends the thread for a while chosen by the hardware if the phase is not done.
@@ -52,7 +53,8 @@ class Mbarrier {
   std::uint64_t state_;
 };
 
-/// Makes initialised barriers visible to the copy engine; before a __syncthreads.
+/// Makes initialised barriers visible to the copy engine and the cluster; before the barrier of the block or
+/// cluster behind which others use them.
 __device__ inline void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -62,11 +64,10 @@ __device__ inline void fence_barrier_init() {
 /// the bytes of all 64.
 __device__ inline void copy_rows(const CUtensorMap& map, void* shared, Mbarrier& barrier, int column, int row,
                                  int num_rows) {
-  constexpr int kBoxRows = 64;
   const int num_real = min(num_rows, kBoxRows);
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], "
-      "[%5];" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))),
+      "[%5];" ::"r"(shared_address(shared)),
       "l"(&map), "r"(column), "r"(kBoxRows - num_real), "r"(row + num_real), "r"(barrier.address())
       : "memory");
 }
@@ -77,7 +78,7 @@ __device__ inline void copy_box(const CUtensorMap& map, void* shared, Mbarrier& 
                                 int row) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
-      "[%4];" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))),
+      "[%4];" ::"r"(shared_address(shared)),
       "l"(&map), "r"(column), "r"(row), "r"(barrier.address())
       : "memory");
 }

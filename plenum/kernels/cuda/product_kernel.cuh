@@ -8,6 +8,7 @@
 #include "plenum/kernels/cuda/ring.cuh"
 #include "plenum/kernels/cuda/tensor_map.h"
 #include "plenum/kernels/cuda/warp_box.cuh"
+#include "plenum/kernels/cuda/warpgroup.cuh"
 
 namespace plenum::kernels::cuda {
 
@@ -29,9 +30,6 @@ inline constexpr int kProductThreads = 128 * (kWorkers + 1);
 inline constexpr int kProductFeederRegisters = 24;
 inline constexpr int kProductWorkerRegisters = 240;
 static_assert(registers_suffice(kWorkers, kProductFeederRegisters, kProductWorkerRegisters));
-
-/// Of a block on Hopper.
-inline constexpr int kMostSharedBytes = 232448;
 
 template <typename Epilogue>
 struct ProductArguments {
@@ -125,6 +123,7 @@ __device__ inline void work(int worker, const ProductArguments<Epilogue>& args, 
   for (; !walk.is_done(); walk.advance(kWorkers), at.advance(args.num_steps), turn_parity ^= 1) {
     const TilePlace place = walk.place();
     epilogue.begin(place);
+    __syncwarp();  // one lane may have started copies alone, and products need whole warps
     typename Tile::Accumulators d;
     shared.turn[worker].wait(turn_parity);
     Cursor previous = at;
@@ -143,12 +142,14 @@ __device__ inline void work(int worker, const ProductArguments<Epilogue>& args, 
     }
     __syncwarp();
     if (is_first_lane()) shared.turn[1 - worker].arrive();
+    __syncwarp();
     wgmma_wait<0>();
     hold(d);
     release_in_cluster(shared.ring, previous);
     epilogue.finish(d, place);
   }
   if (is_first_lane()) wait_until_read<0>();
+  __syncwarp();
 }
 
 template <typename Tile, typename Epilogue>
@@ -157,6 +158,7 @@ __global__ void __launch_bounds__(kProductThreads, 1)
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   auto& shared = *reinterpret_cast<ProductShared<Tile, Epilogue>*>(shared_bytes);
   if (threadIdx.x == 0) shared.init();
+  __syncwarp();
   // No block may copy to the other, or arrive there, before that one is ready.
   cluster_sync();
   const TileWalk<Tile> walk(args.m, args.n, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
@@ -176,6 +178,7 @@ __global__ void __launch_bounds__(kProductThreads, 1)
 template <typename Tile, typename Epilogue>
 cudaError_t launch_product(const ProductArguments<Epilogue>& args, cudaStream_t stream) {
   constexpr std::size_t kSharedBytes = sizeof(ProductShared<Tile, Epilogue>);
+  static_assert(kSharedBytes <= kMostSharedBytes);
   const auto kernel = product_kernel<Tile, Epilogue>;
   if (cudaError_t error =
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes))

@@ -2,8 +2,8 @@
 
 namespace plenum::kernels::cuda {
 
-// Sums and maxima over the threads of a warp or a block, in an order that is always the same. Blocks are
-// one-dimensional and whole warps.
+// Sums and maxima over the threads of a warp or a block, in an order that is always the same. Threads are
+// whole warps along x; blocks are one-dimensional but for sums over a ThreadRow.
 
 inline constexpr int kWarpSize = 32;
 inline constexpr int kMaxWarps = 32;  ///< of a block

@@ -3,10 +3,14 @@
 #include <cstdint>
 
 #include "plenum/kernels/cuda/mbarrier.cuh"
+#include "plenum/kernels/cuda/warpgroup.cuh"
 
 namespace plenum::kernels::cuda {
 
 // Stages in shared memory that a producer fills and others read, in turn, and the registers of both.
+
+/// Of a block on Hopper.
+inline constexpr int kMostSharedBytes = 232448;
 
 /// Whether registers suffice for a block of feeders and workers: it starts with an equal share for all, a
 /// multiple of 8, and what feeders give back must cover what workers take, or these wait forever.
@@ -53,7 +57,7 @@ struct RingBarriers {
   /// By all threads of a warp that have read the stage: one arrival.
   __device__ void release(const RingCursor<kStages>& at) {
     __syncwarp();
-    if (threadIdx.x % 32 == 0) empty[at.stage].arrive();
+    if (is_first_lane()) empty[at.stage].arrive();
   }
 };
 

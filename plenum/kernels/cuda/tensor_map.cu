@@ -4,26 +4,46 @@ namespace plenum::kernels::cuda {
 namespace {
 
 constexpr cuuint32_t kBoxColumns = 64;
-constexpr cuuint32_t kBoxRows = 64;
+
+/// The driver's function that describes tensors.
+struct TensorMapEncoder {
+  cudaError_t error = cudaSuccess;
+  decltype(&cuTensorMapEncodeTiled) encode = nullptr;
+};
+
+/// Asks the driver for it by name: the program is not linked with the driver and starts without it.
+TensorMapEncoder find_encoder() {
+  constexpr const char* kName = "cuTensorMapEncodeTiled";
+  void* entry = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+#if CUDART_VERSION >= 12050
+  const cudaError_t error = cudaGetDriverEntryPointByVersion(kName, &entry, 12000, cudaEnableDefault, &found);
+#else
+  const cudaError_t error = cudaGetDriverEntryPoint(kName, &entry, cudaEnableDefault, &found);
+#endif
+  if (error != cudaSuccess) return {.error = error};
+  if (found != cudaDriverEntryPointSuccess) return {.error = cudaErrorNotSupported};
+  return {.encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(entry)};
+}
+
+const TensorMapEncoder& tensor_map_encoder() {
+  static const TensorMapEncoder encoder = find_encoder();
+  return encoder;
+}
 
 /// Boxes in the 128-byte swizzle of a tensor of kDims dimensions, of which the first is contiguous.
 template <std::size_t kDims>
 cudaError_t encode(void* origin, const cuuint64_t (&sizes)[kDims], const cuuint64_t (&strides)[kDims - 1],
                    const cuuint32_t (&box)[kDims], CUtensorMap& map) {
-  // The driver is asked for its function by name: the program is not linked with it and starts without it.
-  void* entry = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  const cudaError_t error =
-      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found);
-  if (error != cudaSuccess) return error;
-  if (found != cudaDriverEntryPointSuccess) return cudaErrorNotSupported;
+  const TensorMapEncoder& encoder = tensor_map_encoder();
+  if (encoder.error != cudaSuccess) return encoder.error;
 
   cuuint32_t steps[kDims];
   for (cuuint32_t& step : steps) step = 1;
-  const CUresult result = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(entry)(
-      &map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, kDims, origin, sizes, strides, box, steps,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult result =
+      encoder.encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, kDims, origin, sizes, strides, box, steps,
+                     CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
 

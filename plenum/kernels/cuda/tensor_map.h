@@ -8,6 +8,9 @@
 
 namespace plenum::kernels::cuda {
 
+/// Of the boxes of make_tensor_map.
+inline constexpr int kBoxRows = 64;
+
 /// Describes a matrix of bf16 with contiguous rows for the copy engine, which then copies boxes of 64 columns
 /// and up to 64 rows to shared memory in the layout of wgmma.cuh, with zeros for the rows that are left out
 /// (see copy_rows). The base is 16-byte aligned, num_columns a multiple of 8.

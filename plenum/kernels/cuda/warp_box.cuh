@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include <cuda.h>
-#include <cuda_bf16.h>
 
 namespace plenum::kernels::cuda {
 
@@ -11,21 +10,8 @@ namespace plenum::kernels::cuda {
 // engine has them with its 128-byte swizzle. A warp moves its boxes by itself: no barrier of a block is
 // needed.
 
-__device__ inline int warp_of_group() {
-  return static_cast<int>(threadIdx.x) / 32 % 4;
-}
-__device__ inline bool is_first_lane() {
-  return threadIdx.x % 32 == 0;
-}
-
-inline constexpr int kBoxRows = 16;
-inline constexpr int kBoxBytes = 2048;
-
-/// Two numbers as a word, rounded to the nearest.
-__device__ inline std::uint32_t pack_pair(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const std::uint32_t*>(&pair);
-}
+inline constexpr int kWarpBoxRows = 16;
+inline constexpr int kWarpBoxBytes = 2048;
 
 __device__ inline float half_of(std::uint32_t word, int half) {
   return __uint_as_float(half == 0 ? word << 16 : word & 0xFFFF0000U);
@@ -53,11 +39,6 @@ __device__ inline void get_quarter(std::uint32_t box, std::uint32_t offset_of_la
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                : "r"(box + (offset_of_lane ^ (32 * quarter)))
                : "memory");
-}
-
-/// Lets the copy engine see what this thread wrote to shared memory.
-__device__ inline void fence_shared_for_copies() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 /// Starts the copy of a box to a matrix; rows and columns beyond it are left out.

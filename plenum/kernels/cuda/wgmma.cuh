@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "plenum/kernels/cuda/shared_address.cuh"
+
 namespace plenum::kernels::cuda {
 
 // The tensor cores of Hopper: products of 64 x 64 x 64 in bf16, summed in fp32, by a warpgroup (four warps,
@@ -37,10 +39,6 @@ enum class TileA {
   Plain,      ///< the sum goes along its rows
   Transposed  ///< D += A^T B: down its columns
 };
-
-__device__ inline std::uint32_t shared_address(const void* shared) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
-}
 
 /// Describes a tile in shared memory. Bits 0-13: address; 16-29 and 32-45: distance of groups of 8 rows (one
 /// of the two fields is unused with either direction, since the tile is one swizzle pattern wide); 62-63:

@@ -115,6 +115,7 @@ void say(const char* what) {
 void run(const Options& options) {
   say("begins");
   const bool is_gpu = options.device == "cuda";
+  const bool is_plain = options.plain || options.kernels;  // a recorded pass does not say what it multiplies
   base::require(!options.kernels || (is_gpu && bench::can_record_kernels()),
                 "--kernels needs a GPU and a build with CUPTI, which the CUDA toolkit has");
   const std::size_t before = is_gpu ? used_bytes() : 0;
@@ -138,7 +139,7 @@ void run(const Options& options) {
                                              .seed = kSeed,
                                              .device = is_gpu ? tensor::Device::Cuda : tensor::Device::Cpu,
                                              .num_threads = 8,
-                                             .records_work = !options.plain};
+                                             .records_work = !is_plain};
   train::Replicas replicas(schedule, program);
   say("memory is taken");
   base::ThreadPool pool(8);
@@ -193,7 +194,7 @@ void run(const Options& options) {
       {"model", options.model},
       {"layout", options.layout},
       {"attention_dropout", options.attention_dropout},
-      {"recorded", !options.plain},
+      {"recorded", !is_plain},
       {"steps", options.steps},
       {"tokens_per_second", static_cast<double>(work.tokens) / seconds},
       {"ms_per_step", seconds * 1e3 / static_cast<double>(options.steps)},
@@ -229,7 +230,7 @@ int main(int argc, char** argv) {
   app.add_option("--attention-dropout", options.attention_dropout);
   app.add_option("--learning-rate", options.learning_rate);
   app.add_flag("--plain", options.plain, "Start every kernel by itself");
-  app.add_flag("--kernels", options.kernels, "Say what the GPU did in a few steps more");
+  app.add_flag("--kernels", options.kernels, "Say what the GPU did in a few steps more; implies --plain");
   CLI11_PARSE(app, argc, argv);
   try {
     plenum::run(options);

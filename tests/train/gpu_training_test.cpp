@@ -168,12 +168,7 @@ TEST_F(TrainingOnGpu, AStoppedRunEndsWithTheBytesOfOneThatWasNot) {
   const RunOptions whole = options_on(Device::Cuda, "whole", 20);
   run(whole);
   const RunOptions parts = options_on(Device::Cuda, "parts", 20);
-  std::stop_source stop;
-  RecordingObserver observer;
-  observer.after_step = [&](const StepReport& report) {
-    if (report.step == 7) stop.request_stop();
-  };
-  const TrainingResult stopped = train(parts, observer, stop.get_token());
+  const TrainingResult stopped = run_and_stop(parts, 7);
   EXPECT_EQ(stopped.end, TrainingResult::End::Stopped);
   EXPECT_GE(stopped.step, 7U);
   EXPECT_LT(stopped.step, 10U);

@@ -16,18 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Asks for a stop after a step.
-class StoppingTest : public TrainingTest {
- protected:
-  TrainingResult run_and_stop(const RunOptions& options, std::uint64_t step) {
-    observer_ = RecordingObserver();
-    std::stop_source source;
-    observer_.after_step = [&](const StepReport& report) {
-      if (report.step == step) source.request_stop();
-    };
-    return train(options, observer_, source.get_token());
-  }
-};
+class StoppingTest : public TrainingTest {};
 
 TEST_F(StoppingTest, WritesTheCheckpointAtOnceAndEvaluatesNothing) {
   RunOptions given = options("run", 20);

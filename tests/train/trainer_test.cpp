@@ -66,12 +66,7 @@ TEST_F(TrainingTest, AStoppedRunEndsWithTheBytesOfOneThatWasNot) {
   const RunOptions whole = options("whole", 20);
   run(whole);
   const RunOptions parts = options("parts", 20);
-  std::stop_source stop;
-  RecordingObserver observer;
-  observer.after_step = [&](const StepReport& report) {
-    if (report.step == 7) stop.request_stop();
-  };
-  const TrainingResult stopped = train(parts, observer, stop.get_token());
+  const TrainingResult stopped = run_and_stop(parts, 7);
   EXPECT_EQ(stopped.end, TrainingResult::End::Stopped);
   EXPECT_GE(stopped.step, 7U);
   EXPECT_LT(stopped.step, 10U);

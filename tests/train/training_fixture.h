@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -117,6 +118,15 @@ class TrainingTest : public testing::Test {
   TrainingResult run(const RunOptions& options) {
     observer_ = RecordingObserver();
     return train(options, observer_, {});
+  }
+  /// Asks for a stop after a step.
+  TrainingResult run_and_stop(const RunOptions& options, std::uint64_t step) {
+    observer_ = RecordingObserver();
+    std::stop_source source;
+    observer_.after_step = [&](const StepReport& report) {
+      if (report.step == step) source.request_stop();
+    };
+    return train(options, observer_, source.get_token());
   }
 
   /// What AdamW keeps as its first moments if it neither clips nor remembers.

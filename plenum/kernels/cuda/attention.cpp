@@ -18,6 +18,7 @@ namespace {
 struct Form {
   cudaError_t (*forward)(const AttentionArguments&, cudaStream_t);
   cudaError_t (*backward)(const AttentionArguments&, cudaStream_t);
+  bool backward_reads_by_query;  // bits of dropout; by key in any case
 };
 
 void require_head_width(std::int64_t head_width) {
@@ -30,8 +31,8 @@ void require_head_width(std::int64_t head_width) {
 
 Form form_for(std::int64_t head_width) {
   require_head_width(head_width);
-  if (head_width == 64 && is_hopper()) return {attention_forward_sm90, attention_backward_sm90};
-  return {attention_forward_sm80, attention_backward_sm80};
+  if (head_width == 64 && is_hopper()) return {attention_forward_sm90, attention_backward_sm90, false};
+  return {attention_forward_sm80, attention_backward_sm80, true};
 }
 
 // How the stream's scratch is used. At its beginning lies the counter of items.
@@ -75,8 +76,8 @@ struct Call {
   const AttentionTile* tiles() const { return static_cast<const AttentionTile*>(work.tiles_N4.raw()); }
   const std::int32_t* counts() const { return work.counts_2.data<std::int32_t>(); }
 
-  // All that is not a tensor. Forward needs bits by query alone, backward both.
-  AttentionArguments prepare(bool is_backward) const {
+  // All that is not a tensor, with the bits of dropout that are read.
+  AttentionArguments prepare(bool reads_by_query, bool reads_by_key) const {
     const ScratchLayout layout(size);
     std::byte* const scratch = stream.scratch().data();
     auto* const next_item = reinterpret_cast<std::int32_t*>(scratch);
@@ -86,7 +87,7 @@ struct Call {
             .num_tiles = counts(),
             .gaps = static_cast<const AttentionGap*>(work.gaps_G2.raw()),
             .num_gaps = counts() + 1,
-            .keep = dropout.is_on() ? draw(layout, is_backward) : AttentionKeepBits{},
+            .keep = dropout.is_on() ? draw(layout, reads_by_query, reads_by_key) : AttentionKeepBits{},
             .dropout_scale = dropout.scale(),
             .num_rows = static_cast<std::int32_t>(size.rows),
             .num_heads = static_cast<std::int32_t>(size.heads),
@@ -97,10 +98,12 @@ struct Call {
   }
 
  private:
-  AttentionKeepBits draw(const ScratchLayout& layout, bool is_backward) const {
-    std::byte* const scratch = stream.scratch().data();
-    auto* const by_query = reinterpret_cast<std::uint32_t*>(scratch + layout.by_query);
-    auto* const by_key = reinterpret_cast<std::uint32_t*>(scratch + layout.by_key);
+  AttentionKeepBits draw(const ScratchLayout& layout, bool reads_by_query, bool reads_by_key) const {
+    const auto bits_at = [&](std::size_t offset) {
+      return reinterpret_cast<std::uint32_t*>(stream.scratch().data() + offset);
+    };
+    std::uint32_t* const by_query = reads_by_query ? bits_at(layout.by_query) : nullptr;
+    std::uint32_t* const by_key = reads_by_key ? bits_at(layout.by_key) : nullptr;
     const AttentionKeepBits bits{
         .by_query = by_query,
         .by_key = by_key,
@@ -118,7 +121,7 @@ struct Call {
                               .layer_and_site = dropout.layer_and_site(),
                               .key = dropout.key,
                               .by_query = by_query,
-                              .by_key = is_backward ? by_key : nullptr});
+                              .by_key = by_key});
     tensor::check_cuda(cudaGetLastError(), "start to draw attention's dropout");
     return bits;
   }
@@ -137,7 +140,7 @@ void attention_forward(const tensor::Stream& stream, const AttentionForward& arg
   if (args.sequences.num_sequences() == 0) return tensor::set_zero(stream, args.context_THK);
   const Call call(stream, args.qkv_T3HK.shape(), args.sequences, args.work, args.dropout);
   const Form form = form_for(call.size.head_width);
-  AttentionArguments arguments = call.prepare(false);
+  AttentionArguments arguments = call.prepare(true, false);
   arguments.qkv_T3HK = bf16(args.qkv_T3HK);
   arguments.context_THK = bf16(args.context_THK);
   arguments.lse_HT = args.lse_HT.data<float>();
@@ -148,7 +151,7 @@ void attention_backward(const tensor::Stream& stream, const AttentionBackward& a
   if (args.sequences.num_sequences() == 0) return tensor::set_zero(stream, args.dqkv_T3HK);
   const Call call(stream, args.qkv_T3HK.shape(), args.sequences, args.work, args.dropout);
   const Form form = form_for(call.size.head_width);
-  AttentionArguments arguments = call.prepare(true);
+  AttentionArguments arguments = call.prepare(form.backward_reads_by_query, true);
   arguments.qkv_T3HK = bf16(args.qkv_T3HK);
   // Written by forward, which has the same arguments; backward only reads them.
   arguments.context_THK = const_cast<__nv_bfloat16*>(bf16(args.context_THK));

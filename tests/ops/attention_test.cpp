@@ -130,8 +130,7 @@ class AttentionRun {
   Result run() const { return run(OpContext(device_, scratch_bytes())); }
   /// With bits of dropout that forward keeps for backward.
   Result run_keeping_bits() const {
-    std::vector<std::byte> none(attention_keep_bytes(device_, attention_size()), std::byte{0xA5});
-    TestTensor<std::byte> bits({size(none.size())}, std::move(none));
+    TestTensor<std::byte> bits({size(attention_keep_bytes(device_, attention_size()))}, std::byte{0xA5});
     return run(OpContext(device_, scratch_bytes()), &bits);
   }
   /// On the CPU with more threads.

@@ -114,8 +114,7 @@ __device__ inline void pass_by(const Progress& at, BackwardShared& shared) {
   shared.has_statistics[at.streamed.stage].wait(at.streamed.parity);
   shared.streamed.release(at.streamed);
   shared.exchanged.wait_empty(at.exchanged);
-  __syncwarp();
-  if (is_first_lane()) shared.exchanged.full[at.exchanged.stage].arrive();
+  shared.exchanged.full[at.exchanged.stage].arrive();
 }
 
 /// Fills the columns of a tile with what belongs to them.
@@ -209,9 +208,7 @@ __device__ inline void differentiate(const BackwardParameters& p, int block, int
   store_operand(shared_address(shared.dscores[at.exchanged.stage][at.warpgroup]), ds,
                 thread_index<kHasDropout>());
   fence_shared_writes();
-  __syncwarp();
-  if (is_first_lane()) shared.exchanged.full[at.exchanged.stage].arrive();
-  __syncwarp();
+  shared.exchanged.full[at.exchanged.stage].arrive();
   wgmma_wait<0>();
   hold(sums.dv);
   hold(sums.dk);
@@ -297,14 +294,15 @@ __global__ void __launch_bounds__(BackwardShape::kThreads, 1)
                               const __grid_constant__ BackwardParameters p) {
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   BackwardShared& shared = *reinterpret_cast<BackwardShared*>(shared_bytes);
-  constexpr int kWorkerWarps = 4 * BackwardShape::kWarpgroups;
+  constexpr int kWorkers = 128 * BackwardShape::kWarpgroups;
+  constexpr int kStatisticsThreads = 32 * BackwardShape::kStatisticsWarps;
   if (threadIdx.x == 0) {
-    shared.owned.init(1, kWorkerWarps);
-    shared.streamed.init(1, kWorkerWarps);
-    for (Mbarrier& barrier : shared.has_statistics) barrier.init(BackwardShape::kStatisticsWarps);
-    shared.outputs.init(1, BackwardShape::kStatisticsWarps);
-    shared.exchanged.init(kWorkerWarps, 4);
-    shared.queue.barriers.init(1, kWorkerWarps + BackwardShape::kStatisticsWarps);
+    shared.owned.init(1, kWorkers);
+    shared.streamed.init(1, kWorkers);
+    for (Mbarrier& barrier : shared.has_statistics) barrier.init(kStatisticsThreads);
+    shared.outputs.init(1, kStatisticsThreads);
+    shared.exchanged.init(kWorkers, 128);
+    shared.queue.barriers.init(1, kWorkers + kStatisticsThreads);
     fence_barrier_init();
   }
   __syncthreads();

@@ -284,9 +284,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
   if (threadIdx.x == 0) {
-    shared.ring.init(1, 4 * kWarpgroups);
-    shared.queue.barriers.init(1, 4 * kWarpgroups + 1);
-    shared.owned.init(1, 4);
+    shared.ring.init(1, 128 * kWarpgroups);
+    shared.queue.barriers.init(1, 128 * kWarpgroups + 1);
+    shared.owned.init(1, 128);
     fence_barrier_init();
   }
   __syncthreads();

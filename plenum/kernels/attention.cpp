@@ -31,14 +31,18 @@ tensor::Shape check_qkv(tensor::DType dtype, tensor::ConstTensorView qkv_T3HK) {
 }
 
 /// `shape` is [T, H, K].
-void check_scratch_for(const tensor::SequenceOffsets& sequences, const tensor::Shape& shape,
-                       const tensor::Stream& stream) {
+void check_memory_for(const tensor::SequenceOffsets& sequences, const tensor::Shape& shape,
+                      const tensor::ConstTensorView& keep_bits, const tensor::Stream& stream) {
   if (sequences.num_sequences() == 0) return;
-  check_scratch(stream,
-                attention_scratch_bytes(stream.device(), {.rows = shape[0],
-                                                          .max_length = std::ranges::max(sequences.lengths),
-                                                          .heads = shape[1],
-                                                          .head_width = shape[2]}));
+  const AttentionSize size{.rows = shape[0],
+                           .max_length = std::ranges::max(sequences.lengths),
+                           .heads = shape[1],
+                           .head_width = shape[2]};
+  check_scratch(stream, attention_scratch_bytes(stream.device(), size));
+  if (!keep_bits) return;
+  const auto num_bytes = static_cast<std::int64_t>(attention_keep_bytes(stream.device(), size));
+  base::check(keep_bits.dtype() == tensor::DType::Byte && keep_bits.num_elements() >= num_bytes,
+              "keep_bits is too small: {} elements, {} bytes needed", keep_bits.num_elements(), num_bytes);
 }
 
 void check_work(const AttentionWork& work, const Dropout& dropout) {
@@ -61,7 +65,7 @@ void attention_forward(const tensor::Stream& stream, const AttentionForward& arg
   check_sequences(args.sequences, args.samples, args.dropout, shape[0]);
   check_argument("context_THK", args.context_THK, dtype, shape);
   check_argument("lse_HT", args.lse_HT, {shape[1], shape[0]});
-  check_scratch_for(args.sequences, shape, stream);
+  check_memory_for(args.sequences, shape, args.keep_bits, stream);
   if (stream.device() == tensor::Device::Cuda) {
     check_work(args.work, args.dropout);
     return cuda::attention_forward(stream, args);
@@ -77,7 +81,7 @@ void attention_backward(const tensor::Stream& stream, const AttentionBackward& a
   check_argument("lse_HT", args.lse_HT, {shape[1], shape[0]});
   check_argument("dcontext_THK", args.dcontext_THK, dtype, shape);
   check_argument("dqkv_T3HK", args.dqkv_T3HK, dtype, args.qkv_T3HK.shape());
-  check_scratch_for(args.sequences, shape, stream);
+  check_memory_for(args.sequences, shape, args.keep_bits, stream);
   if (stream.device() == tensor::Device::Cuda) {
     check_work(args.work, args.dropout);
     return cuda::attention_backward(stream, args);
@@ -88,6 +92,10 @@ void attention_backward(const tensor::Stream& stream, const AttentionBackward& a
 std::size_t attention_scratch_bytes(tensor::Device device, const AttentionSize& size) {
   return device == tensor::Device::Cuda ? cuda::attention_scratch_bytes(size)
                                         : cpu::attention_scratch_bytes(size.max_length, size.head_width);
+}
+
+std::size_t attention_keep_bytes(tensor::Device device, const AttentionSize& size) {
+  return device == tensor::Device::Cuda ? cuda::attention_keep_bytes(size) : 0;
 }
 
 }  // namespace plenum::kernels

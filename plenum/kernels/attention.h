@@ -31,6 +31,7 @@ struct AttentionForward {
   Dropout dropout;                        ///< of the attention weights
   tensor::TensorView context_THK;         ///< O; overwritten, zero in padding
   tensor::TensorView lse_HT;              ///< log of the softmax's denominator; overwritten, for backward
+  tensor::TensorView keep_bits = {};  ///< Byte: what dropout keeps; overwritten, for backward, or left out
 };
 void attention_forward(const tensor::Stream& stream, const AttentionForward& args);
 
@@ -44,7 +45,8 @@ struct AttentionBackward {
   std::span<const std::int64_t> samples;
   AttentionWork work = {};
   Dropout dropout;
-  tensor::TensorView dqkv_T3HK;  ///< overwritten, zero in padding
+  tensor::ConstTensorView keep_bits = {};  ///< of forward; drawn again where they are left out
+  tensor::TensorView dqkv_T3HK;            ///< overwritten, zero in padding
 };
 void attention_backward(const tensor::Stream& stream, const AttentionBackward& args);
 
@@ -56,5 +58,8 @@ struct AttentionSize {
 };
 /// Scratch that either needs, on the CPU each thread.
 std::size_t attention_scratch_bytes(tensor::Device device, const AttentionSize& size);
+
+/// Bytes of keep_bits at least: none on the CPU, which draws where it reads.
+std::size_t attention_keep_bytes(tensor::Device device, const AttentionSize& size);
 
 }  // namespace plenum::kernels

@@ -28,6 +28,13 @@ NormActivations plan_norm(const ModelConfig& config, std::int64_t T, const char*
           .inverse_deviation_T = plan.add(purpose, {T})};
 }
 
+kernels::AttentionSize attention_size(const ModelConfig& config, const Capacity& capacity) {
+  return {.rows = capacity.rows,
+          .max_length = capacity.max_length,
+          .heads = config.num_heads,
+          .head_width = config.head_width()};
+}
+
 /// What a layer keeps of its MLP.
 enum class KeptOfMlp : std::uint8_t { Nothing, Input, InputAndOutput };
 
@@ -38,14 +45,25 @@ KeptOfMlp kept_of_mlp(Recompute recompute, tensor::Device device) {
   return is_output_kept ? KeptOfMlp::InputAndOutput : KeptOfMlp::Input;
 }
 
+/// Bytes of what dropout keeps of a layer's attention weights. The GPU takes longer to draw it again than to
+/// read it.
+std::size_t kept_bits_bytes(const ModelConfig& config, const Capacity& capacity, Recompute recompute,
+                            tensor::Device device) {
+  if (recompute != Recompute::None || kernels::dropout_threshold(config.attention_dropout) == 0) return 0;
+  return kernels::attention_keep_bytes(device, attention_size(config, capacity));
+}
+
 /// With `u_TF` where the layer keeps nothing of its MLP.
-LayerActivations plan_layer(const ModelConfig& config, std::int64_t T, KeptOfMlp kept, TensorView u_TF,
-                            const char* purpose, MemoryPlan& plan) {
+LayerActivations plan_layer(const ModelConfig& config, std::int64_t T, KeptOfMlp kept, std::size_t bits_bytes,
+                            TensorView u_TF, const char* purpose, MemoryPlan& plan) {
   const std::int64_t D = config.width;
   const std::int64_t F = config.mlp_width;
   return {.qkv_T3D = plan.add_compute(purpose, {T, 3 * D}),
           .context_TD = plan.add_compute(purpose, {T, D}),
           .lse_HT = plan.add(purpose, {config.num_heads, T}),
+          .keep_bits = bits_bytes > 0
+                           ? plan.add(purpose, DType::Byte, {static_cast<std::int64_t>(bits_bytes)})
+                           : TensorView(),
           .norm1 = plan_norm(config, T, purpose, plan),
           .y1_TD = plan.add_compute(purpose, {T, D}),
           .u_TF = kept == KeptOfMlp::Nothing ? u_TF : plan.add_compute(purpose, {T, F}),
@@ -122,6 +140,7 @@ LayerActivations LayerActivations::of(std::int64_t num_rows) const {
   return {.qkv_T3D = rows(qkv_T3D, num_rows),
           .context_TD = rows(context_TD, num_rows),
           .lse_HT = {lse_HT.raw(), lse_HT.dtype(), {lse_HT.size(0), num_rows}},
+          .keep_bits = keep_bits,
           .norm1 = norm1.of(num_rows),
           .y1_TD = rows(y1_TD, num_rows),
           .u_TF = rows(u_TF, num_rows),
@@ -170,16 +189,17 @@ TrainingMemory plan_training_memory(const ModelConfig& config, const Capacity& c
   LayerActivations recomputed_layer;
   if (recompute == Recompute::Mlp) recomputed_u_TF = plan.add_compute(kTransients, {T, config.mlp_width});
   const KeptOfMlp kept = kept_of_mlp(recompute, plan.device());
-  if (recompute == Recompute::Full) recomputed_layer = plan_layer(config, T, kept, {}, kTransients, plan);
+  const std::size_t bits_bytes = kept_bits_bytes(config, capacity, recompute, plan.device());
+  if (recompute == Recompute::Full) recomputed_layer = plan_layer(config, T, kept, 0, {}, kTransients, plan);
   for (std::size_t i = 0; i < num_slots; ++i) {
     Activations& slot = memory.slots.emplace_back();
     slot.recompute = recompute;
     slot.embedding = plan_norm(config, T, kActivations, plan);
     for (std::int64_t layer = 0; layer < config.num_layers; ++layer) {
       slot.x_TD.push_back(plan.add_compute(kActivations, {T, config.width}));
-      slot.layers.push_back(recompute == Recompute::Full
-                                ? recomputed_layer
-                                : plan_layer(config, T, kept, recomputed_u_TF, kActivations, plan));
+      slot.layers.push_back(recompute == Recompute::Full ? recomputed_layer
+                                                         : plan_layer(config, T, kept, bits_bytes,
+                                                                      recomputed_u_TF, kActivations, plan));
     }
     slot.x_TD.push_back(plan.add_compute(kActivations, {T, config.width}));
     slot.dx_TD = plan.add_compute(kActivations, {T, config.width});
@@ -200,7 +220,7 @@ InferenceMemory plan_inference_memory(const ModelConfig& config, const Capacity&
   const std::size_t behind_x = plan.mark();
   activations.embedding = plan_norm(config, T, kActivations, plan);
   plan.rewind(behind_x);
-  const LayerActivations layer = plan_layer(config, T, KeptOfMlp::Input, {}, kActivations, plan);
+  const LayerActivations layer = plan_layer(config, T, KeptOfMlp::Input, 0, {}, kActivations, plan);
   activations.layers.assign(static_cast<std::size_t>(config.num_layers), layer);
   memory.transients.mlp_TF = layer.u_TF;
   plan.rewind(behind_x);
@@ -229,10 +249,7 @@ TensorView plan_scratch(const ModelConfig& config, const Capacity& capacity, std
   const std::size_t bytes = std::max(
       {kernels::linear_scratch_bytes(device), kernels::layer_norm_scratch_bytes(device, config.width),
        kernels::embedding_scratch_bytes(device, capacity.rows, config.width),
-       kernels::attention_scratch_bytes(device, {.rows = capacity.rows,
-                                                 .max_length = capacity.max_length,
-                                                 .heads = config.num_heads,
-                                                 .head_width = config.head_width()}),
+       kernels::attention_scratch_bytes(device, attention_size(config, capacity)),
        kernels::vocabulary_loss_scratch_bytes(device), optimizer_scratch_bytes(config, device)});
   constexpr std::size_t kLine = tensor::MemoryLayout::kAlignment;
   const std::size_t each = (bytes + kLine - 1) / kLine * kLine;

@@ -26,11 +26,12 @@ struct NormActivations {
 /// Beside a layer's input, which is the output of the one before.
 struct LayerActivations {
   tensor::TensorView qkv_T3D, context_TD, lse_HT;
-  NormActivations norm1;       ///< behind attention
-  tensor::TensorView y1_TD;    ///< its output
-  tensor::TensorView u_TF;     ///< before the GELU
-  tensor::TensorView gelu_TF;  ///< left out where backward computes it again
-  NormActivations norm2;       ///< behind the MLP
+  tensor::TensorView keep_bits;  ///< Byte: what attention's dropout keeps; left out where it is drawn again
+  NormActivations norm1;         ///< behind attention
+  tensor::TensorView y1_TD;      ///< its output
+  tensor::TensorView u_TF;       ///< before the GELU
+  tensor::TensorView gelu_TF;    ///< left out where backward computes it again
+  NormActivations norm2;         ///< behind the MLP
 
   LayerActivations of(std::int64_t num_rows) const;
 };

@@ -76,7 +76,8 @@ void attention_sublayer_forward(const Pass& pass, std::size_t layer, const Encod
                                            .work = pass.micro_batch.attention,
                                            .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
                                            .context_THK = by_heads(pass, kept.context_TD, 1),
-                                           .lse_HT = kept.lse_HT});
+                                           .lse_HT = kept.lse_HT,
+                                           .keep_bits = kept.keep_bits});
   kernels::linear_forward(pass.stream, {.x_TD = kept.context_TD,
                                         .w_ED = weights.attention_output_weight_DD,
                                         .b_E = weights.attention_output_bias_D,
@@ -181,6 +182,7 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
                                             .samples = pass.micro_batch.samples,
                                             .work = pass.micro_batch.attention,
                                             .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
+                                            .keep_bits = kept.keep_bits,
                                             .dqkv_T3HK = by_heads(pass, transients.dqkv_T3D, 3)});
   kernels::linear_backward_weight(pass.stream, {.x_TD = x_TD,
                                                 .dy_TE = transients.dqkv_T3D,

@@ -128,6 +128,11 @@ class AttentionRun {
   }
 
   Result run() const { return run(OpContext(device_, scratch_bytes())); }
+  /// With bits of dropout that forward keeps for backward.
+  Result run_keeping_bits() const {
+    TestTensor<std::byte> bits({size(attention_keep_bytes(device_, attention_size()))}, std::byte{0xA5});
+    return run(OpContext(device_, scratch_bytes()), &bits);
+  }
   /// On the CPU with more threads.
   Result run_threads(std::size_t num_threads) const { return run(OpContext(num_threads, scratch_bytes())); }
 
@@ -157,13 +162,14 @@ class AttentionRun {
  private:
   static std::int64_t size(std::size_t value) { return static_cast<std::int64_t>(value); }
   tensor::SequenceOffsets offsets() const { return {shape_.starts, shape_.lengths, T_}; }
-  std::size_t scratch_bytes() const {
+  AttentionSize attention_size() const {
     std::int32_t longest = 1;
     for (const std::int32_t length : shape_.lengths) longest = std::max(longest, length);
-    return attention_scratch_bytes(device_, {T_, longest, H_, size(shape_.width)}) + 64;
+    return {T_, longest, H_, size(shape_.width)};
   }
+  std::size_t scratch_bytes() const { return attention_scratch_bytes(device_, attention_size()) + 64; }
 
-  Result run(const OpContext& context) const {
+  Result run(const OpContext& context, TestTensor<std::byte>* kept_bits = nullptr) const {
     const std::int64_t K = size(shape_.width);
     Result result{.context = TestTensor<float>({T_, H_, K}, 7.0F),
                   .lse = TestTensor<float>({H_, T_}, 7.0F),
@@ -185,13 +191,16 @@ class AttentionRun {
     const tensor::ConstTensorView qkv = arguments.in_compute(qkv_);
     const tensor::TensorView out = arguments.out_compute(result.context);
     const tensor::TensorView lse = arguments.out(result.lse);
+    const tensor::TensorView keep_bits =
+        kept_bits != nullptr ? arguments.out(*kept_bits) : tensor::TensorView();
     attention_forward(context.stream(), {.qkv_T3HK = qkv,
                                          .sequences = offsets(),
                                          .samples = shape_.samples,
                                          .work = work,
                                          .dropout = dropout_,
                                          .context_THK = out,
-                                         .lse_HT = lse});
+                                         .lse_HT = lse,
+                                         .keep_bits = keep_bits});
     attention_backward(context.stream(), {.qkv_T3HK = qkv,
                                           .context_THK = out,
                                           .lse_HT = lse,
@@ -200,6 +209,7 @@ class AttentionRun {
                                           .samples = shape_.samples,
                                           .work = work,
                                           .dropout = dropout_,
+                                          .keep_bits = keep_bits,
                                           .dqkv_T3HK = arguments.out_compute(result.dqkv)});
     arguments.fetch();
     return result;
@@ -366,6 +376,13 @@ TEST_P(AttentionOfWideHeads, WritesTheSameBytesTwice) {
   for (const AttentionCase& c : wide_cases()) {
     const AttentionRun run(c, device());
     EXPECT_EQ(run.run(), run.run()) << run.name();
+  }
+}
+
+TEST_P(AttentionOfWideHeads, WritesTheSameBytesWithBitsThatForwardKeeps) {
+  for (const AttentionCase& c : wide_cases()) {
+    const AttentionRun run(c, device());
+    EXPECT_EQ(run.run(), run.run_keeping_bits()) << run.name();
   }
 }
 

@@ -81,6 +81,9 @@ void attention_backward(const tensor::Stream&, const AttentionBackward&) {
 std::size_t attention_scratch_bytes(const AttentionSize&) {
   refuse();
 }
+std::size_t attention_keep_bytes(const AttentionSize&) {
+  refuse();
+}
 void add_column_sums(const tensor::Stream&, const AddColumnSums&) {
   refuse();
 }

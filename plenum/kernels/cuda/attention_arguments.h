@@ -24,7 +24,7 @@ struct AttentionArguments {
   const AttentionGap* gaps = nullptr;
   const std::int32_t* num_gaps = nullptr;  ///< in device memory
 
-  AttentionKeepBits keep;   ///< forward reads by_query, backward by_key or both; null: no dropout
+  AttentionKeepBits keep;   ///< forward reads by_query, backward by_key or both; all null: no dropout
   float dropout_scale = 1;  ///< of weights that are kept
 
   std::int32_t num_rows = 0;    ///< T

@@ -98,8 +98,7 @@ __device__ inline void provide_statistics(int row, const BackwardParameters& p, 
         }
         shared.shifts[at.stage][row] = of.x;
         shared.centers[at.stage][row] = of.y;
-        __syncwarp();
-        if (is_first_lane()) shared.has_statistics[at.stage].arrive();
+        shared.has_statistics[at.stage].arrive();
       }
   }
 }

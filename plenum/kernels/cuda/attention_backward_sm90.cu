@@ -43,14 +43,21 @@ struct Turn {
   }
 };
 
+/// The thread's index in its block. Dropout leaves no registers over the loop for what comes from it.
+template <bool kHasDropout>
+__device__ inline int thread_index() {
+  return kHasDropout ? reread_thread() : static_cast<int>(threadIdx.x);
+}
+
 /// Adds the round's part of dQ of a block of queries, from dS of all warpgroups with keys.
+template <bool kHasDropout>
 __device__ inline void sum_queries_gradient(const BackwardParameters& p, const Round& round, int block,
                                             const Progress& at,
                                             const BackwardShape::ExchangeCursor& exchanged,
                                             BackwardShared& shared) {
   constexpr std::uint64_t kTile = kTileBytes >> 4;
-  const int thread = static_cast<int>(threadIdx.x) % 128;
-  float4* const kept = p.scratch.dqueries_of(block) + thread;
+  const int thread = thread_index<kHasDropout>();
+  float4* const kept = p.scratch.dqueries_of(block) + thread % 128;
   float4 before[BackwardScratch::kVectors] = {};
   // Another warpgroup may have written it a round ago. It then released a stage of queries, which the
   // producer filled again, and this warpgroup has waited for that stage or a later one: which orders both as
@@ -97,7 +104,7 @@ __device__ inline void sum_queries_gradient(const BackwardParameters& p, const R
   const float scale[2] = {kept_scale, kept_scale};
   __nv_bfloat16* const out = p.dqkv_T3HK + (item.start + first) * stride + column_of(p, 0, item.head);
   sync_warpgroup(at.warpgroup);  // which has read all dS
-  store_rows(dq, scale, shared.dscores[exchanged.stage][0], out, stride, item.length - first);
+  store_rows(dq, scale, shared.dscores[exchanged.stage][0], out, stride, item.length - first, thread);
   shared.exchanged.release(exchanged);
 }
 
@@ -107,8 +114,7 @@ __device__ inline void pass_by(const Progress& at, BackwardShared& shared) {
   shared.has_statistics[at.streamed.stage].wait(at.streamed.parity);
   shared.streamed.release(at.streamed);
   shared.exchanged.wait_empty(at.exchanged);
-  __syncwarp();
-  if (is_first_lane()) shared.exchanged.full[at.exchanged.stage].arrive();
+  shared.exchanged.full[at.exchanged.stage].arrive();
 }
 
 /// Fills the columns of a tile with what belongs to them.
@@ -128,6 +134,18 @@ __device__ inline void clear_rows(RegisterOperand& a, int num_rows, const Fragme
     if (rows.row[i % 2] >= num_rows) a[i / 4][i % 4] = 0;
 }
 
+/// Replaces weights P by dS / f, with dP and centers - D / f of columns: P (dP - D / f) where a weight is
+/// kept, P (- D / f) where it is dropped.
+__device__ inline void differentiate_scores(Accumulator& p, const Accumulator& dp,
+                                            const float (&centers)[kTileRows], int lane_in_quad,
+                                            const std::uint32_t (&keep_bits)[2]) {
+#pragma unroll
+  for (int i = 0; i < 32; ++i) {
+    const float dropped = p[i] * centers[8 * (i / 4) + 2 * lane_in_quad + i % 2];
+    p[i] = is_kept(keep_bits, i) ? fmaf(p[i], dp[i], dropped) : dropped;
+  }
+}
+
 /// The gradients of a block of keys and values.
 struct KeyGradients {
   Accumulator dk, dv;
@@ -141,7 +159,7 @@ template <bool kHasDropout>
 __device__ inline void differentiate(const BackwardParameters& p, int block, int num_keys,
                                      const KeepRows& keep, const Progress& at, KeyGradients& sums,
                                      BackwardShared& shared) {
-  const FragmentRows rows = fragment_rows();
+  const FragmentRows rows = fragment_rows(thread_index<kHasDropout>());
   const float scale_log2 = p.scale * kLog2OfE;
   const int stage = at.streamed.stage;
   const std::uint64_t keys = describe_tile(shared_address(shared.keys[at.owned.stage][at.warpgroup]));
@@ -153,16 +171,16 @@ __device__ inline void differentiate(const BackwardParameters& p, int block, int
   RegisterOperand weights, ds;
   shared.has_statistics[stage].wait(at.streamed.parity);
   fill_columns(s, shared.shifts[stage], rows.lane_in_quad);
-  fill_columns(dp, shared.centers[stage], rows.lane_in_quad);
+  if constexpr (!kHasDropout) fill_columns(dp, shared.centers[stage], rows.lane_in_quad);
   shared.streamed.wait_full(at.streamed);
   hold(s);
   hold(dp);
   wgmma_fence();
   issue_product<TileB::Transposed>(s, keys, queries, 1);
   wgmma_commit();
-  issue_product<TileB::Transposed>(dp, values, dout, 1);
+  issue_product<TileB::Transposed>(dp, values, dout, kHasDropout ? 0 : 1);
   wgmma_commit();
-  if constexpr (kHasDropout) keep.load(block, keep_bits);
+  if constexpr (kHasDropout) keep.load(p.keep, block, keep_bits);
   wgmma_wait<1>();
   hold(s);
 #pragma unroll
@@ -176,24 +194,21 @@ __device__ inline void differentiate(const BackwardParameters& p, int block, int
   wgmma_wait<1>();
   hold(dp);
   if constexpr (kHasDropout) {
-    Accumulator dropped;
-    fill_columns(dropped, shared.centers[stage], rows.lane_in_quad);
+    differentiate_scores(s, dp, shared.centers[stage], rows.lane_in_quad, keep_bits);
+  } else {
 #pragma unroll
-    for (int i = 0; i < 32; ++i) dp[i] = is_kept(keep_bits, i) ? dp[i] : dropped[i];
+    for (int i = 0; i < 32; ++i) s[i] *= dp[i];
   }
-#pragma unroll
-  for (int i = 0; i < 32; ++i) s[i] *= dp[i];
   to_operand(s, ds);
-  if (num_keys < kTileRows) clear_rows(ds, num_keys, rows);
+  if (num_keys < kTileRows) clear_rows(ds, num_keys, fragment_rows(thread_index<kHasDropout>()));
   wgmma_fence();
   issue_product<TileB::Plain>(sums.dk, ds, queries, 1);
   wgmma_commit();
   shared.exchanged.wait_empty(at.exchanged);
-  store_operand(shared_address(shared.dscores[at.exchanged.stage][at.warpgroup]), ds);
+  store_operand(shared_address(shared.dscores[at.exchanged.stage][at.warpgroup]), ds,
+                thread_index<kHasDropout>());
   fence_shared_writes();
-  __syncwarp();
-  if (is_first_lane()) shared.exchanged.full[at.exchanged.stage].arrive();
-  __syncwarp();
+  shared.exchanged.full[at.exchanged.stage].arrive();
   wgmma_wait<0>();
   hold(sums.dv);
   hold(sums.dk);
@@ -201,7 +216,7 @@ __device__ inline void differentiate(const BackwardParameters& p, int block, int
 }
 
 /// Calls visit for each block of queries; in between computes dQ where it is this warpgroup's turn.
-template <typename Visit>
+template <bool kHasDropout, typename Visit>
 __device__ inline void walk(const BackwardParameters& p, const Round& round, Progress& at,
                             BackwardShared& shared, Visit visit) {
   Turn turn(round.num_keys);
@@ -210,7 +225,7 @@ __device__ inline void walk(const BackwardParameters& p, const Round& round, Pro
   for (int block = 0; block < num_blocks + BackwardShape::kLag; ++block) {
     if (block >= BackwardShape::kLag) {
       if (turn.warpgroup == at.warpgroup)
-        sum_queries_gradient(p, round, block - BackwardShape::kLag, at, lagging, shared);
+        sum_queries_gradient<kHasDropout>(p, round, block - BackwardShape::kLag, at, lagging, shared);
       turn.advance();
       lagging.advance();
     }
@@ -228,21 +243,26 @@ __device__ inline void own_keys(const BackwardParameters& p, const Round& round,
                                 BackwardShared& shared) {
   const AttentionItem& item = round.item;
   const int first = (round.rounds.first(round.index) + at.warpgroup) * kTileRows;
-  const KeepRows keep(p.keep, p.keep.by_key, item.head, item.start + first, fragment_rows());
+  const KeepRows keep(p.keep, p.keep.by_key, item.head, item.start + first,
+                      fragment_rows(thread_index<kHasDropout>()));
   KeyGradients sums;
 #pragma unroll
   for (int i = 0; i < 32; ++i) sums.dk[i] = sums.dv[i] = 0;
-  walk(p, round, at, shared,
-       [&](int block) { differentiate<kHasDropout>(p, block, item.length - first, keep, at, sums, shared); });
+  walk<kHasDropout>(p, round, at, shared, [&](int block) {
+    differentiate<kHasDropout>(p, block, item.length - first, keep, at, sums, shared);
+  });
 
   const std::int64_t stride = 3LL * p.num_heads * kTileRows;
   __nv_bfloat16* const out = p.dqkv_T3HK + (item.start + first) * stride;
   const float dk_scale[2] = {p.scale * p.dropout_scale, p.scale * p.dropout_scale};
   const float dv_scale[2] = {p.dropout_scale, p.dropout_scale};
+  const int thread = thread_index<kHasDropout>();
   unsigned char* const through = shared.values[at.owned.stage][at.warpgroup];
   sync_warpgroup(at.warpgroup);  // which has read the values
-  store_rows(sums.dk, dk_scale, through, out + column_of(p, 1, item.head), stride, item.length - first);
-  store_rows(sums.dv, dv_scale, through, out + column_of(p, 2, item.head), stride, item.length - first);
+  store_rows(sums.dk, dk_scale, through, out + column_of(p, 1, item.head), stride, item.length - first,
+             thread);
+  store_rows(sums.dv, dv_scale, through, out + column_of(p, 2, item.head), stride, item.length - first,
+             thread);
   fence_shared_writes();  // before the copy engine's
   shared.owned.release(at.owned);
 }
@@ -261,7 +281,7 @@ __device__ inline void work(int warpgroup, const BackwardParameters& p, Backward
       if (warpgroup < round.num_keys) {
         own_keys<kHasDropout>(p, round, at, shared);
       } else {
-        walk(p, round, at, shared, [&](int) { pass_by(at, shared); });
+        walk<kHasDropout>(p, round, at, shared, [&](int) { pass_by(at, shared); });
         shared.owned.release(at.owned);
       }
     }
@@ -274,14 +294,15 @@ __global__ void __launch_bounds__(BackwardShape::kThreads, 1)
                               const __grid_constant__ BackwardParameters p) {
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   BackwardShared& shared = *reinterpret_cast<BackwardShared*>(shared_bytes);
-  constexpr int kWorkerWarps = 4 * BackwardShape::kWarpgroups;
+  constexpr int kWorkers = 128 * BackwardShape::kWarpgroups;
+  constexpr int kStatisticsThreads = 32 * BackwardShape::kStatisticsWarps;
   if (threadIdx.x == 0) {
-    shared.owned.init(1, kWorkerWarps);
-    shared.streamed.init(1, kWorkerWarps);
-    for (Mbarrier& barrier : shared.has_statistics) barrier.init(BackwardShape::kStatisticsWarps);
-    shared.outputs.init(1, BackwardShape::kStatisticsWarps);
-    shared.exchanged.init(kWorkerWarps, 4);
-    shared.queue.barriers.init(1, kWorkerWarps + BackwardShape::kStatisticsWarps);
+    shared.owned.init(1, kWorkers);
+    shared.streamed.init(1, kWorkers);
+    for (Mbarrier& barrier : shared.has_statistics) barrier.init(kStatisticsThreads);
+    shared.outputs.init(1, kStatisticsThreads);
+    shared.exchanged.init(kWorkers, 128);
+    shared.queue.barriers.init(1, kWorkers + kStatisticsThreads);
     fence_barrier_init();
   }
   __syncthreads();

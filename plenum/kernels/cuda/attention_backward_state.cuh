@@ -61,8 +61,9 @@ struct BackwardShared {
   alignas(1024) unsigned char dcontext[BackwardShape::kStages][kTileBytes];
   alignas(1024) unsigned char context[kTileBytes];  ///< in the first round
   /// Of a query, where its sums start. S = Q K^T starts from - L sqrt k, so that P = exp(S / sqrt k); dP = dO
-  /// V^T from - D / f, with D = sum of dO * O and the scale f of dropout: dS = f P dP where a weight is kept,
-  /// f P (- D / f) where it is dropped. The factor f comes last.
+  /// V^T from - D / f, with D = sum of dO * O and the scale f of dropout, so that dS = f P dP. The factor f
+  /// comes last. With dropout dP starts from zero, and the center is added behind: dS = f P (dP - D / f)
+  /// where a weight is kept, f P (- D / f) where it is dropped.
   alignas(16) float shifts[BackwardShape::kStages][kTileRows];
   alignas(16) float centers[BackwardShape::kStages][kTileRows];
 

@@ -187,16 +187,14 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
   wgmma_fence();
   issue_product<TileB::Transposed>(s, queries, keys + at.stage * kTile, 0);
   wgmma_commit();
+  if constexpr (kHasDropout) keep.load(p.keep, 0, keep_bits);
   wgmma_wait<0>();
   hold(s);
   if (num_blocks == 1) shared.owned.release(owned_at);
   if (masked_block == 0) mask_columns(s, item.length % kTileRows, rows.lane_in_quad);
   softmax.update(s, scale_log2);
   to_operand(s, weights);
-  if constexpr (kHasDropout) {
-    keep.load(0, keep_bits);
-    drop(weights, keep_bits);
-  }
+  if constexpr (kHasDropout) drop(weights, keep_bits);
 #pragma unroll
   for (int i = 0; i < 32; ++i) o[i] = 0;
 
@@ -210,7 +208,7 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
     wgmma_commit();
     issue_product<TileB::Plain>(o, weights, values + at.stage * kTile, 1);
     wgmma_commit();
-    if constexpr (kHasDropout) keep.load(j, keep_bits);
+    if constexpr (kHasDropout) keep.load(p.keep, j, keep_bits);
     wgmma_wait<1>();
     hold(s);
     if (j == num_blocks - 1) shared.owned.release(owned_at);
@@ -286,9 +284,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
   if (threadIdx.x == 0) {
-    shared.ring.init(1, 4 * kWarpgroups);
-    shared.queue.barriers.init(1, 4 * kWarpgroups + 1);
-    shared.owned.init(1, 4);
+    shared.ring.init(1, 128 * kWarpgroups);
+    shared.queue.barriers.init(1, 128 * kWarpgroups + 1);
+    shared.owned.init(1, 128);
     fence_barrier_init();
   }
   __syncthreads();

@@ -27,18 +27,19 @@ struct FragmentRows {
   int row[2];
 };
 
-__device__ inline FragmentRows fragment_rows() {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int row = 16 * warp_of_group() + lane / 4;
+__device__ inline FragmentRows fragment_rows(int thread = static_cast<int>(threadIdx.x)) {
+  const int lane = thread % 32;
+  const int row = 16 * warp_of_group(thread) + lane / 4;
   return {lane % 4, {row, row + 8}};
 }
 
 /// Writes an operand A to a tile in shared memory as the copy engine would lay it down. Lane l of a warp
 /// names the row l % 16 and the left or right 8 of 16 columns; the four 8 x 8 matrices that these are hold
 /// the four words of a step.
-__device__ inline void store_operand(std::uint32_t tile_address, const RegisterOperand& a) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int row = 16 * warp_of_group() + lane % 16;
+__device__ inline void store_operand(std::uint32_t tile_address, const RegisterOperand& a,
+                                     int thread = static_cast<int>(threadIdx.x)) {
+  const int lane = thread % 32;
+  const int row = 16 * warp_of_group(thread) + lane % 16;
   const std::uint32_t own = tile_address + 128 * row + 16 * ((lane / 16) ^ (row % 8));
 #pragma unroll
   for (int k = 0; k < 4; ++k)
@@ -51,18 +52,19 @@ __device__ inline void store_operand(std::uint32_t tile_address, const RegisterO
 /// which num_rows exist. It goes through a tile in shared memory, of which each warp uses its own 16 rows, so
 /// that whole rows are written.
 __device__ inline void store_rows(const Accumulator& d, const float (&scale)[2], unsigned char* through,
-                                  __nv_bfloat16* out, std::int64_t stride, int num_rows) {
+                                  __nv_bfloat16* out, std::int64_t stride, int num_rows,
+                                  int thread = static_cast<int>(threadIdx.x)) {
   RegisterOperand words;
 #pragma unroll
   for (int i = 0; i < 16; ++i)
     words[i / 4][i % 4] = pack(d[2 * i] * scale[i % 2], d[2 * i + 1] * scale[i % 2]);
-  store_operand(shared_address(through), words);
+  store_operand(shared_address(through), words, thread);
   __syncwarp();
-  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int lane = thread % 32;
   const int chunk = lane % 8;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const int row = 16 * warp_of_group() + 4 * i + lane / 8;
+    const int row = 16 * warp_of_group(thread) + 4 * i + lane / 8;
     const uint4 of = *reinterpret_cast<const uint4*>(through + 128 * row + 16 * (chunk ^ (row % 8)));
     if (row < num_rows) *reinterpret_cast<uint4*>(out + row * stride + 8 * chunk) = of;
   }

@@ -7,8 +7,11 @@ constexpr int kBlockRows = AttentionKeepBits::kBlockColumns;
 constexpr int kUnitColumns = 32;                   // of two draws
 constexpr std::uint32_t kHeadChannels = 1U << 20;  // see kernels/dropout.h
 constexpr int kWarps = 4;                          // of a thread block; each works alone
-template <bool kByKey>
-constexpr int kBlocksPerMultiprocessor = kByKey ? 5 : 6;
+
+// Which of the two kinds of bits are drawn.
+enum class Kinds { ByQuery, ByKey, Both };
+template <Kinds kKinds>
+constexpr int kBlocksPerMultiprocessor = kKinds == Kinds::ByQuery ? 6 : 5;
 
 // What the kernel gets: everything that does not change from draw to draw is a constant.
 struct Problem {
@@ -108,12 +111,11 @@ __device__ inline uint4* words_at(std::uint32_t* bits, const DrawAttentionKeepBi
   return reinterpret_cast<uint4*>(bits) + column_block * args.num_rows + block.start + first_row;
 }
 
-// The words of one query of a block.
+// The units of one query of a block.
 template <bool kAbove128>
-__device__ inline uint4 draw_row(const Problem& problem, const Block& block, std::uint64_t sample,
-                                 int query) {
+__device__ inline void draw_units(const Problem& problem, const Block& block, std::uint64_t sample, int query,
+                                  std::uint32_t (&units)[4]) {
   const std::uint32_t channel = static_cast<std::uint32_t>(block.head) * kHeadChannels + block.first_key;
-  std::uint32_t units[4] = {};
 #pragma unroll
   for (int u = 0; u < 4; ++u) {
     if (u * kUnitColumns >= block.num_keys) break;
@@ -123,42 +125,43 @@ __device__ inline uint4 draw_row(const Problem& problem, const Block& block, std
          static_cast<std::uint32_t>(block.first_query + query), (channel + u * kUnitColumns) / 16},
         problem);
   }
-  return gather_words(units);
 }
 
-// Draws a block by one warp and writes its bits, by query and by key. In round t lane i has query 8 (i / 2) +
-// 2 t + i % 2: the one that is bit i of word t of a key's row. So a transposition within the warp gives these
-// words of keys, of key 8 (i / 2) + 2 w + i % 2 from word w of queries.
-template <bool kByKey, bool kAbove128>
+// Draws a block by one warp and writes its bits. In round t lane i has query 8 (i / 2) + 2 t + i % 2: the one
+// that is bit i of word t of a key's row. So a transposition of unit u within the warp gives these words of
+// keys: of key 32 u + 4 (i % 8) + i / 8 to lane i.
+template <Kinds kKinds, bool kAbove128>
 __device__ inline void draw_block(const Problem& problem, const Block& block) {
   const DrawAttentionKeepBits& args = problem.args;
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int row = 8 * (lane / 2) + lane % 2;
   const auto sample = static_cast<std::uint64_t>(args.samples_S[block.sequence]);
-  uint4* const queries = words_at(args.by_query, args, block, block.first_query, block.first_key);
+  uint4* const of_queries = words_at(args.by_query, args, block, block.first_query, block.first_key);
   uint4 keys[4] = {};
 #pragma unroll 1
   for (int t = 0; t < 4; ++t) {
-    const int query = row + 2 * t;
-    const uint4 words = draw_row<kAbove128>(problem, block, sample, query);
-    if (query < block.num_queries) queries[query] = words;
-    if constexpr (kByKey) {
-      const std::uint32_t word_of[4] = {words.x, words.y, words.z, words.w};
+    const int query = 8 * (lane / 2) + 2 * t + lane % 2;
+    std::uint32_t units[4] = {};
+    draw_units<kAbove128>(problem, block, sample, query, units);
+    if constexpr (kKinds != Kinds::ByKey)
+      if (query < block.num_queries) of_queries[query] = gather_words(units);
+    if constexpr (kKinds != Kinds::ByQuery) {
 #pragma unroll
-      for (int w = 0; w < 4; ++w)
-        keys[w] = {keys[w].y, keys[w].z, keys[w].w, transpose_bits(word_of[w])};  // the last of four stays
+      for (int u = 0; u < 4; ++u)
+        keys[u] = {keys[u].y, keys[u].z, keys[u].w, transpose_bits(units[u])};  // the last of four stays
     }
   }
-  if constexpr (kByKey) {
+  if constexpr (kKinds != Kinds::ByQuery) {
     uint4* const of_keys = words_at(args.by_key, args, block, block.first_key, block.first_query);
 #pragma unroll
-    for (int w = 0; w < 4; ++w)
-      if (row + 2 * w < block.num_keys) of_keys[row + 2 * w] = keys[w];
+    for (int u = 0; u < 4; ++u) {
+      const int key = kUnitColumns * u + 4 * (lane % 8) + lane / 8;
+      if (key < block.num_keys) of_keys[key] = keys[u];
+    }
   }
 }
 
-template <bool kByKey, bool kAbove128>
-__global__ void __launch_bounds__(32 * kWarps, kBlocksPerMultiprocessor<kByKey>)
+template <Kinds kKinds, bool kAbove128>
+__global__ void __launch_bounds__(32 * kWarps, kBlocksPerMultiprocessor<kKinds>)
     draw_keep_bits_kernel(const __grid_constant__ Problem problem) {
   const DrawAttentionKeepBits& args = problem.args;
   const int num_tiles = *args.num_tiles;
@@ -171,22 +174,22 @@ __global__ void __launch_bounds__(32 * kWarps, kBlocksPerMultiprocessor<kByKey>)
       for (; index < num_tiles; index += num_warps) {
         const Block block(args.tiles[index], static_cast<int>(blockIdx.y), row_in_tile,
                           column_block * kBlockRows);
-        if (block.num_queries > 0 && block.num_keys > 0) draw_block<kByKey, kAbove128>(problem, block);
+        if (block.num_queries > 0 && block.num_keys > 0) draw_block<kKinds, kAbove128>(problem, block);
       }
       index -= num_tiles;
     }
   }
 }
 
-template <bool kByKey, bool kAbove128>
+template <Kinds kKinds, bool kAbove128>
 void launch(cudaStream_t stream, int num_multiprocessors, const DrawAttentionKeepBits& args) {
   const Problem problem{.args = args,
                         .keys = base::philox_round_keys(args.key),
                         .addend = ((256 - args.threshold) & 0x7F) * 0x01010101U,
                         .powers = {1, 2, 4, 8, 16, 32, 64, 128}};
   const int blocks_per_head =
-      (num_multiprocessors * kBlocksPerMultiprocessor<kByKey> + args.num_heads - 1) / args.num_heads;
-  draw_keep_bits_kernel<kByKey, kAbove128>
+      (num_multiprocessors * kBlocksPerMultiprocessor<kKinds> + args.num_heads - 1) / args.num_heads;
+  draw_keep_bits_kernel<kKinds, kAbove128>
       <<<dim3(blocks_per_head, args.num_heads), 32 * kWarps, 0, stream>>>(problem);
 }
 
@@ -195,17 +198,21 @@ void launch(cudaStream_t stream, int num_multiprocessors, const DrawAttentionKee
 std::size_t attention_keep_bits_bytes(std::int64_t num_rows, std::int64_t num_heads,
                                       std::int64_t max_length) {
   const std::int64_t num_column_blocks = (max_length + kBlockRows - 1) / kBlockRows;
-  return static_cast<std::size_t>(num_heads * num_column_blocks * num_rows) * sizeof(uint4);
+  return static_cast<std::size_t>(num_heads * num_column_blocks * num_rows + AttentionKeepBits::kRowsBehind) *
+         sizeof(uint4);
 }
 
 void draw_attention_keep_bits(cudaStream_t stream, int num_multiprocessors,
                               const DrawAttentionKeepBits& args) {
-  const bool is_above_128 = args.threshold > 128;
-  if (args.by_key != nullptr) {
-    (is_above_128 ? launch<true, true> : launch<true, false>)(stream, num_multiprocessors, args);
-  } else {
-    (is_above_128 ? launch<false, true> : launch<false, false>)(stream, num_multiprocessors, args);
-  }
+  const auto launch_kinds = [&]<Kinds kKinds>() {
+    (args.threshold > 128 ? launch<kKinds, true> : launch<kKinds, false>)(stream, num_multiprocessors, args);
+  };
+  if (args.by_key == nullptr)
+    launch_kinds.operator()<Kinds::ByQuery>();
+  else if (args.by_query == nullptr)
+    launch_kinds.operator()<Kinds::ByKey>();
+  else
+    launch_kinds.operator()<Kinds::Both>();
 }
 
 }  // namespace plenum::kernels::cuda

@@ -20,15 +20,17 @@ namespace plenum::kernels::cuda {
 /// rows and 128 columns, and a warp reads 8 rows with one load of 128 bytes. A bit is 1 where the weight is
 /// kept; bits of columns behind the sequence's end are undefined.
 ///
-/// Either is [H, column blocks, T, 4]; rows are those of the micro-batch.
+/// Either is [H, column blocks, T, 4]; rows are those of the micro-batch. Behind it lie kRowsBehind rows more
+/// that mean nothing: kernels may read whole tiles of 64 rows from any row on.
 struct AttentionKeepBits {
-  const std::uint32_t* by_query = nullptr;
-  const std::uint32_t* by_key = nullptr;
-  std::int32_t num_rows = 0;           ///< T
-  std::int32_t num_column_blocks = 0;  ///< of 128; enough for the longest sequence
+  const std::uint32_t* by_query = nullptr;  ///< null: not drawn
+  const std::uint32_t* by_key = nullptr;    ///< null: not drawn
+  std::int32_t num_rows = 0;                ///< T
+  std::int32_t num_column_blocks = 0;       ///< of 128; enough for the longest sequence
 
   static constexpr int kBlockColumns = 128;
   static constexpr int kWords = 4;  ///< of a row and block
+  static constexpr int kRowsBehind = 64;
 
   /// Index of the first word of a row; block b's are b * block_stride() behind it.
   __host__ __device__ std::int64_t first_word(std::int32_t head, std::int64_t row) const {
@@ -37,10 +39,10 @@ struct AttentionKeepBits {
   __host__ __device__ std::int64_t block_stride() const { return std::int64_t{num_rows} * kWords; }
 };
 
-/// Bytes of either kind of bits.
+/// Bytes of either kind of bits, with the rows behind.
 std::size_t attention_keep_bits_bytes(std::int64_t num_rows, std::int64_t num_heads, std::int64_t max_length);
 
-/// Draws the bits of a layer, as kernels/dropout.h defines them.
+/// Draws the bits of a layer, as kernels/dropout.h defines them: of one kind or of both.
 struct DrawAttentionKeepBits {
   const AttentionTile* tiles = nullptr;
   const std::int32_t* num_tiles = nullptr;  ///< in device memory
@@ -52,7 +54,7 @@ struct DrawAttentionKeepBits {
   std::uint32_t threshold = 0;  ///< this and the next two: of Dropout
   std::uint32_t layer_and_site = 0;
   base::PhiloxKey key = {};
-  std::uint32_t* by_query = nullptr;  ///< overwritten
+  std::uint32_t* by_query = nullptr;  ///< overwritten, or null: not wanted
   std::uint32_t* by_key = nullptr;    ///< overwritten, or null: not wanted
 };
 void draw_attention_keep_bits(cudaStream_t stream, int num_multiprocessors,

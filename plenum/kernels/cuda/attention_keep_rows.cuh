@@ -9,24 +9,21 @@ namespace plenum::kernels::cuda {
 
 /// The keep bits of a thread's two rows of a tile, block of 64 columns by block.
 struct KeepRows {
-  const std::uint32_t* words[2];
-  std::int64_t block_stride;
+  const std::uint32_t* words;
 
   /// `bits` is one of the two kinds, `row` the first of the tile in the micro-batch.
   __device__ KeepRows(const AttentionKeepBits& keep, const std::uint32_t* bits, int head, int row,
                       const FragmentRows& rows)
-      : block_stride(keep.block_stride()) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int safe_row = min(row + rows.row[i], keep.num_rows - 1);  // what is behind the end is not stored
-      words[i] = bits + keep.first_word(head, safe_row) + rows.lane_in_quad;
-    }
+      : words(bits + keep.first_word(head, row + rows.row[0]) + rows.lane_in_quad) {
+    static_assert(kTileRows <= AttentionKeepBits::kRowsBehind);
   }
 
   /// A word has the bits of two blocks.
-  __device__ void load(int block, std::uint32_t (&bits)[2]) const {
+  __device__ void load(const AttentionKeepBits& keep, int block, std::uint32_t (&bits)[2]) const {
+    const std::uint32_t* const of_block = words + block / 2 * keep.block_stride();
+    constexpr int kNextRow = 8 * AttentionKeepBits::kWords;
 #pragma unroll
-    for (int i = 0; i < 2; ++i) bits[i] = __ldg(words[i] + block / 2 * block_stride) >> (16 * (block % 2));
+    for (int i = 0; i < 2; ++i) bits[i] = __ldg(of_block + i * kNextRow) >> (16 * (block % 2));
   }
 };
 

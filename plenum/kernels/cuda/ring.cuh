@@ -54,11 +54,8 @@ struct RingBarriers {
   __device__ void wait_full(const RingCursor<kStages>& at) const { full[at.stage].wait(at.parity); }
   __device__ void wait_empty(const RingCursor<kStages>& at) const { empty[at.stage].wait(at.parity ^ 1); }
 
-  /// By all threads of a warp that have read the stage: one arrival.
-  __device__ void release(const RingCursor<kStages>& at) {
-    __syncwarp();
-    if (is_first_lane()) empty[at.stage].arrive();
-  }
+  /// By all threads of a warp that have read the stage: each arrives.
+  __device__ void release(const RingCursor<kStages>& at) { empty[at.stage].arrive(); }
 };
 
 }  // namespace plenum::kernels::cuda

@@ -4,8 +4,18 @@ namespace plenum::kernels::cuda {
 
 // A warpgroup of Hopper: four warps, the first of them at a multiple of four.
 
-__device__ inline int warp_of_group() {
-  return static_cast<int>(threadIdx.x) / 32 % 4;
+/// Of a thread of the block.
+__device__ inline int warp_of_group(int thread = static_cast<int>(threadIdx.x)) {
+  return thread / 32 % 4;
+}
+
+/// threadIdx.x, read anew: what is computed from it is computed where it is used, instead of before a loop
+/// through which it would take registers.
+__device__ inline int reread_thread() {
+  unsigned thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  __builtin_assume(thread < 1024);
+  return static_cast<int>(thread);
 }
 
 /// Of its warp.

@@ -17,7 +17,9 @@ struct Work {
 };
 
 /// Multiplications and additions of a forward pass: T L (8 D^2 + 4 D F) + 4 L D sum(l^2) + M (2 D^2 + 2 D V),
-/// and S (2 D^2 + 4 D) for a next-sentence head.
+/// and S (2 D^2 + 4 D) for a next-sentence head. Whole layers, as is the custom: the engine does less, behind
+/// the last layer's attention only what heads read (at Wikipedia's lengths 2.5 % less of bert-large, 4.7 % of
+/// bert-base).
 double forward_flops(const ModelConfig& config, const Work& work);
 
 /// Of a training step's forward and backward: three times the forward. What is recomputed does not count.

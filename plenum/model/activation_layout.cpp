@@ -54,8 +54,10 @@ std::size_t kept_bits_bytes(const ModelConfig& config, const Capacity& capacity,
 }
 
 /// With `u_TF` where the layer keeps nothing of its MLP.
-LayerActivations plan_layer(const ModelConfig& config, std::int64_t T, KeptOfMlp kept, std::size_t bits_bytes,
-                            TensorView u_TF, const char* purpose, MemoryPlan& plan) {
+LayerActivations plan_layer(const ModelConfig& config, const LayerRows& rows, KeptOfMlp kept,
+                            std::size_t bits_bytes, TensorView u_TF, const char* purpose, MemoryPlan& plan) {
+  const std::int64_t T = rows.attended;
+  const std::int64_t C = rows.continued;
   const std::int64_t D = config.width;
   const std::int64_t F = config.mlp_width;
   return {.qkv_T3D = plan.add_compute(purpose, {T, 3 * D}),
@@ -64,17 +66,22 @@ LayerActivations plan_layer(const ModelConfig& config, std::int64_t T, KeptOfMlp
           .keep_bits = bits_bytes > 0
                            ? plan.add(purpose, DType::Byte, {static_cast<std::int64_t>(bits_bytes)})
                            : TensorView(),
-          .norm1 = plan_norm(config, T, purpose, plan),
-          .y1_TD = plan.add_compute(purpose, {T, D}),
-          .u_TF = kept == KeptOfMlp::Nothing ? u_TF : plan.add_compute(purpose, {T, F}),
-          .gelu_TF = kept == KeptOfMlp::InputAndOutput ? plan.add_compute(purpose, {T, F}) : TensorView(),
-          .norm2 = plan_norm(config, T, purpose, plan)};
+          .read_context_RD = {},
+          .norm1 = plan_norm(config, C, purpose, plan),
+          .y1_TD = plan.add_compute(purpose, {C, D}),
+          .u_TF = kept == KeptOfMlp::Nothing ? u_TF : plan.add_compute(purpose, {C, F}),
+          .gelu_TF = kept == KeptOfMlp::InputAndOutput ? plan.add_compute(purpose, {C, F}) : TensorView(),
+          .norm2 = plan_norm(config, C, purpose, plan)};
+}
+
+/// For any layer: the last one has few rows behind attention, but a capacity may name more of them than rows.
+LayerRows most_rows(const Capacity& capacity) {
+  return {.attended = capacity.rows, .continued = std::max(capacity.rows, capacity.read())};
 }
 
 MaskedLanguageActivations plan_masked_language(const ModelConfig& config, std::int64_t M, MemoryPlan& plan) {
   const std::int64_t D = config.width;
   return {
-      .x_MD = plan.add_compute(kHead, {M, D}),
       .u_MD = plan.add_compute(kHead, {M, D}),
       .norm = plan_norm(config, M, kHead, plan),
       .y_MD = plan.add_compute(kHead, {M, D}),
@@ -87,8 +94,7 @@ MaskedLanguageActivations plan_masked_language(const ModelConfig& config, std::i
 
 NextSentenceActivations plan_next_sentence(const ModelConfig& config, std::int64_t S, MemoryPlan& plan) {
   if (!config.has_next_sentence) return {};
-  return {.x_SD = plan.add_compute(kHead, {S, config.width}),
-          .pooled_SD = plan.add_compute(kHead, {S, config.width}),
+  return {.pooled_SD = plan.add_compute(kHead, {S, config.width}),
           .logits_S2 = plan.add_compute(kHead, {S, 2}),
           .loss_S = plan.add(kHead, {S})};
 }
@@ -96,13 +102,15 @@ NextSentenceActivations plan_next_sentence(const ModelConfig& config, std::int64
 /// The transients of backward, on top of what is there. Those of attention, of the MLP and of the heads are
 /// not alive at the same time.
 Transients plan_transients(const ModelConfig& config, const Capacity& capacity, MemoryPlan& plan) {
-  const std::int64_t T = capacity.rows;
+  const auto [T, C] = most_rows(capacity);
   const std::int64_t D = config.width;
   Transients transients;
+  transients.dread_RD = plan.add_compute(kTransients, {capacity.read(), D});
+  transients.dread_context_RD = plan.add_compute(kTransients, {capacity.read(), D});
   const std::size_t begin = plan.mark();
-  transients.dbranch_TD = plan.add_compute(kTransients, {T, D});
+  transients.dbranch_TD = plan.add_compute(kTransients, {C, D});
   const std::size_t behind_branch = plan.mark();
-  transients.mlp_TF = plan.add_compute(kTransients, {T, config.mlp_width});
+  transients.mlp_TF = plan.add_compute(kTransients, {C, config.mlp_width});
   std::size_t end = plan.mark();
   plan.rewind(behind_branch);
   transients.dcontext_TD = plan.add_compute(kTransients, {T, D});
@@ -110,11 +118,8 @@ Transients plan_transients(const ModelConfig& config, const Capacity& capacity, 
   end = std::max(end, plan.mark());
   plan.rewind(begin);
   transients.dy_MD = plan.add_compute(kTransients, {capacity.masked, D});
-  transients.dx_MD = plan.add_compute(kTransients, {capacity.masked, D});
-  if (config.has_next_sentence) {
+  if (config.has_next_sentence)
     transients.dpooled_SD = plan.add_compute(kTransients, {capacity.sequences, D});
-    transients.dx_SD = plan.add_compute(kTransients, {capacity.sequences, D});
-  }
   plan.rewind(std::max(end, plan.mark()));
   return transients;
 }
@@ -136,21 +141,22 @@ NormActivations NormActivations::of(std::int64_t num_rows) const {
   return {rows(z_TD, num_rows), rows(mean_T, num_rows), rows(inverse_deviation_T, num_rows)};
 }
 
-LayerActivations LayerActivations::of(std::int64_t num_rows) const {
-  return {.qkv_T3D = rows(qkv_T3D, num_rows),
-          .context_TD = rows(context_TD, num_rows),
-          .lse_HT = {lse_HT.raw(), lse_HT.dtype(), {lse_HT.size(0), num_rows}},
+LayerActivations LayerActivations::of(const LayerRows& of_rows) const {
+  const auto [T, C] = of_rows;
+  return {.qkv_T3D = rows(qkv_T3D, T),
+          .context_TD = rows(context_TD, T),
+          .lse_HT = {lse_HT.raw(), lse_HT.dtype(), {lse_HT.size(0), T}},
           .keep_bits = keep_bits,
-          .norm1 = norm1.of(num_rows),
-          .y1_TD = rows(y1_TD, num_rows),
-          .u_TF = rows(u_TF, num_rows),
-          .gelu_TF = rows(gelu_TF, num_rows),
-          .norm2 = norm2.of(num_rows)};
+          .read_context_RD = rows(read_context_RD, C),
+          .norm1 = norm1.of(C),
+          .y1_TD = rows(y1_TD, C),
+          .u_TF = rows(u_TF, C),
+          .gelu_TF = rows(gelu_TF, C),
+          .norm2 = norm2.of(C)};
 }
 
 MaskedLanguageActivations MaskedLanguageActivations::of(std::int64_t num_masked) const {
-  return {.x_MD = rows(x_MD, num_masked),
-          .u_MD = rows(u_MD, num_masked),
+  return {.u_MD = rows(u_MD, num_masked),
           .norm = norm.of(num_masked),
           .y_MD = rows(y_MD, num_masked),
           .logits_MW = rows(logits_MW, num_masked),
@@ -161,47 +167,50 @@ MaskedLanguageActivations MaskedLanguageActivations::of(std::int64_t num_masked)
 }
 
 NextSentenceActivations NextSentenceActivations::of(std::int64_t num_sequences) const {
-  return {.x_SD = rows(x_SD, num_sequences),
-          .pooled_SD = rows(pooled_SD, num_sequences),
+  return {.pooled_SD = rows(pooled_SD, num_sequences),
           .logits_S2 = rows(logits_S2, num_sequences),
           .loss_S = rows(loss_S, num_sequences)};
 }
 
-Transients Transients::of(const MicroBatchViews& micro_batch) const {
-  const std::int64_t num_rows = micro_batch.num_rows();
-  const std::int64_t num_masked = micro_batch.num_masked();
-  const std::int64_t num_sequences = micro_batch.num_sequences();
-  return {.mlp_TF = rows(mlp_TF, num_rows),
-          .dbranch_TD = rows(dbranch_TD, num_rows),
-          .dcontext_TD = rows(dcontext_TD, num_rows),
-          .dqkv_T3D = rows(dqkv_T3D, num_rows),
-          .dy_MD = rows(dy_MD, num_masked),
-          .dx_MD = rows(dx_MD, num_masked),
-          .dpooled_SD = rows(dpooled_SD, num_sequences),
-          .dx_SD = rows(dx_SD, num_sequences)};
+Transients Transients::of(const LayerRows& of_rows, const MicroBatchViews& micro_batch) const {
+  const auto [T, C] = of_rows;
+  return {.mlp_TF = rows(mlp_TF, C),
+          .dbranch_TD = rows(dbranch_TD, C),
+          .dcontext_TD = rows(dcontext_TD, T),
+          .dqkv_T3D = rows(dqkv_T3D, T),
+          .dread_RD = dread_RD,
+          .dread_context_RD = dread_context_RD,
+          .dy_MD = rows(dy_MD, micro_batch.num_masked()),
+          .dpooled_SD = rows(dpooled_SD, micro_batch.num_sequences())};
 }
 
 TrainingMemory plan_training_memory(const ModelConfig& config, const Capacity& capacity, Recompute recompute,
                                     std::size_t num_slots, MemoryPlan& plan) {
   const std::int64_t T = capacity.rows;
+  const LayerRows most = most_rows(capacity);
   TrainingMemory memory{.slots = {}, .transients = plan_transients(config, capacity, plan)};
   TensorView recomputed_u_TF;
   LayerActivations recomputed_layer;
-  if (recompute == Recompute::Mlp) recomputed_u_TF = plan.add_compute(kTransients, {T, config.mlp_width});
+  if (recompute == Recompute::Mlp)
+    recomputed_u_TF = plan.add_compute(kTransients, {most.continued, config.mlp_width});
   const KeptOfMlp kept = kept_of_mlp(recompute, plan.device());
   const std::size_t bits_bytes = kept_bits_bytes(config, capacity, recompute, plan.device());
-  if (recompute == Recompute::Full) recomputed_layer = plan_layer(config, T, kept, 0, {}, kTransients, plan);
+  if (recompute == Recompute::Full)
+    recomputed_layer = plan_layer(config, most, kept, 0, {}, kTransients, plan);
   for (std::size_t i = 0; i < num_slots; ++i) {
     Activations& slot = memory.slots.emplace_back();
     slot.recompute = recompute;
     slot.embedding = plan_norm(config, T, kActivations, plan);
     for (std::int64_t layer = 0; layer < config.num_layers; ++layer) {
+      const bool is_last = layer + 1 == config.num_layers;
+      const LayerRows rows{.attended = T, .continued = is_last ? capacity.read() : T};
       slot.x_TD.push_back(plan.add_compute(kActivations, {T, config.width}));
       slot.layers.push_back(recompute == Recompute::Full ? recomputed_layer
-                                                         : plan_layer(config, T, kept, bits_bytes,
+                                                         : plan_layer(config, rows, kept, bits_bytes,
                                                                       recomputed_u_TF, kActivations, plan));
     }
-    slot.x_TD.push_back(plan.add_compute(kActivations, {T, config.width}));
+    slot.layers.back().read_context_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
+    slot.read_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
     slot.dx_TD = plan.add_compute(kActivations, {T, config.width});
     slot.masked_language = plan_masked_language(config, capacity.masked, plan);
     slot.next_sentence = plan_next_sentence(config, capacity.sequences, plan);
@@ -215,13 +224,16 @@ InferenceMemory plan_inference_memory(const ModelConfig& config, const Capacity&
   Activations& activations = memory.activations;
   // A layer has read its input for the last time before it writes its output: both are the same memory. The
   // sum of the embeddings is not read again once the first layer begins.
-  activations.x_TD.assign(static_cast<std::size_t>(config.num_layers) + 1,
+  activations.x_TD.assign(static_cast<std::size_t>(config.num_layers),
                           plan.add_compute(kActivations, {T, config.width}));
+  activations.read_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
   const std::size_t behind_x = plan.mark();
   activations.embedding = plan_norm(config, T, kActivations, plan);
   plan.rewind(behind_x);
-  const LayerActivations layer = plan_layer(config, T, KeptOfMlp::Input, 0, {}, kActivations, plan);
+  const LayerActivations layer =
+      plan_layer(config, most_rows(capacity), KeptOfMlp::Input, 0, {}, kActivations, plan);
   activations.layers.assign(static_cast<std::size_t>(config.num_layers), layer);
+  activations.layers.back().read_context_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
   memory.transients.mlp_TF = layer.u_TF;
   plan.rewind(behind_x);
   activations.masked_language = plan_masked_language(config, capacity.masked, plan);

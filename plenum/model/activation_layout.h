@@ -14,7 +14,8 @@ namespace plenum::model {
 
 // What a model's parts keep from forward to backward, and what they need in between. Planned for the largest
 // micro-batch; a smaller one uses the first rows. T rows, D width, H heads, F feed-forward width, M masked
-// positions, W words in a row of logits, S sequences. docs/math/bert.md says why each is kept.
+// positions, W words in a row of logits, S sequences, R rows that heads read. docs/math/bert.md says why each
+// is kept.
 
 /// What a layer norm keeps of its input and of that input's rows. All that the embedding keeps.
 struct NormActivations {
@@ -23,21 +24,28 @@ struct NormActivations {
   NormActivations of(std::int64_t num_rows) const;
 };
 
-/// Beside a layer's input, which is the output of the one before.
+/// How many rows a layer works on: in the last one, only rows that heads read go on behind attention.
+struct LayerRows {
+  std::int64_t attended = 0;
+  std::int64_t continued = 0;
+};
+
+/// Beside a layer's input, which is the output of the one before. Behind attention the last layer has R rows
+/// in place of T.
 struct LayerActivations {
   tensor::TensorView qkv_T3D, context_TD, lse_HT;
   tensor::TensorView keep_bits;  ///< Byte: what attention's dropout keeps; left out where it is drawn again
-  NormActivations norm1;         ///< behind attention
-  tensor::TensorView y1_TD;      ///< its output
-  tensor::TensorView u_TF;       ///< before the GELU
-  tensor::TensorView gelu_TF;    ///< left out where backward computes it again
-  NormActivations norm2;         ///< behind the MLP
+  tensor::TensorView read_context_RD;  ///< in the last layer alone: the rows of context_TD that go on
+  NormActivations norm1;               ///< behind attention
+  tensor::TensorView y1_TD;            ///< its output
+  tensor::TensorView u_TF;             ///< before the GELU
+  tensor::TensorView gelu_TF;          ///< left out where backward computes it again
+  NormActivations norm2;               ///< behind the MLP
 
-  LayerActivations of(std::int64_t num_rows) const;
+  LayerActivations of(const LayerRows& rows) const;
 };
 
 struct MaskedLanguageActivations {
-  tensor::TensorView x_MD;  ///< the masked rows of the last layer's output
   tensor::TensorView u_MD;  ///< before the GELU
   NormActivations norm;     ///< with M rows
   tensor::TensorView y_MD;  ///< its output
@@ -49,7 +57,6 @@ struct MaskedLanguageActivations {
 };
 
 struct NextSentenceActivations {
-  tensor::TensorView x_SD;  ///< the first rows of the sequences
   tensor::TensorView pooled_SD, logits_S2, loss_S;
 
   NextSentenceActivations of(std::int64_t num_sequences) const;
@@ -59,7 +66,8 @@ struct NextSentenceActivations {
 struct Activations {
   Recompute recompute = Recompute::None;
   NormActivations embedding;
-  std::vector<tensor::TensorView> x_TD;  ///< the input of every layer, and the last one's output
+  std::vector<tensor::TensorView> x_TD;  ///< the input of every layer
+  tensor::TensorView read_RD;            ///< the last one's output: what heads read
   std::vector<LayerActivations> layers;  ///< recomputed ones are views of the same memory
   MaskedLanguageActivations masked_language;
   NextSentenceActivations next_sentence;
@@ -68,16 +76,18 @@ struct Activations {
 
 /// What a part needs only while it runs, so that parts share it.
 struct Transients {
-  // An encoder layer's.
+  // An encoder layer's; mlp_TF and dbranch_TD have as many rows as it has behind attention.
   tensor::TensorView mlp_TF;      ///< gelu(u); in backward the gradient of u takes its place
   tensor::TensorView dbranch_TD;  ///< gradient of what a sublayer gives to its residual
   tensor::TensorView dcontext_TD;
   tensor::TensorView dqkv_T3D;
+  // The last layer's.
+  tensor::TensorView dread_RD;  ///< gradient of what the heads read
+  tensor::TensorView dread_context_RD;
   // The heads'.
-  tensor::TensorView dy_MD, dx_MD;
-  tensor::TensorView dpooled_SD, dx_SD;
+  tensor::TensorView dy_MD, dpooled_SD;
 
-  Transients of(const MicroBatchViews& micro_batch) const;
+  Transients of(const LayerRows& rows, const MicroBatchViews& micro_batch) const;
 };
 
 /// Where a micro-batch is computed: the activations of `num_slots` that are alive at the same time.

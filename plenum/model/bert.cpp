@@ -5,15 +5,17 @@
 #include "plenum/model/encoder_layer.h"
 #include "plenum/model/masked_language_head.h"
 #include "plenum/model/next_sentence_head.h"
+#include "plenum/model/read_rows.h"
 #include "plenum/model/zero_gradients.h"
-#include "plenum/tensor/copy.h"
 
 namespace plenum::model {
 namespace {
 
 // Forward:  embedding, layers, heads
-// Kept:     the input of every layer and the last one's output (x_TD), and what each part keeps
-// Backward: heads, layers, embedding; dx_TD is the gradient of the rows that the next part to run gave
+// Kept:     the input of every layer (x_TD), what heads read of the last one's output (read_RD), and what
+//           each part keeps
+// Backward: heads, layers, embedding; dx_TD is the gradient of the rows that the next part to run gave, from
+//           the heads it is dread_RD
 
 using base::LayerId;
 using kernels::StepNumber;
@@ -24,47 +26,57 @@ bool is_last(const Pass& pass, LayerId end) {
   return static_cast<std::int64_t>(end.index()) == pass.config.num_layers;
 }
 
+/// A pass that no head reads anything of has no loss and no gradient.
+bool is_empty(const Pass& pass) {
+  return pass.num_read() == 0;
+}
+
+LayerRows rows_of(const Pass& pass, std::size_t layer) {
+  const bool is_last = static_cast<std::int64_t>(layer) + 1 == pass.config.num_layers;
+  return {.attended = pass.num_rows(), .continued = is_last ? pass.num_read() : pass.num_rows()};
+}
+
 void layer_forward(const Pass& pass, const BertWeights& weights, const Activations& kept,
                    const Transients& transients, std::size_t layer) {
-  encoder_layer_forward(pass, layer, weights.layers[layer], kept.x_TD[layer].first_rows(pass.num_rows()),
-                        kept.layers[layer].of(pass.num_rows()), transients,
-                        kept.x_TD[layer + 1].first_rows(pass.num_rows()));
+  const LayerRows rows = rows_of(pass, layer);
+  const TensorView& y_CD = layer + 1 < kept.x_TD.size() ? kept.x_TD[layer + 1] : kept.read_RD;
+  encoder_layer_forward(pass, layer, weights.layers[layer], kept.x_TD[layer].first_rows(rows.attended),
+                        kept.layers[layer].of(rows), transients.of(rows, pass.micro_batch),
+                        y_CD.first_rows(rows.continued));
 }
 
 void heads_forward(const Pass& pass, const BertWeights& weights, const Activations& kept) {
-  const TensorView x_TD = kept.x_TD.back().first_rows(pass.num_rows());
   if (pass.num_masked() > 0) {
-    masked_language_head_forward(pass, weights.masked_language, x_TD,
+    masked_language_head_forward(pass, weights.masked_language, masked_rows_of(pass, kept.read_RD),
                                  kept.masked_language.of(pass.num_masked()));
   }
   if (pass.num_labelled() > 0) {
-    next_sentence_head_forward(pass, weights.next_sentence, x_TD, kept.next_sentence.of(pass.num_labelled()));
+    next_sentence_head_forward(pass, weights.next_sentence, first_rows_of(pass, kept.read_RD),
+                               kept.next_sentence.of(pass.num_labelled()));
   }
 }
 
 void heads_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
-                    const Activations& kept, const Transients& transients, const ConstTensorView& numbers_C,
-                    const TensorView& dx_TD) {
-  // Rows that no head reads, padding among them, have no gradient.
-  tensor::set_zero(pass.stream, dx_TD);
+                    const Activations& kept, const Transients& transients, const ConstTensorView& numbers_C) {
   if (pass.num_masked() > 0) {
-    masked_language_head_backward(pass, weights.masked_language, gradients.masked_language,
-                                  kept.masked_language.of(pass.num_masked()), transients,
-                                  step_number(numbers_C, StepNumber::MaskedScale), dx_TD);
+    masked_language_head_backward(
+        pass, weights.masked_language, gradients.masked_language, masked_rows_of(pass, kept.read_RD),
+        kept.masked_language.of(pass.num_masked()), transients,
+        step_number(numbers_C, StepNumber::MaskedScale), masked_rows_of(pass, transients.dread_RD));
   }
   if (pass.num_labelled() > 0) {
     next_sentence_head_backward(pass, weights.next_sentence, gradients.next_sentence,
-                                kept.next_sentence.of(pass.num_labelled()), transients,
-                                step_number(numbers_C, StepNumber::NextSentenceScale), dx_TD);
+                                first_rows_of(pass, kept.read_RD), kept.next_sentence.of(pass.num_labelled()),
+                                transients, step_number(numbers_C, StepNumber::NextSentenceScale),
+                                first_rows_of(pass, transients.dread_RD));
   }
 }
 
 }  // namespace
 
 void bert_encoder_forward(const Pass& pass, const BertWeights& weights, const Activations& kept,
-                          const Transients& shared_transients, LayerId first, LayerId end) {
-  if (pass.num_rows() == 0) return;
-  const Transients transients = shared_transients.of(pass.micro_batch);
+                          const Transients& transients, LayerId first, LayerId end) {
+  if (is_empty(pass)) return;
   if (first.index() == 0) {
     embedding_block_forward(pass, weights.embedding, kept.embedding.of(pass.num_rows()),
                             kept.x_TD.front().first_rows(pass.num_rows()));
@@ -77,7 +89,7 @@ void bert_encoder_forward(const Pass& pass, const BertWeights& weights, const Ac
 void bert_forward(const Pass& pass, const BertWeights& weights, const Activations& kept,
                   const Transients& transients, LayerId first, LayerId end) {
   bert_encoder_forward(pass, weights, kept, transients, first, end);
-  if (pass.num_rows() > 0 && is_last(pass, end)) heads_forward(pass, weights, kept);
+  if (is_last(pass, end)) heads_forward(pass, weights, kept);
 }
 
 void add_losses(const Pass& pass, const Activations& kept, const TensorView& numbers_C) {
@@ -92,18 +104,24 @@ void add_losses(const Pass& pass, const Activations& kept, const TensorView& num
 }
 
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
-                   const Activations& kept, const Transients& shared_transients,
-                   const ConstTensorView& numbers_C, LayerId first, LayerId end) {
+                   const Activations& kept, const Transients& transients, const ConstTensorView& numbers_C,
+                   LayerId first, LayerId end) {
   if (pass.accumulate == kernels::Accumulate::No) zero_gradients(pass, gradients, first, end);
-  if (pass.num_rows() == 0) return;
-  const Transients transients = shared_transients.of(pass.micro_batch);
+  if (is_empty(pass)) return;
   const TensorView dx_TD = kept.dx_TD.first_rows(pass.num_rows());
-  if (is_last(pass, end)) heads_backward(pass, weights, gradients, kept, transients, numbers_C, dx_TD);
+  TensorView dy_CD = dx_TD;
+  if (is_last(pass, end)) {
+    heads_backward(pass, weights, gradients, kept,
+                   transients.of(rows_of(pass, end.index() - 1), pass.micro_batch), numbers_C);
+    dy_CD = transients.dread_RD.first_rows(pass.num_read());
+  }
   for (std::size_t layer = end.index(); layer-- > first.index();) {
     if (kept.recompute == Recompute::Full) layer_forward(pass, weights, kept, transients, layer);
+    const LayerRows rows = rows_of(pass, layer);
     encoder_layer_backward(pass, layer, weights.layers[layer], gradients.layers[layer],
-                           kept.x_TD[layer].first_rows(pass.num_rows()),
-                           kept.layers[layer].of(pass.num_rows()), transients, kept.recompute, dx_TD);
+                           kept.x_TD[layer].first_rows(rows.attended), kept.layers[layer].of(rows),
+                           transients.of(rows, pass.micro_batch), kept.recompute, dy_CD, dx_TD);
+    dy_CD = dx_TD;
   }
   if (first.index() == 0) {
     embedding_block_backward(pass, weights.embedding, gradients.embedding, kept.embedding.of(pass.num_rows()),

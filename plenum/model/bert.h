@@ -9,8 +9,8 @@
 namespace plenum::model {
 
 // A whole BERT, layer range by layer range, because a schedule may cut a pass. The embedding belongs to the
-// first layer, the heads to the last. A micro-batch without sequences costs nothing, unless its gradients,
-// all zero, are to overwrite what lies there.
+// first layer, the heads to the last. A micro-batch of which heads read nothing costs nothing, unless its
+// gradients, all zero, are to overwrite what lies there.
 
 /// Computes the encoder's layers [first, end) of a micro-batch, without heads. Throws InternalError if the
 /// micro-batch is larger than its memory.

@@ -5,17 +5,19 @@
 #include "plenum/kernels/column_sums.h"
 #include "plenum/kernels/layer_norm.h"
 #include "plenum/kernels/linear.h"
+#include "plenum/model/read_rows.h"
 
 namespace plenum::model {
 namespace {
 
-// T rows, D width, H heads of width K, F feed-forward width. docs/math/bert.md.
+// T rows, C of them behind attention, D width, H heads of width K, F feed-forward width. docs/math/bert.md.
 //
 // Forward:  qkv = x Wqkv + b;  c = attention(qkv);  z1 = x + dropout(c Wo + b);      y1 = norm(z1)
 //           u = y1 W1 + b;                          z2 = y1 + dropout(gelu(u) W2 + b);  y = norm(z2)
 // Kept:     x, qkv, c, log-sum-exp, z1, y1, u, z2, means and inverse deviations; gelu(u) where it is dear
 // Backward: from the last line to the first. A norm's dz is the gradient of its residual, onto which the
 //           sublayer's input gradient is added; so one buffer, dx, holds dy, dz2, dy1, dz1 and dx in turn.
+// In the last layer c and x are gathered before z1, and the gradients dz1 and dc scattered.
 
 using kernels::Accumulate;
 using kernels::DropoutSite;
@@ -38,31 +40,41 @@ TensorView third_of(const TensorView& bias_3D, std::int64_t part) {
   return {bias_3D.data<float>() + part * D, {D}};
 }
 
+/// What of attention goes on.
+TensorView context_of(const LayerActivations& kept) {
+  return kept.read_context_RD ? kept.read_context_RD : kept.context_TD;
+}
+
+kernels::RowIdentities identities_behind_attention(const Pass& pass, const LayerActivations& kept) {
+  return kept.read_context_RD ? pass.read_rows() : pass.rows();
+}
+
 /// The parameters of a norm and where their gradients go, and that of the bias of the sublayer's last map.
 struct NormParameters {
   ConstTensorView gamma_D;
   TensorView dgamma_D, dbeta_D, db_D;
 };
 
-/// Goes back through a norm, its residual and its dropout. dx_TD goes in as the gradient of the norm's output
+/// Goes back through a norm, its residual and its dropout. dx_CD goes in as the gradient of the norm's output
 /// and comes out as that of the residual. Returns that of the sublayer's output: without dropout it is the
 /// same.
-TensorView norm_backward(const Pass& pass, const kernels::Dropout& dropout, const NormParameters& norm,
-                         const NormActivations& kept, const Transients& transients, const TensorView& dx_TD) {
-  const TensorView dbranch_TD = dropout.is_on() ? transients.dbranch_TD : TensorView();
-  kernels::layer_norm_backward(pass.stream, {.dy_TD = dx_TD,
+TensorView norm_backward(const Pass& pass, const kernels::Dropout& dropout,
+                         const kernels::RowIdentities& rows, const NormParameters& norm,
+                         const NormActivations& kept, const Transients& transients, const TensorView& dx_CD) {
+  const TensorView dbranch_CD = dropout.is_on() ? transients.dbranch_TD : TensorView();
+  kernels::layer_norm_backward(pass.stream, {.dy_TD = dx_CD,
                                              .z_TD = kept.z_TD,
                                              .mean_T = kept.mean_T,
                                              .inverse_deviation_T = kept.inverse_deviation_T,
                                              .gamma_D = norm.gamma_D,
                                              .dropout = dropout,
-                                             .rows = pass.rows(),
-                                             .dz_TD = dx_TD,
-                                             .dx_TD = dbranch_TD,
+                                             .rows = rows,
+                                             .dz_TD = dx_CD,
+                                             .dx_TD = dbranch_CD,
                                              .dgamma_D = norm.dgamma_D,
                                              .dbeta_D = norm.dbeta_D,
                                              .db_D = norm.db_D});
-  return dropout.is_on() ? dbranch_TD : dx_TD;
+  return dropout.is_on() ? dbranch_CD : dx_CD;
 }
 
 void attention_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
@@ -78,17 +90,23 @@ void attention_sublayer_forward(const Pass& pass, std::size_t layer, const Encod
                                            .context_THK = by_heads(pass, kept.context_TD, 1),
                                            .lse_HT = kept.lse_HT,
                                            .keep_bits = kept.keep_bits});
-  kernels::linear_forward(pass.stream, {.x_TD = kept.context_TD,
+  ConstTensorView residual_CD = x_TD;
+  if (kept.read_context_RD) {
+    gather_read_rows(pass, kept.context_TD, kept.read_context_RD);
+    gather_read_rows(pass, x_TD, kept.y1_TD);
+    residual_CD = kept.y1_TD;
+  }
+  kernels::linear_forward(pass.stream, {.x_TD = context_of(kept),
                                         .w_ED = weights.attention_output_weight_DD,
                                         .b_E = weights.attention_output_bias_D,
                                         .y_TE = kept.norm1.z_TD});
   kernels::layer_norm_forward(pass.stream, {.x_TD = kept.norm1.z_TD,
-                                            .residual_TD = x_TD,
+                                            .residual_TD = residual_CD,
                                             .gamma_D = weights.attention_norm_weight_D,
                                             .beta_D = weights.attention_norm_bias_D,
                                             .epsilon = pass.norm_epsilon(),
                                             .dropout = pass.dropout_at(layer, DropoutSite::AttentionOutput),
-                                            .rows = pass.rows(),
+                                            .rows = identities_behind_attention(pass, kept),
                                             .z_TD = kept.norm1.z_TD,
                                             .y_TD = kept.y1_TD,
                                             .mean_T = kept.norm1.mean_T,
@@ -97,7 +115,7 @@ void attention_sublayer_forward(const Pass& pass, std::size_t layer, const Encod
 
 void mlp_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                           const LayerActivations& kept, const Transients& transients,
-                          const TensorView& y_TD) {
+                          const TensorView& y_CD) {
   const TensorView gelu_TF = kept.gelu_TF ? kept.gelu_TF : transients.mlp_TF;
   kernels::linear_forward(pass.stream, {.x_TD = kept.y1_TD,
                                         .w_ED = weights.intermediate_weight_FD,
@@ -114,21 +132,22 @@ void mlp_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLaye
                                             .beta_D = weights.output_norm_bias_D,
                                             .epsilon = pass.norm_epsilon(),
                                             .dropout = pass.dropout_at(layer, DropoutSite::MlpOutput),
-                                            .rows = pass.rows(),
+                                            .rows = identities_behind_attention(pass, kept),
                                             .z_TD = kept.norm2.z_TD,
-                                            .y_TD = y_TD,
+                                            .y_TD = y_CD,
                                             .mean_T = kept.norm2.mean_T,
                                             .inverse_deviation_T = kept.norm2.inverse_deviation_T});
 }
 
-/// dx_TD goes in as the gradient of the layer's output and comes out as that of y1.
+/// dy_CD goes in as the gradient of the layer's output and comes out as that of y1.
 void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                            const EncoderLayerGradients& gradients, const LayerActivations& kept,
-                           const Transients& transients, Recompute recompute, const TensorView& dx_TD) {
-  const TensorView dbranch_TD = norm_backward(pass, pass.dropout_at(layer, DropoutSite::MlpOutput),
+                           const Transients& transients, Recompute recompute, const TensorView& dy_CD) {
+  const TensorView dbranch_CD = norm_backward(pass, pass.dropout_at(layer, DropoutSite::MlpOutput),
+                                              identities_behind_attention(pass, kept),
                                               {weights.output_norm_weight_D, gradients.output_norm_weight_D,
                                                gradients.output_norm_bias_D, gradients.output_bias_D},
-                                              kept.norm2, transients, dx_TD);
+                                              kept.norm2, transients, dy_CD);
   if (recompute == Recompute::Mlp) {
     kernels::linear_forward(pass.stream, {.x_TD = kept.y1_TD,
                                           .w_ED = weights.intermediate_weight_FD,
@@ -138,11 +157,11 @@ void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLay
   const TensorView gelu_TF = kept.gelu_TF ? kept.gelu_TF : transients.mlp_TF;
   if (!kept.gelu_TF) kernels::gelu_forward(pass.stream, {.x = kept.u_TF, .y = gelu_TF});
   kernels::linear_backward_weight(pass.stream, {.x_TD = gelu_TF,
-                                                .dy_TE = dbranch_TD,
+                                                .dy_TE = dbranch_CD,
                                                 .dw_ED = gradients.output_weight_DF,
                                                 .accumulate = pass.accumulate});
   const TensorView du_TF = transients.mlp_TF;  // gelu(u) has been read for the last time
-  kernels::linear_backward_input(pass.stream, {.dy_TE = dbranch_TD,
+  kernels::linear_backward_input(pass.stream, {.dy_TE = dbranch_CD,
                                                .w_ED = weights.output_weight_DF,
                                                .gelu_input_TD = kept.u_TF,
                                                .dx_TD = du_TF,
@@ -153,27 +172,32 @@ void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLay
                                                 .accumulate = pass.accumulate});
   kernels::linear_backward_input(pass.stream, {.dy_TE = du_TF,
                                                .w_ED = weights.intermediate_weight_FD,
-                                               .dx_TD = dx_TD,
+                                               .dx_TD = dy_CD,
                                                .accumulate = Accumulate::Yes});
 }
 
-/// dx_TD goes in as the gradient of y1 and comes out as that of x.
+/// dy_CD goes in as the gradient of y1, dx_TD comes out as that of x.
 void attention_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                                  const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
                                  const LayerActivations& kept, const Transients& transients,
-                                 const TensorView& dx_TD) {
-  const TensorView dbranch_TD =
-      norm_backward(pass, pass.dropout_at(layer, DropoutSite::AttentionOutput),
-                    {weights.attention_norm_weight_D, gradients.attention_norm_weight_D,
-                     gradients.attention_norm_bias_D, gradients.attention_output_bias_D},
-                    kept.norm1, transients, dx_TD);
-  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.context_TD,
-                                                .dy_TE = dbranch_TD,
+                                 const TensorView& dy_CD, const TensorView& dx_TD) {
+  const TensorView dbranch_CD = norm_backward(
+      pass, pass.dropout_at(layer, DropoutSite::AttentionOutput), identities_behind_attention(pass, kept),
+      {weights.attention_norm_weight_D, gradients.attention_norm_weight_D, gradients.attention_norm_bias_D,
+       gradients.attention_output_bias_D},
+      kept.norm1, transients, dy_CD);
+  kernels::linear_backward_weight(pass.stream, {.x_TD = context_of(kept),
+                                                .dy_TE = dbranch_CD,
                                                 .dw_ED = gradients.attention_output_weight_DD,
                                                 .accumulate = pass.accumulate});
+  const TensorView dcontext_CD =
+      kept.read_context_RD ? transients.dread_context_RD.first_rows(pass.num_read()) : transients.dcontext_TD;
   kernels::linear_backward_input(
-      pass.stream,
-      {.dy_TE = dbranch_TD, .w_ED = weights.attention_output_weight_DD, .dx_TD = transients.dcontext_TD});
+      pass.stream, {.dy_TE = dbranch_CD, .w_ED = weights.attention_output_weight_DD, .dx_TD = dcontext_CD});
+  if (kept.read_context_RD) {
+    scatter_read_rows(pass, dcontext_CD, transients.dcontext_TD);
+    scatter_read_rows(pass, dy_CD, dx_TD);
+  }
   kernels::attention_backward(pass.stream, {.qkv_T3HK = by_heads(pass, kept.qkv_T3D, 3),
                                             .context_THK = by_heads(pass, kept.context_TD, 1),
                                             .lse_HT = kept.lse_HT,
@@ -202,17 +226,17 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
 
 void encoder_layer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                            const ConstTensorView& x_TD, const LayerActivations& kept,
-                           const Transients& transients, const TensorView& y_TD) {
+                           const Transients& transients, const TensorView& y_CD) {
   attention_sublayer_forward(pass, layer, weights, x_TD, kept);
-  mlp_sublayer_forward(pass, layer, weights, kept, transients, y_TD);
+  mlp_sublayer_forward(pass, layer, weights, kept, transients, y_CD);
 }
 
 void encoder_layer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                             const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
                             const LayerActivations& kept, const Transients& transients, Recompute recompute,
-                            const TensorView& dx_TD) {
-  mlp_sublayer_backward(pass, layer, weights, gradients, kept, transients, recompute, dx_TD);
-  attention_sublayer_backward(pass, layer, weights, gradients, x_TD, kept, transients, dx_TD);
+                            const TensorView& dy_CD, const TensorView& dx_TD) {
+  mlp_sublayer_backward(pass, layer, weights, gradients, kept, transients, recompute, dy_CD);
+  attention_sublayer_backward(pass, layer, weights, gradients, x_TD, kept, transients, dy_CD, dx_TD);
 }
 
 }  // namespace plenum::model

@@ -8,11 +8,13 @@
 
 namespace plenum::model {
 
+// T rows come in, C go on behind attention: all of them, or with kept.read_context_RD those that heads read.
+
 /// Computes an encoder layer: attention and MLP, each with dropout, residual and layer norm behind it.
-/// Overwrites `kept`, y_TD and transients. y_TD may be x_TD where `kept` is not for a backward.
+/// Overwrites `kept`, y_CD and transients. y_CD may be x_TD where `kept` is not for a backward.
 void encoder_layer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                            const tensor::ConstTensorView& x_TD, const LayerActivations& kept,
-                           const Transients& transients, const tensor::TensorView& y_TD);
+                           const Transients& transients, const tensor::TensorView& y_CD);
 
 /// Computes the gradients of the layer's input and of its weights. They are added to `gradients`; with
 /// Accumulate::No those of linear maps' weights are overwritten. With Recompute::Mlp, kept.u_TF is computed
@@ -20,6 +22,7 @@ void encoder_layer_forward(const Pass& pass, std::size_t layer, const EncoderLay
 void encoder_layer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                             const EncoderLayerGradients& gradients, const tensor::ConstTensorView& x_TD,
                             const LayerActivations& kept, const Transients& transients, Recompute recompute,
-                            const tensor::TensorView& dx_TD);  ///< in: the gradient of the layer's output
+                            const tensor::TensorView& dy_CD,   ///< used up
+                            const tensor::TensorView& dx_TD);  ///< overwritten; dy_CD where all rows go on
 
 }  // namespace plenum::model

@@ -15,6 +15,7 @@
 #include "plenum/model/micro_batch_stage.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
+#include "plenum/model/read_rows.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/memory_plan.h"
 #include "plenum/tensor/stream_owner.h"
@@ -209,7 +210,7 @@ std::vector<float> BertInference::masked_logits(const MicroBatch& micro_batch) {
   bert_encoder_forward(pass, state_->weights, kept, state_->memory.model.transients, {}, state_->end());
   const MaskedLanguageActivations head = kept.masked_language.of(pass.num_masked());
   const MaskedLanguageWeights& weights = state_->weights.masked_language;
-  masked_language_transform_forward(pass, weights, kept.x_TD.back().first_rows(pass.num_rows()), head);
+  masked_language_transform_forward(pass, weights, masked_rows_of(pass, kept.read_RD), head);
   // Without the stride of logits that go into a loss.
   const std::int64_t V = weights.word_VD.size(0);
   const TensorView logits_MV(head.logits_MW.raw(), head.logits_MW.dtype(), {pass.num_masked(), V});

@@ -3,25 +3,22 @@
 #include "plenum/kernels/activation.h"
 #include "plenum/kernels/layer_norm.h"
 #include "plenum/kernels/linear.h"
-#include "plenum/kernels/rows.h"
 #include "plenum/kernels/vocabulary_loss.h"
 
 namespace plenum::model {
 
-// T rows, M masked tokens, D width, V words. Only masked rows come here.
+// M masked tokens, D width, V words. Only masked rows come here.
 //
-// Forward:  x = X[masked rows];  u = x W + b;  z = gelu(u);  y = norm(z);  logits = y word^T + b;  losses
-// Kept:     x, u, z, mean and inverse deviation, y, logits, log-sum-exp
+// Forward:  u = x W + b;  z = gelu(u);  y = norm(z);  logits = y word^T + b;  losses
+// Kept:     u, z, mean and inverse deviation, y, logits, log-sum-exp
 // Backward: from the last to the first. The word embedding gets a gradient here and another as embedding.
 
 using tensor::ConstTensorView;
 using tensor::TensorView;
 
 void masked_language_transform_forward(const Pass& pass, const MaskedLanguageWeights& weights,
-                                       const ConstTensorView& x_TD, const MaskedLanguageActivations& kept) {
-  kernels::gather_rows_forward(pass.stream,
-                               {.x_TD = x_TD, .index_M = pass.micro_batch.masked_row_M, .y_MD = kept.x_MD});
-  kernels::linear_forward(pass.stream, {.x_TD = kept.x_MD,
+                                       const ConstTensorView& x_MD, const MaskedLanguageActivations& kept) {
+  kernels::linear_forward(pass.stream, {.x_TD = x_MD,
                                         .w_ED = weights.transform_weight_DD,
                                         .b_E = weights.transform_bias_D,
                                         .y_TE = kept.u_MD,
@@ -40,8 +37,8 @@ void masked_language_transform_forward(const Pass& pass, const MaskedLanguageWei
 }
 
 void masked_language_head_forward(const Pass& pass, const MaskedLanguageWeights& weights,
-                                  const ConstTensorView& x_TD, const MaskedLanguageActivations& kept) {
-  masked_language_transform_forward(pass, weights, x_TD, kept);
+                                  const ConstTensorView& x_MD, const MaskedLanguageActivations& kept) {
+  masked_language_transform_forward(pass, weights, x_MD, kept);
   kernels::vocabulary_loss_forward(pass.stream, {.h_MD = kept.y_MD,
                                                  .w_VD = weights.word_VD,
                                                  .b_V = weights.decoder_bias_V,
@@ -54,9 +51,9 @@ void masked_language_head_forward(const Pass& pass, const MaskedLanguageWeights&
 }
 
 void masked_language_head_backward(const Pass& pass, const MaskedLanguageWeights& weights,
-                                   const MaskedLanguageGradients& gradients,
+                                   const MaskedLanguageGradients& gradients, const ConstTensorView& x_MD,
                                    const MaskedLanguageActivations& kept, const Transients& transients,
-                                   const ConstTensorView& loss_scale_1, const TensorView& dx_TD) {
+                                   const ConstTensorView& loss_scale_1, const TensorView& dx_MD) {
   kernels::vocabulary_loss_backward(pass.stream, {.h_MD = kept.y_MD,
                                                   .w_VD = weights.word_VD,
                                                   .label_M = pass.micro_batch.masked_label_M,
@@ -79,16 +76,13 @@ void masked_language_head_backward(const Pass& pass, const MaskedLanguageWeights
                                              .dgamma_D = gradients.norm_weight_D,
                                              .dbeta_D = gradients.norm_bias_D});
   kernels::gelu_backward(pass.stream, {.x = kept.u_MD, .dy = transients.dy_MD, .dx = transients.dy_MD});
-  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.x_MD,
+  kernels::linear_backward_weight(pass.stream, {.x_TD = x_MD,
                                                 .dy_TE = transients.dy_MD,
                                                 .dw_ED = gradients.transform_weight_DD,
                                                 .db_E = gradients.transform_bias_D,
                                                 .accumulate = pass.accumulate});
   kernels::linear_backward_input(
-      pass.stream,
-      {.dy_TE = transients.dy_MD, .w_ED = weights.transform_weight_DD, .dx_TD = transients.dx_MD});
-  kernels::gather_rows_backward(
-      pass.stream, {.dy_MD = transients.dx_MD, .index_M = pass.micro_batch.masked_row_M, .dx_TD = dx_TD});
+      pass.stream, {.dy_TE = transients.dy_MD, .w_ED = weights.transform_weight_DD, .dx_TD = dx_MD});
 }
 
 }  // namespace plenum::model

@@ -16,7 +16,7 @@ using tensor::DType;
 // What counts are rounded up to: large enough that few shapes occur, small enough that little is added.
 constexpr std::int64_t kRowStep = 256;
 constexpr std::int64_t kMaskedStep = 128;
-constexpr std::int64_t kSequenceStep = 32;
+constexpr std::int64_t kSequenceStep = 128;
 
 std::int64_t rounded_up(std::int64_t count, std::int64_t step) {
   return (count + step - 1) / step * step;
@@ -50,6 +50,8 @@ MicroBatchStage::MicroBatchStage(const describe::ModelConfig& config, const Capa
   sample_ = add(DType::Int64, capacity.sequences);
   masked_row_ = add(DType::Int32, capacity.masked);
   masked_label_ = add(DType::Int32, capacity.masked);
+  read_sample_ = add(DType::Int64, capacity.read());
+  read_position_ = add(DType::Int32, capacity.read());
   by_word_ = add_groups(std::min(config.vocabulary, T), T);
   by_position_ = add_groups(std::min(config.max_positions, T), T);
   by_segment_ = add_groups(std::min(config.num_segments, T), T);
@@ -100,16 +102,19 @@ kernels::RowGroups MicroBatchStage::write(const GroupFields& fields, const Group
 }
 
 const MicroBatchViews& MicroBatchStage::put(const MicroBatch& micro_batch, const tensor::CudaStream* copies) {
+  const auto count_of = [](const auto& values) { return static_cast<std::int64_t>(values.size()); };
   if (copies == nullptr || micro_batch.num_rows == 0) {
-    views_ = views_of(micro_batch);
+    read_rows_ = read_rows_of(micro_batch, count_of(micro_batch.masked_rows),
+                              count_of(micro_batch.next_sentence_labels));
+    views_ = views_of(micro_batch, read_rows_);
     return views_;
   }
   check_micro_batch(micro_batch, config_);
-  const auto count_of = [](const auto& values) { return static_cast<std::int64_t>(values.size()); };
   const std::int64_t T = rounded_up(micro_batch.num_rows, kRowStep);
   const std::int64_t S = rounded_up(count_of(micro_batch.starts), kSequenceStep);
   const std::int64_t M = rounded_up(count_of(micro_batch.masked_rows), kMaskedStep);
   const std::int64_t labels = micro_batch.next_sentence_labels.empty() ? 0 : S;
+  read_rows_ = read_rows_of(micro_batch, M, labels);
   tensor::SequenceOffsets sequences = micro_batch.sequences();
   sequences.num_rows = T;
   const kernels::AttentionWorkList work = kernels::attention_work_list(sequences);
@@ -124,6 +129,8 @@ const MicroBatchViews& MicroBatchStage::put(const MicroBatch& micro_batch, const
       .next_sentence_label_S = write<std::int32_t>(label_, micro_batch.next_sentence_labels, labels, -1),
       .masked_row_M = write<std::int32_t>(masked_row_, micro_batch.masked_rows, M, -1),
       .masked_label_M = write<std::int32_t>(masked_label_, micro_batch.masked_labels, M, -1),
+      .read_rows = {.sample_T = write<std::int64_t>(read_sample_, read_rows_.samples, M + labels, 0),
+                    .position_T = write<std::int32_t>(read_position_, read_rows_.positions, M + labels, 0)},
       .by_word = write(by_word_, micro_batch.by_word, T),
       .by_position = write(by_position_, micro_batch.by_position, T),
       .by_segment = write(by_segment_, micro_batch.by_segment, T),

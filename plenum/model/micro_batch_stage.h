@@ -19,8 +19,8 @@ Capacity staged_capacity(const Capacity& capacity, tensor::Device device);
 /// The rows that a micro-batch of so many is computed with.
 std::int64_t staged_rows(std::int64_t num_rows, tensor::Device device);
 
-/// Where kernels find a micro-batch. On the CPU that is the micro-batch itself. On the GPU it is copied to a
-/// place of its own, where everything always lies at the same address.
+/// Where kernels find a micro-batch. On the CPU that is the micro-batch itself, mostly. On the GPU it is
+/// copied to a place of its own, where everything always lies at the same address.
 class MicroBatchStage {
  public:
   /// For micro-batches up to a staged_capacity.
@@ -54,11 +54,13 @@ class MicroBatchStage {
   Field id_, segment_, position_, row_sample_;
   Field start_, label_, sample_;
   Field masked_row_, masked_label_;
+  Field read_sample_, read_position_;
   GroupFields by_word_, by_position_, by_segment_;
   Field work_counts_, tiles_, gaps_;
   std::size_t num_bytes_ = 0;
   tensor::TensorView room_;                       ///< on the GPU
   std::unique_ptr<tensor::PinnedMemory> pinned_;  ///< of the same layout
+  ReadRows read_rows_;                            ///< of what was put last
   MicroBatchViews views_;
 };
 

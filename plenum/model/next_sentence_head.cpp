@@ -3,27 +3,23 @@
 #include "plenum/kernels/activation.h"
 #include "plenum/kernels/class_loss.h"
 #include "plenum/kernels/linear.h"
-#include "plenum/kernels/rows.h"
 
 namespace plenum::model {
 
-// T rows, S sequences, D width.
+// S sequences, D width. Only their first rows come here.
 //
-// Forward:  x = X[starts];  pooled = tanh(x Wp + b);  logits = pooled W + b;  losses
-// Kept:     x, pooled, logits
+// Forward:  pooled = tanh(x Wp + b);  logits = pooled W + b;  losses
+// Kept:     pooled, logits
 // Backward: from the last to the first
 
 using tensor::ConstTensorView;
 using tensor::TensorView;
 
 void next_sentence_head_forward(const Pass& pass, const NextSentenceWeights& weights,
-                                const ConstTensorView& x_TD, const NextSentenceActivations& kept) {
-  kernels::gather_rows_forward(pass.stream,
-                               {.x_TD = x_TD, .index_M = pass.micro_batch.start_S, .y_MD = kept.x_SD});
-  kernels::linear_forward(pass.stream, {.x_TD = kept.x_SD,
-                                        .w_ED = weights.pooler_weight_DD,
-                                        .b_E = weights.pooler_bias_D,
-                                        .y_TE = kept.pooled_SD});
+                                const ConstTensorView& x_SD, const NextSentenceActivations& kept) {
+  kernels::linear_forward(
+      pass.stream,
+      {.x_TD = x_SD, .w_ED = weights.pooler_weight_DD, .b_E = weights.pooler_bias_D, .y_TE = kept.pooled_SD});
   kernels::tanh_forward(pass.stream, {.x = kept.pooled_SD, .y = kept.pooled_SD});
   kernels::linear_forward(
       pass.stream,
@@ -34,9 +30,9 @@ void next_sentence_head_forward(const Pass& pass, const NextSentenceWeights& wei
 }
 
 void next_sentence_head_backward(const Pass& pass, const NextSentenceWeights& weights,
-                                 const NextSentenceGradients& gradients, const NextSentenceActivations& kept,
-                                 const Transients& transients, const ConstTensorView& loss_scale_1,
-                                 const TensorView& dx_TD) {
+                                 const NextSentenceGradients& gradients, const ConstTensorView& x_SD,
+                                 const NextSentenceActivations& kept, const Transients& transients,
+                                 const ConstTensorView& loss_scale_1, const TensorView& dx_SD) {
   const TensorView dlogits_S2 = kept.logits_S2;
   kernels::class_loss_backward(pass.stream, {.logits_SC = kept.logits_S2,
                                              .label_S = pass.micro_batch.next_sentence_label_S,
@@ -51,16 +47,13 @@ void next_sentence_head_backward(const Pass& pass, const NextSentenceWeights& we
       pass.stream, {.dy_TE = dlogits_S2, .w_ED = weights.weight_2D, .dx_TD = transients.dpooled_SD});
   kernels::tanh_backward(pass.stream,
                          {.y = kept.pooled_SD, .dy = transients.dpooled_SD, .dx = transients.dpooled_SD});
-  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.x_SD,
+  kernels::linear_backward_weight(pass.stream, {.x_TD = x_SD,
                                                 .dy_TE = transients.dpooled_SD,
                                                 .dw_ED = gradients.pooler_weight_DD,
                                                 .db_E = gradients.pooler_bias_D,
                                                 .accumulate = pass.accumulate});
   kernels::linear_backward_input(
-      pass.stream,
-      {.dy_TE = transients.dpooled_SD, .w_ED = weights.pooler_weight_DD, .dx_TD = transients.dx_SD});
-  kernels::gather_rows_backward(
-      pass.stream, {.dy_MD = transients.dx_SD, .index_M = pass.micro_batch.start_S, .dx_TD = dx_TD});
+      pass.stream, {.dy_TE = transients.dpooled_SD, .w_ED = weights.pooler_weight_DD, .dx_TD = dx_SD});
 }
 
 }  // namespace plenum::model

@@ -34,6 +34,9 @@ struct Pass {
     return config.has_next_sentence ? micro_batch.next_sentence_label_S.num_elements() : 0;
   }
 
+  /// Rows of the last layer's output that heads read (plenum/model/read_rows.h).
+  std::int64_t num_read() const { return num_masked() + num_labelled(); }
+
   kernels::Dropout dropout_at(std::size_t layer, kernels::DropoutSite site) const {
     const bool is_attention = site == kernels::DropoutSite::AttentionWeights;
     const double rate = is_attention ? config.attention_dropout : config.hidden_dropout;
@@ -44,6 +47,10 @@ struct Pass {
   }
   kernels::RowIdentities rows() const {
     return {.sample_T = micro_batch.row_sample_T, .position_T = micro_batch.position_T};
+  }
+  kernels::RowIdentities read_rows() const {
+    return {.sample_T = micro_batch.read_rows.sample_T.first_rows(num_read()),
+            .position_T = micro_batch.read_rows.position_T.first_rows(num_read())};
   }
   float norm_epsilon() const { return static_cast<float>(config.layer_norm_epsilon); }
 };

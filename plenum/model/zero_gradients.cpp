@@ -54,9 +54,9 @@ void zero_gradients(const Pass& pass, const BertGradients& gradients, base::Laye
     if (pass.config.has_next_sentence) add(part_of(gradients.next_sentence), pass.num_labelled() > 0);
   }
   for (std::size_t layer = first.index(); layer < end.index(); ++layer) {
-    add(part_of(gradients.layers[layer]), pass.num_rows() > 0);
+    add(part_of(gradients.layers[layer]), pass.num_read() > 0);
   }
-  if (first.index() == 0) add(part_of(gradients.embedding), pass.num_rows() > 0);
+  if (first.index() == 0) add(part_of(gradients.embedding), pass.num_read() > 0);
   kernels::zero_all(pass.stream, zeros);
 }
 

@@ -53,15 +53,20 @@ class BasicTensorView {
     return std::span(data<Element>(), static_cast<std::size_t>(num_elements()));
   }
 
-  /// The first `count` rows: entries of the first dimension.
-  BasicTensorView first_rows(std::int64_t count) const {
-    base::check(shape_.num_dims() > 0 && count <= shape_[0], "a tensor of shape {} has no {} rows",
-                to_string(shape_), count);
+  /// `count` rows, entries of the first dimension, from the row `begin` on.
+  BasicTensorView rows(std::int64_t begin, std::int64_t count) const {
+    base::check(shape_.num_dims() > 0 && begin >= 0 && count >= 0 && begin + count <= shape_[0],
+                "a tensor of shape {} has no {} rows from {} on", to_string(shape_), count, begin);
     std::array<std::int64_t, Shape::kMaxDims> sizes{};
     std::copy(shape_.sizes().begin(), shape_.sizes().end(), sizes.begin());
     sizes[0] = count;
-    return {data_, dtype_, Shape(std::span<const std::int64_t>(sizes.data(), shape_.num_dims()))};
+    const Shape shape(std::span<const std::int64_t>(sizes.data(), shape_.num_dims()));
+    const std::size_t bytes_before =
+        shape_[0] == 0 ? 0
+                       : num_bytes() / static_cast<std::size_t>(shape_[0]) * static_cast<std::size_t>(begin);
+    return {static_cast<Pointer<std::byte>>(data_) + bytes_before, dtype_, shape};
   }
+  BasicTensorView first_rows(std::int64_t count) const { return rows(0, count); }
 
  private:
   Void* data_ = nullptr;

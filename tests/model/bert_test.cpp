@@ -1,6 +1,7 @@
 #include "plenum/model/bert.h"
 
 #include <cmath>
+#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -54,8 +55,7 @@ TEST(Bert, AgreesWithTheReferenceWithDropout) {
   }
 }
 
-TEST(Bert, BackwardAddsTheReferencesDifferencesToGradients) {
-  const MicroBatch batch = lay_out(random_sequences(4, 12, 31, 2), 12);
+void expect_differences_of_the_reference(const MicroBatch& batch) {
   const LossScale scale{.masked = 0.25F, .next_sentence = 0.5F};
   ModelRun run(kConfig, capacity_of(batch));
   fill_randomly(run);
@@ -89,6 +89,26 @@ TEST(Bert, BackwardAddsTheReferencesDifferencesToGradients) {
           << parameter.name << " element " << i;
     }
   }
+}
+
+TEST(Bert, BackwardAddsTheReferencesDifferencesToGradients) {
+  expect_differences_of_the_reference(lay_out(random_sequences(4, 12, 31, 2), 12));
+}
+
+TEST(Bert, ARowThatBothHeadsReadHasBothGradients) {
+  MicroBatch batch = lay_out(random_sequences(3, 12, 31, 2));
+  batch.masked_rows = batch.starts;
+  batch.masked_labels.assign(batch.starts.size(), 7);
+  expect_differences_of_the_reference(batch);
+}
+
+TEST(Bert, TrainsWithMoreRowsReadThanThereAre) {
+  // Every token is masked, and first tokens are read twice.
+  MicroBatch batch = lay_out(random_sequences(3, 12, 31, 2));
+  batch.masked_rows.resize(static_cast<std::size_t>(batch.num_rows));
+  std::iota(batch.masked_rows.begin(), batch.masked_rows.end(), 0);
+  batch.masked_labels.assign(batch.masked_rows.size(), 5);
+  expect_differences_of_the_reference(batch);
 }
 
 TEST(Bert, DoesNothingForAnEmptyMicroBatch) {
@@ -143,7 +163,7 @@ TEST(Bert, RefusesASequenceThatIsLongerThanItsMemory) {
 }
 
 TEST(Bert, RecomputationKeepsLess) {
-  const Capacity capacity{.rows = 512, .sequences = 4, .masked = 80, .max_length = 128};
+  const Capacity capacity{.rows = 512, .sequences = 4, .masked = 60, .max_length = 128};
   const auto bytes_of = [&](Recompute recompute) {
     tensor::MemoryPlan plan;
     plan_training_memory(describe::preset("bert-mini"), capacity, recompute, 1, plan);
@@ -152,12 +172,19 @@ TEST(Bert, RecomputationKeepsLess) {
     }
     return std::size_t{0};
   };
-  // bert-mini: 4 layers, D = 256, H = 4, F = 1024; what docs/math/bert.md says, and around the layers the
-  // embedding's sum with its two moments, the last output and the running gradient.
-  const std::size_t around = 3 * 256 + 2;
-  EXPECT_EQ(bytes_of(Recompute::None), 512 * 4 * (4 * (8 * 256 + 1024 + 4 + 4) + around));
-  EXPECT_EQ(bytes_of(Recompute::Mlp), 512 * 4 * (4 * (8 * 256 + 4 + 4) + around));
-  EXPECT_EQ(bytes_of(Recompute::Full), 512 * 4 * (4 * 256 + around));
+  // bert-mini: 4 layers, D = 256, H = 4, F = 1024, and R = 64 rows that heads read; what docs/math/bert.md
+  // says, and around the layers the embedding's sum with its two moments, the running gradient and the last
+  // output.
+  constexpr std::size_t kLayer = 8 * 256 + 4 + 4;
+  constexpr std::size_t kLastBeforeRead = 5 * 256 + 4;
+  constexpr std::size_t kLastRead = 4 * 256 + 4;
+  const auto bytes = [](std::size_t of_row, std::size_t of_read_row) {
+    const std::size_t around = 2 * 256 + 2;
+    return 4 * (512 * (of_row + around) + 64 * (of_read_row + 256));
+  };
+  EXPECT_EQ(bytes_of(Recompute::None), bytes(3 * (kLayer + 1024) + kLastBeforeRead, kLastRead + 1024));
+  EXPECT_EQ(bytes_of(Recompute::Mlp), bytes(3 * kLayer + kLastBeforeRead, kLastRead));
+  EXPECT_EQ(bytes_of(Recompute::Full), bytes(4 * 256, 256));
 }
 
 }  // namespace

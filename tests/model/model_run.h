@@ -4,6 +4,7 @@
 
 #include "plenum/base/thread_pool.h"
 #include "plenum/model/bert.h"
+#include "plenum/model/micro_batch_stage.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/memory_plan.h"
 #include "plenum/tensor/stream.h"
@@ -27,9 +28,13 @@ class ModelRun {
  public:
   ModelRun(const describe::ModelConfig& config, const Capacity& capacity,
            Recompute recompute = Recompute::None, std::size_t num_threads = 1)
-      : config_(config), table_(config), pool_(num_threads), arena_(planned(capacity, recompute)) {
-    tensor::MemoryPlan views(arena_);
-    plan(capacity, recompute, views);
+      : config_(config),
+        table_(config),
+        pool_(num_threads),
+        arena_(planned(capacity, recompute)),
+        views_(arena_),
+        stage_(config, capacity, views_) {
+    plan(capacity, recompute, views_);
   }
 
   const describe::ParameterTable& table() const { return table_; }
@@ -43,7 +48,7 @@ class ModelRun {
 
   LossSums forward(const MicroBatch& micro_batch, const DropoutSource& dropout = {}) {
     const tensor::Stream stream = this->stream();
-    const Pass pass{stream, config_, views_of(micro_batch), dropout};
+    const Pass pass{stream, config_, stage_.put(micro_batch, nullptr), dropout};
     bert_forward(pass, weights_of(config_, table_, {weights_N_, weights_N_}), kept(), memory_.transients, {},
                  end());
     Numbers numbers{};
@@ -55,7 +60,7 @@ class ModelRun {
   void backward(const MicroBatch& micro_batch, const LossScale& scale, const DropoutSource& dropout = {},
                 kernels::Accumulate accumulate = kernels::Accumulate::Yes) {
     const tensor::Stream stream = this->stream();
-    const Pass pass{stream, config_, views_of(micro_batch), dropout, accumulate};
+    const Pass pass{stream, config_, stage_.put(micro_batch, nullptr), dropout, accumulate};
     Numbers numbers{};
     numbers[static_cast<std::size_t>(kernels::StepNumber::MaskedScale)] = scale.masked;
     numbers[static_cast<std::size_t>(kernels::StepNumber::NextSentenceScale)] = scale.next_sentence;
@@ -93,6 +98,8 @@ class ModelRun {
   tensor::TensorView weights_N_, gradients_N_, scratch_;
   TrainingMemory memory_;
   tensor::Arena arena_;
+  tensor::MemoryPlan views_;
+  MicroBatchStage stage_;
 };
 
 }  // namespace plenum::model

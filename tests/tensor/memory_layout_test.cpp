@@ -50,6 +50,9 @@ TEST(Arena, IsZeroAndHoldsWhatWasPlanned) {
   EXPECT_THROW(arena.view(a).data<double>(), base::InternalError);
   EXPECT_THROW(arena.view({.offset = 500, .dtype = DType::Float32, .shape = {8}}), base::InternalError);
   EXPECT_EQ(arena.view(b).first_rows(1).shape(), (Shape{1, 3}));
+  EXPECT_EQ(arena.view(b).rows(1, 1).shape(), (Shape{1, 3}));
+  EXPECT_EQ(arena.view(b).rows(1, 1).data<std::int32_t>(), arena.view(b).data<std::int32_t>() + 3);
+  EXPECT_THROW(arena.view(b).rows(1, 2), base::InternalError);
 }
 
 TEST(Stream, DividesScratchAmongThreads) {

@@ -42,9 +42,12 @@ std::vector<Group> engine_groups(const RecordedSteps& steps) {
   const auto F = static_cast<double>(model.mlp_width);
   const double T = static_cast<double>(steps.num_rows) / num_steps;
   const double TD = kSizeOfBFloat16 * T * D;
-  const double TF = kSizeOfBFloat16 * T * F;
   const double M = static_cast<double>(steps.work.masked) / num_steps;
   const double MD = kSizeOfBFloat16 * M * D;
+  // Rows behind attention, over all layers: in the last one those that heads read.
+  const double S = model.has_next_sentence ? static_cast<double>(steps.work.sequences) / num_steps : 0;
+  const double C = (L - 1) * T + M + S;
+  const double CD = kSizeOfBFloat16 * C * D;
   const double MW = kSizeOfBFloat16 * M *
                     static_cast<double>(kernels::vocabulary_stride(tensor::Device::Cuda, model.vocabulary));
   const double scores = L * D * static_cast<double>(steps.work.squared_lengths) / num_steps;
@@ -57,16 +60,16 @@ std::vector<Group> engine_groups(const RecordedSteps& steps) {
       // Products with GELU that are not the library's; of the first map's some rows are the heads'.
       {.label = "mlp, first, forward, with GELU",
        .signs = {"linear_gelu_forward"},
-       .flops = 2 * L * T * D * F + 2 * M * D * D},
+       .flops = 2 * C * D * F + 2 * M * D * D},
       {.label = "mlp, second, input gradient, with GELU's",
        .signs = {"linear_gelu_gradient"},
-       .flops = 2 * L * T * D * F},
+       .flops = 2 * C * D * F},
       {.label = "attention's keep bits", .signs = {"attention_keep_bits_cu"}},
-      {.label = "layer norm forward", .signs = {"layer_norm_cu"}, .bytes = 2 * L * 4 * TD + 2 * MD},
+      {.label = "layer norm forward", .signs = {"layer_norm_cu"}, .bytes = 2 * 4 * CD + 2 * MD},
       {.label = "layer norm backward",
        .signs = {"layer_norm_gradient_cu"},
-       .bytes = 2 * L * norm_arrays * TD + 3 * TD + 3 * MD},
-      {.label = "GELU's derivative", .signs = {"gelu_gradient_cu"}, .bytes = L * 3 * TF},
+       .bytes = 2 * norm_arrays * CD + 3 * TD + 3 * MD},
+      {.label = "GELU's derivative", .signs = {"gelu_gradient_cu"}, .bytes = kSizeOfBFloat16 * 3 * C * F},
       {.label = "other activations", .signs = {"activation_cu"}},
       // Of queries and values; and the sums of blocks, which are small.
       {.label = "column sums", .signs = {"column_sums_cu"}, .bytes = L * 2 * TD},
@@ -93,7 +96,8 @@ std::string label_of(const ProductCall& call, const RecordedSteps& steps) {
   const auto is = [&](std::int64_t outputs, std::int64_t inputs) {
     return is_of_all_rows && call.outputs == outputs && call.inputs == inputs;
   };
-  if (!is_of_all_rows && 2 * call.outputs < model.vocabulary) return "products of the heads";
+  if (!is_of_all_rows && 2 * call.outputs < model.vocabulary)
+    return "products of the heads and of rows they read";
   const std::string_view map = is(3 * D, D)      ? "qkv"
                                : is(D, D)        ? "attention output"
                                : is(F, D)        ? "mlp, first"

@@ -27,12 +27,13 @@ test: ## Run every test that needs no accelerator; compiles the CUDA backend whe
 	@tools/build asan fuzzers
 	@tools/fuzz short
 
-sanitize: ## Run the tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
+sanitize: ## Run the tests under the sanitizers of the compiler, and of CUDA where there is a GPU
 	@tools/bootstrap build test
 	@tools/build asan
 	@ctest --preset asan --no-tests=error --parallel $(JOBS)
 	@tools/build tsan
 	@ctest --preset tsan --no-tests=error --parallel $(JOBS)
+	@tools/sanitize_cuda
 
 fuzz: ## Fuzz every parser for a long time (SECONDS_EACH=600), guided by coverage where clang is there
 	@tools/bootstrap build test fuzz

@@ -7,6 +7,7 @@
 #include "plenum/kernels/embedding.h"
 #include "plenum/kernels/layer_norm.h"
 #include "plenum/kernels/linear.h"
+#include "plenum/kernels/mlp_gelu.h"
 #include "plenum/kernels/optimizer_step.h"
 #include "plenum/kernels/vocabulary_loss.h"
 
@@ -29,17 +30,18 @@ NormActivations plan_norm(const ModelConfig& config, std::int64_t T, const char*
 }
 
 /// What a layer keeps of its MLP.
-enum class KeptOfMlp : std::uint8_t { Nothing, Input, InputAndOutput };
+enum class KeptOfMlp : std::uint8_t { Nothing, Gelu, GeluAndOutput };
 
-/// The GPU's memory is too slow to read u again only for its GELU.
+/// On the CPU, u, of which its GELU is made again. The GPU's memory is too slow to be read again only for
+/// that.
 KeptOfMlp kept_of_mlp(Recompute recompute, tensor::Device device) {
   if (recompute == Recompute::Mlp) return KeptOfMlp::Nothing;
   const bool is_output_kept = device == tensor::Device::Cuda && recompute == Recompute::None;
-  return is_output_kept ? KeptOfMlp::InputAndOutput : KeptOfMlp::Input;
+  return is_output_kept ? KeptOfMlp::GeluAndOutput : KeptOfMlp::Gelu;
 }
 
-/// With `u_TF` where the layer keeps nothing of its MLP.
-LayerActivations plan_layer(const ModelConfig& config, std::int64_t T, KeptOfMlp kept, TensorView u_TF,
+/// With `gelu_TF` where the layer keeps nothing of its MLP.
+LayerActivations plan_layer(const ModelConfig& config, std::int64_t T, KeptOfMlp kept, TensorView gelu_TF,
                             const char* purpose, MemoryPlan& plan) {
   const std::int64_t D = config.width;
   const std::int64_t F = config.mlp_width;
@@ -48,8 +50,8 @@ LayerActivations plan_layer(const ModelConfig& config, std::int64_t T, KeptOfMlp
           .lse_HT = plan.add(purpose, {config.num_heads, T}),
           .norm1 = plan_norm(config, T, purpose, plan),
           .y1_TD = plan.add_compute(purpose, {T, D}),
-          .u_TF = kept == KeptOfMlp::Nothing ? u_TF : plan.add_compute(purpose, {T, F}),
-          .gelu_TF = kept == KeptOfMlp::InputAndOutput ? plan.add_compute(purpose, {T, F}) : TensorView(),
+          .gelu_TF = kept == KeptOfMlp::Nothing ? gelu_TF : plan.add_compute(purpose, {T, F}),
+          .h_TF = kept == KeptOfMlp::GeluAndOutput ? plan.add_compute(purpose, {T, F}) : TensorView(),
           .norm2 = plan_norm(config, T, purpose, plan)};
 }
 
@@ -124,8 +126,8 @@ LayerActivations LayerActivations::of(std::int64_t num_rows) const {
           .lse_HT = {lse_HT.raw(), lse_HT.dtype(), {lse_HT.size(0), num_rows}},
           .norm1 = norm1.of(num_rows),
           .y1_TD = rows(y1_TD, num_rows),
-          .u_TF = rows(u_TF, num_rows),
           .gelu_TF = rows(gelu_TF, num_rows),
+          .h_TF = rows(h_TF, num_rows),
           .norm2 = norm2.of(num_rows)};
 }
 
@@ -166,9 +168,9 @@ TrainingMemory plan_training_memory(const ModelConfig& config, const Capacity& c
                                     std::size_t num_slots, MemoryPlan& plan) {
   const std::int64_t T = capacity.rows;
   TrainingMemory memory{.slots = {}, .transients = plan_transients(config, capacity, plan)};
-  TensorView recomputed_u_TF;
+  TensorView recomputed_gelu_TF;
   LayerActivations recomputed_layer;
-  if (recompute == Recompute::Mlp) recomputed_u_TF = plan.add_compute(kTransients, {T, config.mlp_width});
+  if (recompute == Recompute::Mlp) recomputed_gelu_TF = plan.add_compute(kTransients, {T, config.mlp_width});
   const KeptOfMlp kept = kept_of_mlp(recompute, plan.device());
   if (recompute == Recompute::Full) recomputed_layer = plan_layer(config, T, kept, {}, kTransients, plan);
   for (std::size_t i = 0; i < num_slots; ++i) {
@@ -179,7 +181,7 @@ TrainingMemory plan_training_memory(const ModelConfig& config, const Capacity& c
       slot.x_TD.push_back(plan.add_compute(kActivations, {T, config.width}));
       slot.layers.push_back(recompute == Recompute::Full
                                 ? recomputed_layer
-                                : plan_layer(config, T, kept, recomputed_u_TF, kActivations, plan));
+                                : plan_layer(config, T, kept, recomputed_gelu_TF, kActivations, plan));
     }
     slot.x_TD.push_back(plan.add_compute(kActivations, {T, config.width}));
     slot.dx_TD = plan.add_compute(kActivations, {T, config.width});
@@ -200,9 +202,9 @@ InferenceMemory plan_inference_memory(const ModelConfig& config, const Capacity&
   const std::size_t behind_x = plan.mark();
   activations.embedding = plan_norm(config, T, kActivations, plan);
   plan.rewind(behind_x);
-  const LayerActivations layer = plan_layer(config, T, KeptOfMlp::Input, {}, kActivations, plan);
+  const LayerActivations layer = plan_layer(config, T, KeptOfMlp::Nothing, {}, kActivations, plan);
   activations.layers.assign(static_cast<std::size_t>(config.num_layers), layer);
-  memory.transients.mlp_TF = layer.u_TF;
+  memory.transients.mlp_TF = plan.add_compute(kActivations, {T, config.mlp_width});
   plan.rewind(behind_x);
   activations.masked_language = plan_masked_language(config, capacity.masked, plan);
   activations.next_sentence = plan_next_sentence(config, capacity.sequences, plan);
@@ -226,14 +228,16 @@ TensorView plan_scratch(const ModelConfig& config, const Capacity& capacity, std
                         MemoryPlan& plan) {
   const tensor::Device device = plan.device();
   if (device == tensor::Device::Cuda) require_mlp_width(config.mlp_width);
-  const std::size_t bytes = std::max(
-      {kernels::linear_scratch_bytes(device), kernels::layer_norm_scratch_bytes(device, config.width),
-       kernels::embedding_scratch_bytes(device, capacity.rows, config.width),
-       kernels::attention_scratch_bytes(device, {.rows = capacity.rows,
-                                                 .max_length = capacity.max_length,
-                                                 .heads = config.num_heads,
-                                                 .head_width = config.head_width()}),
-       kernels::vocabulary_loss_scratch_bytes(device), optimizer_scratch_bytes(config, device)});
+  const std::size_t bytes =
+      std::max({kernels::linear_scratch_bytes(device),
+                kernels::mlp_gelu_scratch_bytes(device, capacity.rows, config.mlp_width),
+                kernels::layer_norm_scratch_bytes(device, config.width),
+                kernels::embedding_scratch_bytes(device, capacity.rows, config.width),
+                kernels::attention_scratch_bytes(device, {.rows = capacity.rows,
+                                                          .max_length = capacity.max_length,
+                                                          .heads = config.num_heads,
+                                                          .head_width = config.head_width()}),
+                kernels::vocabulary_loss_scratch_bytes(device), optimizer_scratch_bytes(config, device)});
   constexpr std::size_t kLine = tensor::MemoryLayout::kAlignment;
   const std::size_t each = (bytes + kLine - 1) / kLine * kLine;
   // Threads of the CPU work side by side, kernels of the GPU one behind the other.

@@ -22,7 +22,7 @@ enum class Kept {
 };
 
 /// Both directions ask here, and nothing but the shape and the GPU decides. With fewer rows than kLeastRows
-/// our kernels were not measured against the library.
+/// the library was as fast in both together, or faster (docs/decisions/cuda.md).
 Kept kept_of(std::int64_t T, std::int64_t D, std::int64_t F) {
   constexpr std::int64_t kLeastRows = 1024;
   constexpr std::int64_t kMostRows = std::int64_t{1} << 30;

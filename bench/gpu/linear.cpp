@@ -1,10 +1,8 @@
 // The matrix products of BERT's layers on the GPU: what the library's first choice of an algorithm reaches,
 // what the measured choice reaches, and what is left without the epilogue; then, at the limit of power, the
-// products with GELU as linear maps compute them beside the library's.
+// products with GELU as MLPs compute them beside the library's.
 //
 //     bench_gpu_linear [TOKENS]
-
-#include "plenum/kernels/linear.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,6 +19,7 @@
 #include "plenum/kernels/cuda/matmul.h"
 #include "plenum/kernels/cuda/matmul_tuner.h"
 #include "plenum/kernels/gemm_rate.h"
+#include "plenum/kernels/mlp_gelu.h"
 #include "plenum/tensor/cuda_device.h"
 
 #include "bench/gpu/layer_products.h"
@@ -132,8 +131,8 @@ void bench_gelu_products(const tensor::Stream& stream, const ProductBuffers& buf
   const tensor::TensorView w_FD(buffers.at(1), {F, D});
   const tensor::TensorView w_DF(buffers.at(1), {D, F});
   const tensor::TensorView b_F(buffers.at(1), {F});
-  const tensor::TensorView u_TF(buffers.at(2), {T, F});
-  const tensor::TensorView other_TF(buffers.at(3), {T, F});
+  const tensor::TensorView kept_TF(buffers.at(3), {T, F});
+  const tensor::TensorView result_TF(buffers.at(2), {T, F});
   const tensor::TensorView db_F(reinterpret_cast<float*>(buffers.at(1)) + F * D, {F});
   const std::vector<Product> products = bench::layer_products(buffers, T, D);
   const auto product = [&](const std::string& name) {
@@ -143,12 +142,12 @@ void bench_gelu_products(const tensor::Stream& stream, const ProductBuffers& buf
                 in_turn_ms(
                     stream, [&] { kernels::cuda::matmul(stream, product("mlp1 forward")); },
                     [&] {
-                      kernels::linear_forward(
+                      kernels::mlp_gelu_forward(
                           stream,
-                          {.x_TD = x_TD, .w_ED = w_FD, .b_E = b_F, .y_TE = u_TF, .gelu_TE = other_TF});
+                          {.x_TD = x_TD, .w1_FD = w_FD, .b1_F = b_F, .h_TF = result_TF, .kept_TF = kept_TF});
                     }));
   const auto pass = [&] {
-    kernels::cuda::multiply_gelu_derivative(stream, other_TF, u_TF, db_F.data<float>());
+    kernels::cuda::multiply_gelu_derivative(stream, kept_TF, result_TF, db_F.data<float>());
   };
   print_in_turn(
       fmt::format("gradient {} x {} x {}", T, F, D),
@@ -159,9 +158,9 @@ void bench_gelu_products(const tensor::Stream& stream, const ProductBuffers& buf
             pass();
           },
           [&] {
-            kernels::linear_backward_input(
+            kernels::mlp_gelu_backward(
                 stream,
-                {.dy_TE = x_TD, .w_ED = w_DF, .gelu_input_TD = other_TF, .dx_TD = u_TF, .db_D = db_F});
+                {.dy_TD = x_TD, .w2_DF = w_DF, .kept_TF = kept_TF, .du_TF = result_TF, .db1_F = db_F});
           }));
 }
 
@@ -175,7 +174,7 @@ void run(std::int64_t T) {
   bench_model(stream, buffers, library, "BERT-large", T, 1024);
   bench_model(stream, buffers, library, "BERT-base", T, 768);
   bench_passes(stream, buffers, T);
-  fmt::print("\n| with GELU, in turn | the library's ms | a linear map's ms |\n|---|---|---|\n");
+  fmt::print("\n| with GELU, in turn | the library's ms | an MLP's ms |\n|---|---|---|\n");
   bench_gelu_products(stream, buffers, T, 1024);
   bench_gelu_products(stream, buffers, T, 768);
   const kernels::GemmRate rate = kernels::measure_cuda_gemm_rate(3.0);

@@ -26,7 +26,6 @@ void linear_forward(const tensor::Stream& stream, const LinearForward& args) {
   check_argument("x_TD", args.x_TD, dtype, {T, w_ED[1]});
   check_argument("y_TE", args.y_TE, dtype, {T, w_ED[0]});
   if (args.b_E) check_argument("b_E", args.b_E, dtype, {w_ED[0]});
-  if (args.gelu_TE) check_argument("gelu_TE", args.gelu_TE, dtype, {T, w_ED[0]});
   if (stream.device() == tensor::Device::Cuda) return cuda::linear_forward(stream, args);
   cpu::linear_forward(stream, args);
 }
@@ -37,16 +36,6 @@ void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInp
   const std::int64_t T = args.dx_TD.size(0);
   check_argument("dy_TE", args.dy_TE, dtype, {T, w_ED[0]});
   check_argument("dx_TD", args.dx_TD, dtype, {T, w_ED[1]});
-  if (args.gelu_input_TD) {
-    check_argument("gelu_input_TD", args.gelu_input_TD, dtype, {T, w_ED[1]});
-    base::check(args.accumulate == Accumulate::No, "a gradient through GELU overwrites dx: {}",
-                to_string(w_ED));
-  }
-  if (args.db_D) {
-    base::check(bool(args.gelu_input_TD), "a bias before no GELU has its gradient from its own map: {}",
-                to_string(w_ED));
-    check_argument("db_D", args.db_D, {w_ED[1]});
-  }
   if (stream.device() == tensor::Device::Cuda) return cuda::linear_backward_input(stream, args);
   cpu::linear_backward_input(stream, args);
 }

@@ -11,25 +11,20 @@ namespace plenum::kernels {
 // an order that depends on shapes alone: the bytes do not depend on the number of threads. See
 // docs/math/linear.md.
 
-/// Computes y = x w^T + b, and with `gelu_TE` also gelu(y).
+/// Computes y = x w^T + b. With a GELU behind it: mlp_gelu.h.
 struct LinearForward {
   tensor::ConstTensorView x_TD;
   tensor::ConstTensorView w_ED;
   tensor::ConstTensorView b_E = {};  ///< may be left out
   tensor::TensorView y_TE;           ///< overwritten
-  tensor::TensorView gelu_TE = {};   ///< overwritten; may be left out; may be y_TE, which then is not kept
 };
 void linear_forward(const tensor::Stream& stream, const LinearForward& args);
 
-/// Computes dx (+)= dy w, and with `gelu_input_TD` dx = (dy w) * gelu'(gelu_input), element by element: the
-/// gradient of what went into the GELU before this map. With `db_D` also db += sum over rows of that dx: the
-/// gradient of the bias that was added there.
+/// Computes dx (+)= dy w.
 struct LinearBackwardInput {
   tensor::ConstTensorView dy_TE;
   tensor::ConstTensorView w_ED;
-  tensor::ConstTensorView gelu_input_TD = {};  ///< may be left out; with it dx_TD must be overwritten
   tensor::TensorView dx_TD;
-  tensor::TensorView db_D = {};            ///< added to; may be left out; only with gelu_input_TD
   Accumulate accumulate = Accumulate::No;  ///< whether dx_TD is added to
 };
 void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInput& args);

@@ -7,6 +7,7 @@
 #include "plenum/kernels/embedding.h"
 #include "plenum/kernels/layer_norm.h"
 #include "plenum/kernels/linear.h"
+#include "plenum/kernels/mlp_gelu.h"
 #include "plenum/kernels/optimizer_step.h"
 #include "plenum/kernels/vocabulary_loss.h"
 
@@ -36,13 +37,14 @@ kernels::AttentionSize attention_size(const ModelConfig& config, const Capacity&
 }
 
 /// What a layer keeps of its MLP.
-enum class KeptOfMlp : std::uint8_t { Nothing, Input, InputAndOutput };
+enum class KeptOfMlp : std::uint8_t { Nothing, Gelu, GeluAndOutput };
 
-/// The GPU's memory is too slow to read u again only for its GELU.
+/// On the CPU, u, of which its GELU is made again. The GPU's memory is too slow to be read again only for
+/// that.
 KeptOfMlp kept_of_mlp(Recompute recompute, tensor::Device device) {
   if (recompute == Recompute::Mlp) return KeptOfMlp::Nothing;
   const bool is_output_kept = device == tensor::Device::Cuda && recompute == Recompute::None;
-  return is_output_kept ? KeptOfMlp::InputAndOutput : KeptOfMlp::Input;
+  return is_output_kept ? KeptOfMlp::GeluAndOutput : KeptOfMlp::Gelu;
 }
 
 /// Bytes of what dropout keeps of a layer's attention weights. The GPU takes longer to draw it again than to
@@ -53,9 +55,10 @@ std::size_t kept_bits_bytes(const ModelConfig& config, const Capacity& capacity,
   return kernels::attention_keep_bytes(device, attention_size(config, capacity));
 }
 
-/// With `u_TF` where the layer keeps nothing of its MLP.
+/// With `gelu_TF` where the layer keeps nothing of its MLP.
 LayerActivations plan_layer(const ModelConfig& config, const LayerRows& rows, KeptOfMlp kept,
-                            std::size_t bits_bytes, TensorView u_TF, const char* purpose, MemoryPlan& plan) {
+                            std::size_t bits_bytes, TensorView gelu_TF, const char* purpose,
+                            MemoryPlan& plan) {
   const std::int64_t T = rows.attended;
   const std::int64_t C = rows.continued;
   const std::int64_t D = config.width;
@@ -69,8 +72,8 @@ LayerActivations plan_layer(const ModelConfig& config, const LayerRows& rows, Ke
           .read_context_RD = {},
           .norm1 = plan_norm(config, C, purpose, plan),
           .y1_TD = plan.add_compute(purpose, {C, D}),
-          .u_TF = kept == KeptOfMlp::Nothing ? u_TF : plan.add_compute(purpose, {C, F}),
-          .gelu_TF = kept == KeptOfMlp::InputAndOutput ? plan.add_compute(purpose, {C, F}) : TensorView(),
+          .gelu_TF = kept == KeptOfMlp::Nothing ? gelu_TF : plan.add_compute(purpose, {C, F}),
+          .h_TF = kept == KeptOfMlp::GeluAndOutput ? plan.add_compute(purpose, {C, F}) : TensorView(),
           .norm2 = plan_norm(config, C, purpose, plan)};
 }
 
@@ -150,8 +153,8 @@ LayerActivations LayerActivations::of(const LayerRows& of_rows) const {
           .read_context_RD = rows(read_context_RD, C),
           .norm1 = norm1.of(C),
           .y1_TD = rows(y1_TD, C),
-          .u_TF = rows(u_TF, C),
           .gelu_TF = rows(gelu_TF, C),
+          .h_TF = rows(h_TF, C),
           .norm2 = norm2.of(C)};
 }
 
@@ -189,10 +192,10 @@ TrainingMemory plan_training_memory(const ModelConfig& config, const Capacity& c
   const std::int64_t T = capacity.rows;
   const LayerRows most = most_rows(capacity);
   TrainingMemory memory{.slots = {}, .transients = plan_transients(config, capacity, plan)};
-  TensorView recomputed_u_TF;
+  TensorView recomputed_gelu_TF;
   LayerActivations recomputed_layer;
   if (recompute == Recompute::Mlp)
-    recomputed_u_TF = plan.add_compute(kTransients, {most.continued, config.mlp_width});
+    recomputed_gelu_TF = plan.add_compute(kTransients, {most.continued, config.mlp_width});
   const KeptOfMlp kept = kept_of_mlp(recompute, plan.device());
   const std::size_t bits_bytes = kept_bits_bytes(config, capacity, recompute, plan.device());
   if (recompute == Recompute::Full)
@@ -205,9 +208,10 @@ TrainingMemory plan_training_memory(const ModelConfig& config, const Capacity& c
       const bool is_last = layer + 1 == config.num_layers;
       const LayerRows rows{.attended = T, .continued = is_last ? capacity.read() : T};
       slot.x_TD.push_back(plan.add_compute(kActivations, {T, config.width}));
-      slot.layers.push_back(recompute == Recompute::Full ? recomputed_layer
-                                                         : plan_layer(config, rows, kept, bits_bytes,
-                                                                      recomputed_u_TF, kActivations, plan));
+      slot.layers.push_back(
+          recompute == Recompute::Full
+              ? recomputed_layer
+              : plan_layer(config, rows, kept, bits_bytes, recomputed_gelu_TF, kActivations, plan));
     }
     slot.layers.back().read_context_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
     slot.read_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
@@ -231,10 +235,11 @@ InferenceMemory plan_inference_memory(const ModelConfig& config, const Capacity&
   activations.embedding = plan_norm(config, T, kActivations, plan);
   plan.rewind(behind_x);
   const LayerActivations layer =
-      plan_layer(config, most_rows(capacity), KeptOfMlp::Input, 0, {}, kActivations, plan);
+      plan_layer(config, most_rows(capacity), KeptOfMlp::Nothing, 0, {}, kActivations, plan);
   activations.layers.assign(static_cast<std::size_t>(config.num_layers), layer);
   activations.layers.back().read_context_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
-  memory.transients.mlp_TF = layer.u_TF;
+  memory.transients.mlp_TF =
+      plan.add_compute(kActivations, {most_rows(capacity).continued, config.mlp_width});
   plan.rewind(behind_x);
   activations.masked_language = plan_masked_language(config, capacity.masked, plan);
   activations.next_sentence = plan_next_sentence(config, capacity.sequences, plan);
@@ -258,11 +263,13 @@ TensorView plan_scratch(const ModelConfig& config, const Capacity& capacity, std
                         MemoryPlan& plan) {
   const tensor::Device device = plan.device();
   if (device == tensor::Device::Cuda) require_mlp_width(config.mlp_width);
-  const std::size_t bytes = std::max(
-      {kernels::linear_scratch_bytes(device), kernels::layer_norm_scratch_bytes(device, config.width),
-       kernels::embedding_scratch_bytes(device, capacity.rows, config.width),
-       kernels::attention_scratch_bytes(device, attention_size(config, capacity)),
-       kernels::vocabulary_loss_scratch_bytes(device), optimizer_scratch_bytes(config, device)});
+  const std::size_t bytes =
+      std::max({kernels::linear_scratch_bytes(device),
+                kernels::mlp_gelu_scratch_bytes(device, most_rows(capacity).continued, config.mlp_width),
+                kernels::layer_norm_scratch_bytes(device, config.width),
+                kernels::embedding_scratch_bytes(device, capacity.rows, config.width),
+                kernels::attention_scratch_bytes(device, attention_size(config, capacity)),
+                kernels::vocabulary_loss_scratch_bytes(device), optimizer_scratch_bytes(config, device)});
   constexpr std::size_t kLine = tensor::MemoryLayout::kAlignment;
   const std::size_t each = (bytes + kLine - 1) / kLine * kLine;
   // Threads of the CPU work side by side, kernels of the GPU one behind the other.

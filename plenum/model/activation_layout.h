@@ -38,8 +38,8 @@ struct LayerActivations {
   tensor::TensorView read_context_RD;  ///< in the last layer alone: the rows of context_TD that go on
   NormActivations norm1;               ///< behind attention
   tensor::TensorView y1_TD;            ///< its output
-  tensor::TensorView u_TF;             ///< before the GELU
-  tensor::TensorView gelu_TF;          ///< left out where backward computes it again
+  tensor::TensorView gelu_TF;          ///< as mlp_gelu_forward() keeps it; left out where no backward follows
+  tensor::TensorView h_TF;             ///< behind the GELU; left out where backward computes it again
   NormActivations norm2;               ///< behind the MLP
 
   LayerActivations of(const LayerRows& rows) const;
@@ -77,7 +77,7 @@ struct Activations {
 /// What a part needs only while it runs, so that parts share it.
 struct Transients {
   // An encoder layer's; mlp_TF and dbranch_TD have as many rows as it has behind attention.
-  tensor::TensorView mlp_TF;      ///< gelu(u); in backward the gradient of u takes its place
+  tensor::TensorView mlp_TF;      ///< behind the GELU; in backward the gradient before it takes its place
   tensor::TensorView dbranch_TD;  ///< gradient of what a sublayer gives to its residual
   tensor::TensorView dcontext_TD;
   tensor::TensorView dqkv_T3D;

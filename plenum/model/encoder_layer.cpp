@@ -5,6 +5,7 @@
 #include "plenum/kernels/column_sums.h"
 #include "plenum/kernels/layer_norm.h"
 #include "plenum/kernels/linear.h"
+#include "plenum/kernels/mlp_gelu.h"
 #include "plenum/model/read_rows.h"
 
 namespace plenum::model {
@@ -13,8 +14,9 @@ namespace {
 // T rows, C of them behind attention, D width, H heads of width K, F feed-forward width. docs/math/bert.md.
 //
 // Forward:  qkv = x Wqkv + b;  c = attention(qkv);  z1 = x + dropout(c Wo + b);      y1 = norm(z1)
-//           u = y1 W1 + b;                          z2 = y1 + dropout(gelu(u) W2 + b);  y = norm(z2)
-// Kept:     x, qkv, c, log-sum-exp, z1, y1, u, z2, means and inverse deviations; gelu(u) where it is dear
+//           u = y1 W1 + b;          h = gelu(u);    z2 = y1 + dropout(h W2 + b);       y = norm(z2)
+// Kept:     x, qkv, c, log-sum-exp, z1, y1, what the GELU's backward wants to know of u, z2, means and
+//           inverse deviations; h where it is dear
 // Backward: from the last line to the first. A norm's dz is the gradient of its residual, onto which the
 //           sublayer's input gradient is added; so one buffer, dx, holds dy, dz2, dy1, dz1 and dx in turn.
 // In the last layer c and x are gathered before z1, and the gradients dz1 and dc scattered.
@@ -113,16 +115,35 @@ void attention_sublayer_forward(const Pass& pass, std::size_t layer, const Encod
                                             .inverse_deviation_T = kept.norm1.inverse_deviation_T});
 }
 
+/// Gives h and what is kept of u. Returns h.
+TensorView gelu_of_mlp_forward(const Pass& pass, const EncoderLayerWeights& weights,
+                               const LayerActivations& kept, const Transients& transients) {
+  const TensorView h_TF = kept.h_TF ? kept.h_TF : transients.mlp_TF;
+  kernels::mlp_gelu_forward(pass.stream, {.x_TD = kept.y1_TD,
+                                          .w1_FD = weights.intermediate_weight_FD,
+                                          .b1_F = weights.intermediate_bias_F,
+                                          .h_TF = h_TF,
+                                          .kept_TF = kept.gelu_TF});
+  return h_TF;
+}
+
+/// h as forward gave it: from where it was kept, or again.
+TensorView gelu_of_mlp_again(const Pass& pass, const EncoderLayerWeights& weights,
+                             const LayerActivations& kept, const Transients& transients,
+                             Recompute recompute) {
+  if (kept.h_TF) return kept.h_TF;
+  if (recompute == Recompute::Mlp) return gelu_of_mlp_forward(pass, weights, kept, transients);
+  // Of a layer that was computed again as a whole it still lies there; else this is the CPU, which keeps u.
+  if (recompute == Recompute::None)
+    kernels::gelu_forward(pass.stream, {.x = kept.gelu_TF, .y = transients.mlp_TF});
+  return transients.mlp_TF;
+}
+
 void mlp_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                           const LayerActivations& kept, const Transients& transients,
                           const TensorView& y_CD) {
-  const TensorView gelu_TF = kept.gelu_TF ? kept.gelu_TF : transients.mlp_TF;
-  kernels::linear_forward(pass.stream, {.x_TD = kept.y1_TD,
-                                        .w_ED = weights.intermediate_weight_FD,
-                                        .b_E = weights.intermediate_bias_F,
-                                        .y_TE = kept.u_TF,
-                                        .gelu_TE = gelu_TF});
-  kernels::linear_forward(pass.stream, {.x_TD = gelu_TF,
+  const TensorView h_TF = gelu_of_mlp_forward(pass, weights, kept, transients);
+  kernels::linear_forward(pass.stream, {.x_TD = h_TF,
                                         .w_ED = weights.output_weight_DF,
                                         .b_E = weights.output_bias_D,
                                         .y_TE = kept.norm2.z_TD});
@@ -148,24 +169,17 @@ void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLay
                                               {weights.output_norm_weight_D, gradients.output_norm_weight_D,
                                                gradients.output_norm_bias_D, gradients.output_bias_D},
                                               kept.norm2, transients, dy_CD);
-  if (recompute == Recompute::Mlp) {
-    kernels::linear_forward(pass.stream, {.x_TD = kept.y1_TD,
-                                          .w_ED = weights.intermediate_weight_FD,
-                                          .b_E = weights.intermediate_bias_F,
-                                          .y_TE = kept.u_TF});
-  }
-  const TensorView gelu_TF = kept.gelu_TF ? kept.gelu_TF : transients.mlp_TF;
-  if (!kept.gelu_TF) kernels::gelu_forward(pass.stream, {.x = kept.u_TF, .y = gelu_TF});
-  kernels::linear_backward_weight(pass.stream, {.x_TD = gelu_TF,
+  const TensorView h_TF = gelu_of_mlp_again(pass, weights, kept, transients, recompute);
+  kernels::linear_backward_weight(pass.stream, {.x_TD = h_TF,
                                                 .dy_TE = dbranch_CD,
                                                 .dw_ED = gradients.output_weight_DF,
                                                 .accumulate = pass.accumulate});
-  const TensorView du_TF = transients.mlp_TF;  // gelu(u) has been read for the last time
-  kernels::linear_backward_input(pass.stream, {.dy_TE = dbranch_CD,
-                                               .w_ED = weights.output_weight_DF,
-                                               .gelu_input_TD = kept.u_TF,
-                                               .dx_TD = du_TF,
-                                               .db_D = gradients.intermediate_bias_F});
+  const TensorView du_TF = transients.mlp_TF;  // h has been read for the last time
+  kernels::mlp_gelu_backward(pass.stream, {.dy_TD = dbranch_CD,
+                                           .w2_DF = weights.output_weight_DF,
+                                           .kept_TF = kept.gelu_TF,
+                                           .du_TF = du_TF,
+                                           .db1_F = gradients.intermediate_bias_F});
   kernels::linear_backward_weight(pass.stream, {.x_TD = kept.y1_TD,
                                                 .dy_TE = du_TF,
                                                 .dw_ED = gradients.intermediate_weight_FD,

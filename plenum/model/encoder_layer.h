@@ -17,8 +17,9 @@ void encoder_layer_forward(const Pass& pass, std::size_t layer, const EncoderLay
                            const Transients& transients, const tensor::TensorView& y_CD);
 
 /// Computes the gradients of the layer's input and of its weights. They are added to `gradients`; with
-/// Accumulate::No those of linear maps' weights are overwritten. With Recompute::Mlp, kept.u_TF is computed
-/// again; everything else in `kept` is as forward left it.
+/// Accumulate::No those of linear maps' weights are overwritten. With Recompute::Mlp, kept.gelu_TF is
+/// computed again; everything else in `kept` is as forward left it, and with Recompute::Full transients are,
+/// too.
 void encoder_layer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                             const EncoderLayerGradients& gradients, const tensor::ConstTensorView& x_TD,
                             const LayerActivations& kept, const Transients& transients, Recompute recompute,

@@ -21,8 +21,8 @@ void masked_language_transform_forward(const Pass& pass, const MaskedLanguageWei
   kernels::linear_forward(pass.stream, {.x_TD = x_MD,
                                         .w_ED = weights.transform_weight_DD,
                                         .b_E = weights.transform_bias_D,
-                                        .y_TE = kept.u_MD,
-                                        .gelu_TE = kept.norm.z_TD});
+                                        .y_TE = kept.u_MD});
+  kernels::gelu_forward(pass.stream, {.x = kept.u_MD, .y = kept.norm.z_TD});
   kernels::layer_norm_forward(pass.stream, {.x_TD = kept.norm.z_TD,
                                             .residual_TD = {},
                                             .gamma_D = weights.norm_weight_D,

@@ -4,8 +4,7 @@
 
 namespace plenum::model {
 
-/// What backward computes again instead of forward keeping it. The same bytes come out on the CPU; on a GPU
-/// they agree to rounding (docs/math/bert.md).
+/// What backward computes again instead of forward keeping it. The same bytes come out.
 enum class Recompute : std::uint8_t {
   None,
   Mlp,   ///< the inner activations of every MLP

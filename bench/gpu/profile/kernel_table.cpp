@@ -57,12 +57,10 @@ std::vector<Group> engine_groups(const RecordedSteps& steps) {
       // Two products forward; five backward, one of them to make the scores again.
       {.label = "attention forward", .signs = {"attention_forward"}, .flops = 4 * scores},
       {.label = "attention backward", .signs = {"attention_backward"}, .flops = 10 * scores},
-      // Products with GELU that are not the library's; of the first map's some rows are the heads'.
-      {.label = "mlp, first, forward, with GELU",
-       .signs = {"linear_gelu_forward"},
-       .flops = 2 * C * D * F + 2 * M * D * D},
+      // Products with GELU that are not the library's.
+      {.label = "mlp, first, forward, with GELU", .signs = {"mlp_gelu_forward"}, .flops = 2 * C * D * F},
       {.label = "mlp, second, input gradient, with GELU's",
-       .signs = {"linear_gelu_gradient"},
+       .signs = {"mlp_gelu_backward"},
        .flops = 2 * C * D * F},
       {.label = "attention's keep bits", .signs = {"attention_keep_bits_cu"}},
       {.label = "layer norm forward", .signs = {"layer_norm_cu"}, .bytes = 2 * 4 * CD + 2 * MD},

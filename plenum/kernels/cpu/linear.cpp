@@ -14,24 +14,20 @@ void linear_forward(const tensor::Stream& stream, const LinearForward& args) {
                          .b = {.data = args.w_ED.data<float>(), .stride = D, .is_transposed = true},
                          .c = args.y_TE.data<float>(),
                          .c_stride = E,
-                         .epilogue = {.bias = args.b_E ? args.b_E.data<float>() : nullptr,
-                                      .gelu = args.gelu_TE ? args.gelu_TE.data<float>() : nullptr}});
+                         .epilogue = {.bias = args.b_E ? args.b_E.data<float>() : nullptr}});
 }
 
 void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInput& args) {
   const std::int64_t D = args.w_ED.size(1);
   const std::int64_t E = args.w_ED.size(0);
-  parallel_gemm(
-      stream, {.m = args.dy_TE.size(0),
-               .n = D,
-               .k = E,
-               .a = {.data = args.dy_TE.data<float>(), .stride = E},
-               .b = {.data = args.w_ED.data<float>(), .stride = D},
-               .c = args.dx_TD.data<float>(),
-               .c_stride = D,
-               .accumulate = args.accumulate,
-               .epilogue = {.gelu_input = args.gelu_input_TD ? args.gelu_input_TD.data<float>() : nullptr}});
-  if (args.db_D) add_column_sums(stream, rows_of(args.dx_TD), args.db_D.data<float>());
+  parallel_gemm(stream, {.m = args.dy_TE.size(0),
+                         .n = D,
+                         .k = E,
+                         .a = {.data = args.dy_TE.data<float>(), .stride = E},
+                         .b = {.data = args.w_ED.data<float>(), .stride = D},
+                         .c = args.dx_TD.data<float>(),
+                         .c_stride = D,
+                         .accumulate = args.accumulate});
 }
 
 void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args) {

@@ -9,6 +9,7 @@
 #include "plenum/kernels/cuda/layer_norm.h"
 #include "plenum/kernels/cuda/linear.h"
 #include "plenum/kernels/cuda/matmul_choices.h"
+#include "plenum/kernels/cuda/mlp_gelu.h"
 #include "plenum/kernels/cuda/optimizer_step.h"
 #include "plenum/kernels/cuda/rows.h"
 #include "plenum/kernels/cuda/sum.h"
@@ -34,6 +35,15 @@ void linear_backward_weight(const tensor::Stream&, const LinearBackwardWeight&) 
   refuse();
 }
 std::size_t linear_scratch_bytes() {
+  refuse();
+}
+void mlp_gelu_forward(const tensor::Stream&, const MlpGeluForward&) {
+  refuse();
+}
+void mlp_gelu_backward(const tensor::Stream&, const MlpGeluBackward&) {
+  refuse();
+}
+std::size_t mlp_gelu_scratch_bytes(std::int64_t, std::int64_t) {
   refuse();
 }
 MatmulChoices matmul_choices(const tensor::Stream&) {

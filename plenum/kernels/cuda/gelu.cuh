@@ -28,11 +28,20 @@ __device__ inline float gelu(float x) {
   return x * gelu_gate(x, x * x);
 }
 
-__device__ inline float gelu_derivative(float x) {
+struct GeluWithDerivative {
+  float value;
+  float derivative;
+};
+__device__ inline GeluWithDerivative gelu_with_derivative(float x) {
   const float square = x * x;
   const float gate = gelu_gate(x, square);
+  const float value = x * gate;
   const float slope = fmaf(3 * kGeluCubic, square, kGeluSlope);
-  return fmaf(x * slope, fmaf(-gate, gate, gate), gate);
+  return {value, fmaf(value * slope, 1.0F - gate, gate)};
+}
+
+__device__ inline float gelu_derivative(float x) {
+  return gelu_with_derivative(x).derivative;
 }
 
 }  // namespace plenum::kernels::cuda

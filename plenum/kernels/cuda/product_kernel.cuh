@@ -22,7 +22,7 @@ namespace plenum::kernels::cuda {
 //     Arguments               of the launch
 //     Shared                  in shared memory, for one warpgroup; init() by one thread
 //     Epilogue(args, shared)  by every thread of a warpgroup, once
-//     begin(place)            before the products of a tile
+//     begin(d, place)         before the products of a tile: sets d, to which they are added
 //     finish(d, place)        behind them
 
 inline constexpr int kWorkers = 2;
@@ -122,16 +122,18 @@ __device__ inline void work(int worker, const ProductArguments<Epilogue>& args, 
   std::uint32_t turn_parity = worker == 0 ? 1 : 0;
   for (; !walk.is_done(); walk.advance(kWorkers), at.advance(args.num_steps), turn_parity ^= 1) {
     const TilePlace place = walk.place();
-    epilogue.begin(place);
-    __syncwarp();  // one lane may have started copies alone, and products need whole warps
+    // Set anew for each tile, and not by its first product: else the compiler takes all of d to be alive in
+    // the epilogue, which then has too few registers to work on several elements at a time.
     typename Tile::Accumulators d;
+    epilogue.begin(d, place);
+    hold(d);
+    __syncwarp();  // one lane may have started copies alone, and products need whole warps
     shared.turn[worker].wait(turn_parity);
     Cursor previous = at;
     for (int step = 0; step < args.num_steps; ++step) {
       shared.ring.wait_full(at);
       wgmma_fence();
-      issue_step<Tile>(d, a + at.stage * (Tile::kBytesOfA >> 4), b + at.stage * (Tile::kBytesOfB >> 4),
-                       step > 0);
+      issue_step<Tile>(d, a + at.stage * (Tile::kBytesOfA >> 4), b + at.stage * (Tile::kBytesOfB >> 4));
       wgmma_commit();
       if (step > 0) {
         wgmma_wait<1>();

@@ -95,17 +95,15 @@ __device__ inline std::uint64_t describe_tiles(std::uint32_t shared_address) {
   return (describe_tile(shared_address) & ~kDistanceBits) | (kTile << 16);
 }
 
-/// Issues the products of one step.
+/// Issues the products of one step, which are added to d.
 template <typename Tile>
-__device__ inline void issue_step(typename Tile::Accumulators& d, std::uint64_t a, std::uint64_t b,
-                                  bool accumulate) {
+__device__ inline void issue_step(typename Tile::Accumulators& d, std::uint64_t a, std::uint64_t b) {
   constexpr std::uint64_t kStepB = Tile::kB == TileB::Plain ? kStepDownColumns : kStepAlongRows;
 #pragma unroll
   for (int k = 0; k < 4; ++k)
 #pragma unroll
     for (int r = 0; r < Tile::kRowBlocks; ++r)
-      wgmma_k16<Tile::kB>(d[r], a + r * (kTileBytes >> 4) + k * kStepAlongRows, b + k * kStepB,
-                          k > 0 || accumulate);
+      wgmma_k16<Tile::kB>(d[r], a + r * (kTileBytes >> 4) + k * kStepAlongRows, b + k * kStepB);
 }
 
 }  // namespace plenum::kernels::cuda

@@ -11,29 +11,29 @@ namespace plenum::kernels::cuda {
 // the product of the next tile. n and k are multiples of 64; everything is row-major and 16-byte aligned. The
 // bytes depend on the shape alone.
 
-/// y [m, n] = x [m, k] w [n, k]^T + bias [n], and gelu(y).
+/// gelu(u) and gelu'(u), [m, n], of u = x [m, k] w [n, k]^T + bias [n].
 struct GeluForwardProduct {
   std::int64_t m, n, k;
   const __nv_bfloat16* x;
   const __nv_bfloat16* w;
   const __nv_bfloat16* bias;
-  __nv_bfloat16* y;
   __nv_bfloat16* gelu;
+  __nv_bfloat16* derivative;
 };
-cudaError_t linear_gelu_forward_sm90(const GeluForwardProduct& args, cudaStream_t stream);
+cudaError_t mlp_gelu_forward_sm90(const GeluForwardProduct& args, cudaStream_t stream);
 
 /// How many rows of du are summed before the sums are written.
-inline constexpr std::int64_t kRowsOfGeluGradientSums = 128;
+inline constexpr std::int64_t kRowsOfGeluSums = 128;
 
-/// du [m, n] = (dy [m, k] w [k, n]) * gelu'(u [m, n]), element by element.
-struct GeluGradientProduct {
+/// du [m, n] = (dy [m, k] w [k, n]) * derivative [m, n], element by element.
+struct GeluBackwardProduct {
   std::int64_t m, n, k;
   const __nv_bfloat16* dy;
   const __nv_bfloat16* w;
-  const __nv_bfloat16* u;
+  const __nv_bfloat16* derivative;
   __nv_bfloat16* du;
-  float* sums;  ///< [m / kRowsOfGeluGradientSums rounded up, n]: of columns, before rounding; may be null
+  float* sums;  ///< [m / kRowsOfGeluSums rounded up, n]: of columns, before rounding
 };
-cudaError_t linear_gelu_gradient_sm90(const GeluGradientProduct& args, cudaStream_t stream);
+cudaError_t mlp_gelu_backward_sm90(const GeluBackwardProduct& args, cudaStream_t stream);
 
 }  // namespace plenum::kernels::cuda

@@ -1,6 +1,5 @@
 #include "plenum/kernels/cuda/bfloat16_pair.cuh"
-#include "plenum/kernels/cuda/gelu.cuh"
-#include "plenum/kernels/cuda/linear_sm90.h"
+#include "plenum/kernels/cuda/mlp_gelu_sm90.h"
 #include "plenum/kernels/cuda/product_kernel.cuh"
 #include "plenum/kernels/cuda/warp_box.cuh"
 #include "plenum/kernels/cuda/warpgroup.cuh"
@@ -9,48 +8,47 @@ namespace plenum::kernels::cuda {
 namespace {
 
 // Of the tiles that were tried this one is the fastest (docs/decisions/cuda.md).
-using Tile = ProductTile<2, 128, TileB::Plain, SharedFactor::A>;
-static_assert(Tile::kRows == kRowsOfGeluGradientSums);
+using Tile = ProductTile<2, 192, TileB::Plain, SharedFactor::B>;
+static_assert(Tile::kRows == kRowsOfGeluSums);
 
-/// Multiplies by gelu'(u), and adds up the columns over the rows of each tile.
-class GeluDerivative {
+/// Multiplies by GELU's derivative, and adds up the columns over the rows of each tile.
+class TimesDerivative {
  public:
   struct Arguments {
-    CUtensorMap u;
+    CUtensorMap derivative;
     CUtensorMap du;
-    float* sums;  ///< [row tiles, columns], or null
+    float* sums;  ///< [row tiles, columns]
     int num_rows;
     int num_columns;
   };
   static constexpr int kBoxes = Tile::kRowBlocks * (Tile::kColumns / 64);  ///< of a warp in a tile
+  static constexpr int kSlots = 4;                                         ///< that are there at a time
   struct Shared {
-    alignas(1024) unsigned char boxes[4][kBoxes][kWarpBoxBytes];
-    float sums[2][Tile::kColumns];
-    Mbarrier filled[4][kBoxes];
+    alignas(1024) unsigned char slots[4][kSlots][kWarpBoxBytes];
+    float sums[Tile::kColumns];
+    Mbarrier filled[4][kSlots];
     __device__ void init() {
       for (auto& barriers : filled)
         for (Mbarrier& barrier : barriers) barrier.init(1);
     }
   };
 
-  __device__ GeluDerivative(const Arguments& args, Shared& shared)
+  __device__ TimesDerivative(const Arguments& args, Shared& shared)
       : args_(args), shared_(shared), offset_of_lane_(box_offset_of_lane()) {}
 
-  /// Fetches u while the products run.
-  __device__ void begin(const TilePlace& place) {
+  /// Fetches the first boxes of the derivative while the products run.
+  __device__ void begin(Tile::Accumulators& d, const TilePlace& place) const {
+#pragma unroll
+    for (int r = 0; r < Tile::kRowBlocks; ++r)
+#pragma unroll
+      for (int i = 0; i < Tile::kColumns / 2; ++i) d[r][i] = 0;
     if (!is_first_lane()) return;
     wait_until_read<0>();
-    const int warp = warp_of_group();
 #pragma unroll
-    for (int i = 0; i < kBoxes; ++i) {
-      Mbarrier& filled = shared_.filled[warp][i];
-      filled.arrive_expecting(kWarpBoxBytes);
-      copy_box(args_.u, shared_.boxes[warp][i], filled, column_of(i, place), row_of(i, place));
-    }
+    for (int i = 0; i < kSlots; ++i) fetch(i, place);
   }
 
-  __device__ void finish(Tile::Accumulators& d, const TilePlace& place) {
-    const int warp = warp_of_group();
+  __device__ void finish(const Tile::Accumulators& d, const TilePlace& place) {
     float2 totals[Tile::kColumns / 64];
 #pragma unroll
     for (int c = 0; c < Tile::kColumns / 64; ++c) {
@@ -58,20 +56,15 @@ class GeluDerivative {
 #pragma unroll
       for (int r = 0; r < Tile::kRowBlocks; ++r) {
         const int i = c * Tile::kRowBlocks + r;
-        const std::uint32_t box = shared_address(shared_.boxes[warp][i]);
-        shared_.filled[warp][i].wait(parity_);
+        const std::uint32_t box = wait_for(i);
 #pragma unroll
         for (int q = 0; q < 4; ++q) multiply_quarter(box, q, d[r] + 32 * c + 8 * q, sums + 4 * q, r > 0);
         fence_shared_writes();
         __syncwarp();
-        if (is_first_lane()) {
-          store_box(args_.du, box, column_of(i, place), row_of(i, place));
-          commit_stores();
-        }
+        if (is_first_lane()) exchange(i, box, place);
       }
       totals[c] = sum_over_rows(sums);
     }
-    parity_ ^= 1;
     write_sums(totals, place);
   }
 
@@ -83,6 +76,30 @@ class GeluDerivative {
     return place.column + 64 * (box / Tile::kRowBlocks);
   }
 
+  __device__ void fetch(int box, const TilePlace& place) const {
+    const int slot = box % kSlots;
+    Mbarrier& filled = shared_.filled[warp_of_group()][slot];
+    filled.arrive_expecting(kWarpBoxBytes);
+    copy_box(args_.derivative, shared_.slots[warp_of_group()][slot], filled, column_of(box, place),
+             row_of(box, place));
+  }
+  /// Where the box lies, once it is there.
+  __device__ std::uint32_t wait_for(int box) {
+    const int slot = box % kSlots;
+    shared_.filled[warp_of_group()][slot].wait(parities_ >> slot & 1);
+    parities_ ^= 1U << slot;
+    return shared_address(shared_.slots[warp_of_group()][slot]);
+  }
+  /// Sends a finished box off, and fetches another to the place of the one before it.
+  __device__ void exchange(int box, std::uint32_t address, const TilePlace& place) const {
+    store_box(args_.du, address, column_of(box, place), row_of(box, place));
+    commit_stores();
+    const int next = box - 1 + kSlots;
+    if (box == 0 || next >= kBoxes) return;
+    wait_until_read<1>();
+    fetch(next, place);
+  }
+
   /// For 16 columns, of which the thread has two in each half, of two rows.
   __device__ void multiply_quarter(std::uint32_t box, int quarter, const float* d, float* sums,
                                    bool accumulate) const {
@@ -90,7 +107,7 @@ class GeluDerivative {
     get_quarter(box, offset_of_lane_, quarter, words);
     float values[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i) values[i] = d[i] * gelu_derivative(half_of(words[i / 2], i % 2));
+    for (int i = 0; i < 8; ++i) values[i] = d[i] * half_of(words[i / 2], i % 2);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float sum = values[i + 2 * (i / 2)] + values[i + 2 * (i / 2) + 2];
@@ -120,43 +137,46 @@ class GeluDerivative {
       sums[i] = kept + __shfl_xor_sync(0xFFFFFFFF, given, kOtherLane);
     }
   }
-  /// Adds up what the four warps have: two and two, then both.
-  __device__ void write_sums(const float2 (&totals)[Tile::kColumns / 64], const TilePlace& place) {
-    const int warp = warp_of_group();
+  /// Adds up what the four warps have, from the first to the last, which writes the sums.
+  __device__ void write_sums(const float2 (&totals)[Tile::kColumns / 64], const TilePlace& place) const {
     const int warpgroup = static_cast<int>(threadIdx.x) / 128;
-    const auto at = [&](int c) {
-      return reinterpret_cast<float2*>(&shared_.sums[warp % 2][64 * c]) + threadIdx.x % 32;
-    };
-    sync_warpgroup(warpgroup);  // the sums of the tile before have been read
-    if (warp < 2)
+    for (int warp = 0; warp < 4; ++warp) {
+      if (warp == warp_of_group()) {
 #pragma unroll
-      for (int c = 0; c < Tile::kColumns / 64; ++c) *at(c) = totals[c];
-    sync_warpgroup(warpgroup);
-    if (warp >= 2)
-#pragma unroll
-      for (int c = 0; c < Tile::kColumns / 64; ++c) *at(c) = {at(c)->x + totals[c].x, at(c)->y + totals[c].y};
-    sync_warpgroup(warpgroup);
-    if (args_.sums == nullptr || place.row >= args_.num_rows) return;
-    float* const row = args_.sums + static_cast<std::int64_t>(place.row / Tile::kRows) * args_.num_columns;
-    for (int i = static_cast<int>(threadIdx.x) % 128; i < Tile::kColumns; i += 128) {
-      if (place.column + i >= args_.num_columns) break;
-      row[place.column + i] = shared_.sums[0][i] + shared_.sums[1][i];
+        for (int c = 0; c < Tile::kColumns / 64; ++c) {
+          const int column = 64 * c + 2 * (static_cast<int>(threadIdx.x) % 32);
+          float2& before = reinterpret_cast<float2&>(shared_.sums[column]);
+          float2 sum = totals[c];
+          if (warp > 0) sum = {before.x + sum.x, before.y + sum.y};
+          if (warp < 3)
+            before = sum;
+          else
+            write_sum(sum, place.row, place.column + column);
+        }
+      }
+      sync_warpgroup(warpgroup);
     }
+  }
+  __device__ void write_sum(const float2& sum, int row, int column) const {
+    if (row >= args_.num_rows || column >= args_.num_columns) return;
+    float* const sums = args_.sums + static_cast<std::int64_t>(row / Tile::kRows) * args_.num_columns;
+    reinterpret_cast<float2&>(sums[column]) = sum;
   }
 
   const Arguments& args_;
   Shared& shared_;
   std::uint32_t offset_of_lane_;
-  std::uint32_t parity_ = 0;
+  std::uint32_t parities_ = 0;  ///< of the slots, a bit each
 };
 
 }  // namespace
 
-cudaError_t linear_gelu_gradient_sm90(const GeluGradientProduct& args, cudaStream_t stream) {
-  ProductArguments<GeluDerivative> product;
+cudaError_t mlp_gelu_backward_sm90(const GeluBackwardProduct& args, cudaStream_t stream) {
+  ProductArguments<TimesDerivative> product;
   if (cudaError_t error = describe_factors<Tile>(args.dy, args.w, args.m, args.n, args.k, product))
     return error;
-  if (cudaError_t error = make_box_map(args.u, args.m, args.n, kWarpBoxRows, product.epilogue.u))
+  if (cudaError_t error =
+          make_box_map(args.derivative, args.m, args.n, kWarpBoxRows, product.epilogue.derivative))
     return error;
   if (cudaError_t error = make_box_map(args.du, args.m, args.n, kWarpBoxRows, product.epilogue.du))
     return error;

@@ -83,6 +83,13 @@ struct Sequences {
   }
 };
 
+/// A direction of attention, with its counter cleared before.
+void start(cudaError_t (*launch)(const AttentionArguments&, cudaStream_t), const AttentionArguments& args,
+           cudaStream_t stream) {
+  require(cudaMemsetAsync(args.next_item, 0, sizeof *args.next_item, stream), "counter");
+  require(launch(args, stream), "attention");
+}
+
 /// Inputs and outputs of both directions on the device.
 struct Problem {
   Sequences sequences;
@@ -150,8 +157,8 @@ struct Problem {
                               .by_key = by_key ? keep_by_key.data() : nullptr});
     require(cudaGetLastError(), "keep bits");
   }
-  void forward() const { require(attention_forward_sm90(arguments(), nullptr), "forward"); }
-  void backward() const { require(attention_backward_sm90(arguments(), nullptr), "backward"); }
+  void forward() const { start(attention_forward_sm90, arguments(), nullptr); }
+  void backward() const { start(attention_backward_sm90, arguments(), nullptr); }
 
  private:
   Problem(Sequences&& s, int heads, std::uint32_t threshold, const std::vector<AttentionTile>& tile_list,
@@ -427,7 +434,7 @@ class GroupedProblem {
       args.max_length = kLongest[g];
       args.scratch = scratch_.data() + g * scratch_bytes();  // groups run at the same time
       require(cudaStreamWaitEvent(streams_[g], fork_), "fork");
-      require(launch(args, streams_[g]), "group");
+      start(launch, args, streams_[g]);
       require(cudaEventRecord(joins_[g], streams_[g]), "join");
       require(cudaStreamWaitEvent(nullptr, joins_[g]), "join");
     }

@@ -69,8 +69,9 @@ std::vector<Group> engine_groups(const RecordedSteps& steps) {
        .bytes = 2 * norm_arrays * CD + 3 * TD + 3 * MD},
       {.label = "GELU's derivative", .signs = {"gelu_gradient_cu"}, .bytes = kSizeOfBFloat16 * 3 * C * F},
       {.label = "other activations", .signs = {"activation_cu"}},
-      // Of queries and values; and the sums of blocks, which are small.
-      {.label = "column sums", .signs = {"column_sums_cu"}, .bytes = L * 2 * TD},
+      // What column sums, norms and GELU's derivative leave for blocks of rows.
+      {.label = "sums of blocks of rows", .signs = {"add_sums"}},
+      {.label = "column sums", .signs = {"column_sums_cu"}, .bytes = L * 2 * TD},  // of queries and values
       {.label = "embedding forward", .signs = {"embedding_cu"}, .bytes = 3 * TD},
       {.label = "gradients of embedding tables", .signs = {"table_gradient_cu"}},
       {.label = "vocabulary's loss and gradient", .signs = {"vocabulary_loss_cu"}, .bytes = 3 * MW},

@@ -32,7 +32,7 @@ struct AttentionArguments {
   std::int32_t head_width = 0;  ///< K
   std::int32_t max_length = 0;  ///< no sequence is longer, now or when a captured launch is replayed
 
-  /// In device memory: zero before a launch and again after it; for one at a time.
+  /// In device memory: zero before a launch, which leaves another number; for one at a time.
   std::int32_t* next_item = nullptr;
   void* scratch = nullptr;  ///< as many bytes as the form needs, 256-byte aligned, contents undefined
 };

@@ -70,7 +70,7 @@ struct ItemQueue {
 struct ItemSource {
   const AttentionTile* tiles;
   const std::int32_t* num_tiles;
-  std::int32_t* next;  ///< counter: cleared before each launch, and by the last block at its end
+  std::int32_t* next;  ///< counter: zero before each launch
   int num_heads;
 };
 
@@ -82,12 +82,7 @@ class ItemTaker {
 
   __device__ AttentionItem take(const ItemSource& source) {
     const int index = counted_;
-    const int num_items = *source.num_tiles * source.num_heads;
-    if (index >= num_items) {  // each block is told so once
-      const bool is_last = index == num_items + static_cast<int>(gridDim.x) - 1;
-      if (is_last) *source.next = 0;
-      return {0, 0, 0, 0};
-    }
+    if (index >= *source.num_tiles * source.num_heads) return {0, 0, 0, 0};
     counted_ = atomicAdd(source.next, 1);
     const AttentionTile tile = source.tiles[index / source.num_heads];
     return {tile.start, tile.length, tile.first, index % source.num_heads};

@@ -16,7 +16,7 @@ namespace {
 // Forward:  qkv = x Wqkv + b;  c = attention(qkv);  z1 = x + dropout(c Wo + b);      y1 = norm(z1)
 //           u = y1 W1 + b;          h = gelu(u);    z2 = y1 + dropout(h W2 + b);       y = norm(z2)
 // Kept:     x, qkv, c, log-sum-exp, z1, y1, what the GELU's backward wants to know of u, z2, means and
-//           inverse deviations; h where it is dear
+//           inverse deviations; h and dropout's bits where they are dear
 // Backward: from the last line to the first. A norm's dz is the gradient of its residual, onto which the
 //           sublayer's input gradient is added; so one buffer, dx, holds dy, dz2, dy1, dz1 and dx in turn.
 // In the last layer c and x are gathered before z1, and the gradients dz1 and dc scattered: read_rows.h.

@@ -45,13 +45,14 @@ CLOCK_AND_POWER = re.compile(r"([\d.]+), ([\d.]+)")
 
 
 def training_flops(model, batches):
-    """Of real tokens, the backward pass twice the forward, nothing counted that is computed again."""
+    """What the objectives need: real tokens, backward twice the forward, nothing that is computed again."""
     width, layers, _ = SHAPES[model]
     tokens = sum(batch["num_tokens"] for batch in batches)
     squares = sum(batch["squared_lengths"] for batch in batches)
     masked = sum(batch["num_masked"] for batch in batches)
     sequences = sum(batch["num_sequences"] for batch in batches)
-    encoder = layers * (24 * width * width * tokens + 4 * width * squares)
+    unread = tokens - masked - sequences  # which the last layer needs no further than its attention
+    encoder = layers * (24 * width * width * tokens + 4 * width * squares) - 18 * width * width * unread
     heads = masked * 2 * width * (width + VOCABULARY) + sequences * 2 * width * (width + 2)
     return 3 * (encoder + heads)
 

@@ -15,8 +15,11 @@ double forward_flops(const ModelConfig& config, const Work& work) {
   const auto width = static_cast<double>(config.width);
   const auto mlp_width = static_cast<double>(config.mlp_width);
   const auto vocabulary = static_cast<double>(config.vocabulary);
-  const double linear =
-      static_cast<double>(work.tokens) * layers * (8 * width * width + 4 * width * mlp_width);
+  const auto tokens = static_cast<double>(work.tokens);
+  const auto read = static_cast<double>(work.masked + (config.has_next_sentence ? work.sequences : 0));
+  const double qkv = 6 * width * width;
+  const double behind_attention = 2 * width * width + 4 * width * mlp_width;
+  const double linear = tokens * layers * qkv + (tokens * (layers - 1) + read) * behind_attention;
   const double attention = 4 * layers * width * static_cast<double>(work.squared_lengths);
   const double masked = static_cast<double>(work.masked) * (2 * width * width + 2 * width * vocabulary);
   const double next_sentence =

@@ -17,7 +17,7 @@ enum class DropoutSite : std::uint32_t {
 
 /// Dropout by identity: whether an activation is dropped is a function of (seed, epoch, sample, position,
 /// layer, site, channel), wherever the token lies and whichever rank holds it; masks are computed again where
-/// they are needed, never stored.
+/// they are needed. Only attention's bits may be kept, where drawing them again takes longer than reading.
 ///
 /// A decision takes one random byte: 16 neighbouring channels c share RandomFunction(seed, Dropout,
 /// epoch)(sample, position, 4 * layer + site, c / 16), and channel c is dropped if byte c % 16 (in memory

@@ -55,12 +55,12 @@ std::size_t kept_bits_bytes(const ModelConfig& config, const Capacity& capacity,
   return kernels::attention_keep_bytes(device, attention_size(config, capacity));
 }
 
-/// With `gelu_TF` where the layer keeps nothing of its MLP.
+/// With `gelu_RF` where the layer keeps nothing of its MLP.
 LayerActivations plan_layer(const ModelConfig& config, const LayerRows& rows, KeptOfMlp kept,
-                            std::size_t bits_bytes, TensorView gelu_TF, const char* purpose,
+                            std::size_t bits_bytes, TensorView gelu_RF, const char* purpose,
                             MemoryPlan& plan) {
   const std::int64_t T = rows.attended;
-  const std::int64_t C = rows.continued;
+  const std::int64_t R = rows.behind;
   const std::int64_t D = config.width;
   const std::int64_t F = config.mlp_width;
   return {.qkv_T3D = plan.add_compute(purpose, {T, 3 * D}),
@@ -69,17 +69,18 @@ LayerActivations plan_layer(const ModelConfig& config, const LayerRows& rows, Ke
           .keep_bits = bits_bytes > 0
                            ? plan.add(purpose, DType::Byte, {static_cast<std::int64_t>(bits_bytes)})
                            : TensorView(),
-          .read_context_RD = {},
-          .norm1 = plan_norm(config, C, purpose, plan),
-          .y1_TD = plan.add_compute(purpose, {C, D}),
-          .gelu_TF = kept == KeptOfMlp::Nothing ? gelu_TF : plan.add_compute(purpose, {C, F}),
-          .h_TF = kept == KeptOfMlp::GeluAndOutput ? plan.add_compute(purpose, {C, F}) : TensorView(),
-          .norm2 = plan_norm(config, C, purpose, plan)};
+          .read_context_RD = rows.read > 0 ? plan.add_compute(purpose, {rows.read, D}) : TensorView(),
+          .norm1 = plan_norm(config, R, purpose, plan),
+          .y1_RD = plan.add_compute(purpose, {R, D}),
+          .gelu_RF = kept == KeptOfMlp::Nothing ? gelu_RF : plan.add_compute(purpose, {R, F}),
+          .h_RF = kept == KeptOfMlp::GeluAndOutput ? plan.add_compute(purpose, {R, F}) : TensorView(),
+          .norm2 = plan_norm(config, R, purpose, plan)};
 }
 
-/// For any layer: the last one has few rows behind attention, but a capacity may name more of them than rows.
+/// For any layer, the last among them: a capacity may name more rows that heads read than rows.
 LayerRows most_rows(const Capacity& capacity) {
-  return {.attended = capacity.rows, .continued = std::max(capacity.rows, capacity.read())};
+  return {
+      .attended = capacity.rows, .behind = std::max(capacity.rows, capacity.read()), .read = capacity.read()};
 }
 
 MaskedLanguageActivations plan_masked_language(const ModelConfig& config, std::int64_t M, MemoryPlan& plan) {
@@ -102,18 +103,18 @@ NextSentenceActivations plan_next_sentence(const ModelConfig& config, std::int64
           .loss_S = plan.add(kHead, {S})};
 }
 
-/// The transients of backward, on top of what is there. Those of attention, of the MLP and of the heads are
-/// not alive at the same time.
+/// The transients, on top of what is there. Those of attention, of the MLP (which forward needs, too) and of
+/// the heads are not alive at the same time; what goes from the heads to the last layer outlives them.
 Transients plan_transients(const ModelConfig& config, const Capacity& capacity, MemoryPlan& plan) {
-  const auto [T, C] = most_rows(capacity);
+  const auto [T, R, num_read] = most_rows(capacity);
   const std::int64_t D = config.width;
   Transients transients;
-  transients.dread_RD = plan.add_compute(kTransients, {capacity.read(), D});
-  transients.dread_context_RD = plan.add_compute(kTransients, {capacity.read(), D});
+  transients.dread_RD = plan.add_compute(kTransients, {num_read, D});
+  transients.dread_context_RD = plan.add_compute(kTransients, {num_read, D});
   const std::size_t begin = plan.mark();
-  transients.dbranch_TD = plan.add_compute(kTransients, {C, D});
+  transients.dbranch_RD = plan.add_compute(kTransients, {R, D});
   const std::size_t behind_branch = plan.mark();
-  transients.mlp_TF = plan.add_compute(kTransients, {C, config.mlp_width});
+  transients.mlp_RF = plan.add_compute(kTransients, {R, config.mlp_width});
   std::size_t end = plan.mark();
   plan.rewind(behind_branch);
   transients.dcontext_TD = plan.add_compute(kTransients, {T, D});
@@ -145,17 +146,17 @@ NormActivations NormActivations::of(std::int64_t num_rows) const {
 }
 
 LayerActivations LayerActivations::of(const LayerRows& of_rows) const {
-  const auto [T, C] = of_rows;
+  const auto [T, R, num_read] = of_rows;
   return {.qkv_T3D = rows(qkv_T3D, T),
           .context_TD = rows(context_TD, T),
           .lse_HT = {lse_HT.raw(), lse_HT.dtype(), {lse_HT.size(0), T}},
           .keep_bits = keep_bits,
-          .read_context_RD = rows(read_context_RD, C),
-          .norm1 = norm1.of(C),
-          .y1_TD = rows(y1_TD, C),
-          .gelu_TF = rows(gelu_TF, C),
-          .h_TF = rows(h_TF, C),
-          .norm2 = norm2.of(C)};
+          .read_context_RD = rows(read_context_RD, num_read),
+          .norm1 = norm1.of(R),
+          .y1_RD = rows(y1_RD, R),
+          .gelu_RF = rows(gelu_RF, R),
+          .h_RF = rows(h_RF, R),
+          .norm2 = norm2.of(R)};
 }
 
 MaskedLanguageActivations MaskedLanguageActivations::of(std::int64_t num_masked) const {
@@ -176,13 +177,13 @@ NextSentenceActivations NextSentenceActivations::of(std::int64_t num_sequences) 
 }
 
 Transients Transients::of(const LayerRows& of_rows, const MicroBatchViews& micro_batch) const {
-  const auto [T, C] = of_rows;
-  return {.mlp_TF = rows(mlp_TF, C),
-          .dbranch_TD = rows(dbranch_TD, C),
+  const auto [T, R, num_read] = of_rows;
+  return {.mlp_RF = rows(mlp_RF, R),
+          .dbranch_RD = rows(dbranch_RD, R),
           .dcontext_TD = rows(dcontext_TD, T),
           .dqkv_T3D = rows(dqkv_T3D, T),
-          .dread_RD = dread_RD,
-          .dread_context_RD = dread_context_RD,
+          .dread_RD = rows(dread_RD, num_read),
+          .dread_context_RD = rows(dread_context_RD, num_read),
           .dy_MD = rows(dy_MD, micro_batch.num_masked()),
           .dpooled_SD = rows(dpooled_SD, micro_batch.num_sequences())};
 }
@@ -191,11 +192,13 @@ TrainingMemory plan_training_memory(const ModelConfig& config, const Capacity& c
                                     std::size_t num_slots, MemoryPlan& plan) {
   const std::int64_t T = capacity.rows;
   const LayerRows most = most_rows(capacity);
+  const LayerRows middle{.attended = T, .behind = T};
+  const LayerRows last{.attended = T, .behind = capacity.read(), .read = capacity.read()};
   TrainingMemory memory{.slots = {}, .transients = plan_transients(config, capacity, plan)};
   TensorView recomputed_gelu_TF;
   LayerActivations recomputed_layer;
   if (recompute == Recompute::Mlp)
-    recomputed_gelu_TF = plan.add_compute(kTransients, {most.continued, config.mlp_width});
+    recomputed_gelu_TF = plan.add_compute(kTransients, {most.behind, config.mlp_width});
   const KeptOfMlp kept = kept_of_mlp(recompute, plan.device());
   const std::size_t bits_bytes = kept_bits_bytes(config, capacity, recompute, plan.device());
   if (recompute == Recompute::Full)
@@ -205,15 +208,13 @@ TrainingMemory plan_training_memory(const ModelConfig& config, const Capacity& c
     slot.recompute = recompute;
     slot.embedding = plan_norm(config, T, kActivations, plan);
     for (std::int64_t layer = 0; layer < config.num_layers; ++layer) {
-      const bool is_last = layer + 1 == config.num_layers;
-      const LayerRows rows{.attended = T, .continued = is_last ? capacity.read() : T};
+      const LayerRows& rows = layer + 1 == config.num_layers ? last : middle;
       slot.x_TD.push_back(plan.add_compute(kActivations, {T, config.width}));
       slot.layers.push_back(
           recompute == Recompute::Full
               ? recomputed_layer
               : plan_layer(config, rows, kept, bits_bytes, recomputed_gelu_TF, kActivations, plan));
     }
-    slot.layers.back().read_context_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
     slot.read_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
     slot.dx_TD = plan.add_compute(kActivations, {T, config.width});
     slot.masked_language = plan_masked_language(config, capacity.masked, plan);
@@ -237,9 +238,7 @@ InferenceMemory plan_inference_memory(const ModelConfig& config, const Capacity&
   const LayerActivations layer =
       plan_layer(config, most_rows(capacity), KeptOfMlp::Nothing, 0, {}, kActivations, plan);
   activations.layers.assign(static_cast<std::size_t>(config.num_layers), layer);
-  activations.layers.back().read_context_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
-  memory.transients.mlp_TF =
-      plan.add_compute(kActivations, {most_rows(capacity).continued, config.mlp_width});
+  memory.transients.mlp_RF = plan.add_compute(kActivations, {most_rows(capacity).behind, config.mlp_width});
   plan.rewind(behind_x);
   activations.masked_language = plan_masked_language(config, capacity.masked, plan);
   activations.next_sentence = plan_next_sentence(config, capacity.sequences, plan);
@@ -265,7 +264,7 @@ TensorView plan_scratch(const ModelConfig& config, const Capacity& capacity, std
   if (device == tensor::Device::Cuda) require_mlp_width(config.mlp_width);
   const std::size_t bytes =
       std::max({kernels::linear_scratch_bytes(device),
-                kernels::mlp_gelu_scratch_bytes(device, most_rows(capacity).continued, config.mlp_width),
+                kernels::mlp_gelu_scratch_bytes(device, most_rows(capacity).behind, config.mlp_width),
                 kernels::layer_norm_scratch_bytes(device, config.width),
                 kernels::embedding_scratch_bytes(device, capacity.rows, config.width),
                 kernels::attention_scratch_bytes(device, attention_size(config, capacity)),

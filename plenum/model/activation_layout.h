@@ -14,8 +14,8 @@ namespace plenum::model {
 
 // What a model's parts keep from forward to backward, and what they need in between. Planned for the largest
 // micro-batch; a smaller one uses the first rows. T rows, D width, H heads, F feed-forward width, M masked
-// positions, W words in a row of logits, S sequences, R rows that heads read. docs/math/bert.md says why each
-// is kept.
+// positions, W words in a row of logits, S sequences, R rows behind a layer's attention: T, in the last layer
+// those that heads read. docs/math/bert.md says why each is kept.
 
 /// What a layer norm keeps of its input and of that input's rows. All that the embedding keeps.
 struct NormActivations {
@@ -24,22 +24,22 @@ struct NormActivations {
   NormActivations of(std::int64_t num_rows) const;
 };
 
-/// How many rows a layer works on: in the last one, only rows that heads read go on behind attention.
+/// How many rows a layer works on.
 struct LayerRows {
   std::int64_t attended = 0;
-  std::int64_t continued = 0;
+  std::int64_t behind = 0;  ///< behind attention: all, but in the last layer those that heads read
+  std::int64_t read = 0;    ///< by heads, of a layer that is or may be the last
 };
 
-/// Beside a layer's input, which is the output of the one before. Behind attention the last layer has R rows
-/// in place of T.
+/// Beside a layer's input, which is the output of the one before.
 struct LayerActivations {
   tensor::TensorView qkv_T3D, context_TD, lse_HT;
   tensor::TensorView keep_bits;  ///< Byte: what attention's dropout keeps; left out where it is drawn again
-  tensor::TensorView read_context_RD;  ///< in the last layer alone: the rows of context_TD that go on
+  tensor::TensorView read_context_RD;  ///< the rows of context_TD that heads read; for the last layer
   NormActivations norm1;               ///< behind attention
-  tensor::TensorView y1_TD;            ///< its output
-  tensor::TensorView gelu_TF;          ///< as mlp_gelu_forward() keeps it; left out where no backward follows
-  tensor::TensorView h_TF;             ///< behind the GELU; left out where backward computes it again
+  tensor::TensorView y1_RD;            ///< its output
+  tensor::TensorView gelu_RF;          ///< as mlp_gelu_forward() keeps it; left out where no backward follows
+  tensor::TensorView h_RF;             ///< behind the GELU; left out where backward computes it again
   NormActivations norm2;               ///< behind the MLP
 
   LayerActivations of(const LayerRows& rows) const;
@@ -76,12 +76,12 @@ struct Activations {
 
 /// What a part needs only while it runs, so that parts share it.
 struct Transients {
-  // An encoder layer's; mlp_TF and dbranch_TD have as many rows as it has behind attention.
-  tensor::TensorView mlp_TF;      ///< behind the GELU; in backward the gradient before it takes its place
-  tensor::TensorView dbranch_TD;  ///< gradient of what a sublayer gives to its residual
+  // An encoder layer's.
+  tensor::TensorView mlp_RF;      ///< behind the GELU; in backward the gradient before it takes its place
+  tensor::TensorView dbranch_RD;  ///< gradient of what a sublayer gives to its residual
   tensor::TensorView dcontext_TD;
   tensor::TensorView dqkv_T3D;
-  // The last layer's.
+  // The last layer's, while the heads' and its own others come and go.
   tensor::TensorView dread_RD;  ///< gradient of what the heads read
   tensor::TensorView dread_context_RD;
   // The heads'.

@@ -22,8 +22,8 @@ using kernels::StepNumber;
 using tensor::ConstTensorView;
 using tensor::TensorView;
 
-bool is_last(const Pass& pass, LayerId end) {
-  return static_cast<std::int64_t>(end.index()) == pass.config.num_layers;
+bool ends_with_heads(const Pass& pass, LayerId end) {
+  return pass.is_last(end.index() - 1);
 }
 
 /// A pass that no head reads anything of has no loss and no gradient.
@@ -32,17 +32,18 @@ bool is_empty(const Pass& pass) {
 }
 
 LayerRows rows_of(const Pass& pass, std::size_t layer) {
-  const bool is_last = static_cast<std::int64_t>(layer) + 1 == pass.config.num_layers;
-  return {.attended = pass.num_rows(), .continued = is_last ? pass.num_read() : pass.num_rows()};
+  return {.attended = pass.num_rows(),
+          .behind = pass.is_last(layer) ? pass.num_read() : pass.num_rows(),
+          .read = pass.num_read()};
 }
 
 void layer_forward(const Pass& pass, const BertWeights& weights, const Activations& kept,
                    const Transients& transients, std::size_t layer) {
   const LayerRows rows = rows_of(pass, layer);
-  const TensorView& y_CD = layer + 1 < kept.x_TD.size() ? kept.x_TD[layer + 1] : kept.read_RD;
+  const TensorView& y_RD = pass.is_last(layer) ? kept.read_RD : kept.x_TD[layer + 1];
   encoder_layer_forward(pass, layer, weights.layers[layer], kept.x_TD[layer].first_rows(rows.attended),
                         kept.layers[layer].of(rows), transients.of(rows, pass.micro_batch),
-                        y_CD.first_rows(rows.continued));
+                        y_RD.first_rows(rows.behind));
 }
 
 void heads_forward(const Pass& pass, const BertWeights& weights, const Activations& kept) {
@@ -89,7 +90,7 @@ void bert_encoder_forward(const Pass& pass, const BertWeights& weights, const Ac
 void bert_forward(const Pass& pass, const BertWeights& weights, const Activations& kept,
                   const Transients& transients, LayerId first, LayerId end) {
   bert_encoder_forward(pass, weights, kept, transients, first, end);
-  if (is_last(pass, end)) heads_forward(pass, weights, kept);
+  if (ends_with_heads(pass, end)) heads_forward(pass, weights, kept);
 }
 
 void add_losses(const Pass& pass, const Activations& kept, const TensorView& numbers_C) {
@@ -109,19 +110,19 @@ void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradi
   if (pass.accumulate == kernels::Accumulate::No) zero_gradients(pass, gradients, first, end);
   if (is_empty(pass)) return;
   const TensorView dx_TD = kept.dx_TD.first_rows(pass.num_rows());
-  TensorView dy_CD = dx_TD;
-  if (is_last(pass, end)) {
-    heads_backward(pass, weights, gradients, kept,
-                   transients.of(rows_of(pass, end.index() - 1), pass.micro_batch), numbers_C);
-    dy_CD = transients.dread_RD.first_rows(pass.num_read());
+  TensorView dy_RD = dx_TD;
+  if (ends_with_heads(pass, end)) {
+    const Transients of_heads = transients.of(rows_of(pass, end.index() - 1), pass.micro_batch);
+    heads_backward(pass, weights, gradients, kept, of_heads, numbers_C);
+    dy_RD = of_heads.dread_RD;
   }
   for (std::size_t layer = end.index(); layer-- > first.index();) {
     if (kept.recompute == Recompute::Full) layer_forward(pass, weights, kept, transients, layer);
     const LayerRows rows = rows_of(pass, layer);
     encoder_layer_backward(pass, layer, weights.layers[layer], gradients.layers[layer],
                            kept.x_TD[layer].first_rows(rows.attended), kept.layers[layer].of(rows),
-                           transients.of(rows, pass.micro_batch), kept.recompute, dy_CD, dx_TD);
-    dy_CD = dx_TD;
+                           transients.of(rows, pass.micro_batch), kept.recompute, dy_RD, dx_TD);
+    dy_RD = dx_TD;
   }
   if (first.index() == 0) {
     embedding_block_backward(pass, weights.embedding, gradients.embedding, kept.embedding.of(pass.num_rows()),

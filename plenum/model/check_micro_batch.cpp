@@ -1,6 +1,7 @@
 #include "plenum/model/check_micro_batch.h"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -17,6 +18,11 @@ void check_below(std::string_view what, std::span<const std::int32_t> values, st
               static_cast<std::int32_t>(greatest));
 }
 
+void check_length(std::string_view what, const auto& values, std::int64_t length) {
+  base::check(static_cast<std::int64_t>(values.size()) == length, "there must be {} {}: {}", length, what,
+              values.size());
+}
+
 void check_groups(std::string_view what, const GroupedRows& grouped, std::int64_t num_entries,
                   std::int64_t num_rows) {
   check_below(what, grouped.entries, num_entries);
@@ -29,11 +35,24 @@ void check_groups(std::string_view what, const GroupedRows& grouped, std::int64_
 void check_micro_batch(const MicroBatch& micro_batch, const describe::ModelConfig& config) {
   constexpr std::int64_t kNextSentenceClasses = 2;
   const std::int64_t num_rows = micro_batch.num_rows;
+  check_length("tokens", micro_batch.ids, num_rows);
+  check_length("segments", micro_batch.segments, num_rows);
+  check_length("positions", micro_batch.positions, num_rows);
+  check_length("samples of rows", micro_batch.row_samples, num_rows);
+  const auto num_sequences = static_cast<std::int64_t>(micro_batch.starts.size());
+  check_length("samples of sequences", micro_batch.samples, num_sequences);
+  if (!micro_batch.next_sentence_labels.empty())
+    check_length("labels of sequences", micro_batch.next_sentence_labels, num_sequences);
+  check_length("labels of masked tokens", micro_batch.masked_labels,
+               static_cast<std::int64_t>(micro_batch.masked_rows.size()));
   check_below("tokens", micro_batch.ids, config.vocabulary);
   check_below("segments", micro_batch.segments, config.num_segments);
   check_below("positions", micro_batch.positions, config.max_positions);
   check_below("labels of masked tokens", micro_batch.masked_labels, config.vocabulary);
   check_below("rows of masked tokens", micro_batch.masked_rows, num_rows);
+  base::check(std::ranges::adjacent_find(micro_batch.masked_rows, std::ranges::greater_equal()) ==
+                  micro_batch.masked_rows.end(),
+              "rows of masked tokens must increase");
   check_below("labels of sequences", micro_batch.next_sentence_labels, kNextSentenceClasses);
   check_groups("rows by token", micro_batch.by_word, config.vocabulary, num_rows);
   check_groups("rows by position", micro_batch.by_position, config.max_positions, num_rows);

@@ -5,8 +5,9 @@
 
 namespace plenum::model {
 
-/// Throws InternalError if an index of the micro-batch lies outside what it is an index of: tables of the
-/// model, or rows of the micro-batch. The CPU's kernels look themselves; a GPU's would read other memory.
+/// Throws InternalError if lists that belong together differ in length, or an index of the micro-batch lies
+/// outside what it is an index of: tables of the model, or rows of the micro-batch. The CPU's kernels look
+/// themselves; a GPU's would read other memory.
 void check_micro_batch(const MicroBatch& micro_batch, const describe::ModelConfig& config);
 
 }  // namespace plenum::model

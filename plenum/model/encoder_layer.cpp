@@ -11,15 +11,15 @@
 namespace plenum::model {
 namespace {
 
-// T rows, C of them behind attention, D width, H heads of width K, F feed-forward width. docs/math/bert.md.
+// T rows, R of them behind attention, D width, H heads of width K, F feed-forward width. docs/math/bert.md.
 //
 // Forward:  qkv = x Wqkv + b;  c = attention(qkv);  z1 = x + dropout(c Wo + b);      y1 = norm(z1)
 //           u = y1 W1 + b;          h = gelu(u);    z2 = y1 + dropout(h W2 + b);       y = norm(z2)
 // Kept:     x, qkv, c, log-sum-exp, z1, y1, what the GELU's backward wants to know of u, z2, means and
-//           inverse deviations; h where it is dear
+//           inverse deviations; h and dropout's bits where they are dear
 // Backward: from the last line to the first. A norm's dz is the gradient of its residual, onto which the
 //           sublayer's input gradient is added; so one buffer, dx, holds dy, dz2, dy1, dz1 and dx in turn.
-// In the last layer c and x are gathered before z1, and the gradients dz1 and dc scattered.
+// In the last layer c and x are gathered before z1, and the gradients dz1 and dc scattered: read_rows.h.
 
 using kernels::Accumulate;
 using kernels::DropoutSite;
@@ -43,12 +43,12 @@ TensorView third_of(const TensorView& bias_3D, std::int64_t part) {
 }
 
 /// What of attention goes on.
-TensorView context_of(const LayerActivations& kept) {
-  return kept.read_context_RD ? kept.read_context_RD : kept.context_TD;
+TensorView context_of(const Pass& pass, std::size_t layer, const LayerActivations& kept) {
+  return pass.is_last(layer) ? kept.read_context_RD : kept.context_TD;
 }
 
-kernels::RowIdentities identities_behind_attention(const Pass& pass, const LayerActivations& kept) {
-  return kept.read_context_RD ? pass.read_rows() : pass.rows();
+kernels::RowIdentities identities_behind_attention(const Pass& pass, std::size_t layer) {
+  return pass.is_last(layer) ? pass.read_rows() : pass.rows();
 }
 
 /// The parameters of a norm and where their gradients go, and that of the bias of the sublayer's last map.
@@ -57,26 +57,26 @@ struct NormParameters {
   TensorView dgamma_D, dbeta_D, db_D;
 };
 
-/// Goes back through a norm, its residual and its dropout. dx_CD goes in as the gradient of the norm's output
+/// Goes back through a norm, its residual and its dropout. dx_RD goes in as the gradient of the norm's output
 /// and comes out as that of the residual. Returns that of the sublayer's output: without dropout it is the
 /// same.
 TensorView norm_backward(const Pass& pass, const kernels::Dropout& dropout,
                          const kernels::RowIdentities& rows, const NormParameters& norm,
-                         const NormActivations& kept, const Transients& transients, const TensorView& dx_CD) {
-  const TensorView dbranch_CD = dropout.is_on() ? transients.dbranch_TD : TensorView();
-  kernels::layer_norm_backward(pass.stream, {.dy_TD = dx_CD,
+                         const NormActivations& kept, const Transients& transients, const TensorView& dx_RD) {
+  const TensorView dbranch_RD = dropout.is_on() ? transients.dbranch_RD : TensorView();
+  kernels::layer_norm_backward(pass.stream, {.dy_TD = dx_RD,
                                              .z_TD = kept.z_TD,
                                              .mean_T = kept.mean_T,
                                              .inverse_deviation_T = kept.inverse_deviation_T,
                                              .gamma_D = norm.gamma_D,
                                              .dropout = dropout,
                                              .rows = rows,
-                                             .dz_TD = dx_CD,
-                                             .dx_TD = dbranch_CD,
+                                             .dz_TD = dx_RD,
+                                             .dx_TD = dbranch_RD,
                                              .dgamma_D = norm.dgamma_D,
                                              .dbeta_D = norm.dbeta_D,
                                              .db_D = norm.db_D});
-  return dropout.is_on() ? dbranch_CD : dx_CD;
+  return dropout.is_on() ? dbranch_RD : dx_RD;
 }
 
 void attention_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
@@ -92,125 +92,125 @@ void attention_sublayer_forward(const Pass& pass, std::size_t layer, const Encod
                                            .context_THK = by_heads(pass, kept.context_TD, 1),
                                            .lse_HT = kept.lse_HT,
                                            .keep_bits = kept.keep_bits});
-  ConstTensorView residual_CD = x_TD;
-  if (kept.read_context_RD) {
+  ConstTensorView residual_RD = x_TD;
+  if (pass.is_last(layer)) {
     gather_read_rows(pass, kept.context_TD, kept.read_context_RD);
-    gather_read_rows(pass, x_TD, kept.y1_TD);
-    residual_CD = kept.y1_TD;
+    gather_read_rows(pass, x_TD, kept.y1_RD);
+    residual_RD = kept.y1_RD;
   }
-  kernels::linear_forward(pass.stream, {.x_TD = context_of(kept),
+  kernels::linear_forward(pass.stream, {.x_TD = context_of(pass, layer, kept),
                                         .w_ED = weights.attention_output_weight_DD,
                                         .b_E = weights.attention_output_bias_D,
                                         .y_TE = kept.norm1.z_TD});
   kernels::layer_norm_forward(pass.stream, {.x_TD = kept.norm1.z_TD,
-                                            .residual_TD = residual_CD,
+                                            .residual_TD = residual_RD,
                                             .gamma_D = weights.attention_norm_weight_D,
                                             .beta_D = weights.attention_norm_bias_D,
                                             .epsilon = pass.norm_epsilon(),
                                             .dropout = pass.dropout_at(layer, DropoutSite::AttentionOutput),
-                                            .rows = identities_behind_attention(pass, kept),
+                                            .rows = identities_behind_attention(pass, layer),
                                             .z_TD = kept.norm1.z_TD,
-                                            .y_TD = kept.y1_TD,
+                                            .y_TD = kept.y1_RD,
                                             .mean_T = kept.norm1.mean_T,
                                             .inverse_deviation_T = kept.norm1.inverse_deviation_T});
 }
 
-/// Gives h and what is kept of u. Returns h.
+/// Gives h and what is kept of u. Returns h. Where all of it is made again, what is kept is not read, but
+/// asked for all the same: h then has the same bytes (kernels/mlp_gelu.h).
 TensorView gelu_of_mlp_forward(const Pass& pass, const EncoderLayerWeights& weights,
                                const LayerActivations& kept, const Transients& transients) {
-  const TensorView h_TF = kept.h_TF ? kept.h_TF : transients.mlp_TF;
-  kernels::mlp_gelu_forward(pass.stream, {.x_TD = kept.y1_TD,
+  const TensorView h_RF = kept.h_RF ? kept.h_RF : transients.mlp_RF;
+  kernels::mlp_gelu_forward(pass.stream, {.x_TD = kept.y1_RD,
                                           .w1_FD = weights.intermediate_weight_FD,
                                           .b1_F = weights.intermediate_bias_F,
-                                          .h_TF = h_TF,
-                                          .kept_TF = kept.gelu_TF});
-  return h_TF;
+                                          .h_TF = h_RF,
+                                          .kept_TF = kept.gelu_RF});
+  return h_RF;
 }
 
 /// h as forward gave it: from where it was kept, or again.
 TensorView gelu_of_mlp_again(const Pass& pass, const EncoderLayerWeights& weights,
                              const LayerActivations& kept, const Transients& transients,
                              Recompute recompute) {
-  if (kept.h_TF) return kept.h_TF;
+  if (kept.h_RF) return kept.h_RF;
   if (recompute == Recompute::Mlp) return gelu_of_mlp_forward(pass, weights, kept, transients);
   // Of a layer that was computed again as a whole it still lies there; else this is the CPU, which keeps u.
   if (recompute == Recompute::None)
-    kernels::gelu_forward(pass.stream, {.x = kept.gelu_TF, .y = transients.mlp_TF});
-  return transients.mlp_TF;
+    kernels::gelu_forward(pass.stream, {.x = kept.gelu_RF, .y = transients.mlp_RF});
+  return transients.mlp_RF;
 }
 
 void mlp_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                           const LayerActivations& kept, const Transients& transients,
-                          const TensorView& y_CD) {
-  const TensorView h_TF = gelu_of_mlp_forward(pass, weights, kept, transients);
-  kernels::linear_forward(pass.stream, {.x_TD = h_TF,
+                          const TensorView& y_RD) {
+  const TensorView h_RF = gelu_of_mlp_forward(pass, weights, kept, transients);
+  kernels::linear_forward(pass.stream, {.x_TD = h_RF,
                                         .w_ED = weights.output_weight_DF,
                                         .b_E = weights.output_bias_D,
                                         .y_TE = kept.norm2.z_TD});
   kernels::layer_norm_forward(pass.stream, {.x_TD = kept.norm2.z_TD,
-                                            .residual_TD = kept.y1_TD,
+                                            .residual_TD = kept.y1_RD,
                                             .gamma_D = weights.output_norm_weight_D,
                                             .beta_D = weights.output_norm_bias_D,
                                             .epsilon = pass.norm_epsilon(),
                                             .dropout = pass.dropout_at(layer, DropoutSite::MlpOutput),
-                                            .rows = identities_behind_attention(pass, kept),
+                                            .rows = identities_behind_attention(pass, layer),
                                             .z_TD = kept.norm2.z_TD,
-                                            .y_TD = y_CD,
+                                            .y_TD = y_RD,
                                             .mean_T = kept.norm2.mean_T,
                                             .inverse_deviation_T = kept.norm2.inverse_deviation_T});
 }
 
-/// dy_CD goes in as the gradient of the layer's output and comes out as that of y1.
+/// dy_RD goes in as the gradient of the layer's output and comes out as that of y1.
 void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                            const EncoderLayerGradients& gradients, const LayerActivations& kept,
-                           const Transients& transients, Recompute recompute, const TensorView& dy_CD) {
-  const TensorView dbranch_CD = norm_backward(pass, pass.dropout_at(layer, DropoutSite::MlpOutput),
-                                              identities_behind_attention(pass, kept),
+                           const Transients& transients, Recompute recompute, const TensorView& dy_RD) {
+  const TensorView dbranch_RD = norm_backward(pass, pass.dropout_at(layer, DropoutSite::MlpOutput),
+                                              identities_behind_attention(pass, layer),
                                               {weights.output_norm_weight_D, gradients.output_norm_weight_D,
                                                gradients.output_norm_bias_D, gradients.output_bias_D},
-                                              kept.norm2, transients, dy_CD);
-  const TensorView h_TF = gelu_of_mlp_again(pass, weights, kept, transients, recompute);
-  kernels::linear_backward_weight(pass.stream, {.x_TD = h_TF,
-                                                .dy_TE = dbranch_CD,
+                                              kept.norm2, transients, dy_RD);
+  const TensorView h_RF = gelu_of_mlp_again(pass, weights, kept, transients, recompute);
+  kernels::linear_backward_weight(pass.stream, {.x_TD = h_RF,
+                                                .dy_TE = dbranch_RD,
                                                 .dw_ED = gradients.output_weight_DF,
                                                 .accumulate = pass.accumulate});
-  const TensorView du_TF = transients.mlp_TF;  // h has been read for the last time
-  kernels::mlp_gelu_backward(pass.stream, {.dy_TD = dbranch_CD,
+  const TensorView du_RF = transients.mlp_RF;  // h has been read for the last time
+  kernels::mlp_gelu_backward(pass.stream, {.dy_TD = dbranch_RD,
                                            .w2_DF = weights.output_weight_DF,
-                                           .kept_TF = kept.gelu_TF,
-                                           .du_TF = du_TF,
+                                           .kept_TF = kept.gelu_RF,
+                                           .du_TF = du_RF,
                                            .db1_F = gradients.intermediate_bias_F});
-  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.y1_TD,
-                                                .dy_TE = du_TF,
+  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.y1_RD,
+                                                .dy_TE = du_RF,
                                                 .dw_ED = gradients.intermediate_weight_FD,
                                                 .accumulate = pass.accumulate});
-  kernels::linear_backward_input(pass.stream, {.dy_TE = du_TF,
+  kernels::linear_backward_input(pass.stream, {.dy_TE = du_RF,
                                                .w_ED = weights.intermediate_weight_FD,
-                                               .dx_TD = dy_CD,
+                                               .dx_TD = dy_RD,
                                                .accumulate = Accumulate::Yes});
 }
 
-/// dy_CD goes in as the gradient of y1, dx_TD comes out as that of x.
+/// dy_RD goes in as the gradient of y1, dx_TD comes out as that of x.
 void attention_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                                  const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
                                  const LayerActivations& kept, const Transients& transients,
-                                 const TensorView& dy_CD, const TensorView& dx_TD) {
-  const TensorView dbranch_CD = norm_backward(
-      pass, pass.dropout_at(layer, DropoutSite::AttentionOutput), identities_behind_attention(pass, kept),
+                                 const TensorView& dy_RD, const TensorView& dx_TD) {
+  const TensorView dbranch_RD = norm_backward(
+      pass, pass.dropout_at(layer, DropoutSite::AttentionOutput), identities_behind_attention(pass, layer),
       {weights.attention_norm_weight_D, gradients.attention_norm_weight_D, gradients.attention_norm_bias_D,
        gradients.attention_output_bias_D},
-      kept.norm1, transients, dy_CD);
-  kernels::linear_backward_weight(pass.stream, {.x_TD = context_of(kept),
-                                                .dy_TE = dbranch_CD,
+      kept.norm1, transients, dy_RD);
+  kernels::linear_backward_weight(pass.stream, {.x_TD = context_of(pass, layer, kept),
+                                                .dy_TE = dbranch_RD,
                                                 .dw_ED = gradients.attention_output_weight_DD,
                                                 .accumulate = pass.accumulate});
-  const TensorView dcontext_CD =
-      kept.read_context_RD ? transients.dread_context_RD.first_rows(pass.num_read()) : transients.dcontext_TD;
+  const TensorView dcontext_RD = pass.is_last(layer) ? transients.dread_context_RD : transients.dcontext_TD;
   kernels::linear_backward_input(
-      pass.stream, {.dy_TE = dbranch_CD, .w_ED = weights.attention_output_weight_DD, .dx_TD = dcontext_CD});
-  if (kept.read_context_RD) {
-    scatter_read_rows(pass, dcontext_CD, transients.dcontext_TD);
-    scatter_read_rows(pass, dy_CD, dx_TD);
+      pass.stream, {.dy_TE = dbranch_RD, .w_ED = weights.attention_output_weight_DD, .dx_TD = dcontext_RD});
+  if (pass.is_last(layer)) {
+    scatter_read_rows(pass, dcontext_RD, transients.dcontext_TD);
+    scatter_read_rows(pass, dy_RD, dx_TD);
   }
   kernels::attention_backward(pass.stream, {.qkv_T3HK = by_heads(pass, kept.qkv_T3D, 3),
                                             .context_THK = by_heads(pass, kept.context_TD, 1),
@@ -240,17 +240,17 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
 
 void encoder_layer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                            const ConstTensorView& x_TD, const LayerActivations& kept,
-                           const Transients& transients, const TensorView& y_CD) {
+                           const Transients& transients, const TensorView& y_RD) {
   attention_sublayer_forward(pass, layer, weights, x_TD, kept);
-  mlp_sublayer_forward(pass, layer, weights, kept, transients, y_CD);
+  mlp_sublayer_forward(pass, layer, weights, kept, transients, y_RD);
 }
 
 void encoder_layer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                             const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
                             const LayerActivations& kept, const Transients& transients, Recompute recompute,
-                            const TensorView& dy_CD, const TensorView& dx_TD) {
-  mlp_sublayer_backward(pass, layer, weights, gradients, kept, transients, recompute, dy_CD);
-  attention_sublayer_backward(pass, layer, weights, gradients, x_TD, kept, transients, dy_CD, dx_TD);
+                            const TensorView& dy_RD, const TensorView& dx_TD) {
+  mlp_sublayer_backward(pass, layer, weights, gradients, kept, transients, recompute, dy_RD);
+  attention_sublayer_backward(pass, layer, weights, gradients, x_TD, kept, transients, dy_RD, dx_TD);
 }
 
 }  // namespace plenum::model

@@ -8,22 +8,22 @@
 
 namespace plenum::model {
 
-// T rows come in, C go on behind attention: all of them, or with kept.read_context_RD those that heads read.
+// T rows come in, R go on behind attention: all of them, in the last layer those that heads read.
 
 /// Computes an encoder layer: attention and MLP, each with dropout, residual and layer norm behind it.
-/// Overwrites `kept`, y_CD and transients. y_CD may be x_TD where `kept` is not for a backward.
+/// Overwrites `kept`, y_RD and transients. y_RD may be x_TD where `kept` is not for a backward.
 void encoder_layer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                            const tensor::ConstTensorView& x_TD, const LayerActivations& kept,
-                           const Transients& transients, const tensor::TensorView& y_CD);
+                           const Transients& transients, const tensor::TensorView& y_RD);
 
 /// Computes the gradients of the layer's input and of its weights. They are added to `gradients`; with
-/// Accumulate::No those of linear maps' weights are overwritten. With Recompute::Mlp, kept.gelu_TF is
+/// Accumulate::No those of linear maps' weights are overwritten. With Recompute::Mlp, kept.gelu_RF is
 /// computed again; everything else in `kept` is as forward left it, and with Recompute::Full transients are,
 /// too.
 void encoder_layer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                             const EncoderLayerGradients& gradients, const tensor::ConstTensorView& x_TD,
                             const LayerActivations& kept, const Transients& transients, Recompute recompute,
-                            const tensor::TensorView& dy_CD,   ///< used up
-                            const tensor::TensorView& dx_TD);  ///< overwritten; dy_CD where all rows go on
+                            const tensor::TensorView& dy_RD,   ///< used up
+                            const tensor::TensorView& dx_TD);  ///< overwritten; dy_RD where all rows go on
 
 }  // namespace plenum::model

@@ -22,6 +22,36 @@ std::int64_t rounded_up(std::int64_t count, std::int64_t step) {
   return (count + step - 1) / step * step;
 }
 
+std::int64_t count_of(const auto& values) {
+  return static_cast<std::int64_t>(values.size());
+}
+
+template <typename Element>
+ConstTensorView view_of(const std::vector<Element>& elements) {
+  return {elements.data(), {count_of(elements)}};
+}
+
+kernels::RowGroups groups_of(const GroupedRows& grouped) {
+  return {.entry_G = view_of(grouped.entries),
+          .start_G = view_of(grouped.starts),
+          .row_R = view_of(grouped.rows)};
+}
+
+/// What every row has of `of_row`, for the rows that heads read: masked tokens', zeros up to `num_masked`,
+/// and with labels the sequences' first ones.
+template <typename Element>
+std::vector<Element> of_read_rows(const MicroBatch& micro_batch, const std::vector<Element>& of_row,
+                                  std::int64_t num_masked) {
+  std::vector<Element> read;
+  const auto append = [&](const std::vector<std::int32_t>& rows) {
+    for (const std::int32_t row : rows) read.push_back(of_row[static_cast<std::size_t>(row)]);
+  };
+  append(micro_batch.masked_rows);
+  read.resize(static_cast<std::size_t>(num_masked));
+  if (!micro_batch.next_sentence_labels.empty()) append(micro_batch.starts);
+  return read;
+}
+
 }  // namespace
 
 std::int64_t staged_rows(std::int64_t num_rows, tensor::Device device) {
@@ -102,25 +132,50 @@ kernels::RowGroups MicroBatchStage::write(const GroupFields& fields, const Group
 }
 
 const MicroBatchViews& MicroBatchStage::put(const MicroBatch& micro_batch, const tensor::CudaStream* copies) {
-  const auto count_of = [](const auto& values) { return static_cast<std::int64_t>(values.size()); };
-  if (copies == nullptr || micro_batch.num_rows == 0) {
-    read_rows_ = read_rows_of(micro_batch, count_of(micro_batch.masked_rows),
-                              count_of(micro_batch.next_sentence_labels));
-    views_ = views_of(micro_batch, read_rows_);
-    return views_;
-  }
   check_micro_batch(micro_batch, config_);
+  if (copies == nullptr || micro_batch.num_rows == 0) {
+    views_ = borrow(micro_batch);
+  } else {
+    views_ = write(micro_batch);
+    tensor::copy_cuda(*copies, pinned_->data(), room_.raw(), num_bytes_);
+  }
+  return views_;
+}
+
+MicroBatchViews MicroBatchStage::borrow(const MicroBatch& micro_batch) {
+  const std::int64_t M = count_of(micro_batch.masked_rows);
+  read_samples_ = of_read_rows(micro_batch, micro_batch.row_samples, M);
+  read_positions_ = of_read_rows(micro_batch, micro_batch.positions, M);
+  return {.id_T = view_of(micro_batch.ids),
+          .segment_T = view_of(micro_batch.segments),
+          .position_T = view_of(micro_batch.positions),
+          .row_sample_T = view_of(micro_batch.row_samples),
+          .start_S = view_of(micro_batch.starts),
+          .next_sentence_label_S = view_of(micro_batch.next_sentence_labels),
+          .masked_row_M = view_of(micro_batch.masked_rows),
+          .masked_label_M = view_of(micro_batch.masked_labels),
+          .read_rows = {.sample_T = view_of(read_samples_), .position_T = view_of(read_positions_)},
+          .by_word = groups_of(micro_batch.by_word),
+          .by_position = groups_of(micro_batch.by_position),
+          .by_segment = groups_of(micro_batch.by_segment),
+          .attention = {},
+          .sequences = micro_batch.sequences(),
+          .samples = micro_batch.samples};
+}
+
+MicroBatchViews MicroBatchStage::write(const MicroBatch& micro_batch) {
   const std::int64_t T = rounded_up(micro_batch.num_rows, kRowStep);
   const std::int64_t S = rounded_up(count_of(micro_batch.starts), kSequenceStep);
   const std::int64_t M = rounded_up(count_of(micro_batch.masked_rows), kMaskedStep);
   const std::int64_t labels = micro_batch.next_sentence_labels.empty() ? 0 : S;
-  read_rows_ = read_rows_of(micro_batch, M, labels);
+  const std::vector<std::int64_t> read_samples = of_read_rows(micro_batch, micro_batch.row_samples, M);
+  const std::vector<std::int32_t> read_positions = of_read_rows(micro_batch, micro_batch.positions, M);
   tensor::SequenceOffsets sequences = micro_batch.sequences();
   sequences.num_rows = T;
   const kernels::AttentionWorkList work = kernels::attention_work_list(sequences);
   const std::array<std::int32_t, 2> work_counts = {static_cast<std::int32_t>(work.tiles_N4.size() / 4),
                                                    static_cast<std::int32_t>(work.gaps_G2.size() / 2)};
-  views_ = {
+  MicroBatchViews views{
       .id_T = write<std::int32_t>(id_, micro_batch.ids, T, 0),
       .segment_T = write<std::int32_t>(segment_, micro_batch.segments, T, 0),
       .position_T = write<std::int32_t>(position_, micro_batch.positions, T, 0),
@@ -129,8 +184,8 @@ const MicroBatchViews& MicroBatchStage::put(const MicroBatch& micro_batch, const
       .next_sentence_label_S = write<std::int32_t>(label_, micro_batch.next_sentence_labels, labels, -1),
       .masked_row_M = write<std::int32_t>(masked_row_, micro_batch.masked_rows, M, -1),
       .masked_label_M = write<std::int32_t>(masked_label_, micro_batch.masked_labels, M, -1),
-      .read_rows = {.sample_T = write<std::int64_t>(read_sample_, read_rows_.samples, M + labels, 0),
-                    .position_T = write<std::int32_t>(read_position_, read_rows_.positions, M + labels, 0)},
+      .read_rows = {.sample_T = write<std::int64_t>(read_sample_, read_samples, M + labels, 0),
+                    .position_T = write<std::int32_t>(read_position_, read_positions, M + labels, 0)},
       .by_word = write(by_word_, micro_batch.by_word, T),
       .by_position = write(by_position_, micro_batch.by_position, T),
       .by_segment = write(by_segment_, micro_batch.by_segment, T),
@@ -143,10 +198,9 @@ const MicroBatchViews& MicroBatchStage::put(const MicroBatch& micro_batch, const
   const auto by = [](const ConstTensorView& list, std::int64_t columns) {
     return ConstTensorView(list.raw(), list.dtype(), {list.num_elements() / columns, columns});
   };
-  views_.attention.tiles_N4 = by(views_.attention.tiles_N4, 4);
-  views_.attention.gaps_G2 = by(views_.attention.gaps_G2, 2);
-  tensor::copy_cuda(*copies, pinned_->data(), room_.raw(), num_bytes_);
-  return views_;
+  views.attention.tiles_N4 = by(views.attention.tiles_N4, 4);
+  views.attention.gaps_G2 = by(views.attention.gaps_G2, 2);
+  return views;
 }
 
 }  // namespace plenum::model

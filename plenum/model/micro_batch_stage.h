@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "plenum/describe/model_config.h"
 #include "plenum/model/micro_batch.h"
@@ -19,7 +20,7 @@ Capacity staged_capacity(const Capacity& capacity, tensor::Device device);
 /// The rows that a micro-batch of so many is computed with.
 std::int64_t staged_rows(std::int64_t num_rows, tensor::Device device);
 
-/// Where kernels find a micro-batch. On the CPU that is the micro-batch itself, mostly. On the GPU it is
+/// Where kernels find a micro-batch. On the CPU that is the micro-batch itself. On the GPU it is
 /// copied to a place of its own, where everything always lies at the same address.
 class MicroBatchStage {
  public:
@@ -27,7 +28,7 @@ class MicroBatchStage {
   MicroBatchStage(const describe::ModelConfig& config, const Capacity& capacity, tensor::MemoryPlan& plan);
 
   /// Lets `copies` bring a micro-batch to its place; kernels may read it when they are done. Borrows the
-  /// micro-batch until then. On the GPU nobody looks at indices any more, so they are checked here.
+  /// micro-batch until then, on the CPU until the next. Checks it: nobody looks at indices on a GPU.
   const MicroBatchViews& put(const MicroBatch& micro_batch, const tensor::CudaStream* copies);
   /// What was put last.
   const MicroBatchViews& views() const { return views_; }
@@ -49,6 +50,10 @@ class MicroBatchStage {
   tensor::ConstTensorView write(const Field& field, std::span<const Element> values, std::int64_t count,
                                 Element rest);
   kernels::RowGroups write(const GroupFields& fields, const GroupedRows& grouped, std::int64_t num_rows);
+  /// To pinned memory. The views are of where it goes.
+  MicroBatchViews write(const MicroBatch& micro_batch);
+  /// As it lies in the host's memory.
+  MicroBatchViews borrow(const MicroBatch& micro_batch);
 
   describe::ModelConfig config_;
   Field id_, segment_, position_, row_sample_;
@@ -60,7 +65,9 @@ class MicroBatchStage {
   std::size_t num_bytes_ = 0;
   tensor::TensorView room_;                       ///< on the GPU
   std::unique_ptr<tensor::PinnedMemory> pinned_;  ///< of the same layout
-  ReadRows read_rows_;                            ///< of what was put last
+  // On the CPU, of what was put last: the only part that is not the micro-batch's own.
+  std::vector<std::int64_t> read_samples_;
+  std::vector<std::int32_t> read_positions_;
   MicroBatchViews views_;
 };
 

@@ -15,7 +15,8 @@ struct MicroBatchViews {
   tensor::ConstTensorView row_sample_T;
   tensor::ConstTensorView start_S, next_sentence_label_S;  ///< labels only with the objective
   tensor::ConstTensorView masked_row_M, masked_label_M;
-  kernels::RowIdentities read_rows;  ///< of masked tokens and, with labels, of the sequences' first rows
+  /// Of masked tokens and, with labels, of the sequences' first rows; of what was added anything.
+  kernels::RowIdentities read_rows;
   kernels::RowGroups by_word, by_position, by_segment;
   kernels::AttentionWork attention;
   tensor::SequenceOffsets sequences;      ///< in the host's memory
@@ -25,17 +26,5 @@ struct MicroBatchViews {
   std::int64_t num_masked() const { return masked_row_M.num_elements(); }
   std::int64_t num_sequences() const { return start_S.num_elements(); }
 };
-
-/// Which tokens heads read (plenum/model/read_rows.h), owned.
-struct ReadRows {
-  std::vector<std::int64_t> samples;
-  std::vector<std::int32_t> positions;
-};
-
-/// With room for so many masked tokens and labels as counted there, what is added standing for nothing.
-ReadRows read_rows_of(const MicroBatch& micro_batch, std::int64_t num_masked, std::int64_t num_labels);
-
-/// Of what lies in the host's memory, exactly as it is. Borrows.
-MicroBatchViews views_of(const MicroBatch& micro_batch, const ReadRows& read_rows);
 
 }  // namespace plenum::model

@@ -34,6 +34,7 @@ struct Pass {
     return config.has_next_sentence ? micro_batch.next_sentence_label_S.num_elements() : 0;
   }
 
+  bool is_last(std::size_t layer) const { return static_cast<std::int64_t>(layer) + 1 == config.num_layers; }
   /// Rows of the last layer's output that heads read (plenum/model/read_rows.h).
   std::int64_t num_read() const { return num_masked() + num_labelled(); }
 

@@ -38,7 +38,7 @@ OptionTable RunSettings::table() {
   options.add_choice(
       "recompute", recompute,
       {{"none", model::Recompute::None}, {"mlp", model::Recompute::Mlp}, {"full", model::Recompute::Full}},
-      "What backward computes again to save memory; on the CPU to the same bytes");
+      "What backward computes again to save memory, to the same bytes");
   options.add("stop-after", stop_after, "TIME",
               "Write a checkpoint and stop after this long: 90s, 30min, 47h or 2d");
   options.add("max-skipped-steps", max_skipped_steps, 1, 1'000'000,

@@ -184,7 +184,7 @@ TEST(Bert, RecomputationKeepsLess) {
   };
   EXPECT_EQ(bytes_of(Recompute::None), bytes(3 * (kLayer + 1024) + kLastBeforeRead, kLastRead + 1024));
   EXPECT_EQ(bytes_of(Recompute::Mlp), bytes(3 * kLayer + kLastBeforeRead, kLastRead));
-  EXPECT_EQ(bytes_of(Recompute::Full), bytes(4 * 256, 256));
+  EXPECT_EQ(bytes_of(Recompute::Full), bytes(4 * 256, 0));
 }
 
 }  // namespace

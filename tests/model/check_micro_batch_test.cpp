@@ -1,5 +1,7 @@
 #include "plenum/model/check_micro_batch.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "plenum/base/check.h"
@@ -59,6 +61,22 @@ TEST(CheckMicroBatch, RefusesRowsThatAreNotThere) {
   expect_refusal("by token", [](MicroBatch& batch) { batch.by_word.rows.back() = kNumRows; });
   expect_refusal("by position", [](MicroBatch& batch) { batch.by_position.rows.front() = -1; });
   expect_refusal("by segment", [](MicroBatch& batch) { ++batch.by_segment.starts.back(); });
+}
+
+TEST(CheckMicroBatch, RefusesListsThatDoNotBelongTogether) {
+  expect_refusal("42 tokens: 41", [](MicroBatch& batch) { batch.ids.pop_back(); });
+  expect_refusal("42 segments: 41", [](MicroBatch& batch) { batch.segments.pop_back(); });
+  expect_refusal("42 positions: 43", [](MicroBatch& batch) { batch.positions.push_back(0); });
+  expect_refusal("42 samples of rows: 41", [](MicroBatch& batch) { batch.row_samples.pop_back(); });
+  expect_refusal("3 samples of sequences: 2", [](MicroBatch& batch) { batch.samples.pop_back(); });
+  expect_refusal("3 labels of sequences: 2",
+                 [](MicroBatch& batch) { batch.next_sentence_labels.pop_back(); });
+  expect_refusal("labels of masked tokens", [](MicroBatch& batch) { batch.masked_labels.pop_back(); });
+}
+
+TEST(CheckMicroBatch, RefusesMaskedRowsThatDoNotIncrease) {
+  expect_refusal("must increase", [](MicroBatch& batch) { batch.masked_rows[1] = batch.masked_rows[0]; });
+  expect_refusal("must increase", [](MicroBatch& batch) { std::ranges::reverse(batch.masked_rows); });
 }
 
 TEST(CheckMicroBatch, RefusesSequencesThatDoNotFit) {

@@ -10,7 +10,7 @@
 
 namespace plenum::kernels::cuda {
 
-/// Which attention weights of a layer dropout keeps, as bits in transient device memory: Philox is drawn once
+/// Which attention weights of a layer dropout keeps, as bits in device memory: Philox is drawn once
 /// for each weight, and the kernels of attention only read.
 ///
 /// `by_query` has a row of bits for each query and head, with the keys of its sequence as columns; `by_key`

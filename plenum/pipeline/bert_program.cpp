@@ -201,10 +201,10 @@ struct BertProgram::State {
     if (is_waiting) stream.wait();
   }
 
-  /// A pass over a micro-batch: on a GPU recorded where it repeats, unless every action is to be measured.
+  /// A pass over a micro-batch: on a GPU recorded where it repeats, unless every action is to be measured or
+  /// no head reads anything, which leaves gradients to zero at most.
   void run_recorded(const ActionRun& run, const model::Pass& pass, const std::function<void()>& work) {
-    const bool is_recorded =
-        gpu != nullptr && options.records_work && !is_waiting && pass.micro_batch.num_rows() > 0;
+    const bool is_recorded = gpu != nullptr && options.records_work && !is_waiting && pass.num_read() > 0;
     if (is_recorded) {
       gpu->recorded.run(recording_key(run, pass), stream.cuda(), work);
     } else {

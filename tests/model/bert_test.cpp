@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/kernels/attention.h"
+#include "plenum/tensor/cuda_device.h"
+
 #include "tests/model/model_run.h"
 #include "tests/ops/op_testing.h"
 #include "tests/reference/bert.h"
@@ -128,7 +131,9 @@ TEST(Bert, BackwardOverwritesWhateverGradientsWere) {
   unmasked.masked_labels.clear();
   MicroBatch unlabelled = full;
   unlabelled.next_sentence_labels.clear();
-  for (const MicroBatch& batch : {full, unmasked, unlabelled, lay_out({})}) {
+  MicroBatch unread = unmasked;
+  unread.next_sentence_labels.clear();
+  for (const MicroBatch& batch : {full, unmasked, unlabelled, unread, lay_out({})}) {
     ModelRun added(kConfig, capacity_of(full));
     ModelRun overwritten(kConfig, capacity_of(full));
     for (const describe::Parameter& parameter : added.table().parameters()) {
@@ -141,9 +146,31 @@ TEST(Bert, BackwardOverwritesWhateverGradientsWere) {
     }
     for (const describe::Parameter& parameter : added.table().parameters()) {
       EXPECT_TRUE(std::ranges::equal(overwritten.gradient(parameter), added.gradient(parameter)))
-          << parameter.name << " of " << batch.masked_rows.size() << " masked tokens";
+          << parameter.name << " of " << batch.masked_rows.size() << " masked tokens and "
+          << batch.next_sentence_labels.size() << " labels";
     }
   }
+}
+
+TEST(Bert, ReadsNoLabelsWithoutANextSentenceHead) {
+  describe::ModelConfig config = kConfig;
+  config.has_next_sentence = false;
+  const MicroBatch labelled = lay_out(random_sequences(4, 12, 31, 2));
+  MicroBatch unlabelled = labelled;
+  unlabelled.next_sentence_labels.clear();
+  ModelRun actual(config, capacity_of(labelled));
+  ModelRun expected(config, capacity_of(labelled));
+  const auto train_on = [](ModelRun& run, const MicroBatch& batch) {
+    fill_randomly(run);
+    const LossSums sums = run.forward(batch, kDropout);
+    run.backward(batch, {}, kDropout);
+    return sums;
+  };
+  const LossSums sums = train_on(actual, labelled);
+  EXPECT_GT(sums.masked, 0);
+  EXPECT_EQ(sums.masked, train_on(expected, unlabelled).masked);
+  EXPECT_EQ(sums.next_sentence, 0);
+  EXPECT_TRUE(std::ranges::equal(actual.gradients(), expected.gradients()));
 }
 
 TEST(Bert, RefusesAMicroBatchThatIsLargerThanItsMemory) {
@@ -162,15 +189,21 @@ TEST(Bert, RefusesASequenceThatIsLongerThanItsMemory) {
   EXPECT_THROW(run.forward(batch), base::InternalError);
 }
 
+/// What is planned to be kept of a micro-batch.
+std::size_t kept_bytes(const describe::ModelConfig& config, const Capacity& capacity, Recompute recompute,
+                       tensor::Device device) {
+  tensor::MemoryPlan plan(device);
+  plan_training_memory(config, capacity, recompute, 1, plan);
+  for (const tensor::MemoryLayout::Line& line : plan.layout().lines()) {
+    if (line.purpose == "activations") return line.bytes;
+  }
+  return 0;
+}
+
 TEST(Bert, RecomputationKeepsLess) {
   const Capacity capacity{.rows = 512, .sequences = 4, .masked = 60, .max_length = 128};
   const auto bytes_of = [&](Recompute recompute) {
-    tensor::MemoryPlan plan;
-    plan_training_memory(describe::preset("bert-mini"), capacity, recompute, 1, plan);
-    for (const tensor::MemoryLayout::Line& line : plan.layout().lines()) {
-      if (line.purpose == "activations") return line.bytes;
-    }
-    return std::size_t{0};
+    return kept_bytes(describe::preset("bert-mini"), capacity, recompute, tensor::Device::Cpu);
   };
   // bert-mini: 4 layers, D = 256, H = 4, F = 1024, and R = 64 rows that heads read; what docs/math/bert.md
   // says, and around the layers the embedding's sum with its two moments, the running gradient and the last
@@ -185,6 +218,36 @@ TEST(Bert, RecomputationKeepsLess) {
   EXPECT_EQ(bytes_of(Recompute::None), bytes(3 * (kLayer + 1024) + kLastBeforeRead, kLastRead + 1024));
   EXPECT_EQ(bytes_of(Recompute::Mlp), bytes(3 * kLayer + kLastBeforeRead, kLastRead));
   EXPECT_EQ(bytes_of(Recompute::Full), bytes(4 * 256, 0));
+}
+
+TEST(Bert, RecomputationKeepsLessOnAGpu) {
+  if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
+  const Capacity capacity{.rows = 512, .sequences = 128, .masked = 128, .max_length = 128};
+  describe::ModelConfig config = describe::preset("bert-mini");
+  const auto bytes_of = [&](Recompute recompute, double attention_dropout) {
+    config.attention_dropout = attention_dropout;
+    return kept_bytes(config, capacity, recompute, tensor::Device::Cuda);
+  };
+  // bert-mini as above, with R = 256. Numbers have two bytes, but those of softmax and of norms, which have
+  // four. Two matrices are kept of an MLP, and of attention's dropout what it keeps, in layers of all rows.
+  constexpr std::size_t kLayer = 2 * 8 * 256 + 4 * (4 + 4);
+  constexpr std::size_t kLastBeforeRead = 2 * 5 * 256 + 4 * 4;
+  constexpr std::size_t kLastRead = 2 * 4 * 256 + 4 * 4;
+  constexpr std::size_t kMlp = 2 * 2 * 1024;
+  const auto bytes = [](std::size_t of_row, std::size_t of_read_row) {
+    const std::size_t around = 2 * 2 * 256 + 4 * 2;
+    return 512 * (of_row + around) + 256 * (of_read_row + 2 * 256);
+  };
+  const std::size_t keep_bytes = kernels::attention_keep_bytes(
+      tensor::Device::Cuda, {.rows = 512, .max_length = 128, .heads = 4, .head_width = 64});
+  EXPECT_GE(keep_bytes, 4U * 512 * 128 / 8);
+  const std::size_t all = bytes(3 * (kLayer + kMlp) + kLastBeforeRead, kLastRead + kMlp);
+  EXPECT_EQ(bytes_of(Recompute::None, 0), all);
+  EXPECT_EQ(bytes_of(Recompute::None, 0.1), all + 4 * keep_bytes);
+  for (const double dropout : {0.0, 0.1}) {
+    EXPECT_EQ(bytes_of(Recompute::Mlp, dropout), bytes(3 * kLayer + kLastBeforeRead, kLastRead));
+    EXPECT_EQ(bytes_of(Recompute::Full, dropout), bytes(2 * 4 * 256, 2 * 256));
+  }
 }
 
 }  // namespace

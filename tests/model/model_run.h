@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "plenum/base/thread_pool.h"
 #include "plenum/model/bert.h"
@@ -32,8 +33,7 @@ class ModelRun {
         table_(config),
         pool_(num_threads),
         arena_(planned(capacity, recompute)),
-        views_(arena_),
-        stage_(config, capacity, views_) {
+        views_(arena_) {
     plan(capacity, recompute, views_);
   }
 
@@ -48,7 +48,7 @@ class ModelRun {
 
   LossSums forward(const MicroBatch& micro_batch, const DropoutSource& dropout = {}) {
     const tensor::Stream stream = this->stream();
-    const Pass pass{stream, config_, stage_.put(micro_batch, nullptr), dropout};
+    const Pass pass{stream, config_, stage_->put(micro_batch, nullptr), dropout};
     bert_forward(pass, weights_of(config_, table_, {weights_N_, weights_N_}), kept(), memory_.transients, {},
                  end());
     Numbers numbers{};
@@ -60,7 +60,7 @@ class ModelRun {
   void backward(const MicroBatch& micro_batch, const LossScale& scale, const DropoutSource& dropout = {},
                 kernels::Accumulate accumulate = kernels::Accumulate::Yes) {
     const tensor::Stream stream = this->stream();
-    const Pass pass{stream, config_, stage_.put(micro_batch, nullptr), dropout, accumulate};
+    const Pass pass{stream, config_, stage_->put(micro_batch, nullptr), dropout, accumulate};
     Numbers numbers{};
     numbers[static_cast<std::size_t>(kernels::StepNumber::MaskedScale)] = scale.masked;
     numbers[static_cast<std::size_t>(kernels::StepNumber::NextSentenceScale)] = scale.next_sentence;
@@ -85,6 +85,7 @@ class ModelRun {
     gradients_N_ = plan.add("gradients", {table_.num_elements()});
     memory_ = plan_training_memory(config_, capacity, recompute, 1, plan);
     scratch_ = plan_scratch(config_, capacity, pool_.num_threads(), plan);
+    stage_.emplace(config_, capacity, plan);
   }
   tensor::MemoryLayout planned(const Capacity& capacity, Recompute recompute) {
     tensor::MemoryPlan sizes;
@@ -97,9 +98,9 @@ class ModelRun {
   base::ThreadPool pool_;
   tensor::TensorView weights_N_, gradients_N_, scratch_;
   TrainingMemory memory_;
+  std::optional<MicroBatchStage> stage_;
   tensor::Arena arena_;
   tensor::MemoryPlan views_;
-  MicroBatchStage stage_;
 };
 
 }  // namespace plenum::model

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "plenum/base/check.h"
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cuda/column_sums.h"
 #include "plenum/kernels/cuda/device_attribute.h"
@@ -38,15 +37,6 @@ __nv_bfloat16* elements(const tensor::TensorView& view) {
   return reinterpret_cast<__nv_bfloat16*>(view.data<BFloat16>());
 }
 
-/// For the copy engine. Rows that begin elsewhere cannot go to the library instead: it keeps something else.
-template <typename... Views>
-void check_alignment(const Views&... views) {
-  const auto is_aligned = [](const auto& view) {
-    return reinterpret_cast<std::uintptr_t>(view.raw()) % 16 == 0;
-  };
-  base::check((is_aligned(views) && ...), "matrices around a GELU begin at multiples of 16 bytes");
-}
-
 std::int64_t num_block_sums(std::int64_t T) {
   return (T + kRowsOfGeluSums - 1) / kRowsOfGeluSums;
 }
@@ -55,7 +45,6 @@ std::size_t block_sums_bytes(std::int64_t T, std::int64_t F) {
 }
 
 void forward_by_sm90(const tensor::Stream& stream, const MlpGeluForward& args) {
-  check_alignment(args.x_TD, args.w1_FD, args.b1_F, args.h_TF, args.kept_TF);
   tensor::check_cuda(mlp_gelu_forward_sm90({.m = args.x_TD.size(0),
                                             .n = args.w1_FD.size(0),
                                             .k = args.w1_FD.size(1),
@@ -83,7 +72,6 @@ void forward_by_library(const tensor::Stream& stream, const MlpGeluForward& args
 }
 
 void backward_by_sm90(const tensor::Stream& stream, const MlpGeluBackward& args) {
-  check_alignment(args.dy_TD, args.w2_DF, args.kept_TF, args.du_TF);
   const std::int64_t T = args.dy_TD.size(0);
   const std::int64_t F = args.w2_DF.size(1);
   check_scratch(stream, block_sums_bytes(T, F));

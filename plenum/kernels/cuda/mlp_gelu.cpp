@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plenum/kernels/check_scratch.h"
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/column_sums.h"
 #include "plenum/kernels/cuda/device_attribute.h"
 #include "plenum/kernels/cuda/gelu_gradient.h"
@@ -30,13 +31,6 @@ Kept kept_of(std::int64_t T, std::int64_t D, std::int64_t F) {
   return is_for_sm90 ? Kept::Derivative : Kept::Input;
 }
 
-const __nv_bfloat16* elements(const tensor::ConstTensorView& view) {
-  return reinterpret_cast<const __nv_bfloat16*>(view.data<BFloat16>());
-}
-__nv_bfloat16* elements(const tensor::TensorView& view) {
-  return reinterpret_cast<__nv_bfloat16*>(view.data<BFloat16>());
-}
-
 std::int64_t num_block_sums(std::int64_t T) {
   return (T + kRowsOfGeluSums - 1) / kRowsOfGeluSums;
 }
@@ -48,11 +42,11 @@ void forward_by_sm90(const tensor::Stream& stream, const MlpGeluForward& args) {
   tensor::check_cuda(mlp_gelu_forward_sm90({.m = args.x_TD.size(0),
                                             .n = args.w1_FD.size(0),
                                             .k = args.w1_FD.size(1),
-                                            .x = elements(args.x_TD),
-                                            .w = elements(args.w1_FD),
-                                            .bias = elements(args.b1_F),
-                                            .gelu = elements(args.h_TF),
-                                            .derivative = elements(args.kept_TF)},
+                                            .x = bfloat16_data(args.x_TD),
+                                            .w = bfloat16_data(args.w1_FD),
+                                            .bias = bfloat16_data(args.b1_F),
+                                            .gelu = bfloat16_data(args.h_TF),
+                                            .derivative = bfloat16_data(args.kept_TF)},
                                            stream.cuda().handle()),
                      "multiply matrices");
 }
@@ -79,10 +73,10 @@ void backward_by_sm90(const tensor::Stream& stream, const MlpGeluBackward& args)
   tensor::check_cuda(mlp_gelu_backward_sm90({.m = T,
                                              .n = F,
                                              .k = args.w2_DF.size(0),
-                                             .dy = elements(args.dy_TD),
-                                             .w = elements(args.w2_DF),
-                                             .derivative = elements(args.kept_TF),
-                                             .du = elements(args.du_TF),
+                                             .dy = bfloat16_data(args.dy_TD),
+                                             .w = bfloat16_data(args.w2_DF),
+                                             .derivative = bfloat16_data(args.kept_TF),
+                                             .du = bfloat16_data(args.du_TF),
                                              .sums = sums},
                                             stream.cuda().handle()),
                      "multiply matrices");

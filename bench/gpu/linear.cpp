@@ -130,10 +130,10 @@ void bench_gelu_products(const tensor::Stream& stream, const ProductBuffers& buf
   const tensor::TensorView x_TD(buffers.at(0), {T, D});
   const tensor::TensorView w_FD(buffers.at(1), {F, D});
   const tensor::TensorView w_DF(buffers.at(1), {D, F});
-  const tensor::TensorView b_F(buffers.at(1), {F});
+  const tensor::TensorView b_F(buffers.at(1) + F * D, {F});  // behind the weights
   const tensor::TensorView kept_TF(buffers.at(3), {T, F});
   const tensor::TensorView result_TF(buffers.at(2), {T, F});
-  const tensor::TensorView db_F(reinterpret_cast<float*>(buffers.at(1)) + F * D, {F});
+  const tensor::TensorView db_F(reinterpret_cast<float*>(buffers.at(1)) + F * D, {F});  // and behind that
   const std::vector<Product> products = bench::layer_products(buffers, T, D);
   const auto product = [&](const std::string& name) {
     return std::ranges::find(products, name, &Product::name)->args;

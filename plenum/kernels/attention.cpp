@@ -43,6 +43,7 @@ void check_memory_for(const tensor::SequenceOffsets& sequences, const tensor::Sh
   const auto num_bytes = static_cast<std::int64_t>(attention_keep_bytes(stream.device(), size));
   base::check(keep_bits.dtype() == tensor::DType::Byte && keep_bits.num_elements() >= num_bytes,
               "keep_bits is too small: {} elements, {} bytes needed", keep_bits.num_elements(), num_bytes);
+  if (stream.device() == tensor::Device::Cuda) check_alignment("keep_bits", keep_bits);
 }
 
 void check_work(const AttentionWork& work, const Dropout& dropout) {

@@ -31,11 +31,14 @@ struct AttentionForward {
   Dropout dropout;                        ///< of the attention weights
   tensor::TensorView context_THK;         ///< O; overwritten, zero in padding
   tensor::TensorView lse_HT;              ///< log of the softmax's denominator; overwritten, for backward
-  tensor::TensorView keep_bits = {};  ///< Byte: what dropout keeps; overwritten, for backward, or left out
+  /// Byte, attention_keep_bytes() of them at least, from a multiple of 16 bytes on: what dropout keeps, for
+  /// backward, or left out. Overwritten on a GPU where dropout is on, else not touched.
+  tensor::TensorView keep_bits = {};
 };
 void attention_forward(const tensor::Stream& stream, const AttentionForward& args);
 
-/// Computes dQ, dK and dV, from weights that are computed again.
+/// Computes dQ, dK and dV, from weights that are computed again: with forward's sequences, samples and
+/// dropout.
 struct AttentionBackward {
   tensor::ConstTensorView qkv_T3HK;
   tensor::ConstTensorView context_THK;
@@ -45,7 +48,7 @@ struct AttentionBackward {
   std::span<const std::int64_t> samples;
   AttentionWork work = {};
   Dropout dropout;
-  tensor::ConstTensorView keep_bits = {};  ///< of forward; drawn again where they are left out
+  tensor::ConstTensorView keep_bits = {};  ///< as forward has left them; drawn again where left out
   tensor::TensorView dqkv_T3HK;            ///< overwritten, zero in padding
 };
 void attention_backward(const tensor::Stream& stream, const AttentionBackward& args);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "plenum/tensor/tensor_view.h"
@@ -20,6 +21,14 @@ inline void check_argument(std::string_view name, tensor::ConstTensorView argume
 inline void check_argument(std::string_view name, tensor::ConstTensorView argument,
                            const tensor::Shape& shape) {
   check_argument(name, argument, tensor::DType::Float32, shape);
+}
+
+/// Throws InternalError unless an argument begins where the GPU can copy 16 bytes at once, or is left out.
+inline void check_alignment(std::string_view name, tensor::ConstTensorView argument) {
+  constexpr std::uintptr_t kAlignment = 16;
+  const auto address = reinterpret_cast<std::uintptr_t>(argument.raw());
+  base::check(address % kAlignment == 0, "{} must begin at a multiple of {} bytes, not at {:#x}", name,
+              kAlignment, address);
 }
 
 }  // namespace plenum::kernels

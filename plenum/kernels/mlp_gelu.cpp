@@ -16,7 +16,14 @@ void mlp_gelu_forward(const tensor::Stream& stream, const MlpGeluForward& args) 
   check_argument("b1_F", args.b1_F, dtype, {F});
   check_argument("h_TF", args.h_TF, dtype, {T, F});
   if (args.kept_TF) check_argument("kept_TF", args.kept_TF, dtype, {T, F});
-  if (stream.device() == tensor::Device::Cuda) return cuda::mlp_gelu_forward(stream, args);
+  if (stream.device() == tensor::Device::Cuda) {
+    check_alignment("x_TD", args.x_TD);
+    check_alignment("w1_FD", args.w1_FD);
+    check_alignment("b1_F", args.b1_F);
+    check_alignment("h_TF", args.h_TF);
+    check_alignment("kept_TF", args.kept_TF);
+    return cuda::mlp_gelu_forward(stream, args);
+  }
   cpu::mlp_gelu_forward(stream, args);
 }
 
@@ -30,7 +37,13 @@ void mlp_gelu_backward(const tensor::Stream& stream, const MlpGeluBackward& args
   check_argument("kept_TF", args.kept_TF, dtype, {T, F});
   check_argument("du_TF", args.du_TF, dtype, {T, F});
   check_argument("db1_F", args.db1_F, {F});
-  if (stream.device() == tensor::Device::Cuda) return cuda::mlp_gelu_backward(stream, args);
+  if (stream.device() == tensor::Device::Cuda) {
+    check_alignment("dy_TD", args.dy_TD);
+    check_alignment("w2_DF", args.w2_DF);
+    check_alignment("kept_TF", args.kept_TF);
+    check_alignment("du_TF", args.du_TF);
+    return cuda::mlp_gelu_backward(stream, args);
+  }
   cpu::mlp_gelu_backward(stream, args);
 }
 

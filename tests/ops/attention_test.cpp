@@ -1,6 +1,7 @@
 #include "plenum/kernels/attention.h"
 
 #include <limits>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -62,6 +63,13 @@ struct Result {
   TestTensor<float> lse;
   TestTensor<float> dqkv;
   friend bool operator==(const Result&, const Result&) = default;
+};
+
+/// How bits of dropout go from forward to backward.
+struct KeptBits {
+  std::int64_t offset = 0;    ///< of their place, from an aligned one
+  std::int64_t missing = 0;   ///< bytes of it
+  bool are_inverted = false;  ///< when backward gets them
 };
 
 class AttentionRun {
@@ -129,9 +137,8 @@ class AttentionRun {
 
   Result run() const { return run(OpContext(device_, scratch_bytes())); }
   /// With bits of dropout that forward keeps for backward.
-  Result run_keeping_bits() const {
-    TestTensor<std::byte> bits({size(attention_keep_bytes(device_, attention_size()))}, std::byte{0xA5});
-    return run(OpContext(device_, scratch_bytes()), &bits);
+  Result run_keeping_bits(const KeptBits& kept = {}) const {
+    return run(OpContext(device_, scratch_bytes()), kept);
   }
   /// On the CPU with more threads.
   Result run_threads(std::size_t num_threads) const { return run(OpContext(num_threads, scratch_bytes())); }
@@ -169,7 +176,16 @@ class AttentionRun {
   }
   std::size_t scratch_bytes() const { return attention_scratch_bytes(device_, attention_size()) + 64; }
 
-  Result run(const OpContext& context, TestTensor<std::byte>* kept_bits = nullptr) const {
+  static void invert(const tensor::Stream& stream, const tensor::TensorView& bits) {
+    TestTensor<std::byte> host(bits.shape());
+    tensor::copy(stream, bits, host.view());
+    stream.wait();
+    for (std::byte& byte : host.values()) byte = ~byte;
+    tensor::copy(stream, host.view(), bits);
+    stream.wait();
+  }
+
+  Result run(const OpContext& context, const std::optional<KeptBits>& kept = {}) const {
     const std::int64_t K = size(shape_.width);
     Result result{.context = TestTensor<float>({T_, H_, K}, 7.0F),
                   .lse = TestTensor<float>({H_, T_}, 7.0F),
@@ -191,8 +207,12 @@ class AttentionRun {
     const tensor::ConstTensorView qkv = arguments.in_compute(qkv_);
     const tensor::TensorView out = arguments.out_compute(result.context);
     const tensor::TensorView lse = arguments.out(result.lse);
-    const tensor::TensorView keep_bits =
-        kept_bits != nullptr ? arguments.out(*kept_bits) : tensor::TensorView();
+    tensor::TensorView keep_bits;
+    const std::int64_t num_bytes = size(attention_keep_bytes(device_, attention_size()));
+    TestTensor<std::byte> place({num_bytes + (kept ? kept->offset : 0)}, std::byte{0xA5});
+    if (kept) {
+      keep_bits = {arguments.out(place).data<std::byte>() + kept->offset, {num_bytes - kept->missing}};
+    }
     attention_forward(context.stream(), {.qkv_T3HK = qkv,
                                          .sequences = offsets(),
                                          .samples = shape_.samples,
@@ -201,6 +221,7 @@ class AttentionRun {
                                          .context_THK = out,
                                          .lse_HT = lse,
                                          .keep_bits = keep_bits});
+    if (kept && kept->are_inverted) invert(context.stream(), keep_bits);
     attention_backward(context.stream(), {.qkv_T3HK = qkv,
                                           .context_THK = out,
                                           .lse_HT = lse,
@@ -346,7 +367,9 @@ std::vector<AttentionCase> wide_cases() {
 }
 
 class AttentionOfWideHeads : public ops::OnDevice {};
+class AttentionOnGpu : public ops::OnDevice {};
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionOfWideHeads, ops::kDevices, ops::device_of);
+INSTANTIATE_TEST_SUITE_P(Devices, AttentionOnGpu, ops::kGpuAlone, ops::device_of);
 
 TEST_P(AttentionOfWideHeads, AgreesWithTheReference) {
   const double tolerance = ops::compute_tolerance(device());
@@ -384,6 +407,25 @@ TEST_P(AttentionOfWideHeads, WritesTheSameBytesWithBitsThatForwardKeeps) {
     const AttentionRun run(c, device());
     EXPECT_EQ(run.run(), run.run_keeping_bits()) << run.name();
   }
+}
+
+// The CPU keeps none, and draws anew.
+TEST_P(AttentionOfWideHeads, BackwardReadsTheBitsThatForwardKeeps) {
+  for (const AttentionCase& c : wide_cases()) {
+    const bool has_bits = device() == tensor::Device::Cuda && c.threshold > 0;
+    const AttentionRun run(c, device());
+    const Result result = run.run_keeping_bits();
+    const Result inverted = run.run_keeping_bits({.are_inverted = true});
+    EXPECT_EQ(result.context, inverted.context) << run.name();
+    EXPECT_EQ(result.dqkv != inverted.dqkv, has_bits) << run.name();
+  }
+}
+
+TEST_P(AttentionOnGpu, RefusesAPlaceForBitsThatDoesNotFit) {
+  const AttentionRun run({shape_of(2, 64, {70, 3}), 26}, device());
+  EXPECT_NO_THROW(run.run_keeping_bits({.offset = 16}));
+  EXPECT_THROW(run.run_keeping_bits({.missing = 1}), base::InternalError);
+  EXPECT_THROW(run.run_keeping_bits({.offset = 8}), base::InternalError);
 }
 
 /// Compares what belongs to a sequence with the result of this sequence alone.

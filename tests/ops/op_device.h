@@ -28,6 +28,7 @@ class OnDevice : public testing::TestWithParam<tensor::Device> {
   static tensor::Device device() { return GetParam(); }
 };
 inline const auto kDevices = testing::Values(tensor::Device::Cpu, tensor::Device::Cuda);
+inline const auto kGpuAlone = testing::Values(tensor::Device::Cuda);
 inline std::string device_of(const testing::TestParamInfo<tensor::Device>& info) {
   return std::string(tensor::device_name(info.param));
 }

@@ -1,4 +1,5 @@
 #include "plenum/kernels/cuda/activation.h"
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/gelu.cuh"
 #include "plenum/kernels/cuda/map_elements.cuh"
 

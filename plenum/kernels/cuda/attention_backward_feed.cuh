@@ -4,7 +4,6 @@
 
 #include "plenum/kernels/cuda/attention_backward_state.cuh"
 #include "plenum/kernels/cuda/attention_fragments.cuh"
-#include "plenum/kernels/cuda/warpgroup.cuh"
 
 namespace plenum::kernels::cuda {
 

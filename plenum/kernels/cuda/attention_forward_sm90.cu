@@ -79,7 +79,7 @@ __device__ inline void serve(const CUtensorMap& qkv_map, const Parameters& p, Sh
   RingCursor<kWarpgroups> warpgroup;  // blocks go round, so each round is a phase of all warpgroups' barriers
   RingCursor<ItemQueue::kSlots> slot;
   for (;;) {
-    const AttentionItem item = shared.queue.pop_alone(slot);
+    const AttentionItem item = shared.queue.pop(slot);
     if (item.length == 0) return;
     const Plan plan(item, kAttentionTileRows);
     for (int block = 0; block < plan.num_owned; ++block, warpgroup.advance()) {
@@ -249,6 +249,7 @@ __device__ inline void attend(const Parameters& p, const AttentionItem& item, in
       if (rows.row[i] < item.length - first)
         p.lse_HT[static_cast<std::int64_t>(item.head) * p.num_rows + row + rows.row[i]] =
             softmax.reference[i] * p.scale + __logf(softmax.sum[i]);
+  __syncwarp();  // some lanes have stored alone, and products need whole warps
 }
 
 /// Takes items until none is left.

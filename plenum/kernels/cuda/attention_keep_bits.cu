@@ -135,15 +135,16 @@ __device__ inline void draw_block(const Problem& problem, const Block& block) {
   const DrawAttentionKeepBits& args = problem.args;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const auto sample = static_cast<std::uint64_t>(args.samples_S[block.sequence]);
-  uint4* const of_queries = words_at(args.by_query, args, block, block.first_query, block.first_key);
   uint4 keys[4] = {};
 #pragma unroll 1
   for (int t = 0; t < 4; ++t) {
     const int query = 8 * (lane / 2) + 2 * t + lane % 2;
     std::uint32_t units[4] = {};
     draw_units<kAbove128>(problem, block, sample, query, units);
-    if constexpr (kKinds != Kinds::ByKey)
+    if constexpr (kKinds != Kinds::ByKey) {
+      uint4* const of_queries = words_at(args.by_query, args, block, block.first_query, block.first_key);
       if (query < block.num_queries) of_queries[query] = gather_words(units);
+    }
     if constexpr (kKinds != Kinds::ByQuery) {
 #pragma unroll
       for (int u = 0; u < 4; ++u)

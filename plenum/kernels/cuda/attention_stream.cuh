@@ -47,19 +47,11 @@ struct ItemQueue {
     barriers.full[at.stage].arrive();
     at.advance();
   }
-  /// By all threads of a warp.
+  /// By each thread that reads; the barriers count them all.
   __device__ AttentionItem pop(RingCursor<kSlots>& at) {
     barriers.wait_full(at);
     const AttentionItem item = items[at.stage];
     barriers.release(at);
-    at.advance();
-    return item;
-  }
-  /// By a thread that reads for itself.
-  __device__ AttentionItem pop_alone(RingCursor<kSlots>& at) {
-    barriers.wait_full(at);
-    const AttentionItem item = items[at.stage];
-    barriers.empty[at.stage].arrive();
     at.advance();
     return item;
   }

@@ -1,5 +1,5 @@
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/class_loss.h"
-#include "plenum/kernels/cuda/vector_io.cuh"
 #include "plenum/tensor/cuda_check.h"
 
 // S rows, C classes: a few hundred numbers at most, so a thread does a row, in double precision.

@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/column_sums.cuh"
 #include "plenum/kernels/cuda/column_sums.h"
 

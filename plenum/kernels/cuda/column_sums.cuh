@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kWarpSize* kColumnWarps)
 inline constexpr int kMaxTotals = 3;
 
 /// Lets `source` do its work on every element and adds the sums of the columns to `totals`, which share them
-/// equally. Without totals it is the work alone.
+/// equally.
 template <typename Source>
 void add_column_sums_of(const tensor::Stream& stream, const Source& source, std::int64_t num_rows,
                         std::int64_t num_columns, std::span<float* const> totals) {
@@ -85,17 +85,14 @@ void add_column_sums_of(const tensor::Stream& stream, const Source& source, std:
   sum_rows<<<grid, kWarpSize * kColumnWarps, 0, stream.cuda().handle()>>>(
       source, num_rows, static_cast<int>(num_columns), rows_of_block, sums);
   tensor::check_cuda(cudaGetLastError(), "add up columns");
-  if (!totals.empty()) {
-    const auto width = static_cast<int>(num_columns / static_cast<std::int64_t>(totals.size()));
-    add_block_sums(stream, sums, num_blocks, width, totals);
-  }
+  const auto width = static_cast<int>(num_columns / std::ssize(totals));
+  add_block_sums(stream, sums, num_blocks, width, totals);
 }
-/// The same for one total, or none where it is null.
+/// The same for one total.
 template <typename Source>
 void add_column_sums_of(const tensor::Stream& stream, const Source& source, std::int64_t num_rows,
                         std::int64_t num_columns, float* total) {
-  add_column_sums_of(stream, source, num_rows, num_columns,
-                     std::span<float* const>(&total, total != nullptr ? 1 : 0));
+  add_column_sums_of(stream, source, num_rows, num_columns, std::span(&total, 1));
 }
 
 }  // namespace plenum::kernels::cuda

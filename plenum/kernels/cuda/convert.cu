@@ -1,3 +1,4 @@
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/convert.h"
 #include "plenum/kernels/cuda/map_elements.cuh"
 

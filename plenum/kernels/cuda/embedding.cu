@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/embedding.h"
 #include "plenum/kernels/cuda/layer_norm_gradient.h"
 #include "plenum/kernels/cuda/row_block.cuh"

@@ -1,3 +1,4 @@
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/column_sums.cuh"
 #include "plenum/kernels/cuda/gelu.cuh"
 #include "plenum/kernels/cuda/gelu_gradient.h"

@@ -1,3 +1,4 @@
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/layer_norm.h"
 #include "plenum/kernels/cuda/layer_norm_gradient.h"
 #include "plenum/kernels/cuda/row_block.cuh"

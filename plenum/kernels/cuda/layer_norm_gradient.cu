@@ -3,6 +3,7 @@
 #include <span>
 
 #include "plenum/base/check.h"
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/column_sums.cuh"
 #include "plenum/kernels/cuda/layer_norm_gradient.h"
 #include "plenum/kernels/cuda/row_block.cuh"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "plenum/base/check.h"
 #include "plenum/kernels/check_scratch.h"
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/column_sums.h"
 #include "plenum/kernels/cuda/device_attribute.h"
 #include "plenum/kernels/cuda/gelu_gradient.h"
@@ -31,22 +31,6 @@ Kept kept_of(std::int64_t T, std::int64_t D, std::int64_t F) {
   return is_for_sm90 ? Kept::Derivative : Kept::Input;
 }
 
-const __nv_bfloat16* elements(const tensor::ConstTensorView& view) {
-  return reinterpret_cast<const __nv_bfloat16*>(view.data<BFloat16>());
-}
-__nv_bfloat16* elements(const tensor::TensorView& view) {
-  return reinterpret_cast<__nv_bfloat16*>(view.data<BFloat16>());
-}
-
-/// For the copy engine. Rows that begin elsewhere cannot go to the library instead: it keeps something else.
-template <typename... Views>
-void check_alignment(const Views&... views) {
-  const auto is_aligned = [](const auto& view) {
-    return reinterpret_cast<std::uintptr_t>(view.raw()) % 16 == 0;
-  };
-  base::check((is_aligned(views) && ...), "matrices around a GELU begin at multiples of 16 bytes");
-}
-
 std::int64_t num_block_sums(std::int64_t T) {
   return (T + kRowsOfGeluSums - 1) / kRowsOfGeluSums;
 }
@@ -55,15 +39,14 @@ std::size_t block_sums_bytes(std::int64_t T, std::int64_t F) {
 }
 
 void forward_by_sm90(const tensor::Stream& stream, const MlpGeluForward& args) {
-  check_alignment(args.x_TD, args.w1_FD, args.b1_F, args.h_TF, args.kept_TF);
   tensor::check_cuda(mlp_gelu_forward_sm90({.m = args.x_TD.size(0),
                                             .n = args.w1_FD.size(0),
                                             .k = args.w1_FD.size(1),
-                                            .x = elements(args.x_TD),
-                                            .w = elements(args.w1_FD),
-                                            .bias = elements(args.b1_F),
-                                            .gelu = elements(args.h_TF),
-                                            .derivative = elements(args.kept_TF)},
+                                            .x = bfloat16_data(args.x_TD),
+                                            .w = bfloat16_data(args.w1_FD),
+                                            .bias = bfloat16_data(args.b1_F),
+                                            .gelu = bfloat16_data(args.h_TF),
+                                            .derivative = bfloat16_data(args.kept_TF)},
                                            stream.cuda().handle()),
                      "multiply matrices");
 }
@@ -83,7 +66,6 @@ void forward_by_library(const tensor::Stream& stream, const MlpGeluForward& args
 }
 
 void backward_by_sm90(const tensor::Stream& stream, const MlpGeluBackward& args) {
-  check_alignment(args.dy_TD, args.w2_DF, args.kept_TF, args.du_TF);
   const std::int64_t T = args.dy_TD.size(0);
   const std::int64_t F = args.w2_DF.size(1);
   check_scratch(stream, block_sums_bytes(T, F));
@@ -91,10 +73,10 @@ void backward_by_sm90(const tensor::Stream& stream, const MlpGeluBackward& args)
   tensor::check_cuda(mlp_gelu_backward_sm90({.m = T,
                                              .n = F,
                                              .k = args.w2_DF.size(0),
-                                             .dy = elements(args.dy_TD),
-                                             .w = elements(args.w2_DF),
-                                             .derivative = elements(args.kept_TF),
-                                             .du = elements(args.du_TF),
+                                             .dy = bfloat16_data(args.dy_TD),
+                                             .w = bfloat16_data(args.w2_DF),
+                                             .derivative = bfloat16_data(args.kept_TF),
+                                             .du = bfloat16_data(args.du_TF),
                                              .sums = sums},
                                             stream.cuda().handle()),
                      "multiply matrices");

@@ -9,7 +9,7 @@ namespace plenum::kernels::cuda {
 namespace {
 
 // Of the tiles that were tried this one is the fastest (docs/decisions/cuda.md).
-using Tile = ProductTile<2, 192, TileB::Transposed, SharedFactor::B>;
+using Tile = ProductTile<2, 192, TileB::Transposed>;
 
 /// Adds the bias, and gives GELU of that and its derivative.
 class GeluAndDerivative {

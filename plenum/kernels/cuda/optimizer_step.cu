@@ -1,8 +1,8 @@
 #include "plenum/kernels/check_scratch.h"
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/flat_elements.cuh"
 #include "plenum/kernels/cuda/optimizer_step.h"
 #include "plenum/kernels/cuda/reduce.cuh"
-#include "plenum/kernels/cuda/vector_io.cuh"
 #include "plenum/tensor/cuda_check.h"
 
 // N elements of the flat buffers, C chunks of ranges, R ranges. A block takes a chunk, so work and sums are

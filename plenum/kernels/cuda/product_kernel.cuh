@@ -68,16 +68,7 @@ template <typename Tile, typename Epilogue>
 __device__ inline void feed(const ProductArguments<Epilogue>& args, TileWalk<Tile> walk,
                             ProductShared<Tile, Epilogue>& shared) {
   constexpr std::uint16_t kBothRanks = 0b11;
-  const int rank = cluster_rank();
-  const int first_of_a = Tile::kShared == SharedFactor::A ? rank * Tile::kBoxRowsOfA : 0;
-  const int first_of_b = Tile::kShared == SharedFactor::B ? rank * Tile::kBoxRowsOfB : 0;
-  const auto copy = [&](const CUtensorMap& map, bool is_shared, unsigned char* to, Mbarrier& full, int column,
-                        int row) {
-    if (is_shared)
-      copy_box_to_ranks(map, to, full, column, row, kBothRanks);
-    else
-      copy_box(map, to, full, column, row);
-  };
+  const int first_of_b = cluster_rank() * Tile::kBoxRowsOfB;
   RingCursor<ProductShared<Tile, Epilogue>::kStages> at;
   for (; !walk.is_done(); walk.advance()) {
     const TilePlace place = walk.place();
@@ -85,16 +76,14 @@ __device__ inline void feed(const ProductArguments<Epilogue>& args, TileWalk<Til
       shared.ring.wait_empty(at);
       Mbarrier& full = shared.ring.full[at.stage];
       full.arrive_expecting(Tile::kStageBytes);
-      copy(args.a, Tile::kShared == SharedFactor::A, shared.a[at.stage] + first_of_a * kStepRowBytes, full,
-           step * kStepElements, place.row + first_of_a);
+      copy_box(args.a, shared.a[at.stage], full, step * kStepElements, place.row);
       unsigned char* const b = shared.b[at.stage] + first_of_b * kStepRowBytes;
       if constexpr (Tile::kB == TileB::Transposed) {
-        copy(args.b, Tile::kShared == SharedFactor::B, b, full, step * kStepElements,
-             place.column + first_of_b);
+        copy_box_to_ranks(args.b, b, full, step * kStepElements, place.column + first_of_b, kBothRanks);
       } else {
         for (int c = 0; c < Tile::kColumns / 64; ++c)
-          copy(args.b, Tile::kShared == SharedFactor::B, b + c * kTileBytes, full, place.column + 64 * c,
-               step * kStepElements + first_of_b);
+          copy_box_to_ranks(args.b, b + c * kTileBytes, full, place.column + 64 * c,
+                            step * kStepElements + first_of_b, kBothRanks);
       }
     }
   }

@@ -7,25 +7,21 @@
 namespace plenum::kernels::cuda {
 
 // How a product C [m, n] = A [m, k] B is cut: into tiles of C that belong to one warpgroup each. The two
-// blocks of a cluster work on tiles side by side and load the factor that these share only once, a half each.
+// blocks of a cluster work on tiles with the same columns, and load what these share of B only once, a half
+// each.
 
-enum class SharedFactor {
-  A,  ///< the tiles have the same rows
-  B   ///< the tiles have the same columns
-};
 inline constexpr int kBlocksOfCluster = 2;
 
 /// Along the sum products go in steps of 64 elements.
 inline constexpr int kStepElements = 64;
 inline constexpr int kStepRowBytes = 128;
 
-template <int kRowBlocksOfTile, int kColumnsOfTile, TileB kLayoutOfB, SharedFactor kSharedFactorOfCluster>
+template <int kRowBlocksOfTile, int kColumnsOfTile, TileB kLayoutOfB>
 struct ProductTile {
   static constexpr int kRowBlocks = kRowBlocksOfTile;  ///< of 64 rows
   static constexpr int kRows = 64 * kRowBlocks;
   static constexpr int kColumns = kColumnsOfTile;
   static constexpr TileB kB = kLayoutOfB;
-  static constexpr SharedFactor kShared = kSharedFactorOfCluster;
 
   static constexpr int kBytesOfA = kRows * kStepRowBytes;
   static constexpr int kBytesOfB = kColumns * kStepRowBytes;
@@ -33,9 +29,8 @@ struct ProductTile {
 
   /// Rows of the boxes in which a block loads its share of a step. B by TileB::Plain lies there as tiles of
   /// 64 columns side by side.
-  static constexpr int kBoxRowsOfA = kShared == SharedFactor::A ? kRows / 2 : kRows;
-  static constexpr int kAllRowsOfB = kB == TileB::Transposed ? kColumns : kStepElements;
-  static constexpr int kBoxRowsOfB = kShared == SharedFactor::B ? kAllRowsOfB / 2 : kAllRowsOfB;
+  static constexpr int kBoxRowsOfA = kRows;
+  static constexpr int kBoxRowsOfB = (kB == TileB::Transposed ? kColumns : kStepElements) / kBlocksOfCluster;
 
   /// What a thread has of a tile of C.
   using Accumulators = float[kRowBlocks][kColumns / 2];
@@ -56,21 +51,17 @@ class TileWalk {
       : rank_(block % kBlocksOfCluster),
         next_(block / kBlocksOfCluster),
         step_(num_blocks / kBlocksOfCluster),
-        num_columns_((n + kClusterColumns - 1) / kClusterColumns),
+        num_columns_((n + Tile::kColumns - 1) / Tile::kColumns),
         num_tiles_(num_columns_ * ((m + kClusterRows - 1) / kClusterRows)) {}
 
   __device__ bool is_done() const { return next_ >= num_tiles_; }
   __device__ void advance(int tiles = 1) { next_ += tiles * step_; }
   __device__ TilePlace place() const {
-    return {
-        next_ / num_columns_ * kClusterRows + (Tile::kShared == SharedFactor::B ? rank_ * Tile::kRows : 0),
-        next_ % num_columns_ * kClusterColumns +
-            (Tile::kShared == SharedFactor::A ? rank_ * Tile::kColumns : 0)};
+    return {next_ / num_columns_ * kClusterRows + rank_ * Tile::kRows, next_ % num_columns_ * Tile::kColumns};
   }
 
  private:
-  static constexpr int kClusterRows = Tile::kRows * (Tile::kShared == SharedFactor::B ? 2 : 1);
-  static constexpr int kClusterColumns = Tile::kColumns * (Tile::kShared == SharedFactor::A ? 2 : 1);
+  static constexpr int kClusterRows = Tile::kRows * kBlocksOfCluster;
   int rank_;
   int next_;
   int step_;

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "plenum/kernels/cuda/mbarrier.cuh"
-#include "plenum/kernels/cuda/warpgroup.cuh"
 
 namespace plenum::kernels::cuda {
 
@@ -45,6 +44,8 @@ struct RingBarriers {
   Mbarrier full[kStages];
   Mbarrier empty[kStages];
 
+  /// By how many arrivals a stage gets full and empty: num_readers counts threads where each calls
+  /// release().
   __device__ void init(int num_producers, int num_readers) {
     for (int s = 0; s < kStages; ++s) {
       full[s].init(num_producers);
@@ -54,7 +55,7 @@ struct RingBarriers {
   __device__ void wait_full(const RingCursor<kStages>& at) const { full[at.stage].wait(at.parity); }
   __device__ void wait_empty(const RingCursor<kStages>& at) const { empty[at.stage].wait(at.parity ^ 1); }
 
-  /// By all threads of a warp that have read the stage: each arrives.
+  /// By each thread that has read the stage.
   __device__ void release(const RingCursor<kStages>& at) { empty[at.stage].arrive(); }
 };
 

@@ -1,3 +1,4 @@
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/reduce.cuh"
 #include "plenum/kernels/cuda/rows.h"
 #include "plenum/kernels/cuda/vector_io.cuh"

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/row_block.cuh"
 #include "plenum/kernels/cuda/table_gradient.h"
 #include "plenum/tensor/cuda_check.h"

@@ -4,8 +4,6 @@
 
 #include <cuda_bf16.h>
 
-#include "plenum/tensor/tensor_view.h"
-
 namespace plenum::kernels::cuda {
 
 // Eight neighbouring elements at once: 16 bytes of bf16, the widest access a thread has. Rows whose width is
@@ -130,14 +128,6 @@ __device__ inline void store_vector(float* row, int column, int width, const Flo
       if (column + i < width) row[column + i] = values[i];
     }
   }
-}
-
-/// The elements of a tensor of BFloat16, as kernels see them; null where the argument is left out.
-inline const __nv_bfloat16* bfloat16_data(const tensor::ConstTensorView& view) {
-  return view ? reinterpret_cast<const __nv_bfloat16*>(view.data<tensor::BFloat16>()) : nullptr;
-}
-inline __nv_bfloat16* bfloat16_data(const tensor::TensorView& view) {
-  return view ? reinterpret_cast<__nv_bfloat16*>(view.data<tensor::BFloat16>()) : nullptr;
 }
 
 /// Whether rows of this width in all these tensors may be accessed as vectors.

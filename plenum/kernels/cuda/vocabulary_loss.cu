@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "plenum/kernels/cuda/bfloat16_data.h"
 #include "plenum/kernels/cuda/matmul.h"
 #include "plenum/kernels/cuda/reduce.cuh"
 #include "plenum/kernels/cuda/vector_io.cuh"

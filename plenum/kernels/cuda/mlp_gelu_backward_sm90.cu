@@ -62,6 +62,7 @@ class TimesDerivative {
         fence_shared_writes();
         __syncwarp();
         if (is_first_lane()) exchange(i, box, place);
+        __syncwarp();
       }
       totals[c] = sum_over_rows(sums);
     }

@@ -47,7 +47,7 @@ struct ProductShared {
   static constexpr int kStages =
       (kMostSharedBytes - kBarrierBytes - kWorkers * static_cast<int>(sizeof(typename Epilogue::Shared))) /
       Tile::kStageBytes;
-  static_assert(kStages >= 3);
+  static_assert(kStages == 4, "with fewer, products wait for their factors");
 
   alignas(1024) unsigned char a[kStages][Tile::kBytesOfA];
   alignas(1024) unsigned char b[kStages][Tile::kBytesOfB];

@@ -195,10 +195,10 @@ TrainingMemory plan_training_memory(const ModelConfig& config, const Capacity& c
   const LayerRows middle{.attended = T, .behind = T};
   const LayerRows last{.attended = T, .behind = capacity.read(), .read = capacity.read()};
   TrainingMemory memory{.slots = {}, .transients = plan_transients(config, capacity, plan)};
-  TensorView recomputed_gelu_TF;
+  TensorView recomputed_gelu_RF;
   LayerActivations recomputed_layer;
   if (recompute == Recompute::Mlp)
-    recomputed_gelu_TF = plan.add_compute(kTransients, {most.behind, config.mlp_width});
+    recomputed_gelu_RF = plan.add_compute(kTransients, {most.behind, config.mlp_width});
   const KeptOfMlp kept = kept_of_mlp(recompute, plan.device());
   const std::size_t bits_bytes = kept_bits_bytes(config, capacity, recompute, plan.device());
   if (recompute == Recompute::Full)
@@ -213,7 +213,7 @@ TrainingMemory plan_training_memory(const ModelConfig& config, const Capacity& c
       slot.layers.push_back(
           recompute == Recompute::Full
               ? recomputed_layer
-              : plan_layer(config, rows, kept, bits_bytes, recomputed_gelu_TF, kActivations, plan));
+              : plan_layer(config, rows, kept, bits_bytes, recomputed_gelu_RF, kActivations, plan));
     }
     slot.read_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
     slot.dx_TD = plan.add_compute(kActivations, {T, config.width});

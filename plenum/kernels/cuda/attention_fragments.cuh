@@ -48,6 +48,17 @@ __device__ inline void store_operand(std::uint32_t tile_address, const RegisterO
                  : "memory");
 }
 
+/// Copies 16 bytes from shared to device memory where `exists`, without a branch, behind which the compiler
+/// would wait for each copy by itself.
+__device__ inline void copy_chunk(std::uint32_t from, __nv_bfloat16* to, bool exists) {
+  asm volatile(
+      "{\n.reg .pred p;\n.reg .b32 x, y, z, w;\nsetp.ne.b32 p, %2, 0;\n"
+      "ld.shared.v4.b32 {x, y, z, w}, [%0];\n"
+      "@p st.global.v4.b32 [%1], {x, y, z, w};\n}\n" ::"r"(from),
+      "l"(to), "r"(static_cast<int>(exists))
+      : "memory");
+}
+
 /// Writes an accumulator as bf16, row i of the thread multiplied by scale[i], to rows of device memory of
 /// which num_rows exist. It goes through a tile in shared memory, of which each warp uses its own 16 rows, so
 /// that whole rows are written.
@@ -60,14 +71,15 @@ __device__ inline void store_rows(const Accumulator& d, const float (&scale)[2],
     words[i / 4][i % 4] = pack(d[2 * i] * scale[i % 2], d[2 * i + 1] * scale[i % 2]);
   store_operand(shared_address(through), words, thread);
   __syncwarp();
+  // A lane has every fourth row; four rows on, the bit of 4 in a chunk's place changes.
   const int lane = thread % 32;
   const int chunk = lane % 8;
+  const int first = 16 * warp_of_group(thread) + lane / 8;
+  const std::uint32_t own = shared_address(through) + 128 * first + 16 * (chunk ^ (lane / 8));
+  __nv_bfloat16* const to = out + first * stride + 8 * chunk;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const int row = 16 * warp_of_group(thread) + 4 * i + lane / 8;
-    const uint4 of = *reinterpret_cast<const uint4*>(through + 128 * row + 16 * (chunk ^ (row % 8)));
-    if (row < num_rows) *reinterpret_cast<uint4*>(out + row * stride + 8 * chunk) = of;
-  }
+  for (int i = 0; i < 4; ++i)
+    copy_chunk((own ^ (64 * (i % 2))) + 4 * 128 * i, to + 4 * i * stride, first + 4 * i < num_rows);
   __syncwarp();
 }
 

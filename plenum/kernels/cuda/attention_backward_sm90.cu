@@ -12,6 +12,9 @@
 namespace plenum::kernels::cuda {
 namespace {
 
+// Products and sums leave no registers over the loop over blocks of queries: what some blocks alone need of a
+// thread's index, or what is needed before and behind the loop, is computed there from an index read anew.
+
 /// Where a warpgroup is. All three go through the same items, rounds and blocks of queries.
 struct Progress {
   int warpgroup;
@@ -43,20 +46,13 @@ struct Turn {
   }
 };
 
-/// The thread's index in its block. Dropout leaves no registers over the loop for what comes from it.
-template <bool kHasDropout>
-__device__ inline int thread_index() {
-  return kHasDropout ? reread_thread() : static_cast<int>(threadIdx.x);
-}
-
 /// Adds the round's part of dQ of a block of queries, from dS of all warpgroups with keys.
-template <bool kHasDropout>
 __device__ inline void sum_queries_gradient(const BackwardParameters& p, const Round& round, int block,
                                             const Progress& at,
                                             const BackwardShape::ExchangeCursor& exchanged,
                                             BackwardShared& shared) {
   constexpr std::uint64_t kTile = kTileBytes >> 4;
-  const int thread = thread_index<kHasDropout>();
+  const int thread = reread_thread();
   float4* const kept = p.scratch.dqueries_of(block) + thread % 128;
   float4 before[BackwardScratch::kVectors] = {};
   // Another warpgroup may have written it a round ago. It then released a stage of queries, which the
@@ -159,7 +155,7 @@ template <bool kHasDropout>
 __device__ inline void differentiate(const BackwardParameters& p, int block, int num_keys,
                                      const KeepRows& keep, const Progress& at, KeyGradients& sums,
                                      BackwardShared& shared) {
-  const FragmentRows rows = fragment_rows(thread_index<kHasDropout>());
+  const FragmentRows rows = fragment_rows();
   const float scale_log2 = p.scale * kLog2OfE;
   const int stage = at.streamed.stage;
   const std::uint64_t keys = describe_tile(shared_address(shared.keys[at.owned.stage][at.warpgroup]));
@@ -200,13 +196,12 @@ __device__ inline void differentiate(const BackwardParameters& p, int block, int
     for (int i = 0; i < 32; ++i) s[i] *= dp[i];
   }
   to_operand(s, ds);
-  if (num_keys < kTileRows) clear_rows(ds, num_keys, fragment_rows(thread_index<kHasDropout>()));
+  if (num_keys < kTileRows) clear_rows(ds, num_keys, fragment_rows(reread_thread()));
   wgmma_fence();
   issue_product<TileB::Plain>(sums.dk, ds, queries, 1);
   wgmma_commit();
   shared.exchanged.wait_empty(at.exchanged);
-  store_operand(shared_address(shared.dscores[at.exchanged.stage][at.warpgroup]), ds,
-                thread_index<kHasDropout>());
+  store_operand(shared_address(shared.dscores[at.exchanged.stage][at.warpgroup]), ds);
   fence_shared_writes();
   shared.exchanged.full[at.exchanged.stage].arrive();
   wgmma_wait<0>();
@@ -216,7 +211,7 @@ __device__ inline void differentiate(const BackwardParameters& p, int block, int
 }
 
 /// Calls visit for each block of queries; in between computes dQ where it is this warpgroup's turn.
-template <bool kHasDropout, typename Visit>
+template <typename Visit>
 __device__ inline void walk(const BackwardParameters& p, const Round& round, Progress& at,
                             BackwardShared& shared, Visit visit) {
   Turn turn(round.num_keys);
@@ -225,7 +220,7 @@ __device__ inline void walk(const BackwardParameters& p, const Round& round, Pro
   for (int block = 0; block < num_blocks + BackwardShape::kLag; ++block) {
     if (block >= BackwardShape::kLag) {
       if (turn.warpgroup == at.warpgroup)
-        sum_queries_gradient<kHasDropout>(p, round, block - BackwardShape::kLag, at, lagging, shared);
+        sum_queries_gradient(p, round, block - BackwardShape::kLag, at, lagging, shared);
       turn.advance();
       lagging.advance();
     }
@@ -243,20 +238,18 @@ __device__ inline void own_keys(const BackwardParameters& p, const Round& round,
                                 BackwardShared& shared) {
   const AttentionItem& item = round.item;
   const int first = (round.rounds.first(round.index) + at.warpgroup) * kTileRows;
-  const KeepRows keep(p.keep, p.keep.by_key, item.head, item.start + first,
-                      fragment_rows(thread_index<kHasDropout>()));
+  const KeepRows keep(p.keep, p.keep.by_key, item.head, item.start + first, fragment_rows(reread_thread()));
   KeyGradients sums;
 #pragma unroll
   for (int i = 0; i < 32; ++i) sums.dk[i] = sums.dv[i] = 0;
-  walk<kHasDropout>(p, round, at, shared, [&](int block) {
-    differentiate<kHasDropout>(p, block, item.length - first, keep, at, sums, shared);
-  });
+  walk(p, round, at, shared,
+       [&](int block) { differentiate<kHasDropout>(p, block, item.length - first, keep, at, sums, shared); });
 
   const std::int64_t stride = 3LL * p.num_heads * kTileRows;
   __nv_bfloat16* const out = p.dqkv_T3HK + (item.start + first) * stride;
   const float dk_scale[2] = {p.scale * p.dropout_scale, p.scale * p.dropout_scale};
   const float dv_scale[2] = {p.dropout_scale, p.dropout_scale};
-  const int thread = thread_index<kHasDropout>();
+  const int thread = reread_thread();
   unsigned char* const through = shared.values[at.owned.stage][at.warpgroup];
   sync_warpgroup(at.warpgroup);  // which has read the values
   store_rows(sums.dk, dk_scale, through, out + column_of(p, 1, item.head), stride, item.length - first,
@@ -281,7 +274,7 @@ __device__ inline void work(int warpgroup, const BackwardParameters& p, Backward
       if (warpgroup < round.num_keys) {
         own_keys<kHasDropout>(p, round, at, shared);
       } else {
-        walk<kHasDropout>(p, round, at, shared, [&](int) { pass_by(at, shared); });
+        walk(p, round, at, shared, [&](int) { pass_by(at, shared); });
         shared.owned.release(at.owned);
       }
     }

@@ -14,6 +14,7 @@ namespace {
 
 // In a process of its own: none can use the GPU after that.
 using FailedKernelDeathTest = test::OnGpu<>;
+using FailedKernel = test::OnGpu<>;
 
 /// Lets a kernel read memory that is not there, and ends with what is said about it.
 [[noreturn]] void wait_for_a_failed_kernel() {
@@ -40,6 +41,12 @@ TEST_F(FailedKernelDeathTest, IsToldInOneLineByWhoeverWaits) {
       wait_for_a_failed_kernel(), testing::ExitedWithCode(3),
       "cuda_stream.cpp:[0-9]+: the GPU failed to finish a stream's work: an illegal memory access was "
       "encountered \\(cudaErrorIllegalAddress\\)$");
+}
+
+// For tools/sanitize_cuda alone: compute-sanitizer must see the kernel, and hangs where a test starts a
+// process.
+TEST_F(FailedKernel, DISABLED_EndsTheProcess) {
+  wait_for_a_failed_kernel();
 }
 
 }  // namespace

@@ -8,9 +8,9 @@ A step is forward, backward and AdamW in bf16 with fp32 weights: --tokens tokens
 prediction, hidden dropout 0.1. Tokens are real ones: padding does not count. Plenum's first run writes down the
 lengths of its steps and PyTorch trains on those. Runs take turns, Plenum first and last, each a process of its own;
 Plenum's are --steps long with the loader running beside them, those with attention dropout and of other layouts run
-once and shorter. Each model after the first runs once, with the first of the peers. A GPU under load lowers its clock
-to stay within its power, so what counts is the rate of a long run: the table has the clock and the power of each
-run's last seconds.
+once and shorter. Each size of a step after the first, for the first model, and each model after the first run once,
+with the first of the peers. A GPU under load lowers its clock to stay within its power, so what counts is the rate of
+a long run: the table has the clock and the power of each run's last seconds.
 
 What PyTorch is spared: making batches is not timed, all its batches have the same shapes, so it compiles once, and
 its memory is the most it had allocated, not what it took from the GPU. It has no dropout of attention weights: its
@@ -175,14 +175,15 @@ def run_torch(options):
     import torch
 
     torch.manual_seed(0)
+    num_rows = options.tokens[0]
     is_padded = options.peer.startswith("padded")
     steps = json.load(open(options.lengths, encoding="ascii"))
     if is_padded:  # the same sequences, as many as fit into the rows
         sequences = [n for lengths in steps for n in lengths]
-        size = options.tokens // MAX_LENGTH
+        size = num_rows // MAX_LENGTH
         steps = [sequences[i:i + size] for i in range(0, len(sequences) - size + 1, size)]
     num_steps = min(options.peer_steps + WARM_UP_STEPS, len(steps))
-    batches = make_batches(torch, steps[:num_steps], options.tokens, is_padded)
+    batches = make_batches(torch, steps[:num_steps], num_rows, is_padded)
     model = build_model(torch, options.model[0]).cuda().train()
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW(parameters, lr=1e-4, fused=True)
@@ -257,38 +258,52 @@ def measure(what, command, limit_seconds):
     return result
 
 
-def ours(options, model, steps, layout="unpadded", attention_dropout=0.0):
-    return [options.bench, "--lengths", options.histogram, "--model", model, "--tokens", str(options.tokens),
-            "--steps", str(steps), "--layout", layout, "--attention-dropout", str(attention_dropout)]
+def plan(options, folder):
+    """What is run, in this order: its name, whose second part has a baseline of its own, and its command. The same
+    name may come again."""
 
+    size, *other_sizes = options.tokens
+    first, *other_models = options.model
 
-def plan(options, lengths_path):
-    """What is run, in this order: its name and its command. The same name may come again."""
-    model = options.model[0]
+    def lengths_of(tokens):
+        return os.path.join(folder, f"lengths_{tokens}.json")
 
-    def theirs(model, peer):
-        return (f"PyTorch, {model}, {peer}",
-                [sys.executable, __file__, "--peer", peer, "--lengths", lengths_path, "--model", model,
-                 "--tokens", str(options.tokens), "--peer-steps", str(options.peer_steps)])
+    def name_of(model, tokens):
+        return model if tokens == size else f"{model} at {tokens}"
 
-    first = ours(options, model, options.steps) + ["--drawn-lengths", lengths_path]
+    def ours(model, tokens=size):
+        return (f"Plenum, {name_of(model, tokens)}",
+                [options.bench, "--lengths", options.histogram, "--model", model, "--tokens", str(tokens),
+                 "--steps", str(options.steps), "--drawn-lengths", lengths_of(tokens)])
+
+    def ours_shorter(model, share, what, *arguments):
+        return (f"Plenum, {model}, {what}",
+                [options.bench, "--lengths", options.histogram, "--model", model, "--tokens", str(size),
+                 "--steps", str(int(share * options.steps)), *arguments])
+
+    def theirs(model, peer, tokens=size):
+        return (f"PyTorch, {name_of(model, tokens)}, {peer}",
+                [sys.executable, __file__, "--peer", peer, "--lengths", lengths_of(tokens), "--model", model,
+                 "--tokens", str(tokens), "--peer-steps", str(options.peer_steps)])
+
+    def other_layouts(model):
+        return [ours_shorter(model, SHARE_OF_LAYOUT, layout, "--layout", layout)
+                for layout in options.layouts if layout != "unpadded"]
+
     runs = []
     for repeat in range(options.repeats):
         if "unpadded" in options.layouts or repeat == 0:  # the first writes the lengths
-            runs.append((f"Plenum, {model}", first))
+            runs.append(ours(first))
         if repeat < options.peer_repeats:
             # All peers once, then only the first again.
-            runs += [theirs(model, peer) for peer in (options.peers if repeat == 0 else options.peers[:1])]
-    for rate in options.attention_dropout:
-        runs.append((f"Plenum, {model}, attention dropout {rate}",
-                     ours(options, model, int(SHARE_WITH_DROPOUT * options.steps), attention_dropout=rate)))
-    for layout in options.layouts:
-        if layout != "unpadded":
-            runs.append((f"Plenum, {model}, {layout}",
-                         ours(options, model, int(SHARE_OF_LAYOUT * options.steps), layout=layout)))
-    for other in options.model[1:]:
-        runs.append((f"Plenum, {other}", ours(options, other, options.steps)))
-        runs += [theirs(other, peer) for peer in options.peers[:1]]
+            runs += [theirs(first, peer) for peer in (options.peers if repeat == 0 else options.peers[:1])]
+    runs += [ours_shorter(first, SHARE_WITH_DROPOUT, f"attention dropout {rate}", "--attention-dropout", str(rate))
+             for rate in options.attention_dropout]
+    runs += other_layouts(first)
+    for tokens in other_sizes:
+        runs += [ours(first, tokens)] + [theirs(first, peer, tokens) for peer in options.peers[:1]]
+    for model in other_models:
+        runs += [ours(model)] + [theirs(model, peer) for peer in options.peers[:1]] + other_layouts(model)
     return runs
 
 
@@ -302,8 +317,8 @@ def print_table(options, results):
     versions = {run["torch"] for name in peers for run in results[name]}
     rates = {name: statistics.median(run["tokens_per_second"] for run in runs)
              for name, runs in results.items() if runs}
-    print(f"{options.tokens} tokens a step, torch {', '.join(versions) or 'not run'}; a large product: {product:.0f} "
-          f"TFLOP/s sustained, {burst:.0f} in a burst; x: of the fastest PyTorch with that model")
+    print(f"{options.tokens[0]} tokens a step, torch {', '.join(versions) or 'not run'}; a large product: {product:.0f} "
+          f"TFLOP/s sustained, {burst:.0f} in a burst; x: of the fastest PyTorch with that model and size")
     print(f"{'':42} {'runs':>4} {'real tokens/s':>13} {'x':>5} {'TFLOP/s':>8} {'of product':>10} {'GB':>6} {'MHz':>5} "
           f"{'W':>4}")
     for name, runs in results.items():
@@ -329,7 +344,7 @@ def main():
     parser.add_argument("--histogram", help="line i counts the sequences of length i")
     parser.add_argument("--bench", default="build-cuda/bench/bench_gpu_train")
     parser.add_argument("--model", nargs="+", default=["bert-large"], choices=SHAPES)
-    parser.add_argument("--tokens", type=int, default=32768, help="of a step")
+    parser.add_argument("--tokens", nargs="+", type=int, default=[32768], help="of a step")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--layouts", nargs="+", default=["unpadded"], choices=["unpadded", "padded", "packed"])
@@ -348,7 +363,7 @@ def main():
     options.bench = os.path.abspath(options.bench)
     with tempfile.TemporaryDirectory() as folder:
         results = {}
-        for name, command in plan(options, os.path.join(folder, "lengths.json")):
+        for name, command in plan(options, folder):
             result = measure(name, command, options.limit)
             results.setdefault(name, []).extend([result] if result else [])
     print_table(options, results)

@@ -28,11 +28,15 @@ base::OptionTable TrainingDataOptions::table() {
   options.add_choice(
       "order", order_choice,
       {{"auto", OrderChoice::Auto}, {"sequences", OrderChoice::Sequences}, {"packs", OrderChoice::Packs}},
-      "What is shuffled; packs gives every layout the same steps as packed; auto is packs for packed only");
+      "What is shuffled; packs gives every layout the same steps, of nearly the same tokens; auto is packs "
+      "for "
+      "packed and where the global batch is in tokens");
   options.add("global-batch", global_batch, "N|Nsp|Ntok",
               "What a step trains on, over all ranks: sequences (256 or 256sp) or tokens (32768tok)");
-  options.add("micro-batch-tokens", micro_batch_tokens, 1, std::int64_t{1} << 30,
-              "Tokens of a micro-batch, padding included; 4096, or the longest sequence if that is longer");
+  options.add(
+      "micro-batch-tokens", micro_batch_tokens, 1, std::int64_t{1} << 30,
+      "Tokens of a micro-batch, padding included; 4096, or the longest sequence if that is longer, and on "
+      "a GPU 512 for each of its multiprocessors, or fewer if they would not fit");
   options.add("packing-depth", packing_depth, 1, packing::kGreatestCapacity,
               "Sequences in a pack at most (with --order packs); as many as fit if not given");
   options.add("packing-plan", packing_plan, "FILE",
@@ -54,13 +58,16 @@ void TrainingDataOptions::check() const {
                 "--layout packed needs --order packs, or none");
   const bool has_packs = order() == OrderUnit::Packs;
   base::require(has_packs || (!packing_depth && packing_plan.empty()),
-                "--packing-depth and --packing-plan need --order packs or --layout packed");
+                "--packing-depth and --packing-plan need --order packs");
   base::require(!packing_depth || packing_plan.empty(),
                 "--packing-depth does not go with --packing-plan, which has a depth of its own");
 }
 
 OrderUnit TrainingDataOptions::order() const {
-  const bool has_packs = order_choice == OrderChoice::Packs || layout == Layout::Packed;
+  if (order_choice == OrderChoice::Packs) return OrderUnit::Packs;
+  if (order_choice == OrderChoice::Sequences) return OrderUnit::Sequences;
+  const bool has_packs =
+      layout == Layout::Packed || global_batch_size().unit == GlobalBatchSize::Unit::Tokens;
   return has_packs ? OrderUnit::Packs : OrderUnit::Sequences;
 }
 

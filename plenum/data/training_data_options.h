@@ -15,7 +15,8 @@ namespace plenum::data {
 /// "256" or "256sp" (sequences), "32768tok" (tokens). Throws UserError naming `what` for anything else.
 GlobalBatchSize parse_global_batch(std::string_view text, std::string_view what);
 
-/// Which order is asked for; Auto is packs for the packed layout and sequences for the others.
+/// Which order is asked for. Auto is packs for the packed layout, and where a step is a number of tokens:
+/// packs are all nearly full, so every step has about as many, where sequences differ. Else it is sequences.
 enum class OrderChoice { Auto, Sequences, Packs };
 
 /// What is trained on, in which pieces, and what is masked in it.

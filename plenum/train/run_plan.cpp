@@ -10,6 +10,7 @@
 #include "plenum/schedule/check.h"
 #include "plenum/schedule/data_parallel.h"
 #include "plenum/schedule/single.h"
+#include "plenum/train/gpu_micro_batch.h"
 
 namespace plenum::train {
 namespace {
@@ -69,14 +70,44 @@ MemoryReport plan_memory(const schedule::Schedule& schedule, const pipeline::Ber
   return report;
 }
 
+data::StepBatchSource make_batches(const RunOptions& options, const data::TrainingDataOptions& data,
+                                   const data::SequenceSource& sequences,
+                                   const describe::ModelConfig& model) {
+  return {sequences, data, model, static_cast<std::size_t>(options.run.ranks),
+          static_cast<std::uint64_t>(options.run.seed)};
+}
+
+/// What the arenas of training take with micro-batches of so many tokens.
+std::size_t planned_bytes(const RunOptions& options, data::TrainingDataOptions data,
+                          const data::SequenceSource& sequences, const describe::ModelConfig& model,
+                          std::int64_t micro_batch_tokens) {
+  data.micro_batch_tokens = micro_batch_tokens;
+  const data::StepBatchSource batches = make_batches(options, data, sequences, model);
+  return plan_memory(make_schedule(batches, model.num_layers),
+                     program_options(options, model, batches.capacity()))
+      .planned_bytes;
+}
+
+/// The data's options, with the micro-batches of a GPU where none are asked for.
+data::TrainingDataOptions settle_data(const RunOptions& options, const data::SequenceSource& sequences,
+                                      const describe::ModelConfig& model) {
+  data::TrainingDataOptions data = options.data;
+  const bool is_settled = data.micro_batch_tokens || options.run.device == tensor::Device::Cpu;
+  if (is_settled || tensor::cuda_obstacle()) return data;
+  data.micro_batch_tokens = gpu_micro_batch_tokens(
+      tensor::cuda_device_info(), sequences.max_length(),
+      [&](std::int64_t tokens) { return planned_bytes(options, data, sequences, model, tokens); });
+  return data;
+}
+
 }  // namespace
 
 RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model)
     : options_(options),
       dataset_(dataset),
       training_(dataset, Split::Train),
-      batches_(training_, options.data, model, static_cast<std::size_t>(options.run.ranks),
-               static_cast<std::uint64_t>(options.run.seed)),
+      data_(settle_data(options, training_, model)),
+      batches_(make_batches(options, data_, training_, model)),
       schedule_(make_schedule(batches_, model.num_layers)),
       program_(program_options(options, model, batches_.capacity())),
       num_steps_(optim::num_steps(options.run.steps, length(), "steps")),
@@ -109,15 +140,6 @@ MemoryReport RunPlan::memory() const {
   return report;
 }
 
-std::size_t RunPlan::planned_bytes(std::int64_t micro_batch_tokens) const {
-  data::TrainingDataOptions data = options_.data;
-  data.micro_batch_tokens = micro_batch_tokens;
-  const data::StepBatchSource batches(training_, data, program_.model, batches_.num_ranks(), program_.seed);
-  pipeline::BertProgramOptions program = program_;
-  program.capacity = batches.capacity();
-  return plan_memory(make_schedule(batches, program.model.num_layers), program).planned_bytes;
-}
-
 void RunPlan::require_memory(std::uint64_t available_bytes) const {
   const MemoryReport planned = memory();
   if (available_bytes == 0 || planned.planned_bytes <= available_bytes) return;
@@ -127,7 +149,9 @@ void RunPlan::require_memory(std::uint64_t available_bytes) const {
   std::int64_t too_large = batches_.capacity().rows;
   while (fits + 1 < too_large) {
     const std::int64_t middle = std::midpoint(fits, too_large);
-    (planned_bytes(middle) + others <= available_bytes ? fits : too_large) = middle;
+    (planned_bytes(options_, data_, training_, program_.model, middle) + others <= available_bytes
+         ? fits
+         : too_large) = middle;
   }
   const bool is_gpu = program_.device == tensor::Device::Cuda;
   const std::string advice = fits >= batches_.least_micro_batch_tokens()

@@ -43,13 +43,12 @@ class RunPlan {
 
  private:
   optim::RunLength length() const;
-  /// The plan of the same run with other micro-batches takes this much.
-  std::size_t planned_bytes(std::int64_t micro_batch_tokens) const;
 
   const RunOptions& options_;
   const data::Dataset& dataset_;
   data::DatasetSequences training_;
   std::optional<data::DatasetSequences> holdout_;
+  data::TrainingDataOptions data_;
   data::StepBatchSource batches_;
   std::optional<data::EvaluationBatches> held_out_;
   schedule::Schedule schedule_;

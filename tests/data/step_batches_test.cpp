@@ -150,6 +150,20 @@ TEST(StepBatchSource, KeepsToItsBoundsWhateverTheLengths) {
   }
 }
 
+TEST(StepBatchSource, FillsOneMicroBatchWithAStepOfAsManyTokens) {
+  const SyntheticSequences sequences = synthetic(random_lengths(5, 64));
+  TrainingDataOptions options = options_for(Layout::Unpadded);
+  options.global_batch = "256tok";
+  options.micro_batch_tokens = 256;
+  const StepBatchSource source(sequences, options, small_model(), 1, 7);
+  ASSERT_EQ(source.num_micro_batches(), 1U);
+  for (std::uint64_t step = 0; step + 2 < source.steps_per_epoch(); ++step) {
+    const std::int64_t tokens = source.make(step).front().micro_batches.front().work().tokens;
+    EXPECT_LE(tokens, 256);
+    EXPECT_GE(tokens, 256 - 64);
+  }
+}
+
 TEST(StepBatchSource, CountsTheWholeGlobalBatchOnEveryRank) {
   const SyntheticSequences sequences = synthetic(random_lengths(4, 64));
   const StepBatchSource source(sequences, options_for(Layout::Padded), small_model(), 3, 7);

@@ -50,11 +50,16 @@ TEST(TrainingDataOptions, AreSetByName) {
   EXPECT_EQ(options.masking().split, (MaskSplit{100, 0, 0}));
 }
 
-TEST(TrainingDataOptions, OrderPacksForThePackedLayout) {
+TEST(TrainingDataOptions, OrderPacksForThePackedLayoutAndForStepsOfTokens) {
   TrainingDataOptions options;
   EXPECT_EQ(options.order(), OrderUnit::Sequences);
   options.layout = Layout::Packed;
   EXPECT_EQ(options.order(), OrderUnit::Packs);
+  options.layout = Layout::Unpadded;
+  options.global_batch = "512tok";
+  EXPECT_EQ(options.order(), OrderUnit::Packs);
+  options.order_choice = OrderChoice::Sequences;
+  EXPECT_EQ(options.order(), OrderUnit::Sequences);
 }
 
 TEST(TrainingDataOptions, RefuseContradictions) {

@@ -43,6 +43,7 @@ struct Options {
   std::string lengths;
   std::string model = "bert-large";
   std::string layout = "unpadded";
+  std::string order = "packs";
   std::string device = "cuda";
   std::string losses;
   std::string drawn_lengths;
@@ -118,6 +119,8 @@ void run(const Options& options) {
   const bool is_plain = options.plain || options.kernels;  // a recorded pass does not say what it multiplies
   base::require(!options.kernels || (is_gpu && bench::can_record_kernels()),
                 "--kernels needs a GPU and a build with CUPTI, which the CUDA toolkit has");
+  const bool has_packs = options.order == "packs";
+  base::require(has_packs || options.layout != "packed", "--layout packed needs --order packs");
   const std::size_t before = is_gpu ? used_bytes() : 0;
   describe::ModelConfig model = describe::preset(options.model);
   model.hidden_dropout = options.hidden_dropout;
@@ -127,7 +130,7 @@ void run(const Options& options) {
       {.vocabulary = model.vocabulary, .has_next_sentence = true}, kSeed);
   data::TrainingDataOptions data;
   data.layout = layout_of(options.layout);
-  data.order_choice = data::OrderChoice::Packs;
+  data.order_choice = has_packs ? data::OrderChoice::Packs : data::OrderChoice::Sequences;
   data.global_batch = fmt::format("{}tok", options.tokens);
   data.micro_batch_tokens = options.tokens;
   const data::StepBatchSource batches(source, data, model, 1, kSeed);
@@ -193,6 +196,7 @@ void run(const Options& options) {
   const nlohmann::json result = {
       {"model", options.model},
       {"layout", options.layout},
+      {"order", options.order},
       {"attention_dropout", options.attention_dropout},
       {"recorded", !is_plain},
       {"steps", options.steps},
@@ -220,7 +224,9 @@ int main(int argc, char** argv) {
   app.add_option("--lengths", options.lengths, "Histogram: line i counts sequences of length i + 1")
       ->required();
   app.add_option("--model", options.model);
-  app.add_option("--layout", options.layout);
+  app.add_option("--layout", options.layout)->check(CLI::IsMember({"unpadded", "padded", "packed"}));
+  app.add_option("--order", options.order, "What a step is a number of; by packs its tokens hardly vary")
+      ->check(CLI::IsMember({"packs", "sequences"}));
   app.add_option("--device", options.device);
   app.add_option("--losses", options.losses, "JSON file for the loss of each step");
   app.add_option("--drawn-lengths", options.drawn_lengths, "JSON file for the lengths of each timed step");

@@ -2,15 +2,19 @@
 """Trains a BERT on a GPU with Plenum and with PyTorch, on the same lengths, and prints one table with the ratios.
 
     python bench/gpu/train_peer.py --histogram tests/golden/wikipedia_512_histogram.txt --bench bench_gpu_train \
-        --model bert-large bert-base --layouts unpadded padded packed --attention-dropout 0.1
+        --model bert-large bert-base --layouts unpadded padded packed --attention-dropout 0.1 --losses losses
 
 A step is forward, backward and AdamW in bf16 with fp32 weights: --tokens tokens, 15 % of them masked, next-sentence
 prediction, hidden dropout 0.1. Tokens are real ones: padding does not count. Plenum's first run writes down the
 lengths of its steps and PyTorch trains on those. Runs take turns, Plenum first and last, each a process of its own;
-Plenum's are --steps long with the loader running beside them, those with attention dropout and of other layouts run
-once and shorter. Each size of a step after the first, for the first model, and each model after the first run once,
+all of Plenum's are --steps long with the loader running beside them, those with attention dropout and of other
+layouts run once. Each size of a step after the first, for the first model, and each model after the first run once,
 with the first of the peers. A GPU under load lowers its clock to stay within its power, so what counts is the rate of
 a long run: the table has the clock and the power of each run's last seconds.
+
+With --losses a second table sets the losses of the layouts side by side. Steps are of packs, so that all layouts train
+on the same sequences with the same masks, and their losses should differ by rounding alone. Tokens are drawn at
+random, all equally often, so there is little to learn: a curve falls towards ln 30517 = 10.33 and no further.
 
 What PyTorch is spared: making batches is not timed, all its batches have the same shapes, so it compiles once, and
 its memory is the most it had allocated, not what it took from the GPU. It has no dropout of attention weights: its
@@ -37,8 +41,8 @@ VOCABULARY = 30522
 MASK_RATE = 0.15
 NO_LABEL = -100
 WARM_UP_STEPS = 5
-SHARE_WITH_DROPOUT = 0.5  # of the steps, for a run with attention dropout
-SHARE_OF_LAYOUT = 0.3  # the same, for a run of another layout
+SMOOTHED_STEPS = 20  # of which a smoothed loss is the mean
+PRINTED_LOSSES = 11  # of a curve
 SAMPLE_SECONDS = 0.2  # between two looks at the clock
 LAST_SAMPLES = slice(-20, -8)  # of a run: what is still training, and warm
 CLOCK_AND_POWER = re.compile(r"([\d.]+), ([\d.]+)")
@@ -271,15 +275,17 @@ def plan(options, folder):
     def name_of(model, tokens):
         return model if tokens == size else f"{model} at {tokens}"
 
-    def ours(model, tokens=size):
-        return (f"Plenum, {name_of(model, tokens)}",
+    def ours(name, model, tokens, *arguments):
+        return (f"Plenum, {name}",
                 [options.bench, "--lengths", options.histogram, "--model", model, "--tokens", str(tokens),
-                 "--steps", str(options.steps), "--drawn-lengths", lengths_of(tokens)])
+                 "--steps", str(options.steps), *arguments])
 
-    def ours_shorter(model, share, what, *arguments):
-        return (f"Plenum, {model}, {what}",
-                [options.bench, "--lengths", options.histogram, "--model", model, "--tokens", str(size),
-                 "--steps", str(int(share * options.steps)), *arguments])
+    def losses_of(model, layout):
+        return ["--losses", losses_path(options, model, layout)] if options.losses else []
+
+    def unpadded(model, tokens=size):
+        return ours(name_of(model, tokens), model, tokens, "--drawn-lengths", lengths_of(tokens),
+                    *(losses_of(model, "unpadded") if tokens == size else []))
 
     def theirs(model, peer, tokens=size):
         return (f"PyTorch, {name_of(model, tokens)}, {peer}",
@@ -287,24 +293,55 @@ def plan(options, folder):
                  "--tokens", str(tokens), "--peer-steps", str(options.peer_steps)])
 
     def other_layouts(model):
-        return [ours_shorter(model, SHARE_OF_LAYOUT, layout, "--layout", layout)
+        return [ours(f"{model}, {layout}", model, size, "--layout", layout, *losses_of(model, layout))
                 for layout in options.layouts if layout != "unpadded"]
 
     runs = []
     for repeat in range(options.repeats):
         if "unpadded" in options.layouts or repeat == 0:  # the first writes the lengths
-            runs.append(ours(first))
+            runs.append(unpadded(first))
         if repeat < options.peer_repeats:
             # All peers once, then only the first again.
             runs += [theirs(first, peer) for peer in (options.peers if repeat == 0 else options.peers[:1])]
-    runs += [ours_shorter(first, SHARE_WITH_DROPOUT, f"attention dropout {rate}", "--attention-dropout", str(rate))
+    runs += [ours(f"{first}, attention dropout {rate}", first, size, "--attention-dropout", str(rate))
              for rate in options.attention_dropout]
     runs += other_layouts(first)
     for tokens in other_sizes:
-        runs += [ours(first, tokens)] + [theirs(first, peer, tokens) for peer in options.peers[:1]]
+        runs += [unpadded(first, tokens)] + [theirs(first, peer, tokens) for peer in options.peers[:1]]
     for model in other_models:
-        runs += [ours(model)] + [theirs(model, peer) for peer in options.peers[:1]] + other_layouts(model)
+        runs += [unpadded(model)] + [theirs(model, peer) for peer in options.peers[:1]] + other_layouts(model)
     return runs
+
+
+def losses_path(options, model, layout):
+    return os.path.join(options.losses, f"{model}_{layout}.json")
+
+
+def smoothed_losses(path):
+    with open(path, encoding="ascii") as file:
+        losses = json.load(file)
+    return [statistics.fmean(losses[end - SMOOTHED_STEPS:end]) for end in range(SMOOTHED_STEPS, len(losses) + 1)]
+
+
+def print_losses(options, results):
+    """For each model the smoothed losses of its layouts, of the steps that are not timed too, and how far they are from
+    those of unpadded at any step."""
+    for model in options.model:
+        names = {"unpadded": f"Plenum, {model}"} | {layout: f"Plenum, {model}, {layout}" for layout in options.layouts
+                                                    if layout != "unpadded"}
+        curves = {layout: smoothed_losses(losses_path(options, model, layout))
+                  for layout, name in names.items() if results.get(name)}
+        unpadded = curves.get("unpadded")
+        if not unpadded or len(curves) < 2:
+            continue
+        print(f"\n{model}, masked loss, mean of {SMOOTHED_STEPS} steps")
+        print(f"{'up to step':20}" + "".join(f" {layout:>9}" for layout in curves))
+        last = len(unpadded) - 1
+        for index in sorted({last * i // (PRINTED_LOSSES - 1) for i in range(PRINTED_LOSSES)}):
+            print(f"{index + SMOOTHED_STEPS:<20}" + "".join(f" {curve[index]:9.4f}" for curve in curves.values()))
+        distances = [[abs(a - b) for a, b in zip(curve, unpadded)] for curve in curves.values()]
+        for what, measure_of in (("largest distance", max), ("mean distance", statistics.fmean)):
+            print(f"{what:20}" + "".join(f" {measure_of(one):9.1e}" for one in distances))
 
 
 def print_table(options, results):
@@ -348,6 +385,7 @@ def main():
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--layouts", nargs="+", default=["unpadded"], choices=["unpadded", "padded", "packed"])
+    parser.add_argument("--losses", metavar="FOLDER", help="keep and compare the losses of Plenum's layouts")
     parser.add_argument("--attention-dropout", nargs="*", type=float, default=[], help="one run more for each rate")
     parser.add_argument("--peers", nargs="*", default=["unpadded-compiled"], choices=PEERS)
     parser.add_argument("--peer-steps", type=int, default=60)
@@ -361,12 +399,16 @@ def main():
     if not options.histogram:
         parser.error("--histogram is needed")
     options.bench = os.path.abspath(options.bench)
+    if options.losses:
+        os.makedirs(options.losses, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         results = {}
         for name, command in plan(options, folder):
             result = measure(name, command, options.limit)
             results.setdefault(name, []).extend([result] if result else [])
     print_table(options, results)
+    if options.losses:
+        print_losses(options, results)
     if not all(results.values()):
         sys.exit(1)
 

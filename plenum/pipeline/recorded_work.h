@@ -1,11 +1,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <memory>
 
+#include "plenum/pipeline/recording_cache.h"
 #include "plenum/tensor/cuda_graph.h"
 
 namespace plenum::pipeline {
@@ -25,24 +25,27 @@ struct RecordingKey {
   friend auto operator<=>(const RecordingKey&, const RecordingKey&) = default;
 };
 
+/// The most kernels and copies of all recordings together, which take memory of the GPU: about 38 passes of
+/// BERT-large.
+inline constexpr std::size_t kMostRecordedNodes = 16384;
+
 /// Runs work on a GPU: the first time as it is, which lets kernels measure and choose, the second time it is
 /// recorded, and from then on the recording runs. So what never repeats is never recorded.
 class RecordedWork {
  public:
   void run(const RecordingKey& key, const tensor::CudaStream& stream, const std::function<void()>& work) {
-    // Shapes are rounded to few; should they be many all the same, recordings must not fill the memory.
-    if (recordings_.size() >= kMost && !recordings_.contains(key)) recordings_.clear();
-    const auto [known, is_new] = recordings_.try_emplace(key);
-    if (is_new) return work();
-    std::unique_ptr<tensor::CudaGraph>& graph = known->second;
-    if (!graph) graph = std::make_unique<tensor::CudaGraph>(stream, work);
-    graph->start(stream);
+    if (const tensor::CudaGraph* const graph = recordings_.use(key, stream, work)) {
+      graph->start(stream);
+    } else {
+      work();
+    }
   }
 
  private:
-  static constexpr std::size_t kMost = 256;
+  // Long enough that recordings in vain are rare, short enough that those of past epochs go.
+  static constexpr std::size_t kWindow = 4096;
 
-  std::map<RecordingKey, std::unique_ptr<tensor::CudaGraph>> recordings_;
+  RecordingCache<RecordingKey, tensor::CudaGraph> recordings_{kMostRecordedNodes, kWindow};
 };
 
 }  // namespace plenum::pipeline

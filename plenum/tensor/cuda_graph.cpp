@@ -32,6 +32,7 @@ RecordedGraph record(const CudaStream& stream, const std::function<void()>& work
 CudaGraph::CudaGraph(const CudaStream& stream, const std::function<void()>& work) {
   const RecordedGraph graph = record(stream, work);
   fill_by_kernels(graph.get());
+  check_cuda(cudaGraphGetNodes(graph.get(), nullptr, &num_nodes_), "count the nodes of a recording");
   check_cuda(cudaGraphInstantiate(&handle_, graph.get(), 0), "prepare a recording");
 }
 

@@ -66,6 +66,7 @@ TEST_F(CudaGraphOnGpu, KeepsFillsInTheirOrder) {
     zero_cuda(stream, second.data(), 16);
     copy_cuda(stream, first.data(), second.data() + 48, 16);  // what is there now
   });
+  EXPECT_EQ(graph.num_nodes(), 4U);
   graph.start(stream);
   std::vector<std::byte> expected(64, std::byte{0});
   std::fill_n(expected.begin() + 16, 32, kUntouched);

@@ -115,6 +115,13 @@ class TrainingTest : public testing::Test {
     return data::contents_of(CheckpointStore(options.run.directory, 1).list().back());
   }
 
+  /// Each file is compared on its own: a difference of all would print megabytes.
+  static void expect_same_checkpoint(const RunOptions& actual, const RunOptions& expected) {
+    const std::map<std::string, std::string> files = newest_checkpoint(actual);
+    for (const auto& [file, bytes] : newest_checkpoint(expected))
+      EXPECT_TRUE(files.at(file) == bytes) << file;
+  }
+
   TrainingResult run(const RunOptions& options) {
     observer_ = RecordingObserver();
     return train(options, observer_, {});

@@ -223,7 +223,8 @@ TEST_F(BertOnGpu, TakesThePlannedMemoryWithinOnePercent) {
   options.capacity.rows = 1 << 18;
   const std::size_t free_before = tensor::cuda_free_bytes();
   BertRun run(bert_schedule(options.model, 1, 1), options);
-  run.step(arrangement.batch(0));
+  // What comes again is recorded, which takes memory too.
+  for (std::uint64_t step = 0; step < 10; ++step) run.step(arrangement.batch(step));
   const auto taken = static_cast<double>(free_before - tensor::cuda_free_bytes());
   const auto planned = static_cast<double>(run.program().memory().num_bytes());
   EXPECT_GT(planned, 1e9);

@@ -6,6 +6,7 @@
 #include "plenum/train/starting_model.h"
 
 #include "tests/support/expect_user_error.h"
+#include "tests/support/on_gpu.h"
 #include "tests/train/training_fixture.h"
 
 namespace plenum::train {
@@ -30,39 +31,73 @@ class RunPlanTest : public TrainingTest {
     given.model.width = 128;
     return given;
   }
-  void expect_that_it_names_what_fits(RunOptions given) const;
+  static RunOptions with_tokens(RunOptions given, std::int64_t micro_batch_tokens) {
+    given.data.micro_batch_tokens = micro_batch_tokens;
+    return given;
+  }
+  /// The --micro-batch-tokens that the refusal says would fit; 0, and a failure, if it names none.
+  std::int64_t named_tokens(const RunOptions& given, std::uint64_t available_bytes) const {
+    const std::string error = memory_error(given, available_bytes);
+    std::smatch match;
+    if (std::regex_search(error, match, std::regex("; --micro-batch-tokens ([0-9]+) would fit")))
+      return std::stoll(match[1]);
+    ADD_FAILURE() << error;
+    return 0;
+  }
+  void expect_that_it_names_the_most_that_fits(RunOptions given) const;
 };
 
-void RunPlanTest::expect_that_it_names_what_fits(RunOptions given) const {
+void RunPlanTest::expect_that_it_names_the_most_that_fits(RunOptions given) const {
+  constexpr std::int64_t kWanted = 1000;
   given.data.global_batch = "100";
-  given.data.micro_batch_tokens = 1000;
-  RunOptions smaller = given;
-  smaller.data.micro_batch_tokens = 300;
-  const std::uint64_t available = planned_bytes(smaller);
+  given.data.micro_batch_tokens = kWanted;
+  const std::uint64_t available = planned_bytes(with_tokens(given, 300));
   ASSERT_LT(available, planned_bytes(given));
-  const std::string error = memory_error(given, available);
-  std::smatch match;
-  ASSERT_TRUE(std::regex_search(error, match, std::regex("--micro-batch-tokens ([0-9]+) would fit")))
-      << error;
-  const std::int64_t fits = std::stoll(match[1]);
-  EXPECT_GE(fits, 300);
-  smaller.data.micro_batch_tokens = fits;
-  EXPECT_EQ(memory_error(smaller, available), "no error");
+  const std::int64_t fits = named_tokens(given, available);
+  ASSERT_GE(fits, 300);
+  EXPECT_EQ(memory_error(with_tokens(given, fits), available), "no error");
+  for (std::int64_t more = fits + 1; more <= kWanted; ++more) {
+    EXPECT_GT(planned_bytes(with_tokens(given, more)), available) << more;
+  }
 }
 
 TEST_F(RunPlanTest, NamesTheLargestMicroBatchThatFits) {
-  expect_that_it_names_what_fits(options("run"));
+  expect_that_it_names_the_most_that_fits(options("run"));
 }
 
 TEST_F(RunPlanTest, NamesTheLargestMicroBatchThatFitsIntoAGpu) {
   if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
   RunOptions given = gpu_options();
-  expect_that_it_names_what_fits(given);
+  expect_that_it_names_the_most_that_fits(given);
 
   // No time goes into what is refused, however large.
   given.model.layers = 1 << 12;
   given.model.mlp_width = 1 << 22;
   EXPECT_THAT(memory_error(given, 1 << 30), testing::HasSubstr("no --micro-batch-tokens would fit"));
+}
+
+using RunPlanOnGpu = test::OnGpu<RunPlanTest>;
+
+TEST_F(RunPlanOnGpu, WhatItNamesTrainsWithinTheMemory) {
+  // What the driver and the libraries load with the first step is theirs, not the run's.
+  run(with_tokens(gpu_options(), 300));
+  RunOptions given = gpu_options();
+  given.run.directory = directory_ / "within";
+  given.run.steps = {3, optim::DurationUnit::Steps};
+  given.run.threads = std::nullopt;
+  given.model.layers = 1;
+  given.model.width = 2048;
+  given.model.heads = 32;
+  given.model.mlp_width = 8192;
+  given.data.global_batch = "100";
+  given.data.micro_batch_tokens = 2400;
+  const std::uint64_t available = planned_bytes(with_tokens(given, 600));
+  ASSERT_GT(planned_bytes(given), available + available / 20);
+  const TrainingResult result = run(with_tokens(given, named_tokens(given, available)));
+  EXPECT_EQ(result.end, TrainingResult::End::Finished);
+  EXPECT_EQ(observer_.steps.size(), 3U);
+  // To the percent within which a run takes what was planned.
+  EXPECT_LE(result.used_bytes, available + available / 100);
 }
 
 TEST_F(RunPlanTest, SaysWhenNoMicroBatchFits) {

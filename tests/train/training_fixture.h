@@ -74,9 +74,10 @@ class TrainingTest : public testing::Test {
   TrainingTest() { dataset_ = prepare("data", data::Objective::MaskedLanguageModel); }
 
   std::string prepare(const std::string& name, data::Objective objective,
-                      const std::string& vocabulary = data::letter_vocabulary()) const {
+                      const std::string& vocabulary = data::letter_vocabulary(),
+                      int num_documents = 100) const {
     data::PrepareOptions options;
-    options.inputs = {directory_.write(name + ".txt", learnable_text(7, 100))};
+    options.inputs = {directory_.write(name + ".txt", learnable_text(7, num_documents))};
     options.output = directory_ / name;
     options.vocab_path = directory_.write(name + "-vocab.txt", vocabulary);
     options.sequences.max_length = 24;
@@ -113,6 +114,13 @@ class TrainingTest : public testing::Test {
   /// Every file of the newest checkpoint and its bytes.
   static std::map<std::string, std::string> newest_checkpoint(const RunOptions& options) {
     return data::contents_of(CheckpointStore(options.run.directory, 1).list().back());
+  }
+
+  /// Each file is compared on its own: a difference of all would print megabytes.
+  static void expect_same_checkpoint(const RunOptions& actual, const RunOptions& expected) {
+    const std::map<std::string, std::string> files = newest_checkpoint(actual);
+    for (const auto& [file, bytes] : newest_checkpoint(expected))
+      EXPECT_TRUE(files.at(file) == bytes) << file;
   }
 
   TrainingResult run(const RunOptions& options) {

@@ -1,6 +1,7 @@
 #include "plenum/train/run_plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "plenum/base/check.h"
@@ -88,6 +89,26 @@ std::size_t planned_bytes(const RunOptions& options, data::TrainingDataOptions d
       .planned_bytes;
 }
 
+/// The largest of [least, end) that fits; least - 1 if there is none. Fewer tokens are more micro-batches,
+/// and may need more memory. So it goes down from above in strides, and looks by halves within the last of
+/// them only.
+std::int64_t largest_that_fits(std::int64_t least, std::int64_t end,
+                               const std::function<bool(std::int64_t)>& fits) {
+  constexpr std::int64_t kMostStrides = 256;
+  const std::int64_t stride = std::max<std::int64_t>((end - least) / kMostStrides, 1);
+  std::int64_t too_large = end;
+  std::int64_t largest = end - 1;
+  while (largest >= least && !fits(largest)) {
+    too_large = largest;
+    largest = largest == least ? least - 1 : std::max(largest - stride, least);
+  }
+  while (largest >= least && largest + 1 < too_large) {
+    const std::int64_t middle = std::midpoint(largest, too_large);
+    (fits(middle) ? largest : too_large) = middle;
+  }
+  return largest;
+}
+
 /// The data's options, with the micro-batches of a GPU where none are asked for.
 data::TrainingDataOptions settle_data(const RunOptions& options, const data::SequenceSource& sequences,
                                       const describe::ModelConfig& model) {
@@ -145,14 +166,10 @@ void RunPlan::require_memory(std::uint64_t available_bytes) const {
   if (available_bytes == 0 || planned.planned_bytes <= available_bytes) return;
   // What does not depend on micro-batches stays; what is left for them decides.
   const std::size_t others = planned.planned_bytes - plan_memory(schedule_, program_).planned_bytes;
-  std::int64_t fits = batches_.least_micro_batch_tokens() - 1;  // nothing shorter can be asked for
-  std::int64_t too_large = batches_.capacity().rows;
-  while (fits + 1 < too_large) {
-    const std::int64_t middle = std::midpoint(fits, too_large);
-    (planned_bytes(options_, data_, training_, program_.model, middle) + others <= available_bytes
-         ? fits
-         : too_large) = middle;
-  }
+  const std::int64_t fits = largest_that_fits(
+      batches_.least_micro_batch_tokens(), batches_.capacity().rows, [&](std::int64_t tokens) {
+        return planned_bytes(options_, data_, training_, program_.model, tokens) + others <= available_bytes;
+      });
   const bool is_gpu = program_.device == tensor::Device::Cuda;
   const std::string advice = fits >= batches_.least_micro_batch_tokens()
                                  ? fmt::format("--micro-batch-tokens {} would fit", fits)

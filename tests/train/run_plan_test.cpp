@@ -70,6 +70,12 @@ TEST_F(RunPlanTest, NamesTheLargestMicroBatchThatFitsIntoAGpu) {
   RunOptions given = gpu_options();
   expect_that_it_names_the_most_that_fits(given);
 
+  // Fewer tokens are more micro-batches, which are staged at the same time: they may take more memory.
+  given.data.global_batch = "100";
+  const std::uint64_t available = planned_bytes(with_tokens(given, 240));
+  ASSERT_GT(planned_bytes(with_tokens(given, 120)), available);
+  EXPECT_EQ(named_tokens(with_tokens(given, 1000), available), 256);
+
   // No time goes into what is refused, however large.
   given.model.layers = 1 << 12;
   given.model.mlp_width = 1 << 22;

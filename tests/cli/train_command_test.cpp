@@ -7,9 +7,11 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <pty.h>
 
 #include "plenum/io/file.h"
 #include "plenum/tensor/cuda_device.h"
@@ -95,7 +97,7 @@ TEST_F(TrainingProgram, GoesOnFromTheConfigurationInTheRun) {
 }
 
 TEST_F(TrainingProgram, ASignalEndsItWithACheckpointAndAWord) {
-  for (const int signal : {SIGTERM, SIGINT}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     const std::string run = "run" + std::to_string(signal);
     const pid_t child = start(train_arguments(run, 1'000'000));
     ASSERT_TRUE(wait_for(run + "/metrics.jsonl", child)) << read("err");
@@ -107,6 +109,39 @@ TEST_F(TrainingProgram, ASignalEndsItWithACheckpointAndAWord) {
     ASSERT_TRUE(std::regex_search(word, match, std::regex("checkpoint: (\\S+)"))) << word;
     EXPECT_TRUE(std::filesystem::exists(directory_ / match[1].str()));
   }
+}
+
+TEST_F(TrainingProgram, IsStoppedOnceHoweverManySignalsAskForIt) {
+  const pid_t child = start(train_arguments("run", 1'000'000));
+  ASSERT_TRUE(wait_for("run/metrics.jsonl", child)) << read("err");
+  for (const int signal : {SIGTERM, SIGHUP, SIGTERM, SIGHUP}) ::kill(child, signal);
+  EXPECT_EQ(exit_code_of(child), 0);
+  EXPECT_THAT(read("out"), AllOf(HasSubstr("stopped after"), HasSubstr("checkpoint: run/checkpoints/step-")));
+}
+
+TEST_F(TrainingProgram, GoesOnThroughSignalsThatItWasStartedToIgnore) {
+  const pid_t child = start(train_arguments("run", 1'000'000), std::nullopt, "trap '' HUP INT");
+  ASSERT_TRUE(wait_for("run/metrics.jsonl", child)) << read("err");
+  ::kill(child, SIGHUP);
+  ::kill(child, SIGINT);
+  constexpr std::uintmax_t kManySteps = 10'000;  // in bytes of their metrics
+  const std::uintmax_t before = std::filesystem::file_size(directory_ / "run/metrics.jsonl");
+  EXPECT_TRUE(wait_for("run/metrics.jsonl", child, before + kManySteps)) << read("out");
+  ::kill(child, SIGTERM);
+  EXPECT_EQ(exit_code_of(child), 0);
+}
+
+TEST_F(TrainingProgram, WritesACheckpointWhenItsTerminalGoesAway) {
+  int terminal = -1;
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) exec(train_arguments("run", 1'000'000));
+  ASSERT_TRUE(wait_for("run/metrics.jsonl", child));
+  ::close(terminal);
+  EXPECT_EQ(exit_code_of(child), 0);
+  const std::string metrics = read("run/metrics.jsonl");
+  const auto step = static_cast<int>(std::count(metrics.begin(), metrics.end(), '\n'));
+  EXPECT_TRUE(
+      std::filesystem::exists(directory_ / fmt::format("run/checkpoints/step-{:08}/state.json", step)));
 }
 
 TEST_F(TrainingProgram, IsNotWaitedForWhenItHasEnded) {

@@ -83,6 +83,8 @@ class Trainer {
   const RunPlan& require_memory() const;
   std::vector<TunedStream> tuned_streams() const;
   void restore_or_begin();
+  /// What whoever asks for more steps should know before them.
+  void note_surprises() const;
   RunSummary summary() const;
 
   /// Trains, and saves what was trained. What went wrong meanwhile is thrown when that is done.
@@ -161,6 +163,7 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
       pending_(is_on_gpu() ? kGpuLag : 0) {
   if (!options.run.stop_after.empty())
     time_limit_seconds_ = base::parse_seconds(options.run.stop_after, "stop-after");
+  if (!options.run.trace.empty()) require_timeline_path(options.run.trace);  // may lie in the run's directory
   restore_or_begin();
   if (const auto& held_out = plan_.held_out()) {
     inference_.emplace(plan_.program().model, held_out->capacity(), plan_.evaluation_threads(),
@@ -223,6 +226,15 @@ void Trainer::restore_or_begin() {
   replicas_.begin(state_.step, state_.num_updates);
 }
 
+void Trainer::note_surprises() const {
+  const std::uint64_t num_left = plan_.num_steps() - first_step_;
+  if (!options_.run.trace.empty() && static_cast<std::uint64_t>(options_.run.trace_step) > num_left) {
+    observer_.on_note(fmt::format("{} will not be drawn: --trace-step is {}, and {} left", options_.run.trace,
+                                  options_.run.trace_step,
+                                  num_left == 1 ? "1 step is" : fmt::format("{} steps are", num_left)));
+  }
+}
+
 RunSummary Trainer::summary() const {
   return {.first_step = first_step_,
           .num_steps = plan_.num_steps(),
@@ -241,6 +253,7 @@ RunSummary Trainer::summary() const {
 TrainingResult Trainer::run(const std::stop_token& stop) {
   // A run that is longer than asked for stays what it is.
   if (state_.step <= plan_.num_steps()) directory_.write_config(options_);
+  if (state_.step < plan_.num_steps()) note_surprises();
   observer_.on_begin(summary());
   try {
     train_and_save(stop);

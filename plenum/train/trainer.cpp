@@ -120,12 +120,12 @@ class Trainer {
   }
 
   const Clock::time_point begin_ = Clock::now();
-  const RunOptions& options_;
   TrainingObserver& observer_;
   DeviceMemory device_memory_;  ///< first: without the device nothing is touched
   data::Dataset dataset_;
   std::string packing_plan_;  ///< checksum of its file; empty without one
   RunDirectory directory_;
+  const RunOptions& options_;  ///< those of the run
   CheckpointStore checkpoints_;
   TuningFile tuning_;
   std::optional<FoundCheckpoint> found_;
@@ -147,16 +147,16 @@ class Trainer {
 };
 
 Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
-    : options_(options),
-      observer_(observer),
+    : observer_(observer),
       device_memory_(options.run.device),
       dataset_(options.data.directory),
       packing_plan_(checksum_of_plan(options.data.packing_plan)),
-      directory_(options, dataset_, note_to(observer)),
+      directory_(options, dataset_),
+      options_(directory_.options()),
       checkpoints_(options.run.directory, static_cast<std::size_t>(options.checkpoint.keep)),
       tuning_(directory_.paths().tuning),
       found_(find_checkpoint()),
-      plan_(options, dataset_, model()),
+      plan_(options_, dataset_, model()),
       replicas_(require_memory().schedule(), plan_.program()),
       state_(found_ ? found_->state : TrainingState{}),
       metrics_(directory_.paths(), state_.step),
@@ -227,6 +227,7 @@ void Trainer::restore_or_begin() {
 }
 
 void Trainer::note_surprises() const {
+  for (const std::string& change : directory_.changes()) observer_.on_note(change);
   const std::uint64_t num_left = plan_.num_steps() - first_step_;
   if (!options_.run.trace.empty() && static_cast<std::uint64_t>(options_.run.trace_step) > num_left) {
     observer_.on_note(fmt::format("{} will not be drawn: --trace-step is {}, and {} left", options_.run.trace,
@@ -252,7 +253,7 @@ RunSummary Trainer::summary() const {
 
 TrainingResult Trainer::run(const std::stop_token& stop) {
   // A run that is longer than asked for stays what it is.
-  if (state_.step <= plan_.num_steps()) directory_.write_config(options_);
+  if (state_.step <= plan_.num_steps()) directory_.write_config();
   if (state_.step < plan_.num_steps()) note_surprises();
   observer_.on_begin(summary());
   try {

@@ -89,6 +89,16 @@ TEST_F(TrainingProgram, RefusesADamagedCheckpointThatIsGivenByItsPath) {
   EXPECT_THAT(refused.errors, HasSubstr("the checksum is wrong"));
 }
 
+TEST_F(TrainingProgram, GoesOnToItsEndWhereNoneIsGiven) {
+  const std::string arguments = train_arguments("run", 40);
+  const auto without_steps = std::regex_replace(arguments, std::regex("--steps 40"), "");
+  ASSERT_EQ(plenum(arguments + " --stop-after 0.001s --quiet").exit_code, 0);
+  const ProgramResult again = plenum(without_steps + " --quiet");
+  ASSERT_EQ(again.exit_code, 0) << again.errors;
+  EXPECT_THAT(again.output, HasSubstr("trained 40 of 40 steps"));
+  EXPECT_EQ(again.errors, "plenum: goes on from run/checkpoints/step-00000001\n");
+}
+
 TEST_F(TrainingProgram, GoesOnFromTheConfigurationInTheRun) {
   ASSERT_EQ(plenum(train_arguments("run", 4) + " --quiet").exit_code, 0);
   const ProgramResult again = plenum("train --config run/config.toml --steps 6 --quiet");

@@ -141,6 +141,7 @@ class Trainer {
   double last_step_seconds_ = 0;
   double longest_pause_seconds_ = 0;  ///< for evaluation and checkpoint
   double time_limit_seconds_ = std::numeric_limits<double>::infinity();
+  std::uint64_t tried_step_ = 0;  ///< the last of which a checkpoint was to be written
   std::uint64_t saved_step_ = 0;
   std::string saved_path_ = "none";
   std::optional<Evaluation> evaluation_;
@@ -209,7 +210,7 @@ std::vector<TunedStream> Trainer::tuned_streams() const {
 void Trainer::restore_or_begin() {
   if (found_) {
     load(*found_, replicas_.tensors());
-    saved_step_ = state_.step;
+    tried_step_ = saved_step_ = state_.step;
     saved_path_ = found_->directory;
     observer_.on_note(fmt::format("goes on from {}", saved_path_));
   } else {
@@ -399,6 +400,7 @@ void Trainer::evaluate(const std::stop_token& stop) {
 }
 
 std::optional<std::string> Trainer::save() {
+  tried_step_ = state_.step;
   const auto failure = mendable_failure_of([this] {
     metrics_.sync();
     tuning_.save(tuned_streams());  // before the checkpoint that was computed with it
@@ -420,7 +422,7 @@ void Trainer::save_before_error() {
     record(collect(step));
     return false;
   });
-  if (saved_step_ == state_.step || state_.skipped_in_a_row > 0) return;
+  if (tried_step_ == state_.step || state_.skipped_in_a_row > 0) return;
   if (const auto failure = save()) observer_.on_note(*failure);
 }
 

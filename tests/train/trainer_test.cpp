@@ -146,6 +146,7 @@ TEST_F(TrainingTest, AFullDiskStopsTheRunOrIsSaidAndPassedOver) {
   {
     const test::FileSizeLimit full_disk(size - 1);
     test::expect_user_error([&] { run(stops); }, "a checkpoint of step 5 could not be written");
+    EXPECT_THAT(observer_.notes, Not(Contains(HasSubstr("could not be written")))) << "said twice";
   }
   RunOptions goes_on = options("goes-on", 9);
   goes_on.checkpoint.on_full_disk = OnFullDisk::Continue;

@@ -240,8 +240,11 @@ TEST_F(TrainingProgram, ReportsWhatTheUserCanMendInOneLine) {
   expect_error("fill-mask --model run \"no mask\"", "no [MASK] to fill");
   expect_error("export run", "add --output DIR");
   ASSERT_EQ(plenum("export run --output hf").exit_code, 0);
-  expect_error("export run --output hf", "hf");
+  expect_error("export run --output hf", "hf is there already; add --overwrite");
   EXPECT_EQ(plenum("export run --output hf --overwrite").exit_code, 0);
+  directory_.write("afile", "x");
+  expect_error(train_arguments("afile", 2), "afile is a file, not a directory");
+  expect_error("export run --output afile", "afile is a file, not a directory");
 }
 
 TEST_F(TrainingProgram, EveryRecipeIsUnderstood) {

@@ -12,18 +12,33 @@
 namespace plenum::cli {
 namespace {
 
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/// Without those that are ignored: once blocked, they would be kept for whoever asks.
 sigset_t stop_signals() {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGHUP);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    if (!is_ignored(signal)) sigaddset(&set, signal);
+  }
   return set;
+}
+
+/// Does to the process what a signal does that nobody has asked for.
+void let_through(int signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  ::raise(signal);
 }
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(Clock::duration patience) : patience_(patience) {
   const sigset_t set = stop_signals();
   signals_ = ::signalfd(-1, &set, SFD_CLOEXEC);
   end_ = ::eventfd(0, EFD_CLOEXEC);
@@ -42,16 +57,25 @@ StopSignals::~StopSignals() {
 
 void StopSignals::wait() {
   pollfd waiting[2] = {{signals_, POLLIN, 0}, {end_, POLLIN, 0}};
-  while (::poll(waiting, 2, -1) < 0) {
+  while (true) {
+    if (::poll(waiting, 2, -1) < 0) continue;
+    // Signals first: one that is left would end the process when it is blocked no longer.
+    if (waiting[0].revents != 0) {
+      take_signal();
+    } else if (waiting[1].revents != 0) {
+      return;
+    }
   }
-  if (waiting[0].revents == 0) return;
+}
+
+void StopSignals::take_signal() {
   signalfd_siginfo taken{};
-  static_cast<void>(::read(signals_, &taken, sizeof taken));
-  // This thread is now the one that a second signal goes to, with its usual effect.
-  const sigset_t set = stop_signals();
-  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
-  stop_.request_stop();
-  while (::poll(&waiting[1], 1, -1) < 0) {
+  if (::read(signals_, &taken, sizeof taken) != sizeof taken) return;
+  if (!stop_.stop_requested()) {
+    asked_at_ = Clock::now();
+    stop_.request_stop();
+  } else if (taken.ssi_signo == SIGINT && Clock::now() - asked_at_ >= patience_) {
+    let_through(SIGINT);
   }
 }
 

@@ -1,17 +1,26 @@
 #pragma once
 
+#include <chrono>
 #include <csignal>
 #include <stop_token>
 #include <thread>
 
 namespace plenum::cli {
 
-/// Turns SIGTERM, SIGINT and SIGHUP into a request to stop while it is in scope. A second signal ends the
-/// process, as it would have done without this. To be made before other threads are started: they inherit
-/// that these signals are none of their business.
+/// Turns SIGTERM, SIGINT and SIGHUP into a request to stop while it is in scope, but for those that the
+/// process was started to ignore, as nohup and shells that start it in the background do: they stay ignored.
+///
+/// After the request only a person who insists is heard: a SIGINT, which Ctrl-C sends, that comes when
+/// `patience` is over ends the process at once. Every other signal asks for what is asked for already.
+/// Programs such as timeout signal a process and then its group, which it belongs to, so one request may come
+/// as several signals.
+///
+/// To be made before other threads are started: they inherit that these signals are none of their business.
 class StopSignals {
  public:
-  StopSignals();
+  using Clock = std::chrono::steady_clock;
+
+  explicit StopSignals(Clock::duration patience = std::chrono::seconds(1));
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
@@ -20,8 +29,11 @@ class StopSignals {
 
  private:
   void wait();
+  void take_signal();
 
+  const Clock::duration patience_;
   std::stop_source stop_;
+  Clock::time_point asked_at_;  ///< when a stop was asked for
   sigset_t earlier_mask_{};
   int signals_ = -1;  ///< readable when a signal has come
   int end_ = -1;      ///< readable when this goes out of scope

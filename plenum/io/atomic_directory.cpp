@@ -77,9 +77,6 @@ FileRecord AtomicDirectory::write(const std::string& name, std::string_view byte
 
 bool AtomicDirectory::require_free() const {
   if (!path_exists(path_)) return true;
-  std::error_code error;
-  base::require(fs::is_directory(path_, error), "{} is not a directory; move it or choose another name",
-                path_);
   if (names_in(path_).empty()) return true;
   base::require(replace_ == Replace::Yes, "{} is there already; move it or choose another name", path_);
   const std::string replaced = replaced_name(path_);

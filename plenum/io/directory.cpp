@@ -16,6 +16,12 @@ void require_no_error(const std::error_code& error, const char* action, const st
   base::require(!error, "cannot {} {}: {}", action, path, error.message());
 }
 
+/// The commonest mistake, in plainer words than the system has for it.
+void require_no_file(const std::string& path) {
+  std::error_code error;
+  base::require(!fs::is_regular_file(path, error), "{} is a file, not a directory", path);
+}
+
 }  // namespace
 
 bool path_exists(const std::string& path) {
@@ -29,6 +35,7 @@ std::vector<std::string> names_in(const std::string& directory) {
   std::error_code error;
   // Of the name itself, because a link that leads nowhere is not found either if it is followed.
   if (fs::symlink_status(directory, error).type() == fs::file_type::not_found) return {};
+  require_no_file(directory);
   std::vector<std::string> names;
   fs::directory_iterator entry(directory, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error))
@@ -41,6 +48,7 @@ std::vector<std::string> names_in(const std::string& directory) {
 void make_directories(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return;
+  require_no_file(path);
   const std::string parent = parent_directory(path);
   if (parent != path) make_directories(parent);
   const bool is_new = fs::create_directory(path, error);

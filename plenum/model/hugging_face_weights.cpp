@@ -173,9 +173,10 @@ void require_finite(const StoredTensor& stored, std::span<const float> elements)
       stored.file->path(), stored.tensor->name, found - elements.begin(), *found);
 }
 
-/// Refuses to replace a directory in which someone keeps other things.
-void require_replaceable(const std::string& directory) {
-  for (const std::string& name : io::names_in(directory)) {
+/// Refuses to replace a directory unasked, and one in which someone keeps other things.
+void require_free(const std::string& directory, io::Replace replace) {
+  const std::vector<std::string> names = io::names_in(directory);
+  for (const std::string& name : names) {
     const bool is_ours =
         name == kWeightsName || name == kConfigName ||
         std::find(kTokenizerNames.begin(), kTokenizerNames.end(), name) != kTokenizerNames.end();
@@ -183,6 +184,8 @@ void require_replaceable(const std::string& directory) {
                   "{} is not replaced because it holds other files; move it or choose another name: {}",
                   directory, name);
   }
+  base::require(names.empty() || replace == io::Replace::Yes,
+                "{} is there already; add --overwrite, or choose another name", directory);
 }
 
 void copy_tokenizer(const std::string& source, io::AtomicDirectory& directory) {
@@ -220,7 +223,7 @@ ImportReport read_hugging_face_weights(const std::string& directory, const descr
 
 void write_hugging_face_directory(const std::string& directory, const HuggingFaceModel& model,
                                   io::Replace replace, const WrittenCheck& check) {
-  require_replaceable(directory);
+  require_free(directory, replace);
   io::AtomicDirectory output(directory, replace);
   copy_tokenizer(model.tokenizer_directory, output);
   output.write(kConfigName, print_hugging_face_config(model.config));

@@ -19,7 +19,7 @@ namespace {
 
 /// Options whose change leaves what is computed as it is, but for the order of sums over ranks and
 /// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows what
-/// they hold; where the weights came from no longer matters; and steps is noted.
+/// they hold; where the weights came from no longer matters; and steps is told (RunDirectory::changes).
 constexpr std::array<std::string_view, 20> kMayChange = {"run",
                                                          "device",
                                                          "steps",
@@ -99,8 +99,8 @@ RunOptions read_run_options(const std::string& directory) {
   return options;
 }
 
-RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& dataset, const Note& note)
-    : directory_(options.run.directory), paths_(directory_) {
+RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& dataset)
+    : options_(options), directory_(options.run.directory), paths_(directory_) {
   base::require(io::names_in(directory_).empty() || io::path_exists(paths_.lock),
                 "{} is not the directory of a run and not empty; choose another --run", directory_);
   io::make_directories(directory_);
@@ -115,15 +115,17 @@ RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& datas
                 "{} has checkpoints but no config.toml that says how they came about; put it back, or choose "
                 "another --run",
                 directory_);
-  take_up(options, note);
+  take_up();
 }
 
-void RunDirectory::write_config(RunOptions options) const {
+void RunDirectory::write_config() const {
+  RunOptions options = options_;
   io::write_file(paths_.config, io::print_config(options.tables()));
 }
 
 /// A run without a checkpoint has nothing to lose: it is begun anew, whatever its configuration was.
-void RunDirectory::make(const data::Dataset& dataset) const {
+void RunDirectory::make(const data::Dataset& dataset) {
+  options_.run.steps = options_.run.length();  // that of a new run may be another one day
   io::make_directories(paths_.tokenizer);
   for (const char* name : kTokenizerFiles) {
     io::write_file(fmt::format("{}/{}", paths_.tokenizer, name),
@@ -131,21 +133,24 @@ void RunDirectory::make(const data::Dataset& dataset) const {
   }
 }
 
-void RunDirectory::take_up(const RunOptions& options, const Note& note) const {
-  for (const Change& change : changes_between(read_run_options(directory_), options)) {
+void RunDirectory::take_up() {
+  const RunOptions earlier = read_run_options(directory_);
+  if (!options_.run.steps) options_.run.steps = earlier.run.length();
+  for (const Change& change : changes_between(earlier, options_)) {
     base::require(may_change(change),
                   "{} belongs to another configuration: {} in [{}] is {} there and {} here; choose another "
                   "--run, or give what {} says",
                   directory_, change.key, change.section, change.before, change.now, paths_.config);
     if (change.key == "steps") {
-      note(
+      changes_.push_back(
           fmt::format("steps was {} and is now {}: steps that are left have the learning rates of the new "
                       "length",
                       change.before, change.now));
     }
     if (change.key == "device") {
-      note(fmt::format("device was {} and is now {}: what is computed is rounded in another way from here on",
-                       change.before, change.now));
+      changes_.push_back(
+          fmt::format("device was {} and is now {}: what is computed is rounded in another way from here on",
+                      change.before, change.now));
     }
   }
 }

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "plenum/data/dataset.h"
 #include "plenum/io/lock_file.h"
@@ -37,25 +39,30 @@ RunOptions read_run_options(const std::string& directory);
 ///
 /// A run keeps its configuration: whatever changes what is computed stays as it was. What may change between
 /// one process and the next is where and on how much hardware it runs, where its input lies, what it writes,
-/// and `steps`: a run can go on longer, with the learning rates of the new length from there on, which is
-/// noted.
+/// and `steps`: a run can go on longer, with the learning rates of the new length from there on.
 class RunDirectory {
  public:
   /// Removes what a killed process left of unfinished checkpoints. Throws UserError if another process trains
   /// this run, if the directory holds something else, or if it has checkpoints of another configuration: the
   /// first key that differs is named with both values.
-  RunDirectory(const RunOptions& options, const data::Dataset& dataset, const Note& note);
+  RunDirectory(const RunOptions& options, const data::Dataset& dataset);
 
   const RunPaths& paths() const { return paths_; }
+  /// As given, with the steps that the run has where none are.
+  const RunOptions& options() const { return options_; }
+  /// A line for each change since the process before that alters what is computed from here on.
+  const std::vector<std::string>& changes() const { return changes_; }
   /// Keeps the configuration, once nothing is left that could refuse it.
-  void write_config(RunOptions options) const;
+  void write_config() const;
 
  private:
-  void make(const data::Dataset& dataset) const;
-  void take_up(const RunOptions& options, const Note& note) const;
+  void make(const data::Dataset& dataset);
+  void take_up();
 
+  RunOptions options_;
   std::string directory_;
   RunPaths paths_;
+  std::vector<std::string> changes_;
   std::optional<io::LockFile> lock_;  ///< taken once the directory is there
 };
 

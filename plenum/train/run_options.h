@@ -20,7 +20,7 @@ void add_device_option(base::OptionTable& options, tensor::Device& device);
 /// Where a run lives, how long it goes on and what it runs on.
 struct RunSettings {
   std::string directory;
-  optim::Duration steps{1000, optim::DurationUnit::Steps};
+  std::optional<optim::Duration> steps;  ///< the run's own if absent, or what a new one has
   std::int64_t seed = 0;
   tensor::Device device = tensor::Device::Cpu;
   std::int64_t ranks = 1;
@@ -33,6 +33,8 @@ struct RunSettings {
   bool quiet = false;
 
   base::OptionTable table();
+  /// `steps`, or those of a new run without.
+  optim::Duration length() const { return steps.value_or(optim::Duration{1000}); }
 };
 
 /// What is trained: a preset, altered here and there, or the model of a directory.

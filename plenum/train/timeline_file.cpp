@@ -6,6 +6,10 @@
 
 namespace plenum::train {
 
+void require_timeline_path(const std::string& path) {
+  const io::AtomicFile never_committed(path);
+}
+
 void write_timeline(const std::string& path, const trace::Timeline& timeline) {
   if (path.ends_with(".svg")) {
     io::write_file(path, trace::draw_svg(timeline));

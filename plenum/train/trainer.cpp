@@ -83,6 +83,8 @@ class Trainer {
   const RunPlan& require_memory() const;
   std::vector<TunedStream> tuned_streams() const;
   void restore_or_begin();
+  /// What whoever asks for more steps should know before them.
+  void note_surprises() const;
   RunSummary summary() const;
 
   /// Trains, and saves what was trained. What went wrong meanwhile is thrown when that is done.
@@ -118,12 +120,12 @@ class Trainer {
   }
 
   const Clock::time_point begin_ = Clock::now();
-  const RunOptions& options_;
   TrainingObserver& observer_;
   DeviceMemory device_memory_;  ///< first: without the device nothing is touched
   data::Dataset dataset_;
   std::string packing_plan_;  ///< checksum of its file; empty without one
   RunDirectory directory_;
+  const RunOptions& options_;  ///< those of the run
   CheckpointStore checkpoints_;
   TuningFile tuning_;
   std::optional<FoundCheckpoint> found_;
@@ -139,28 +141,30 @@ class Trainer {
   double last_step_seconds_ = 0;
   double longest_pause_seconds_ = 0;  ///< for evaluation and checkpoint
   double time_limit_seconds_ = std::numeric_limits<double>::infinity();
+  std::uint64_t tried_step_ = 0;  ///< the last of which a checkpoint was to be written
   std::uint64_t saved_step_ = 0;
   std::string saved_path_ = "none";
   std::optional<Evaluation> evaluation_;
 };
 
 Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
-    : options_(options),
-      observer_(observer),
+    : observer_(observer),
       device_memory_(options.run.device),
       dataset_(options.data.directory),
       packing_plan_(checksum_of_plan(options.data.packing_plan)),
-      directory_(options, dataset_, note_to(observer)),
+      directory_(options, dataset_),
+      options_(directory_.options()),
       checkpoints_(options.run.directory, static_cast<std::size_t>(options.checkpoint.keep)),
       tuning_(directory_.paths().tuning),
       found_(find_checkpoint()),
-      plan_(options, dataset_, model()),
+      plan_(options_, dataset_, model()),
       replicas_(require_memory().schedule(), plan_.program()),
       state_(found_ ? found_->state : TrainingState{}),
       metrics_(directory_.paths(), state_.step),
       pending_(is_on_gpu() ? kGpuLag : 0) {
   if (!options.run.stop_after.empty())
     time_limit_seconds_ = base::parse_seconds(options.run.stop_after, "stop-after");
+  if (!options.run.trace.empty()) require_timeline_path(options.run.trace);  // may lie in the run's directory
   restore_or_begin();
   if (const auto& held_out = plan_.held_out()) {
     inference_.emplace(plan_.program().model, held_out->capacity(), plan_.evaluation_threads(),
@@ -206,7 +210,7 @@ std::vector<TunedStream> Trainer::tuned_streams() const {
 void Trainer::restore_or_begin() {
   if (found_) {
     load(*found_, replicas_.tensors());
-    saved_step_ = state_.step;
+    tried_step_ = saved_step_ = state_.step;
     saved_path_ = found_->directory;
     observer_.on_note(fmt::format("goes on from {}", saved_path_));
   } else {
@@ -221,6 +225,16 @@ void Trainer::restore_or_begin() {
   }
   first_step_ = state_.step;
   replicas_.begin(state_.step, state_.num_updates);
+}
+
+void Trainer::note_surprises() const {
+  for (const std::string& change : directory_.changes()) observer_.on_note(change);
+  const std::uint64_t num_left = plan_.num_steps() - first_step_;
+  if (!options_.run.trace.empty() && static_cast<std::uint64_t>(options_.run.trace_step) > num_left) {
+    observer_.on_note(fmt::format("{} will not be drawn: --trace-step is {}, and {} left", options_.run.trace,
+                                  options_.run.trace_step,
+                                  num_left == 1 ? "1 step is" : fmt::format("{} steps are", num_left)));
+  }
 }
 
 RunSummary Trainer::summary() const {
@@ -240,7 +254,8 @@ RunSummary Trainer::summary() const {
 
 TrainingResult Trainer::run(const std::stop_token& stop) {
   // A run that is longer than asked for stays what it is.
-  if (state_.step <= plan_.num_steps()) directory_.write_config(options_);
+  if (state_.step <= plan_.num_steps()) directory_.write_config();
+  if (state_.step < plan_.num_steps()) note_surprises();
   observer_.on_begin(summary());
   try {
     train_and_save(stop);
@@ -385,6 +400,7 @@ void Trainer::evaluate(const std::stop_token& stop) {
 }
 
 std::optional<std::string> Trainer::save() {
+  tried_step_ = state_.step;
   const auto failure = mendable_failure_of([this] {
     metrics_.sync();
     tuning_.save(tuned_streams());  // before the checkpoint that was computed with it
@@ -406,7 +422,7 @@ void Trainer::save_before_error() {
     record(collect(step));
     return false;
   });
-  if (saved_step_ == state_.step || state_.skipped_in_a_row > 0) return;
+  if (tried_step_ == state_.step || state_.skipped_in_a_row > 0) return;
   if (const auto failure = save()) observer_.on_note(*failure);
 }
 

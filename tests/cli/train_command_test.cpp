@@ -7,9 +7,11 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <pty.h>
 
 #include "plenum/io/file.h"
 #include "plenum/tensor/cuda_device.h"
@@ -87,6 +89,16 @@ TEST_F(TrainingProgram, RefusesADamagedCheckpointThatIsGivenByItsPath) {
   EXPECT_THAT(refused.errors, HasSubstr("the checksum is wrong"));
 }
 
+TEST_F(TrainingProgram, GoesOnToItsEndWhereNoneIsGiven) {
+  const std::string arguments = train_arguments("run", 40);
+  const auto without_steps = std::regex_replace(arguments, std::regex("--steps 40"), "");
+  ASSERT_EQ(plenum(arguments + " --stop-after 0.001s --quiet").exit_code, 0);
+  const ProgramResult again = plenum(without_steps + " --quiet");
+  ASSERT_EQ(again.exit_code, 0) << again.errors;
+  EXPECT_THAT(again.output, HasSubstr("trained 40 of 40 steps"));
+  EXPECT_EQ(again.errors, "plenum: goes on from run/checkpoints/step-00000001\n");
+}
+
 TEST_F(TrainingProgram, GoesOnFromTheConfigurationInTheRun) {
   ASSERT_EQ(plenum(train_arguments("run", 4) + " --quiet").exit_code, 0);
   const ProgramResult again = plenum("train --config run/config.toml --steps 6 --quiet");
@@ -95,7 +107,7 @@ TEST_F(TrainingProgram, GoesOnFromTheConfigurationInTheRun) {
 }
 
 TEST_F(TrainingProgram, ASignalEndsItWithACheckpointAndAWord) {
-  for (const int signal : {SIGTERM, SIGINT}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     const std::string run = "run" + std::to_string(signal);
     const pid_t child = start(train_arguments(run, 1'000'000));
     ASSERT_TRUE(wait_for(run + "/metrics.jsonl", child)) << read("err");
@@ -107,6 +119,39 @@ TEST_F(TrainingProgram, ASignalEndsItWithACheckpointAndAWord) {
     ASSERT_TRUE(std::regex_search(word, match, std::regex("checkpoint: (\\S+)"))) << word;
     EXPECT_TRUE(std::filesystem::exists(directory_ / match[1].str()));
   }
+}
+
+TEST_F(TrainingProgram, IsStoppedOnceHoweverManySignalsAskForIt) {
+  const pid_t child = start(train_arguments("run", 1'000'000));
+  ASSERT_TRUE(wait_for("run/metrics.jsonl", child)) << read("err");
+  for (const int signal : {SIGTERM, SIGHUP, SIGTERM, SIGHUP}) ::kill(child, signal);
+  EXPECT_EQ(exit_code_of(child), 0);
+  EXPECT_THAT(read("out"), AllOf(HasSubstr("stopped after"), HasSubstr("checkpoint: run/checkpoints/step-")));
+}
+
+TEST_F(TrainingProgram, GoesOnThroughSignalsThatItWasStartedToIgnore) {
+  const pid_t child = start(train_arguments("run", 1'000'000), std::nullopt, "trap '' HUP INT");
+  ASSERT_TRUE(wait_for("run/metrics.jsonl", child)) << read("err");
+  ::kill(child, SIGHUP);
+  ::kill(child, SIGINT);
+  constexpr std::uintmax_t kManySteps = 10'000;  // in bytes of their metrics
+  const std::uintmax_t before = std::filesystem::file_size(directory_ / "run/metrics.jsonl");
+  EXPECT_TRUE(wait_for("run/metrics.jsonl", child, before + kManySteps)) << read("out");
+  ::kill(child, SIGTERM);
+  EXPECT_EQ(exit_code_of(child), 0);
+}
+
+TEST_F(TrainingProgram, WritesACheckpointWhenItsTerminalGoesAway) {
+  int terminal = -1;
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) exec(train_arguments("run", 1'000'000));
+  ASSERT_TRUE(wait_for("run/metrics.jsonl", child));
+  ::close(terminal);
+  EXPECT_EQ(exit_code_of(child), 0);
+  const std::string metrics = read("run/metrics.jsonl");
+  const auto step = static_cast<int>(std::count(metrics.begin(), metrics.end(), '\n'));
+  EXPECT_TRUE(
+      std::filesystem::exists(directory_ / fmt::format("run/checkpoints/step-{:08}/state.json", step)));
 }
 
 TEST_F(TrainingProgram, IsNotWaitedForWhenItHasEnded) {
@@ -195,8 +240,11 @@ TEST_F(TrainingProgram, ReportsWhatTheUserCanMendInOneLine) {
   expect_error("fill-mask --model run \"no mask\"", "no [MASK] to fill");
   expect_error("export run", "add --output DIR");
   ASSERT_EQ(plenum("export run --output hf").exit_code, 0);
-  expect_error("export run --output hf", "hf");
+  expect_error("export run --output hf", "hf is there already; add --overwrite");
   EXPECT_EQ(plenum("export run --output hf --overwrite").exit_code, 0);
+  directory_.write("afile", "x");
+  expect_error(train_arguments("afile", 2), "afile is a file, not a directory");
+  expect_error("export run --output afile", "afile is a file, not a directory");
 }
 
 TEST_F(TrainingProgram, EveryRecipeIsUnderstood) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -47,20 +48,26 @@ class TrainingProgram : public testing::Test {
            std::to_string(steps) + " --threads " + std::to_string(threads);
   }
 
+  /// Becomes the program in the child of a fork, with `redirected` input and output; the shell does `before`
+  /// first.
+  [[noreturn]] void exec(const std::string& arguments, const std::string& redirected = "",
+                         const std::string& before = "true") const {
+    const std::string command = "cd '" + directory_.path() + "' && " + before + " && exec '" + PLENUM_BINARY +
+                                "' " + arguments + " " + redirected;
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+
   /// Starts the program in the background, with its words in the files out and err, or all in a descriptor.
-  pid_t start(const std::string& arguments, std::optional<int> words = std::nullopt) const {
-    const std::string command = "cd '" + directory_.path() + "' && exec '" + PLENUM_BINARY + "' " +
-                                arguments + " </dev/null" + (words ? "" : " >out 2>err");
+  pid_t start(const std::string& arguments, std::optional<int> words = std::nullopt,
+              const std::string& before = "true") const {
     const pid_t child = ::fork();
-    if (child == 0) {
-      if (words) {
-        ::dup2(*words, STDOUT_FILENO);
-        ::dup2(*words, STDERR_FILENO);
-      }
-      ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-      ::_exit(127);
+    if (child != 0) return child;
+    if (words) {
+      ::dup2(*words, STDOUT_FILENO);
+      ::dup2(*words, STDERR_FILENO);
     }
-    return child;
+    exec(arguments, words ? "</dev/null" : "</dev/null >out 2>err", before);
   }
 
   /// -1 if it was killed.
@@ -76,12 +83,13 @@ class TrainingProgram : public testing::Test {
            info.si_pid != 0;
   }
 
-  /// Until a file of the directory is there and not empty: true; or until the process has ended without.
-  bool wait_for(const std::string& name, pid_t child) const {
+  /// Until a file of the directory is there and longer than so many bytes: true; or until the process has
+  /// ended without.
+  bool wait_for(const std::string& name, pid_t child, std::uintmax_t more_than_bytes = 0) const {
     while (true) {
       const bool is_over = has_ended(child);  // first: what it wrote at its end is there then
       std::error_code error;
-      if (std::filesystem::file_size(directory_ / name, error) > 0 && !error) return true;
+      if (std::filesystem::file_size(directory_ / name, error) > more_than_bytes && !error) return true;
       if (is_over) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }

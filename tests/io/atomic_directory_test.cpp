@@ -93,9 +93,10 @@ TEST(AtomicDirectory, DoesNotTouchWhatIsInTheWay) {
   parent.write("a/old", "");
   parent.write("a.replaced/mine", "");
   test::expect_user_error([&] { AtomicDirectory(parent / "a", Replace::Yes); }, "a.replaced is in the way");
-  test::expect_user_error([&] { AtomicDirectory(parent / "a/old", Replace::Yes); }, "is not a directory");
+  test::expect_user_error([&] { AtomicDirectory(parent / "a/old", Replace::Yes); },
+                          "a/old is a file, not a directory");
   EXPECT_THAT(names_in(parent.path()), ElementsAre("a", "a.replaced"));
-  test::expect_user_error([&] { AtomicDirectory(parent / "a/old/b"); }, "cannot make the directory");
+  test::expect_user_error([&] { AtomicDirectory(parent / "a/old/b"); }, "a/old is a file, not a directory");
 }
 
 TEST(AtomicDirectory, SaysWhyItCannotBeMade) {

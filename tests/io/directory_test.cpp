@@ -27,7 +27,7 @@ TEST(NamesIn, AreNoneOnlyWhereNothingIs) {
 
 TEST(NamesIn, RefusesWhatCannotBeListed) {
   const test::TemporaryDirectory directory;
-  test::expect_user_error([&] { names_in(directory.write("file", "")); }, "file: Not a directory");
+  test::expect_user_error([&] { names_in(directory.write("file", "")); }, "file is a file, not a directory");
   fs::create_symlink("nowhere", directory / "dangling");
   test::expect_user_error([&] { names_in(directory / "dangling"); }, "dangling: No such file");
   fs::create_symlink("circle", directory / "circle");
@@ -56,7 +56,7 @@ TEST(MakeDirectories, NamesTheLevelThatIsInTheWay) {
   const test::TemporaryDirectory directory;
   directory.write("a/file", "");
   test::expect_user_error([&] { make_directories(directory / "a/file/b/c"); },
-                          "cannot make the directory " + (directory / "a/file") + ": File exists");
+                          (directory / "a/file") + " is a file, not a directory");
 }
 
 }  // namespace

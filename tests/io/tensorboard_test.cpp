@@ -148,7 +148,7 @@ TEST(EventFile, NeverOverwritesAnother) {
 TEST(EventFile, NamesAFileThatCannotBeWritten) {
   const test::TemporaryDirectory directory;
   test::expect_user_error([&] { EventFile(directory.write("file", "") + "/x", "host", 1, 10, 1); },
-                          "file: File exists");
+                          "file is a file, not a directory");
   EventFile file(directory.path(), "host", 1, 10, 1);
   const test::FileSizeLimit full_disk(64);
   const std::vector<Scalar> scalars = {{"train/loss", 1}};

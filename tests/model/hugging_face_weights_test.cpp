@@ -254,7 +254,8 @@ TEST_F(HuggingFaceWeights, InPlacesThatCannotBeReadAreAnErrorOfTheUser) {
 
 TEST_F(HuggingFaceWeights, ReplaceOnlyWhatWasAskedForAndIsKnown) {
   write_hugging_face_directory(model_path(), model());
-  test::expect_user_error([&] { write_hugging_face_directory(model_path(), model()); }, "is there already");
+  test::expect_user_error([&] { write_hugging_face_directory(model_path(), model()); },
+                          "is there already; add --overwrite");
   weights_[0] = 77;
   write_hugging_face_directory(model_path() + "/", model(), io::Replace::Yes);
   expect_whole();

@@ -286,7 +286,7 @@ TEST_F(DamagedCheckpoints, AreNotThoseThatCannotBeRead) {
 
 TEST_F(Checkpoints, AreNotAbsentWhereTheirDirectoryCannotBeRead) {
   directory_.write("checkpoints", "a file");
-  test::expect_user_error([&] { load(); }, "checkpoints: Not a directory");
+  test::expect_user_error([&] { load(); }, "checkpoints is a file, not a directory");
   fs::remove(directory_ / "checkpoints");
   fs::create_symlink("nowhere", directory_ / "checkpoints");
   test::expect_user_error([&] { load(); }, "checkpoints: No such file");

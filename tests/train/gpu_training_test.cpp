@@ -72,8 +72,8 @@ class CurveTest : public TrainingTest {
   }
 
   std::vector<double> curve_of(RunOptions given) {
-    given.run.steps = {kNumSteps, optim::DurationUnit::Steps};
-    given.checkpoint.every = given.evaluation.every = given.run.steps;
+    given.checkpoint.every = given.evaluation.every = {kNumSteps, optim::DurationUnit::Steps};
+    given.run.steps = given.evaluation.every;
     evaluation_ = run(given).evaluation;
     return smoothed_losses(observer_.steps);
   }

@@ -15,6 +15,7 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 class RunDirectoryTest : public TrainingTest {
  protected:
@@ -55,6 +56,35 @@ TEST_F(RunDirectoryTest, LetsHardwareCadenceAndLengthChange) {
   EXPECT_THAT(observer_.notes, Contains(HasSubstr("steps was '3st' and is now '5st'")));
   EXPECT_EQ(observer_.steps.size(), 2U);
   EXPECT_THAT(io::read_file(RunPaths(other.run.directory).config), HasSubstr("keep = 7"));
+}
+
+TEST_F(RunDirectoryTest, KeepsItsLengthWhereNoneIsGiven) {
+  RunOptions longer = options("longer", 6);
+  run_and_stop(longer, 2);
+  longer.run.steps.reset();
+  EXPECT_EQ(run(longer).num_steps, 6U);
+  EXPECT_EQ(observer_.steps.size(), 4U);
+  EXPECT_THAT(observer_.notes, Not(Contains(HasSubstr("steps was"))));
+  EXPECT_EQ(read_run_options(longer.run.directory).run.steps, options("longer", 6).run.steps);
+}
+
+TEST_F(RunDirectoryTest, WritesDownTheLengthOfANewRunWhereNoneIsGiven) {
+  RunOptions unlimited = options("new");
+  unlimited.run.steps.reset();
+  EXPECT_EQ(run_and_stop(unlimited, 1).num_steps, 1000U);
+  EXPECT_EQ(read_run_options(unlimited.run.directory).run.steps, optim::Duration{1000});
+}
+
+TEST_F(RunDirectoryTest, TellsAChangeOnlyWhereStepsFollow) {
+  const auto change = Contains(HasSubstr("steps was '3st'"));
+  RunOptions refused = options("run", 5);
+  refused.data.directory = prepare("pairs", data::Objective::WithNextSentence);
+  EXPECT_THAT(error_of(refused), HasSubstr("was trained on other data"));
+  EXPECT_THAT(observer_.notes, Not(change));
+  EXPECT_EQ(run(options("run", 2)).step, 3U);
+  EXPECT_THAT(observer_.notes, Not(change));
+  run(options("run", 5));
+  EXPECT_THAT(observer_.notes, change);
 }
 
 TEST_F(RunDirectoryTest, RefusesOtherData) {

@@ -16,7 +16,19 @@ namespace {
 
 using testing::ElementsAre;
 
-class StoppingTest : public TrainingTest {};
+class StoppingTest : public TrainingTest {
+ protected:
+  StoppingTest() { std::filesystem::create_directory(directory_ / "place"); }
+
+  /// So that drawing step 3 fails.
+  std::function<void(const StepReport&)> remove_place_of_drawing() const {
+    return [this](const StepReport& report) {
+      if (report.step == 2) std::filesystem::remove(directory_ / "place");
+    };
+  }
+
+  const std::string drawing_ = directory_ / "place/step.svg";
+};
 
 TEST_F(StoppingTest, WritesTheCheckpointAtOnceAndEvaluatesNothing) {
   RunOptions given = options("run", 20);
@@ -40,10 +52,11 @@ TEST_F(StoppingTest, WithoutRoomForItsCheckpointIsAnErrorEvenWhereTheRunWouldGoO
 
 TEST_F(StoppingTest, ByAnErrorKeepsTheStepsBeforeIt) {
   RunOptions given = options("run", 20);
-  given.run.trace = directory_ / "missing/step.svg";
-  given.run.trace_step = 3;
-  test::expect_user_error([&] { run(given); }, "missing/step.svg");
-  EXPECT_THAT(observer_.checkpoints, ElementsAre(3));
+  given.run.trace = drawing_;
+  RecordingObserver observer;
+  observer.after_step = remove_place_of_drawing();
+  test::expect_user_error([&] { train(given, observer, {}); }, "place/step.svg");
+  EXPECT_THAT(observer.checkpoints, ElementsAre(3));
 }
 
 TEST_F(StoppingTest, ByAGpuThatBreaksDownLeavesTheLastCheckpoint) {
@@ -89,9 +102,9 @@ TEST_F(StoppingTest, ByAGpuThatBreaksDownInTheLastCheckpointNamesTheOneThatIsThe
 
 TEST_F(StoppingTest, ByAGpuThatBreaksDownAfterAnErrorTellsTheBreakdown) {
   RunOptions given = options("run", 20);
-  given.run.trace = directory_ / "missing/step.svg";
-  given.run.trace_step = 3;
+  given.run.trace = drawing_;
   RecordingObserver observer;
+  observer.after_step = remove_place_of_drawing();
   EXPECT_THAT(error_of_breakdown_at(3, given, observer),
               testing::StartsWith("the GPU failed to copy; give the command again to go on from step 3"));
 }

@@ -21,6 +21,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 /// The lines of metrics.jsonl without what depends on the clock.
 std::vector<nlohmann::json> timeless_metrics(const RunOptions& options) {
@@ -145,6 +146,7 @@ TEST_F(TrainingTest, AFullDiskStopsTheRunOrIsSaidAndPassedOver) {
   {
     const test::FileSizeLimit full_disk(size - 1);
     test::expect_user_error([&] { run(stops); }, "a checkpoint of step 5 could not be written");
+    EXPECT_THAT(observer_.notes, Not(Contains(HasSubstr("could not be written")))) << "said twice";
   }
   RunOptions goes_on = options("goes-on", 9);
   goes_on.checkpoint.on_full_disk = OnFullDisk::Continue;
@@ -223,6 +225,34 @@ TEST_F(TrainingTest, DrawsTheStepThatIsAskedFor) {
   run(given);
   const nlohmann::json trace = nlohmann::json::parse(io::read_file(given.run.trace));
   EXPECT_GT(trace.at("traceEvents").size(), 8U);
+  EXPECT_THAT(observer_.notes, Not(Contains(HasSubstr("will not be drawn"))));
+}
+
+TEST_F(TrainingTest, RefusesADrawingThatCouldNotBeWrittenBeforeTheFirstStep) {
+  RunOptions given = options("run", 5);
+  for (const char* name : {"missing/step.svg", "data.svg"}) {
+    std::filesystem::create_directories(directory_ / "data.svg");
+    given.run.trace = directory_ / name;
+    test::expect_user_error([&] { run(given); }, std::string("cannot write ") + given.run.trace);
+    EXPECT_TRUE(observer_.steps.empty());
+  }
+  given.run.trace = given.run.directory + "/step.svg";
+  run(given);
+  EXPECT_TRUE(std::filesystem::exists(given.run.trace));
+}
+
+TEST_F(TrainingTest, SaysBeforeTheFirstStepThatADrawingLiesBehindTheLast) {
+  RunOptions given = options("run", 5);
+  given.run.trace = directory_ / "step.svg";
+  given.run.trace_step = 6;
+  run_and_stop(given, 4);
+  EXPECT_THAT(observer_.notes,
+              Contains(HasSubstr("will not be drawn: --trace-step is 6, and 5 steps are left")));
+  given.run.trace_step = 2;
+  run(given);
+  EXPECT_THAT(observer_.notes,
+              Contains(HasSubstr("will not be drawn: --trace-step is 2, and 1 step is left")));
+  EXPECT_FALSE(std::filesystem::exists(given.run.trace));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "plenum/kernels/cuda/sm90.h"
 #include "plenum/tensor/cuda_check.h"
 
 namespace plenum::kernels::cuda {
@@ -15,10 +16,11 @@ inline int device_attribute(cudaDeviceAttr attribute) {
   return value;
 }
 
-/// Whether it has what *_sm90.cu is made of. Other architectures do not have all of it, later ones included.
+/// Whether the kernels of *_sm90.cu run on it. Other architectures do not have all that they are made of, later
+/// ones included.
 inline bool is_hopper() {
   constexpr int kHopper = 9;
-  return device_attribute(cudaDevAttrComputeCapabilityMajor) == kHopper;
+  return has_sm90_kernels() && device_attribute(cudaDevAttrComputeCapabilityMajor) == kHopper;
 }
 
 }  // namespace plenum::kernels::cuda

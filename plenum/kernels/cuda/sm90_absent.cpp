@@ -1,0 +1,40 @@
+// Stands for *_sm90.cu in a build without: nothing but has_sm90_kernels() and sizes is ever asked there.
+#include "plenum/base/check.h"
+#include "plenum/kernels/cuda/attention_sm90.h"
+#include "plenum/kernels/cuda/mlp_gelu_sm90.h"
+#include "plenum/kernels/cuda/sm90.h"
+
+namespace plenum::kernels::cuda {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw base::InternalError("this build has no kernels for Hopper");
+}
+
+}  // namespace
+
+bool has_sm90_kernels() {
+  return false;
+}
+
+std::size_t attention_scratch_bytes_sm90(std::int64_t) {
+  return 0;
+}
+
+cudaError_t attention_forward_sm90(const AttentionArguments&, cudaStream_t) {
+  refuse();
+}
+
+cudaError_t attention_backward_sm90(const AttentionArguments&, cudaStream_t) {
+  refuse();
+}
+
+cudaError_t mlp_gelu_forward_sm90(const GeluForwardProduct&, cudaStream_t) {
+  refuse();
+}
+
+cudaError_t mlp_gelu_backward_sm90(const GeluBackwardProduct&, cudaStream_t) {
+  refuse();
+}
+
+}  // namespace plenum::kernels::cuda

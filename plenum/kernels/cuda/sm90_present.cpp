@@ -1,0 +1,9 @@
+#include "plenum/kernels/cuda/sm90.h"
+
+namespace plenum::kernels::cuda {
+
+bool has_sm90_kernels() {
+  return true;
+}
+
+}  // namespace plenum::kernels::cuda

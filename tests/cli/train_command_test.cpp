@@ -58,7 +58,14 @@ TEST_F(TrainingProgram, TrainsEvaluatesFillsAndExports) {
 
   EXPECT_THAT(plenum("fill-mask --model hf \"[MASK], the [MASK]\"").output, HasSubstr("[MASK], the [MASK]"));
 
-  EXPECT_EQ(plenum("fill-mask --json --model hf", "\xff [MASK]\n").exit_code, 0);
+  const ProgramResult no_text = plenum("fill-mask --json --model hf", "\xff [MASK]\n");
+  EXPECT_EQ(no_text.exit_code, 2);
+  EXPECT_THAT(no_text.errors, HasSubstr("a text is not UTF-8; convert it"));
+  std::string many_words = "[MASK]";
+  for (int i = 0; i < 5'000; ++i) many_words += " a";
+  const ProgramResult too_long = plenum("fill-mask --model hf", many_words + "\n");
+  EXPECT_EQ(too_long.exit_code, 2);
+  EXPECT_LT(too_long.errors.size(), 200U);
 
   const ProgramResult continued =
       plenum("train --data data --run continued --init hf --steps 2 --global-batch 8 --quiet");

@@ -101,6 +101,27 @@ TEST_F(TrainingProgram, GoesOnFromTheConfigurationInTheRun) {
   EXPECT_THAT(again.output, HasSubstr("trained 6 of 6 steps"));
 }
 
+TEST_F(TrainingProgram, GoesOnInTheRunThatTheConfigurationLiesIn) {
+  ASSERT_EQ(plenum(train_arguments("run", 4) + " --quiet").exit_code, 0);
+  std::filesystem::rename(directory_ / "run", directory_ / "moved");
+  const ProgramResult again = plenum("train --config moved/config.toml --steps 6");
+  ASSERT_EQ(again.exit_code, 0) << again.errors;
+  EXPECT_THAT(again.errors, HasSubstr("goes on from moved/checkpoints/step-00000004"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "run"));
+  // A flag wins, and a file that lies elsewhere means what it says.
+  std::filesystem::copy(directory_ / "moved/config.toml", directory_ / "config.toml");
+  EXPECT_EQ(plenum("train --config moved/config.toml --run flag --quiet").exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "flag/config.toml"));
+  EXPECT_THAT(plenum("train --config config.toml --print-config").output, HasSubstr("run = \"moved\""));
+}
+
+TEST_F(TrainingProgram, TakesANumberOfStepsFromAFile) {
+  directory_.write("steps.toml", "[run]\nsteps = 20_000\n[data]\nglobal-batch = 8\n");
+  const ProgramResult printed = plenum("train --config steps.toml --print-config");
+  EXPECT_EQ(printed.exit_code, 0) << printed.errors;
+  EXPECT_THAT(printed.output, AllOf(HasSubstr("steps = \"20000st\""), HasSubstr("global-batch = \"8\"")));
+}
+
 TEST_F(TrainingProgram, ASignalEndsItWithACheckpointAndAWord) {
   for (const int signal : {SIGTERM, SIGINT}) {
     const std::string run = "run" + std::to_string(signal);

@@ -2,7 +2,10 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "plenum/base/check.h"
+#include "plenum/base/units.h"
 #include "plenum/io/file.h"
 
 namespace plenum::data {
@@ -112,6 +115,14 @@ double DatasetDescription::unknown_rate() const {
 double DatasetDescription::duplicate_share() const {
   const std::uint64_t documents = counts.documents();
   return documents == 0 ? 0 : static_cast<double>(duplicate_documents) / static_cast<double>(documents);
+}
+
+std::string DatasetDescription::invalid_text() const {
+  const InvalidText& invalid = counts.invalid;
+  if (invalid.places == 0) return "none";
+  return fmt::format("{} bytes in {} places, {}; first at {}:{}", base::format_count(invalid.bytes),
+                     base::format_count(invalid.places), rules.clean_text ? "dropped" : "read as U+FFFD",
+                     sources.at(invalid.first_file).path, invalid.first_line);
 }
 
 Json to_json(const DatasetDescription& description) {

@@ -9,7 +9,7 @@ namespace plenum::data {
 /// pair.
 enum class InvalidTextRule { Refuse, Replace };
 
-/// How much of the input is no text. It was read as U+FFFD, which BERT's normaliser leaves out.
+/// How much of the input is no text. It was read as U+FFFD, which a normaliser that cleans text leaves out.
 struct InvalidText {
   std::uint64_t places = 0;  ///< each was read as one U+FFFD
   std::uint64_t bytes = 0;

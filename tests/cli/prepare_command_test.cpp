@@ -53,6 +53,16 @@ TEST_F(PrepareCommandTest, PreparesInspectsAndSaysWhatItDid) {
   EXPECT_THAT(again.output, HasSubstr("already prepared"));
 }
 
+TEST_F(PrepareCommandTest, SaysWhatIsNotUtf8AndWhere) {
+  directory_.write("in/latin.txt", "one\nh\xE9llo caf\xE9\n");
+  const ProgramResult refused = prepare("--quiet");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("in/latin.txt:2: the input is not UTF-8"));
+  const std::string counted = "2 bytes in 2 places, dropped; first at in/latin.txt:2\n";
+  EXPECT_THAT(prepare("--invalid-utf8 replace").output, HasSubstr("not UTF-8     " + counted));
+  EXPECT_THAT(plenum("inspect data").output, HasSubstr("not UTF-8: " + counted));
+}
+
 TEST_F(PrepareCommandTest, LabelsPairsAndSpeaksJson) {
   const ProgramResult prepared = prepare("--objective mlm+nsp --holdout 20% --json --quiet");
   ASSERT_EQ(prepared.exit_code, 0) << prepared.output;

@@ -1,6 +1,7 @@
 #include "plenum/base/options.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "plenum/base/check.h"
@@ -145,11 +146,14 @@ Option& OptionTable::add(std::string name, std::vector<std::string>& values, std
 }
 
 std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& known) {
+  // Three letters of four must be right: gpu is no slip for cpu.
+  constexpr std::size_t kLettersPerSlip = 4;
   std::optional<std::string> best;
-  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
+  std::size_t best_distance = std::numeric_limits<std::size_t>::max();
   for (const std::string& candidate : known) {
     const std::size_t distance = edit_distance(name, candidate);
-    if (distance < best_distance) {
+    const bool is_near = distance * kLettersPerSlip <= std::max(name.size(), candidate.size());
+    if (is_near && distance < best_distance) {
       best_distance = distance;
       best = candidate;
     }

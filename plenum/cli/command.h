@@ -18,6 +18,8 @@ class Command {
   virtual std::string summary() const = 0;
   /// The tables bound to this command's own option structs.
   virtual std::vector<base::OptionTable> tables() = 0;
+  /// Options were taken from the file at `path`; those of the command line are still to come.
+  virtual void on_config_file(const std::string& path) { static_cast<void>(path); }
   /// Runs with the options set. Throws UserError or InternalError; returns the exit code.
   virtual int run() = 0;
 };

@@ -123,6 +123,7 @@ void unmark(std::vector<std::string>& values) {
 
 void apply_options(BoundCommand& bound, const std::vector<io::ConfigEntry>& entries) {
   io::set_options(entries, bound.tables);
+  if (!bound.config_path.empty()) bound.command->on_config_file(bound.config_path);
   for (const OptionTable& table : bound.tables) {
     for (const Option& option : table.options()) {
       std::vector<std::string>& values = bound.given[option.name];

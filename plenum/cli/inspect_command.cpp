@@ -102,6 +102,7 @@ void print_report(const data::Dataset& dataset, const std::vector<Example>& exam
       "vocabulary of {} tokens, {:.3f} % of the text unknown; {:.2f} % of the documents are duplicates\n",
       format_count(description.vocabulary_size), 100 * description.unknown_rate(),
       100 * description.duplicate_share());
+  if (description.counts.invalid.places > 0) fmt::print("not UTF-8: {}\n", description.invalid_text());
   constexpr int kPlotWidth = 78;
   constexpr int kPlotHeight = 10;
   fmt::print("\n{}\n", draw_histogram(histogram, kPlotWidth, kPlotHeight));

@@ -44,6 +44,7 @@ void print_summary(const data::PrepareResult& result, const std::string& output,
   print_row("sequences", fmt::format("{} of up to {} tokens",
                                      with_holdout(histogram.num_sequences() + held_sequences, held_sequences),
                                      description.max_length));
+  if (counts.invalid.places > 0) print_row("not UTF-8", description.invalid_text());
   const data::LostTokens& lost = description[Split::Train].lost;
   if (lost.behind_first_sequence > 0) {
     print_row("cut off",
@@ -61,7 +62,8 @@ void print_summary(const data::PrepareResult& result, const std::string& output,
     print_row("time", fmt::format("{} for {} of text, {:.1f} MB/s", base::format_seconds(seconds),
                                   format_bytes(bytes), static_cast<double>(bytes) / 1e6 / seconds));
   }
-  fmt::print("next: plenum inspect {0}, or plenum pack --data {0}\n", output);
+  fmt::print("next: plenum train --data {0} --run DIR, or plenum inspect {0}, or plenum pack --data {0}\n",
+             output);
 }
 
 class PrepareCommand final : public Command {

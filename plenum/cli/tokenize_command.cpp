@@ -12,6 +12,8 @@
 #include "plenum/cli/command.h"
 #include "plenum/cli/line_stream.h"
 #include "plenum/data/tokenizer.h"
+#include "plenum/data/utf8.h"
+#include "plenum/trace/printable.h"
 
 namespace plenum::cli {
 namespace {
@@ -68,8 +70,12 @@ class LineEncoder {
   void encode(std::string_view lines, std::string& output) {
     while (!lines.empty()) {
       const std::size_t end = std::min(lines.find('\n'), lines.size());
+      const std::string_view line = lines.substr(0, end);
+      base::require(data::is_utf8(line),
+                    "a line is not UTF-8; convert the text, for instance by iconv -f latin1 -t utf-8: '{}'",
+                    trace::excerpt(line));
       ids_.clear();
-      encoder_.encode(lines.substr(0, end), ids_);
+      encoder_.encode(line, ids_);
       printed_->append_line(ids_, output);
       lines.remove_prefix(std::min(end + 1, lines.size()));
     }

@@ -1,5 +1,6 @@
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,9 @@
 #include "plenum/cli/stop_signals.h"
 #include "plenum/cli/terminal.h"
 #include "plenum/cli/training_display.h"
+#include "plenum/io/directory.h"
+#include "plenum/io/file.h"
+#include "plenum/train/run_directory.h"
 #include "plenum/train/trainer.h"
 
 namespace plenum::cli {
@@ -50,6 +54,15 @@ class TrainCommand final : public Command {
   std::string name() const override { return "train"; }
   std::string summary() const override { return "Train a BERT on a dataset; goes on where it stopped"; }
   std::vector<base::OptionTable> tables() override { return options_.tables(); }
+
+  /// A run's own configuration means the run that it lies in, wherever that was moved.
+  void on_config_file(const std::string& path) override {
+    const std::string directory = io::parent_directory(path);
+    const train::RunPaths run(directory);
+    const bool is_kept = io::path_exists(run.lock) && std::filesystem::path(path).filename() ==
+                                                          std::filesystem::path(run.config).filename();
+    if (is_kept) options_.run.directory = directory;
+  }
 
   int run() override {
     const StopSignals signals;

@@ -37,7 +37,8 @@ CorpusCounts corpus_counts_from(const nlohmann::json& saved) {
   return {.splits = {split_counts_from(saved.at("train")), split_counts_from(saved.at("holdout"))},
           .empty_documents = saved.at("empty_documents"),
           .unknown_tokens = saved.at("unknown_tokens"),
-          .text_bytes = saved.at("text_bytes")};
+          .text_bytes = saved.at("text_bytes"),
+          .invalid = invalid_text_from_json(saved)};
 }
 
 CorpusPaths::CorpusPaths(const std::string& directory)
@@ -93,6 +94,7 @@ nlohmann::json CorpusWriter::save() {
           {"empty_documents", counts_.empty_documents},
           {"unknown_tokens", counts_.unknown_tokens},
           {"text_bytes", counts_.text_bytes},
+          {kInvalidTextKey, invalid_text_to_json<nlohmann::json>(counts_.invalid)},
           {"document_is_open", document_is_open_},
           {"open_document",
            {{"tokens", document_.tokens},
@@ -114,6 +116,7 @@ void CorpusWriter::add(const TokenizedBlock& block) {
   base::check(block.begin.inside_document == document_is_open_, "blocks do not follow each other");
   counts_.unknown_tokens += block.num_unknown;
   counts_.text_bytes += block.text_bytes;
+  counts_.invalid.append(block.invalid);
   counts_.empty_documents += block.num_empty_documents;
   if (document_is_open_) add_piece(block.continued, block);
   for (const Split split : kSplits) add_whole(block.whole[index_of(split)], split);

@@ -29,6 +29,7 @@ struct CorpusCounts {
   std::uint64_t empty_documents = 0;  ///< without a token; not written
   std::uint64_t unknown_tokens = 0;
   std::uint64_t text_bytes = 0;  ///< unpacked
+  InvalidText invalid;           ///< among them
 
   SplitCounts& operator[](Split split) { return splits[index_of(split)]; }
   const SplitCounts& operator[](Split split) const { return splits[index_of(split)]; }

@@ -2,7 +2,10 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "plenum/base/check.h"
+#include "plenum/base/units.h"
 #include "plenum/io/file.h"
 
 namespace plenum::data {
@@ -74,6 +77,7 @@ DatasetDescription from_json(const Json& json, const std::string& path) {
   description.counts.text_bytes = counts.at("text_bytes");
   description.counts.empty_documents = counts.at("empty_documents");
   description.counts.unknown_tokens = counts.at("unknown_tokens");
+  description.counts.invalid = invalid_text_from_json(counts);
   description.duplicate_documents = counts.at("duplicate_documents");
   for (const Split split : kSplits) {
     read_split(json.at(std::string(name_of(split))), description.counts[split],
@@ -90,6 +94,9 @@ DatasetDescription from_json(const Json& json, const std::string& path) {
     file.path = source.at("path");
     file.size_bytes = source.at("bytes");
   }
+  const InvalidText& invalid = description.counts.invalid;
+  base::require(invalid.places == 0 || invalid.first_file < description.sources.size(),
+                "{} is damaged, prepare the dataset again: it has no source {}", path, invalid.first_file);
   for (const Json& file : json.at("files")) {
     description.files.push_back(
         {.name = file.at("name"), .size_bytes = file.at("bytes"), .checksum = file.at("checksum")});
@@ -110,6 +117,14 @@ double DatasetDescription::duplicate_share() const {
   return documents == 0 ? 0 : static_cast<double>(duplicate_documents) / static_cast<double>(documents);
 }
 
+std::string DatasetDescription::invalid_text() const {
+  const InvalidText& invalid = counts.invalid;
+  if (invalid.places == 0) return "none";
+  return fmt::format("{} bytes in {} places, {}; first at {}:{}", base::format_count(invalid.bytes),
+                     base::format_count(invalid.places), rules.clean_text ? "dropped" : "read as U+FFFD",
+                     sources.at(invalid.first_file).path, invalid.first_line);
+}
+
 Json to_json(const DatasetDescription& description) {
   const CorpusCounts& counts = description.counts;
   Json sources = Json::array();
@@ -128,6 +143,7 @@ Json to_json(const DatasetDescription& description) {
           {"counts",
            {{"files", description.sources.size()},
             {"text_bytes", counts.text_bytes},
+            {kInvalidTextKey, invalid_text_to_json<Json>(counts.invalid)},
             {"documents", counts.documents()},
             {"empty_documents", counts.empty_documents},
             {"sentences", counts[Split::Train].sentences + counts[Split::Holdout].sentences},

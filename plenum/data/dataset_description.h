@@ -33,6 +33,8 @@ struct DatasetDescription {
   const SequenceIndexSummary& operator[](Split split) const { return sequences[index_of(split)]; }
   double unknown_rate() const;
   double duplicate_share() const;
+  /// How much of the input was no text, what became of it and where the first was, for people.
+  std::string invalid_text() const;
 };
 
 inline constexpr std::string_view kDatasetFileName = "dataset.json";

@@ -35,9 +35,10 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr const char* kTokenizing = "tokenizing";
 constexpr const char* kBuildingSequences = "building sequences";
 
-/// The options that decide the outcome, by name.
+/// The options that decide the outcome, by name. What is no text is not among them: refusing it changes no
+/// dataset, so that a run that was stopped by it goes on once it may be replaced.
 OrderedJson recorded_options(PrepareOptions options) {
-  constexpr std::array kNotRecorded = {"inputs", "output", "threads", "overwrite"};
+  constexpr std::array kNotRecorded = {"inputs", "output", "threads", "overwrite", "invalid-utf8"};
   OrderedJson recorded = OrderedJson::object();
   const base::OptionTable table = options.table();
   for (const base::Option& option : table.options()) {
@@ -58,6 +59,16 @@ std::string fingerprint_of(const PrepareOptions& options, const std::vector<Sour
   }
   if (tokenizer != nullptr) sum.update(print_tokenizer_json(*tokenizer));
   return io::format_checksum(sum.value());
+}
+
+/// Throws UserError when what was made earlier replaced what this run is to refuse.
+void require_text(const InvalidText& invalid, const PrepareOptions& options,
+                  const std::vector<SourceFile>& sources) {
+  if (options.text.invalid == InvalidTextRule::Replace || invalid.places == 0) return;
+  base::fail(
+      "{} holds text in which {} bytes were not UTF-8, first at {}:{}; add --invalid-utf8 replace to go "
+      "on with it",
+      options.output, invalid.bytes, sources.at(invalid.first_file).path, invalid.first_line);
 }
 
 Json position_to_json(const SourcePosition& position) {
@@ -169,6 +180,9 @@ class Run {
   TokenWidth width() const { return token_width_for(tokenizer_.vocabulary().size()); }
 
   void tokenize() {
+    if (directory_.state().contains("writer")) {
+      require_text(corpus_counts_from(directory_.state().at("writer")).invalid, options_, sources_.files);
+    }
     if (resumed_phase_ == kBuildingSequences) {
       progress_.note("resuming: the text is tokenized already");
       corpus_ = directory_.state().at("writer");
@@ -375,6 +389,7 @@ PrepareResult prepare(const PrepareOptions& given, base::Progress& progress) {
   std::optional<Tokenizer> tokenizer = load_tokenizer(options);
   const std::string fingerprint = fingerprint_of(options, sources.files, tokenizer ? &*tokenizer : nullptr);
   if (std::optional<DatasetDescription> there = find_prepared(options, fingerprint)) {
+    require_text(there->counts.invalid, options, there->sources);
     return {.description = std::move(*there), .was_there = true, .resumed_bytes = 0};
   }
   return Run(options, sources, std::move(tokenizer), fingerprint, progress).finish();

@@ -35,6 +35,10 @@ base::OptionTable PrepareOptions::table() {
   options.add_choice("documents", text.documents,
                      {{"blank-line", DocumentRule::BlankLine}, {"line", DocumentRule::Line}},
                      "What separates the documents of a .txt file");
+  options.add_choice(
+      "invalid-utf8", text.invalid,
+      {{"refuse", InvalidTextRule::Refuse}, {"replace", InvalidTextRule::Replace}},
+      "Bytes that are not UTF-8: stop there, or read U+FFFD, which most tokenizers drop, and count");
   options.add("text-field", text.text_field, "NAME",
               "Field of .jsonl objects or column of .csv and .tsv files");
   options.add("seed", seed, 0, std::numeric_limits<std::int64_t>::max(),

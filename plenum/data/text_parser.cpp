@@ -1,8 +1,12 @@
 #include "plenum/data/text_parser.h"
 
+#include <algorithm>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "plenum/base/check.h"
+#include "plenum/data/utf8.h"
 #include "plenum/io/csv.h"
 
 namespace plenum::data {
@@ -40,20 +44,62 @@ SentencePart part_of(bool continues, bool unfinished) {
 TextParser::TextParser(const std::vector<SourceFile>& files, const TextOptions& options)
     : files_(files), options_(options), json_field_(options.text_field) {}
 
-void TextParser::parse(const TextBlock& block, TextSink& sink) {
+InvalidText TextParser::parse(const TextBlock& block, TextSink& sink) {
+  invalid_ = {};
+  // A block ends between two characters, so that a file is UTF-8 where its blocks are.
+  const std::string_view bytes = is_utf8(block.bytes) ? block.bytes : replace_invalid_bytes(block);
   switch (block.format) {
     case TextFormat::Lines:
-      return parse_text(block, sink);
+      parse_text(block, bytes, sink);
+      break;
     case TextFormat::JsonLines:
-      return parse_json(block, sink);
+      parse_json(block, bytes, sink);
+      break;
     case TextFormat::Csv:
     case TextFormat::Tsv:
-      return parse_delimited(block, sink);
+      parse_delimited(block, bytes, sink);
+      break;
   }
+  return invalid_;
 }
 
-void TextParser::parse_text(const TextBlock& block, TextSink& sink) {
-  std::string_view rest = block.bytes;
+/// The block with U+FFFD for what is not UTF-8; lines and fields keep their places, since they end in ASCII.
+std::string_view TextParser::replace_invalid_bytes(const TextBlock& block) {
+  valid_bytes_.clear();
+  const char* const begin = block.bytes.data();
+  const char* const end = begin + block.bytes.size();
+  std::uint64_t lines_before = 0;
+  for (const char* at = begin; at != end;) {
+    const DecodedCharacter character = decode_utf8(at, end);
+    if (is_invalid(at, character)) {
+      if (options_.invalid == InvalidTextRule::Refuse) {
+        fail_at(
+            block, lines_before,
+            fmt::format("the input is not UTF-8; convert it, for instance by iconv -f latin1 -t utf-8, or "
+                        "add --invalid-utf8 replace: byte 0x{:02x} at offset {}",
+                        static_cast<unsigned char>(*at), block.begin.offset + (at - begin)));
+      }
+      count_invalid(block, lines_before, character.length);
+      valid_bytes_ += kReplacementBytes;
+    } else {
+      lines_before += character.code_point == '\n' ? 1 : 0;
+      valid_bytes_.append(at, character.length);
+    }
+    at += character.length;
+  }
+  return valid_bytes_;
+}
+
+void TextParser::count_invalid(const TextBlock& block, std::uint64_t lines_before, std::uint64_t bytes) {
+  const std::uint64_t line = block.begin.line + lines_before + 1;
+  invalid_.first_file = block.file_index;
+  invalid_.first_line = invalid_.places == 0 ? line : std::min(invalid_.first_line, line);
+  ++invalid_.places;
+  invalid_.bytes += bytes;
+}
+
+void TextParser::parse_text(const TextBlock& block, std::string_view text, TextSink& sink) {
+  std::string_view rest = text;
   bool continues = block.begin.inside_sentence;
   bool document_is_open = block.begin.inside_document;
   const bool documents_are_lines = options_.documents == DocumentRule::Line;
@@ -71,23 +117,40 @@ void TextParser::parse_text(const TextBlock& block, TextSink& sink) {
   if (document_is_open && !block.end.inside_document) sink.end_document();
 }
 
-void TextParser::parse_json(const TextBlock& block, TextSink& sink) {
-  std::string_view rest = block.bytes;
+void TextParser::parse_json(const TextBlock& block, std::string_view records, TextSink& sink) {
+  std::string_view rest = records;
   for (std::uint64_t lines_before = 0; !rest.empty(); ++lines_before) {
     const std::string_view line = take_line(rest);
     if (is_blank(line)) continue;
-    std::string_view text;
-    try {
-      text = json_field_.read(line);
-    } catch (const base::UserError& error) {
-      fail_at(block, lines_before, error.what());
-    }
-    emit_document(text, sink);
+    emit_document(read_json(block, line, lines_before), sink);
   }
 }
 
-void TextParser::parse_delimited(const TextBlock& block, TextSink& sink) {
-  io::CsvRecords records(block.bytes, delimiter_of(block.format));
+std::string_view TextParser::read_json(const TextBlock& block, std::string_view record,
+                                       std::uint64_t lines_before) {
+  try {
+    return json_field_.read(record);
+  } catch (const base::UserError& error) {
+    valid_record_ = record;
+    const std::size_t replaced = io::replace_lone_surrogates(valid_record_);
+    if (replaced == 0) fail_at(block, lines_before, error.what());
+    if (options_.invalid == InvalidTextRule::Refuse) {
+      fail_at(
+          block, lines_before,
+          "the line escapes half of a surrogate pair, such as \\ud83d, which is no character; mend it, or "
+          "add --invalid-utf8 replace");
+    }
+    for (std::size_t i = 0; i < replaced; ++i) count_invalid(block, lines_before, io::kJsonEscapeBytes);
+  }
+  try {
+    return json_field_.read(valid_record_);
+  } catch (const base::UserError& error) {
+    fail_at(block, lines_before, error.what());
+  }
+}
+
+void TextParser::parse_delimited(const TextBlock& block, std::string_view text, TextSink& sink) {
+  io::CsvRecords records(text, delimiter_of(block.format));
   std::vector<std::string> fields;
   while (true) {
     try {
@@ -101,7 +164,7 @@ void TextParser::parse_delimited(const TextBlock& block, TextSink& sink) {
   }
 }
 
-void TextParser::fail_at(const TextBlock& block, std::uint64_t lines_before, const char* what) const {
+void TextParser::fail_at(const TextBlock& block, std::uint64_t lines_before, std::string_view what) const {
   base::fail("{}:{}: {}", files_[block.file_index].path, block.begin.line + lines_before + 1, what);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,18 +29,25 @@ class TextParser {
   /// Borrows `files` and `options`.
   TextParser(const std::vector<SourceFile>& files, const TextOptions& options);
 
-  /// Throws UserError with file and line for a record that cannot be read.
-  void parse(const TextBlock& block, TextSink& sink);
+  /// Returns what is no text in the block, if that is to be replaced. Throws UserError with file and line for
+  /// a record that cannot be read, and for what is no text if that is to be refused.
+  InvalidText parse(const TextBlock& block, TextSink& sink);
 
  private:
-  void parse_text(const TextBlock& block, TextSink& sink);
-  void parse_json(const TextBlock& block, TextSink& sink);
-  void parse_delimited(const TextBlock& block, TextSink& sink);
-  [[noreturn]] void fail_at(const TextBlock& block, std::uint64_t lines_before, const char* what) const;
+  void parse_text(const TextBlock& block, std::string_view text, TextSink& sink);
+  void parse_json(const TextBlock& block, std::string_view records, TextSink& sink);
+  void parse_delimited(const TextBlock& block, std::string_view text, TextSink& sink);
+  std::string_view replace_invalid_bytes(const TextBlock& block);
+  std::string_view read_json(const TextBlock& block, std::string_view record, std::uint64_t lines_before);
+  void count_invalid(const TextBlock& block, std::uint64_t lines_before, std::uint64_t bytes);
+  [[noreturn]] void fail_at(const TextBlock& block, std::uint64_t lines_before, std::string_view what) const;
 
   const std::vector<SourceFile>& files_;
   const TextOptions& options_;
   io::JsonTextField json_field_;
+  InvalidText invalid_;       ///< of the block that is parsed
+  std::string valid_bytes_;   ///< of a block that is not all UTF-8
+  std::string valid_record_;  ///< of JSON
 };
 
 }  // namespace plenum::data

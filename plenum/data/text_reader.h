@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plenum/data/invalid_text.h"
 #include "plenum/data/source_files.h"
 #include "plenum/io/compressed_input.h"
 #include "plenum/io/csv.h"
@@ -19,6 +20,7 @@ enum class DocumentRule { BlankLine, Line };
 /// How input becomes text.
 struct TextOptions {
   DocumentRule documents = DocumentRule::BlankLine;
+  InvalidTextRule invalid = InvalidTextRule::Refuse;
   std::string text_field = "text";                 ///< of JSON objects, and column of delimited files
   std::size_t block_bytes = std::size_t{1} << 20;  ///< about; the unit of parallel work
   std::size_t longest_record_bytes = std::size_t{1} << 28;  ///< of JSON and delimited files

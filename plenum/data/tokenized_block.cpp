@@ -85,7 +85,7 @@ void BlockTokenizer::tokenize(const TextBlock& block, TokenizedBlock& result) {
   document_byte_ = 0;
   document_sentence_ = 0;
   document_hash_ = {};
-  parser_.parse(block, *this);
+  result.invalid = parser_.parse(block, *this);
   if (!block.end.inside_document) return;
   if (result.has_begun()) {
     gathered.move_tail(document_byte_, document_sentence_, result.begun.text);

@@ -49,6 +49,7 @@ struct TokenizedBlock {
   std::uint64_t file_bytes_done = 0;
   std::uint64_t text_bytes = 0;
   std::uint64_t num_unknown = 0;
+  InvalidText invalid;
   std::uint64_t num_empty_documents = 0;  ///< among those that lie whole in the block
   DocumentPiece continued;                ///< there if begin.inside_document
   std::array<WholeDocuments, 2> whole;    ///< by split

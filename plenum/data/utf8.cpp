@@ -1,5 +1,7 @@
 #include "plenum/data/utf8.h"
 
+#include <simdjson.h>
+
 namespace plenum::data {
 
 DecodedCharacter decode_utf8(const char* at, const char* end) {
@@ -41,17 +43,7 @@ DecodedCharacter decode_utf8(const char* at, const char* end) {
 }
 
 bool is_utf8(std::string_view text) {
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end) {
-    const DecodedCharacter character = decode_utf8(at, end);
-    // U+FFFD itself takes three bytes; a part that is no character takes U+FFFD's place with other bytes.
-    const bool replaced = character.code_point == kReplacementCharacter &&
-                          std::string_view(at, character.length) != "\xEF\xBF\xBD";
-    if (replaced) return false;
-    at += character.length;
-  }
-  return true;
+  return simdjson::validate_utf8(text.data(), text.size());
 }
 
 }  // namespace plenum::data

@@ -13,10 +13,19 @@ struct DecodedCharacter {
   std::uint32_t length;
 };
 
+constexpr std::string_view kReplacementBytes = "\xEF\xBF\xBD";  ///< of U+FFFD
+
 /// Decodes the character at `at`, before `end`. Bytes that are no UTF-8 (overlong forms, surrogates, values
 /// above U+10FFFF, cut sequences) give U+FFFD for each maximal part that could have begun a character, as
 /// Unicode 15.0 section 3.9 recommends and browsers and Python do.
 DecodedCharacter decode_utf8(const char* at, const char* end);
+
+/// Whether `decoded`, which decode_utf8() gave at `at`, stands for bytes that are no UTF-8: U+FFFD itself
+/// takes three bytes of its own.
+inline bool is_invalid(const char* at, const DecodedCharacter& decoded) {
+  return decoded.code_point == kReplacementCharacter &&
+         std::string_view(at, decoded.length) != kReplacementBytes;
+}
 
 /// Writes 1 to 4 bytes at `out` and returns how many.
 inline std::uint32_t encode_utf8(char32_t code_point, char* out) {
@@ -43,7 +52,7 @@ inline std::uint32_t encode_utf8(char32_t code_point, char* out) {
   return 4;
 }
 
-/// Whether all of `text` is UTF-8.
+/// Whether all of `text` is UTF-8. Reads many bytes at once: its time does not count beside that of decoding.
 bool is_utf8(std::string_view text);
 
 }  // namespace plenum::data

@@ -47,8 +47,8 @@ void require_valid(const ModelConfig& config) {
   require_size("the MLP width", config.mlp_width, kMaxSize);
   require_size("the number of positions", config.max_positions, std::int64_t{1} << 20);
   require_size("the number of segments", config.num_segments, kMaxSize);
-  base::require(config.width % config.num_heads == 0, "the width must be divisible by the heads: D={} H={}",
-                config.width, config.num_heads);
+  base::require(config.width % config.num_heads == 0, "width {} is not a multiple of {} heads", config.width,
+                config.num_heads);
   require_rate("hidden dropout", config.hidden_dropout);
   require_rate("attention dropout", config.attention_dropout);
   base::require(config.initializer_range > 0, "the initializer range must be positive: {}",
@@ -73,7 +73,7 @@ ModelConfig preset(std::string_view name) {
             .num_heads = preset.num_heads,
             .mlp_width = 4 * preset.width};
   }
-  base::fail("there is no model '{}'{}", name, base::suggest_name(name, preset_names()));
+  base::fail_choice("model", std::string(name), preset_names());
 }
 
 }  // namespace plenum::describe

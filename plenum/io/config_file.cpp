@@ -18,7 +18,8 @@ std::string place_of(const std::string& path, const toml::source_region& region)
   return fmt::format("{}:{}", path, region.begin.line);
 }
 
-/// The text of a scalar if its TOML type suits the option; nothing otherwise.
+/// The text of a scalar if its TOML type suits the option; nothing otherwise. A number may stand where text
+/// is wanted, which can be one: steps = 20000.
 std::optional<std::string> scalar_text(const toml::node& node, Option::Kind kind) {
   if (const auto* text = node.as_string()) {
     const bool takes_text = kind != Option::Kind::Flag && kind != Option::Kind::Integer;
@@ -29,11 +30,13 @@ std::optional<std::string> scalar_text(const toml::node& node, Option::Kind kind
                                       : std::nullopt;
   }
   if (const auto* integer = node.as_integer()) {
-    const bool takes_integer = kind == Option::Kind::Integer || kind == Option::Kind::Number;
+    const bool takes_integer =
+        kind == Option::Kind::Integer || kind == Option::Kind::Number || kind == Option::Kind::Text;
     return takes_integer ? std::optional(fmt::format("{}", integer->get())) : std::nullopt;
   }
   if (const auto* number = node.as_floating_point()) {
-    return kind == Option::Kind::Number ? std::optional(fmt::format("{}", number->get())) : std::nullopt;
+    const bool takes_number = kind == Option::Kind::Number || kind == Option::Kind::Text;
+    return takes_number ? std::optional(fmt::format("{}", number->get())) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -60,7 +63,7 @@ std::vector<std::string> values_of(const toml::node& node, const Option& option,
   const toml::array* list = node.as_array();
   if (option.kind == Option::Kind::TextList && list != nullptr) {
     for (const toml::node& element : *list) {
-      const std::optional<std::string> text = scalar_text(element, Option::Kind::Text);
+      const std::optional<std::string> text = scalar_text(element, option.kind);
       base::require(text.has_value(), "{}: {} must be {}", place, option.name, kind_name(option.kind));
       values.push_back(*text);
     }

@@ -1,5 +1,9 @@
 #include "plenum/io/json_lines.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -9,6 +13,27 @@
 #include "plenum/base/check.h"
 
 namespace plenum::io {
+namespace {
+
+/// The 16-bit unit that the escape at `at` stands for; nothing if it is not of the form \u00e4.
+std::optional<std::uint32_t> escaped_unit(std::string_view record, std::size_t at) {
+  const std::string_view escape = record.substr(std::min(at, record.size()), kJsonEscapeBytes);
+  if (escape.size() < kJsonEscapeBytes || !escape.starts_with("\\u")) return std::nullopt;
+  std::uint32_t unit = 0;
+  const auto [end, error] = std::from_chars(escape.data() + 2, escape.data() + escape.size(), unit, 16);
+  if (error != std::errc() || end != escape.data() + escape.size()) return std::nullopt;
+  return unit;
+}
+
+bool is_high_surrogate(std::optional<std::uint32_t> unit) {
+  return unit && *unit >= 0xD800 && *unit < 0xDC00;
+}
+
+bool is_low_surrogate(std::optional<std::uint32_t> unit) {
+  return unit && *unit >= 0xDC00 && *unit < 0xE000;
+}
+
+}  // namespace
 
 struct JsonTextField::Parser {
   simdjson::dom::parser parser;
@@ -38,6 +63,25 @@ std::string_view JsonTextField::read(std::string_view record) {
   std::string_view text;
   base::require(value.get(text) == simdjson::SUCCESS, "the field '{}' is not a string", field_);
   return text;
+}
+
+std::size_t replace_lone_surrogates(std::string& record) {
+  std::size_t num_replaced = 0;
+  for (std::size_t at = record.find('\\'); at < record.size(); at = record.find('\\', at)) {
+    const std::optional<std::uint32_t> unit = escaped_unit(record, at);
+    if (!unit) {
+      at += 2;  // an escape of one character, which may be a backslash
+    } else if (is_high_surrogate(unit) && is_low_surrogate(escaped_unit(record, at + kJsonEscapeBytes))) {
+      at += 2 * kJsonEscapeBytes;
+    } else {
+      if (is_high_surrogate(unit) || is_low_surrogate(unit)) {
+        record.replace(at, kJsonEscapeBytes, "\\ufffd");
+        ++num_replaced;
+      }
+      at += kJsonEscapeBytes;
+    }
+  }
+  return num_replaced;
 }
 
 }  // namespace plenum::io

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,5 +26,12 @@ class JsonTextField {
   std::unique_ptr<Parser> parser_;
   std::string padded_;
 };
+
+/// The bytes of an escape such as \u00e4.
+inline constexpr std::size_t kJsonEscapeBytes = 6;
+
+/// Writes \ufffd over each escape of half a surrogate pair that lacks its other half, which JSON allows and
+/// no UTF-8 can say. Returns how many there were.
+std::size_t replace_lone_surrogates(std::string& record);
 
 }  // namespace plenum::io

@@ -8,7 +8,7 @@
 namespace plenum::tensor {
 namespace {
 
-constexpr const char* kObstacle = "this build has no CUDA backend; build with PRESET=cuda";
+constexpr const char* kObstacle = "this build has no CUDA backend; run make build PRESET=cuda";
 
 [[noreturn]] void refuse() {
   base::fail("no GPU can be used: {}", kObstacle);

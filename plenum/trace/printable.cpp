@@ -26,16 +26,26 @@ std::size_t character_bytes(std::string_view text) {
   return is_shown ? length : 0;
 }
 
+/// Takes a character off the beginning of `text` and gives what is shown for it.
+std::string_view take_printable(std::string_view& text) {
+  const std::size_t length = character_bytes(text);
+  const std::string_view shown = length == 0 ? kReplacement : text.substr(0, length);
+  text.remove_prefix(std::max<std::size_t>(length, 1));
+  return shown;
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
   std::string shown;
-  while (!text.empty()) {
-    const std::size_t length = character_bytes(text);
-    shown += length == 0 ? kReplacement : text.substr(0, length);
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
+  while (!text.empty()) shown += take_printable(text);
   return shown;
+}
+
+std::string excerpt(std::string_view text, std::size_t most_characters) {
+  std::string shown;
+  for (std::size_t i = 0; i < most_characters && !text.empty(); ++i) shown += take_printable(text);
+  return text.empty() ? shown : shown + "...";
 }
 
 std::size_t num_columns(std::string_view text) {

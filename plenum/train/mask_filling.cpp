@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "plenum/base/check.h"
+#include "plenum/data/utf8.h"
+#include "plenum/trace/printable.h"
 
 namespace plenum::train {
 namespace {
@@ -14,13 +16,17 @@ using data::TokenId;
 /// A micro-batch of one sequence: [CLS] text [SEP].
 model::MicroBatch encode(std::string_view text, const data::Tokenizer& tokenizer, data::Encoder& encoder,
                          std::int64_t max_length) {
+  base::require(data::is_utf8(text),
+                "a text is not UTF-8; convert it, for instance by iconv -f latin1 -t utf-8: '{}'",
+                trace::excerpt(text));
   const data::SpecialTokens& special = tokenizer.vocabulary().special();
   std::vector<TokenId> ids = {special.cls};
   encoder.encode(text, ids);
   ids.push_back(special.sep);
   const std::size_t length = ids.size();
   base::require(length <= static_cast<std::size_t>(max_length),
-                "a text has {} tokens and the model takes {} at most: '{}'", length, max_length, text);
+                "a text has {} tokens and the model takes {} at most: '{}'", length, max_length,
+                trace::excerpt(text));
   model::MicroBatch batch;
   batch.num_rows = static_cast<std::int64_t>(length);
   batch.ids.assign(ids.begin(), ids.end());
@@ -34,7 +40,7 @@ model::MicroBatch encode(std::string_view text, const data::Tokenizer& tokenizer
   for (std::size_t row = 0; row < length; ++row) {
     if (ids[row] == special.mask) batch.masked_rows.push_back(static_cast<std::int32_t>(row));
   }
-  base::require(!batch.masked_rows.empty(), "a text has no [MASK] to fill: '{}'", text);
+  base::require(!batch.masked_rows.empty(), "a text has no [MASK] to fill: '{}'", trace::excerpt(text));
   batch.masked_labels.assign(batch.masked_rows.size(), 0);
   return batch;
 }

@@ -18,8 +18,9 @@ namespace plenum::train {
 namespace {
 
 /// Options whose change leaves what is computed as it is, but for the order of sums over ranks and
-/// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows what
-/// they hold; where the weights came from no longer matters; and steps is told (RunDirectory::changes).
+/// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows the
+/// fingerprint of the one and the checksum of the other; where the weights came from no longer matters; and
+/// steps is told (RunDirectory::changes).
 constexpr std::array<std::string_view, 20> kMayChange = {"run",
                                                          "device",
                                                          "steps",

@@ -71,6 +71,21 @@ std::string checksum_of_plan(const std::string& path) {
   return path.empty() ? path : io::file_checksum(path);
 }
 
+/// Compares the files of a dataset with their checksums, or says that they are too large for that to be
+/// quick.
+const data::Dataset& require_unchanged(const data::Dataset& dataset, const Note& note) {
+  constexpr std::uint64_t kMostVerifiedBytes = std::uint64_t{1} << 30;
+  std::uint64_t bytes = 0;
+  for (const io::FileRecord& file : dataset.description().files) bytes += file.size_bytes;
+  if (bytes > kMostVerifiedBytes) {
+    note(fmt::format("{} of data are not compared with their checksums; plenum inspect {} --verify does",
+                     base::format_bytes(bytes), dataset.directory()));
+    return dataset;
+  }
+  for (const io::FileRecord& file : dataset.description().files) dataset.verify_file(file.name);
+  return dataset;
+}
+
 /// One process's part of a run.
 class Trainer {
  public:
@@ -152,7 +167,7 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
       device_memory_(options.run.device),
       dataset_(options.data.directory),
       packing_plan_(checksum_of_plan(options.data.packing_plan)),
-      directory_(options, dataset_),
+      directory_(options, require_unchanged(dataset_, note_to(observer))),
       options_(directory_.options()),
       checkpoints_(options.run.directory, static_cast<std::size_t>(options.checkpoint.keep)),
       tuning_(directory_.paths().tuning),

@@ -94,6 +94,9 @@ TEST(NearestName, FindsSlipsOfTheFingersAndNothingElse) {
   EXPECT_EQ(nearest_name("max_length", known), "max-length");
   EXPECT_EQ(nearest_name("dept", known), "depth");
   EXPECT_EQ(nearest_name("temperature", known), std::nullopt);
+  EXPECT_EQ(nearest_name("gpu", {"cpu", "cuda"}), std::nullopt);
+  EXPECT_EQ(nearest_name("cud", {"cpu", "cuda"}), "cuda");
+  EXPECT_EQ(nearest_name("bert-huge", {"bert-base", "bert-large"}), std::nullopt);
   EXPECT_EQ(nearest_name("x", {}), std::nullopt);
 }
 

@@ -42,7 +42,7 @@ TEST_F(PrepareCommandTest, PreparesInspectsAndSaysWhatItDid) {
   EXPECT_EQ(prepared.exit_code, 0) << prepared.output;
   EXPECT_THAT(prepared.output,
               AllOf(HasSubstr("prepared data"), HasSubstr("documents     40"),
-                    HasSubstr("of up to 64 tokens"), HasSubstr("next: plenum inspect data")));
+                    HasSubstr("of up to 64 tokens"), HasSubstr("next: plenum train --data data")));
   const ProgramResult inspected = plenum("inspect data --verify --examples 1");
   EXPECT_EQ(inspected.exit_code, 0) << inspected.output;
   EXPECT_THAT(inspected.output,
@@ -51,6 +51,16 @@ TEST_F(PrepareCommandTest, PreparesInspectsAndSaysWhatItDid) {
   const ProgramResult again = prepare();
   EXPECT_EQ(again.exit_code, 0);
   EXPECT_THAT(again.output, HasSubstr("already prepared"));
+}
+
+TEST_F(PrepareCommandTest, SaysWhatIsNotUtf8AndWhere) {
+  directory_.write("in/latin.txt", "one\nh\xE9llo caf\xE9\n");
+  const ProgramResult refused = prepare("--quiet");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("in/latin.txt:2: the input is not UTF-8"));
+  const std::string counted = "2 bytes in 2 places, dropped; first at in/latin.txt:2\n";
+  EXPECT_THAT(prepare("--invalid-utf8 replace").output, HasSubstr("not UTF-8     " + counted));
+  EXPECT_THAT(plenum("inspect data").output, HasSubstr("not UTF-8: " + counted));
 }
 
 TEST_F(PrepareCommandTest, LabelsPairsAndSpeaksJson) {

@@ -126,6 +126,19 @@ TEST_F(TokenizeCommand, PrintsPiecesAndKeepsCaseWhenAsked) {
   EXPECT_EQ(output_of("--plain-text", "[SEP]\n"), "1 1 1\n");
 }
 
+TEST_F(TokenizeCommand, RefusesALineThatIsNotUtf8) {
+  for (const char* threads : {"--threads 1", "--threads 3"}) {
+    Program program(options(threads));
+    program.write("h\xE9llo\n");
+    program.close_input();
+    EXPECT_EQ(
+        program.read_all(),
+        "plenum: error: a line is not UTF-8; convert the text, for instance by iconv -f latin1 -t utf-8: "
+        "'h\uFFFDllo'\n");
+    EXPECT_EQ(program.wait(), 2);
+  }
+}
+
 TEST_F(TokenizeCommand, AnswersALineAtOnceWhileTheInputStaysOpen) {
   for (const char* threads : {"--threads 1", "--threads 3"}) {
     Program program(options(threads));

@@ -60,7 +60,14 @@ TEST_F(TrainingProgram, TrainsEvaluatesFillsAndExports) {
 
   EXPECT_THAT(plenum("fill-mask --model hf \"[MASK], the [MASK]\"").output, HasSubstr("[MASK], the [MASK]"));
 
-  EXPECT_EQ(plenum("fill-mask --json --model hf", "\xff [MASK]\n").exit_code, 0);
+  const ProgramResult no_text = plenum("fill-mask --json --model hf", "\xff [MASK]\n");
+  EXPECT_EQ(no_text.exit_code, 2);
+  EXPECT_THAT(no_text.errors, HasSubstr("a text is not UTF-8; convert it"));
+  std::string many_words = "[MASK]";
+  for (int i = 0; i < 5'000; ++i) many_words += " a";
+  const ProgramResult too_long = plenum("fill-mask --model hf", many_words + "\n");
+  EXPECT_EQ(too_long.exit_code, 2);
+  EXPECT_LT(too_long.errors.size(), 200U);
 
   const ProgramResult continued =
       plenum("train --data data --run continued --init hf --steps 2 --global-batch 8 --quiet");
@@ -104,6 +111,27 @@ TEST_F(TrainingProgram, GoesOnFromTheConfigurationInTheRun) {
   const ProgramResult again = plenum("train --config run/config.toml --steps 6 --quiet");
   ASSERT_EQ(again.exit_code, 0) << again.errors;
   EXPECT_THAT(again.output, HasSubstr("trained 6 of 6 steps"));
+}
+
+TEST_F(TrainingProgram, GoesOnInTheRunThatTheConfigurationLiesIn) {
+  ASSERT_EQ(plenum(train_arguments("run", 4) + " --quiet").exit_code, 0);
+  std::filesystem::rename(directory_ / "run", directory_ / "moved");
+  const ProgramResult again = plenum("train --config moved/config.toml --steps 6");
+  ASSERT_EQ(again.exit_code, 0) << again.errors;
+  EXPECT_THAT(again.errors, HasSubstr("goes on from moved/checkpoints/step-00000004"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "run"));
+  // A flag wins, and a file that lies elsewhere means what it says.
+  std::filesystem::copy(directory_ / "moved/config.toml", directory_ / "config.toml");
+  EXPECT_EQ(plenum("train --config moved/config.toml --run flag --quiet").exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "flag/config.toml"));
+  EXPECT_THAT(plenum("train --config config.toml --print-config").output, HasSubstr("run = \"moved\""));
+}
+
+TEST_F(TrainingProgram, TakesANumberOfStepsFromAFile) {
+  directory_.write("steps.toml", "[run]\nsteps = 20_000\n[data]\nglobal-batch = 8\n");
+  const ProgramResult printed = plenum("train --config steps.toml --print-config");
+  EXPECT_EQ(printed.exit_code, 0) << printed.errors;
+  EXPECT_THAT(printed.output, AllOf(HasSubstr("steps = \"20000st\""), HasSubstr("global-batch = \"8\"")));
 }
 
 TEST_F(TrainingProgram, ASignalEndsItWithACheckpointAndAWord) {
@@ -223,7 +251,10 @@ TEST_F(TrainingProgram, ReportsWhatTheUserCanMendInOneLine) {
   };
   expect_error("train --data data --model bert-tiny", "add --run DIR");
   expect_error("train --data data --run x", "give either --model NAME");
-  expect_error("train --data data --run x --model bert-tniy", "bert-tiny");
+  expect_error("train --data data --run x --model bert-tniy", "did you mean 'bert-tiny'");
+  expect_error("train --data data --run x --model bert-huge",
+               "model must be one of bert-tiny, bert-mini, bert-small, bert-base, bert-large: 'bert-huge'\n");
+  expect_error("train --data data --run x --device gpu", "--device must be one of cpu, cuda: 'gpu'\n");
   expect_error("train --run x --model bert-tiny", "add --data DIR");
   expect_error("train --data none --run x --model bert-tiny", "none");
   expect_error("train --data data --run x --model bert-tiny --steps 3weeks", "steps");

@@ -1,5 +1,7 @@
 #include "plenum/data/prepare.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "plenum/data/dataset.h"
@@ -224,6 +226,81 @@ TEST_F(Prepare, RefusesContradictionsAndTextWithoutWords) {
   expect_refusal([](PrepareOptions& given) { given.holdout = 1; }, "lower --holdout");
   expect_refusal([&](PrepareOptions& given) { given.inputs = {directory_.write("bad.jsonl", "{}\n{\n")}; },
                  "bad.jsonl:1");
+}
+
+TEST_F(Prepare, RefusesWhatIsNotUtf8AndNamesThePlace) {
+  const auto expect_refusal = [&](std::string_view name, std::string_view text, std::string_view part) {
+    const PrepareOptions given = options(directory_.write(name, text));
+    expect_user_error([&] { prepare_quietly(given); }, part);
+    EXPECT_FALSE(std::filesystem::exists(given.output)) << name;
+  };
+  expect_refusal(
+      "a.txt", "one\nh\xE9llo\n",
+      "a.txt:2: the input is not UTF-8; convert it, for instance by iconv -f latin1 -t utf-8, or add "
+      "--invalid-utf8 replace: byte 0xe9 at offset 5");
+  expect_refusal("a.csv", "text\n\"a\nb\xE9\"\n", "a.csv:3: the input is not UTF-8");
+  expect_refusal("a.jsonl", "{\"text\": \"a\"}\n{\"text\": \"\xE9\"}\n", "a.jsonl:2: the input is not UTF-8");
+  expect_refusal("b.jsonl", "{\"text\": \"a\"}\n{\"text\": \"\\ud83d\"}\n",
+                 "b.jsonl:2: the line escapes half of a surrogate pair");
+  expect_refusal("b.txt.gz", test::gzip("one\ntwo \xC3"), "b.txt.gz:2: the input is not UTF-8");
+}
+
+TEST_F(Prepare, RefusesWhatIsNotUtf8BeforeItTrainsAVocabulary) {
+  PrepareOptions given = options(directory_.write("a.txt", "one\nh\xE9llo\n"));
+  given.vocab_path.clear();
+  given.train_vocab_size = 100;
+  expect_user_error([&] { prepare_quietly(given); }, "a.txt:2: the input is not UTF-8");
+}
+
+TEST_F(Prepare, ReplacesAndCountsWhatIsNotUtf8WhenAsked) {
+  const std::string clean = random_text(9, 30);
+  directory_.write("in/a.txt", clean);
+  directory_.write("in/b.txt", clean + "caf\xE9 \xF0\x9F\x98 x\n\n" + clean + "\xFF\n");
+  directory_.write("in/c.jsonl", "{\"text\": \"caf\\ud83d\"}\n{\"text\": \"\xE9\xE9 a\"}\n");
+  const std::uint64_t line = 1 + static_cast<std::uint64_t>(std::count(clean.begin(), clean.end(), '\n'));
+  std::map<std::string, std::string> expected;
+  for (const std::size_t block_bytes : {11, 300, 1 << 20}) {
+    for (const int threads : {1, 3}) {
+      PrepareOptions given = options(directory_ / "in");
+      given.text.invalid = InvalidTextRule::Replace;
+      given.text.block_bytes = block_bytes;
+      given.threads = threads;
+      given.overwrite = true;
+      const InvalidText invalid = prepare_quietly(given).description.counts.invalid;
+      EXPECT_EQ(invalid.places, 6U);
+      EXPECT_EQ(invalid.bytes, 1U + 3U + 1U + 6U + 2U);
+      EXPECT_EQ(invalid.first_file, 1U);
+      EXPECT_EQ(invalid.first_line, line);
+      const InvalidText read = read_dataset_description(given.output).counts.invalid;
+      EXPECT_EQ(read.places, invalid.places);
+      EXPECT_EQ(read.first_line, invalid.first_line);
+      std::map<std::string, std::string> made = contents_of(given.output);
+      made.erase("dataset.json");  // its fingerprint knows the size of blocks
+      if (expected.empty()) expected = made;
+      EXPECT_EQ(made, expected) << threads << " threads, blocks of " << block_bytes;
+    }
+  }
+  // Once replaced is not for ever: the next run is asked again.
+  PrepareOptions again = options(directory_ / "in");
+  again.text.block_bytes = 1 << 20;
+  expect_user_error([&] { prepare_quietly(again); }, "13 bytes were not UTF-8");
+  again.text.invalid = InvalidTextRule::Replace;
+  EXPECT_TRUE(prepare_quietly(again).was_there);
+}
+
+TEST_F(Prepare, GoesOnBehindWhatItRefusedOnceThatMayBeReplaced) {
+  const std::string clean = random_text(10, 60);
+  const std::string input = directory_.write("in.txt", clean + "caf\xE9\n\n" + clean);
+  PrepareOptions given = options(input);
+  expect_user_error([&] { prepare_quietly(given); }, "not UTF-8");
+  given.text.invalid = InvalidTextRule::Replace;
+  const PrepareResult result = prepare_quietly(given);
+  EXPECT_GT(result.resumed_bytes, 0U);
+  EXPECT_EQ(result.description.counts.invalid.bytes, 1U);
+  PrepareOptions at_once = given;
+  at_once.output = directory_ / "at_once";
+  prepare_quietly(at_once);
+  EXPECT_EQ(contents_of(given.output), contents_of(at_once.output));
 }
 
 TEST_F(Prepare, LetsOnlyOneRunWriteToAPlace) {

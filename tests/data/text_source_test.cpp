@@ -137,10 +137,11 @@ TEST(TextSource, ReadsFilesThatAreEmptyOrBlank) {
   expect_documents(directory.write("a.jsonl", "\n"), {}, {});
 }
 
-TEST(TextSource, KeepsNulBytesAndBytesThatAreNoUtf8) {
+TEST(TextSource, KeepsNulBytesAndReplacesBytesThatAreNotUtf8WhenAsked) {
   const TemporaryDirectory directory;
   const std::string text("a\0b\n\xFF\xFE\n\nc\n", 10);
-  expect_documents(directory.write("a.txt", text), {}, {{std::string("a\0b", 3), "\xFF\xFE"}, {"c"}});
+  expect_documents(directory.write("a.txt", text), {.invalid = InvalidTextRule::Replace},
+                   {{std::string("a\0b", 3), "\uFFFD\uFFFD"}, {"c"}});
 }
 
 TEST(TextSource, CutsAWordWithoutEndBetweenCharacters) {

@@ -4,11 +4,25 @@
 
 #include "plenum/base/check.h"
 
+#include "tests/support/expect_user_error.h"
+
 namespace plenum::describe {
 namespace {
 
 TEST(ModelConfig, AcceptsItsPresets) {
   for (const std::string& name : preset_names()) EXPECT_NO_THROW(require_valid(preset(name))) << name;
+}
+
+TEST(ModelConfig, ListsTheModelsThereAreWhenAskedForAnother) {
+  test::expect_user_error([] { preset("bert-huge"); },
+                          "model must be one of bert-tiny, bert-mini, bert-small, bert-base, bert-large: "
+                          "'bert-huge'");
+}
+
+TEST(ModelConfig, SaysInWordsWhichHeadsDoNotFit) {
+  ModelConfig config = preset("bert-tiny");
+  config.num_heads = 3;
+  test::expect_user_error([&] { require_valid(config); }, "width 128 is not a multiple of 3 heads");
 }
 
 TEST(ModelConfig, RefusesDropoutThatWouldBeRoundedToNone) {

@@ -34,6 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     options.longest_word_bytes = 128;
     options.documents =
         data[0] % 2 == 0 ? plenum::data::DocumentRule::BlankLine : plenum::data::DocumentRule::Line;
+    options.invalid = plenum::data::InvalidTextRule::Replace;  // no byte ends the search at once
     plenum::data::TextReader reader(files, options);
     plenum::data::TextParser parser(files, options);
     CountingSink sink;

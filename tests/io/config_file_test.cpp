@@ -69,6 +69,13 @@ TEST_F(ConfigFile, RefusesValuesOfTheWrongType) {
   EXPECT_THAT(error_of("[pack]\nname = 2024-01-01\n"), HasSubstr("name must be a string"));
 }
 
+TEST_F(ConfigFile, TakesANumberWhereTextIsWanted) {
+  EXPECT_EQ(read("[pack]\nname = 20_000\n").front().values.front(), "20000");
+  EXPECT_EQ(read("[pack]\nname = 2e9\n").front().values.front(), "2000000000");
+  EXPECT_EQ(read("[pack]\nname = 0.5\n").front().values.front(), "0.5");
+  EXPECT_THAT(error_of("[pack]\nname = true\n"), HasSubstr("name must be a string"));
+}
+
 TEST_F(ConfigFile, SaysWhereTheSyntaxBreaks) {
   EXPECT_THAT(error_of("[pack]\nflag = \n"), HasSubstr("run.toml:2"));
   EXPECT_THAT(error_of("[pack\n"), HasSubstr("run.toml:1"));

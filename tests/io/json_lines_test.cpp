@@ -34,5 +34,19 @@ TEST(JsonTextField, RefusesWhatHoldsNoText) {
                     "no field 'text'; choose one of body, id by --text-field");
 }
 
+TEST(ReplaceLoneSurrogates, LeavesPairsAndEscapedBackslashes) {
+  const auto replaced = [](std::string record, std::size_t expected_count) {
+    EXPECT_EQ(replace_lone_surrogates(record), expected_count) << record;
+    return record;
+  };
+  EXPECT_EQ(replaced(R"("\\ud800 \\\n \\u00e4 \\ud83d\\ude00")", 0),
+            R"("\\ud800 \\\n \\u00e4 \\ud83d\\ude00")");
+  EXPECT_EQ(replaced(R"("\ud83d\ude00 \u00e4")", 0), R"("\ud83d\ude00 \u00e4")");
+  EXPECT_EQ(replaced(R"("\ud800\ud83d\ude00\udc00\uD800\u0041")", 3),
+            R"("\ufffd\ud83d\ude00\ufffd\ufffd\u0041")");
+  EXPECT_EQ(replaced(R"("\ud8)", 0), R"("\ud8)");
+  EXPECT_EQ(replaced("\\\\\\", 0), "\\\\\\");
+}
+
 }  // namespace
 }  // namespace plenum::io

@@ -79,7 +79,7 @@ TEST(HuggingFaceConfig, RefusesByNameWhatIsNotSupported) {
   refuse("hidden_size", 768.0, "hidden_size must be a whole number");
   refuse("hidden_size", -1, "hidden_size must be a whole number");
   refuse("hidden_size", "768", "hidden_size must be a whole number");
-  refuse("hidden_size", 770, "divisible by the heads: D=770 H=12");
+  refuse("hidden_size", 770, "width 770 is not a multiple of 12 heads");
   refuse("layer_norm_eps", json::array(), "layer_norm_eps must be a number");
   refuse("hidden_dropout_prob", 1, "hidden dropout must be 0 or in [1/512, 1)");
   refuse("num_hidden_layers", 0, "the number of layers must be from 1");

@@ -23,6 +23,14 @@ TEST(Printable, ReplacesWhatCannot) {
   EXPECT_EQ(printable(std::string("\0x", 2)), "\uFFFDx");
 }
 
+TEST(Excerpt, CutsBetweenCharactersAndSaysSo) {
+  EXPECT_EQ(excerpt("", 3), "");
+  EXPECT_EQ(excerpt("日本語", 3), "日本語");
+  EXPECT_EQ(excerpt("日本語x", 3), "日本語...");
+  EXPECT_EQ(excerpt("a\xe9\n", 3), "a\uFFFD\uFFFD");
+  EXPECT_EQ(excerpt(std::string(10'000, 'a')).size(), 63u);
+}
+
 TEST(NumColumns, CountsCharacters) {
   EXPECT_EQ(num_columns(""), 0u);
   EXPECT_EQ(num_columns("µs ─┴"), 5u);

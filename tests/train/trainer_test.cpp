@@ -78,6 +78,25 @@ TEST_F(TrainingTest, AStoppedRunEndsWithTheBytesOfOneThatWasNot) {
   EXPECT_EQ(timeless_metrics(parts), timeless_metrics(whole));
 }
 
+TEST_F(TrainingTest, RefusesDataThatWasAlteredAndTouchesNothing) {
+  const RunOptions given = options("run", 20);
+  run_and_stop(given, 7);
+  const auto before = newest_checkpoint(given);
+  for (const std::string name : {"train.bin", "train.sequences", "holdout.bin"}) {
+    const std::string path = dataset_ + "/" + name;
+    const std::string bytes = io::read_file(path);
+    std::string altered = bytes;
+    altered.back() = static_cast<char>(altered.back() ^ 1);
+    io::write_file(path, altered);
+    test::expect_user_error([&] { run(given); }, name + " is damaged");
+    test::expect_user_error([&] { run(options("other")); }, name + " is damaged");
+    io::write_file(path, bytes);
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "other"));
+  EXPECT_EQ(newest_checkpoint(given), before);
+  EXPECT_EQ(run(given).end, TrainingResult::End::Finished);
+}
+
 TEST_F(TrainingTest, AFinishedRunIsLeftAlone) {
   const RunOptions given = options("run", 3);
   run(given);

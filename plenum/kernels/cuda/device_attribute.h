@@ -16,8 +16,8 @@ inline int device_attribute(cudaDeviceAttr attribute) {
   return value;
 }
 
-/// Whether the kernels of *_sm90.cu run on it. Other architectures do not have all that they are made of, later
-/// ones included.
+/// Whether the kernels of *_sm90.cu run on it. Other architectures do not have all that they are made of,
+/// later ones included.
 inline bool is_hopper() {
   constexpr int kHopper = 9;
   return has_sm90_kernels() && device_attribute(cudaDevAttrComputeCapabilityMajor) == kHopper;

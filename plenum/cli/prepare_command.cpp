@@ -62,8 +62,10 @@ void print_summary(const data::PrepareResult& result, const std::string& output,
     print_row("time", fmt::format("{} for {} of text, {:.1f} MB/s", base::format_seconds(seconds),
                                   format_bytes(bytes), static_cast<double>(bytes) / 1e6 / seconds));
   }
-  fmt::print("next: plenum train --data {0} --run DIR, or plenum inspect {0}, or plenum pack --data {0}\n",
-             output);
+  fmt::print(
+      "next: plenum train --data {0} --run DIR --model bert-mini, plenum inspect {0}, or plenum pack --data "
+      "{0}\n",
+      output);
 }
 
 class PrepareCommand final : public Command {

@@ -40,9 +40,10 @@ class PrepareCommandTest : public testing::Test {
 TEST_F(PrepareCommandTest, PreparesInspectsAndSaysWhatItDid) {
   const ProgramResult prepared = prepare();
   EXPECT_EQ(prepared.exit_code, 0) << prepared.output;
-  EXPECT_THAT(prepared.output,
-              AllOf(HasSubstr("prepared data"), HasSubstr("documents     40"),
-                    HasSubstr("of up to 64 tokens"), HasSubstr("next: plenum train --data data")));
+  EXPECT_THAT(
+      prepared.output,
+      AllOf(HasSubstr("prepared data"), HasSubstr("documents     40"), HasSubstr("of up to 64 tokens"),
+            HasSubstr("next: plenum train --data data --run DIR --model bert-mini")));
   const ProgramResult inspected = plenum("inspect data --verify --examples 1");
   EXPECT_EQ(inspected.exit_code, 0) << inspected.output;
   EXPECT_THAT(inspected.output,

@@ -10,7 +10,9 @@
 namespace plenum::describe {
 namespace {
 
-constexpr std::int64_t kAlignedElements = 16;  // of 4 bytes: a cache line
+// 256 bytes where elements have 2: a GPU reads lines of 128, and a product whose weights begin within one
+// takes longer.
+constexpr std::int64_t kAlignedElements = 128;
 // Their bytes can still be counted. Every size alone is bounded by require_valid(), their product is not.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 60;
 

@@ -47,9 +47,9 @@ struct LayerParameters {
 };
 
 /// All parameters of a model, in the order in which backward completes their gradients: heads, the last layer
-/// to the first, embeddings. The flat buffers hold them in this order, each tensor aligned to a cache line
-/// but for keys and values, which follow queries without a gap. So the gradients of a range of layers are one
-/// range.
+/// to the first, embeddings. The flat buffers hold them in this order, each tensor from a multiple of 128
+/// elements on but for keys and values, which follow queries without a gap. So the gradients of a range of
+/// layers are one range.
 class ParameterTable {
  public:
   /// Throws UserError for a configuration that is not valid or has too many parameters to count.

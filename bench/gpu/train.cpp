@@ -2,18 +2,24 @@
 // masked and laid out on a thread of their own while the step before runs. Its last line is a JSON object.
 //
 //   bench_gpu_train --lengths HISTOGRAM --model bert-large --steps 200
+//   bench_gpu_train --data DATASET --model bert-large --steps 200
 //
+// Sequences of --data are those of a dataset that plenum prepare made.
 // With --kernels a few steps more run after those, and tables say what the GPU did in them and when it did
 // nothing.
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "plenum/data/dataset_sequences.h"
 #include "plenum/data/histogram_file.h"
 #include "plenum/data/prefetch.h"
 #include "plenum/data/step_batches.h"
@@ -38,9 +44,13 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 constexpr std::uint64_t kWarmUpSteps = 20;
 constexpr std::uint64_t kRecordedSteps = 10;
+/// In which the learning rate grows. Begun at its full rate, BERT learns nothing from random tokens, and its
+/// loss leaps now and then.
+constexpr double kGrowingSteps = 60;
 
 struct Options {
   std::string lengths;
+  std::string data;
   std::string model = "bert-large";
   std::string layout = "unpadded";
   std::string order = "packs";
@@ -73,6 +83,29 @@ void write_json(const std::string& path, const nlohmann::json& value) {
   if (!path.empty()) std::ofstream(path) << value.dump() << "\n";
 }
 
+/// What is trained on: sequences of a dataset, or drawn ones of given lengths.
+class Sequences {
+ public:
+  Sequences(const Options& options, std::int64_t vocabulary) {
+    if (!options.data.empty()) {
+      dataset_.emplace(options.data);
+      base::require(static_cast<std::int64_t>(dataset_->description().vocabulary_size) <= vocabulary,
+                    "{} has a larger vocabulary than {}, which has {} tokens", options.data, options.model,
+                    vocabulary);
+      source_ = std::make_unique<data::DatasetSequences>(*dataset_, data::Split::Train);
+    } else {
+      source_ = std::make_unique<data::SyntheticSequences>(
+          data::read_histogram_file(options.lengths, packing::HistogramText::Form::Histogram),
+          data::SyntheticText{.vocabulary = vocabulary, .has_next_sentence = true}, kSeed);
+    }
+  }
+  const data::SequenceSource& source() const { return *source_; }
+
+ private:
+  std::optional<data::Dataset> dataset_;
+  std::unique_ptr<data::SequenceSource> source_;
+};
+
 std::int64_t rows_of(const model::StepBatch& batch) {
   std::int64_t rows = 0;
   for (const model::MicroBatch& micro_batch : batch.micro_batches) rows += micro_batch.num_rows;
@@ -87,6 +120,10 @@ std::vector<std::int32_t> lengths_of(const model::StepBatch& batch) {
   return lengths;
 }
 
+double learning_rate(const Options& options, std::uint64_t step) {
+  return options.learning_rate * std::min(1.0, static_cast<double>(step + 1) / kGrowingSteps);
+}
+
 /// Runs a few steps from `first_step` on and returns the tables of their kernels and of the time between.
 std::string record_kernels(train::Replicas& replicas, data::Prefetch& prefetch, const Options& options,
                            std::uint64_t first_step, bench::RecordedSteps steps) {
@@ -96,7 +133,7 @@ std::string record_kernels(train::Replicas& replicas, data::Prefetch& prefetch, 
   bench::begin_product_calls();
   for (std::uint64_t step = first_step; step < first_step + kRecordedSteps; ++step) {
     const std::vector<model::StepBatch> batch = prefetch.take();
-    replicas.step(batch, options.learning_rate);
+    replicas.step(batch, learning_rate(options, step));
     if (step > first_step) replicas.outcome(step - 1);
     steps.work += batch.front().global;
     steps.num_rows += rows_of(batch.front());
@@ -125,15 +162,14 @@ void run(const Options& options) {
   describe::ModelConfig model = describe::preset(options.model);
   model.hidden_dropout = options.hidden_dropout;
   model.attention_dropout = options.attention_dropout;
-  const data::SyntheticSequences source(
-      data::read_histogram_file(options.lengths, packing::HistogramText::Form::Histogram),
-      {.vocabulary = model.vocabulary, .has_next_sentence = true}, kSeed);
+  const Sequences sequences(options, model.vocabulary);
+  model.has_next_sentence = sequences.source().has_next_sentence();
   data::TrainingDataOptions data;
   data.layout = layout_of(options.layout);
   data.order_choice = has_packs ? data::OrderChoice::Packs : data::OrderChoice::Sequences;
   data.global_batch = fmt::format("{}tok", options.tokens);
   data.micro_batch_tokens = options.tokens;
-  const data::StepBatchSource batches(source, data, model, 1, kSeed);
+  const data::StepBatchSource batches(sequences.source(), data, model, 1, kSeed);
   const schedule::Schedule schedule =
       schedule::generate_single({.num_micro_batches = batches.num_micro_batches(),
                                  .stage_layers = {static_cast<std::uint16_t>(model.num_layers)}});
@@ -156,7 +192,12 @@ void run(const Options& options) {
 
   describe::Work work;
   std::int64_t rows = 0;
-  std::vector<double> losses;
+  std::vector<double> losses;  // of masked tokens
+  const auto collect = [&](std::uint64_t step) {
+    const pipeline::StepOutcome outcome = replicas.outcome(step);
+    losses.push_back(outcome.masked_loss);
+    return outcome.next_sentence_loss;
+  };
   std::vector<std::vector<std::int32_t>> drawn_lengths;  // of each step
   auto begin = std::chrono::steady_clock::now();
   const std::uint64_t num_steps = options.steps + kWarmUpSteps;
@@ -166,19 +207,19 @@ void run(const Options& options) {
       begin = std::chrono::steady_clock::now();
     }
     const std::vector<model::StepBatch> batch = prefetch.take();
-    replicas.step(batch, options.learning_rate);
+    replicas.step(batch, learning_rate(options, step));
     if (step == 0) {
       say("the first step is asked for");
       replicas.outcome(0);
       say("the first step is done");
     }
-    if (step > 0) losses.push_back(replicas.outcome(step - 1).masked_loss);
+    if (step > 0) collect(step - 1);
     if (step < kWarmUpSteps) continue;
     work += batch.front().global;
     rows += rows_of(batch.front());
     drawn_lengths.push_back(lengths_of(batch.front()));
   }
-  losses.push_back(replicas.outcome(num_steps - 1).masked_loss);
+  const double next_sentence_loss = collect(num_steps - 1);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const std::size_t peak = is_gpu ? used_bytes() : 0;
   const std::size_t planned =
@@ -211,7 +252,8 @@ void run(const Options& options) {
       {"used_gb", static_cast<double>(peak - before) * 1e-9},
       {"context_gb", static_cast<double>(before) * 1e-9},
       {"first_loss", losses.front()},
-      {"last_loss", losses.back()}};
+      {"last_loss", losses.back()},
+      {"last_next_sentence_loss", next_sentence_loss}};
   fmt::print("{}\n", result.dump());
 }
 
@@ -221,8 +263,10 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   plenum::Options options;
   CLI::App app("Trains a BERT on a GPU on sequences of given lengths");
-  app.add_option("--lengths", options.lengths, "Histogram: line i counts sequences of length i + 1")
-      ->required();
+  CLI::App* input = app.add_option_group("sequences", "What is trained on");
+  input->require_option(1);
+  input->add_option("--lengths", options.lengths, "Histogram: line i counts sequences of length i + 1");
+  input->add_option("--data", options.data, "A dataset that plenum prepare made");
   app.add_option("--model", options.model);
   app.add_option("--layout", options.layout)->check(CLI::IsMember({"unpadded", "padded", "packed"}));
   app.add_option("--order", options.order, "What a step is a number of; by packs its tokens hardly vary")

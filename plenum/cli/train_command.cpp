@@ -69,9 +69,9 @@ class TrainCommand final : public Command {
     std::signal(SIGPIPE, SIG_IGN);  // training does not end because nobody listens
     SilentDisplay silent;
     TrainingDisplay display(stderr);
-    const train::TrainingResult result =
-        train::train(options_, options_.run.quiet ? static_cast<train::TrainingObserver&>(silent) : display,
-                     signals.token());
+    const train::TrainingResult result = train::train(
+        options_, options_.run.process.quiet ? static_cast<train::TrainingObserver&>(silent) : display,
+        signals.token());
     display.erase();
     say(stdout, result_text(result, options_.run.directory));
     return 0;

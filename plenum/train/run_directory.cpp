@@ -121,6 +121,7 @@ RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& datas
 
 void RunDirectory::write_config() const {
   RunOptions options = options_;
+  options.run.process = {};
   io::write_file(paths_.config, io::print_config(options.tables()));
 }
 

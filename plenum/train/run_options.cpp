@@ -50,14 +50,15 @@ OptionTable RunSettings::table() {
       "recompute", recompute,
       {{"none", model::Recompute::None}, {"mlp", model::Recompute::Mlp}, {"full", model::Recompute::Full}},
       "What backward computes again to save memory, to the same bytes");
-  options.add("stop-after", stop_after, "TIME",
+  options.add("stop-after", process.stop_after, "TIME",
               "Write a checkpoint and stop after this long: 90s, 30min, 47h or 2d");
   options.add("max-skipped-steps", max_skipped_steps, 1, 1'000'000,
               "Steps in a row that may be skipped for a loss or gradient that is not finite");
-  options.add("trace", trace, "FILE", "Draw the measured actions of a step: .svg, or .json for Perfetto");
-  options.add("trace-step", trace_step, 1, std::numeric_limits<std::int64_t>::max(),
+  options.add("trace", process.trace, "FILE",
+              "Draw the measured actions of a step: .svg, or .json for Perfetto");
+  options.add("trace-step", process.trace_step, 1, std::numeric_limits<std::int64_t>::max(),
               "Which step to draw, counted from where this process begins");
-  options.add("quiet", quiet, "Show no progress");
+  options.add("quiet", process.quiet, "Show no progress");
   return options;
 }
 
@@ -118,9 +119,10 @@ void RunOptions::check() const {
   base::require(!run.threads || *run.threads >= run.ranks,
                 "every rank needs a thread: {} ranks, {} threads; give more --threads or fewer --ranks",
                 run.ranks, run.threads.value_or(0));
-  base::require(run.trace.empty() || run.trace.ends_with(".svg") || run.trace.ends_with(".json"),
-                "--trace must end with .svg or .json: {}", run.trace);
-  if (!run.stop_after.empty()) base::parse_seconds(run.stop_after, "stop-after");
+  base::require(run.process.trace.empty() || run.process.trace.ends_with(".svg") ||
+                    run.process.trace.ends_with(".json"),
+                "--trace must end with .svg or .json: {}", run.process.trace);
+  if (!run.process.stop_after.empty()) base::parse_seconds(run.process.stop_after, "stop-after");
   data.check();
   optimizer.check();
 }

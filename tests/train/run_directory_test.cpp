@@ -75,6 +75,17 @@ TEST_F(RunDirectoryTest, WritesDownTheLengthOfANewRunWhereNoneIsGiven) {
   EXPECT_EQ(read_run_options(unlimited.run.directory).run.steps, optim::Duration{1000});
 }
 
+TEST_F(RunDirectoryTest, KeepsNothingThatIsForOneProcess) {
+  RunOptions drawn = options("drawn", 3);
+  drawn.run.process = {.stop_after = "1h", .trace = directory_ / "step.svg", .trace_step = 2, .quiet = true};
+  run(drawn);
+  const ProcessSettings kept = read_run_options(drawn.run.directory).run.process;
+  EXPECT_EQ(kept.stop_after, "");
+  EXPECT_EQ(kept.trace, "");
+  EXPECT_EQ(kept.trace_step, ProcessSettings().trace_step);
+  EXPECT_EQ(kept.quiet, false);
+}
+
 TEST_F(RunDirectoryTest, TellsAChangeOnlyWhereStepsFollow) {
   const auto change = Contains(HasSubstr("steps was '3st'"));
   RunOptions refused = options("run", 5);

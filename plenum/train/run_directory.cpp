@@ -127,7 +127,6 @@ void RunDirectory::write_config() const {
 
 /// A run without a checkpoint has nothing to lose: it is begun anew, whatever its configuration was.
 void RunDirectory::make(const data::Dataset& dataset) {
-  options_.run.steps = options_.run.length();  // that of a new run may be another one day
   io::make_directories(paths_.tokenizer);
   for (const char* name : kTokenizerFiles) {
     io::write_file(fmt::format("{}/{}", paths_.tokenizer, name),
@@ -137,7 +136,6 @@ void RunDirectory::make(const data::Dataset& dataset) {
 
 void RunDirectory::take_up() {
   const RunOptions earlier = read_run_options(directory_);
-  if (!options_.run.steps) options_.run.steps = earlier.run.length();
   for (const Change& change : changes_between(earlier, options_)) {
     base::require(may_change(change),
                   "{} belongs to another configuration: {} in [{}] is {} there and {} here; choose another "

@@ -48,8 +48,6 @@ class RunDirectory {
   RunDirectory(const RunOptions& options, const data::Dataset& dataset);
 
   const RunPaths& paths() const { return paths_; }
-  /// As given, with the steps that the run has where none are.
-  const RunOptions& options() const { return options_; }
   /// A line for each change since the process before that alters what is computed from here on.
   const std::vector<std::string>& changes() const { return changes_; }
   /// Keeps the configuration for the next process, once nothing is left that could refuse it.

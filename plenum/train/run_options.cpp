@@ -24,23 +24,13 @@ void add_duration(OptionTable& options, std::string name, optim::Duration& value
                      [](const optim::Duration& duration) { return optim::to_string(duration); });
 }
 
-/// One that may be absent.
-void add_duration(OptionTable& options, std::string name, std::optional<optim::Duration>& value,
-                  std::string help) {
-  base::Option& option = options.add_parsed(
-      std::move(name), value, "DURATION", std::move(help), optim::parse_duration,
-      [](const std::optional<optim::Duration>& given) { return optim::to_string(*given); });
-  option.get = [&value, get = option.get] { return value ? get() : std::vector<std::string>(); };
-}
-
 }  // namespace
 
 OptionTable RunSettings::table() {
   OptionTable options("run");
-  options.add("run", directory, "DIR", "Where the run lives; one that is there is taken up again");
-  add_duration(
-      options, "steps", steps,
-      "How long to train: 20000 steps, 2e9tok, 5e6sp or 3ep; if not given, as before, or 1000 steps");
+  options.add("run", directory, "DIR",
+              "Where the run lives; one that is there goes on, with its own options where none are given");
+  add_duration(options, "steps", steps, "How long to train: 20000 steps, 2e9tok, 5e6sp or 3ep");
   options.add("seed", seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Seed of initialisation, order, masking and dropout");
   add_device_option(options, device);
@@ -111,8 +101,11 @@ std::vector<OptionTable> RunOptions::tables() {
 
 void RunOptions::check() const {
   base::require(!run.directory.empty(), "no place for the run is given; add --run DIR");
-  base::require(model.preset.empty() != model.init.empty(),
+  base::require(!model.preset.empty() || !model.init.empty(),
                 "give either --model NAME, such as bert-mini, or --init DIR, a Hugging Face directory");
+  base::require(model.preset.empty() || model.init.empty(),
+                "give --model or --init, not both, and neither to a run that has one: --model {} --init {}",
+                model.preset, model.init);
   base::require(model.init.empty() ||
                     !(model.layers || model.width || model.heads || model.mlp_width || model.max_positions),
                 "sizes do not go with --init, whose directory states them");

@@ -28,7 +28,7 @@ struct ProcessSettings {
 /// Where a run lives, how long it goes on and what it runs on.
 struct RunSettings {
   std::string directory;
-  std::optional<optim::Duration> steps;  ///< the run's own if absent, or what a new one has
+  optim::Duration steps{1000, optim::DurationUnit::Steps};
   std::int64_t seed = 0;
   tensor::Device device = tensor::Device::Cpu;
   std::int64_t ranks = 1;
@@ -38,8 +38,6 @@ struct RunSettings {
   ProcessSettings process;
 
   base::OptionTable table();
-  /// `steps`, or those of a new run without.
-  optim::Duration length() const { return steps.value_or(optim::Duration{1000}); }
 };
 
 /// What is trained: a preset, altered here and there, or the model of a directory.

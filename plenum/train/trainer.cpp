@@ -140,7 +140,7 @@ class Trainer {
   data::Dataset dataset_;
   std::string packing_plan_;  ///< checksum of its file; empty without one
   RunDirectory directory_;
-  const RunOptions& options_;  ///< those of the run
+  const RunOptions& options_;
   CheckpointStore checkpoints_;
   TuningFile tuning_;
   std::optional<FoundCheckpoint> found_;
@@ -168,7 +168,7 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
       dataset_(options.data.directory),
       packing_plan_(checksum_of_plan(options.data.packing_plan)),
       directory_(options, require_unchanged(dataset_, note_to(observer))),
-      options_(directory_.options()),
+      options_(options),
       checkpoints_(options.run.directory, static_cast<std::size_t>(options.checkpoint.keep)),
       tuning_(directory_.paths().tuning),
       found_(find_checkpoint()),

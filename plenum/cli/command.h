@@ -20,6 +20,9 @@ class Command {
   virtual std::vector<base::OptionTable> tables() = 0;
   /// Options were taken from the file at `path`; those of the command line are still to come.
   virtual void on_config_file(const std::string& path) { static_cast<void>(path); }
+  /// All that is given is set, and may say where options of an earlier time are kept. Those set here lie
+  /// under what is given, which is set once more afterwards.
+  virtual void recall_options() {}
   /// Runs with the options set. Throws UserError or InternalError; returns the exit code.
   virtual int run() = 0;
 };

@@ -121,7 +121,7 @@ void unmark(std::vector<std::string>& values) {
   }
 }
 
-void apply_options(BoundCommand& bound, const std::vector<io::ConfigEntry>& entries) {
+void set_given(BoundCommand& bound, const std::vector<io::ConfigEntry>& entries) {
   io::set_options(entries, bound.tables);
   if (!bound.config_path.empty()) bound.command->on_config_file(bound.config_path);
   for (const OptionTable& table : bound.tables) {
@@ -136,6 +136,13 @@ void apply_options(BoundCommand& bound, const std::vector<io::ConfigEntry>& entr
       }
     }
   }
+}
+
+/// Flags win over the file, the file over what the command recalls, and that over the defaults.
+void apply_options(BoundCommand& bound, const std::vector<io::ConfigEntry>& entries) {
+  set_given(bound, entries);
+  bound.command->recall_options();
+  set_given(bound, entries);
 }
 
 std::vector<std::string> flag_names(const CLI::App& app) {

@@ -42,11 +42,16 @@ std::string result_text(const train::TrainingResult& result, const std::string& 
   text += fmt::format("memory: {}\n", train::memory_text(result.memory, result.used_bytes));
   text += fmt::format("checkpoint: {}\n", result.checkpoint);
   if (result.end == train::TrainingResult::End::Stopped)
-    return text + "next: the same command goes on from there\n";
+    return text + fmt::format("next: plenum train --run {} goes on from there\n", run);
   return text + fmt::format(
                     "next: plenum export {0} --output DIR, or plenum fill-mask --model {0} \"some [MASK] "
                     "text\"\n",
                     run);
+}
+
+/// Whether options are kept in a directory. Without a lock it is not that of a run, whatever it holds.
+bool has_kept_options(const std::string& directory) {
+  return io::path_exists(train::RunPaths(directory).lock) && train::is_run_directory(directory);
 }
 
 class TrainCommand final : public Command {
@@ -58,10 +63,15 @@ class TrainCommand final : public Command {
   /// A run's own configuration means the run that it lies in, wherever that was moved.
   void on_config_file(const std::string& path) override {
     const std::string directory = io::parent_directory(path);
-    const train::RunPaths run(directory);
-    const bool is_kept = io::path_exists(run.lock) && std::filesystem::path(path).filename() ==
-                                                          std::filesystem::path(run.config).filename();
-    if (is_kept) options_.run.directory = directory;
+    const bool has_its_name = std::filesystem::path(path).filename() ==
+                              std::filesystem::path(train::RunPaths(directory).config).filename();
+    if (has_its_name && has_kept_options(directory)) options_.run.directory = directory;
+  }
+
+  /// A run goes on with the options that it has.
+  void recall_options() override {
+    const std::string& directory = options_.run.directory;
+    if (!directory.empty() && has_kept_options(directory)) options_ = train::read_run_options(directory);
   }
 
   int run() override {
@@ -69,9 +79,9 @@ class TrainCommand final : public Command {
     std::signal(SIGPIPE, SIG_IGN);  // training does not end because nobody listens
     SilentDisplay silent;
     TrainingDisplay display(stderr);
-    const train::TrainingResult result =
-        train::train(options_, options_.run.quiet ? static_cast<train::TrainingObserver&>(silent) : display,
-                     signals.token());
+    const train::TrainingResult result = train::train(
+        options_, options_.run.process.quiet ? static_cast<train::TrainingObserver&>(silent) : display,
+        signals.token());
     display.erase();
     say(stdout, result_text(result, options_.run.directory));
     return 0;

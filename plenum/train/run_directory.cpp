@@ -121,12 +121,12 @@ RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& datas
 
 void RunDirectory::write_config() const {
   RunOptions options = options_;
+  options.run.process = {};
   io::write_file(paths_.config, io::print_config(options.tables()));
 }
 
 /// A run without a checkpoint has nothing to lose: it is begun anew, whatever its configuration was.
 void RunDirectory::make(const data::Dataset& dataset) {
-  options_.run.steps = options_.run.length();  // that of a new run may be another one day
   io::make_directories(paths_.tokenizer);
   for (const char* name : kTokenizerFiles) {
     io::write_file(fmt::format("{}/{}", paths_.tokenizer, name),
@@ -136,7 +136,6 @@ void RunDirectory::make(const data::Dataset& dataset) {
 
 void RunDirectory::take_up() {
   const RunOptions earlier = read_run_options(directory_);
-  if (!options_.run.steps) options_.run.steps = earlier.run.length();
   for (const Change& change : changes_between(earlier, options_)) {
     base::require(may_change(change),
                   "{} belongs to another configuration: {} in [{}] is {} there and {} here; choose another "

@@ -19,7 +19,7 @@ using Note = std::function<void(std::string_view line)>;
 struct RunPaths {
   explicit RunPaths(const std::string& directory);
 
-  std::string config;       ///< all options, as --print-config prints them
+  std::string config;       ///< all options, as --print-config prints them, for the next process
   std::string lock;         ///< held by the process that trains
   std::string metrics;      ///< a JSON object for each step
   std::string evaluations;  ///< a JSON object for each evaluation
@@ -48,11 +48,9 @@ class RunDirectory {
   RunDirectory(const RunOptions& options, const data::Dataset& dataset);
 
   const RunPaths& paths() const { return paths_; }
-  /// As given, with the steps that the run has where none are.
-  const RunOptions& options() const { return options_; }
   /// A line for each change since the process before that alters what is computed from here on.
   const std::vector<std::string>& changes() const { return changes_; }
-  /// Keeps the configuration, once nothing is left that could refuse it.
+  /// Keeps the configuration for the next process, once nothing is left that could refuse it.
   void write_config() const;
 
  private:

@@ -24,23 +24,13 @@ void add_duration(OptionTable& options, std::string name, optim::Duration& value
                      [](const optim::Duration& duration) { return optim::to_string(duration); });
 }
 
-/// One that may be absent.
-void add_duration(OptionTable& options, std::string name, std::optional<optim::Duration>& value,
-                  std::string help) {
-  base::Option& option = options.add_parsed(
-      std::move(name), value, "DURATION", std::move(help), optim::parse_duration,
-      [](const std::optional<optim::Duration>& given) { return optim::to_string(*given); });
-  option.get = [&value, get = option.get] { return value ? get() : std::vector<std::string>(); };
-}
-
 }  // namespace
 
 OptionTable RunSettings::table() {
   OptionTable options("run");
-  options.add("run", directory, "DIR", "Where the run lives; one that is there is taken up again");
-  add_duration(
-      options, "steps", steps,
-      "How long to train: 20000 steps, 2e9tok, 5e6sp or 3ep; if not given, as before, or 1000 steps");
+  options.add("run", directory, "DIR",
+              "Where the run lives; one that is there goes on, with its own options where none are given");
+  add_duration(options, "steps", steps, "How long to train: 20000 steps, 2e9tok, 5e6sp or 3ep");
   options.add("seed", seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Seed of initialisation, order, masking and dropout");
   add_device_option(options, device);
@@ -50,14 +40,15 @@ OptionTable RunSettings::table() {
       "recompute", recompute,
       {{"none", model::Recompute::None}, {"mlp", model::Recompute::Mlp}, {"full", model::Recompute::Full}},
       "What backward computes again to save memory, to the same bytes");
-  options.add("stop-after", stop_after, "TIME",
+  options.add("stop-after", process.stop_after, "TIME",
               "Write a checkpoint and stop after this long: 90s, 30min, 47h or 2d");
   options.add("max-skipped-steps", max_skipped_steps, 1, 1'000'000,
               "Steps in a row that may be skipped for a loss or gradient that is not finite");
-  options.add("trace", trace, "FILE", "Draw the measured actions of a step: .svg, or .json for Perfetto");
-  options.add("trace-step", trace_step, 1, std::numeric_limits<std::int64_t>::max(),
+  options.add("trace", process.trace, "FILE",
+              "Draw the measured actions of a step: .svg, or .json for Perfetto");
+  options.add("trace-step", process.trace_step, 1, std::numeric_limits<std::int64_t>::max(),
               "Which step to draw, counted from where this process begins");
-  options.add("quiet", quiet, "Show no progress");
+  options.add("quiet", process.quiet, "Show no progress");
   return options;
 }
 
@@ -110,17 +101,21 @@ std::vector<OptionTable> RunOptions::tables() {
 
 void RunOptions::check() const {
   base::require(!run.directory.empty(), "no place for the run is given; add --run DIR");
-  base::require(model.preset.empty() != model.init.empty(),
+  base::require(!model.preset.empty() || !model.init.empty(),
                 "give either --model NAME, such as bert-mini, or --init DIR, a Hugging Face directory");
+  base::require(model.preset.empty() || model.init.empty(),
+                "give --model or --init, not both, and neither to a run that has one: --model {} --init {}",
+                model.preset, model.init);
   base::require(model.init.empty() ||
                     !(model.layers || model.width || model.heads || model.mlp_width || model.max_positions),
                 "sizes do not go with --init, whose directory states them");
   base::require(!run.threads || *run.threads >= run.ranks,
                 "every rank needs a thread: {} ranks, {} threads; give more --threads or fewer --ranks",
                 run.ranks, run.threads.value_or(0));
-  base::require(run.trace.empty() || run.trace.ends_with(".svg") || run.trace.ends_with(".json"),
-                "--trace must end with .svg or .json: {}", run.trace);
-  if (!run.stop_after.empty()) base::parse_seconds(run.stop_after, "stop-after");
+  base::require(run.process.trace.empty() || run.process.trace.ends_with(".svg") ||
+                    run.process.trace.ends_with(".json"),
+                "--trace must end with .svg or .json: {}", run.process.trace);
+  if (!run.process.stop_after.empty()) base::parse_seconds(run.process.stop_after, "stop-after");
   data.check();
   optimizer.check();
 }

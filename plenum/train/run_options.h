@@ -17,24 +17,27 @@ namespace plenum::train {
 /// Adds --device to a command's options.
 void add_device_option(base::OptionTable& options, tensor::Device& device);
 
+/// What is for one process of a run alone: no other that takes the run up does it again unasked.
+struct ProcessSettings {
+  std::string stop_after;  ///< a time; none if empty
+  std::string trace;
+  std::int64_t trace_step = 3;
+  bool quiet = false;
+};
+
 /// Where a run lives, how long it goes on and what it runs on.
 struct RunSettings {
   std::string directory;
-  std::optional<optim::Duration> steps;  ///< the run's own if absent, or what a new one has
+  optim::Duration steps{1000, optim::DurationUnit::Steps};
   std::int64_t seed = 0;
   tensor::Device device = tensor::Device::Cpu;
   std::int64_t ranks = 1;
   std::optional<std::int64_t> threads;  ///< over all ranks; all cores if absent
   model::Recompute recompute = model::Recompute::None;
-  std::string stop_after;  ///< a time; none if empty
   std::int64_t max_skipped_steps = 10;
-  std::string trace;
-  std::int64_t trace_step = 3;
-  bool quiet = false;
+  ProcessSettings process;
 
   base::OptionTable table();
-  /// `steps`, or those of a new run without.
-  optim::Duration length() const { return steps.value_or(optim::Duration{1000}); }
 };
 
 /// What is trained: a preset, altered here and there, or the model of a directory.

@@ -131,10 +131,10 @@ RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const 
       batches_(make_batches(options, data_, training_, model)),
       schedule_(make_schedule(batches_, model.num_layers)),
       program_(program_options(options, model, batches_.capacity())),
-      num_steps_(optim::num_steps(options.run.length(), length(), "steps")),
+      num_steps_(optim::num_steps(options.run.steps, length(), "steps")),
       checkpoint_every_(optim::num_steps(options.checkpoint.every, length(), "checkpoint-every", num_steps_)),
       evaluate_every_(optim::num_steps(options.evaluation.every, length(), "eval-every", num_steps_)) {
-  base::require(num_steps_ > 0, "steps must be more than none: {}", optim::to_string(options.run.length()));
+  base::require(num_steps_ > 0, "steps must be more than none: {}", optim::to_string(options.run.steps));
   learning_rate_.emplace(options.optimizer.learning_rate, num_steps_, length());
   if (dataset.num_sequences(Split::Holdout) == 0) return;
   holdout_.emplace(dataset, Split::Holdout);

@@ -130,8 +130,8 @@ class Trainer {
     return step == plan_.num_steps() || (every > 0 && step % every == 0);
   }
   bool is_traced(std::uint64_t step) const {
-    return !options_.run.trace.empty() &&
-           step - first_step_ == static_cast<std::uint64_t>(options_.run.trace_step);
+    return !options_.run.process.trace.empty() &&
+           step - first_step_ == static_cast<std::uint64_t>(options_.run.process.trace_step);
   }
 
   const Clock::time_point begin_ = Clock::now();
@@ -140,7 +140,7 @@ class Trainer {
   data::Dataset dataset_;
   std::string packing_plan_;  ///< checksum of its file; empty without one
   RunDirectory directory_;
-  const RunOptions& options_;  ///< those of the run
+  const RunOptions& options_;
   CheckpointStore checkpoints_;
   TuningFile tuning_;
   std::optional<FoundCheckpoint> found_;
@@ -168,7 +168,7 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
       dataset_(options.data.directory),
       packing_plan_(checksum_of_plan(options.data.packing_plan)),
       directory_(options, require_unchanged(dataset_, note_to(observer))),
-      options_(directory_.options()),
+      options_(options),
       checkpoints_(options.run.directory, static_cast<std::size_t>(options.checkpoint.keep)),
       tuning_(directory_.paths().tuning),
       found_(find_checkpoint()),
@@ -177,9 +177,10 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
       state_(found_ ? found_->state : TrainingState{}),
       metrics_(directory_.paths(), state_.step),
       pending_(is_on_gpu() ? kGpuLag : 0) {
-  if (!options.run.stop_after.empty())
-    time_limit_seconds_ = base::parse_seconds(options.run.stop_after, "stop-after");
-  if (!options.run.trace.empty()) require_timeline_path(options.run.trace);  // may lie in the run's directory
+  if (!options.run.process.stop_after.empty())
+    time_limit_seconds_ = base::parse_seconds(options.run.process.stop_after, "stop-after");
+  if (!options.run.process.trace.empty())
+    require_timeline_path(options.run.process.trace);  // may lie in the run's directory
   restore_or_begin();
   if (const auto& held_out = plan_.held_out()) {
     inference_.emplace(plan_.program().model, held_out->capacity(), plan_.evaluation_threads(),
@@ -245,9 +246,10 @@ void Trainer::restore_or_begin() {
 void Trainer::note_surprises() const {
   for (const std::string& change : directory_.changes()) observer_.on_note(change);
   const std::uint64_t num_left = plan_.num_steps() - first_step_;
-  if (!options_.run.trace.empty() && static_cast<std::uint64_t>(options_.run.trace_step) > num_left) {
-    observer_.on_note(fmt::format("{} will not be drawn: --trace-step is {}, and {} left", options_.run.trace,
-                                  options_.run.trace_step,
+  if (!options_.run.process.trace.empty() &&
+      static_cast<std::uint64_t>(options_.run.process.trace_step) > num_left) {
+    observer_.on_note(fmt::format("{} will not be drawn: --trace-step is {}, and {} left",
+                                  options_.run.process.trace, options_.run.process.trace_step,
                                   num_left == 1 ? "1 step is" : fmt::format("{} steps are", num_left)));
   }
 }
@@ -328,7 +330,7 @@ bool Trainer::train_step(data::Prefetch& prefetch, const std::stop_token& stop) 
   if (!pending_.is_empty()) return false;
   if (is_traced(step)) {
     replicas_.set_waiting(false);
-    write_timeline(options_.run.trace, replicas_.timeline(fmt::format("step {}, measured", step)));
+    write_timeline(options_.run.process.trace, replicas_.timeline(fmt::format("step {}, measured", step)));
   }
   evaluation_.reset();
   // Who asks for a stop waits for a checkpoint, which run() writes, and for nothing else.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,6 +40,15 @@ class TrainingProgram : public testing::Test {
 
   test::ProgramResult plenum(const std::string& arguments, std::string_view input = "") const {
     return test::run_program(arguments, directory_.path(), input);
+  }
+
+  /// In one line.
+  void expect_error(const std::string& arguments, const std::string& part) const {
+    const test::ProgramResult result = plenum(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments;
+    EXPECT_THAT(result.errors,
+                testing::AllOf(testing::StartsWith("plenum: error: "), testing::HasSubstr(part)));
+    EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
   }
 
   static std::string train_arguments(const std::string& run, int steps, int threads = 1,

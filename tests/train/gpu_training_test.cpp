@@ -93,10 +93,11 @@ class CurveTest : public TrainingTest {
     const RunOptions plain = options_on(device, "plain", 8);
     run(plain);
     RunOptions drawn = options_on(device, "drawn", 8);
-    drawn.run.trace = directory_ / "step.json";
-    drawn.run.trace_step = 5;  // a GPU runs what it recorded before and after this step, but not in it
+    drawn.run.process.trace = directory_ / "step.json";
+    drawn.run.process.trace_step =
+        5;  // a GPU runs what it recorded before and after this step, but not in it
     run(drawn);
-    const nlohmann::json trace = nlohmann::json::parse(io::read_file(drawn.run.trace));
+    const nlohmann::json trace = nlohmann::json::parse(io::read_file(drawn.run.process.trace));
     std::set<std::string> actions;
     for (const nlohmann::json& event : trace.at("traceEvents")) {
       if (event.at("ph") != "X") continue;

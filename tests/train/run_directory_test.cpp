@@ -58,21 +58,15 @@ TEST_F(RunDirectoryTest, LetsHardwareCadenceAndLengthChange) {
   EXPECT_THAT(io::read_file(RunPaths(other.run.directory).config), HasSubstr("keep = 7"));
 }
 
-TEST_F(RunDirectoryTest, KeepsItsLengthWhereNoneIsGiven) {
-  RunOptions longer = options("longer", 6);
-  run_and_stop(longer, 2);
-  longer.run.steps.reset();
-  EXPECT_EQ(run(longer).num_steps, 6U);
-  EXPECT_EQ(observer_.steps.size(), 4U);
-  EXPECT_THAT(observer_.notes, Not(Contains(HasSubstr("steps was"))));
-  EXPECT_EQ(read_run_options(longer.run.directory).run.steps, options("longer", 6).run.steps);
-}
-
-TEST_F(RunDirectoryTest, WritesDownTheLengthOfANewRunWhereNoneIsGiven) {
-  RunOptions unlimited = options("new");
-  unlimited.run.steps.reset();
-  EXPECT_EQ(run_and_stop(unlimited, 1).num_steps, 1000U);
-  EXPECT_EQ(read_run_options(unlimited.run.directory).run.steps, optim::Duration{1000});
+TEST_F(RunDirectoryTest, KeepsNothingThatIsForOneProcess) {
+  RunOptions drawn = options("drawn", 3);
+  drawn.run.process = {.stop_after = "1h", .trace = directory_ / "step.svg", .trace_step = 2, .quiet = true};
+  run(drawn);
+  const ProcessSettings kept = read_run_options(drawn.run.directory).run.process;
+  EXPECT_EQ(kept.stop_after, "");
+  EXPECT_EQ(kept.trace, "");
+  EXPECT_EQ(kept.trace_step, ProcessSettings().trace_step);
+  EXPECT_EQ(kept.quiet, false);
 }
 
 TEST_F(RunDirectoryTest, TellsAChangeOnlyWhereStepsFollow) {

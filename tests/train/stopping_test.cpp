@@ -52,7 +52,7 @@ TEST_F(StoppingTest, WithoutRoomForItsCheckpointIsAnErrorEvenWhereTheRunWouldGoO
 
 TEST_F(StoppingTest, ByAnErrorKeepsTheStepsBeforeIt) {
   RunOptions given = options("run", 20);
-  given.run.trace = drawing_;
+  given.run.process.trace = drawing_;
   RecordingObserver observer;
   observer.after_step = remove_place_of_drawing();
   test::expect_user_error([&] { train(given, observer, {}); }, "place/step.svg");
@@ -102,7 +102,7 @@ TEST_F(StoppingTest, ByAGpuThatBreaksDownInTheLastCheckpointNamesTheOneThatIsThe
 
 TEST_F(StoppingTest, ByAGpuThatBreaksDownAfterAnErrorTellsTheBreakdown) {
   RunOptions given = options("run", 20);
-  given.run.trace = drawing_;
+  given.run.process.trace = drawing_;
   RecordingObserver observer;
   observer.after_step = remove_place_of_drawing();
   EXPECT_THAT(error_of_breakdown_at(3, given, observer),

@@ -194,7 +194,7 @@ TEST_F(TrainingTest, StepsThatAreNotFiniteAreSkippedAndTooManyEndTheRun) {
 
 TEST_F(TrainingTest, StopsWhenItsTimeIsUp) {
   RunOptions given = options("run", 1e6);
-  given.run.stop_after = "0.2s";
+  given.run.process.stop_after = "0.2s";
   const TrainingResult result = run(given);
   EXPECT_EQ(result.end, TrainingResult::End::Stopped);
   EXPECT_EQ(CheckpointStore(given.run.directory, 1).list().back(), result.checkpoint);
@@ -239,10 +239,10 @@ TEST_F(TrainingTest, DrawsTheStepThatIsAskedFor) {
   RunOptions given = options("run", 3);
   given.run.ranks = 2;
   given.run.threads = 2;
-  given.run.trace = directory_ / "step.json";
-  given.run.trace_step = 2;
+  given.run.process.trace = directory_ / "step.json";
+  given.run.process.trace_step = 2;
   run(given);
-  const nlohmann::json trace = nlohmann::json::parse(io::read_file(given.run.trace));
+  const nlohmann::json trace = nlohmann::json::parse(io::read_file(given.run.process.trace));
   EXPECT_GT(trace.at("traceEvents").size(), 8U);
   EXPECT_THAT(observer_.notes, Not(Contains(HasSubstr("will not be drawn"))));
 }
@@ -251,27 +251,27 @@ TEST_F(TrainingTest, RefusesADrawingThatCouldNotBeWrittenBeforeTheFirstStep) {
   RunOptions given = options("run", 5);
   for (const char* name : {"missing/step.svg", "data.svg"}) {
     std::filesystem::create_directories(directory_ / "data.svg");
-    given.run.trace = directory_ / name;
-    test::expect_user_error([&] { run(given); }, std::string("cannot write ") + given.run.trace);
+    given.run.process.trace = directory_ / name;
+    test::expect_user_error([&] { run(given); }, std::string("cannot write ") + given.run.process.trace);
     EXPECT_TRUE(observer_.steps.empty());
   }
-  given.run.trace = given.run.directory + "/step.svg";
+  given.run.process.trace = given.run.directory + "/step.svg";
   run(given);
-  EXPECT_TRUE(std::filesystem::exists(given.run.trace));
+  EXPECT_TRUE(std::filesystem::exists(given.run.process.trace));
 }
 
 TEST_F(TrainingTest, SaysBeforeTheFirstStepThatADrawingLiesBehindTheLast) {
   RunOptions given = options("run", 5);
-  given.run.trace = directory_ / "step.svg";
-  given.run.trace_step = 6;
+  given.run.process.trace = directory_ / "step.svg";
+  given.run.process.trace_step = 6;
   run_and_stop(given, 4);
   EXPECT_THAT(observer_.notes,
               Contains(HasSubstr("will not be drawn: --trace-step is 6, and 5 steps are left")));
-  given.run.trace_step = 2;
+  given.run.process.trace_step = 2;
   run(given);
   EXPECT_THAT(observer_.notes,
               Contains(HasSubstr("will not be drawn: --trace-step is 2, and 1 step is left")));
-  EXPECT_FALSE(std::filesystem::exists(given.run.trace));
+  EXPECT_FALSE(std::filesystem::exists(given.run.process.trace));
 }
 
 }  // namespace

@@ -67,6 +67,7 @@ class BatchOrder {
   std::uint64_t items_per_step() const { return steps_.items_per_step(); }
   std::uint64_t steps_per_epoch() const { return steps_.num_steps(); }
   const StepRanges& steps() const { return steps_; }
+  const std::optional<packing::PackingPlan>& plan() const { return plan_; }
   /// The mean tokens of a step of items_per_step() items.
   double expected_tokens_per_step() const;
 

@@ -2,6 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "plenum/data/source_position.h"
 
 namespace plenum::data {
 
@@ -16,16 +20,19 @@ struct InvalidText {
   std::size_t first_file = 0;    ///< index among the sources; holds if there is a place
   std::uint64_t first_line = 0;  ///< counted from 1; holds if there is a place
 
+  /// Counts a place of so many bytes in a file. Lines, counted from 1, may come in any order.
+  void count(std::size_t file_index, std::uint64_t line, std::uint64_t num_bytes);
   /// Adds what lies behind all that is counted so far.
-  void append(const InvalidText& later) {
-    if (places == 0) {
-      *this = later;
-      return;
-    }
-    places += later.places;
-    bytes += later.bytes;
-  }
+  void append(const InvalidText& later);
 };
+
+/// Input that begins at `begin` in the file `path`, with U+FFFD for what is not UTF-8, which is counted in
+/// `invalid`. Lines and fields keep their places, since they end in ASCII. Overwrites `valid`, in which the
+/// result lies, unless it is `bytes` itself. Throws UserError with file, line and offset for what is to be
+/// refused.
+std::string_view replace_invalid_bytes(std::string_view bytes, const SourcePosition& begin,
+                                       const std::string& path, InvalidTextRule rule, std::string& valid,
+                                       InvalidText& invalid);
 
 /// The key of the counts in JSON.
 inline constexpr const char* kInvalidTextKey = "invalid_text";

@@ -23,10 +23,11 @@ std::optional<packing::PackingPlan> make_plan(const SequenceSource& sequences,
                               .depth = options.packing_depth.value_or(capacity)});
 }
 
-BatchOrder make_order(const SequenceSource& sequences, const std::optional<packing::PackingPlan>& plan,
-                      GlobalBatchSize size, std::uint64_t seed) {
-  return plan ? BatchOrder(sequences.histogram(), *plan, size, seed)
-              : BatchOrder(sequences.histogram(), size, seed);
+BatchOrder make_order(const SequenceSource& sequences, const TrainingDataOptions& options,
+                      std::uint64_t seed) {
+  const GlobalBatchSize size = options.global_batch_size();
+  if (auto plan = make_plan(sequences, options)) return {sequences.histogram(), *std::move(plan), size, seed};
+  return {sequences.histogram(), size, seed};
 }
 
 }  // namespace
@@ -34,31 +35,31 @@ BatchOrder make_order(const SequenceSource& sequences, const std::optional<packi
 StepBatchSource::StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
                                  const describe::ModelConfig& model, std::size_t num_ranks,
                                  std::uint64_t seed)
-    : StepBatchSource(sequences, options, model, num_ranks, seed, make_plan(sequences, options)) {}
-
-StepBatchSource::StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
-                                 const describe::ModelConfig& model, std::size_t num_ranks,
-                                 std::uint64_t seed, std::optional<packing::PackingPlan> plan)
     : sequences_(sequences),
       layout_(options.layout),
       masking_(options.masking()),
       model_(model),
       num_ranks_(num_ranks),
       seed_(seed),
-      order_(make_order(sequences, plan, options.global_batch_size(), seed)),
-      bounds_(bound_steps({.histogram = sequences.histogram(),
-                           .plan = plan ? &*plan : nullptr,
-                           .layout = options.layout,
-                           .max_length = sequences.max_length(),
-                           .items_per_step = static_cast<std::int64_t>(order_.items_per_step()),
-                           .num_ranks = static_cast<std::int64_t>(num_ranks),
-                           .micro_batch_tokens = options.micro_batch_tokens,
-                           .mask_rate = options.mask_rate})) {
+      order_(make_order(sequences, options, seed)),
+      bounds_(bounds_with(options.micro_batch_tokens)) {
   require_fit(sequences, model);
   base::require(sequences.has_next_sentence() || !model.has_next_sentence,
                 "{} has no next-sentence pairs, which the model trains; prepare the text with --objective "
                 "mlm+nsp, or train without",
                 sequences.name());
+}
+
+StepBounds StepBatchSource::bounds_with(std::optional<std::int64_t> micro_batch_tokens) const {
+  const std::optional<packing::PackingPlan>& plan = order_.plan();
+  return bound_steps({.histogram = sequences_.histogram(),
+                      .plan = plan ? &*plan : nullptr,
+                      .layout = layout_,
+                      .max_length = sequences_.max_length(),
+                      .items_per_step = static_cast<std::int64_t>(order_.items_per_step()),
+                      .num_ranks = static_cast<std::int64_t>(num_ranks_),
+                      .micro_batch_tokens = micro_batch_tokens,
+                      .mask_rate = masking_.rate});
 }
 
 std::vector<model::StepBatch> StepBatchSource::make(std::uint64_t step) const {

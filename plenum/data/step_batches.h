@@ -40,6 +40,9 @@ class StepBatchSource {
   const model::Capacity& capacity() const { return bounds_.capacity; }
   /// The fewest --micro-batch-tokens that can be asked for: a micro-batch holds any item.
   std::int64_t least_micro_batch_tokens() const { return bounds_.item_rows; }
+  /// What steps would keep to with other --micro-batch-tokens, or the default if there are none. Throws
+  /// UserError if they are too few for one item.
+  StepBounds bounds_with(std::optional<std::int64_t> micro_batch_tokens) const;
 
   /// What each rank works on. Steps count over all epochs.
   std::vector<model::StepBatch> make(std::uint64_t step) const;
@@ -53,10 +56,6 @@ class StepBatchSource {
     describe::Work global;
     std::vector<std::vector<MicroBatchPlan>> micro_batches;  ///< of each rank
   };
-
-  StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
-                  const describe::ModelConfig& model, std::size_t num_ranks, std::uint64_t seed,
-                  std::optional<packing::PackingPlan> plan);
 
   Arrangement arrange(std::uint64_t step) const;
   model::StepBatch build(std::uint64_t step, const Arrangement& arrangement, std::size_t rank) const;

@@ -1,12 +1,8 @@
 #include "plenum/data/text_parser.h"
 
-#include <algorithm>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "plenum/base/check.h"
-#include "plenum/data/utf8.h"
 #include "plenum/io/csv.h"
 
 namespace plenum::data {
@@ -45,9 +41,10 @@ TextParser::TextParser(const std::vector<SourceFile>& files, const TextOptions& 
     : files_(files), options_(options), json_field_(options.text_field) {}
 
 InvalidText TextParser::parse(const TextBlock& block, TextSink& sink) {
-  invalid_ = {};
+  invalid_ = block.invalid_header;
   // A block ends between two characters, so that a file is UTF-8 where its blocks are.
-  const std::string_view bytes = is_utf8(block.bytes) ? block.bytes : replace_invalid_bytes(block);
+  const std::string_view bytes = replace_invalid_bytes(
+      block.bytes, block.begin, files_[block.file_index].path, options_.invalid, valid_bytes_, invalid_);
   switch (block.format) {
     case TextFormat::Lines:
       parse_text(block, bytes, sink);
@@ -61,41 +58,6 @@ InvalidText TextParser::parse(const TextBlock& block, TextSink& sink) {
       break;
   }
   return invalid_;
-}
-
-/// The block with U+FFFD for what is not UTF-8; lines and fields keep their places, since they end in ASCII.
-std::string_view TextParser::replace_invalid_bytes(const TextBlock& block) {
-  valid_bytes_.clear();
-  const char* const begin = block.bytes.data();
-  const char* const end = begin + block.bytes.size();
-  std::uint64_t lines_before = 0;
-  for (const char* at = begin; at != end;) {
-    const DecodedCharacter character = decode_utf8(at, end);
-    if (is_invalid(at, character)) {
-      if (options_.invalid == InvalidTextRule::Refuse) {
-        fail_at(
-            block, lines_before,
-            fmt::format("the input is not UTF-8; convert it, for instance by iconv -f latin1 -t utf-8, or "
-                        "add --invalid-utf8 replace: byte 0x{:02x} at offset {}",
-                        static_cast<unsigned char>(*at), block.begin.offset + (at - begin)));
-      }
-      count_invalid(block, lines_before, character.length);
-      valid_bytes_ += kReplacementBytes;
-    } else {
-      lines_before += character.code_point == '\n' ? 1 : 0;
-      valid_bytes_.append(at, character.length);
-    }
-    at += character.length;
-  }
-  return valid_bytes_;
-}
-
-void TextParser::count_invalid(const TextBlock& block, std::uint64_t lines_before, std::uint64_t bytes) {
-  const std::uint64_t line = block.begin.line + lines_before + 1;
-  invalid_.first_file = block.file_index;
-  invalid_.first_line = invalid_.places == 0 ? line : std::min(invalid_.first_line, line);
-  ++invalid_.places;
-  invalid_.bytes += bytes;
 }
 
 void TextParser::parse_text(const TextBlock& block, std::string_view text, TextSink& sink) {
@@ -140,7 +102,8 @@ std::string_view TextParser::read_json(const TextBlock& block, std::string_view 
           "the line escapes half of a surrogate pair, such as \\ud83d, which is no character; mend it, or "
           "add --invalid-utf8 replace");
     }
-    for (std::size_t i = 0; i < replaced; ++i) count_invalid(block, lines_before, io::kJsonEscapeBytes);
+    for (std::size_t i = 0; i < replaced; ++i)
+      invalid_.count(block.file_index, block.begin.line + lines_before + 1, io::kJsonEscapeBytes);
   }
   try {
     return json_field_.read(valid_record_);

@@ -29,17 +29,15 @@ class TextParser {
   /// Borrows `files` and `options`.
   TextParser(const std::vector<SourceFile>& files, const TextOptions& options);
 
-  /// Returns what is no text in the block, if that is to be replaced. Throws UserError with file and line for
-  /// a record that cannot be read, and for what is no text if that is to be refused.
+  /// Returns what is no text in the block and its header, if that is to be replaced. Throws UserError with
+  /// file and line for a record that cannot be read, and for what is no text if that is to be refused.
   InvalidText parse(const TextBlock& block, TextSink& sink);
 
  private:
   void parse_text(const TextBlock& block, std::string_view text, TextSink& sink);
   void parse_json(const TextBlock& block, std::string_view records, TextSink& sink);
   void parse_delimited(const TextBlock& block, std::string_view text, TextSink& sink);
-  std::string_view replace_invalid_bytes(const TextBlock& block);
   std::string_view read_json(const TextBlock& block, std::string_view record, std::uint64_t lines_before);
-  void count_invalid(const TextBlock& block, std::uint64_t lines_before, std::uint64_t bytes);
   [[noreturn]] void fail_at(const TextBlock& block, std::uint64_t lines_before, std::string_view what) const;
 
   const std::vector<SourceFile>& files_;

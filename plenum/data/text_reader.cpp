@@ -59,7 +59,8 @@ bool TextReader::next(TextBlock& block) {
     std::size_t wanted = options_.block_bytes;
     while (true) {
       const bool more = fill(wanted);
-      if (pending_.empty() && !position_.inside_document) break;
+      const bool has_more_to_say = position_.inside_document || invalid_header_.places > 0;
+      if (pending_.empty() && !has_more_to_say) break;
       const std::optional<Cut> cut = more ? find_cut() : Cut{.size = pending_.size()};
       if (cut) {
         emit(*cut, block);
@@ -86,6 +87,7 @@ void TextReader::open_file() {
     position_.offset = marked ? kByteOrderMark.size() : 0;
     position_.line = 0;
     read_header();
+    if (resume.offset > 0) invalid_header_ = {};  // it went with the first block
     if (resume.offset > position_.offset) {
       const std::uint64_t ahead = resume.offset - position_.offset;
       const std::size_t held = std::min<std::uint64_t>(ahead, pending_.size());
@@ -127,9 +129,12 @@ void TextReader::read_header() {
   csv_boundary_->scan(pending_);
   const std::size_t size = csv_boundary_->first_end() > 0 ? csv_boundary_->first_end() : pending_.size();
   const std::string_view header = std::string_view(pending_).substr(0, size);
+  std::string replaced;
+  const std::string_view valid_header =
+      replace_invalid_bytes(header, position_, file().path, options_.invalid, replaced, invalid_header_);
   std::vector<std::string> names;
   try {
-    io::CsvRecords records(header, delimiter_of(file().format));
+    io::CsvRecords records(valid_header, delimiter_of(file().format));
     records.next(names);
   } catch (const base::UserError& error) {
     base::fail("{}:1: {}", file().path, error.what());
@@ -218,6 +223,7 @@ void TextReader::emit(const Cut& cut, TextBlock& block) {
   block.format = file().format;
   block.text_column = text_column_;
   block.num_columns = num_columns_;
+  block.invalid_header = std::exchange(invalid_header_, {});
   block.begin = position_;
   // The block's old buffer takes the rest, unless an unusually long record left it too large to keep.
   if (block.bytes.capacity() > 4 * options_.block_bytes) block.bytes = {};

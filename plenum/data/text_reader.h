@@ -9,6 +9,7 @@
 
 #include "plenum/data/invalid_text.h"
 #include "plenum/data/source_files.h"
+#include "plenum/data/source_position.h"
 #include "plenum/io/compressed_input.h"
 #include "plenum/io/csv.h"
 
@@ -27,16 +28,6 @@ struct TextOptions {
   std::size_t longest_word_bytes = std::size_t{1} << 24;    ///< a line of text is cut between words
 };
 
-/// A place in the input between two blocks.
-struct SourcePosition {
-  std::size_t file_index = 0;
-  std::uint64_t offset = 0;         ///< in the unpacked bytes of the file
-  std::uint64_t line = 0;           ///< lines before it in the file
-  std::uint64_t earlier_bytes = 0;  ///< sizes on disk of the files before this one
-  bool inside_document = false;
-  bool inside_sentence = false;
-};
-
 /// Some of the input, cut at the end of a document where there is one, and else between lines or, in a line
 /// longer than a block, between words.
 struct TextBlock {
@@ -45,6 +36,7 @@ struct TextBlock {
   std::string bytes;
   std::size_t text_column = 0;  ///< of delimited files
   std::size_t num_columns = 0;  ///< of delimited files
+  InvalidText invalid_header;   ///< of the header of a delimited file, which lies right before the block
   SourcePosition begin;
   SourcePosition end;
   std::uint64_t file_bytes_done = 0;  ///< bytes read from disk so far over all files, for progress
@@ -87,7 +79,8 @@ class TextReader {
   std::optional<io::CsvBoundary> csv_boundary_;
   std::size_t text_column_ = 0;
   std::size_t num_columns_ = 0;
-  std::string pending_;  ///< read and not handed out yet
+  InvalidText invalid_header_;  ///< not handed out yet
+  std::string pending_;         ///< read and not handed out yet
   bool at_file_end_ = false;
 };
 

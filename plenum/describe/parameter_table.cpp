@@ -89,13 +89,12 @@ void ParameterTable::add_heads(const ModelConfig& config) {
 void ParameterTable::add_layer(const ModelConfig& config, std::size_t layer) {
   const std::int64_t width = config.width;
   const std::int64_t mlp_width = config.mlp_width;
-  const auto name = [layer](std::string_view part) {
-    return fmt::format("bert.encoder.layer.{}.{}", layer, part);
-  };
-  const auto add_norm = [&](std::string_view part, std::size_t& weight, std::size_t& bias) {
-    weight = add_bias(name(fmt::format("{}.weight", part)), width);
+  const std::string prefix = fmt::format("bert.encoder.layer.{}.", layer);
+  const auto name = [&](const std::string& part) { return prefix + part; };
+  const auto add_norm = [&](const std::string& part, std::size_t& weight, std::size_t& bias) {
+    weight = add_bias(name(part + ".weight"), width);
     parameters_[weight].initialisation = Initialisation::One;
-    bias = add_bias(name(fmt::format("{}.bias", part)), width);
+    bias = add_bias(name(part + ".bias"), width);
   };
   LayerParameters& at = layers_[layer];
   add_norm("output.LayerNorm", at.output_norm_weight, at.output_norm_bias);

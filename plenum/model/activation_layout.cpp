@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/attention.h"
 #include "plenum/kernels/embedding.h"
 #include "plenum/kernels/layer_norm.h"
@@ -126,12 +125,6 @@ Transients plan_transients(const ModelConfig& config, const Capacity& capacity, 
     transients.dpooled_SD = plan.add_compute(kTransients, {capacity.sequences, D});
   plan.rewind(std::max(end, plan.mark()));
   return transients;
-}
-
-std::size_t optimizer_scratch_bytes(const ModelConfig& config, tensor::Device device) {
-  const describe::ParameterTable table(config);
-  return kernels::optimizer_scratch_bytes(device, table.num_elements(),
-                                          static_cast<std::int64_t>(table.parameters().size()));
 }
 
 TensorView rows(const TensorView& view, std::int64_t count) {
@@ -258,8 +251,8 @@ void require_mlp_width(std::int64_t mlp_width) {
 
 }  // namespace
 
-TensorView plan_scratch(const ModelConfig& config, const Capacity& capacity, std::size_t num_threads,
-                        MemoryPlan& plan) {
+TensorView plan_scratch(const ModelConfig& config, const describe::ParameterTable& table,
+                        const Capacity& capacity, std::size_t num_threads, MemoryPlan& plan) {
   const tensor::Device device = plan.device();
   if (device == tensor::Device::Cuda) require_mlp_width(config.mlp_width);
   const std::size_t bytes =
@@ -268,7 +261,9 @@ TensorView plan_scratch(const ModelConfig& config, const Capacity& capacity, std
                 kernels::layer_norm_scratch_bytes(device, config.width),
                 kernels::embedding_scratch_bytes(device, capacity.rows, config.width),
                 kernels::attention_scratch_bytes(device, attention_size(config, capacity)),
-                kernels::vocabulary_loss_scratch_bytes(device), optimizer_scratch_bytes(config, device)});
+                kernels::vocabulary_loss_scratch_bytes(device),
+                kernels::optimizer_scratch_bytes(device, table.num_elements(),
+                                                 static_cast<std::int64_t>(table.parameters().size()))});
   constexpr std::size_t kLine = tensor::MemoryLayout::kAlignment;
   const std::size_t each = (bytes + kLine - 1) / kLine * kLine;
   // Threads of the CPU work side by side, kernels of the GPU one behind the other.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plenum/describe/model_config.h"
+#include "plenum/describe/parameter_table.h"
 #include "plenum/model/micro_batch_views.h"
 #include "plenum/model/recompute.h"
 #include "plenum/tensor/memory_plan.h"
@@ -107,7 +108,8 @@ InferenceMemory plan_inference_memory(const describe::ModelConfig& config, const
                                       tensor::MemoryPlan& plan);
 
 /// Scratch for any kernel of the model and its optimizer on so many threads: what a Stream wants.
-tensor::TensorView plan_scratch(const describe::ModelConfig& config, const Capacity& capacity,
-                                std::size_t num_threads, tensor::MemoryPlan& plan);
+/// `table` is that of the model.
+tensor::TensorView plan_scratch(const describe::ModelConfig& config, const describe::ParameterTable& table,
+                                const Capacity& capacity, std::size_t num_threads, tensor::MemoryPlan& plan);
 
 }  // namespace plenum::model

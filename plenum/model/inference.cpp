@@ -53,7 +53,7 @@ Memory plan(const ModelConfig& config, const ParameterTable& table, const Capaci
   memory.numbers_C =
       plan.add("scratch", DType::Float64, {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
   memory.model = plan_inference_memory(config, capacity, plan);
-  memory.scratch = plan_scratch(config, capacity, num_threads, plan);
+  memory.scratch = plan_scratch(config, table, capacity, num_threads, plan);
   memory.stage.emplace(config, capacity, plan);
   return memory;
 }

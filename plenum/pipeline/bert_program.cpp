@@ -92,7 +92,7 @@ Memory plan(const BertProgramOptions& options, const describe::ParameterTable& t
   memory.numbers_C = plan.add("optimizer state", tensor::DType::Float64,
                               {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
   memory.model = model::plan_training_memory(options.model, capacity, options.recompute, num_slots, plan);
-  memory.scratch = model::plan_scratch(options.model, capacity, options.num_threads, plan);
+  memory.scratch = model::plan_scratch(options.model, table, capacity, options.num_threads, plan);
   for (std::size_t i = 0; i < kStepsUnderWay * num_micro_batches; ++i) {
     memory.stages.emplace_back(options.model, capacity, plan);
   }

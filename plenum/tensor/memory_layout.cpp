@@ -27,10 +27,12 @@ std::optional<std::size_t> bytes_of(const Block& block) {
 Block MemoryLayout::add(const std::string& purpose, DType dtype, Shape shape) {
   const Block block{.offset = end_, .dtype = dtype, .shape = shape};
   const std::optional<std::size_t> planned = bytes_of(block);
-  base::require(planned && *planned <= kMostBytes - end_,
-                "the plan needs more memory than a process can have, take a smaller model or micro-batch: "
-                "more than {} with {} of shape {}",
-                base::format_bytes(kMostBytes), purpose, to_string(shape));
+  if (!planned || *planned > kMostBytes - end_) {
+    base::fail(
+        "the plan needs more memory than a process can have, take a smaller model or micro-batch: more than "
+        "{} with {} of shape {}",
+        base::format_bytes(kMostBytes), purpose, to_string(shape));
+  }
   const std::size_t bytes = *planned;
   end_ += bytes;
   highest_ = std::max(highest_, end_);

@@ -101,15 +101,21 @@ RunOptions read_run_options(const std::string& directory) {
 }
 
 RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& dataset)
-    : options_(options), directory_(options.run.directory), paths_(directory_) {
-  base::require(io::names_in(directory_).empty() || io::path_exists(paths_.lock),
+    : dataset_(dataset), options_(options), directory_(options.run.directory), paths_(directory_) {
+  is_new_ = io::names_in(directory_).empty();
+  base::require(is_new_ || io::path_exists(paths_.lock),
                 "{} is not the directory of a run and not empty; choose another --run", directory_);
-  io::make_directories(directory_);
-  lock_.emplace(paths_.lock, fmt::format("another process trains {}; wait for it, or stop it", directory_));
-  const CheckpointStore checkpoints(directory_, 1);
-  checkpoints.remove_leftovers();
-  if (checkpoints.list().empty()) {
-    make(dataset);
+  if (!is_new_) {
+    lock();
+    const CheckpointStore checkpoints(directory_, 1);
+    checkpoints.remove_leftovers();
+    is_new_ = checkpoints.list().empty();
+  }
+  if (is_new_) {
+    if (is_run_directory(directory_)) {
+      changes_.push_back(fmt::format("{} has no checkpoint and begins anew; its options are in {}",
+                                     directory_, paths_.config));
+    }
     return;
   }
   base::require(is_run_directory(directory_),
@@ -125,13 +131,26 @@ void RunDirectory::write_config() const {
   io::write_file(paths_.config, io::print_config(options.tables()));
 }
 
+void RunDirectory::lock() {
+  lock_.emplace(paths_.lock, fmt::format("another process trains {}; wait for it, or stop it", directory_));
+}
+
 /// A run without a checkpoint has nothing to lose: it is begun anew, whatever its configuration was.
-void RunDirectory::make(const data::Dataset& dataset) {
-  io::make_directories(paths_.tokenizer);
-  for (const char* name : kTokenizerFiles) {
-    io::write_file(fmt::format("{}/{}", paths_.tokenizer, name),
-                   io::read_file(fmt::format("{}/{}", dataset.directory(), name)));
+void RunDirectory::make() {
+  if (!is_new_) return;
+  std::vector<std::string> tokenizer;  // read first: a dataset may lack a file of it
+  for (const char* name : kTokenizerFiles)
+    tokenizer.push_back(io::read_file(fmt::format("{}/{}", dataset_.directory(), name)));
+  if (!lock_) {
+    io::make_directories(directory_);
+    lock();
+    base::require(io::names_in(directory_).size() == 1,
+                  "another process began this run meanwhile; give the command again to go on with it: {}",
+                  directory_);
   }
+  io::make_directories(paths_.tokenizer);
+  for (std::size_t i = 0; i < tokenizer.size(); ++i)
+    io::write_file(fmt::format("{}/{}", paths_.tokenizer, kTokenizerFiles[i]), tokenizer[i]);
 }
 
 void RunDirectory::take_up() {

@@ -35,31 +35,37 @@ bool is_run_directory(const std::string& directory);
 /// The options that a run has kept. Throws UserError naming file and line of what cannot be read.
 RunOptions read_run_options(const std::string& directory);
 
-/// The directory of a run, made or taken up again, and locked while this exists.
+/// The directory of a run, made or taken up again, and locked from then on while this exists.
 ///
 /// A run keeps its configuration: whatever changes what is computed stays as it was. What may change between
 /// one process and the next is where and on how much hardware it runs, where its input lies, what it writes,
 /// and `steps`: a run can go on longer, with the learning rates of the new length from there on.
 class RunDirectory {
  public:
-  /// Removes what a killed process left of unfinished checkpoints. Throws UserError if another process trains
-  /// this run, if the directory holds something else, or if it has checkpoints of another configuration: the
-  /// first key that differs is named with both values.
+  /// Borrows the dataset. Takes up what is there, without what a killed process left of unfinished
+  /// checkpoints; makes nothing. Throws UserError if another process trains this run, if the directory holds
+  /// something else, or if it has checkpoints of another configuration: the first key that differs is named
+  /// with both values.
   RunDirectory(const RunOptions& options, const data::Dataset& dataset);
 
   const RunPaths& paths() const { return paths_; }
-  /// A line for each change since the process before that alters what is computed from here on.
+  /// A line for each thing that alters what is computed, compared with the process before.
   const std::vector<std::string>& changes() const { return changes_; }
+  /// Makes what a new run has from the start, once nothing is left that could refuse it. Throws UserError if
+  /// another process did so since this looked.
+  void make();
   /// Keeps the configuration for the next process, once nothing is left that could refuse it.
   void write_config() const;
 
  private:
-  void make(const data::Dataset& dataset);
+  void lock();
   void take_up();
 
+  const data::Dataset& dataset_;
   RunOptions options_;
   std::string directory_;
   RunPaths paths_;
+  bool is_new_ = false;  ///< has no checkpoint
   std::vector<std::string> changes_;
   std::optional<io::LockFile> lock_;  ///< taken once the directory is there
 };

@@ -21,12 +21,12 @@ using data::Split;
 /// Parts of the model whose gradients are reduced apart, so that all but the last run beside backward.
 constexpr std::size_t kMostBuckets = 4;
 
-schedule::Schedule make_schedule(const data::StepBatchSource& batches, std::int64_t num_layers) {
+schedule::Schedule make_schedule(std::size_t num_ranks, std::size_t micro_batches_per_rank,
+                                 std::int64_t num_layers) {
   const auto layers = static_cast<std::uint16_t>(num_layers);
-  schedule::GeneratorOptions wanted{.num_micro_batches = batches.micro_batches_per_rank(),
-                                    .num_replicas = batches.num_ranks(),
-                                    .stage_layers = {layers}};
-  const bool is_single = batches.num_ranks() == 1;
+  schedule::GeneratorOptions wanted{
+      .num_micro_batches = micro_batches_per_rank, .num_replicas = num_ranks, .stage_layers = {layers}};
+  const bool is_single = num_ranks == 1;
   if (!is_single) wanted.num_buckets = std::min<std::size_t>(kMostBuckets, layers);
   schedule::Schedule schedule =
       is_single ? schedule::generate_single(wanted) : schedule::generate_data_parallel(wanted);
@@ -78,16 +78,35 @@ data::StepBatchSource make_batches(const RunOptions& options, const data::Traini
           static_cast<std::uint64_t>(options.run.seed)};
 }
 
-/// What the arenas of training take with micro-batches of so many tokens.
-std::size_t planned_bytes(const RunOptions& options, data::TrainingDataOptions data,
-                          const data::SequenceSource& sequences, const describe::ModelConfig& model,
-                          std::int64_t micro_batch_tokens) {
-  data.micro_batch_tokens = micro_batch_tokens;
-  const data::StepBatchSource batches = make_batches(options, data, sequences, model);
-  return plan_memory(make_schedule(batches, model.num_layers),
-                     program_options(options, model, batches.capacity()))
-      .planned_bytes;
-}
+/// What the arenas of training take with micro-batches of one size and another.
+class MicroBatchMemory {
+ public:
+  /// Borrows all of them.
+  MicroBatchMemory(const RunOptions& options, const describe::ModelConfig& model,
+                   const data::StepBatchSource& batches)
+      : options_(options), model_(model), batches_(batches) {}
+
+  std::size_t planned_bytes(std::int64_t micro_batch_tokens) {
+    const data::StepBounds bounds = batches_.bounds_with(micro_batch_tokens);
+    return plan_memory(schedule_of(static_cast<std::size_t>(bounds.micro_batches_per_rank)),
+                       program_options(options_, model_, bounds.capacity))
+        .planned_bytes;
+  }
+
+ private:
+  /// Sizes that follow each other have mostly the same.
+  const schedule::Schedule& schedule_of(std::size_t micro_batches_per_rank) {
+    const std::size_t num_ranks = batches_.num_ranks();
+    if (!schedule_ || schedule_->problem.num_micro_batches != num_ranks * micro_batches_per_rank)
+      schedule_ = make_schedule(num_ranks, micro_batches_per_rank, model_.num_layers);
+    return *schedule_;
+  }
+
+  const RunOptions& options_;
+  const describe::ModelConfig& model_;
+  const data::StepBatchSource& batches_;
+  std::optional<schedule::Schedule> schedule_;  ///< of the size before
+};
 
 /// The largest of [least, end) that fits; least - 1 if there is none. Fewer tokens are more micro-batches,
 /// and may need more memory. So it goes down from above in strides, and looks by halves within the last of
@@ -115,9 +134,11 @@ data::TrainingDataOptions settle_data(const RunOptions& options, const data::Seq
   data::TrainingDataOptions data = options.data;
   const bool is_settled = data.micro_batch_tokens || options.run.device == tensor::Device::Cpu;
   if (is_settled || tensor::cuda_obstacle()) return data;
-  data.micro_batch_tokens = gpu_micro_batch_tokens(
-      tensor::cuda_device_info(), sequences.max_length(),
-      [&](std::int64_t tokens) { return planned_bytes(options, data, sequences, model, tokens); });
+  const data::StepBatchSource batches = make_batches(options, data, sequences, model);
+  MicroBatchMemory memory(options, model, batches);
+  data.micro_batch_tokens =
+      gpu_micro_batch_tokens(tensor::cuda_device_info(), sequences.max_length(),
+                             [&](std::int64_t tokens) { return memory.planned_bytes(tokens); });
   return data;
 }
 
@@ -127,9 +148,8 @@ RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const 
     : options_(options),
       dataset_(dataset),
       training_(dataset, Split::Train),
-      data_(settle_data(options, training_, model)),
-      batches_(make_batches(options, data_, training_, model)),
-      schedule_(make_schedule(batches_, model.num_layers)),
+      batches_(make_batches(options, settle_data(options, training_, model), training_, model)),
+      schedule_(make_schedule(batches_.num_ranks(), batches_.micro_batches_per_rank(), model.num_layers)),
       program_(program_options(options, model, batches_.capacity())),
       num_steps_(optim::num_steps(options.run.steps, length(), "steps")),
       checkpoint_every_(optim::num_steps(options.checkpoint.every, length(), "checkpoint-every", num_steps_)),
@@ -166,10 +186,10 @@ void RunPlan::require_memory(std::uint64_t available_bytes) const {
   if (available_bytes == 0 || planned.planned_bytes <= available_bytes) return;
   // What does not depend on micro-batches stays; what is left for them decides.
   const std::size_t others = planned.planned_bytes - plan_memory(schedule_, program_).planned_bytes;
+  MicroBatchMemory training(options_, program_.model, batches_);
   const std::int64_t fits = largest_that_fits(
-      batches_.least_micro_batch_tokens(), batches_.capacity().rows, [&](std::int64_t tokens) {
-        return planned_bytes(options_, data_, training_, program_.model, tokens) + others <= available_bytes;
-      });
+      batches_.least_micro_batch_tokens(), batches_.capacity().rows,
+      [&](std::int64_t tokens) { return training.planned_bytes(tokens) + others <= available_bytes; });
   const bool is_gpu = program_.device == tensor::Device::Cuda;
   const std::string advice = fits >= batches_.least_micro_batch_tokens()
                                  ? fmt::format("--micro-batch-tokens {} would fit", fits)

@@ -48,7 +48,6 @@ class RunPlan {
   const data::Dataset& dataset_;
   data::DatasetSequences training_;
   std::optional<data::DatasetSequences> holdout_;
-  data::TrainingDataOptions data_;
   data::StepBatchSource batches_;
   std::optional<data::EvaluationBatches> held_out_;
   schedule::Schedule schedule_;

@@ -148,7 +148,7 @@ class Trainer {
   Replicas replicas_;
   std::optional<model::BertInference> inference_;
   TrainingState state_;
-  Metrics metrics_;
+  std::optional<Metrics> metrics_;  ///< once the run's directory is made
   std::uint64_t first_step_ = 0;
   PendingSteps pending_;
   bool is_sound_ = true;           ///< no step broke off: weights are what the steps asked for make of them
@@ -175,12 +175,11 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
       plan_(options_, dataset_, model()),
       replicas_(require_memory().schedule(), plan_.program()),
       state_(found_ ? found_->state : TrainingState{}),
-      metrics_(directory_.paths(), state_.step),
       pending_(is_on_gpu() ? kGpuLag : 0) {
-  if (!options.run.process.stop_after.empty())
-    time_limit_seconds_ = base::parse_seconds(options.run.process.stop_after, "stop-after");
-  if (!options.run.process.trace.empty())
-    require_timeline_path(options.run.process.trace);  // may lie in the run's directory
+  const ProcessSettings& process = options.run.process;
+  if (!process.stop_after.empty())
+    time_limit_seconds_ = base::parse_seconds(process.stop_after, "stop-after");
+  if (!process.trace.empty()) require_timeline_path(process.trace, options.run.directory);
   restore_or_begin();
   if (const auto& held_out = plan_.held_out()) {
     inference_.emplace(plan_.program().model, held_out->capacity(), plan_.evaluation_threads(),
@@ -190,6 +189,8 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
   }
   // A run that begins anew measures anew: what lies there may be of another configuration.
   if (found_) tuning_.restore(tuned_streams(), note_to(observer));
+  directory_.make();
+  metrics_.emplace(directory_.paths(), state_.step);
 }
 
 std::optional<FoundCheckpoint> Trainer::find_checkpoint() {
@@ -387,7 +388,7 @@ StepReport Trainer::collect(const PendingStep& step) {
 }
 
 void Trainer::record(const StepReport& report) {
-  add_to_metrics([&] { metrics_.add(report); });
+  add_to_metrics([&] { metrics_->add(report); });
 }
 
 bool Trainer::end_step(const PendingStep& step) {
@@ -412,14 +413,14 @@ void Trainer::evaluate(const std::stop_token& stop) {
     state_.best_loss = evaluation_->loss();
     state_.best_step = state_.step;
   }
-  add_to_metrics([&] { metrics_.add(state_.step, *evaluation_); });
+  add_to_metrics([&] { metrics_->add(state_.step, *evaluation_); });
   observer_.on_evaluation(state_.step, *evaluation_);
 }
 
 std::optional<std::string> Trainer::save() {
   tried_step_ = state_.step;
   const auto failure = mendable_failure_of([this] {
-    metrics_.sync();
+    metrics_->sync();
     tuning_.save(tuned_streams());  // before the checkpoint that was computed with it
     saved_path_ = checkpoints_.save(state_, plan_.program().model, replicas_.tensors());
     saved_step_ = state_.step;

@@ -118,6 +118,8 @@ TEST_F(ResumeTest, BeginsAnewWithTheOptionsOfARunThatHasNoCheckpoint) {
   const ProgramResult again = plenum("train --run run --mask-rate 20% --quiet");
   ASSERT_EQ(again.exit_code, 0) << again.errors;
   EXPECT_THAT(again.output, HasSubstr("trained 2 of 2 steps"));
+  EXPECT_EQ(again.errors,
+            "plenum: run has no checkpoint and begins anew; its options are in run/config.toml\n");
   EXPECT_THAT(read("run/config.toml"), AllOf(HasSubstr("mask-rate = 0.2"), HasSubstr("width = 16")));
 }
 

@@ -239,6 +239,8 @@ TEST_F(Prepare, RefusesWhatIsNotUtf8AndNamesThePlace) {
       "a.txt:2: the input is not UTF-8; convert it, for instance by iconv -f latin1 -t utf-8, or add "
       "--invalid-utf8 replace: byte 0xe9 at offset 5");
   expect_refusal("a.csv", "text\n\"a\nb\xE9\"\n", "a.csv:3: the input is not UTF-8");
+  expect_refusal("b.csv", "text,\"a\nn\xE9\"\nx,1\n", "b.csv:2: the input is not UTF-8");
+  expect_refusal("b.tsv", "\xEF\xBB\xBFtext\t\xE9\nx\t1\n", "byte 0xe9 at offset 8");
   expect_refusal("a.jsonl", "{\"text\": \"a\"}\n{\"text\": \"\xE9\"}\n", "a.jsonl:2: the input is not UTF-8");
   expect_refusal("b.jsonl", "{\"text\": \"a\"}\n{\"text\": \"\\ud83d\"}\n",
                  "b.jsonl:2: the line escapes half of a surrogate pair");
@@ -256,6 +258,8 @@ TEST_F(Prepare, ReplacesAndCountsWhatIsNotUtf8WhenAsked) {
   const std::string clean = random_text(9, 30);
   directory_.write("in/a.txt", clean);
   directory_.write("in/b.txt", clean + "caf\xE9 \xF0\x9F\x98 x\n\n" + clean + "\xFF\n");
+  directory_.write("in/d.csv", "text,\xE9\xE9\n" + ("\xE9" + std::string(40, 'a') + ",b\n"));
+  directory_.write("in/e.tsv", "text\t\xC3");
   directory_.write("in/c.jsonl", "{\"text\": \"caf\\ud83d\"}\n{\"text\": \"\xE9\xE9 a\"}\n");
   const std::uint64_t line = 1 + static_cast<std::uint64_t>(std::count(clean.begin(), clean.end(), '\n'));
   std::map<std::string, std::string> expected;
@@ -267,8 +271,8 @@ TEST_F(Prepare, ReplacesAndCountsWhatIsNotUtf8WhenAsked) {
       given.threads = threads;
       given.overwrite = true;
       const InvalidText invalid = prepare_quietly(given).description.counts.invalid;
-      EXPECT_EQ(invalid.places, 6U);
-      EXPECT_EQ(invalid.bytes, 1U + 3U + 1U + 6U + 2U);
+      EXPECT_EQ(invalid.places, 6U + 3U + 1U);
+      EXPECT_EQ(invalid.bytes, 1U + 3U + 1U + 6U + 2U + 3U + 1U);
       EXPECT_EQ(invalid.first_file, 1U);
       EXPECT_EQ(invalid.first_line, line);
       const InvalidText read = read_dataset_description(given.output).counts.invalid;
@@ -283,7 +287,7 @@ TEST_F(Prepare, ReplacesAndCountsWhatIsNotUtf8WhenAsked) {
   // Once replaced is not for ever: the next run is asked again.
   PrepareOptions again = options(directory_ / "in");
   again.text.block_bytes = 1 << 20;
-  expect_user_error([&] { prepare_quietly(again); }, "13 bytes were not UTF-8");
+  expect_user_error([&] { prepare_quietly(again); }, "17 bytes were not UTF-8");
   again.text.invalid = InvalidTextRule::Replace;
   EXPECT_TRUE(prepare_quietly(again).was_there);
 }

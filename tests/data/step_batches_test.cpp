@@ -150,6 +150,25 @@ TEST(StepBatchSource, KeepsToItsBoundsWhateverTheLengths) {
   }
 }
 
+TEST(StepBatchSource, KnowsTheBoundsOfOtherMicroBatches) {
+  const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
+  for (const Layout layout : {Layout::Padded, Layout::Packed, Layout::Unpadded}) {
+    TrainingDataOptions options = options_for(layout);
+    const StepBatchSource source(sequences, options, small_model(), 2, 7);
+    for (const std::optional<std::int64_t> tokens : {std::optional<std::int64_t>(70), {}}) {
+      options.micro_batch_tokens = tokens;
+      const StepBatchSource other(sequences, options, small_model(), 2, 7);
+      const StepBounds bounds = source.bounds_with(tokens);
+      EXPECT_EQ(bounds.item_rows, other.least_micro_batch_tokens());
+      EXPECT_EQ(bounds.micro_batches_per_rank, other.micro_batches_per_rank());
+      EXPECT_EQ(bounds.capacity.rows, other.capacity().rows);
+      EXPECT_EQ(bounds.capacity.sequences, other.capacity().sequences);
+      EXPECT_EQ(bounds.capacity.masked, other.capacity().masked);
+      EXPECT_NE(bounds.capacity.rows, source.capacity().rows);
+    }
+  }
+}
+
 TEST(StepBatchSource, FillsOneMicroBatchWithAStepOfAsManyTokens) {
   const SyntheticSequences sequences = synthetic(random_lengths(5, 64));
   TrainingDataOptions options = options_for(Layout::Unpadded);

@@ -144,6 +144,37 @@ TEST(TextSource, KeepsNulBytesAndReplacesBytesThatAreNotUtf8WhenAsked) {
                    {{std::string("a\0b", 3), "\uFFFD\uFFFD"}, {"c"}});
 }
 
+TEST(TextSource, CountsWhatIsNotUtf8InAHeaderOnceWhereverItIsTakenUp) {
+  const TemporaryDirectory directory;
+  const std::vector<std::string> paths = {directory.write("a.csv", "n\xE9,text\n1,a\n2,b\n3,c\n"),
+                                          directory.write("b.tsv", "text\t\xE9\xE9\n"),
+                                          directory.write("c.csv", "text\nd\n")};
+  TextOptions options{.invalid = InvalidTextRule::Replace};
+  options.block_bytes = 4;
+  const SourceFiles sources = list_source_files(paths);
+  TextParser parser(sources.files, options);
+  Collector collector;
+  const auto read_from = [&](const SourcePosition& start, InvalidText counted) {
+    TextReader reader(sources.files, options, start);
+    for (TextBlock block; reader.next(block);) counted.append(parser.parse(block, collector));
+    return counted;
+  };
+  InvalidText before;
+  TextReader reader(sources.files, options);
+  for (TextBlock block; reader.next(block);) {
+    before.append(parser.parse(block, collector));
+    const InvalidText counted = read_from(block.end, before);
+    EXPECT_EQ(counted.places, 3U);
+    EXPECT_EQ(counted.bytes, 3U);
+    EXPECT_EQ(counted.first_file, 0U);
+    EXPECT_EQ(counted.first_line, 1U);
+  }
+  EXPECT_EQ(before.places, 3U);
+  expect_documents(paths[0], {.invalid = InvalidTextRule::Replace}, {{"a"}, {"b"}, {"c"}});
+  expect_documents(paths[0], {.invalid = InvalidTextRule::Replace, .text_field = "n\uFFFD"},
+                   {{"1"}, {"2"}, {"3"}});
+}
+
 TEST(TextSource, CutsAWordWithoutEndBetweenCharacters) {
   const TemporaryDirectory directory;
   std::string line;

@@ -84,7 +84,7 @@ class ModelRun {
     weights_N_ = plan.add("parameters", {table_.num_elements()});
     gradients_N_ = plan.add("gradients", {table_.num_elements()});
     memory_ = plan_training_memory(config_, capacity, recompute, 1, plan);
-    scratch_ = plan_scratch(config_, capacity, pool_.num_threads(), plan);
+    scratch_ = plan_scratch(config_, table_, capacity, pool_.num_threads(), plan);
     stage_.emplace(config_, capacity, plan);
   }
   tensor::MemoryLayout planned(const Capacity& capacity, Recompute recompute) {

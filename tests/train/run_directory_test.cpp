@@ -105,6 +105,39 @@ TEST_F(RunDirectoryTest, LeavesOtherDirectoriesAlone) {
   EXPECT_THAT(error_of(other), HasSubstr("is not the directory of a run and not empty"));
 }
 
+TEST_F(RunDirectoryTest, IsNotMadeForARunThatIsRefused) {
+  std::vector<RunOptions> refused(5, options("parent/new"));
+  refused[0].model.heads = 3;
+  refused[1].data.micro_batch_tokens = 1;
+  refused[2].run.process.trace = directory_ / "missing/step.svg";
+  refused[3].model = {};
+  refused[3].model.init = directory_ / "missing";
+  refused[4].model.width = 4096;  // more than there is memory for
+  refused[4].model.mlp_width = 1 << 20;
+  refused[4].model.layers = 64;
+  for (RunOptions& other : refused) {
+    const std::string error = error_of(other);
+    EXPECT_NE(error, "no error");
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "parent")) << error;
+    other.run.directory = directory_ / "empty";
+    std::filesystem::create_directory(other.run.directory);
+    EXPECT_NE(error_of(other), "no error");
+    EXPECT_TRUE(std::filesystem::is_empty(other.run.directory)) << error;
+  }
+}
+
+TEST_F(RunDirectoryTest, IsMadeByOneOfTwoProcessesThatBeginAtOnce) {
+  const data::Dataset dataset(dataset_);
+  RunDirectory second(options("new"), dataset);
+  {
+    RunDirectory first(options("new"), dataset);
+    first.make();
+    EXPECT_THAT(test::user_error_of([&] { second.make(); }), HasSubstr("another process trains"));
+  }
+  EXPECT_THAT(test::user_error_of([&] { second.make(); }),
+              HasSubstr("another process began this run meanwhile"));
+}
+
 TEST_F(RunDirectoryTest, DoesNotBeginAnewWhereCheckpointsCannotBeRead) {
   const RunPaths paths(given_.run.directory);
   std::filesystem::rename(paths.checkpoints, directory_ / "elsewhere");

@@ -2,6 +2,8 @@
 
 #include <regex>
 
+#include "plenum/data/packing_plan_file.h"
+#include "plenum/packing/lpfhp.h"
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/train/starting_model.h"
 
@@ -104,6 +106,20 @@ TEST_F(RunPlanOnGpu, WhatItNamesTrainsWithinTheMemory) {
   EXPECT_EQ(observer_.steps.size(), 3U);
   // To the percent within which a run takes what was planned.
   EXPECT_LE(result.used_bytes, available + available / 100);
+}
+
+TEST_F(RunPlanTest, LooksForTheLargestMicroBatchWithThePackingPlanItHas) {
+  const data::Dataset dataset(dataset_);
+  RunOptions given = with_tokens(options("run"), 240);
+  given.data.layout = data::Layout::Packed;
+  given.data.packing_plan = directory_.write(
+      "plan.json", data::print_packing_plan(packing::pack_lpfhp(
+                       {.histogram = dataset.histogram(data::Split::Train), .capacity = 24, .depth = 24})));
+  const std::uint64_t available = planned_bytes(with_tokens(given, 48));
+  const RunPlan plan(given, dataset, starting_model(given.model, dataset));
+  std::filesystem::remove(given.data.packing_plan);
+  EXPECT_THAT(test::user_error_of([&] { plan.require_memory(available); }),
+              testing::HasSubstr("--micro-batch-tokens 71 would fit"));
 }
 
 TEST_F(RunPlanTest, SaysWhenNoMicroBatchFits) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -45,37 +46,35 @@ constexpr std::array<std::string_view, 20> kMayChange = {"run",
 constexpr std::array<const char*, 3> kTokenizerFiles = {"vocab.txt", "tokenizer.json",
                                                         "tokenizer_config.json"};
 
-/// An option with another value than before.
-struct Change {
-  std::string section;
-  std::string key;
-  std::string before;
-  std::string now;
-};
+bool may_change(std::string_view name) {
+  return std::find(kMayChange.begin(), kMayChange.end(), name) != kMayChange.end();
+}
 
 std::string value_text(const base::Option& option) {
   const std::vector<std::string> values = option.get();
   return values.empty() ? "not set" : fmt::format("'{}'", fmt::join(values, ", "));
 }
 
-std::vector<Change> changes_between(RunOptions earlier, RunOptions now) {
-  const std::vector<base::OptionTable> earlier_tables = earlier.tables();
-  const std::vector<base::OptionTable> tables = now.tables();
-  std::vector<Change> changes;
-  for (std::size_t t = 0; t < tables.size(); ++t) {
-    for (std::size_t i = 0; i < tables[t].options().size(); ++i) {
-      const base::Option& before = earlier_tables[t].options()[i];
-      const base::Option& option = tables[t].options()[i];
-      if (before.get() == option.get()) continue;
-      changes.push_back({tables[t].name(), option.name, value_text(before), value_text(option)});
+/// The values of options by name.
+OptionTexts option_texts(RunOptions options, const std::function<bool(std::string_view name)>& is_wanted) {
+  OptionTexts texts;
+  for (const base::OptionTable& table : options.tables()) {
+    for (const base::Option& option : table.options()) {
+      if (!is_wanted(option.name)) continue;
+      texts[fmt::format("{} in [{}]", option.name, table.name())] = value_text(option);
     }
   }
-  return changes;
+  return texts;
 }
 
-bool may_change(const Change& change) {
-  return std::find(kMayChange.begin(), kMayChange.end(), change.key) != kMayChange.end();
-}
+/// What becomes of a change that is worth a line.
+struct ToldChange {
+  std::string_view name;
+  std::string_view consequence;
+};
+constexpr std::array<ToldChange, 2> kToldChanges = {
+    {{"steps", "steps that are left have the learning rates of the new length"},
+     {"device", "what is computed is rounded in another way from here on"}}};
 
 }  // namespace
 
@@ -97,6 +96,7 @@ RunOptions read_run_options(const std::string& directory) {
   RunOptions options;
   const std::vector<base::OptionTable> tables = options.tables();
   io::set_options(io::read_config_file(RunPaths(directory).config, tables), tables);
+  options.run.process = {};  // earlier versions kept it
   return options;
 }
 
@@ -153,24 +153,31 @@ void RunDirectory::make() {
     io::write_file(fmt::format("{}/{}", paths_.tokenizer, kTokenizerFiles[i]), tokenizer[i]);
 }
 
+OptionTexts RunDirectory::kept_options() const {
+  return option_texts(options_, std::not_fn(may_change));
+}
+
+void RunDirectory::require_same(const OptionTexts& earlier) const {
+  const OptionTexts now = kept_options();
+  for (const auto& [name, value] : earlier) {
+    const auto found = now.find(name);
+    base::require(found == now.end() || found->second == value,
+                  "{} belongs to another configuration: {} is {} there and {} here; choose another --run, or "
+                  "give what it had",
+                  directory_, name, value, found == now.end() ? "" : found->second);
+  }
+}
+
 void RunDirectory::take_up() {
   const RunOptions earlier = read_run_options(directory_);
-  for (const Change& change : changes_between(earlier, options_)) {
-    base::require(may_change(change),
-                  "{} belongs to another configuration: {} in [{}] is {} there and {} here; choose another "
-                  "--run, or give what {} says",
-                  directory_, change.key, change.section, change.before, change.now, paths_.config);
-    if (change.key == "steps") {
-      changes_.push_back(
-          fmt::format("steps was {} and is now {}: steps that are left have the learning rates of the new "
-                      "length",
-                      change.before, change.now));
-    }
-    if (change.key == "device") {
-      changes_.push_back(
-          fmt::format("device was {} and is now {}: what is computed is rounded in another way from here on",
-                      change.before, change.now));
-    }
+  require_same(option_texts(earlier, std::not_fn(may_change)));
+  for (const ToldChange& told : kToldChanges) {
+    const auto value_of = [&](const RunOptions& options) {
+      return option_texts(options, [&](std::string_view name) { return name == told.name; }).begin()->second;
+    };
+    if (value_of(earlier) == value_of(options_)) continue;
+    changes_.push_back(fmt::format("{} was {} and is now {}: {}", told.name, value_of(earlier),
+                                   value_of(options_), told.consequence));
   }
 }
 

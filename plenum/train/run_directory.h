@@ -9,6 +9,7 @@
 #include "plenum/data/dataset.h"
 #include "plenum/io/lock_file.h"
 #include "plenum/train/run_options.h"
+#include "plenum/train/training_state.h"
 
 namespace plenum::train {
 
@@ -49,6 +50,11 @@ class RunDirectory {
   RunDirectory(const RunOptions& options, const data::Dataset& dataset);
 
   const RunPaths& paths() const { return paths_; }
+  /// Those that may not change, for the next process to compare with.
+  OptionTexts kept_options() const;
+  /// Throws UserError for the first of `earlier` that is another one now. Those that only one version of the
+  /// program knows do not count.
+  void require_same(const OptionTexts& earlier) const;
   /// A line for each thing that alters what is computed, compared with the process before.
   const std::vector<std::string>& changes() const { return changes_; }
   /// Makes what a new run has from the start, once nothing is left that could refuse it. Throws UserError if

@@ -101,8 +101,11 @@ std::vector<OptionTable> RunOptions::tables() {
 
 void RunOptions::check() const {
   base::require(!run.directory.empty(), "no place for the run is given; add --run DIR");
-  base::require(!model.preset.empty() || !model.init.empty(),
-                "give either --model NAME, such as bert-mini, or --init DIR, a Hugging Face directory");
+  base::require(
+      !model.preset.empty() || !model.init.empty(),
+      "give either --model NAME, such as bert-mini, or --init DIR, a Hugging Face directory; {} holds "
+      "no run that has one",
+      run.directory);
   base::require(model.preset.empty() || model.init.empty(),
                 "give --model or --init, not both, and neither to a run that has one: --model {} --init {}",
                 model.preset, model.init);

@@ -197,6 +197,7 @@ std::optional<FoundCheckpoint> Trainer::find_checkpoint() {
   ObservedNotes notes(observer_);
   std::optional<FoundCheckpoint> found = checkpoints_.find_latest(notes);
   if (!found) return found;
+  directory_.require_same(found->state.options);
   base::require(found->state.fingerprint == dataset_.description().fingerprint,
                 "{} was trained on other data than {} holds; give the dataset it was begun with, or choose "
                 "another --run",
@@ -240,6 +241,7 @@ void Trainer::restore_or_begin() {
     state_.fingerprint = dataset_.description().fingerprint;
     state_.packing_plan = packing_plan_;
   }
+  state_.options = directory_.kept_options();
   first_step_ = state_.step;
   replicas_.begin(state_.step, state_.num_updates);
 }

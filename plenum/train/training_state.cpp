@@ -33,6 +33,7 @@ nlohmann::json to_json_object(const TrainingState& state) {
       {"best_loss", state.best_loss ? nlohmann::json(*state.best_loss) : nlohmann::json()}};
   visit_counts(state, [&](const char* key, std::uint64_t count) { object[key] = count; });
   if (!state.packing_plan.empty()) object["packing_plan"] = state.packing_plan;
+  if (!state.options.empty()) object["options"] = state.options;
   return object;
 }
 
@@ -49,6 +50,14 @@ TrainingState parse_training_state(const nlohmann::json& object, const std::stri
   if (best_loss.is_number()) state.best_loss = best_loss.get<double>();
   state.fingerprint = parse_text(object, "fingerprint", source);
   if (object.contains("packing_plan")) state.packing_plan = parse_text(object, "packing_plan", source);
+  if (object.contains("options")) {
+    const nlohmann::json& options = object["options"];
+    base::require(options.is_object(), "{}: options must be an object: {}", source, options.dump());
+    for (const auto& [name, value] : options.items()) {
+      base::require(value.is_string(), "{}: the option {} must be a text: {}", source, name, value.dump());
+      state.options[name] = value.get<std::string>();
+    }
+  }
   return state;
 }
 

@@ -1,12 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
 namespace plenum::train {
+
+/// Values of options by name, such as "width in [model]".
+using OptionTexts = std::map<std::string, std::string>;
 
 /// What training has to remember beside its tensors. Where it stands in the data is a function of the step.
 struct TrainingState {
@@ -21,6 +25,7 @@ struct TrainingState {
   std::uint64_t seed = 0;
   std::string fingerprint;   ///< of the dataset: with another one it is another run
   std::string packing_plan;  ///< checksum of the file of --packing-plan; empty, and not written, without one
+  OptionTexts options;       ///< of the run, that may not change; earlier versions wrote none
 
   friend bool operator==(const TrainingState&, const TrainingState&) = default;
 };

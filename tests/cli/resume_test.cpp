@@ -124,6 +124,7 @@ TEST_F(ResumeTest, BeginsAnewWithTheOptionsOfARunThatHasNoCheckpoint) {
 }
 
 TEST_F(ResumeTest, TakesNothingFromADirectoryThatIsNoRun) {
+  expect_error("train --run mistyped", "mistyped holds no run that has one");
   directory_.write("begun/lock", "");
   expect_error("train --run begun --model bert-tiny", "add --data DIR");
   directory_.write("other/config.toml", "title = 1");

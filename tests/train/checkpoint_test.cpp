@@ -61,7 +61,8 @@ class Checkpoints : public testing::Test {
             .best_step = 3,
             .seed = ~std::uint64_t{0},
             .fingerprint = "model \"a\"\n",
-            .packing_plan = "xxh3:0123456789abcdef"};
+            .packing_plan = "xxh3:0123456789abcdef",
+            .options = {{"width in [model]", "'16'"}}};
   }
 
   void save(std::uint64_t step) {
@@ -129,10 +130,11 @@ TEST_F(Checkpoints, AreReadAsTheyWereWritten) {
   EXPECT_THAT(notes_.lines, IsEmpty());
 }
 
-TEST_F(Checkpoints, KeepAStateWithoutEvaluationAndPackingPlan) {
+TEST_F(Checkpoints, KeepAStateWithoutEvaluationPackingPlanAndOptions) {
   TrainingState state = this->state(5);
   state.best_loss.reset();
   state.packing_plan.clear();
+  state.options.clear();
   store_.save(state, config_, tensors());
   EXPECT_EQ(load()->state, state);
 }

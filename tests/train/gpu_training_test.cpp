@@ -94,8 +94,8 @@ class CurveTest : public TrainingTest {
     run(plain);
     RunOptions drawn = options_on(device, "drawn", 8);
     drawn.run.process.trace = directory_ / "step.json";
-    drawn.run.process.trace_step =
-        5;  // a GPU runs what it recorded before and after this step, but not in it
+    // A GPU runs what it recorded before and after this step, but not in it.
+    drawn.run.process.trace_step = 5;
     run(drawn);
     const nlohmann::json trace = nlohmann::json::parse(io::read_file(drawn.run.process.trace));
     std::set<std::string> actions;

@@ -44,6 +44,21 @@ TEST_F(RunDirectoryTest, NamesTheFirstKeyOfAnotherConfigurationWithBothValues) {
   EXPECT_EQ(error_of(given_), "no error");
 }
 
+TEST_F(RunDirectoryTest, IsNotMadeAnotherRunByItsOwnConfiguration) {
+  const std::string path = RunPaths(given_.run.directory).config;
+  const std::string config = io::read_file(path);
+  const auto edit = [&](const std::string& line, const std::string& other) {
+    const std::size_t begin = config.find(line);
+    ASSERT_NE(begin, std::string::npos) << line;
+    io::write_file(path, std::string(config).replace(begin, line.size(), other));
+  };
+  edit("\nseed = 3\n", "\nseed = 7\n");
+  EXPECT_THAT(error_of(read_run_options(given_.run.directory)),
+              HasSubstr("seed in [run] is '3' there and '7' here"));
+  edit("\nkeep = 2\n", "\nkeep = 9\n");
+  EXPECT_EQ(error_of(read_run_options(given_.run.directory)), "no error");
+}
+
 TEST_F(RunDirectoryTest, LetsHardwareCadenceAndLengthChange) {
   RunOptions other = given_;
   other.run.ranks = 2;
@@ -106,23 +121,26 @@ TEST_F(RunDirectoryTest, LeavesOtherDirectoriesAlone) {
 }
 
 TEST_F(RunDirectoryTest, IsNotMadeForARunThatIsRefused) {
-  std::vector<RunOptions> refused(5, options("parent/new"));
-  refused[0].model.heads = 3;
-  refused[1].data.micro_batch_tokens = 1;
-  refused[2].run.process.trace = directory_ / "missing/step.svg";
-  refused[3].model = {};
-  refused[3].model.init = directory_ / "missing";
-  refused[4].model.width = 4096;  // more than there is memory for
-  refused[4].model.mlp_width = 1 << 20;
-  refused[4].model.layers = 64;
-  for (RunOptions& other : refused) {
-    const std::string error = error_of(other);
-    EXPECT_NE(error, "no error");
-    EXPECT_FALSE(std::filesystem::exists(directory_ / "parent")) << error;
+  const RunOptions wanted = options("parent/new");
+  std::vector<std::pair<std::string, RunOptions>> refused;
+  const auto add = [&](std::string error) -> RunOptions& {
+    return refused.emplace_back(std::move(error), wanted).second;
+  };
+  add("heads").model.heads = 3;
+  add("micro-batch-tokens").data.micro_batch_tokens = 1;
+  add("step.svg").run.process.trace = directory_ / "missing/step.svg";
+  ModelSettings& missing = add("missing").model = {};
+  missing.init = directory_ / "missing";
+  ModelSettings& large = add("of memory").model = {};
+  large.preset = "bert-large";
+  large.layers = 4000;
+  for (auto& [expected, other] : refused) {
+    EXPECT_THAT(error_of(other), HasSubstr(expected));
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "parent")) << expected;
     other.run.directory = directory_ / "empty";
     std::filesystem::create_directory(other.run.directory);
-    EXPECT_NE(error_of(other), "no error");
-    EXPECT_TRUE(std::filesystem::is_empty(other.run.directory)) << error;
+    EXPECT_THAT(error_of(other), HasSubstr(expected));
+    EXPECT_TRUE(std::filesystem::is_empty(other.run.directory)) << expected;
   }
 }
 

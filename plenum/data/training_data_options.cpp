@@ -29,8 +29,7 @@ base::OptionTable TrainingDataOptions::table() {
       "order", order_choice,
       {{"auto", OrderChoice::Auto}, {"sequences", OrderChoice::Sequences}, {"packs", OrderChoice::Packs}},
       "What is shuffled; packs gives every layout the same steps, of nearly the same tokens; auto is packs "
-      "for "
-      "packed and where the global batch is in tokens");
+      "for packed and where the global batch is in tokens");
   options.add("global-batch", global_batch, "N|Nsp|Ntok",
               "What a step trains on, over all ranks: sequences (256 or 256sp) or tokens (32768tok)");
   options.add(

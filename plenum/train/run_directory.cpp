@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -55,22 +54,20 @@ std::string value_text(const base::Option& option) {
   return values.empty() ? "not set" : fmt::format("'{}'", fmt::join(values, ", "));
 }
 
-/// The values of options by name.
-OptionTexts option_texts(RunOptions options, const std::function<bool(std::string_view name)>& is_wanted) {
+/// The values of all options by name.
+OptionTexts option_texts(RunOptions options) {
   OptionTexts texts;
   for (const base::OptionTable& table : options.tables()) {
-    for (const base::Option& option : table.options()) {
-      if (!is_wanted(option.name)) continue;
+    for (const base::Option& option : table.options())
       texts[fmt::format("{} in [{}]", option.name, table.name())] = value_text(option);
-    }
   }
   return texts;
 }
 
-/// What becomes of a change that is worth a line.
+/// An option of [run] whose change is worth a line, with what becomes of it.
 struct ToldChange {
-  std::string_view name;
-  std::string_view consequence;
+  const char* name;
+  const char* consequence;
 };
 constexpr std::array<ToldChange, 2> kToldChanges = {
     {{"steps", "steps that are left have the learning rates of the new length"},
@@ -154,30 +151,32 @@ void RunDirectory::make() {
 }
 
 OptionTexts RunDirectory::kept_options() const {
-  return option_texts(options_, std::not_fn(may_change));
+  OptionTexts texts = option_texts(options_);
+  std::erase_if(texts,
+                [](const auto& text) { return may_change(text.first.substr(0, text.first.find(' '))); });
+  return texts;
 }
 
 void RunDirectory::require_same(const OptionTexts& earlier) const {
-  const OptionTexts now = kept_options();
-  for (const auto& [name, value] : earlier) {
-    const auto found = now.find(name);
-    base::require(found == now.end() || found->second == value,
-                  "{} belongs to another configuration: {} is {} there and {} here; choose another --run, or "
-                  "give what it had",
-                  directory_, name, value, found == now.end() ? "" : found->second);
+  for (const auto& [name, value] : kept_options()) {
+    const auto before = earlier.find(name);
+    if (before == earlier.end() || before->second == value) continue;
+    base::fail(
+        "{} belongs to another configuration: {} is {} there and {} here; choose another --run, or give what "
+        "it had",
+        directory_, name, before->second, value);
   }
 }
 
 void RunDirectory::take_up() {
-  const RunOptions earlier = read_run_options(directory_);
-  require_same(option_texts(earlier, std::not_fn(may_change)));
+  const OptionTexts earlier = option_texts(read_run_options(directory_));
+  require_same(earlier);
+  const OptionTexts now = option_texts(options_);
   for (const ToldChange& told : kToldChanges) {
-    const auto value_of = [&](const RunOptions& options) {
-      return option_texts(options, [&](std::string_view name) { return name == told.name; }).begin()->second;
-    };
-    if (value_of(earlier) == value_of(options_)) continue;
-    changes_.push_back(fmt::format("{} was {} and is now {}: {}", told.name, value_of(earlier),
-                                   value_of(options_), told.consequence));
+    const std::string key = fmt::format("{} in [run]", told.name);
+    if (earlier.at(key) == now.at(key)) continue;
+    changes_.push_back(fmt::format("{} was {} and is now {}: {}", told.name, earlier.at(key), now.at(key),
+                                   told.consequence));
   }
 }
 

@@ -135,12 +135,12 @@ class Trainer {
   }
 
   const Clock::time_point begin_ = Clock::now();
+  const RunOptions& options_;
   TrainingObserver& observer_;
   DeviceMemory device_memory_;  ///< first: without the device nothing is touched
   data::Dataset dataset_;
   std::string packing_plan_;  ///< checksum of its file; empty without one
   RunDirectory directory_;
-  const RunOptions& options_;
   CheckpointStore checkpoints_;
   TuningFile tuning_;
   std::optional<FoundCheckpoint> found_;
@@ -163,16 +163,16 @@ class Trainer {
 };
 
 Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
-    : observer_(observer),
+    : options_(options),
+      observer_(observer),
       device_memory_(options.run.device),
       dataset_(options.data.directory),
       packing_plan_(checksum_of_plan(options.data.packing_plan)),
       directory_(options, require_unchanged(dataset_, note_to(observer))),
-      options_(options),
       checkpoints_(options.run.directory, static_cast<std::size_t>(options.checkpoint.keep)),
       tuning_(directory_.paths().tuning),
       found_(find_checkpoint()),
-      plan_(options_, dataset_, model()),
+      plan_(options, dataset_, model()),
       replicas_(require_memory().schedule(), plan_.program()),
       state_(found_ ? found_->state : TrainingState{}),
       pending_(is_on_gpu() ? kGpuLag : 0) {

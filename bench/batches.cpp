@@ -5,8 +5,12 @@
 // micro-batches per rank that are planned. Then: fills micro-batches with short sequences, by their number.
 #include <benchmark/benchmark.h>
 
-#include "plenum/data/step_batches.h"
-#include "plenum/data/synthetic_sequences.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch.h"
+#include "plenum/batch/step_batch.h"
+#include "plenum/batch/work.h"
+#include "plenum/data/batches/step_batches.h"
+#include "plenum/data/batches/synthetic_sequences.h"
 #include "plenum/packing/synthetic_histogram.h"
 
 namespace plenum::data {
@@ -31,13 +35,13 @@ void make_steps(benchmark::State& state, Layout layout, OrderChoice order) {
   double greatest_over_mean = 0;
   std::uint64_t step = 0;
   for (auto unused : state) {
-    const std::vector<model::StepBatch> ranks = source.make(step++);
+    const std::vector<batch::StepBatch> ranks = source.make(step++);
     state.PauseTiming();
     tokens += static_cast<double>(ranks.front().global.tokens);
     double greatest = 0;
-    for (const model::StepBatch& batch : ranks) {
-      describe::Work work;
-      for (const model::MicroBatch& micro_batch : batch.micro_batches) {
+    for (const batch::StepBatch& batch : ranks) {
+      batch::Work work;
+      for (const batch::MicroBatch& micro_batch : batch.micro_batches) {
         work += micro_batch.work();
         rows += static_cast<double>(micro_batch.num_rows);
         if (micro_batch.num_rows > 0) filled += static_cast<double>(source.capacity().rows);
@@ -67,7 +71,7 @@ void fill_with_short_sequences(benchmark::State& state) {
   std::vector<BatchSequence> sequences(num_short, {.id = 0, .length = 10, .masked = masked_count(10, 0.15)});
   sequences.push_back({.id = 0, .length = 3, .masked = masked_count(3, 0.15)});
   const std::vector<BatchItem> items = cut_items({}, sequences, Layout::Unpadded, 512);
-  const model::Capacity capacity{.rows = 4096, .sequences = 4096, .masked = 693, .max_length = 512};
+  const batch::Capacity capacity{.rows = 4096, .sequences = 4096, .masked = 693, .max_length = 512};
   for (auto unused : state) benchmark::DoNotOptimize(fill_micro_batches(items, capacity));
 }
 BENCHMARK(fill_with_short_sequences)->Arg(100'000)->Arg(200'000)->Arg(400'000)->Unit(benchmark::kMillisecond);

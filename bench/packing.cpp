@@ -7,8 +7,8 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "plenum/data/batch_order.h"
-#include "plenum/data/histogram_file.h"
+#include "plenum/data/batches/batch_order.h"
+#include "plenum/data/batches/histogram_file.h"
 #include "plenum/packing/lpfhp.h"
 #include "plenum/packing/packers.h"
 #include "plenum/packing/virtual_packs.h"

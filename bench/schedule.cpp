@@ -8,12 +8,12 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "plenum/schedule/check.h"
-#include "plenum/schedule/fill.h"
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/kfac_filler.h"
-#include "plenum/schedule/profile_costs.h"
-#include "plenum/schedule/simulate.h"
+#include "plenum/schedule/check/check.h"
+#include "plenum/schedule/fill/fill.h"
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/profile_costs.h"
+#include "plenum/schedule/simulate/simulate.h"
 
 namespace plenum::schedule {
 namespace {

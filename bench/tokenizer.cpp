@@ -1,6 +1,6 @@
 // Encodes a text file line by line on one thread and prints one JSON line: bench_tokenizer VOCAB FILE
 // [--cased]. bench/tokenizer_peer.py runs it beside Hugging Face tokenizers.
-#include "plenum/data/tokenizer.h"
+#include "plenum/data/tokenizer/tokenizer.h"
 
 #include <ctime>
 #include <string_view>

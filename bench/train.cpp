@@ -13,16 +13,19 @@
 #include <sys/resource.h>
 
 #include "plenum/base/philox.h"
-#include "plenum/data/micro_batch_assembly.h"
-#include "plenum/data/micro_batch_builder.h"
-#include "plenum/data/synthetic_sequences.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/step_batch.h"
+#include "plenum/batch/work.h"
+#include "plenum/data/batches/micro_batch_assembly.h"
+#include "plenum/data/batches/micro_batch_builder.h"
+#include "plenum/data/batches/synthetic_sequences.h"
 #include "plenum/describe/flops.h"
 #include "plenum/io/json_file.h"
 #include "plenum/kernels/gemm_rate.h"
 #include "plenum/model/initialise.h"
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
-#include "plenum/schedule/single.h"
+#include "plenum/schedule/generate/single.h"
 
 namespace plenum {
 namespace {
@@ -70,8 +73,8 @@ std::vector<std::vector<data::BatchSequence>> sequences_of(const Lengths& steps,
   return result;
 }
 
-model::Capacity capacity_of(const std::vector<std::vector<data::BatchSequence>>& steps, std::int64_t rows) {
-  model::Capacity capacity{.rows = rows};
+batch::Capacity capacity_of(const std::vector<std::vector<data::BatchSequence>>& steps, std::int64_t rows) {
+  batch::Capacity capacity{.rows = rows};
   for (const auto& step : steps) {
     for (const data::BatchSequence& sequence : step) {
       capacity.max_length = std::max(capacity.max_length, sequence.length);
@@ -83,7 +86,7 @@ model::Capacity capacity_of(const std::vector<std::vector<data::BatchSequence>>&
 }
 
 std::vector<data::MicroBatchPlan> plan_step(const std::vector<data::BatchSequence>& sequences,
-                                            const model::Capacity& capacity) {
+                                            const batch::Capacity& capacity) {
   const data::GlobalBatch none;
   return data::fill_micro_batches(
       data::cut_items(none, sequences, data::Layout::Unpadded, capacity.max_length), capacity);
@@ -104,7 +107,7 @@ void run(const Options& options) {
   const packing::LengthHistogram histogram = histogram_of(steps);
   const data::SyntheticSequences source(histogram, {.vocabulary = model.vocabulary}, kSeed);
   const auto sequences = sequences_of(steps, histogram);
-  const model::Capacity capacity = capacity_of(sequences, options.micro_batch_tokens);
+  const batch::Capacity capacity = capacity_of(sequences, options.micro_batch_tokens);
   std::vector<std::vector<data::MicroBatchPlan>> plans;
   std::size_t num_micro_batches = 0;
   for (const auto& step : sequences) {
@@ -124,10 +127,10 @@ void run(const Options& options) {
   pipeline::Executor executor(schedule, {&program}, {.hang_limit = std::chrono::hours(1)});
   const data::Masking masking({}, source.vocabulary(), kSeed, 0);
 
-  describe::Work work;
+  batch::Work work;
   double seconds = 0;
   for (std::size_t step = 0; step < plans.size(); ++step) {
-    model::StepBatch batch{.step = step, .global = {}, .micro_batches = {}};
+    batch::StepBatch batch{.step = step, .global = {}, .micro_batches = {}};
     batch.micro_batches.resize(num_micro_batches);
     for (std::size_t i = 0; i < plans[step].size(); ++i) {
       batch.micro_batches[i] =

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "plenum/base/units.h"
-#include "plenum/data/vocabulary_trainer.h"
+#include "plenum/data/tokenizer/vocabulary_trainer.h"
 #include "plenum/io/file.h"
 
 int main(int argc, char** argv) {

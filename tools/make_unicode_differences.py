@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes plenum/data/unicode_differences.cpp: where Hugging Face `tokenizers` and utf8proc disagree.
+"""Writes plenum/data/text/unicode_differences.cpp: where Hugging Face `tokenizers` and utf8proc disagree.
 
 `tokenizers` takes its character properties from crates of different Unicode versions. This script asks the
 installed package about every code point, compares with utf8proc (Unicode 15.0), and writes the differences,
@@ -20,7 +20,7 @@ import tokenizers
 from tokenizers.normalizers import NFD, BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-OUTPUT = pathlib.Path(__file__).resolve().parent.parent / "plenum/data/unicode_differences.cpp"
+OUTPUT = pathlib.Path(__file__).resolve().parent.parent / "plenum/data/text/unicode_differences.cpp"
 BASE_VERSION = "15.0.0"
 LOWEST_MARK = 0x0334  # combining class 1
 HIGHEST_MARK = 0x0345  # combining class 240
@@ -172,7 +172,7 @@ def render(found):
     parts = [
         "// Made by tools/make_unicode_differences.py from Hugging Face tokenizers "
         f"{tokenizers.__version__}, relative to Unicode {BASE_VERSION}.\n// Do not edit.\n\n"
-        '#include "plenum/data/unicode_differences.h"\n\nnamespace plenum::data {\nnamespace {\n\n// clang-format off'
+        '#include "plenum/data/text/unicode_differences.h"\n\nnamespace plenum::data {\nnamespace {\n\n// clang-format off'
     ]
     for name in names:
         table = found[name.lower()]

@@ -17,8 +17,8 @@
 #include <thread>
 #include <vector>
 
-#include "plenum/kernels/cuda/attention_keep_bits.h"
-#include "plenum/kernels/cuda/attention_sm90.h"
+#include "plenum/kernels/cuda/attention/attention_keep_bits.h"
+#include "plenum/kernels/cuda/attention/attention_sm90.h"
 
 namespace {
 

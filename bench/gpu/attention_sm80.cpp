@@ -1,7 +1,7 @@
 // Attention by mma.sync on the GPU: checks it against the double-precision reference on odd shapes, then
 // measures it on drawn lengths. attention_sm80 check | small | one HISTOGRAM | time HISTOGRAM
 
-#include "plenum/kernels/cuda/attention_sm80.h"
+#include "plenum/kernels/cuda/attention/attention_sm80.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,8 +17,8 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
-#include "plenum/kernels/cuda/attention_keep_bits.h"
-#include "plenum/kernels/cuda/attention_tiles.h"
+#include "plenum/kernels/cuda/attention/attention_keep_bits.h"
+#include "plenum/kernels/cuda/attention/attention_tiles.h"
 #include "plenum/kernels/dropout.h"
 
 #include "tests/reference/attention.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plenum/base/philox.h"
-#include "plenum/kernels/cuda/matmul.h"
+#include "plenum/kernels/cuda/product/matmul.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/cuda_memory.h"
 

@@ -13,11 +13,11 @@
 #include <fmt/format.h>
 
 #include "plenum/kernels/activation.h"
-#include "plenum/kernels/cuda/column_sums.h"
-#include "plenum/kernels/cuda/gelu_gradient.h"
-#include "plenum/kernels/cuda/lt_matmul.h"
-#include "plenum/kernels/cuda/matmul.h"
-#include "plenum/kernels/cuda/matmul_tuner.h"
+#include "plenum/kernels/cuda/product/lt_matmul.h"
+#include "plenum/kernels/cuda/product/matmul.h"
+#include "plenum/kernels/cuda/product/matmul_tuner.h"
+#include "plenum/kernels/cuda/rows/column_sums.h"
+#include "plenum/kernels/cuda/rows/gelu_gradient.h"
 #include "plenum/kernels/gemm_rate.h"
 #include "plenum/kernels/mlp_gelu.h"
 #include "plenum/tensor/cuda_device.h"

@@ -21,9 +21,9 @@
 
 #include <fmt/format.h>
 
-#include "plenum/kernels/cuda/checksum.h"
-#include "plenum/kernels/cuda/lt_matmul.h"
-#include "plenum/kernels/cuda/matmul_tuner.h"
+#include "plenum/kernels/cuda/product/lt_matmul.h"
+#include "plenum/kernels/cuda/product/matmul_tuner.h"
+#include "plenum/kernels/cuda/rows/checksum.h"
 #include "plenum/kernels/matmul_choices.h"
 #include "plenum/tensor/cuda_check.h"
 #include "plenum/tensor/cuda_device.h"

@@ -19,15 +19,18 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "plenum/data/dataset_sequences.h"
-#include "plenum/data/histogram_file.h"
-#include "plenum/data/prefetch.h"
-#include "plenum/data/step_batches.h"
-#include "plenum/data/synthetic_sequences.h"
+#include "plenum/batch/micro_batch.h"
+#include "plenum/batch/step_batch.h"
+#include "plenum/batch/work.h"
+#include "plenum/data/batches/dataset_sequences.h"
+#include "plenum/data/batches/histogram_file.h"
+#include "plenum/data/batches/prefetch.h"
+#include "plenum/data/batches/step_batches.h"
+#include "plenum/data/batches/synthetic_sequences.h"
 #include "plenum/describe/flops.h"
 #include "plenum/kernels/gemm_rate.h"
 #include "plenum/model/initialise.h"
-#include "plenum/schedule/single.h"
+#include "plenum/schedule/generate/single.h"
 #include "plenum/tensor/cuda_check.h"
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/train/replicas.h"
@@ -106,15 +109,15 @@ class Sequences {
   std::unique_ptr<data::SequenceSource> source_;
 };
 
-std::int64_t rows_of(const model::StepBatch& batch) {
+std::int64_t rows_of(const batch::StepBatch& batch) {
   std::int64_t rows = 0;
-  for (const model::MicroBatch& micro_batch : batch.micro_batches) rows += micro_batch.num_rows;
+  for (const batch::MicroBatch& micro_batch : batch.micro_batches) rows += micro_batch.num_rows;
   return rows;
 }
 
-std::vector<std::int32_t> lengths_of(const model::StepBatch& batch) {
+std::vector<std::int32_t> lengths_of(const batch::StepBatch& batch) {
   std::vector<std::int32_t> lengths;
-  for (const model::MicroBatch& micro_batch : batch.micro_batches) {
+  for (const batch::MicroBatch& micro_batch : batch.micro_batches) {
     lengths.insert(lengths.end(), micro_batch.lengths.begin(), micro_batch.lengths.end());
   }
   return lengths;
@@ -132,7 +135,7 @@ std::string record_kernels(train::Replicas& replicas, data::Prefetch& prefetch, 
   bench::begin_kernel_records();
   bench::begin_product_calls();
   for (std::uint64_t step = first_step; step < first_step + kRecordedSteps; ++step) {
-    const std::vector<model::StepBatch> batch = prefetch.take();
+    const std::vector<batch::StepBatch> batch = prefetch.take();
     replicas.step(batch, learning_rate(options, step));
     if (step > first_step) replicas.outcome(step - 1);
     steps.work += batch.front().global;
@@ -190,7 +193,7 @@ void run(const Options& options) {
   say("weights are there");
   data::Prefetch prefetch(batches, 0);
 
-  describe::Work work;
+  batch::Work work;
   std::int64_t rows = 0;
   std::vector<double> losses;  // of masked tokens
   const auto collect = [&](std::uint64_t step) {
@@ -206,7 +209,7 @@ void run(const Options& options) {
       replicas.outcome(step - 1);
       begin = std::chrono::steady_clock::now();
     }
-    const std::vector<model::StepBatch> batch = prefetch.take();
+    const std::vector<batch::StepBatch> batch = prefetch.take();
     replicas.step(batch, learning_rate(options, step));
     if (step == 0) {
       say("the first step is asked for");

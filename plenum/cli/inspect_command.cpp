@@ -8,9 +8,9 @@
 #include "plenum/cli/command.h"
 #include "plenum/cli/progress_bar.h"
 #include "plenum/cli/terminal_plot.h"
-#include "plenum/data/dataset.h"
-#include "plenum/data/padding.h"
-#include "plenum/data/tokenizer.h"
+#include "plenum/data/batches/padding.h"
+#include "plenum/data/corpus/dataset.h"
+#include "plenum/data/tokenizer/tokenizer.h"
 
 namespace plenum::cli {
 namespace {

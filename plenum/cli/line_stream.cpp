@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "plenum/base/system_call.h"
-#include "plenum/data/ordered_pipeline.h"
+#include "plenum/data/corpus/ordered_pipeline.h"
 
 namespace plenum::cli {
 namespace {

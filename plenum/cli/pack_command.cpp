@@ -11,9 +11,9 @@
 #include "plenum/base/units.h"
 #include "plenum/cli/command.h"
 #include "plenum/cli/pack_report.h"
-#include "plenum/data/dataset_description.h"
-#include "plenum/data/histogram_file.h"
-#include "plenum/data/packing_plan_file.h"
+#include "plenum/data/batches/histogram_file.h"
+#include "plenum/data/batches/packing_plan_file.h"
+#include "plenum/data/corpus/dataset_description.h"
 #include "plenum/io/file.h"
 #include "plenum/packing/packers.h"
 

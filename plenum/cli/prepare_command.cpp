@@ -6,8 +6,8 @@
 #include "plenum/base/units.h"
 #include "plenum/cli/command.h"
 #include "plenum/cli/progress_bar.h"
-#include "plenum/data/padding.h"
-#include "plenum/data/prepare.h"
+#include "plenum/data/batches/padding.h"
+#include "plenum/data/corpus/prepare.h"
 
 namespace plenum::cli {
 namespace {

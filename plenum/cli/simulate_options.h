@@ -5,8 +5,8 @@
 #include <string>
 
 #include "plenum/base/options.h"
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/profile_costs.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/profile_costs.h"
 
 namespace plenum::cli {
 

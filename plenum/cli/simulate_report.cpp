@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plenum/base/units.h"
-#include "plenum/schedule/action_text.h"
+#include "plenum/schedule/core/action_text.h"
 
 namespace plenum::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "plenum/schedule/check.h"
-#include "plenum/schedule/fill.h"
-#include "plenum/schedule/simulate.h"
+#include "plenum/schedule/check/check.h"
+#include "plenum/schedule/fill/fill.h"
+#include "plenum/schedule/simulate/simulate.h"
 
 namespace plenum::cli {
 

@@ -11,8 +11,8 @@
 #include "plenum/base/machine.h"
 #include "plenum/cli/command.h"
 #include "plenum/cli/line_stream.h"
-#include "plenum/data/tokenizer.h"
-#include "plenum/data/utf8.h"
+#include "plenum/data/text/utf8.h"
+#include "plenum/data/tokenizer/tokenizer.h"
 #include "plenum/trace/printable.h"
 
 namespace plenum::cli {

@@ -1,16 +1,10 @@
 #include "plenum/describe/flops.h"
 
+#include "plenum/batch/work.h"
+
 namespace plenum::describe {
 
-Work& Work::operator+=(const Work& other) {
-  tokens += other.tokens;
-  squared_lengths += other.squared_lengths;
-  masked += other.masked;
-  sequences += other.sequences;
-  return *this;
-}
-
-double forward_flops(const ModelConfig& config, const Work& work) {
+double forward_flops(const ModelConfig& config, const batch::Work& work) {
   const auto layers = static_cast<double>(config.num_layers);
   const auto width = static_cast<double>(config.width);
   const auto mlp_width = static_cast<double>(config.mlp_width);
@@ -27,7 +21,7 @@ double forward_flops(const ModelConfig& config, const Work& work) {
   return linear + attention + masked + next_sentence;
 }
 
-double training_flops(const ModelConfig& config, const Work& work) {
+double training_flops(const ModelConfig& config, const batch::Work& work) {
   return 3 * forward_flops(config, work);
 }
 

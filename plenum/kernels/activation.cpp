@@ -2,7 +2,7 @@
 
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/activation.h"
-#include "plenum/kernels/cuda/activation.h"
+#include "plenum/kernels/cuda/rows/activation.h"
 
 namespace plenum::kernels {
 

@@ -5,14 +5,14 @@
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/attention.h"
-#include "plenum/kernels/cuda/attention.h"
+#include "plenum/kernels/cuda/attention/attention.h"
 
 namespace plenum::kernels {
 namespace {
 
-void check_sequences(const tensor::SequenceOffsets& sequences, std::span<const std::int64_t> samples,
+void check_sequences(const batch::SequenceOffsets& sequences, std::span<const std::int64_t> samples,
                      const Dropout& dropout, std::int64_t num_rows) {
-  tensor::check_sequence_offsets(sequences);
+  batch::check_sequence_offsets(sequences);
   base::check(sequences.num_rows == num_rows, "sequences are of other rows: {} of {}", sequences.num_rows,
               num_rows);
   base::check(dropout.threshold < 256, "dropout's threshold is of 256: {}", dropout.threshold);
@@ -31,7 +31,7 @@ tensor::Shape check_qkv(tensor::DType dtype, tensor::ConstTensorView qkv_T3HK) {
 }
 
 /// `shape` is [T, H, K].
-void check_memory_for(const tensor::SequenceOffsets& sequences, const tensor::Shape& shape,
+void check_memory_for(const batch::SequenceOffsets& sequences, const tensor::Shape& shape,
                       const tensor::ConstTensorView& keep_bits, const tensor::Stream& stream) {
   if (sequences.num_sequences() == 0) return;
   const AttentionSize size{.rows = shape[0],

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include "plenum/batch/sequence_offsets.h"
 #include "plenum/kernels/dropout.h"
-#include "plenum/tensor/sequence_offsets.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 
@@ -25,7 +25,7 @@ struct AttentionWork {
 /// For each sequence and head computes P = softmax(Q K^T / sqrt K), O = dropout(P) V.
 struct AttentionForward {
   tensor::ConstTensorView qkv_T3HK;  ///< [T, 3, H, K]: queries, keys and values of a row lie together
-  tensor::SequenceOffsets sequences;
+  batch::SequenceOffsets sequences;
   std::span<const std::int64_t> samples;  ///< identity of each sequence; needed where dropout is on
   AttentionWork work = {};                ///< needed on the GPU
   Dropout dropout;                        ///< of the attention weights
@@ -44,7 +44,7 @@ struct AttentionBackward {
   tensor::ConstTensorView context_THK;
   tensor::ConstTensorView lse_HT;
   tensor::ConstTensorView dcontext_THK;
-  tensor::SequenceOffsets sequences;
+  batch::SequenceOffsets sequences;
   std::span<const std::int64_t> samples;
   AttentionWork work = {};
   Dropout dropout;

@@ -1,10 +1,10 @@
 #include "plenum/kernels/attention_work.h"
 
-#include "plenum/kernels/cuda/attention_tiles.h"
+#include "plenum/kernels/cuda/attention/attention_tiles.h"
 
 namespace plenum::kernels {
 
-AttentionWorkList attention_work_list(const tensor::SequenceOffsets& sequences) {
+AttentionWorkList attention_work_list(const batch::SequenceOffsets& sequences) {
   AttentionWorkList list;
   for (const cuda::AttentionTile& tile :
        cuda::make_attention_tiles(sequences.starts, sequences.lengths, cuda::kAttentionTileRows)) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plenum/tensor/sequence_offsets.h"
+#include "plenum/batch/sequence_offsets.h"
 
 namespace plenum::kernels {
 
@@ -17,7 +17,7 @@ struct AttentionWorkList {
   /// Runs of rows that belong to no sequence, {first row, number of rows}: results are zero there.
   std::vector<std::int32_t> gaps_G2;
 };
-AttentionWorkList attention_work_list(const tensor::SequenceOffsets& sequences);
+AttentionWorkList attention_work_list(const batch::SequenceOffsets& sequences);
 
 /// The most tiles and gaps that so many rows and sequences can have.
 struct AttentionWorkCapacity {

@@ -2,7 +2,7 @@
 
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/class_loss.h"
-#include "plenum/kernels/cuda/class_loss.h"
+#include "plenum/kernels/cuda/rows/class_loss.h"
 
 namespace plenum::kernels {
 namespace {

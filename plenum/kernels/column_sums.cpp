@@ -2,7 +2,7 @@
 
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/column_sums.h"
-#include "plenum/kernels/cuda/column_sums.h"
+#include "plenum/kernels/cuda/rows/column_sums.h"
 
 namespace plenum::kernels {
 

@@ -1,7 +1,7 @@
 #include "plenum/kernels/convert.h"
 
 #include "plenum/kernels/check_argument.h"
-#include "plenum/kernels/cuda/convert.h"
+#include "plenum/kernels/cuda/rows/convert.h"
 
 namespace plenum::kernels {
 

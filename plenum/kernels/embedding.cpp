@@ -6,7 +6,7 @@
 #include "plenum/kernels/check_row_identities.h"
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/embedding.h"
-#include "plenum/kernels/cuda/embedding.h"
+#include "plenum/kernels/cuda/rows/embedding.h"
 
 namespace plenum::kernels {
 namespace {

@@ -4,7 +4,7 @@
 #include "plenum/kernels/check_row_identities.h"
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/layer_norm.h"
-#include "plenum/kernels/cuda/layer_norm.h"
+#include "plenum/kernels/cuda/rows/layer_norm.h"
 
 namespace plenum::kernels {
 

@@ -3,7 +3,7 @@
 #include "plenum/base/check.h"
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/linear.h"
-#include "plenum/kernels/cuda/linear.h"
+#include "plenum/kernels/cuda/product/linear.h"
 
 namespace plenum::kernels {
 namespace {

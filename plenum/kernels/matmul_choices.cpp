@@ -1,6 +1,6 @@
 #include "plenum/kernels/matmul_choices.h"
 
-#include "plenum/kernels/cuda/matmul_choices.h"
+#include "plenum/kernels/cuda/product/matmul_choices.h"
 
 namespace plenum::kernels {
 

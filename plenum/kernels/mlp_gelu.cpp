@@ -2,7 +2,7 @@
 
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/mlp_gelu.h"
-#include "plenum/kernels/cuda/mlp_gelu.h"
+#include "plenum/kernels/cuda/product/mlp_gelu.h"
 
 namespace plenum::kernels {
 

@@ -4,7 +4,7 @@
 
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/optimizer_step.h"
-#include "plenum/kernels/cuda/optimizer_step.h"
+#include "plenum/kernels/cuda/rows/optimizer_step.h"
 
 namespace plenum::kernels {
 namespace {

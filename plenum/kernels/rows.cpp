@@ -2,7 +2,7 @@
 
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/rows.h"
-#include "plenum/kernels/cuda/rows.h"
+#include "plenum/kernels/cuda/rows/rows.h"
 
 namespace plenum::kernels {
 namespace {

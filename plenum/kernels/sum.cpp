@@ -2,7 +2,7 @@
 
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/sum.h"
-#include "plenum/kernels/cuda/sum.h"
+#include "plenum/kernels/cuda/rows/sum.h"
 
 namespace plenum::kernels {
 

@@ -5,7 +5,7 @@
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/vocabulary_loss.h"
-#include "plenum/kernels/cuda/vocabulary_loss.h"
+#include "plenum/kernels/cuda/product/vocabulary_loss.h"
 #include "plenum/tensor/copy.h"
 
 namespace plenum::kernels {

@@ -1,7 +1,7 @@
 #include "plenum/kernels/zero_all.h"
 
 #include "plenum/kernels/check_argument.h"
-#include "plenum/kernels/cuda/zero_all.h"
+#include "plenum/kernels/cuda/rows/zero_all.h"
 #include "plenum/tensor/copy.h"
 
 namespace plenum::kernels {

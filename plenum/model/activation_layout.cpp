@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plenum/batch/capacity.h"
 #include "plenum/kernels/attention.h"
 #include "plenum/kernels/embedding.h"
 #include "plenum/kernels/layer_norm.h"
@@ -28,7 +29,7 @@ NormActivations plan_norm(const ModelConfig& config, std::int64_t T, const char*
           .inverse_deviation_T = plan.add(purpose, {T})};
 }
 
-kernels::AttentionSize attention_size(const ModelConfig& config, const Capacity& capacity) {
+kernels::AttentionSize attention_size(const ModelConfig& config, const batch::Capacity& capacity) {
   return {.rows = capacity.rows,
           .max_length = capacity.max_length,
           .heads = config.num_heads,
@@ -48,7 +49,7 @@ KeptOfMlp kept_of_mlp(Recompute recompute, tensor::Device device) {
 
 /// Bytes of what dropout keeps of a layer's attention weights. The GPU takes longer to draw it again than to
 /// read it.
-std::size_t kept_bits_bytes(const ModelConfig& config, const Capacity& capacity, Recompute recompute,
+std::size_t kept_bits_bytes(const ModelConfig& config, const batch::Capacity& capacity, Recompute recompute,
                             tensor::Device device) {
   if (recompute != Recompute::None || kernels::dropout_threshold(config.attention_dropout) == 0) return 0;
   return kernels::attention_keep_bytes(device, attention_size(config, capacity));
@@ -77,7 +78,7 @@ LayerActivations plan_layer(const ModelConfig& config, const LayerRows& rows, Ke
 }
 
 /// For any layer, the last among them: a capacity may name more rows that heads read than rows.
-LayerRows most_rows(const Capacity& capacity) {
+LayerRows most_rows(const batch::Capacity& capacity) {
   return {
       .attended = capacity.rows, .behind = std::max(capacity.rows, capacity.read()), .read = capacity.read()};
 }
@@ -104,7 +105,7 @@ NextSentenceActivations plan_next_sentence(const ModelConfig& config, std::int64
 
 /// The transients, on top of what is there. Those of attention, of the MLP (which forward needs, too) and of
 /// the heads are not alive at the same time; what goes from the heads to the last layer outlives them.
-Transients plan_transients(const ModelConfig& config, const Capacity& capacity, MemoryPlan& plan) {
+Transients plan_transients(const ModelConfig& config, const batch::Capacity& capacity, MemoryPlan& plan) {
   const auto [T, R, num_read] = most_rows(capacity);
   const std::int64_t D = config.width;
   Transients transients;
@@ -181,8 +182,8 @@ Transients Transients::of(const LayerRows& of_rows, const MicroBatchViews& micro
           .dpooled_SD = rows(dpooled_SD, micro_batch.num_sequences())};
 }
 
-TrainingMemory plan_training_memory(const ModelConfig& config, const Capacity& capacity, Recompute recompute,
-                                    std::size_t num_slots, MemoryPlan& plan) {
+TrainingMemory plan_training_memory(const ModelConfig& config, const batch::Capacity& capacity,
+                                    Recompute recompute, std::size_t num_slots, MemoryPlan& plan) {
   const std::int64_t T = capacity.rows;
   const LayerRows most = most_rows(capacity);
   const LayerRows middle{.attended = T, .behind = T};
@@ -216,7 +217,8 @@ TrainingMemory plan_training_memory(const ModelConfig& config, const Capacity& c
   return memory;
 }
 
-InferenceMemory plan_inference_memory(const ModelConfig& config, const Capacity& capacity, MemoryPlan& plan) {
+InferenceMemory plan_inference_memory(const ModelConfig& config, const batch::Capacity& capacity,
+                                      MemoryPlan& plan) {
   const std::int64_t T = capacity.rows;
   InferenceMemory memory;
   Activations& activations = memory.activations;
@@ -252,7 +254,7 @@ void require_mlp_width(std::int64_t mlp_width) {
 }  // namespace
 
 TensorView plan_scratch(const ModelConfig& config, const describe::ParameterTable& table,
-                        const Capacity& capacity, std::size_t num_threads, MemoryPlan& plan) {
+                        const batch::Capacity& capacity, std::size_t num_threads, MemoryPlan& plan) {
   const tensor::Device device = plan.device();
   if (device == tensor::Device::Cuda) require_mlp_width(config.mlp_width);
   const std::size_t bytes =

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "plenum/batch/capacity.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/model/micro_batch_views.h"
@@ -96,7 +97,7 @@ struct TrainingMemory {
   std::vector<Activations> slots;
   Transients transients;
 };
-TrainingMemory plan_training_memory(const describe::ModelConfig& config, const Capacity& capacity,
+TrainingMemory plan_training_memory(const describe::ModelConfig& config, const batch::Capacity& capacity,
                                     Recompute recompute, std::size_t num_slots, tensor::MemoryPlan& plan);
 
 /// For forward alone: layers share one place for what they keep.
@@ -104,12 +105,13 @@ struct InferenceMemory {
   Activations activations;
   Transients transients;
 };
-InferenceMemory plan_inference_memory(const describe::ModelConfig& config, const Capacity& capacity,
+InferenceMemory plan_inference_memory(const describe::ModelConfig& config, const batch::Capacity& capacity,
                                       tensor::MemoryPlan& plan);
 
 /// Scratch for any kernel of the model and its optimizer on so many threads: what a Stream wants.
 /// `table` is that of the model.
 tensor::TensorView plan_scratch(const describe::ModelConfig& config, const describe::ParameterTable& table,
-                                const Capacity& capacity, std::size_t num_threads, tensor::MemoryPlan& plan);
+                                const batch::Capacity& capacity, std::size_t num_threads,
+                                tensor::MemoryPlan& plan);
 
 }  // namespace plenum::model

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "plenum/base/check.h"
+#include "plenum/batch/micro_batch.h"
 
 namespace plenum::model {
 namespace {
@@ -23,7 +24,7 @@ void check_length(std::string_view what, const auto& values, std::int64_t length
               values.size());
 }
 
-void check_groups(std::string_view what, const GroupedRows& grouped, std::int64_t num_entries,
+void check_groups(std::string_view what, const batch::GroupedRows& grouped, std::int64_t num_entries,
                   std::int64_t num_rows) {
   check_below(what, grouped.entries, num_entries);
   check_below(what, grouped.starts, static_cast<std::int64_t>(grouped.rows.size()) + 1);
@@ -32,7 +33,7 @@ void check_groups(std::string_view what, const GroupedRows& grouped, std::int64_
 
 }  // namespace
 
-void check_micro_batch(const MicroBatch& micro_batch, const describe::ModelConfig& config) {
+void check_micro_batch(const batch::MicroBatch& micro_batch, const describe::ModelConfig& config) {
   constexpr std::int64_t kNextSentenceClasses = 2;
   const std::int64_t num_rows = micro_batch.num_rows;
   check_length("tokens", micro_batch.ids, num_rows);
@@ -57,7 +58,7 @@ void check_micro_batch(const MicroBatch& micro_batch, const describe::ModelConfi
   check_groups("rows by token", micro_batch.by_word, config.vocabulary, num_rows);
   check_groups("rows by position", micro_batch.by_position, config.max_positions, num_rows);
   check_groups("rows by segment", micro_batch.by_segment, config.num_segments, num_rows);
-  tensor::check_sequence_offsets(micro_batch.sequences());
+  batch::check_sequence_offsets(micro_batch.sequences());
 }
 
 }  // namespace plenum::model

@@ -6,6 +6,8 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/instruction_set.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch.h"
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/linear.h"
 #include "plenum/kernels/step_numbers.h"
@@ -41,7 +43,7 @@ struct Memory {
   std::optional<MicroBatchStage> stage;
 };
 
-Memory plan(const ModelConfig& config, const ParameterTable& table, const Capacity& capacity,
+Memory plan(const ModelConfig& config, const ParameterTable& table, const batch::Capacity& capacity,
             std::size_t num_threads, Weights weights, tensor::MemoryPlan& plan) {
   Memory memory;
   const tensor::Shape flat{table.num_elements()};
@@ -71,10 +73,10 @@ EvaluationSums& EvaluationSums::operator+=(const EvaluationSums& other) {
 }
 
 struct BertInference::State {
-  State(const ModelConfig& model, const Capacity& given, std::size_t num_threads,
+  State(const ModelConfig& model, const batch::Capacity& given, std::size_t num_threads,
         std::optional<FlatWeights> borrowed, tensor::Device device)
       : config(model), table(config), owner(device, num_threads) {
-    const Capacity capacity = staged_capacity(given, device);
+    const batch::Capacity capacity = staged_capacity(given, device);
     const Weights whose = borrowed ? Weights::Borrowed : Weights::Own;
     tensor::MemoryPlan sizes(device);
     plan(config, table, capacity, num_threads, whose, sizes);
@@ -88,7 +90,7 @@ struct BertInference::State {
 
   bool is_on_gpu() const { return stream->device() == tensor::Device::Cuda; }
 
-  Pass pass(const MicroBatch& micro_batch) {
+  Pass pass(const batch::MicroBatch& micro_batch) {
     send_weights();
     return {*stream, config, memory.stage->put(micro_batch, is_on_gpu() ? &stream->cuda() : nullptr)};
   }
@@ -128,21 +130,21 @@ struct BertInference::State {
   std::vector<float> written_weights;  ///< on the way to the GPU
 };
 
-BertInference::BertInference(const ModelConfig& config, const Capacity& capacity, std::size_t num_threads,
-                             tensor::Device device)
+BertInference::BertInference(const ModelConfig& config, const batch::Capacity& capacity,
+                             std::size_t num_threads, tensor::Device device)
     : state_(std::make_unique<State>(config, capacity, num_threads, std::nullopt, device)) {
   base::require_kernel_instruction_set();
 }
 
-BertInference::BertInference(const ModelConfig& config, const Capacity& capacity, std::size_t num_threads,
-                             const FlatWeights& weights, tensor::Device device)
+BertInference::BertInference(const ModelConfig& config, const batch::Capacity& capacity,
+                             std::size_t num_threads, const FlatWeights& weights, tensor::Device device)
     : state_(std::make_unique<State>(config, capacity, num_threads, weights, device)) {
   base::require_kernel_instruction_set();
 }
 
 BertInference::~BertInference() = default;
 
-tensor::MemoryLayout BertInference::plan_memory(const ModelConfig& config, const Capacity& capacity,
+tensor::MemoryLayout BertInference::plan_memory(const ModelConfig& config, const batch::Capacity& capacity,
                                                 std::size_t num_threads, tensor::Device device) {
   tensor::MemoryPlan sizes(device);
   plan(config, ParameterTable(config), staged_capacity(capacity, device), num_threads, Weights::Borrowed,
@@ -170,7 +172,7 @@ const tensor::MemoryLayout& BertInference::memory() const {
   return state_->layout;
 }
 
-EvaluationSums BertInference::evaluate(const MicroBatch& micro_batch) {
+EvaluationSums BertInference::evaluate(const batch::MicroBatch& micro_batch) {
   const Pass pass = state_->pass(micro_batch);
   const Activations& kept = state_->memory.model.activations;
   const TensorView& numbers_C = state_->memory.numbers_C;
@@ -203,7 +205,7 @@ EvaluationSums BertInference::evaluate(const MicroBatch& micro_batch) {
   return sums;
 }
 
-std::vector<float> BertInference::masked_logits(const MicroBatch& micro_batch) {
+std::vector<float> BertInference::masked_logits(const batch::MicroBatch& micro_batch) {
   const Pass pass = state_->pass(micro_batch);
   if (pass.num_masked() == 0) return {};
   const Activations& kept = state_->memory.model.activations;

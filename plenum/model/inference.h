@@ -5,9 +5,10 @@
 #include <memory>
 #include <vector>
 
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
-#include "plenum/model/micro_batch.h"
 #include "plenum/model/parameters.h"
 #include "plenum/tensor/device.h"
 #include "plenum/tensor/memory_layout.h"
@@ -34,18 +35,18 @@ class BertInference {
  public:
   /// With weights of its own, zero at first: to be written through weights(). Throws UserError if memory is
   /// short. A GPU needs no threads.
-  BertInference(const describe::ModelConfig& config, const Capacity& capacity, std::size_t num_threads,
+  BertInference(const describe::ModelConfig& config, const batch::Capacity& capacity, std::size_t num_threads,
                 tensor::Device device = tensor::Device::Cpu);
   /// Borrows the weights, which lie on the device in the order of parameters(), as they are at each call.
-  BertInference(const describe::ModelConfig& config, const Capacity& capacity, std::size_t num_threads,
+  BertInference(const describe::ModelConfig& config, const batch::Capacity& capacity, std::size_t num_threads,
                 const FlatWeights& weights, tensor::Device device = tensor::Device::Cpu);
   ~BertInference();
   BertInference(const BertInference&) = delete;
   BertInference& operator=(const BertInference&) = delete;
 
   /// The memory that one with borrowed weights takes, without taking it.
-  static tensor::MemoryLayout plan_memory(const describe::ModelConfig& config, const Capacity& capacity,
-                                          std::size_t num_threads,
+  static tensor::MemoryLayout plan_memory(const describe::ModelConfig& config,
+                                          const batch::Capacity& capacity, std::size_t num_threads,
                                           tensor::Device device = tensor::Device::Cpu);
 
   const describe::ParameterTable& parameters() const;
@@ -59,9 +60,9 @@ class BertInference {
 
   /// Losses and predictions at the masked tokens, and of next sentences where model and micro-batch have
   /// them.
-  EvaluationSums evaluate(const MicroBatch& micro_batch);
+  EvaluationSums evaluate(const batch::MicroBatch& micro_batch);
   /// The logits of all words at masked_rows, [M, V], row by row; masked_labels are not read.
-  std::vector<float> masked_logits(const MicroBatch& micro_batch);
+  std::vector<float> masked_logits(const batch::MicroBatch& micro_batch);
 
  private:
   struct State;

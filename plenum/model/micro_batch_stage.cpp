@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch.h"
 #include "plenum/kernels/attention_work.h"
 #include "plenum/model/check_micro_batch.h"
 #include "plenum/tensor/cuda_memory.h"
@@ -31,7 +33,7 @@ ConstTensorView view_of(const std::vector<Element>& elements) {
   return {elements.data(), {count_of(elements)}};
 }
 
-kernels::RowGroups groups_of(const GroupedRows& grouped) {
+kernels::RowGroups groups_of(const batch::GroupedRows& grouped) {
   return {.entry_G = view_of(grouped.entries),
           .start_G = view_of(grouped.starts),
           .row_R = view_of(grouped.rows)};
@@ -40,7 +42,7 @@ kernels::RowGroups groups_of(const GroupedRows& grouped) {
 /// What every row has of `of_row`, for the rows that heads read: masked tokens', zeros up to `num_masked`,
 /// and with labels the sequences' first ones.
 template <typename Element>
-std::vector<Element> of_read_rows(const MicroBatch& micro_batch, const std::vector<Element>& of_row,
+std::vector<Element> of_read_rows(const batch::MicroBatch& micro_batch, const std::vector<Element>& of_row,
                                   std::int64_t num_masked) {
   std::vector<Element> read;
   const auto append = [&](const std::vector<std::int32_t>& rows) {
@@ -58,7 +60,7 @@ std::int64_t staged_rows(std::int64_t num_rows, tensor::Device device) {
   return device == tensor::Device::Cpu ? num_rows : rounded_up(num_rows, kRowStep);
 }
 
-Capacity staged_capacity(const Capacity& capacity, tensor::Device device) {
+batch::Capacity staged_capacity(const batch::Capacity& capacity, tensor::Device device) {
   if (device == tensor::Device::Cpu) return capacity;
   return {.rows = staged_rows(capacity.rows, device),
           .sequences = rounded_up(capacity.sequences, kSequenceStep),
@@ -66,7 +68,7 @@ Capacity staged_capacity(const Capacity& capacity, tensor::Device device) {
           .max_length = capacity.max_length};
 }
 
-MicroBatchStage::MicroBatchStage(const describe::ModelConfig& config, const Capacity& capacity,
+MicroBatchStage::MicroBatchStage(const describe::ModelConfig& config, const batch::Capacity& capacity,
                                  tensor::MemoryPlan& plan)
     : config_(config) {
   if (plan.device() == tensor::Device::Cpu) return;
@@ -120,7 +122,7 @@ ConstTensorView MicroBatchStage::write(const Field& field, std::span<const Eleme
   return {static_cast<const std::byte*>(room_.raw()) + field.offset, field.dtype, {count}};
 }
 
-kernels::RowGroups MicroBatchStage::write(const GroupFields& fields, const GroupedRows& grouped,
+kernels::RowGroups MicroBatchStage::write(const GroupFields& fields, const batch::GroupedRows& grouped,
                                           std::int64_t num_rows) {
   if (grouped.entries.empty()) return {};
   // Entries that are not there have no rows: they begin where all end.
@@ -131,7 +133,8 @@ kernels::RowGroups MicroBatchStage::write(const GroupFields& fields, const Group
           .row_R = write<std::int32_t>(fields.row, rows, num_rows, 0)};
 }
 
-const MicroBatchViews& MicroBatchStage::put(const MicroBatch& micro_batch, const tensor::CudaStream* copies) {
+const MicroBatchViews& MicroBatchStage::put(const batch::MicroBatch& micro_batch,
+                                            const tensor::CudaStream* copies) {
   check_micro_batch(micro_batch, config_);
   if (copies == nullptr || micro_batch.num_rows == 0) {
     views_ = borrow(micro_batch);
@@ -142,7 +145,7 @@ const MicroBatchViews& MicroBatchStage::put(const MicroBatch& micro_batch, const
   return views_;
 }
 
-MicroBatchViews MicroBatchStage::borrow(const MicroBatch& micro_batch) {
+MicroBatchViews MicroBatchStage::borrow(const batch::MicroBatch& micro_batch) {
   const std::int64_t M = count_of(micro_batch.masked_rows);
   read_samples_ = of_read_rows(micro_batch, micro_batch.row_samples, M);
   read_positions_ = of_read_rows(micro_batch, micro_batch.positions, M);
@@ -163,14 +166,14 @@ MicroBatchViews MicroBatchStage::borrow(const MicroBatch& micro_batch) {
           .samples = micro_batch.samples};
 }
 
-MicroBatchViews MicroBatchStage::write(const MicroBatch& micro_batch) {
+MicroBatchViews MicroBatchStage::write(const batch::MicroBatch& micro_batch) {
   const std::int64_t T = rounded_up(micro_batch.num_rows, kRowStep);
   const std::int64_t S = rounded_up(count_of(micro_batch.starts), kSequenceStep);
   const std::int64_t M = rounded_up(count_of(micro_batch.masked_rows), kMaskedStep);
   const std::int64_t labels = micro_batch.next_sentence_labels.empty() ? 0 : S;
   const std::vector<std::int64_t> read_samples = of_read_rows(micro_batch, micro_batch.row_samples, M);
   const std::vector<std::int32_t> read_positions = of_read_rows(micro_batch, micro_batch.positions, M);
-  tensor::SequenceOffsets sequences = micro_batch.sequences();
+  batch::SequenceOffsets sequences = micro_batch.sequences();
   sequences.num_rows = T;
   const kernels::AttentionWorkList work = kernels::attention_work_list(sequences);
   const std::array<std::int32_t, 2> work_counts = {static_cast<std::int32_t>(work.tiles_N4.size() / 4),

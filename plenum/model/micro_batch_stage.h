@@ -5,8 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch.h"
 #include "plenum/describe/model_config.h"
-#include "plenum/model/micro_batch.h"
 #include "plenum/model/micro_batch_views.h"
 #include "plenum/tensor/cuda_stream.h"
 #include "plenum/tensor/memory_plan.h"
@@ -15,7 +16,7 @@ namespace plenum::model {
 
 /// What memory is planned for, where micro-batches of this capacity are computed: on the GPU counts are
 /// rounded up, so that few shapes occur.
-Capacity staged_capacity(const Capacity& capacity, tensor::Device device);
+batch::Capacity staged_capacity(const batch::Capacity& capacity, tensor::Device device);
 
 /// The rows that a micro-batch of so many is computed with.
 std::int64_t staged_rows(std::int64_t num_rows, tensor::Device device);
@@ -25,11 +26,12 @@ std::int64_t staged_rows(std::int64_t num_rows, tensor::Device device);
 class MicroBatchStage {
  public:
   /// For micro-batches up to a staged_capacity.
-  MicroBatchStage(const describe::ModelConfig& config, const Capacity& capacity, tensor::MemoryPlan& plan);
+  MicroBatchStage(const describe::ModelConfig& config, const batch::Capacity& capacity,
+                  tensor::MemoryPlan& plan);
 
   /// Lets `copies` bring a micro-batch to its place; kernels may read it when they are done. Borrows the
   /// micro-batch until then, on the CPU until the next. Checks it: nobody looks at indices on a GPU.
-  const MicroBatchViews& put(const MicroBatch& micro_batch, const tensor::CudaStream* copies);
+  const MicroBatchViews& put(const batch::MicroBatch& micro_batch, const tensor::CudaStream* copies);
   /// What was put last.
   const MicroBatchViews& views() const { return views_; }
 
@@ -49,11 +51,12 @@ class MicroBatchStage {
   template <typename Element>
   tensor::ConstTensorView write(const Field& field, std::span<const Element> values, std::int64_t count,
                                 Element rest);
-  kernels::RowGroups write(const GroupFields& fields, const GroupedRows& grouped, std::int64_t num_rows);
+  kernels::RowGroups write(const GroupFields& fields, const batch::GroupedRows& grouped,
+                           std::int64_t num_rows);
   /// To pinned memory. The views are of where it goes.
-  MicroBatchViews write(const MicroBatch& micro_batch);
+  MicroBatchViews write(const batch::MicroBatch& micro_batch);
   /// As it lies in the host's memory.
-  MicroBatchViews borrow(const MicroBatch& micro_batch);
+  MicroBatchViews borrow(const batch::MicroBatch& micro_batch);
 
   describe::ModelConfig config_;
   Field id_, segment_, position_, row_sample_;

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "plenum/batch/micro_batch.h"
 #include "plenum/kernels/attention.h"
 #include "plenum/kernels/embedding.h"
-#include "plenum/model/micro_batch.h"
 #include "plenum/tensor/tensor_view.h"
 
 namespace plenum::model {
@@ -19,7 +19,7 @@ struct MicroBatchViews {
   kernels::RowIdentities read_rows;
   kernels::RowGroups by_word, by_position, by_segment;
   kernels::AttentionWork attention;
-  tensor::SequenceOffsets sequences;      ///< in the host's memory
+  batch::SequenceOffsets sequences;       ///< in the host's memory
   std::span<const std::int64_t> samples;  ///< the same
 
   std::int64_t num_rows() const { return id_T.num_elements(); }

@@ -9,6 +9,9 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/instruction_set.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/step_batch.h"
+#include "plenum/batch/work.h"
 #include "plenum/kernels/attention_work.h"
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/step_numbers.h"
@@ -79,7 +82,7 @@ struct Memory {
 Memory plan(const BertProgramOptions& options, const describe::ParameterTable& table, std::size_t num_slots,
             std::size_t num_micro_batches, tensor::MemoryPlan& plan) {
   const tensor::Shape flat{table.num_elements()};
-  const model::Capacity capacity = model::staged_capacity(options.capacity, plan.device());
+  const batch::Capacity capacity = model::staged_capacity(options.capacity, plan.device());
   Memory memory;
   memory.buffers = {.weights_N = plan.add("parameters", flat),
                     .compute_weights_N = {},
@@ -125,7 +128,7 @@ TensorView view_of(Numbers& numbers, std::size_t count) {
   return {numbers.data(), {static_cast<std::int64_t>(count)}};
 }
 
-StepOutcome outcome_of(Numbers numbers, const describe::Work& global) {
+StepOutcome outcome_of(Numbers numbers, const batch::Work& global) {
   return {.masked_loss = mean_of(at(numbers, StepNumber::MaskedLoss), global.masked),
           .next_sentence_loss = mean_of(at(numbers, StepNumber::NextSentenceLoss), global.sequences),
           .gradient_norm = at(numbers, StepNumber::GradientNorm),
@@ -137,7 +140,7 @@ StepOutcome outcome_of(Numbers numbers, const describe::Work& global) {
 /// A step under way, as the host knows it. What is copied to or from a GPU lies in memory that it reaches by
 /// itself.
 struct StepUnderWay {
-  describe::Work global;
+  batch::Work global;
   Numbers given{};    ///< before it begins
   Numbers decided{};  ///< when it has ended
 };
@@ -256,7 +259,7 @@ struct BertProgram::State {
 
   std::array<StepUnderWay, kStepsUnderWay> own_steps;
   std::array<StepUnderWay*, kStepsUnderWay> steps{&own_steps[0], &own_steps[1]};
-  const model::StepBatch* batch = nullptr;
+  const batch::StepBatch* batch = nullptr;
   std::atomic<bool> is_stop_asked = false;
   bool is_waiting = false;
 };
@@ -314,7 +317,7 @@ void BertProgram::begin(std::uint64_t num_updates) {
   state_->stream.wait();
 }
 
-void BertProgram::begin_step(const model::StepBatch& batch, double learning_rate) {
+void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate) {
   base::check(batch.micro_batches.size() == state_->num_micro_batches(),
               "a step must have the schedule's micro-batches: {} instead of {}", batch.micro_batches.size(),
               state_->num_micro_batches());

@@ -4,13 +4,14 @@
 #include <memory>
 #include <vector>
 
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/step_batch.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
-#include "plenum/model/micro_batch.h"
 #include "plenum/model/recompute.h"
 #include "plenum/optim/optimizer.h"
 #include "plenum/pipeline/stage_program.h"
-#include "plenum/schedule/schedule.h"
+#include "plenum/schedule/core/schedule.h"
 #include "plenum/tensor/memory_layout.h"
 #include "plenum/tensor/stream.h"
 
@@ -18,7 +19,7 @@ namespace plenum::pipeline {
 
 struct BertProgramOptions {
   describe::ModelConfig model;
-  model::Capacity capacity;
+  batch::Capacity capacity;
   model::Recompute recompute = model::Recompute::None;
   optim::OptimizerOptions optimizer = {};
   std::uint64_t seed = 0;  ///< of dropout
@@ -68,7 +69,7 @@ class BertProgram final : public StageProgram {
   void begin(std::uint64_t num_updates);
   /// What the next step works on, and how fast it learns. Borrows the batch until the actions of the step
   /// have returned.
-  void begin_step(const model::StepBatch& batch, double learning_rate);
+  void begin_step(const batch::StepBatch& batch, double learning_rate);
   /// Asks all ranks to stop: known to all as the outcome of the same step, the next to begin. From any
   /// thread.
   void ask_to_stop();

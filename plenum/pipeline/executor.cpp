@@ -9,7 +9,7 @@
 #include "plenum/comm/local/local_world.h"
 #include "plenum/pipeline/measured_times.h"
 #include "plenum/pipeline/watchdog.h"
-#include "plenum/schedule/check.h"
+#include "plenum/schedule/check/check.h"
 
 namespace plenum::pipeline {
 

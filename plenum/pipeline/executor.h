@@ -15,7 +15,7 @@
 #include "plenum/pipeline/failure.h"
 #include "plenum/pipeline/rank_executor.h"
 #include "plenum/pipeline/stage_program.h"
-#include "plenum/schedule/replay.h"
+#include "plenum/schedule/simulate/replay.h"
 
 namespace plenum::pipeline {
 

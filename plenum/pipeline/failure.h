@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "plenum/schedule/action.h"
+#include "plenum/schedule/core/action.h"
 
 namespace plenum::pipeline {
 

@@ -6,7 +6,7 @@
 
 #include "plenum/comm/communicator.h"
 #include "plenum/pipeline/lane_progress.h"
-#include "plenum/schedule/dataflow.h"
+#include "plenum/schedule/core/dataflow.h"
 
 namespace plenum::pipeline {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "plenum/pipeline/tags.h"
-#include "plenum/schedule/action_text.h"
+#include "plenum/schedule/core/action_text.h"
 
 namespace plenum::pipeline {
 

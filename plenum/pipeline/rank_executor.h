@@ -11,7 +11,7 @@
 #include "plenum/pipeline/failure.h"
 #include "plenum/pipeline/lane_progress.h"
 #include "plenum/pipeline/value_board.h"
-#include "plenum/schedule/replay.h"
+#include "plenum/schedule/simulate/replay.h"
 
 namespace plenum::pipeline {
 

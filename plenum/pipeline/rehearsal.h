@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "plenum/schedule/cost_model.h"
-#include "plenum/schedule/replay.h"
+#include "plenum/schedule/simulate/cost_model.h"
+#include "plenum/schedule/simulate/replay.h"
 
 namespace plenum::pipeline {
 

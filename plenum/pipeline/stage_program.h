@@ -5,7 +5,7 @@
 #include <stop_token>
 
 #include "plenum/comm/communicator.h"
-#include "plenum/schedule/action.h"
+#include "plenum/schedule/core/action.h"
 
 namespace plenum::pipeline {
 

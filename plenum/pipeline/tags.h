@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "plenum/comm/communicator.h"
-#include "plenum/schedule/action.h"
+#include "plenum/schedule/core/action.h"
 
 namespace plenum::pipeline {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "plenum/schedule/dataflow.h"
+#include "plenum/schedule/core/dataflow.h"
 
 namespace plenum::pipeline {
 

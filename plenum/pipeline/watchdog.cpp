@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "plenum/schedule/action_text.h"
+#include "plenum/schedule/core/action_text.h"
 
 namespace plenum::pipeline {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <stop_token>
 
-#include "plenum/data/evaluation_batches.h"
+#include "plenum/data/batches/evaluation_batches.h"
 #include "plenum/model/inference.h"
 
 namespace plenum::train {

@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include "plenum/base/check.h"
-#include "plenum/data/utf8.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch.h"
+#include "plenum/data/text/utf8.h"
 #include "plenum/trace/printable.h"
 
 namespace plenum::train {
@@ -14,7 +16,7 @@ namespace {
 using data::TokenId;
 
 /// A micro-batch of one sequence: [CLS] text [SEP].
-model::MicroBatch encode(std::string_view text, const data::Tokenizer& tokenizer, data::Encoder& encoder,
+batch::MicroBatch encode(std::string_view text, const data::Tokenizer& tokenizer, data::Encoder& encoder,
                          std::int64_t max_length) {
   base::require(data::is_utf8(text),
                 "a text is not UTF-8; convert it, for instance by iconv -f latin1 -t utf-8: '{}'",
@@ -27,7 +29,7 @@ model::MicroBatch encode(std::string_view text, const data::Tokenizer& tokenizer
   base::require(length <= static_cast<std::size_t>(max_length),
                 "a text has {} tokens and the model takes {} at most: '{}'", length, max_length,
                 trace::excerpt(text));
-  model::MicroBatch batch;
+  batch::MicroBatch batch;
   batch.num_rows = static_cast<std::int64_t>(length);
   batch.ids.assign(ids.begin(), ids.end());
   batch.segments.assign(length, 0);
@@ -45,9 +47,9 @@ model::MicroBatch encode(std::string_view text, const data::Tokenizer& tokenizer
   return batch;
 }
 
-model::Capacity capacity_of(const std::vector<model::MicroBatch>& texts) {
-  model::Capacity capacity{.sequences = 1};
-  for (const model::MicroBatch& text : texts) {
+batch::Capacity capacity_of(const std::vector<batch::MicroBatch>& texts) {
+  batch::Capacity capacity{.sequences = 1};
+  for (const batch::MicroBatch& text : texts) {
     capacity.rows = std::max(capacity.rows, text.num_rows);
     capacity.masked = std::max(capacity.masked, static_cast<std::int64_t>(text.masked_rows.size()));
   }
@@ -73,7 +75,7 @@ MaskFilling::MaskFilling(const ModelSource& source, const std::vector<std::strin
 }
 
 std::vector<std::vector<Guess>> MaskFilling::guesses(std::size_t text_index, std::size_t top) {
-  const model::MicroBatch& text = texts_[text_index];
+  const batch::MicroBatch& text = texts_[text_index];
   const std::vector<float> logits_MV = model_->masked_logits(text);
   const std::size_t width = logits_MV.size() / text.masked_rows.size();
   std::vector<std::vector<Guess>> guesses;

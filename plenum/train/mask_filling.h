@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "plenum/data/tokenizer.h"
+#include "plenum/batch/micro_batch.h"
+#include "plenum/data/tokenizer/tokenizer.h"
 #include "plenum/train/model_source.h"
 
 namespace plenum::train {
@@ -34,7 +35,7 @@ class MaskFilling {
   std::vector<Guess> best(std::span<const float> logits_V, std::size_t top) const;
 
   data::Tokenizer tokenizer_;
-  std::vector<model::MicroBatch> texts_;
+  std::vector<batch::MicroBatch> texts_;
   std::unique_ptr<model::BertInference> model_;
 };
 

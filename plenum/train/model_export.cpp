@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "plenum/base/check.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch.h"
 #include "plenum/model/hugging_face_config.h"
 #include "plenum/model/hugging_face_weights.h"
 
@@ -18,8 +20,8 @@ constexpr std::int64_t kLongest = 64;
 
 /// Sequences of scattered tokens, each twice as long as the one before, in which every fourth token is asked
 /// for.
-model::MicroBatch probe(const describe::ModelConfig& config) {
-  model::MicroBatch batch;
+batch::MicroBatch probe(const describe::ModelConfig& config) {
+  batch::MicroBatch batch;
   for (std::int64_t s = 0; s < kSequences; ++s) {
     const std::int64_t length = std::min(kLongest >> (kSequences - 1 - s), config.max_positions);
     batch.starts.push_back(static_cast<std::int32_t>(batch.num_rows));
@@ -50,8 +52,8 @@ std::uint64_t bytes_in(const std::string& directory) {
 ExportReport export_model(const ModelSource& source, const std::string& output, io::Replace replace,
                           std::size_t num_threads) {
   load_tokenizer(source);  // throws if it is not the model's
-  const model::MicroBatch sequences = probe(source.config);
-  const model::Capacity capacity{.rows = sequences.num_rows,
+  const batch::MicroBatch sequences = probe(source.config);
+  const batch::Capacity capacity{.rows = sequences.num_rows,
                                  .sequences = kSequences,
                                  .masked = static_cast<std::int64_t>(sequences.masked_rows.size()),
                                  .max_length = kLongest};

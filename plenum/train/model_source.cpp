@@ -10,7 +10,8 @@
 #include <fmt/ranges.h>
 
 #include "plenum/base/check.h"
-#include "plenum/data/dataset_sequences.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/data/batches/dataset_sequences.h"
 #include "plenum/io/directory.h"
 #include "plenum/model/hugging_face_config.h"
 #include "plenum/model/hugging_face_weights.h"
@@ -98,7 +99,7 @@ data::Tokenizer load_tokenizer(const ModelSource& source) {
   return tokenizer;
 }
 
-std::unique_ptr<model::BertInference> load_model(const ModelSource& source, const model::Capacity& capacity,
+std::unique_ptr<model::BertInference> load_model(const ModelSource& source, const batch::Capacity& capacity,
                                                  std::size_t num_threads, tensor::Device device) {
   base::require(io::path_exists(source.directory),
                 "{} is gone: a run keeps only its newest checkpoints; begin again from the newest",

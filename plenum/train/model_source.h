@@ -4,9 +4,10 @@
 #include <string>
 
 #include "plenum/base/progress.h"
-#include "plenum/data/dataset.h"
-#include "plenum/data/tokenizer.h"
-#include "plenum/data/training_data_options.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/data/batches/training_data_options.h"
+#include "plenum/data/corpus/dataset.h"
+#include "plenum/data/tokenizer/tokenizer.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/model/inference.h"
 
@@ -44,7 +45,7 @@ data::Tokenizer load_tokenizer(const ModelSource& source);
 
 /// The model with its weights, ready to run. Throws UserError if the weights lack a part that the
 /// configuration names, such as the head for masked tokens.
-std::unique_ptr<model::BertInference> load_model(const ModelSource& source, const model::Capacity& capacity,
+std::unique_ptr<model::BertInference> load_model(const ModelSource& source, const batch::Capacity& capacity,
                                                  std::size_t num_threads,
                                                  tensor::Device device = tensor::Device::Cpu);
 

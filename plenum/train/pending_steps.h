@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "plenum/base/function_ref.h"
+#include "plenum/batch/work.h"
 #include "plenum/describe/flops.h"
 
 namespace plenum::train {
@@ -14,7 +15,7 @@ namespace plenum::train {
 struct PendingStep {
   std::chrono::steady_clock::time_point begin;
   double learning_rate = 0;
-  describe::Work work;
+  batch::Work work;
   std::int64_t padded_tokens = 0;
 };
 

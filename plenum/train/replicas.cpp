@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "plenum/base/check.h"
-#include "plenum/schedule/timeline_of.h"
+#include "plenum/batch/step_batch.h"
+#include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/tensor/copy.h"
 
 namespace plenum::train {
@@ -83,7 +84,7 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
                     pipeline::ExecutorOptions{.hang_limit = kHangLimit, .first_step = first_step});
 }
 
-void Replicas::step(std::span<const model::StepBatch> batches, double learning_rate) {
+void Replicas::step(std::span<const batch::StepBatch> batches, double learning_rate) {
   for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
     programs_[rank]->begin_step(batches[rank], learning_rate);
   }

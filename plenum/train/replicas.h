@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plenum/base/function_ref.h"
+#include "plenum/batch/step_batch.h"
 #include "plenum/model/parameters.h"
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
@@ -40,7 +41,7 @@ class Replicas {
   /// Runs the next step on what each rank's part of it is. On a GPU it may still run when this returns. What
   /// a rank threw for the user to mend is thrown as it is; anything else as the ExecutionError that names the
   /// action.
-  void step(std::span<const model::StepBatch> batches, double learning_rate);
+  void step(std::span<const batch::StepBatch> batches, double learning_rate);
   /// Of a step: the last, or the one before it. Waits for it.
   pipeline::StepOutcome outcome(std::uint64_t step) const { return first().outcome(step); }
   /// Lets each action wait for its work, so that timeline() says how long it took.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plenum/data/dataset.h"
+#include "plenum/data/corpus/dataset.h"
 #include "plenum/io/lock_file.h"
 #include "plenum/train/run_options.h"
 #include "plenum/train/training_state.h"

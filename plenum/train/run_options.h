@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plenum/base/options.h"
-#include "plenum/data/training_data_options.h"
+#include "plenum/data/batches/training_data_options.h"
 #include "plenum/model/recompute.h"
 #include "plenum/optim/duration.h"
 #include "plenum/optim/training_options.h"

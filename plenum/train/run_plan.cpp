@@ -6,11 +6,12 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/units.h"
+#include "plenum/batch/capacity.h"
 #include "plenum/model/inference.h"
 #include "plenum/optim/duration.h"
-#include "plenum/schedule/check.h"
-#include "plenum/schedule/data_parallel.h"
-#include "plenum/schedule/single.h"
+#include "plenum/schedule/check/check.h"
+#include "plenum/schedule/generate/data_parallel.h"
+#include "plenum/schedule/generate/single.h"
 #include "plenum/train/gpu_micro_batch.h"
 
 namespace plenum::train {
@@ -35,7 +36,7 @@ schedule::Schedule make_schedule(std::size_t num_ranks, std::size_t micro_batche
 }
 
 pipeline::BertProgramOptions program_options(const RunOptions& options, const describe::ModelConfig& model,
-                                             const model::Capacity& capacity) {
+                                             const batch::Capacity& capacity) {
   return {.model = model,
           .capacity = capacity,
           .recompute = options.run.recompute,

@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <optional>
 
-#include "plenum/data/dataset_sequences.h"
-#include "plenum/data/evaluation_batches.h"
-#include "plenum/data/step_batches.h"
+#include "plenum/data/batches/dataset_sequences.h"
+#include "plenum/data/batches/evaluation_batches.h"
+#include "plenum/data/batches/step_batches.h"
 #include "plenum/optim/learning_rate.h"
 #include "plenum/pipeline/bert_program.h"
-#include "plenum/schedule/schedule.h"
+#include "plenum/schedule/core/schedule.h"
 #include "plenum/train/memory_report.h"
 #include "plenum/train/run_options.h"
 

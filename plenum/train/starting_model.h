@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "plenum/base/thread_pool.h"
-#include "plenum/data/dataset.h"
+#include "plenum/data/corpus/dataset.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/tensor/tensor_view.h"

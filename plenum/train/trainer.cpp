@@ -11,7 +11,10 @@
 #include "plenum/base/function_ref.h"
 #include "plenum/base/progress.h"
 #include "plenum/base/units.h"
-#include "plenum/data/prefetch.h"
+#include "plenum/batch/micro_batch.h"
+#include "plenum/batch/step_batch.h"
+#include "plenum/batch/work.h"
+#include "plenum/data/batches/prefetch.h"
 #include "plenum/describe/flops.h"
 #include "plenum/io/checksum.h"
 #include "plenum/model/micro_batch_stage.h"
@@ -58,10 +61,10 @@ Note note_to(TrainingObserver& observer) {
 }
 
 /// Padding included, also what a GPU adds to have few shapes.
-std::int64_t rows_of(std::span<const model::StepBatch> batches, tensor::Device device) {
+std::int64_t rows_of(std::span<const batch::StepBatch> batches, tensor::Device device) {
   std::int64_t rows = 0;
-  for (const model::StepBatch& batch : batches) {
-    for (const model::MicroBatch& micro_batch : batch.micro_batches)
+  for (const batch::StepBatch& batch : batches) {
+    for (const batch::MicroBatch& micro_batch : batch.micro_batches)
       rows += model::staged_rows(micro_batch.num_rows, device);
   }
   return rows;
@@ -351,8 +354,8 @@ bool Trainer::train_step(data::Prefetch& prefetch, const std::stop_token& stop) 
 std::uint64_t Trainer::begin_step(data::Prefetch& prefetch) {
   const Clock::time_point begin = Clock::now();
   const std::uint64_t index = state_.step + pending_.size();
-  const std::vector<model::StepBatch> batches = prefetch.take();
-  const describe::Work& work = batches.front().global;
+  const std::vector<batch::StepBatch> batches = prefetch.take();
+  const batch::Work& work = batches.front().global;
   is_sound_ = false;
   const double learning_rate = plan_.learning_rate().at(index);
   pending_.add({.begin = begin,

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "plenum/batch/work.h"
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/train/device_memory.h"
 #include "plenum/train/evaluation.h"
@@ -32,7 +33,7 @@ struct StepReport {
   std::uint64_t step = 0;  ///< counted from 1: this many are done
   pipeline::StepOutcome outcome;
   double learning_rate = 0;
-  describe::Work work;             ///< of the global batch
+  batch::Work work;                ///< of the global batch
   std::int64_t padded_tokens = 0;  ///< rows of padding that were computed beside them
   double seconds = 0;
   double flops = 0;  ///< useful ones: forward and backward, no padding, nothing computed again

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <regex>
 #include <set>
 #include <string>
@@ -13,17 +15,18 @@ namespace {
 // The level of each folder: a folder includes itself and folders of a strictly lower level. Folders that do
 // not exist yet stand here so that their place is known.
 const std::map<std::string, int> kLevels = {
-    {"base", 0},     {"tensor", 1},   {"trace", 1}, {"io", 1},    {"packing", 1}, {"schedule", 2},
-    {"describe", 2}, {"kernels", 2},  {"comm", 3},  {"model", 3}, {"plan", 3},    {"data", 4},
-    {"optim", 4},    {"pipeline", 5}, {"train", 6}, {"cli", 7},
+    {"base", 0},     {"tensor", 1},   {"trace", 1},    {"io", 1},    {"packing", 1}, {"batch", 1},
+    {"schedule", 2}, {"describe", 2}, {"kernels", 2},  {"comm", 3},  {"model", 3},   {"plan", 3},
+    {"data", 4},     {"optim", 4},    {"pipeline", 5}, {"train", 6}, {"cli", 7},
 };
 
 // Folders that stand alone, usable as libraries by other projects: the only folders they may include.
 const std::map<std::string, std::set<std::string>> kPure = {
     {"packing", {"base"}},
+    {"batch", {"base"}},
     {"schedule", {"base", "trace"}},
-    {"describe", {"base", "tensor"}},
-    {"plan", {"base", "tensor", "trace", "packing", "schedule", "describe"}},
+    {"describe", {"base", "batch", "tensor"}},
+    {"plan", {"base", "batch", "tensor", "trace", "packing", "schedule", "describe"}},
 };
 
 // Headers that may appear only below the given paths.
@@ -84,6 +87,45 @@ TEST(Layers, AFolderIncludesOnlyLowerLevels) {
     }
   }
   EXPECT_GT(edges, 20) << "the includes were not found at all";
+}
+
+// The rooms of the large folders. A room includes rooms that stand before it; what lies beside them belongs
+// to none and may include all.
+const std::map<std::string, std::vector<std::string>> kRooms = {
+    {"plenum/schedule/", {"core", "text", "simulate", "check", "generate", "fill"}},
+    {"plenum/data/", {"text", "tokenizer", "corpus", "batches"}},
+    {"plenum/kernels/cuda/", {"device", "rows", "product", "attention"}},
+};
+
+/// The position of the room that a path lies in; none where the path lies in no room of that folder.
+std::optional<std::size_t> room_index(const std::string& path, const std::string& folder,
+                                      const std::vector<std::string>& rooms) {
+  if (!path.starts_with(folder)) return std::nullopt;
+  const std::size_t end = path.find('/', folder.size());
+  if (end == std::string::npos) return std::nullopt;
+  const auto room = std::find(rooms.begin(), rooms.end(), path.substr(folder.size(), end - folder.size()));
+  EXPECT_NE(room, rooms.end()) << path << ": add the room to kRooms";
+  return static_cast<std::size_t>(room - rooms.begin());
+}
+
+TEST(Layers, ARoomIncludesOnlyRoomsBeforeIt) {
+  const std::regex include("^\\s*#\\s*include\\s+\"([^\"]+)\"");
+  int edges = 0;
+  for (const SourceFile& file : source_files("plenum")) {
+    for (const auto& [folder, rooms] : kRooms) {
+      const std::optional<std::size_t> room = room_index(file.path, folder, rooms);
+      if (!room) continue;
+      for (const std::string& line : file.lines) {
+        std::smatch match;
+        if (!std::regex_search(line, match, include)) continue;
+        const std::optional<std::size_t> other = room_index(match[1], folder, rooms);
+        if (!other) continue;
+        ++edges;
+        EXPECT_LE(*other, *room) << file.path << " includes " << match[1];
+      }
+    }
+  }
+  EXPECT_GT(edges, 100) << "the includes were not found at all";
 }
 
 TEST(Layers, HeadersOfLibrariesStayInTheirFolders) {

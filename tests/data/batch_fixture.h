@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "plenum/base/philox.h"
-#include "plenum/data/step_batches.h"
-#include "plenum/data/synthetic_sequences.h"
+#include "plenum/batch/micro_batch.h"
+#include "plenum/batch/step_batch.h"
+#include "plenum/data/batches/step_batches.h"
+#include "plenum/data/batches/synthetic_sequences.h"
 
 namespace plenum::data {
 
@@ -52,7 +54,7 @@ struct SeenSequence {
 
 /// Adds the sequences of a micro-batch by sample; a sample that comes twice makes its ids longer, and so
 /// unequal to anything.
-inline void collect(const model::MicroBatch& batch, std::map<std::int64_t, SeenSequence>& seen) {
+inline void collect(const batch::MicroBatch& batch, std::map<std::int64_t, SeenSequence>& seen) {
   std::size_t m = 0;
   for (std::size_t s = 0; s < batch.starts.size(); ++s) {
     SeenSequence& sequence = seen[batch.samples[s]];
@@ -69,10 +71,10 @@ inline void collect(const model::MicroBatch& batch, std::map<std::int64_t, SeenS
   }
 }
 
-inline std::map<std::int64_t, SeenSequence> collect(const std::vector<model::StepBatch>& ranks) {
+inline std::map<std::int64_t, SeenSequence> collect(const std::vector<batch::StepBatch>& ranks) {
   std::map<std::int64_t, SeenSequence> seen;
-  for (const model::StepBatch& batch : ranks) {
-    for (const model::MicroBatch& micro_batch : batch.micro_batches) collect(micro_batch, seen);
+  for (const batch::StepBatch& batch : ranks) {
+    for (const batch::MicroBatch& micro_batch : batch.micro_batches) collect(micro_batch, seen);
   }
   return seen;
 }

@@ -1,4 +1,4 @@
-#include "plenum/data/batch_order.h"
+#include "plenum/data/batches/batch_order.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
-#include "plenum/data/dataset_sequences.h"
+#include "plenum/data/batches/dataset_sequences.h"
 
 #include <cstring>
 
-#include "plenum/data/evaluation_batches.h"
+#include "plenum/data/batches/evaluation_batches.h"
 
 #include "tests/data/batch_fixture.h"
 #include "tests/data/prepare_fixture.h"

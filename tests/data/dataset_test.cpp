@@ -1,8 +1,8 @@
-#include "plenum/data/dataset.h"
+#include "plenum/data/corpus/dataset.h"
 
 #include <gtest/gtest.h>
 
-#include "plenum/data/padding.h"
+#include "plenum/data/batches/padding.h"
 
 #include "tests/data/prepare_fixture.h"
 #include "tests/support/expect_user_error.h"

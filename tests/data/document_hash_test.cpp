@@ -1,4 +1,4 @@
-#include "plenum/data/document_hash.h"
+#include "plenum/data/corpus/document_hash.h"
 
 #include <random>
 #include <set>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plenum/data/duplicates.h"
+#include "plenum/data/corpus/duplicates.h"
 
 #include "tests/support/temporary_directory.h"
 

@@ -1,6 +1,10 @@
-#include "plenum/data/evaluation_batches.h"
+#include "plenum/data/batches/evaluation_batches.h"
 
 #include <gtest/gtest.h>
+
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch.h"
+#include "plenum/batch/work.h"
 
 #include "tests/data/batch_fixture.h"
 #include "tests/support/expect_user_error.h"
@@ -20,10 +24,10 @@ TEST(EvaluationBatches, HoldEverySequenceOnceWithinTheCapacity) {
   const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
   const EvaluationBatches batches(sequences, {.micro_batch_tokens = 100});
   std::map<std::int64_t, SeenSequence> seen;
-  describe::Work total;
-  model::Capacity most{.max_length = 64};
+  batch::Work total;
+  batch::Capacity most{.max_length = 64};
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    const model::MicroBatch batch = batches.make(i);
+    const batch::MicroBatch batch = batches.make(i);
     EXPECT_LE(batch.num_rows, 100);
     EXPECT_TRUE(batch.by_word.starts.empty());
     most.rows = std::max(most.rows, batch.num_rows);

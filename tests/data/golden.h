@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "plenum/data/normalizer.h"
-#include "plenum/data/word_splitter.h"
+#include "plenum/data/tokenizer/normalizer.h"
+#include "plenum/data/tokenizer/word_splitter.h"
 
 #include "tests/support/read_golden.h"
 

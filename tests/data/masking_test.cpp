@@ -1,4 +1,4 @@
-#include "plenum/data/masking.h"
+#include "plenum/data/batches/masking.h"
 
 #include <algorithm>
 #include <cmath>

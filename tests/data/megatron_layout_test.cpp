@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "plenum/data/corpus_writer.h"
-#include "plenum/data/indexed_tokens.h"
-#include "plenum/data/tokenizer.h"
+#include "plenum/data/corpus/corpus_writer.h"
+#include "plenum/data/corpus/indexed_tokens.h"
+#include "plenum/data/tokenizer/tokenizer.h"
 
 #include "tests/data/prepare_fixture.h"
 #include "tests/support/expect_user_error.h"

@@ -1,10 +1,12 @@
-#include "plenum/data/micro_batch_assembly.h"
+#include "plenum/data/batches/micro_batch_assembly.h"
 
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include "plenum/data/micro_batch_builder.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch.h"
+#include "plenum/data/batches/micro_batch_builder.h"
 
 #include "tests/data/batch_fixture.h"
 #include "tests/support/expect_user_error.h"
@@ -31,7 +33,7 @@ std::vector<std::vector<std::int64_t>> lengths_in(const std::vector<MicroBatchPl
   return lengths;
 }
 
-constexpr model::Capacity kCapacity{.rows = 20, .sequences = 20, .masked = 100, .max_length = 20};
+constexpr batch::Capacity kCapacity{.rows = 20, .sequences = 20, .masked = 100, .max_length = 20};
 
 TEST(FillMicroBatches, PutsEachSequenceWhereItFitsBest) {
   const auto sequences = sequences_of({3, 12, 8, 15, 5});
@@ -44,7 +46,7 @@ TEST(FillMicroBatches, PutsEachSequenceWhereItFitsBest) {
 
 TEST(FillMicroBatches, StopsWhereTooManyTokensWouldBeMasked) {
   const auto sequences = sequences_of({5, 5, 5, 5});
-  model::Capacity capacity = kCapacity;
+  batch::Capacity capacity = kCapacity;
   capacity.masked = 3;
   const auto plans = fill_micro_batches(cut_items({}, sequences, Layout::Unpadded, 20), capacity);
   EXPECT_THAT(lengths_in(plans), ElementsAre(ElementsAre(5, 5, 5), ElementsAre(5)));
@@ -60,7 +62,7 @@ TEST(FillMicroBatches, FillsBestWhicheverOfRowsAndMaskedTokensIsScarce) {
     }
     std::stable_sort(items.begin(), items.end(),
                      [](const BatchItem& a, const BatchItem& b) { return a.num_rows > b.num_rows; });
-    model::Capacity capacity = kCapacity;
+    batch::Capacity capacity = kCapacity;
     capacity.masked = 3 + static_cast<std::int64_t>(index % 6);
     std::vector<std::pair<std::int64_t, std::int64_t>> expected;  // rows and masked tokens of each
     for (const BatchItem& item : items) {
@@ -83,7 +85,7 @@ TEST(FillMicroBatches, FillsBestWhicheverOfRowsAndMaskedTokensIsScarce) {
 
 TEST(FillMicroBatches, ChecksThatSequencesWerePlannedFor) {
   const auto sequences = sequences_of({5, 5, 5});
-  model::Capacity capacity = kCapacity;
+  batch::Capacity capacity = kCapacity;
   capacity.sequences = 2;
   EXPECT_THROW(fill_micro_batches(cut_items({}, sequences, Layout::Unpadded, 20), capacity),
                base::InternalError);
@@ -112,7 +114,7 @@ TEST(FillMicroBatches, MakesNoneOfNothing) {
   EXPECT_TRUE(fill_micro_batches({}, kCapacity).empty());
 }
 
-void expect_groups(const model::GroupedRows& groups, const model::MicroBatch& batch,
+void expect_groups(const batch::GroupedRows& groups, const batch::MicroBatch& batch,
                    const std::vector<std::int32_t>& entry_of_row) {
   ASSERT_EQ(groups.starts.size(), groups.entries.size() + 1);
   EXPECT_EQ(std::adjacent_find(groups.entries.begin(), groups.entries.end(), std::greater_equal<>()),
@@ -143,7 +145,7 @@ TEST(BuildMicroBatch, GroupsTheRowsOfSequencesByWhatTheyRead) {
                                           {.id = 90, .start = 32, .length = sequences.length(90)},
                                           {.id = 40, .start = 64, .length = sequences.length(40)}}};
   const Masking masking({}, sequences.vocabulary(), 1, 0);
-  const model::MicroBatch batch = build_micro_batch(plan, sequences, masking, MicroBatchUse::Training);
+  const batch::MicroBatch batch = build_micro_batch(plan, sequences, masking, MicroBatchUse::Training);
   expect_groups(batch.by_word, batch, batch.ids);
   expect_groups(batch.by_position, batch, batch.positions);
   expect_groups(batch.by_segment, batch, batch.segments);
@@ -155,7 +157,7 @@ TEST(BuildMicroBatch, GroupsTheRowsOfSequencesByWhatTheyRead) {
     EXPECT_EQ(batch.next_sentence_labels[s], sequences.is_random_next(sample) ? 1 : 0);
   }
 
-  const model::MicroBatch evaluated = build_micro_batch(plan, sequences, masking, MicroBatchUse::Evaluation);
+  const batch::MicroBatch evaluated = build_micro_batch(plan, sequences, masking, MicroBatchUse::Evaluation);
   EXPECT_EQ(evaluated.ids, batch.ids);
   EXPECT_EQ(evaluated.masked_rows, batch.masked_rows);
   EXPECT_TRUE(evaluated.by_word.starts.empty());
@@ -168,7 +170,7 @@ TEST(BuildMicroBatch, RestoresTheTextWhereLabelsStand) {
                             .sequences = {{.id = 80, .start = 0, .length = sequences.length(80)},
                                           {.id = 100, .start = 35, .length = sequences.length(100)}}};
   const Masking masking({}, sequences.vocabulary(), 1, 0);
-  model::MicroBatch batch = build_micro_batch(plan, sequences, masking, MicroBatchUse::Training);
+  batch::MicroBatch batch = build_micro_batch(plan, sequences, masking, MicroBatchUse::Training);
   for (std::size_t m = 0; m < batch.masked_rows.size(); ++m)
     batch.ids[static_cast<std::size_t>(batch.masked_rows[m])] = batch.masked_labels[m];
   for (std::size_t s = 0; s < 2; ++s) {

@@ -1,4 +1,4 @@
-#include "plenum/data/ordered_pipeline.h"
+#include "plenum/data/corpus/ordered_pipeline.h"
 
 #include <algorithm>
 #include <atomic>

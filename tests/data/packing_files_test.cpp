@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "plenum/base/check.h"
-#include "plenum/data/histogram_file.h"
-#include "plenum/data/packing_plan_file.h"
+#include "plenum/data/batches/histogram_file.h"
+#include "plenum/data/batches/packing_plan_file.h"
 #include "plenum/io/file.h"
 
 #include "tests/support/expect_user_error.h"

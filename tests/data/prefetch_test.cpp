@@ -1,4 +1,4 @@
-#include "plenum/data/prefetch.h"
+#include "plenum/data/batches/prefetch.h"
 
 #include <atomic>
 #include <limits>
@@ -6,6 +6,8 @@
 #include <optional>
 
 #include <gtest/gtest.h>
+
+#include "plenum/batch/step_batch.h"
 
 #include "tests/data/batch_fixture.h"
 #include "tests/support/expect_user_error.h"
@@ -26,7 +28,7 @@ TEST(Prefetch, GivesWhatTheSourceMakesFromAnyStep) {
   for (const std::uint64_t first : {std::uint64_t{0}, source.steps_per_epoch() - 2}) {
     Prefetch prefetch(source, first);
     for (std::uint64_t step = first; step < first + 5; ++step) {
-      const std::vector<model::StepBatch> taken = prefetch.take();
+      const std::vector<batch::StepBatch> taken = prefetch.take();
       ASSERT_EQ(taken.size(), 2U);
       EXPECT_EQ(taken[0].step, step);
       EXPECT_EQ(taken[0].epoch, step / source.steps_per_epoch());

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "plenum/data/dataset.h"
+#include "plenum/data/corpus/dataset.h"
 
 #include "tests/data/prepare_fixture.h"
 #include "tests/support/expect_user_error.h"

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/base/progress.h"
-#include "plenum/data/prepare.h"
+#include "plenum/data/corpus/prepare.h"
 #include "plenum/io/file.h"
 
 #include "tests/support/temporary_directory.h"

@@ -1,11 +1,11 @@
-#include "plenum/data/prepare.h"
+#include "plenum/data/corpus/prepare.h"
 
 #include <algorithm>
 
 #include <gmock/gmock.h>
 
-#include "plenum/data/dataset.h"
-#include "plenum/data/partial_directory.h"
+#include "plenum/data/corpus/dataset.h"
+#include "plenum/data/corpus/partial_directory.h"
 
 #include "tests/data/prepare_fixture.h"
 #include "tests/support/compress.h"

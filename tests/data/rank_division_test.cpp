@@ -1,4 +1,4 @@
-#include "plenum/data/rank_division.h"
+#include "plenum/data/batches/rank_division.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,11 +1,11 @@
-#include "plenum/data/sequence_builder.h"
+#include "plenum/data/corpus/sequence_builder.h"
 
 #include <algorithm>
 #include <random>
 
 #include <gtest/gtest.h>
 
-#include "plenum/data/sequence_index.h"
+#include "plenum/data/corpus/sequence_index.h"
 
 #include "tests/support/expect_user_error.h"
 #include "tests/support/temporary_directory.h"

@@ -1,14 +1,18 @@
-#include "plenum/data/step_batches.h"
+#include "plenum/data/batches/step_batches.h"
 
 #include <numeric>
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include "plenum/data/packing_plan_file.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch.h"
+#include "plenum/batch/step_batch.h"
+#include "plenum/batch/work.h"
+#include "plenum/data/batches/packing_plan_file.h"
 #include "plenum/packing/lpfhp.h"
-#include "plenum/schedule/data_parallel.h"
-#include "plenum/schedule/dataflow.h"
+#include "plenum/schedule/core/dataflow.h"
+#include "plenum/schedule/generate/data_parallel.h"
 
 #include "tests/data/batch_fixture.h"
 #include "tests/support/expect_user_error.h"
@@ -28,7 +32,7 @@ TrainingDataOptions options_for(Layout layout, OrderChoice order = OrderChoice::
   return options;
 }
 
-void expect_within(const model::MicroBatch& batch, const model::Capacity& capacity) {
+void expect_within(const batch::MicroBatch& batch, const batch::Capacity& capacity) {
   EXPECT_LE(batch.num_rows, capacity.rows);
   EXPECT_LE(static_cast<std::int64_t>(batch.starts.size()), capacity.sequences);
   EXPECT_LE(static_cast<std::int64_t>(batch.masked_rows.size()), capacity.masked);
@@ -36,7 +40,7 @@ void expect_within(const model::MicroBatch& batch, const model::Capacity& capaci
 }
 
 /// Everything that a micro-batch promises by itself.
-void expect_consistent(const model::MicroBatch& batch) {
+void expect_consistent(const batch::MicroBatch& batch) {
   const auto num_rows = static_cast<std::size_t>(batch.num_rows);
   ASSERT_EQ(batch.ids.size(), num_rows);
   ASSERT_EQ(batch.segments.size(), num_rows);
@@ -139,9 +143,9 @@ TEST(StepBatchSource, KeepsToItsBoundsWhateverTheLengths) {
     const std::size_t num_ranks = 1 + index % 4;
     const StepBatchSource source(sequences, options, small_model(), num_ranks, index);
     for (std::uint64_t step = 0; step < source.steps_per_epoch(); ++step) {
-      for (const model::StepBatch& batch : source.make(step)) {
+      for (const batch::StepBatch& batch : source.make(step)) {
         ASSERT_EQ(batch.micro_batches.size(), source.num_micro_batches());
-        for (const model::MicroBatch& micro_batch : batch.micro_batches) {
+        for (const batch::MicroBatch& micro_batch : batch.micro_batches) {
           expect_within(micro_batch, source.capacity());
           expect_consistent(micro_batch);
         }
@@ -186,12 +190,12 @@ TEST(StepBatchSource, FillsOneMicroBatchWithAStepOfAsManyTokens) {
 TEST(StepBatchSource, CountsTheWholeGlobalBatchOnEveryRank) {
   const SyntheticSequences sequences = synthetic(random_lengths(4, 64));
   const StepBatchSource source(sequences, options_for(Layout::Padded), small_model(), 3, 7);
-  const std::vector<model::StepBatch> ranks = source.make(2);
-  describe::Work total;
-  for (const model::StepBatch& batch : ranks) {
-    for (const model::MicroBatch& micro_batch : batch.micro_batches) total += micro_batch.work();
+  const std::vector<batch::StepBatch> ranks = source.make(2);
+  batch::Work total;
+  for (const batch::StepBatch& batch : ranks) {
+    for (const batch::MicroBatch& micro_batch : batch.micro_batches) total += micro_batch.work();
   }
-  for (const model::StepBatch& batch : ranks) {
+  for (const batch::StepBatch& batch : ranks) {
     EXPECT_EQ(batch.step, 2U);
     EXPECT_EQ(batch.global.tokens, total.tokens);
     EXPECT_EQ(batch.global.squared_lengths, total.squared_lengths);
@@ -212,7 +216,7 @@ TEST(StepBatchSource, NumbersMicroBatchesAsTheScheduleDoes) {
   const schedule::Schedule schedule = schedule::generate_data_parallel(generator);
   const schedule::Dataflow dataflow(schedule);
   ASSERT_EQ(schedule.problem.num_micro_batches, source.num_micro_batches());
-  const std::vector<model::StepBatch> ranks = source.make(0);
+  const std::vector<batch::StepBatch> ranks = source.make(0);
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     std::size_t num_filled = 0;
     for (std::size_t id = 0; id < source.num_micro_batches(); ++id) {
@@ -228,7 +232,7 @@ TEST(StepBatchSource, NumbersMicroBatchesAsTheScheduleDoes) {
 TEST(StepBatchSource, MakesOneRankAsItMakesAll) {
   const SyntheticSequences sequences = synthetic(random_lengths(6, 64));
   const StepBatchSource source(sequences, options_for(Layout::Packed), small_model(), 2, 7);
-  const std::vector<model::StepBatch> all = source.make(1);
+  const std::vector<batch::StepBatch> all = source.make(1);
   for (std::size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(collect({source.make(1, base::Rank::at(rank))}), collect({all[rank]}));
   }
@@ -239,8 +243,8 @@ TEST(StepBatchSource, HasNoPaddingUnlessTheLayoutHas) {
   const auto rows_and_tokens = [&](Layout layout) {
     const StepBatchSource source(sequences, options_for(layout, OrderChoice::Packs), small_model(), 1, 7);
     std::pair<std::int64_t, std::int64_t> sums;
-    const model::StepBatch batch = source.make(0).front();
-    for (const model::MicroBatch& micro_batch : batch.micro_batches) sums.first += micro_batch.num_rows;
+    const batch::StepBatch batch = source.make(0).front();
+    for (const batch::MicroBatch& micro_batch : batch.micro_batches) sums.first += micro_batch.num_rows;
     sums.second = batch.global.tokens;
     return sums;
   };

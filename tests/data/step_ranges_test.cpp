@@ -1,4 +1,4 @@
-#include "plenum/data/step_ranges.h"
+#include "plenum/data/batches/step_ranges.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "plenum/data/text_parser.h"
-#include "plenum/data/text_reader.h"
+#include "plenum/data/text/text_parser.h"
+#include "plenum/data/text/text_reader.h"
 
 #include "tests/support/compress.h"
 #include "tests/support/expect_user_error.h"

@@ -1,4 +1,4 @@
-#include "plenum/data/training_data_options.h"
+#include "plenum/data/batches/training_data_options.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "plenum/data/unicode.h"
+#include "plenum/data/text/unicode.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include "plenum/data/normalizer.h"
-#include "plenum/data/utf8.h"
-#include "plenum/data/word_splitter.h"
+#include "plenum/data/text/utf8.h"
+#include "plenum/data/tokenizer/normalizer.h"
+#include "plenum/data/tokenizer/word_splitter.h"
 
 #include "tests/data/golden.h"
 

@@ -1,4 +1,4 @@
-#include "plenum/data/vocabulary_trainer.h"
+#include "plenum/data/tokenizer/vocabulary_trainer.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

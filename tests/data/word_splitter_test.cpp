@@ -1,4 +1,4 @@
-#include "plenum/data/word_splitter.h"
+#include "plenum/data/tokenizer/word_splitter.h"
 
 #include <random>
 

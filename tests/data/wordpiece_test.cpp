@@ -1,4 +1,4 @@
-#include "plenum/data/wordpiece.h"
+#include "plenum/data/tokenizer/wordpiece.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

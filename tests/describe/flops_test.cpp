@@ -12,7 +12,7 @@ TEST(Flops, OfBertBasePerTokenAreThePublishedOnes) {
   const double layers = forward_flops(config, {.tokens = 1, .masked = 1}) - head;
   EXPECT_NEAR(layers, 169.9e6, 0.1e6);
   EXPECT_NEAR(head * 0.15, 7.2e6, 0.1e6);
-  const Work sequence{.tokens = 512, .squared_lengths = 512 * 512, .masked = 512};
+  const batch::Work sequence{.tokens = 512, .squared_lengths = 512 * 512, .masked = 512};
   EXPECT_NEAR((forward_flops(config, sequence) - 512 * head) / (512 * layers), 1.111, 0.001);
   EXPECT_DOUBLE_EQ(training_flops(config, sequence), 3 * forward_flops(config, sequence));
 }

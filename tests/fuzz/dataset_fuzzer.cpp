@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "plenum/data/dataset.h"
+#include "plenum/data/corpus/dataset.h"
 
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/temporary_directory.h"

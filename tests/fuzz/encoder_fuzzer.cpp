@@ -1,4 +1,4 @@
-#include "plenum/data/tokenizer.h"
+#include "plenum/data/tokenizer/tokenizer.h"
 
 #include "tests/fuzz/fuzz.h"
 

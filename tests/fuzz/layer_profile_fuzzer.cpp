@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "plenum/schedule/layer_profile.h"
+#include "plenum/schedule/simulate/layer_profile.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,4 @@
-#include "plenum/data/packing_plan_file.h"
+#include "plenum/data/batches/packing_plan_file.h"
 
 #include "tests/fuzz/fuzz.h"
 

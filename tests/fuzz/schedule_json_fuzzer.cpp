@@ -1,4 +1,4 @@
-#include "plenum/schedule/schedule_json.h"
+#include "plenum/schedule/text/schedule_json.h"
 
 #include "tests/fuzz/schedule_round_trip.h"
 

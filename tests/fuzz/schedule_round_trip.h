@@ -1,7 +1,7 @@
 #pragma once
 
-#include "plenum/schedule/check.h"
-#include "plenum/schedule/schedule.h"
+#include "plenum/schedule/check/check.h"
+#include "plenum/schedule/core/schedule.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,4 @@
-#include "plenum/schedule/schedule_text.h"
+#include "plenum/schedule/text/schedule_text.h"
 
 #include "tests/fuzz/schedule_round_trip.h"
 

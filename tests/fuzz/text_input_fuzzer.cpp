@@ -1,4 +1,4 @@
-#include "plenum/data/text_parser.h"
+#include "plenum/data/text/text_parser.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,4 @@
-#include "plenum/data/tokenizer_files.h"
+#include "plenum/data/tokenizer/tokenizer_files.h"
 
 #include "tests/fuzz/fuzz.h"
 

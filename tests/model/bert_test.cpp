@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch.h"
 #include "plenum/kernels/attention.h"
 #include "plenum/tensor/cuda_device.h"
 
@@ -46,7 +48,7 @@ void fill_randomly(ModelRun& run) {
 
 TEST(Bert, AgreesWithTheReferenceWithDropout) {
   for (const std::int64_t row_length : {0, 12}) {
-    const MicroBatch batch = lay_out(random_sequences(4, 12, 31, 2), row_length);
+    const batch::MicroBatch batch = lay_out(random_sequences(4, 12, 31, 2), row_length);
     ModelRun run(kConfig, capacity_of(batch));
     fill_randomly(run);
     const reference::Bert reference(kConfig, run.table(), kDropout.key);
@@ -58,7 +60,7 @@ TEST(Bert, AgreesWithTheReferenceWithDropout) {
   }
 }
 
-void expect_differences_of_the_reference(const MicroBatch& batch) {
+void expect_differences_of_the_reference(const batch::MicroBatch& batch) {
   const LossScale scale{.masked = 0.25F, .next_sentence = 0.5F};
   ModelRun run(kConfig, capacity_of(batch));
   fill_randomly(run);
@@ -99,7 +101,7 @@ TEST(Bert, BackwardAddsTheReferencesDifferencesToGradients) {
 }
 
 TEST(Bert, ARowThatBothHeadsReadHasBothGradients) {
-  MicroBatch batch = lay_out(random_sequences(3, 12, 31, 2));
+  batch::MicroBatch batch = lay_out(random_sequences(3, 12, 31, 2));
   batch.masked_rows = batch.starts;
   batch.masked_labels.assign(batch.starts.size(), 7);
   expect_differences_of_the_reference(batch);
@@ -107,7 +109,7 @@ TEST(Bert, ARowThatBothHeadsReadHasBothGradients) {
 
 TEST(Bert, TrainsWithMoreRowsReadThanThereAre) {
   // Every token is masked, and first tokens are read twice.
-  MicroBatch batch = lay_out(random_sequences(3, 12, 31, 2));
+  batch::MicroBatch batch = lay_out(random_sequences(3, 12, 31, 2));
   batch.masked_rows.resize(static_cast<std::size_t>(batch.num_rows));
   std::iota(batch.masked_rows.begin(), batch.masked_rows.end(), 0);
   batch.masked_labels.assign(batch.masked_rows.size(), 5);
@@ -115,25 +117,25 @@ TEST(Bert, TrainsWithMoreRowsReadThanThereAre) {
 }
 
 TEST(Bert, DoesNothingForAnEmptyMicroBatch) {
-  const MicroBatch batch = lay_out(random_sequences(2, 12, 31, 2));
+  const batch::MicroBatch batch = lay_out(random_sequences(2, 12, 31, 2));
   ModelRun run(kConfig, capacity_of(batch));
   fill_randomly(run);
-  const MicroBatch empty = lay_out({});
+  const batch::MicroBatch empty = lay_out({});
   EXPECT_EQ(run.forward(empty, kDropout).masked, 0);
   run.backward(empty, {}, kDropout);
   for (const float value : run.gradients()) ASSERT_EQ(value, 0);
 }
 
 TEST(Bert, BackwardOverwritesWhateverGradientsWere) {
-  const MicroBatch full = lay_out(random_sequences(4, 12, 31, 2));
-  MicroBatch unmasked = full;
+  const batch::MicroBatch full = lay_out(random_sequences(4, 12, 31, 2));
+  batch::MicroBatch unmasked = full;
   unmasked.masked_rows.clear();
   unmasked.masked_labels.clear();
-  MicroBatch unlabelled = full;
+  batch::MicroBatch unlabelled = full;
   unlabelled.next_sentence_labels.clear();
-  MicroBatch unread = unmasked;
+  batch::MicroBatch unread = unmasked;
   unread.next_sentence_labels.clear();
-  for (const MicroBatch& batch : {full, unmasked, unlabelled, unread, lay_out({})}) {
+  for (const batch::MicroBatch& batch : {full, unmasked, unlabelled, unread, lay_out({})}) {
     ModelRun added(kConfig, capacity_of(full));
     ModelRun overwritten(kConfig, capacity_of(full));
     for (const describe::Parameter& parameter : added.table().parameters()) {
@@ -155,12 +157,12 @@ TEST(Bert, BackwardOverwritesWhateverGradientsWere) {
 TEST(Bert, ReadsNoLabelsWithoutANextSentenceHead) {
   describe::ModelConfig config = kConfig;
   config.has_next_sentence = false;
-  const MicroBatch labelled = lay_out(random_sequences(4, 12, 31, 2));
-  MicroBatch unlabelled = labelled;
+  const batch::MicroBatch labelled = lay_out(random_sequences(4, 12, 31, 2));
+  batch::MicroBatch unlabelled = labelled;
   unlabelled.next_sentence_labels.clear();
   ModelRun actual(config, capacity_of(labelled));
   ModelRun expected(config, capacity_of(labelled));
-  const auto train_on = [](ModelRun& run, const MicroBatch& batch) {
+  const auto train_on = [](ModelRun& run, const batch::MicroBatch& batch) {
     fill_randomly(run);
     const LossSums sums = run.forward(batch, kDropout);
     run.backward(batch, {}, kDropout);
@@ -182,16 +184,16 @@ TEST(Bert, RefusesAMicroBatchThatIsLargerThanItsMemory) {
 TEST(Bert, RefusesASequenceThatIsLongerThanItsMemory) {
   describe::ModelConfig config = kConfig;
   config.max_positions = 64;
-  const MicroBatch batch = lay_out(random_sequences(1, 64, 31, 2));
-  Capacity capacity = capacity_of(batch);
+  const batch::MicroBatch batch = lay_out(random_sequences(1, 64, 31, 2));
+  batch::Capacity capacity = capacity_of(batch);
   capacity.max_length = 16;
   ModelRun run(config, capacity);
   EXPECT_THROW(run.forward(batch), base::InternalError);
 }
 
 /// What is planned to be kept of a micro-batch.
-std::size_t kept_bytes(const describe::ModelConfig& config, const Capacity& capacity, Recompute recompute,
-                       tensor::Device device) {
+std::size_t kept_bytes(const describe::ModelConfig& config, const batch::Capacity& capacity,
+                       Recompute recompute, tensor::Device device) {
   tensor::MemoryPlan plan(device);
   plan_training_memory(config, capacity, recompute, 1, plan);
   for (const tensor::MemoryLayout::Line& line : plan.layout().lines()) {
@@ -201,7 +203,7 @@ std::size_t kept_bytes(const describe::ModelConfig& config, const Capacity& capa
 }
 
 TEST(Bert, RecomputationKeepsLess) {
-  const Capacity capacity{.rows = 512, .sequences = 4, .masked = 60, .max_length = 128};
+  const batch::Capacity capacity{.rows = 512, .sequences = 4, .masked = 60, .max_length = 128};
   const auto bytes_of = [&](Recompute recompute) {
     return kept_bytes(describe::preset("bert-mini"), capacity, recompute, tensor::Device::Cpu);
   };
@@ -222,7 +224,7 @@ TEST(Bert, RecomputationKeepsLess) {
 
 TEST(Bert, RecomputationKeepsLessOnAGpu) {
   if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
-  const Capacity capacity{.rows = 512, .sequences = 128, .masked = 128, .max_length = 128};
+  const batch::Capacity capacity{.rows = 512, .sequences = 128, .masked = 128, .max_length = 128};
   describe::ModelConfig config = describe::preset("bert-mini");
   const auto bytes_of = [&](Recompute recompute, double attention_dropout) {
     config.attention_dropout = attention_dropout;

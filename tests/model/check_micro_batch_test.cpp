@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "plenum/base/check.h"
+#include "plenum/batch/micro_batch.h"
 
 #include "tests/support/test_sequences.h"
 
@@ -24,14 +25,14 @@ constexpr describe::ModelConfig kConfig{.vocabulary = 31,
 
 constexpr std::int64_t kRowLength = 14;  // the last two rows are padding
 
-MicroBatch sound() {
+batch::MicroBatch sound() {
   return lay_out(random_sequences(3, 12, 31, 5), kRowLength);
 }
 
 /// Expects a micro-batch to be refused in which `damage` has changed something.
 template <typename Damage>
 void expect_refusal(const char* reason, Damage damage) {
-  MicroBatch damaged = sound();
+  batch::MicroBatch damaged = sound();
   damage(damaged);
   EXPECT_THAT([&] { check_micro_batch(damaged, kConfig); },
               testing::ThrowsMessage<base::InternalError>(testing::HasSubstr(reason)));
@@ -44,49 +45,50 @@ TEST(CheckMicroBatch, TakesWhatIsSound) {
 }
 
 TEST(CheckMicroBatch, RefusesWhatLiesOutsideATable) {
-  expect_refusal("tokens must be below 31: 31", [](MicroBatch& batch) { batch.ids[3] = 31; });
-  expect_refusal("tokens must be below 31: -1", [](MicroBatch& batch) { batch.ids[3] = -1; });
-  expect_refusal("segments", [](MicroBatch& batch) { batch.segments[3] = 2; });
-  expect_refusal("positions", [](MicroBatch& batch) { batch.positions[3] = 12; });
-  expect_refusal("labels of masked", [](MicroBatch& batch) { batch.masked_labels[0] = -1; });
-  expect_refusal("labels of sequences", [](MicroBatch& batch) { batch.next_sentence_labels[0] = 2; });
-  expect_refusal("by token", [](MicroBatch& batch) { batch.by_word.entries.back() = 31; });
-  expect_refusal("by position", [](MicroBatch& batch) { batch.by_position.entries.back() = 12; });
-  expect_refusal("by segment", [](MicroBatch& batch) { batch.by_segment.entries.back() = 2; });
+  expect_refusal("tokens must be below 31: 31", [](batch::MicroBatch& batch) { batch.ids[3] = 31; });
+  expect_refusal("tokens must be below 31: -1", [](batch::MicroBatch& batch) { batch.ids[3] = -1; });
+  expect_refusal("segments", [](batch::MicroBatch& batch) { batch.segments[3] = 2; });
+  expect_refusal("positions", [](batch::MicroBatch& batch) { batch.positions[3] = 12; });
+  expect_refusal("labels of masked", [](batch::MicroBatch& batch) { batch.masked_labels[0] = -1; });
+  expect_refusal("labels of sequences", [](batch::MicroBatch& batch) { batch.next_sentence_labels[0] = 2; });
+  expect_refusal("by token", [](batch::MicroBatch& batch) { batch.by_word.entries.back() = 31; });
+  expect_refusal("by position", [](batch::MicroBatch& batch) { batch.by_position.entries.back() = 12; });
+  expect_refusal("by segment", [](batch::MicroBatch& batch) { batch.by_segment.entries.back() = 2; });
 }
 
 TEST(CheckMicroBatch, RefusesRowsThatAreNotThere) {
   constexpr std::int32_t kNumRows = 3 * kRowLength;
-  expect_refusal("rows of masked", [](MicroBatch& batch) { batch.masked_rows.back() = kNumRows; });
-  expect_refusal("by token", [](MicroBatch& batch) { batch.by_word.rows.back() = kNumRows; });
-  expect_refusal("by position", [](MicroBatch& batch) { batch.by_position.rows.front() = -1; });
-  expect_refusal("by segment", [](MicroBatch& batch) { ++batch.by_segment.starts.back(); });
+  expect_refusal("rows of masked", [](batch::MicroBatch& batch) { batch.masked_rows.back() = kNumRows; });
+  expect_refusal("by token", [](batch::MicroBatch& batch) { batch.by_word.rows.back() = kNumRows; });
+  expect_refusal("by position", [](batch::MicroBatch& batch) { batch.by_position.rows.front() = -1; });
+  expect_refusal("by segment", [](batch::MicroBatch& batch) { ++batch.by_segment.starts.back(); });
 }
 
 TEST(CheckMicroBatch, RefusesListsThatDoNotBelongTogether) {
-  expect_refusal("42 tokens: 41", [](MicroBatch& batch) { batch.ids.pop_back(); });
-  expect_refusal("42 segments: 41", [](MicroBatch& batch) { batch.segments.pop_back(); });
-  expect_refusal("42 positions: 43", [](MicroBatch& batch) { batch.positions.push_back(0); });
-  expect_refusal("42 samples of rows: 41", [](MicroBatch& batch) { batch.row_samples.pop_back(); });
-  expect_refusal("3 samples of sequences: 2", [](MicroBatch& batch) { batch.samples.pop_back(); });
+  expect_refusal("42 tokens: 41", [](batch::MicroBatch& batch) { batch.ids.pop_back(); });
+  expect_refusal("42 segments: 41", [](batch::MicroBatch& batch) { batch.segments.pop_back(); });
+  expect_refusal("42 positions: 43", [](batch::MicroBatch& batch) { batch.positions.push_back(0); });
+  expect_refusal("42 samples of rows: 41", [](batch::MicroBatch& batch) { batch.row_samples.pop_back(); });
+  expect_refusal("3 samples of sequences: 2", [](batch::MicroBatch& batch) { batch.samples.pop_back(); });
   expect_refusal("3 labels of sequences: 2",
-                 [](MicroBatch& batch) { batch.next_sentence_labels.pop_back(); });
-  expect_refusal("labels of masked tokens", [](MicroBatch& batch) { batch.masked_labels.pop_back(); });
+                 [](batch::MicroBatch& batch) { batch.next_sentence_labels.pop_back(); });
+  expect_refusal("labels of masked tokens", [](batch::MicroBatch& batch) { batch.masked_labels.pop_back(); });
 }
 
 TEST(CheckMicroBatch, RefusesMaskedRowsThatDoNotIncrease) {
-  expect_refusal("must increase", [](MicroBatch& batch) { batch.masked_rows[1] = batch.masked_rows[0]; });
-  expect_refusal("must increase", [](MicroBatch& batch) { std::ranges::reverse(batch.masked_rows); });
+  expect_refusal("must increase",
+                 [](batch::MicroBatch& batch) { batch.masked_rows[1] = batch.masked_rows[0]; });
+  expect_refusal("must increase", [](batch::MicroBatch& batch) { std::ranges::reverse(batch.masked_rows); });
 }
 
 TEST(CheckMicroBatch, RefusesSequencesThatDoNotFit) {
   expect_refusal("behind the last row: 43 of 42",
-                 [](MicroBatch& batch) { batch.lengths.back() = kRowLength + 1; });
-  expect_refusal("in order", [](MicroBatch& batch) { batch.lengths.front() = kRowLength + 1; });
-  expect_refusal("in order", [](MicroBatch& batch) { batch.starts.front() = -1; });
-  expect_refusal("not empty", [](MicroBatch& batch) { batch.lengths.back() = 0; });
-  expect_refusal("behind the last row", [](MicroBatch& batch) { batch.starts.back() = 1 << 20; });
-  expect_refusal("a start and a length", [](MicroBatch& batch) { batch.lengths.pop_back(); });
+                 [](batch::MicroBatch& batch) { batch.lengths.back() = kRowLength + 1; });
+  expect_refusal("in order", [](batch::MicroBatch& batch) { batch.lengths.front() = kRowLength + 1; });
+  expect_refusal("in order", [](batch::MicroBatch& batch) { batch.starts.front() = -1; });
+  expect_refusal("not empty", [](batch::MicroBatch& batch) { batch.lengths.back() = 0; });
+  expect_refusal("behind the last row", [](batch::MicroBatch& batch) { batch.starts.back() = 1 << 20; });
+  expect_refusal("a start and a length", [](batch::MicroBatch& batch) { batch.lengths.pop_back(); });
 }
 
 }  // namespace

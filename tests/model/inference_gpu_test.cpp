@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/batch/micro_batch.h"
 #include "plenum/model/inference.h"
 
 #include "tests/support/bfloat16_band.h"
@@ -21,7 +22,7 @@ using tensor::Device;
 /// The same random model on either device.
 class Model {
  public:
-  Model(const MicroBatch& largest, Device device)
+  Model(const batch::MicroBatch& largest, Device device)
       : inference_(test::wide_heads(), test::capacity_of(largest), 1, device) {
     std::ranges::copy(test::random_weights(inference_.parameters(), test::wide_heads().width),
                       inference_.weights().span<float>().begin());
@@ -33,7 +34,7 @@ class Model {
 };
 
 /// As evaluation has them: without what only gradients need.
-MicroBatch for_evaluation(MicroBatch batch) {
+batch::MicroBatch for_evaluation(batch::MicroBatch batch) {
   batch.by_word = batch.by_position = batch.by_segment = {};
   return batch;
 }
@@ -42,7 +43,7 @@ using InferenceOnGpu = test::OnGpu<>;
 
 TEST_F(InferenceOnGpu, EvaluatesAsTheCpuDoes) {
   for (const std::int64_t row_length : {0, 200}) {
-    const MicroBatch batch = for_evaluation(lay_out(random_sequences(9, 200, 97, 5), row_length));
+    const batch::MicroBatch batch = for_evaluation(lay_out(random_sequences(9, 200, 97, 5), row_length));
     Model gpu(batch, Device::Cuda);
     Model cpu(batch, Device::Cpu);
     const EvaluationSums actual = gpu->evaluate(batch);
@@ -62,7 +63,7 @@ TEST_F(InferenceOnGpu, EvaluatesAsTheCpuDoes) {
 }
 
 TEST_F(InferenceOnGpu, GivesTheLogitsOfTheCpu) {
-  const MicroBatch batch = for_evaluation(lay_out(random_sequences(9, 200, 97, 5)));
+  const batch::MicroBatch batch = for_evaluation(lay_out(random_sequences(9, 200, 97, 5)));
   Model gpu(batch, Device::Cuda);
   Model cpu(batch, Device::Cpu);
   const std::vector<float> actual = gpu->masked_logits(batch);
@@ -75,20 +76,20 @@ TEST_F(InferenceOnGpu, GivesTheLogitsOfTheCpu) {
 
 TEST_F(InferenceOnGpu, TakesMicroBatchesOfAnySize) {
   const auto sequences = random_sequences(9, 200, 97, 5);
-  const MicroBatch largest = for_evaluation(lay_out(sequences));
+  const batch::MicroBatch largest = for_evaluation(lay_out(sequences));
   Model gpu(largest, Device::Cuda);
   Model cpu(largest, Device::Cpu);
   EvaluationSums actual;
   EvaluationSums expected;
   for (const std::size_t count : {1, 0, 5, 9}) {
-    const MicroBatch batch = for_evaluation(lay_out(std::span(sequences).first(count)));
+    const batch::MicroBatch batch = for_evaluation(lay_out(std::span(sequences).first(count)));
     actual += gpu->evaluate(batch);
     expected += cpu->evaluate(batch);
   }
   EXPECT_EQ(actual.masked, expected.masked);
   EXPECT_NEAR(actual.masked_loss, expected.masked_loss, kBFloat16Loss * expected.masked_loss);
 
-  MicroBatch unmasked = for_evaluation(lay_out(std::span(sequences).first(2)));
+  batch::MicroBatch unmasked = for_evaluation(lay_out(std::span(sequences).first(2)));
   unmasked.masked_rows.clear();
   unmasked.masked_labels.clear();
   unmasked.next_sentence_labels.clear();
@@ -97,7 +98,7 @@ TEST_F(InferenceOnGpu, TakesMicroBatchesOfAnySize) {
 }
 
 TEST_F(InferenceOnGpu, TakesWeightsThatAreWrittenLater) {
-  const MicroBatch batch = for_evaluation(lay_out(random_sequences(3, 100, 97, 5)));
+  const batch::MicroBatch batch = for_evaluation(lay_out(random_sequences(3, 100, 97, 5)));
   Model gpu(batch, Device::Cuda);
   const double loss = gpu->evaluate(batch).masked_loss;
   std::vector<float> weights = test::random_weights(gpu->parameters(), test::wide_heads().width);

@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "plenum/base/thread_pool.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch.h"
 #include "plenum/model/bert.h"
 #include "plenum/model/micro_batch_stage.h"
 #include "plenum/tensor/arena.h"
@@ -27,7 +29,7 @@ struct LossScale {
 /// A BERT in memory of its own, for one micro-batch at a time. Weights and gradients are zero at first.
 class ModelRun {
  public:
-  ModelRun(const describe::ModelConfig& config, const Capacity& capacity,
+  ModelRun(const describe::ModelConfig& config, const batch::Capacity& capacity,
            Recompute recompute = Recompute::None, std::size_t num_threads = 1)
       : config_(config),
         table_(config),
@@ -46,7 +48,7 @@ class ModelRun {
   }
   const Activations& kept() const { return memory_.slots.front(); }
 
-  LossSums forward(const MicroBatch& micro_batch, const DropoutSource& dropout = {}) {
+  LossSums forward(const batch::MicroBatch& micro_batch, const DropoutSource& dropout = {}) {
     const tensor::Stream stream = this->stream();
     const Pass pass{stream, config_, stage_->put(micro_batch, nullptr), dropout};
     bert_forward(pass, weights_of(config_, table_, {weights_N_, weights_N_}), kept(), memory_.transients, {},
@@ -57,7 +59,8 @@ class ModelRun {
             .next_sentence = numbers[static_cast<std::size_t>(kernels::StepNumber::NextSentenceLoss)]};
   }
   /// After forward: one layer at a time, as a schedule may cut it.
-  void backward(const MicroBatch& micro_batch, const LossScale& scale, const DropoutSource& dropout = {},
+  void backward(const batch::MicroBatch& micro_batch, const LossScale& scale,
+                const DropoutSource& dropout = {},
                 kernels::Accumulate accumulate = kernels::Accumulate::Yes) {
     const tensor::Stream stream = this->stream();
     const Pass pass{stream, config_, stage_->put(micro_batch, nullptr), dropout, accumulate};
@@ -80,14 +83,14 @@ class ModelRun {
   base::LayerId end() const { return base::LayerId::at(static_cast<std::size_t>(config_.num_layers)); }
   tensor::Stream stream() { return {pool_, scratch_.span<std::byte>()}; }
 
-  void plan(const Capacity& capacity, Recompute recompute, tensor::MemoryPlan& plan) {
+  void plan(const batch::Capacity& capacity, Recompute recompute, tensor::MemoryPlan& plan) {
     weights_N_ = plan.add("parameters", {table_.num_elements()});
     gradients_N_ = plan.add("gradients", {table_.num_elements()});
     memory_ = plan_training_memory(config_, capacity, recompute, 1, plan);
     scratch_ = plan_scratch(config_, table_, capacity, pool_.num_threads(), plan);
     stage_.emplace(config_, capacity, plan);
   }
-  tensor::MemoryLayout planned(const Capacity& capacity, Recompute recompute) {
+  tensor::MemoryLayout planned(const batch::Capacity& capacity, Recompute recompute) {
     tensor::MemoryPlan sizes;
     plan(capacity, recompute, sizes);
     return sizes.layout();

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/batch/micro_batch.h"
 #include "plenum/model/inference.h"
 
 #include "tests/model/model_run.h"
@@ -20,14 +21,14 @@ using plenum::test::lay_out;
 constexpr double kParity = 1e-5;
 
 /// The same sequences unpadded and padded.
-std::vector<MicroBatch> layouts(const BertGolden& golden) {
+std::vector<batch::MicroBatch> layouts(const BertGolden& golden) {
   return {lay_out(golden.sequences()), lay_out(golden.sequences(), 24)};
 }
 
 TEST(BertParity, LogitsAndLossesAgreeWithPyTorch) {
   const BertGolden golden;
   const auto steps = golden.read<double>("steps");
-  for (const MicroBatch& batch : layouts(golden)) {
+  for (const batch::MicroBatch& batch : layouts(golden)) {
     SCOPED_TRACE(batch.num_rows);
     ModelRun run(BertGolden::config(), capacity_of(batch));
     golden.read_weights(run.table(), run.weights());
@@ -45,7 +46,7 @@ TEST(BertParity, LogitsAndLossesAgreeWithPyTorch) {
 
 TEST(BertParity, EveryGradientAgreesWithPyTorch) {
   const BertGolden golden;
-  for (const MicroBatch& batch : layouts(golden)) {
+  for (const batch::MicroBatch& batch : layouts(golden)) {
     SCOPED_TRACE(batch.num_rows);
     ModelRun run(BertGolden::config(), capacity_of(batch));
     golden.read_weights(run.table(), run.weights());
@@ -68,7 +69,7 @@ TEST(BertParity, InferenceGivesTheSameLogitsAndLosses) {
   const BertGolden golden;
   const auto steps = golden.read<double>("steps");
   const std::vector<double> logits = golden.expected("masked_logits");
-  for (const MicroBatch& batch : layouts(golden)) {
+  for (const batch::MicroBatch& batch : layouts(golden)) {
     SCOPED_TRACE(batch.num_rows);
     BertInference inference(BertGolden::config(), capacity_of(batch), 2);
     golden.read_weights(inference.parameters(), inference.weights().span<float>());

@@ -73,7 +73,7 @@ class AttentionRun {
     qkv_ = ops::rounded(ops::random_tensor({T_, 3, H_, K}, 1, 2.0), device);
     dcontext_ = ops::rounded(ops::random_tensor({T_, H_, K}, 2), device);
     // Nothing may read padding: what it holds in the gradient would be seen.
-    const tensor::SequenceOffsets sequences = offsets();
+    const batch::SequenceOffsets sequences = offsets();
     for (std::int64_t row = 0; row < T_; ++row) {
       bool is_padding = true;
       for (std::size_t s = 0; s < sequences.num_sequences(); ++s) {
@@ -159,7 +159,7 @@ class AttentionRun {
 
  private:
   static std::int64_t size(std::size_t value) { return static_cast<std::int64_t>(value); }
-  tensor::SequenceOffsets offsets() const { return {shape_.starts, shape_.lengths, T_}; }
+  batch::SequenceOffsets offsets() const { return {shape_.starts, shape_.lengths, T_}; }
   AttentionSize attention_size() const {
     std::int32_t longest = 1;
     for (const std::int32_t length : shape_.lengths) longest = std::max(longest, length);

@@ -22,7 +22,7 @@ struct Sequences {
     lengths.push_back(length);
     num_rows += length;
   }
-  tensor::SequenceOffsets offsets() const { return {starts, lengths, num_rows}; }
+  batch::SequenceOffsets offsets() const { return {starts, lengths, num_rows}; }
 };
 
 std::int64_t parts_of(std::int64_t length) {
@@ -39,7 +39,7 @@ TEST(AttentionTasks, NameEveryPartOnceAndLongSequencesFirst) {
   for (const std::int32_t count : {0, 1, 2, 63, 64, 65, 1000}) {
     Sequences sequences;
     for (std::int32_t s = 0; s < count; ++s) sequences.add(1 + s * s * 37 % 300);
-    const tensor::SequenceOffsets offsets = sequences.offsets();
+    const batch::SequenceOffsets offsets = sequences.offsets();
     const AttentionTasks tasks(offsets, kHeads, parts_of);
     std::set<std::tuple<std::size_t, std::int64_t, std::int64_t>> seen;
     std::int32_t last_class = 1000;
@@ -64,7 +64,7 @@ TEST(AttentionTasks, NameEveryPartOnceAndLongSequencesFirst) {
 TEST(AttentionTasks, AreFoundWithoutPassingAllSequences) {
   Sequences sequences;
   for (std::int32_t s = 0; s < 4096; ++s) sequences.add(8);
-  const tensor::SequenceOffsets offsets = sequences.offsets();
+  const batch::SequenceOffsets offsets = sequences.offsets();
   const AttentionTasks tasks(offsets, kHeads, counted_parts_of);
   for (const std::size_t index : {std::size_t{0}, tasks.size() / 2, tasks.size() - 1}) {
     num_calls = 0;

@@ -1,4 +1,4 @@
-#include "plenum/kernels/cuda/attention_tiles.h"
+#include "plenum/kernels/cuda/attention/attention_tiles.h"
 
 #include <algorithm>
 #include <vector>

@@ -37,7 +37,7 @@ TEST(CheckScratch, RefusesASequenceLongerThanTheScratchOfAttention) {
   TestTensor<float> context_THK({kLength, 1, 1}), lse_HT({1, kLength}), dqkv_T3HK({kLength, 3, 1, 1});
   const std::vector<std::int32_t> starts = {0, 1};
   const std::vector<std::int32_t> lengths = {1, kLength - 1};
-  const tensor::SequenceOffsets sequences = {starts, lengths, kLength};
+  const batch::SequenceOffsets sequences = {starts, lengths, kLength};
   const OpContext context(1, attention_scratch_bytes(tensor::Device::Cpu, {kLength, 64, 1, 1}));
   EXPECT_THROW(attention_forward(context.stream(), {.qkv_T3HK = qkv_T3HK,
                                                     .sequences = sequences,

@@ -14,7 +14,7 @@
 namespace plenum::pipeline {
 namespace {
 
-using model::MicroBatch;
+using batch::MicroBatch;
 using plenum::test::wide_heads;
 using tensor::Device;
 
@@ -59,15 +59,15 @@ MicroBatch changed(const Change& change) {
   return batch;
 }
 
-model::StepBatch step_of(std::uint64_t step, const std::vector<MicroBatch>& micro_batches) {
-  model::StepBatch batch{.step = step, .epoch = 1, .global = {}, .micro_batches = micro_batches};
+batch::StepBatch step_of(std::uint64_t step, const std::vector<MicroBatch>& micro_batches) {
+  batch::StepBatch batch{.step = step, .epoch = 1, .global = {}, .micro_batches = micro_batches};
   for (const MicroBatch& micro_batch : micro_batches) batch.global += micro_batch.work();
   return batch;
 }
 
 /// With room for any change.
 BertProgramOptions options_on(Device device) {
-  model::Capacity capacity = test::capacity_of(unchanged());
+  batch::Capacity capacity = test::capacity_of(unchanged());
   capacity.masked = capacity.rows;
   return {.model = wide_heads(), .capacity = capacity, .seed = 17, .device = device};
 }
@@ -108,7 +108,7 @@ TEST_F(BertOnGpu, GivesTheSameBytesRecordedOrNotWhateverHeadsRead) {
     BertRun plain = run_of(plain_options, micro_batches.size());
     // Enough steps for recordings to be made and to run.
     for (std::uint64_t step = 0; step < 6; ++step) {
-      const model::StepBatch batch = step_of(step, micro_batches);
+      const batch::StepBatch batch = step_of(step, micro_batches);
       recorded.spoil_gradients();
       const StepOutcome outcome = recorded.step(batch);
       EXPECT_FALSE(outcome.is_skipped);
@@ -132,3 +132,5 @@ TEST_F(BertOnGpu, ReadsNoLabelsWithoutANextSentenceHead) {
 
 }  // namespace
 }  // namespace plenum::pipeline
+#include "plenum/batch/micro_batch.h"
+#include "plenum/batch/step_batch.h"

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/batch/micro_batch.h"
+#include "plenum/batch/step_batch.h"
 #include "plenum/model/micro_batch_stage.h"
 
 #include "tests/pipeline/bert_run.h"
@@ -40,7 +42,7 @@ struct Arrangement {
   OptimizerKind optimizer = OptimizerKind::AdamW;
   std::span<const TestSequence> from = sequences();
 
-  model::StepBatch batch(std::uint64_t step) const {
+  batch::StepBatch batch(std::uint64_t step) const {
     return deal_out(step, from, num_micro_batches, row_length);
   }
   BertProgramOptions options() const {
@@ -59,7 +61,7 @@ StepResult first_step(const Arrangement& arrangement) {
   return result_of(run, arrangement.batch(0));
 }
 
-/// Hopper has kernels of its own for the GELU of so many rows (plenum/kernels/cuda/mlp_gelu.cpp).
+/// Hopper has kernels of its own for the GELU of so many rows (plenum/kernels/cuda/product/mlp_gelu.cpp).
 constexpr std::int64_t kRowsOfOwnGelu = 1024;
 
 // On both sides of that. In the last layer it is the rows that heads read that count.
@@ -125,7 +127,7 @@ TEST_F(BertOnGpu, TakesMicroBatchesWithoutSequences) {
 TEST_F(BertOnGpu, TakesAFirstMicroBatchWithoutSequences) {
   const Arrangement arrangement{.num_micro_batches = 3, .from = std::span(sequences()).first(1)};
   BertRun run = arrangement.run();
-  model::StepBatch batch = arrangement.batch(0);
+  batch::StepBatch batch = arrangement.batch(0);
   std::ranges::reverse(batch.micro_batches);
   run.spoil_gradients();
   run.step(batch);
@@ -237,25 +239,25 @@ TEST_F(BertOnGpu, ReadsNoMemoryThatAnIdDoesNotName) {
   const Arrangement arrangement;
   BertRun run = arrangement.run();
   const auto expect_refusal = [&](auto damage) {
-    model::StepBatch batch = arrangement.batch(0);
+    batch::StepBatch batch = arrangement.batch(0);
     damage(batch.micro_batches.front());
     EXPECT_THROW(run.step(batch), base::InternalError);
   };
-  expect_refusal([](model::MicroBatch& batch) { batch.ids[3] = 97; });
-  expect_refusal([](model::MicroBatch& batch) { batch.segments[3] = 2; });
-  expect_refusal([](model::MicroBatch& batch) { batch.positions[3] = 200; });
-  expect_refusal([](model::MicroBatch& batch) { batch.masked_labels[3] = -1; });
-  expect_refusal([](model::MicroBatch& batch) { batch.next_sentence_labels[0] = 2; });
-  expect_refusal([](model::MicroBatch& batch) { batch.masked_rows[3] = 1 << 20; });
-  expect_refusal([](model::MicroBatch& batch) { batch.starts.back() = 1 << 20; });
-  expect_refusal([](model::MicroBatch& batch) { batch.lengths.back() += 1; });
-  expect_refusal([](model::MicroBatch& batch) { batch.by_word.entries.back() = 97; });
+  expect_refusal([](batch::MicroBatch& batch) { batch.ids[3] = 97; });
+  expect_refusal([](batch::MicroBatch& batch) { batch.segments[3] = 2; });
+  expect_refusal([](batch::MicroBatch& batch) { batch.positions[3] = 200; });
+  expect_refusal([](batch::MicroBatch& batch) { batch.masked_labels[3] = -1; });
+  expect_refusal([](batch::MicroBatch& batch) { batch.next_sentence_labels[0] = 2; });
+  expect_refusal([](batch::MicroBatch& batch) { batch.masked_rows[3] = 1 << 20; });
+  expect_refusal([](batch::MicroBatch& batch) { batch.starts.back() = 1 << 20; });
+  expect_refusal([](batch::MicroBatch& batch) { batch.lengths.back() += 1; });
+  expect_refusal([](batch::MicroBatch& batch) { batch.by_word.entries.back() = 97; });
   EXPECT_FALSE(run.step(arrangement.batch(0)).is_skipped);
 }
 
 TEST_F(BertOnGpu, RefusesHeadsThatItsAttentionDoesNotKnow) {
   const describe::ModelConfig model = small_model();
-  const model::StepBatch batch = deal_out(0, random_sequences(3, 24, 97, 5), 1);
+  const batch::StepBatch batch = deal_out(0, random_sequences(3, 24, 97, 5), 1);
   const BertProgramOptions options{
       .model = model, .capacity = capacity_of(batch.micro_batches), .device = Device::Cuda};
   test::expect_user_error([&] { BertProgram(bert_schedule(model, 1, 1), {}, options); }, "heads of width 64");

@@ -11,6 +11,7 @@
 
 #include "plenum/base/philox.h"
 #include "plenum/base/thread_pool.h"
+#include "plenum/batch/step_batch.h"
 #include "plenum/kernels/step_numbers.h"
 #include "plenum/model/named_tensors.h"
 #include "plenum/optim/optimizer.h"
@@ -48,7 +49,7 @@ const std::vector<test::TestSequence>& sequences() {
   return all;
 }
 
-model::StepBatch batch_of(std::uint64_t step) {
+batch::StepBatch batch_of(std::uint64_t step) {
   return deal_out(step, sequences(), 1);
 }
 

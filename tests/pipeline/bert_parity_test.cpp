@@ -20,7 +20,7 @@ TEST(BertParity, TenAdamWStepsAgreeWithPyTorch) {
   const auto steps = golden.read<double>("steps");
   const describe::ModelConfig model = BertGolden::config();
   const auto sequences = golden.sequences();
-  const model::StepBatch first = deal_out(0, sequences, 1);
+  const batch::StepBatch first = deal_out(0, sequences, 1);
   BertRun run(bert_schedule(model, 1, 1), {.model = model, .capacity = capacity_of(first.micro_batches)});
   golden.read_weights(run.program().parameters(), run.program().buffers().weights_N.span<float>());
   for (std::uint64_t step = 0; step < 10; ++step) {

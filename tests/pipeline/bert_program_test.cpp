@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/batch/step_batch.h"
+
 #include "tests/pipeline/bert_run.h"
 #include "tests/support/expect_user_error.h"
 
@@ -36,7 +38,7 @@ struct Arrangement {
   Recompute recompute = Recompute::None;
   std::size_t num_threads = 1;
 
-  model::StepBatch batch(std::uint64_t step, std::vector<TestSequence> from = sequences()) const {
+  batch::StepBatch batch(std::uint64_t step, std::vector<TestSequence> from = sequences()) const {
     if (is_reversed) std::reverse(from.begin(), from.end());
     return deal_out(step, from, num_ranks * num_micro_batches, row_length);
   }
@@ -130,7 +132,7 @@ TEST(BertProgram, DropoutChangesWithTheEpochAndTheSeed) {
   const Arrangement arrangement;
   BertRun run = arrangement.run(model);
   const double loss = run.step(arrangement.batch(0), 0).loss();
-  model::StepBatch other_epoch = arrangement.batch(1);
+  batch::StepBatch other_epoch = arrangement.batch(1);
   ++other_epoch.epoch;
   EXPECT_NE(run.step(other_epoch, 0).loss(), loss);
   EXPECT_EQ(run.step(arrangement.batch(2), 0).loss(), loss);
@@ -183,7 +185,7 @@ TEST(BertProgram, ReadsNoGradientOfTheStepBefore) {
 TEST(BertProgram, TakesAFirstMicroBatchWithoutSequences) {
   const std::vector<TestSequence> one(sequences().begin(), sequences().begin() + 1);
   const Arrangement arrangement{.num_micro_batches = 3};
-  model::StepBatch batch = arrangement.batch(0, one);
+  batch::StepBatch batch = arrangement.batch(0, one);
   BertRun expected = arrangement.run(small_model());
   expected.step(batch);
   std::ranges::reverse(batch.micro_batches);

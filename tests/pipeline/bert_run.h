@@ -6,9 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "plenum/batch/step_batch.h"
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
-#include "plenum/schedule/generator.h"
+#include "plenum/schedule/generate/generator.h"
 #include "plenum/tensor/copy.h"
 
 #include "tests/support/test_sequences.h"
@@ -39,11 +40,11 @@ inline schedule::Schedule bert_schedule(const describe::ModelConfig& model, std:
 }
 
 /// Deals sequences out to micro-batches; with `row_length` padded.
-inline model::StepBatch deal_out(std::uint64_t step, std::span<const test::TestSequence> sequences,
+inline batch::StepBatch deal_out(std::uint64_t step, std::span<const test::TestSequence> sequences,
                                  std::size_t num_micro_batches, std::int64_t row_length = 0) {
   std::vector<std::vector<test::TestSequence>> parts(num_micro_batches);
   for (std::size_t i = 0; i < sequences.size(); ++i) parts[i % num_micro_batches].push_back(sequences[i]);
-  model::StepBatch batch{.step = step, .epoch = 1, .global = {}, .micro_batches = {}};
+  batch::StepBatch batch{.step = step, .epoch = 1, .global = {}, .micro_batches = {}};
   for (const auto& part : parts) {
     batch.global += batch.micro_batches.emplace_back(test::lay_out(part, row_length)).work();
   }
@@ -72,11 +73,11 @@ class BertRun {
   }
 
   /// Without waiting for what comes of it.
-  void ask_for(const model::StepBatch& batch, double learning_rate = 1e-3) {
+  void ask_for(const batch::StepBatch& batch, double learning_rate = 1e-3) {
     for (const auto& program : programs_) program->begin_step(batch, learning_rate);
     executor_->run(1);
   }
-  StepOutcome step(const model::StepBatch& batch, double learning_rate = 1e-3) {
+  StepOutcome step(const batch::StepBatch& batch, double learning_rate = 1e-3) {
     ask_for(batch, learning_rate);
     return programs_.front()->outcome(batch.step);
   }

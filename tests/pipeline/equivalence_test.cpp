@@ -6,13 +6,13 @@
 #include <gtest/gtest.h>
 
 #include "plenum/comm/local/local_world.h"
-#include "plenum/schedule/action_text.h"
-#include "plenum/schedule/fill.h"
-#include "plenum/schedule/function_costs.h"
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/kfac_filler.h"
-#include "plenum/schedule/preconditioning.h"
-#include "plenum/schedule/shampoo_filler.h"
+#include "plenum/schedule/core/action_text.h"
+#include "plenum/schedule/fill/fill.h"
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/preconditioning.h"
+#include "plenum/schedule/fill/shampoo_filler.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/function_costs.h"
 
 #include "tests/pipeline/rendezvous_communicator.h"
 #include "tests/pipeline/toy_run.h"

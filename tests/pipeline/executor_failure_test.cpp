@@ -11,8 +11,8 @@
 
 #include "plenum/comm/local/local_world.h"
 #include "plenum/pipeline/executor.h"
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/parse_schedule.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/text/parse_schedule.h"
 
 namespace plenum::pipeline {
 namespace {

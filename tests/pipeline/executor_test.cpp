@@ -7,11 +7,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plenum/schedule/fill.h"
-#include "plenum/schedule/function_costs.h"
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/kfac_filler.h"
-#include "plenum/schedule/timeline_of.h"
+#include "plenum/schedule/fill/fill.h"
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/function_costs.h"
+#include "plenum/schedule/simulate/timeline_of.h"
 
 #include "tests/pipeline/toy_run.h"
 #include "tests/support/expect_user_error.h"

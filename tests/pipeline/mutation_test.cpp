@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "plenum/schedule/check.h"
-#include "plenum/schedule/fill.h"
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/kfac_filler.h"
-#include "plenum/schedule/parse_schedule.h"
-#include "plenum/schedule/profile_costs.h"
-#include "plenum/schedule/schedule_text.h"
+#include "plenum/schedule/check/check.h"
+#include "plenum/schedule/fill/fill.h"
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/profile_costs.h"
+#include "plenum/schedule/text/parse_schedule.h"
+#include "plenum/schedule/text/schedule_text.h"
 
 #include "tests/pipeline/schedule_mutation.h"
 #include "tests/pipeline/toy_run.h"

@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "plenum/schedule/constant_costs.h"
-#include "plenum/schedule/fill.h"
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/kfac_filler.h"
-#include "plenum/schedule/simulate.h"
-#include "plenum/schedule/timeline_of.h"
+#include "plenum/schedule/fill/fill.h"
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/constant_costs.h"
+#include "plenum/schedule/simulate/simulate.h"
+#include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/trace/overlay.h"
 
 #include "tests/support/expect_user_error.h"

@@ -3,7 +3,7 @@
 #include <random>
 #include <string>
 
-#include "plenum/schedule/schedule.h"
+#include "plenum/schedule/core/schedule.h"
 
 namespace plenum::schedule {
 

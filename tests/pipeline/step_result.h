@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/batch/step_batch.h"
 #include "plenum/model/named_tensors.h"
 
 #include "tests/pipeline/bert_run.h"
@@ -20,7 +21,7 @@ struct StepResult {
   std::vector<float> gradients;
 };
 
-inline StepResult result_of(BertRun& run, const model::StepBatch& batch) {
+inline StepResult result_of(BertRun& run, const batch::StepBatch& batch) {
   const StepOutcome outcome = run.step(batch);
   return {outcome, run.gradients()};
 }

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plenum/schedule/schedule.h"
+#include "plenum/schedule/core/schedule.h"
 
 namespace plenum::pipeline {
 

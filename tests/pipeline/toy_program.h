@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plenum/pipeline/stage_program.h"
-#include "plenum/schedule/dataflow.h"
+#include "plenum/schedule/core/dataflow.h"
 
 #include "tests/pipeline/toy_state.h"
 

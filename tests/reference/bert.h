@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "plenum/base/philox.h"
+#include "plenum/batch/micro_batch.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
-#include "plenum/model/micro_batch.h"
 
 #include "tests/reference/activation.h"
 #include "tests/reference/attention.h"
@@ -32,7 +32,7 @@ class Bert {
   Bert(const describe::ModelConfig& config, const describe::ParameterTable& table, base::PhiloxKey key)
       : config_(config), table_(table), key_(key) {}
 
-  Losses run(const std::vector<double>& flat, const model::MicroBatch& batch) const {
+  Losses run(const std::vector<double>& flat, const batch::MicroBatch& batch) const {
     std::vector<double> x =
         drop(batch, 0, kernels::DropoutSite::Embedding,
              norm(flat, "bert.embeddings.LayerNorm",
@@ -97,7 +97,7 @@ class Bert {
             .layer = static_cast<std::uint32_t>(layer),
             .site = site};
   }
-  std::vector<double> drop(const model::MicroBatch& batch, std::size_t layer, kernels::DropoutSite site,
+  std::vector<double> drop(const batch::MicroBatch& batch, std::size_t layer, kernels::DropoutSite site,
                            const std::vector<double>& x) const {
     return drop_rows(dropout(layer, site), x, batch.row_samples, batch.positions);
   }
@@ -106,7 +106,7 @@ class Bert {
     return a;
   }
 
-  std::vector<double> encoder_layer(const std::vector<double>& flat, const model::MicroBatch& batch,
+  std::vector<double> encoder_layer(const std::vector<double>& flat, const batch::MicroBatch& batch,
                                     std::size_t layer, const std::vector<double>& x) const {
     const std::string name = "bert.encoder.layer." + std::to_string(layer) + ".";
     std::vector<double> qkv(3 * x.size());

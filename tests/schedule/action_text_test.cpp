@@ -1,4 +1,4 @@
-#include "plenum/schedule/action_text.h"
+#include "plenum/schedule/core/action_text.h"
 
 #include <fstream>
 #include <iterator>

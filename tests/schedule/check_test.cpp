@@ -1,9 +1,9 @@
-#include "plenum/schedule/check.h"
+#include "plenum/schedule/check/check.h"
 
 #include <gtest/gtest.h>
 
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/parse_schedule.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/text/parse_schedule.h"
 
 #include "tests/support/expect_user_error.h"
 #include "tests/support/kfac_schedule.h"

@@ -1,8 +1,8 @@
-#include "plenum/schedule/critical_path.h"
+#include "plenum/schedule/simulate/critical_path.h"
 
 #include <gtest/gtest.h>
 
-#include "plenum/schedule/action_text.h"
+#include "plenum/schedule/core/action_text.h"
 
 #include "tests/schedule/pipeline_figures.h"
 

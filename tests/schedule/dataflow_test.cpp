@@ -1,12 +1,12 @@
-#include "plenum/schedule/dataflow.h"
+#include "plenum/schedule/core/dataflow.h"
 
 #include <algorithm>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plenum/schedule/action_text.h"
-#include "plenum/schedule/factor_shares.h"
+#include "plenum/schedule/core/action_text.h"
+#include "plenum/schedule/simulate/factor_shares.h"
 
 #include "tests/schedule/pipeline_figures.h"
 

@@ -1,4 +1,4 @@
-#include "plenum/schedule/fill.h"
+#include "plenum/schedule/fill/fill.h"
 
 #include <algorithm>
 #include <map>
@@ -9,13 +9,13 @@
 #include <gtest/gtest.h>
 
 #include "plenum/base/check.h"
-#include "plenum/schedule/check.h"
-#include "plenum/schedule/constant_costs.h"
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/kfac_filler.h"
-#include "plenum/schedule/profile_costs.h"
-#include "plenum/schedule/shampoo_filler.h"
-#include "plenum/schedule/simulate.h"
+#include "plenum/schedule/check/check.h"
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/shampoo_filler.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/constant_costs.h"
+#include "plenum/schedule/simulate/profile_costs.h"
+#include "plenum/schedule/simulate/simulate.h"
 
 namespace plenum::schedule {
 namespace {

@@ -1,4 +1,4 @@
-#include "plenum/schedule/generator.h"
+#include "plenum/schedule/generate/generator.h"
 
 #include <map>
 #include <tuple>
@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/base/check.h"
-#include "plenum/schedule/action_text.h"
+#include "plenum/schedule/core/action_text.h"
 
 #include "tests/schedule/pipeline_figures.h"
 

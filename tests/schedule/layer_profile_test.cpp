@@ -1,4 +1,4 @@
-#include "plenum/schedule/layer_profile.h"
+#include "plenum/schedule/simulate/layer_profile.h"
 
 #include <string>
 

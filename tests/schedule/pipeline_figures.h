@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/simulate.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/simulate.h"
 
 namespace plenum::schedule {
 

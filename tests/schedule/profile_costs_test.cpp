@@ -1,12 +1,12 @@
-#include "plenum/schedule/profile_costs.h"
+#include "plenum/schedule/simulate/profile_costs.h"
 
 #include <gtest/gtest.h>
 
 #include "plenum/base/check.h"
-#include "plenum/schedule/constant_costs.h"
-#include "plenum/schedule/function_costs.h"
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/simulate.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/constant_costs.h"
+#include "plenum/schedule/simulate/function_costs.h"
+#include "plenum/schedule/simulate/simulate.h"
 
 namespace plenum::schedule {
 namespace {

@@ -1,4 +1,4 @@
-#include "plenum/schedule/ready_pool.h"
+#include "plenum/schedule/fill/ready_pool.h"
 
 #include <gtest/gtest.h>
 

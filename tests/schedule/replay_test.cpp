@@ -1,10 +1,10 @@
-#include "plenum/schedule/replay.h"
+#include "plenum/schedule/simulate/replay.h"
 
 #include <gtest/gtest.h>
 
-#include "plenum/schedule/action_text.h"
-#include "plenum/schedule/constant_costs.h"
-#include "plenum/schedule/parse_schedule.h"
+#include "plenum/schedule/core/action_text.h"
+#include "plenum/schedule/simulate/constant_costs.h"
+#include "plenum/schedule/text/parse_schedule.h"
 
 #include "tests/schedule/pipeline_figures.h"
 

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/parse_schedule.h"
-#include "plenum/schedule/schedule_json.h"
-#include "plenum/schedule/schedule_text.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/text/parse_schedule.h"
+#include "plenum/schedule/text/schedule_json.h"
+#include "plenum/schedule/text/schedule_text.h"
 
 #include "tests/support/expect_user_error.h"
 

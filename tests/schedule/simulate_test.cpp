@@ -1,4 +1,4 @@
-#include "plenum/schedule/simulate.h"
+#include "plenum/schedule/simulate/simulate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/base/check.h"
-#include "plenum/schedule/action_text.h"
+#include "plenum/schedule/core/action_text.h"
 
 #include "tests/schedule/pipeline_figures.h"
 

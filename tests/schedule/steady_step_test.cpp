@@ -1,13 +1,13 @@
-#include "plenum/schedule/steady_step.h"
+#include "plenum/schedule/fill/steady_step.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "plenum/schedule/constant_costs.h"
-#include "plenum/schedule/data_lane.h"
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/kfac_filler.h"
+#include "plenum/schedule/fill/data_lane.h"
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/constant_costs.h"
 
 namespace plenum::schedule {
 namespace {

@@ -1,4 +1,4 @@
-#include "plenum/schedule/timeline_of.h"
+#include "plenum/schedule/simulate/timeline_of.h"
 
 #include <algorithm>
 #include <numeric>
@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "plenum/schedule/action_text.h"
-#include "plenum/schedule/constant_costs.h"
-#include "plenum/schedule/generator.h"
-#include "plenum/schedule/simulate.h"
+#include "plenum/schedule/core/action_text.h"
+#include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/constant_costs.h"
+#include "plenum/schedule/simulate/simulate.h"
 
 namespace plenum::schedule {
 namespace {

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "plenum/base/philox.h"
-#include "plenum/model/micro_batch.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch.h"
 
 namespace plenum::test {
 
@@ -46,11 +47,11 @@ inline std::vector<TestSequence> random_sequences(std::size_t count, std::int32_
   return sequences;
 }
 
-inline model::GroupedRows group_rows(const std::vector<std::int32_t>& entries,
+inline batch::GroupedRows group_rows(const std::vector<std::int32_t>& entries,
                                      const std::vector<std::int32_t>& rows) {
   std::map<std::int32_t, std::vector<std::int32_t>> groups;
   for (const std::int32_t row : rows) groups[entries[static_cast<std::size_t>(row)]].push_back(row);
-  model::GroupedRows grouped;
+  batch::GroupedRows grouped;
   for (const auto& [entry, members] : groups) {
     grouped.entries.push_back(entry);
     grouped.starts.push_back(static_cast<std::int32_t>(grouped.rows.size()));
@@ -61,8 +62,8 @@ inline model::GroupedRows group_rows(const std::vector<std::int32_t>& entries,
 }
 
 /// Lays sequences end to end, or with `row_length` each at the beginning of a row of that length.
-inline model::MicroBatch lay_out(std::span<const TestSequence> sequences, std::int64_t row_length = 0) {
-  model::MicroBatch batch;
+inline batch::MicroBatch lay_out(std::span<const TestSequence> sequences, std::int64_t row_length = 0) {
+  batch::MicroBatch batch;
   std::vector<std::int32_t> real_rows;
   for (const TestSequence& sequence : sequences) {
     const auto length = static_cast<std::int64_t>(sequence.ids.size());
@@ -96,9 +97,9 @@ inline model::MicroBatch lay_out(std::span<const TestSequence> sequences, std::i
 }
 
 /// As large as any of the micro-batches.
-inline model::Capacity capacity_of(std::span<const model::MicroBatch> batches) {
-  model::Capacity capacity;
-  for (const model::MicroBatch& batch : batches) {
+inline batch::Capacity capacity_of(std::span<const batch::MicroBatch> batches) {
+  batch::Capacity capacity;
+  for (const batch::MicroBatch& batch : batches) {
     capacity.rows = std::max(capacity.rows, batch.num_rows);
     capacity.sequences = std::max(capacity.sequences, static_cast<std::int64_t>(batch.starts.size()));
     capacity.masked = std::max(capacity.masked, static_cast<std::int64_t>(batch.masked_rows.size()));
@@ -108,7 +109,7 @@ inline model::Capacity capacity_of(std::span<const model::MicroBatch> batches) {
   }
   return capacity;
 }
-inline model::Capacity capacity_of(const model::MicroBatch& batch) {
+inline batch::Capacity capacity_of(const batch::MicroBatch& batch) {
   return capacity_of(std::span(&batch, 1));
 }
 

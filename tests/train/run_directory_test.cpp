@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "plenum/data/packing_plan_file.h"
+#include "plenum/data/batches/packing_plan_file.h"
 #include "plenum/io/lock_file.h"
 #include "plenum/packing/lpfhp.h"
 

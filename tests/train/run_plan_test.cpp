@@ -2,7 +2,7 @@
 
 #include <regex>
 
-#include "plenum/data/packing_plan_file.h"
+#include "plenum/data/batches/packing_plan_file.h"
 #include "plenum/packing/lpfhp.h"
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/train/starting_model.h"

@@ -131,7 +131,7 @@ TEST_F(TuningOfARun, IsKeptAndTakenUpAgain) {
 
 TEST_F(TuningOfARun, GivesAStoppedRunTheBytesOfOneThatWasNot) {
   // With so many rows in a micro-batch that products in bf16 have the 2^19 elements from which on algorithms
-  // are compared (plenum/kernels/cuda/matmul_trial.cpp).
+  // are compared (plenum/kernels/cuda/product/matmul_trial.cpp).
   const std::string dataset =
       prepare("long", data::Objective::MaskedLanguageModel, data::letter_vocabulary(), 1000);
   const auto options_of = [&](std::string_view name) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plenum/batch/work.h"
 #include "plenum/describe/flops.h"
 #include "plenum/describe/model_config.h"
 
@@ -16,7 +17,7 @@ namespace plenum::bench {
 struct RecordedSteps {
   describe::ModelConfig model;
   std::int64_t num_steps = 0;
-  describe::Work work = {};    ///< of all of them
+  batch::Work work = {};       ///< of all of them
   std::int64_t num_rows = 0;   ///< of all of them, padding included
   double seconds_of_step = 0;  ///< of one, when nothing was recorded
   // What the GPU can do: a large product when warm, and a copy, bytes read and written.

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <limits>
 
+#include "plenum/batch/sequence_offsets.h"
 #include "plenum/kernels/cpu/attention_scratch.h"
 #include "plenum/kernels/cpu/dropout.h"
 #include "plenum/kernels/cpu/gemm.h"
-#include "plenum/tensor/sequence_offsets.h"
 #include "plenum/tensor/shape.h"
 
 namespace plenum::kernels::cpu {
@@ -22,7 +22,7 @@ struct AttentionHead {
   std::int64_t qkv_stride = 0;      ///< between rows of queries, keys or values
   std::int64_t context_stride = 0;  ///< between rows of the context
 
-  AttentionHead(const tensor::Shape& qkv_T3HK, const tensor::SequenceOffsets& sequences, std::size_t sequence,
+  AttentionHead(const tensor::Shape& qkv_T3HK, const batch::SequenceOffsets& sequences, std::size_t sequence,
                 std::int64_t head_index)
       : start(sequences.starts[sequence]),
         length(sequences.lengths[sequence]),

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "plenum/tensor/sequence_offsets.h"
+#include "plenum/batch/sequence_offsets.h"
 #include "plenum/tensor/stream.h"
 
 namespace plenum::kernels::cpu {
@@ -25,7 +25,7 @@ class AttentionTasks {
   /// How many parts the heads of a sequence of some length have.
   using PartsOf = std::int64_t (*)(std::int64_t length);
 
-  AttentionTasks(const tensor::SequenceOffsets& sequences, std::int64_t num_heads, PartsOf parts_of)
+  AttentionTasks(const batch::SequenceOffsets& sequences, std::int64_t num_heads, PartsOf parts_of)
       : sequences_(sequences),
         num_heads_(num_heads),
         parts_of_(parts_of),
@@ -65,7 +65,7 @@ class AttentionTasks {
     return std::min(static_cast<std::size_t>(length) / 64, kClasses - 1);
   }
 
-  const tensor::SequenceOffsets& sequences_;
+  const batch::SequenceOffsets& sequences_;
   std::int64_t num_heads_;
   PartsOf parts_of_;
   std::size_t run_length_;  ///< sequences of each run but the last
@@ -75,7 +75,7 @@ class AttentionTasks {
 
 /// Calls body(first, end) for the rows before each sequence and behind the last: padding.
 template <typename Body>
-void for_each_gap(const tensor::Stream& stream, const tensor::SequenceOffsets& sequences, Body body) {
+void for_each_gap(const tensor::Stream& stream, const batch::SequenceOffsets& sequences, Body body) {
   const std::size_t count = sequences.num_sequences();
   stream.pool().run(count + 1, [&](std::size_t i, std::size_t) {
     const std::int64_t first = i == 0 ? 0 : std::int64_t{sequences.starts[i - 1]} + sequences.lengths[i - 1];

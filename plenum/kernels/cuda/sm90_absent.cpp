@@ -1,8 +1,8 @@
 // Stands for *_sm90.cu in a build without: nothing but has_sm90_kernels() and sizes is ever asked there.
 #include "plenum/base/check.h"
-#include "plenum/kernels/cuda/attention_sm90.h"
-#include "plenum/kernels/cuda/mlp_gelu_sm90.h"
-#include "plenum/kernels/cuda/sm90.h"
+#include "plenum/kernels/cuda/attention/attention_sm90.h"
+#include "plenum/kernels/cuda/device/sm90.h"
+#include "plenum/kernels/cuda/product/mlp_gelu_sm90.h"
 
 namespace plenum::kernels::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "plenum/kernels/cuda/sm90.h"
+#include "plenum/kernels/cuda/device/sm90.h"
 
 namespace plenum::kernels::cuda {
 

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plenum/batch/micro_batch.h"
+#include "plenum/batch/work.h"
+
+namespace plenum::batch {
+
+/// What one training step works on, or the part of it that one rank holds.
+struct StepBatch {
+  std::uint64_t step = 0;   ///< of training, from 0
+  std::uint64_t epoch = 0;  ///< names the random numbers of dropout and masking
+  Work global;              ///< over all micro-batches and ranks: the counts by which losses are normalised
+  /// By micro-batch id of the schedule; those of other ranks are empty.
+  std::vector<MicroBatch> micro_batches;
+};
+
+}  // namespace plenum::batch

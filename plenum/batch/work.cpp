@@ -1,0 +1,13 @@
+#include "plenum/batch/work.h"
+
+namespace plenum::batch {
+
+Work& Work::operator+=(const Work& other) {
+  tokens += other.tokens;
+  squared_lengths += other.squared_lengths;
+  masked += other.masked;
+  sequences += other.sequences;
+  return *this;
+}
+
+}  // namespace plenum::batch

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+namespace plenum::batch {
+
+/// What a batch asks of a model, padding left out.
+struct Work {
+  std::int64_t tokens = 0;
+  std::int64_t squared_lengths = 0;  ///< sum over sequences of length^2
+  std::int64_t masked = 0;
+  std::int64_t sequences = 0;
+
+  Work& operator+=(const Work& other);
+};
+
+}  // namespace plenum::batch

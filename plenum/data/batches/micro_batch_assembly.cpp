@@ -1,0 +1,143 @@
+#include "plenum/data/batches/micro_batch_assembly.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "plenum/base/check.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/work.h"
+#include "plenum/packing/sequence_ids.h"
+
+namespace plenum::data {
+namespace {
+
+BatchItem make_item(std::span<const BatchSequence> sequences, Layout layout, std::int64_t item_rows) {
+  BatchItem item{.sequences = sequences};
+  std::int64_t tokens = 0;
+  for (const BatchSequence& sequence : sequences) {
+    tokens += sequence.length;
+    item.masked += sequence.masked;
+  }
+  item.num_rows = layout == Layout::Unpadded ? tokens : item_rows;
+  base::check(tokens <= item_rows,
+              "an item must not have more tokens than rows are planned: tokens={} rows={}", tokens,
+              item_rows);
+  return item;
+}
+
+/// Micro-batches that are being filled.
+class Filling {
+ public:
+  explicit Filling(const batch::Capacity& capacity) : capacity_(capacity) {}
+
+  void place(const BatchItem& item) {
+    base::check(item.num_rows <= capacity_.rows && item.masked <= capacity_.masked,
+                "an item must fit into a micro-batch: rows={} of {} masked={} of {}", item.num_rows,
+                capacity_.rows, item.masked, capacity_.masked);
+    reopen(item.masked);
+    auto tightest = by_free_rows_.lower_bound({item.num_rows, 0});
+    while (tightest != by_free_rows_.end() && free_masked(tightest->second) < item.masked) {
+      waiting_.emplace(free_masked(tightest->second), tightest->second);
+      tightest = by_free_rows_.erase(tightest);
+    }
+    if (tightest != by_free_rows_.end()) {
+      const std::size_t index = tightest->second;
+      by_free_rows_.erase(tightest);
+      put(item, index);
+    } else {
+      plans_.emplace_back();
+      put(item, plans_.size() - 1);
+    }
+  }
+
+  std::vector<MicroBatchPlan> finish() && { return std::move(plans_); }
+
+ private:
+  std::int64_t free_rows(std::size_t index) const { return capacity_.rows - plans_[index].num_rows; }
+  std::int64_t free_masked(std::size_t index) const { return capacity_.masked - plans_[index].masked; }
+
+  /// Takes back the micro-batches that wait for an item with no more than `masked` masked tokens.
+  void reopen(std::int64_t masked) {
+    while (!waiting_.empty() && waiting_.rbegin()->first >= masked) {
+      const std::size_t index = waiting_.rbegin()->second;
+      waiting_.erase(std::prev(waiting_.end()));
+      by_free_rows_.emplace(free_rows(index), index);
+    }
+  }
+
+  void put(const BatchItem& item, std::size_t index) {
+    MicroBatchPlan& plan = plans_[index];
+    std::int64_t start = plan.num_rows;
+    for (const BatchSequence& sequence : item.sequences) {
+      plan.sequences.push_back({.id = sequence.id, .start = start, .length = sequence.length});
+      start += sequence.length;
+    }
+    plan.num_rows += item.num_rows;
+    plan.masked += item.masked;
+    base::check(static_cast<std::int64_t>(plan.sequences.size()) <= capacity_.sequences,
+                "a micro-batch must not have more sequences than planned: {}", capacity_.sequences);
+    by_free_rows_.emplace(free_rows(index), index);
+  }
+
+  batch::Capacity capacity_;
+  std::vector<MicroBatchPlan> plans_;
+  std::set<std::pair<std::int64_t, std::size_t>> by_free_rows_;
+  /// By free masked tokens: those with rows but too few masked tokens for an item. Left among the others,
+  /// each item would pass over all of them; so each is moved aside once, as smaller items mask fewer tokens.
+  std::set<std::pair<std::int64_t, std::size_t>> waiting_;
+};
+
+}  // namespace
+
+std::vector<BatchSequence> measure_sequences(const GlobalBatch& batch, const SequenceSource& source,
+                                             double mask_rate) {
+  std::vector<BatchSequence> sequences;
+  sequences.reserve(batch.sequence_ids.size());
+  const packing::SequenceIds ids(source.histogram());
+  for (const std::uint64_t id : batch.sequence_ids) {
+    const std::int64_t length = source.length(id);
+    // Memory, packs and counts are planned by the histogram.
+    base::require(
+        length == ids.length_of(id),
+        "{} is damaged: sequence {} has {} tokens where the histogram has {}; prepare the dataset again",
+        source.name(), id, length, ids.length_of(id));
+    sequences.push_back({.id = id, .length = length, .masked = masked_count(length, mask_rate)});
+  }
+  return sequences;
+}
+
+std::vector<BatchItem> cut_items(const GlobalBatch& batch, std::span<const BatchSequence> sequences,
+                                 Layout layout, std::int64_t item_rows) {
+  std::vector<BatchItem> items;
+  const auto add = [&](std::size_t begin, std::size_t end) {
+    items.push_back(make_item(sequences.subspan(begin, end - begin), layout, item_rows));
+  };
+  if (layout == Layout::Padded || batch.pack_starts.empty()) {
+    for (std::size_t i = 0; i < sequences.size(); ++i) add(i, i + 1);
+  } else {
+    for (std::size_t p = 0; p + 1 < batch.pack_starts.size(); ++p)
+      add(batch.pack_starts[p], batch.pack_starts[p + 1]);
+  }
+  return items;
+}
+
+double cost_of(const BatchItem& item, const describe::ModelConfig& model) {
+  batch::Work work;
+  for (const BatchSequence& sequence : item.sequences) work += sequence.work();
+  work.tokens = item.num_rows;
+  return describe::forward_flops(model, work);
+}
+
+std::vector<MicroBatchPlan> fill_micro_batches(std::span<const BatchItem> items,
+                                               const batch::Capacity& capacity) {
+  std::vector<BatchItem> largest_first(items.begin(), items.end());
+  std::stable_sort(largest_first.begin(), largest_first.end(),
+                   [](const BatchItem& a, const BatchItem& b) { return a.num_rows > b.num_rows; });
+  Filling filling(capacity);
+  for (const BatchItem& item : largest_first) filling.place(item);
+  return std::move(filling).finish();
+}
+
+}  // namespace plenum::data

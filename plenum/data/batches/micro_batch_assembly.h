@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/work.h"
+#include "plenum/data/batches/batch_order.h"
+#include "plenum/data/batches/layout.h"
+#include "plenum/data/batches/sequence_source.h"
+#include "plenum/describe/flops.h"
+
+namespace plenum::data {
+
+/// A sequence that a step trains on.
+struct BatchSequence {
+  std::uint64_t id = 0;
+  std::int64_t length = 0;
+  std::int64_t masked = 0;
+
+  batch::Work work() const { return {length, length * length, masked, 1}; }
+};
+
+/// The sequences of a global batch, in its order, each masked at `mask_rate`. Throws UserError naming the
+/// source if one has not the length that its number has by the histogram.
+std::vector<BatchSequence> measure_sequences(const GlobalBatch& batch, const SequenceSource& source,
+                                             double mask_rate);
+
+/// What is placed whole: a sequence, or the sequences of a pack.
+struct BatchItem {
+  std::span<const BatchSequence> sequences;
+  std::int64_t num_rows = 0;  ///< that it takes up, padding included
+  std::int64_t masked = 0;
+};
+
+/// Cuts a global batch into the items that a layout places: this is all that tells layouts apart.
+/// *Padded*: sequences, each in `item_rows` rows. *Packed*: packs, each in `item_rows` rows. *Unpadded*:
+/// sequences, or packs where the order has them, in as many rows as they have tokens, at most `item_rows`.
+/// Borrows the sequences.
+std::vector<BatchItem> cut_items(const GlobalBatch& batch, std::span<const BatchSequence> sequences,
+                                 Layout layout, std::int64_t item_rows);
+
+/// What an item costs: the operations of a forward, padding included.
+double cost_of(const BatchItem& item, const describe::ModelConfig& model);
+
+/// Where a sequence lies in a micro-batch.
+struct PlacedSequence {
+  std::uint64_t id = 0;
+  std::int64_t start = 0;
+  std::int64_t length = 0;
+};
+
+/// Which sequences a micro-batch holds, and where.
+struct MicroBatchPlan {
+  std::int64_t num_rows = 0;
+  std::int64_t masked = 0;
+  std::vector<PlacedSequence> sequences;
+};
+
+/// Fills micro-batches with at most capacity.rows rows and capacity.masked masked tokens, best fit
+/// decreasing: from the largest item to the smallest, the first of equals first, each goes where the fewest
+/// rows remain that suffice, or into a new micro-batch if it fits nowhere.
+///
+/// *How many.* Say no item has more than r rows and m masked tokens, and the capacity is at least k r rows
+/// and k m masked tokens. Then n items fill at most ceil(n / k) micro-batches. When one is opened, each that
+/// exists lacks rows or masked tokens for an item. If rows, more than capacity - r >= (k - 1) r of them are
+/// taken, by more than k - 1 items, as none has more than r; likewise for masked tokens. So each holds at
+/// least k items: before micro-batch j + 1 is opened, j k items are placed, and one more is at hand.
+std::vector<MicroBatchPlan> fill_micro_batches(std::span<const BatchItem> items,
+                                               const batch::Capacity& capacity);
+
+}  // namespace plenum::data

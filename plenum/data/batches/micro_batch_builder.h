@@ -1,0 +1,16 @@
+#pragma once
+
+#include "plenum/batch/micro_batch.h"
+#include "plenum/data/batches/micro_batch_assembly.h"
+
+namespace plenum::data {
+
+/// What a micro-batch is for: only training needs rows grouped by table entry.
+enum class MicroBatchUse { Training, Evaluation };
+
+/// Reads and masks the sequences of a micro-batch. Throws UserError naming source and sequence if a token is
+/// not of the vocabulary.
+batch::MicroBatch build_micro_batch(const MicroBatchPlan& plan, const SequenceSource& source,
+                                    const Masking& masking, MicroBatchUse use);
+
+}  // namespace plenum::data

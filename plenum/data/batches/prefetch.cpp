@@ -1,0 +1,43 @@
+#include "plenum/data/batches/prefetch.h"
+
+#include <utility>
+
+#include "plenum/batch/step_batch.h"
+
+namespace plenum::data {
+
+Prefetch::Prefetch(const StepBatchSource& source, std::uint64_t first_step)
+    : source_(source), thread_([this, first_step](const std::stop_token& stop) { run(stop, first_step); }) {}
+
+void Prefetch::run(const std::stop_token& stop, std::uint64_t step) {
+  std::unique_lock lock(mutex_);
+  // After a stop the wait still tells whether there is room.
+  while (changed_.wait(lock, stop, [&] { return made_.size() < kStepsAhead; }) && !stop.stop_requested()) {
+    lock.unlock();
+    std::vector<batch::StepBatch> next;
+    std::exception_ptr error;
+    try {
+      next = source_.make(step);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    ++step;
+    error_ = error;
+    if (!error) made_.push_back(std::move(next));
+    changed_.notify_all();
+    if (error) return;
+  }
+}
+
+std::vector<batch::StepBatch> Prefetch::take() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !made_.empty() || error_; });
+  if (made_.empty()) std::rethrow_exception(error_);
+  std::vector<batch::StepBatch> next = std::move(made_.front());
+  made_.pop_front();
+  changed_.notify_all();
+  return next;
+}
+
+}  // namespace plenum::data

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "plenum/batch/step_batch.h"
+#include "plenum/data/batches/step_batches.h"
+
+namespace plenum::data {
+
+/// Makes the next steps on a thread of its own while the current one trains, at most kStepsAhead of them.
+class Prefetch {
+ public:
+  static constexpr std::size_t kStepsAhead = 2;
+
+  /// Borrows the source. Begins with `first_step` at once: a resumed run starts anywhere.
+  Prefetch(const StepBatchSource& source, std::uint64_t first_step);
+
+  /// What StepBatchSource::make gives for the next step, waiting for it if need be. Throws what make threw,
+  /// at the step that it threw for and from then on.
+  std::vector<batch::StepBatch> take();
+
+ private:
+  void run(const std::stop_token& stop, std::uint64_t step);
+
+  const StepBatchSource& source_;
+  std::mutex mutex_;  ///< of the next three
+  std::condition_variable_any changed_;
+  std::deque<std::vector<batch::StepBatch>> made_;
+  std::exception_ptr error_;
+  std::jthread thread_;  ///< last, so that it ends before what it uses
+};
+
+}  // namespace plenum::data

@@ -1,0 +1,113 @@
+#include "plenum/data/batches/step_batches.h"
+
+#include <utility>
+
+#include "plenum/base/check.h"
+#include "plenum/batch/micro_batch.h"
+#include "plenum/batch/step_batch.h"
+#include "plenum/data/batches/micro_batch_builder.h"
+#include "plenum/data/batches/packing_plan_file.h"
+#include "plenum/data/batches/rank_division.h"
+#include "plenum/packing/lpfhp.h"
+
+namespace plenum::data {
+namespace {
+
+/// The plan that is part of the order, if packs are what is ordered.
+std::optional<packing::PackingPlan> make_plan(const SequenceSource& sequences,
+                                              const TrainingDataOptions& options) {
+  if (options.order() != OrderUnit::Packs) return std::nullopt;
+  if (!options.packing_plan.empty()) return read_packing_plan(options.packing_plan);
+  // Not the optimal packer: a time limit ends its search, but a resumed run must find the same plan.
+  const std::int64_t capacity = sequences.max_length();
+  return packing::pack_lpfhp({.histogram = sequences.histogram(),
+                              .capacity = capacity,
+                              .depth = options.packing_depth.value_or(capacity)});
+}
+
+BatchOrder make_order(const SequenceSource& sequences, const TrainingDataOptions& options,
+                      std::uint64_t seed) {
+  const GlobalBatchSize size = options.global_batch_size();
+  if (auto plan = make_plan(sequences, options)) return {sequences.histogram(), *std::move(plan), size, seed};
+  return {sequences.histogram(), size, seed};
+}
+
+}  // namespace
+
+StepBatchSource::StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
+                                 const describe::ModelConfig& model, std::size_t num_ranks,
+                                 std::uint64_t seed)
+    : sequences_(sequences),
+      layout_(options.layout),
+      masking_(options.masking()),
+      model_(model),
+      num_ranks_(num_ranks),
+      seed_(seed),
+      order_(make_order(sequences, options, seed)),
+      bounds_(bounds_with(options.micro_batch_tokens)) {
+  require_fit(sequences, model);
+  base::require(sequences.has_next_sentence() || !model.has_next_sentence,
+                "{} has no next-sentence pairs, which the model trains; prepare the text with --objective "
+                "mlm+nsp, or train without",
+                sequences.name());
+}
+
+StepBounds StepBatchSource::bounds_with(std::optional<std::int64_t> micro_batch_tokens) const {
+  const std::optional<packing::PackingPlan>& plan = order_.plan();
+  return bound_steps({.histogram = sequences_.histogram(),
+                      .plan = plan ? &*plan : nullptr,
+                      .layout = layout_,
+                      .max_length = sequences_.max_length(),
+                      .items_per_step = static_cast<std::int64_t>(order_.items_per_step()),
+                      .num_ranks = static_cast<std::int64_t>(num_ranks_),
+                      .micro_batch_tokens = micro_batch_tokens,
+                      .mask_rate = masking_.rate});
+}
+
+std::vector<batch::StepBatch> StepBatchSource::make(std::uint64_t step) const {
+  const Arrangement arrangement = arrange(step);
+  std::vector<batch::StepBatch> batches;
+  for (std::size_t rank = 0; rank < num_ranks_; ++rank) batches.push_back(build(step, arrangement, rank));
+  return batches;
+}
+
+batch::StepBatch StepBatchSource::make(std::uint64_t step, base::Rank rank) const {
+  base::check(rank.index() < num_ranks_, "there is no such rank: rank={} ranks={}", rank.value, num_ranks_);
+  return build(step, arrange(step), rank.index());
+}
+
+StepBatchSource::Arrangement StepBatchSource::arrange(std::uint64_t step) const {
+  Arrangement arrangement;
+  arrangement.epoch = step / steps_per_epoch();
+  const GlobalBatch batch = order_.batch(arrangement.epoch, step % steps_per_epoch());
+  const std::vector<BatchSequence> sequences = measure_sequences(batch, sequences_, masking_.rate);
+  for (const BatchSequence& sequence : sequences) arrangement.global += sequence.work();
+
+  const std::vector<BatchItem> items = cut_items(batch, sequences, layout_, bounds_.item_rows);
+  std::vector<double> costs;
+  for (const BatchItem& item : items) costs.push_back(cost_of(item, model_));
+  for (const std::vector<std::size_t>& indices : divide_among_ranks(costs, num_ranks_)) {
+    std::vector<BatchItem> items_of_rank;
+    for (const std::size_t index : indices) items_of_rank.push_back(items[index]);
+    arrangement.micro_batches.push_back(fill_micro_batches(items_of_rank, bounds_.capacity));
+    base::check(arrangement.micro_batches.back().size() <= micro_batches_per_rank(),
+                "a rank must not have more micro-batches than planned: step={} planned={}", step,
+                micro_batches_per_rank());
+  }
+  return arrangement;
+}
+
+batch::StepBatch StepBatchSource::build(std::uint64_t step, const Arrangement& arrangement,
+                                        std::size_t rank) const {
+  const Masking masking(masking_, sequences_.vocabulary(), seed_, arrangement.epoch);
+  batch::StepBatch batch{.step = step,
+                         .epoch = arrangement.epoch,
+                         .global = arrangement.global,
+                         .micro_batches = std::vector<batch::MicroBatch>(num_micro_batches())};
+  std::size_t id = (rank + 1) * micro_batches_per_rank();
+  for (const MicroBatchPlan& plan : arrangement.micro_batches[rank])
+    batch.micro_batches[--id] = build_micro_batch(plan, sequences_, masking, MicroBatchUse::Training);
+  return batch;
+}
+
+}  // namespace plenum::data

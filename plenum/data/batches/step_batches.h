@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "plenum/base/ids.h"
+#include "plenum/batch/capacity.h"
+#include "plenum/batch/step_batch.h"
+#include "plenum/batch/work.h"
+#include "plenum/data/batches/batch_order.h"
+#include "plenum/data/batches/micro_batch_assembly.h"
+#include "plenum/data/batches/step_bounds.h"
+#include "plenum/data/batches/training_data_options.h"
+
+namespace plenum::data {
+
+/// What every step of a training run works on: a pure function of the step, in time that does not depend on
+/// it. Which sequences, and what is masked in them, depends on seed, data and `options` alone; ranks and
+/// layout only arrange them. Any number of threads may ask.
+///
+/// Every rank has micro_batches_per_rank() micro-batches in every step: rank r those with the ids r *
+/// micro_batches_per_rank() and following, as replicas have in schedules with one stage. Where a step needs
+/// fewer, the first ones are empty: the last, whose backward hides the reduction of gradients, has work.
+class StepBatchSource {
+ public:
+  /// Borrows the sequences; the options must be such as TrainingDataOptions::check accepts, whatever
+  /// directory they name. Throws UserError if sequences, plan and model do not belong together (more
+  /// tokens, positions or segments than the model has, no labels), or micro-batches are too small
+  /// for one item.
+  StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
+                  const describe::ModelConfig& model, std::size_t num_ranks, std::uint64_t seed);
+
+  std::uint64_t steps_per_epoch() const { return order_.steps_per_epoch(); }
+  double expected_tokens_per_step() const { return order_.expected_tokens_per_step(); }
+  std::size_t num_ranks() const { return num_ranks_; }
+  std::size_t micro_batches_per_rank() const {
+    return static_cast<std::size_t>(bounds_.micro_batches_per_rank);
+  }
+  std::size_t num_micro_batches() const { return num_ranks_ * micro_batches_per_rank(); }
+  const batch::Capacity& capacity() const { return bounds_.capacity; }
+  /// The fewest --micro-batch-tokens that can be asked for: a micro-batch holds any item.
+  std::int64_t least_micro_batch_tokens() const { return bounds_.item_rows; }
+  /// What steps would keep to with other --micro-batch-tokens, or the default if there are none. Throws
+  /// UserError if they are too few for one item.
+  StepBounds bounds_with(std::optional<std::int64_t> micro_batch_tokens) const;
+
+  /// What each rank works on. Steps count over all epochs.
+  std::vector<batch::StepBatch> make(std::uint64_t step) const;
+  /// What one rank works on, without reading the sequences of the others.
+  batch::StepBatch make(std::uint64_t step, base::Rank rank) const;
+
+ private:
+  /// A step before its sequences are read.
+  struct Arrangement {
+    std::uint64_t epoch = 0;
+    batch::Work global;
+    std::vector<std::vector<MicroBatchPlan>> micro_batches;  ///< of each rank
+  };
+
+  Arrangement arrange(std::uint64_t step) const;
+  batch::StepBatch build(std::uint64_t step, const Arrangement& arrangement, std::size_t rank) const;
+
+  const SequenceSource& sequences_;
+  Layout layout_;
+  MaskingOptions masking_;
+  describe::ModelConfig model_;
+  std::size_t num_ranks_;
+  std::uint64_t seed_;
+  BatchOrder order_;
+  StepBounds bounds_;
+};
+
+}  // namespace plenum::data

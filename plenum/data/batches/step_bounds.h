@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "plenum/batch/capacity.h"
+#include "plenum/data/batches/layout.h"
+#include "plenum/packing/histogram.h"
+#include "plenum/packing/plan.h"
+
+namespace plenum::data {
+
+inline constexpr std::int64_t kDefaultMicroBatchTokens = 4096;
+
+/// What is to be bounded: sequences of `histogram`, a number of order items per step.
+struct StepProblem {
+  const packing::LengthHistogram& histogram;
+  const packing::PackingPlan* plan = nullptr;  ///< if the order is one of packs
+  Layout layout = Layout::Unpadded;
+  std::int64_t max_length = 0;
+  std::int64_t items_per_step = 0;  ///< of the order: sequences, or packs with a plan
+  std::int64_t num_ranks = 1;
+  /// That the user allows; if nothing is said, kDefaultMicroBatchTokens, or the longest item if that is more.
+  std::optional<std::int64_t> micro_batch_tokens = {};
+  double mask_rate = 0.15;
+};
+
+/// What every step keeps to, whichever sequences it draws: known before training.
+struct StepBounds {
+  std::int64_t item_rows = 0;  ///< that a BatchItem of padded or packed takes, and one of unpadded at most
+  std::int64_t micro_batches_per_rank = 0;  ///< the last ones are filled, the first ones may be empty
+  batch::Capacity capacity;                 ///< of a micro-batch
+};
+
+/// Throws UserError if not even one item fits into a micro-batch.
+StepBounds bound_steps(const StepProblem& problem);
+
+}  // namespace plenum::data

@@ -1,0 +1,81 @@
+#include "plenum/data/batches/training_data_options.h"
+
+#include <algorithm>
+
+#include "plenum/base/check.h"
+#include "plenum/base/units.h"
+
+namespace plenum::data {
+
+GlobalBatchSize parse_global_batch(std::string_view text, std::string_view what) {
+  const std::size_t unit_begin = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::string_view unit = text.substr(unit_begin);
+  base::require(unit_begin > 0 && (unit.empty() || unit == "sp" || unit == "tok"),
+                "{} must be a number of sequences (256 or 256sp) or of tokens (32768tok): '{}'", what, text);
+  const std::int64_t amount = base::parse_integer(text.substr(0, unit_begin), what);
+  base::require(amount >= 1, "{} must be at least 1: '{}'", what, text);
+  return {.unit = unit == "tok" ? GlobalBatchSize::Unit::Tokens : GlobalBatchSize::Unit::Sequences,
+          .amount = static_cast<std::uint64_t>(amount)};
+}
+
+base::OptionTable TrainingDataOptions::table() {
+  base::OptionTable options("data");
+  options.add("data", directory, "DIR", "Dataset made by plenum prepare");
+  options.add_choice(
+      "layout", layout,
+      {{"unpadded", Layout::Unpadded}, {"packed", Layout::Packed}, {"padded", Layout::Padded}},
+      "How sequences lie in a micro-batch: end to end, in packs of fixed length, or padded to the longest");
+  options.add_choice(
+      "order", order_choice,
+      {{"auto", OrderChoice::Auto}, {"sequences", OrderChoice::Sequences}, {"packs", OrderChoice::Packs}},
+      "What is shuffled; packs gives every layout the same steps, of nearly the same tokens; auto is packs "
+      "for packed and where the global batch is in tokens");
+  options.add("global-batch", global_batch, "N|Nsp|Ntok",
+              "What a step trains on, over all ranks: sequences (256 or 256sp) or tokens (32768tok)");
+  options.add(
+      "micro-batch-tokens", micro_batch_tokens, 1, std::int64_t{1} << 30,
+      "Tokens of a micro-batch, padding included; 4096, or the longest sequence if that is longer, and on "
+      "a GPU 512 for each of its multiprocessors, or fewer if they would not fit");
+  options.add("packing-depth", packing_depth, 1, packing::kGreatestCapacity,
+              "Sequences in a pack at most (with --order packs); as many as fit if not given");
+  options.add("packing-plan", packing_plan, "FILE",
+              "Pack as this plan of plenum pack says (with --order packs)");
+  options.add_fraction("mask-rate", mask_rate, "Share of the tokens that is masked");
+  options.add_choice("mask-unit", mask_unit, {{"token", MaskUnit::Token}, {"word", MaskUnit::Word}},
+                     "What is masked together: single tokens, or words with all their pieces");
+  options.add("mask-split", mask_split, "M/R/K",
+              "Percentages of masked tokens that become [MASK], a random token, or stay");
+  return options;
+}
+
+void TrainingDataOptions::check() const {
+  base::require(!directory.empty(), "no dataset is given; add --data DIR");
+  global_batch_size();
+  masking();
+  base::require(mask_rate > 0, "mask-rate must be above 0: there would be nothing to learn");
+  base::require(layout != Layout::Packed || order_choice != OrderChoice::Sequences,
+                "--layout packed needs --order packs, or none");
+  const bool has_packs = order() == OrderUnit::Packs;
+  base::require(has_packs || (!packing_depth && packing_plan.empty()),
+                "--packing-depth and --packing-plan need --order packs");
+  base::require(!packing_depth || packing_plan.empty(),
+                "--packing-depth does not go with --packing-plan, which has a depth of its own");
+}
+
+OrderUnit TrainingDataOptions::order() const {
+  if (order_choice == OrderChoice::Packs) return OrderUnit::Packs;
+  if (order_choice == OrderChoice::Sequences) return OrderUnit::Sequences;
+  const bool has_packs =
+      layout == Layout::Packed || global_batch_size().unit == GlobalBatchSize::Unit::Tokens;
+  return has_packs ? OrderUnit::Packs : OrderUnit::Sequences;
+}
+
+GlobalBatchSize TrainingDataOptions::global_batch_size() const {
+  return parse_global_batch(global_batch, "global-batch");
+}
+
+MaskingOptions TrainingDataOptions::masking() const {
+  return {.rate = mask_rate, .unit = mask_unit, .split = parse_mask_split(mask_split, "mask-split")};
+}
+
+}  // namespace plenum::data

@@ -1,0 +1,46 @@
+#include "plenum/kernels/cuda/product/matmul.h"
+
+#include "plenum/kernels/check_scratch.h"
+#include "plenum/kernels/cuda/product/matmul_choices.h"
+#include "plenum/kernels/cuda/product/matmul_trial.h"
+#include "plenum/kernels/cuda/product/matmul_tuner.h"
+#include "plenum/kernels/cuda/product/plain_matmul.h"
+
+namespace plenum::kernels::cuda {
+namespace {
+
+/// What is larger would take a thousand times as long as the library does, and nobody would know why.
+constexpr std::int64_t kMostPlainTerms = std::int64_t{1} << 32;
+
+MatmulTuner& tuner(const tensor::Stream& stream) {
+  return stream.cuda().state<MatmulTuner>();
+}
+
+}  // namespace
+
+void matmul(const tensor::Stream& stream, const Matmul& args) {
+  base::check(
+      !has_epilogue(args) || (args.accumulate == Accumulate::No && args.c_dtype == tensor::DType::BFloat16),
+      "a product with an epilogue overwrites bf16, not {}", dtype_name(args.c_dtype));
+  check_scratch(stream, matmul_scratch_bytes());
+  if (args.m == 0 || args.n == 0) return;
+  // The library takes no empty sums.
+  if (args.k != 0 && tuner(stream).run(stream, args)) return;
+  base::check(args.m * args.n * args.k < kMostPlainTerms, "cuBLASLt refuses a product: {}x{}x{}", args.m,
+              args.n, args.k);
+  plain_matmul(stream, args);
+}
+
+std::size_t matmul_scratch_bytes(std::size_t accumulated_bytes) {
+  return MatmulTuner::kWorkspaceBytes + kTrialBytes + accumulated_bytes;
+}
+
+MatmulChoices matmul_choices(const tensor::Stream& stream) {
+  return tuner(stream).choices();
+}
+
+bool use_matmul_choices(const tensor::Stream& stream, const MatmulChoices& choices) {
+  return tuner(stream).use(choices);
+}
+
+}  // namespace plenum::kernels::cuda

@@ -1,0 +1,345 @@
+#include "plenum/kernels/check_scratch.h"
+#include "plenum/kernels/cuda/device/bfloat16_data.h"
+#include "plenum/kernels/cuda/device/flat_elements.cuh"
+#include "plenum/kernels/cuda/device/reduce.cuh"
+#include "plenum/kernels/cuda/rows/optimizer_step.h"
+#include "plenum/tensor/cuda_check.h"
+
+// N elements of the flat buffers, C chunks of ranges, R ranges. A block takes a chunk, so work and sums are
+// cut by shapes alone. All of it is bound by memory: each pass loads and stores every element once.
+
+namespace plenum::kernels::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kDecisionThreads = 1024;
+/// Elements of the gradient whose squares a block adds up.
+constexpr std::int64_t kSquaresBlock = 1 << 16;
+
+std::int64_t num_square_blocks(std::int64_t num_elements) {
+  return (num_elements + kSquaresBlock - 1) / kSquaresBlock;
+}
+
+__device__ double& number(double* numbers_C, StepNumber which) {
+  return numbers_C[static_cast<std::size_t>(which)];
+}
+__device__ float number(const double* numbers_C, StepNumber which) {
+  return static_cast<float>(numbers_C[static_cast<std::size_t>(which)]);
+}
+
+/// A sum of squares in double precision, of which no finite element overflows: one sum for each lane.
+class SquareSum {
+ public:
+  template <int kCount>
+  __device__ void add(const FlatElements<kCount>& values) {
+    for (int lane = 0; lane < kCount; ++lane) {
+      const double value = values.at[lane];
+      sums_[lane] += value * value;
+    }
+  }
+
+  /// Over all threads of the block.
+  __device__ double total(BlockReductionOf<double>& shared) const {
+    return block_sum((sums_[0] + sums_[1]) + (sums_[2] + sums_[3]), shared);
+  }
+
+ private:
+  double sums_[kFlatVector] = {};
+};
+
+__global__ void __launch_bounds__(kThreads)
+    add_squares(const float* __restrict__ gradient_N, std::int64_t num_elements, double* __restrict__ sums) {
+  const std::int64_t begin = std::int64_t{blockIdx.x} * kSquaresBlock;
+  SquareSum squares;
+  for_flat_elements<kThreads>(
+      begin, min(begin + kSquaresBlock, num_elements),
+      [&](std::int64_t i, auto elements) { squares.add(elements.load(gradient_N + i)); });
+  __shared__ BlockReductionOf<double> shared;
+  const double sum = squares.total(shared);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+/// What the host says of a decision.
+struct DecisionSettings {
+  double clip_norm, beta1, beta2;
+  bool is_bias_corrected;
+};
+
+__global__ void __launch_bounds__(kDecisionThreads)
+    decide(const double* __restrict__ sums, std::int64_t num_sums, DecisionSettings settings,
+           double* __restrict__ numbers_C) {
+  double part = 0;
+  for (std::int64_t i = threadIdx.x; i < num_sums; i += kDecisionThreads) part += sums[i];
+  __shared__ BlockReductionOf<double> shared;
+  const double norm = sqrt(block_sum(part, shared));
+  if (threadIdx.x != 0) return;
+  const auto at = [&](StepNumber which) -> double& { return number(numbers_C, which); };
+  const double loss = at(StepNumber::MaskedLoss) + at(StepNumber::NextSentenceLoss);
+  const bool is_skipped = !isfinite(loss) || !isfinite(norm);
+  if (!is_skipped) at(StepNumber::NumUpdates) += 1;
+  const auto correction = [&](double beta) {
+    return settings.is_bias_corrected ? 1 - pow(beta, at(StepNumber::NumUpdates)) : 1.0;
+  };
+  const bool is_within = settings.clip_norm == 0 || norm <= settings.clip_norm;
+  at(StepNumber::GradientNorm) = norm;
+  at(StepNumber::GradientScale) = is_within ? 1 : settings.clip_norm / norm;
+  at(StepNumber::IsSkipped) = is_skipped ? 1 : 0;
+  at(StepNumber::Correction1) = correction(settings.beta1);
+  at(StepNumber::Correction2) = correction(settings.beta2);
+}
+
+/// A part of a range: a row of chunks_C4.
+struct Chunk {
+  std::int64_t begin, end, is_decayed, range_index;
+};
+static_assert(sizeof(Chunk) == 4 * sizeof(std::int64_t));
+
+/// A step as the host knows it.
+struct Step {
+  explicit Step(const AdamStep& args)
+      : chunks_C(reinterpret_cast<const Chunk*>(args.work.chunks_C4.data<std::int64_t>())),
+        numbers_C(args.numbers_C.data<double>()),
+        gradient(args.gradient_N.data<float>()),
+        weight(args.weight_N.data<float>()),
+        first_moment(args.first_moment_N.data<float>()),
+        second_moment(args.second_moment_N.data<float>()),
+        compute_weight(bfloat16_data(args.compute_weight_N)),
+        beta1(static_cast<float>(args.beta1)),
+        rest1(static_cast<float>(1 - args.beta1)),
+        beta2(static_cast<float>(args.beta2)),
+        rest2(static_cast<float>(1 - args.beta2)),
+        epsilon(static_cast<float>(args.epsilon)),
+        decay(static_cast<float>(args.decay)) {}
+
+  const Chunk* chunks_C;
+  const double* numbers_C;
+  const float* gradient;
+  float *weight, *first_moment, *second_moment;
+  __nv_bfloat16* compute_weight;  ///< may be null
+  float beta1, rest1, beta2, rest2, epsilon, decay;
+};
+
+/// A block's part of a step, with the numbers that were decided.
+class ChunkStep {
+ public:
+  __device__ explicit ChunkStep(const Step& step)
+      : step_(step),
+        chunk_(step.chunks_C[blockIdx.x]),
+        scale_(number(step.numbers_C, StepNumber::GradientScale)),
+        first_factor_(1 / number(step.numbers_C, StepNumber::Correction1)),
+        root_factor_(1 / sqrtf(number(step.numbers_C, StepNumber::Correction2))),
+        decay_(chunk_.is_decayed != 0 ? step.decay : 0) {}
+
+  __device__ const Chunk& chunk() const { return chunk_; }
+
+  template <typename Body>
+  __device__ void for_elements(Body body) const {
+    for_flat_elements<kThreads>(chunk_.begin, chunk_.end, body);
+  }
+
+  template <int kCount>
+  struct Moments {
+    FlatElements<kCount> first, second;
+  };
+
+  template <int kCount>
+  __device__ Moments<kCount> load_moments(std::int64_t i, FlatElements<kCount>) const {
+    return {FlatElements<kCount>::load(step_.first_moment + i),
+            FlatElements<kCount>::load(step_.second_moment + i)};
+  }
+
+  template <int kCount>
+  __device__ Moments<kCount> update_moments(std::int64_t i, const FlatElements<kCount>& gradient,
+                                            Moments<kCount> moments) const {
+    for (int lane = 0; lane < kCount; ++lane) {
+      const float g = gradient.at[lane] * scale_;
+      moments.first.at[lane] = moments.first.at[lane] * step_.beta1 + g * step_.rest1;
+      moments.second.at[lane] = moments.second.at[lane] * step_.beta2 + g * g * step_.rest2;
+    }
+    moments.first.store(step_.first_moment + i);
+    moments.second.store(step_.second_moment + i);
+    return moments;
+  }
+
+  /// What is taken from weights, for a learning rate of 1.
+  template <int kCount>
+  __device__ FlatElements<kCount> direction(const Moments<kCount>& moments,
+                                            const FlatElements<kCount>& weights) const {
+    FlatElements<kCount> result;
+    for (int lane = 0; lane < kCount; ++lane) {
+      const float root = sqrtf(moments.second.at[lane]) * root_factor_ + step_.epsilon;
+      result.at[lane] = moments.first.at[lane] * first_factor_ / root + weights.at[lane] * decay_;
+    }
+    return result;
+  }
+
+  template <int kCount>
+  __device__ void update_weights(std::int64_t i, const Moments<kCount>& moments, FlatElements<kCount> weights,
+                                 float rate) const {
+    const FlatElements<kCount> taken = direction(moments, weights);
+    for (int lane = 0; lane < kCount; ++lane) weights.at[lane] -= taken.at[lane] * rate;
+    weights.store(step_.weight + i);
+    if (step_.compute_weight != nullptr) weights.store(step_.compute_weight + i);
+  }
+
+ private:
+  const Step& step_;
+  Chunk chunk_;
+  float scale_;
+  float first_factor_;  ///< what m is multiplied by
+  float root_factor_;   ///< what sqrt(v) is multiplied by
+  float decay_;
+};
+
+__device__ bool is_skipped(const Step& step) {
+  return number(step.numbers_C, StepNumber::IsSkipped) > 0;
+}
+
+__global__ void __launch_bounds__(kThreads) adam(const __grid_constant__ Step step) {
+  if (is_skipped(step)) return;
+  const ChunkStep chunk(step);
+  const float rate = number(step.numbers_C, StepNumber::LearningRate);
+  chunk.for_elements([&](std::int64_t i, auto elements) {
+    const auto gradient = elements.load(step.gradient + i);
+    const auto weights = elements.load(step.weight + i);
+    const auto moments = chunk.update_moments(i, gradient, chunk.load_moments(i, elements));
+    chunk.update_weights(i, moments, weights, rate);
+  });
+}
+
+/// The sums of squares of weights and of their directions.
+struct LambSquares {
+  double weight, direction;
+};
+
+/// Updates the moments of a chunk and leaves its sums of squares.
+__global__ void __launch_bounds__(kThreads)
+    lamb_moments(const __grid_constant__ Step step, LambSquares* squares_C) {
+  if (is_skipped(step)) return;
+  const ChunkStep chunk(step);
+  SquareSum weight_squares;
+  SquareSum direction_squares;
+  chunk.for_elements([&](std::int64_t i, auto elements) {
+    const auto gradient = elements.load(step.gradient + i);
+    const auto weights = elements.load(step.weight + i);
+    const auto moments = chunk.update_moments(i, gradient, chunk.load_moments(i, elements));
+    weight_squares.add(weights);
+    direction_squares.add(chunk.direction(moments, weights));
+  });
+  __shared__ BlockReductionOf<double> shared[2];
+  const LambSquares squares = {weight_squares.total(shared[0]), direction_squares.total(shared[1])};
+  if (threadIdx.x == 0) squares_C[blockIdx.x] = squares;
+}
+
+/// The first chunk of a range or of a later one: chunks lie in the order of their ranges.
+__device__ std::int64_t first_chunk(const Chunk* chunks_C, std::int64_t num_chunks, std::int64_t range) {
+  std::int64_t begin = 0;
+  for (std::int64_t end = num_chunks; begin < end;) {
+    const std::int64_t middle = (begin + end) / 2;
+    if (chunks_C[middle].range_index < range) {
+      begin = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return begin;
+}
+
+/// Adds up the sums of a range, a block for each, and leaves the learning rate of its weights.
+__global__ void __launch_bounds__(kThreads)
+    lamb_rates(const __grid_constant__ Step step, std::int64_t num_chunks, const LambSquares* squares_C,
+               float* rate_R) {
+  if (is_skipped(step)) return;
+  const std::int64_t range = blockIdx.x;
+  const std::int64_t begin = first_chunk(step.chunks_C, num_chunks, range);
+  const std::int64_t end = first_chunk(step.chunks_C, num_chunks, range + 1);
+  if (begin == end) return;
+  LambSquares part = {};
+  for (std::int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
+    part.weight += squares_C[i].weight;
+    part.direction += squares_C[i].direction;
+  }
+  __shared__ BlockReductionOf<double> shared[2];
+  const LambSquares total = {block_sum(part.weight, shared[0]), block_sum(part.direction, shared[1])};
+  if (threadIdx.x != 0) return;
+  const bool has_ratio = step.chunks_C[begin].is_decayed != 0 && total.weight > 0 && total.direction > 0;
+  const double learning_rate = step.numbers_C[static_cast<std::size_t>(StepNumber::LearningRate)];
+  rate_R[range] =
+      static_cast<float>(learning_rate * (has_ratio ? sqrt(total.weight / total.direction) : 1.0));
+}
+
+__global__ void __launch_bounds__(kThreads)
+    lamb_weights(const __grid_constant__ Step step, const float* __restrict__ rate_R) {
+  if (is_skipped(step)) return;
+  const ChunkStep chunk(step);
+  const float rate = rate_R[chunk.chunk().range_index];
+  chunk.for_elements([&](std::int64_t i, auto elements) {
+    const auto weights = elements.load(step.weight + i);
+    chunk.update_weights(i, chunk.load_moments(i, elements), weights, rate);
+  });
+}
+
+void check_launch(const char* what) {
+  tensor::check_cuda(cudaGetLastError(), what);
+}
+
+/// A block for each chunk.
+unsigned num_chunks(const AdamStep& args) {
+  base::check(static_cast<bool>(args.work.chunks_C4) && args.work.chunks_C4.size(1) == 4,
+              "the step of an optimizer on the GPU needs its chunks");
+  return static_cast<unsigned>(args.work.chunks_C4.size(0));
+}
+
+}  // namespace
+
+void decide_step(const tensor::Stream& stream, const StepDecision& args) {
+  const std::int64_t num_elements = args.gradient_N.num_elements();
+  const std::int64_t num_sums = num_square_blocks(num_elements);
+  check_scratch(stream, optimizer_scratch_bytes(num_elements, 0));
+  auto* const sums = reinterpret_cast<double*>(stream.scratch().data());
+  if (num_sums > 0) {
+    add_squares<<<static_cast<unsigned>(num_sums), kThreads, 0, stream.cuda().handle()>>>(
+        args.gradient_N.data<float>(), num_elements, sums);
+    check_launch("add up the squares of a gradient");
+  }
+  decide<<<1, kDecisionThreads, 0, stream.cuda().handle()>>>(
+      sums, num_sums, {args.clip_norm, args.beta1, args.beta2, args.is_bias_corrected},
+      args.numbers_C.data<double>());
+  check_launch("decide on a step");
+}
+
+void adam_step(const tensor::Stream& stream, const AdamStep& args) {
+  if (args.ranges.empty()) return;
+  const unsigned chunks = num_chunks(args);
+  if (chunks == 0) return;
+  adam<<<chunks, kThreads, 0, stream.cuda().handle()>>>(Step(args));
+  check_launch("make a step of Adam");
+}
+
+void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
+  if (args.ranges.empty()) return;
+  const unsigned chunks = num_chunks(args);
+  if (chunks == 0) return;
+  const auto num_ranges = static_cast<std::int64_t>(args.ranges.size());
+  check_scratch(stream, chunks * sizeof(LambSquares) + args.ranges.size() * sizeof(float));
+  auto* const squares_C = reinterpret_cast<LambSquares*>(stream.scratch().data());
+  auto* const rate_R = reinterpret_cast<float*>(squares_C + chunks);
+  const Step step(args);
+  const cudaStream_t queue = stream.cuda().handle();
+  lamb_moments<<<chunks, kThreads, 0, queue>>>(step, squares_C);
+  check_launch("update LAMB's moments");
+  lamb_rates<<<static_cast<unsigned>(num_ranges), kThreads, 0, queue>>>(step, chunks, squares_C, rate_R);
+  check_launch("compute LAMB's rates");
+  lamb_weights<<<chunks, kThreads, 0, queue>>>(step, rate_R);
+  check_launch("update LAMB's weights");
+}
+
+std::size_t optimizer_scratch_bytes(std::int64_t num_elements, std::int64_t num_ranges) {
+  const auto decision = static_cast<std::size_t>(num_square_blocks(num_elements)) * sizeof(double);
+  const auto chunks = static_cast<std::size_t>(num_elements / kOptimizerChunk + num_ranges);
+  const std::size_t lamb =
+      chunks * sizeof(LambSquares) + static_cast<std::size_t>(num_ranges) * sizeof(float);
+  return decision > lamb ? decision : lamb;
+}
+
+}  // namespace plenum::kernels::cuda

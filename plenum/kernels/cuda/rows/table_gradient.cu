@@ -1,0 +1,209 @@
+#include <algorithm>
+
+#include "plenum/kernels/cuda/device/bfloat16_data.h"
+#include "plenum/kernels/cuda/device/row_block.cuh"
+#include "plenum/kernels/cuda/rows/table_gradient.h"
+#include "plenum/tensor/cuda_check.h"
+
+namespace plenum::kernels::cuda {
+namespace {
+
+// The list of rows, sorted by entry, is cut into pieces of this length, a block each. Most groups lie in one
+// piece and are added to their entry at once. A group that goes over a cut leaves a sum in each piece: at the
+// head of a piece if it began before, at its tail if it goes on behind. The piece in which it began adds them
+// up afterwards.
+constexpr int kPieceRows = 64;
+constexpr int kRowsInFlight = 4;
+constexpr int kSumsInFlight = 8;
+
+struct Table {
+  const std::int32_t* entry_G;
+  const std::int32_t* start_G;
+  const std::int32_t* row_R;
+  float* dtable;
+  int num_groups;
+};
+
+/// The group that begins in a piece and goes on behind it.
+struct OpenGroup {
+  static constexpr std::int32_t kNone = -1;
+
+  std::int32_t entry;       ///< kNone: no group does
+  std::int32_t last_piece;  ///< in which it ends
+};
+
+struct Arguments {
+  Table tables[kNumTables];
+  const __nv_bfloat16* dz_TD;
+  float* sums;       ///< of each table's pieces the head, then the tail: rows of D
+  OpenGroup* opens;  ///< of each table's pieces
+  int pieces_of_table;
+  int width;
+
+  __device__ std::int64_t piece() const { return std::int64_t{blockIdx.y} * pieces_of_table + blockIdx.x; }
+  __device__ float* head(std::int64_t piece) const { return sums + piece * 2 * width; }
+  __device__ float* tail(std::int64_t piece) const { return head(piece) + width; }
+};
+
+/// The last group that begins at or before a place of the list. Groups without rows lie behind all others.
+__device__ int group_at(const Table& table, int place) {
+  int low = 0;
+  int high = table.num_groups;
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (table.start_G[middle] <= place ? low : high) = middle;
+  }
+  return low;
+}
+
+/// What becomes of the sum behind a place of the list: nothing yet, what the head or the tail of the piece
+/// holds, or (if it is not negative) what is added to an entry.
+using Destination = std::int32_t;
+constexpr Destination kGoesOn = -1;
+constexpr Destination kHead = -2;
+constexpr Destination kTail = -3;
+
+/// The places of a piece.
+struct Places {
+  std::int32_t row[kPieceRows];
+  Destination destination[kPieceRows];
+};
+
+// Each thread looks up the groups of its own places: all of them at the same time.
+__device__ void find_places(const Table& table, int begin, int end, Places& places, OpenGroup& open) {
+  for (int i = static_cast<int>(threadIdx.x); begin + i < end; i += static_cast<int>(blockDim.x)) {
+    const int behind = begin + i + 1;
+    const int group = group_at(table, begin + i);
+    const int group_end = table.start_G[group + 1];
+    const bool began_before = table.start_G[group] < begin;
+    const bool is_tail = behind == end && behind < group_end && !began_before;
+    places.row[i] = table.row_R[begin + i];
+    if (behind < group_end && behind < end) {
+      places.destination[i] = kGoesOn;
+    } else if (began_before) {
+      places.destination[i] = kHead;
+    } else {
+      places.destination[i] = is_tail ? kTail : table.entry_G[group];
+    }
+    if (behind == end)
+      open = {is_tail ? table.entry_G[group] : OpenGroup::kNone, (group_end - 1) / kPieceRows};
+  }
+}
+
+template <bool kIsAligned, int kMaxThreads>
+__global__ void __launch_bounds__(kMaxThreads) sum_pieces(const Arguments args) {
+  __shared__ Places places;
+  const Table& table = args.tables[blockIdx.y];
+  const int width = args.width;
+  const int column = static_cast<int>(threadIdx.x) * kVectorWidth;
+  const std::int64_t piece = args.piece();
+  const int begin = static_cast<int>(blockIdx.x) * kPieceRows;
+  const int end = min(begin + kPieceRows, table.num_groups > 0 ? table.start_G[table.num_groups] : 0);
+  if (begin >= end) {
+    if (threadIdx.x == 0) args.opens[piece] = {OpenGroup::kNone, 0};
+    return;
+  }
+  find_places(table, begin, end, places, args.opens[piece]);
+  __syncthreads();
+
+  FloatVector sum{};
+  for (int batch = 0; batch < end - begin; batch += kRowsInFlight) {
+    // The rows, and what lies at the entries that their sums are added to, all in flight at once.
+    PackedVector rows[kRowsInFlight] = {};
+    FloatVector before[kRowsInFlight] = {};
+#pragma unroll
+    for (int i = 0; i < kRowsInFlight; ++i) {
+      if (begin + batch + i >= end) continue;
+      const std::int64_t row = places.row[batch + i];
+      const std::int64_t entry = places.destination[batch + i];
+      rows[i] = load_packed<kIsAligned>(args.dz_TD + row * width, column, width);
+      if (entry >= 0) before[i] = load_vector<kIsAligned>(table.dtable + entry * width, column, width);
+    }
+#pragma unroll
+    for (int i = 0; i < kRowsInFlight; ++i) {
+      if (begin + batch + i >= end) continue;
+      sum = sum_of(sum, unpack(rows[i]));
+      const Destination destination = places.destination[batch + i];
+      if (destination == kGoesOn) continue;
+      float* const to = destination == kHead   ? args.head(piece)
+                        : destination == kTail ? args.tail(piece)
+                                               : table.dtable + std::int64_t{destination} * width;
+      store_vector<kIsAligned>(to, column, width, sum_of(before[i], sum));
+      sum = {};
+    }
+  }
+}
+
+// Adds what the groups that go over a cut left in each piece, in the order of the pieces.
+template <bool kIsAligned, int kMaxThreads>
+__global__ void __launch_bounds__(kMaxThreads) add_open_groups(const Arguments args) {
+  const std::int64_t piece = args.piece();
+  const OpenGroup open = args.opens[piece];
+  if (open.entry == OpenGroup::kNone) return;
+  const int width = args.width;
+  const int column = static_cast<int>(threadIdx.x) * kVectorWidth;
+  FloatVector sum = load_vector<kIsAligned>(args.tail(piece), column, width);
+  const std::int64_t last = piece + open.last_piece - blockIdx.x;
+  for (std::int64_t first = piece + 1; first <= last; first += kSumsInFlight) {
+    FloatVector heads[kSumsInFlight] = {};
+#pragma unroll
+    for (int i = 0; i < kSumsInFlight; ++i) {
+      if (first + i <= last) heads[i] = load_vector<kIsAligned>(args.head(first + i), column, width);
+    }
+#pragma unroll
+    for (int i = 0; i < kSumsInFlight; ++i) sum = sum_of(sum, heads[i]);
+  }
+  float* const gradient = args.tables[blockIdx.y].dtable + std::int64_t{open.entry} * width;
+  store_vector<kIsAligned>(gradient, column, width,
+                           sum_of(load_vector<kIsAligned>(gradient, column, width), sum));
+}
+
+std::int64_t num_pieces(std::int64_t num_rows) {
+  return (num_rows + kPieceRows - 1) / kPieceRows;
+}
+
+}  // namespace
+
+void add_table_gradients(const tensor::Stream& stream, tensor::ConstTensorView dz_TD,
+                         const std::array<TableGradient, kNumTables>& tables) {
+  const std::int64_t num_rows = dz_TD.size(0);
+  const std::int64_t width = dz_TD.size(1);
+  if (num_rows == 0) return;
+  const auto pieces_of_table = static_cast<int>(num_pieces(num_rows));
+  auto* const sums = reinterpret_cast<float*>(stream.scratch().data());
+  Arguments arguments = {
+      .tables = {},
+      .dz_TD = bfloat16_data(dz_TD),
+      .sums = sums,
+      .opens = reinterpret_cast<OpenGroup*>(sums + kNumTables * pieces_of_table * 2 * width),
+      .pieces_of_table = pieces_of_table,
+      .width = static_cast<int>(width)};
+  for (std::size_t t = 0; t < kNumTables; ++t) {
+    const auto& [groups, dtable] = tables[t];
+    if (groups.num_groups() == 0) continue;
+    base::check(groups.row_R.num_elements() <= num_rows, "more rows in groups than there are: {} of {}",
+                groups.row_R.num_elements(), num_rows);
+    arguments.tables[t] = {.entry_G = groups.entry_G.data<std::int32_t>(),
+                           .start_G = groups.start_G.data<std::int32_t>(),
+                           .row_R = groups.row_R.data<std::int32_t>(),
+                           .dtable = dtable.data<float>(),
+                           .num_groups = static_cast<int>(groups.num_groups())};
+  }
+  const bool is_aligned =
+      are_rows_aligned(width, dz_TD, tables[0].dtable, tables[1].dtable, tables[2].dtable);
+  const int num_threads = threads_of_row(width);
+  const dim3 grid(static_cast<unsigned>(pieces_of_table), kNumTables);
+  const cudaStream_t queue = stream.cuda().handle();
+  for_row_variant(is_aligned, num_threads, [&](auto aligned, auto max_threads) {
+    sum_pieces<aligned(), max_threads()><<<grid, num_threads, 0, queue>>>(arguments);
+    add_open_groups<aligned(), max_threads()><<<grid, num_threads, 0, queue>>>(arguments);
+  });
+  tensor::check_cuda(cudaGetLastError(), "start the gradients of the embedding's tables");
+}
+
+std::size_t table_gradient_scratch_bytes(std::int64_t num_rows, std::int64_t width) {
+  const auto pieces = static_cast<std::size_t>(num_pieces(num_rows)) * kNumTables;
+  return pieces * (2 * static_cast<std::size_t>(width) * sizeof(float) + sizeof(OpenGroup));
+}
+
+}  // namespace plenum::kernels::cuda

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "plenum/schedule/core/dataflow.h"
+
+namespace plenum::schedule {
+
+/// Until when the activations of a layer count.
+enum class KeptFor { Backward, Curvature };
+
+/// For each rank, the most layers whose activations lie there at a time in the steady state, by the order of
+/// its compute lane. A layer of a micro-batch counts from its forward (under recomputation: from its
+/// recomputation) to the end of its backward or weight gradient; kept for curvature, also to the last
+/// curvature action that reads its activations or gradients, which may run steps later.
+std::vector<std::size_t> activation_peaks(const Schedule& schedule, const Dataflow& dataflow,
+                                          KeptFor kept_for);
+
+}  // namespace plenum::schedule

@@ -1,0 +1,102 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "plenum/schedule/check/check_rules.h"
+
+namespace plenum::schedule {
+namespace {
+
+bool is_kfac_only(ActionType type) {
+  return type == ActionType::CurvatureA || type == ActionType::CurvatureB ||
+         type == ActionType::ReduceCurvature || type == ActionType::Invert;
+}
+
+bool is_shampoo_only(ActionType type) {
+  return type == ActionType::AccumulateFactor || type == ActionType::InverseRoot;
+}
+
+/// Why an action of this type has no place in a schedule of this problem; empty if it has.
+std::string reason_by_problem(ActionType type, const Problem& problem) {
+  const bool is_sharded = problem.sharding == Sharding::Optimizer;
+  switch (type) {
+    case ActionType::ReduceGradient:
+      if (is_sharded) return "the optimizer is sharded: gradients are reduced by RS, not AR";
+      return {};
+    case ActionType::ReduceScatterGradient:
+    case ActionType::GatherParameters:
+      if (!is_sharded) return "the schedule says nothing of sharding: gradients are reduced by AR";
+      return {};
+    case ActionType::ReduceTied:
+      if (!problem.has_tied_parameters) return "the schedule has no tied parameter";
+      return {};
+    case ActionType::Precondition:
+    case ActionType::GatherPreconditioned:
+      if (problem.preconditioner == Preconditioner::None) return "the schedule has no preconditioner";
+      return {};
+    default:
+      if (is_kfac_only(type) && problem.preconditioner != Preconditioner::Kfac) {
+        return "the preconditioner is not kfac";
+      }
+      if (is_shampoo_only(type) && problem.preconditioner != Preconditioner::Shampoo) {
+        return "the preconditioner is not shampoo";
+      }
+      return {};
+  }
+}
+
+std::string reason_by_micro_batch(const Dataflow& dataflow, Rank rank, const Action& action) {
+  const Rank runner = dataflow.runner(action.stage, action.micro_batch);
+  if (runner.is_none()) {
+    return fmt::format("no rank runs the forward of stage {} for micro-batch {}", action.stage.value,
+                       action.micro_batch.value);
+  }
+  if (runner != rank) {
+    return fmt::format("micro-batch {} passes stage {} on rank {}", action.micro_batch.value,
+                       action.stage.value, runner.value);
+  }
+  if (traits_of(action.type).lane != Lane::Pipeline) return {};  // not a message
+  const Action other = dataflow.counterpart(action);
+  if (other.stage.index() >= dataflow.layers().num_stages()) return "the pipeline ends here";
+  if (dataflow.peer(action) == rank) {
+    return fmt::format("stage {} runs on the same rank: there is nothing to send or receive",
+                       other.stage.value);
+  }
+  return {};
+}
+
+std::string reason_by_group(const Dataflow& dataflow, Rank rank, const Action& action) {
+  const std::span<const Rank> group = dataflow.group(action);
+  if (!std::binary_search(group.begin(), group.end(), rank)) return "the rank is not one of its group";
+  const bool is_for_several = traits_of(action.type).has_stage || action.type == ActionType::ReduceTied;
+  if (is_for_several && group.size() == 1) return "no other rank has a part in it";
+  return {};
+}
+
+std::string reason_against_place(const RuleContext& context, Rank rank, const Action& action) {
+  const ActionTraits& traits = traits_of(action.type);
+  const Dataflow& dataflow = context.dataflow;
+  std::string reason = reason_by_problem(action.type, context.schedule.problem);
+  if (!reason.empty()) return reason;
+  if (traits.has_micro_batch) return reason_by_micro_batch(dataflow, rank, action);
+  if (traits.is_collective) return reason_by_group(dataflow, rank, action);
+  if (traits.has_factor) {
+    const Rank owner = dataflow.owner(action.stage, action.first_layer, action.factor);
+    if (owner != rank) {
+      return fmt::format("factor {} of layer {} belongs to rank {}", action.factor, action.first_layer.value,
+                         owner.value);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void find_misplaced(RuleContext& context) {
+  for_each_action(context.schedule, [&](const Place& place, const Action& action) {
+    std::string reason = reason_against_place(context, place.rank, action);
+    if (!reason.empty()) context.add(place, std::move(reason));
+  });
+}
+
+}  // namespace plenum::schedule

@@ -1,0 +1,62 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "plenum/schedule/check/check_rules.h"
+
+namespace plenum::schedule {
+namespace {
+
+Place end_of_step(const Schedule& schedule, Rank rank, std::size_t step) {
+  const LaneProgram& compute = schedule.ranks[rank.index()].lane(Lane::Compute);
+  return {step, rank, Lane::Compute, compute.step_begin(step) + compute.step(step).size()};
+}
+
+void find_idle_micro_batches(RuleContext& context) {
+  for (std::size_t stage = 0; stage < context.schedule.num_stages(); ++stage) {
+    for (std::size_t m = 0; m < context.schedule.problem.num_micro_batches && !context.is_full(); ++m) {
+      if (!context.dataflow.runner(StageId::at(stage), MicroBatchId::at(m)).is_none()) continue;
+      context.add(end_of_step(context.schedule, context.dataflow.holders(StageId::at(stage)).front(), 0),
+                  fmt::format("no rank runs the forward of stage {} for micro-batch {}", stage, m));
+    }
+  }
+}
+
+/// The first layer that a rank holds and does not update in a step; none if it updates all. That none is
+/// updated twice is for find_duplicates().
+LayerId layer_without_update(const RuleContext& context, std::size_t rank, std::size_t step) {
+  const StageLayers& layers = context.dataflow.layers();
+  std::vector<std::pair<LayerId, LayerId>> updated;
+  for (const Action& action : context.schedule.ranks[rank].lane(Lane::Compute).step(step)) {
+    if (action.type == ActionType::Update) updated.emplace_back(action.first_layer, action.end_layer);
+  }
+  std::sort(updated.begin(), updated.end());
+  for (const StageId stage : context.schedule.ranks[rank].stages) {
+    LayerId layer = layers.first(stage);
+    for (const auto& [first, end] : updated) {
+      if (first <= layer) layer = std::max(layer, end);
+    }
+    if (layer < layers.end(stage)) return layer;
+  }
+  return LayerId::none();
+}
+
+void find_missing_updates(RuleContext& context) {
+  for (std::size_t step = 0; step < context.schedule.num_steps(); ++step) {
+    for (std::size_t rank = 0; rank < context.schedule.ranks.size(); ++rank) {
+      const LayerId layer = layer_without_update(context, rank, step);
+      if (layer.is_none()) continue;
+      context.add(end_of_step(context.schedule, Rank::at(rank), step),
+                  fmt::format("layer {} is not updated", layer.value));
+    }
+  }
+}
+
+}  // namespace
+
+void find_omissions(RuleContext& context) {
+  find_idle_micro_batches(context);
+  find_missing_updates(context);
+}
+
+}  // namespace plenum::schedule

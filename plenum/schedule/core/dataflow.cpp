@@ -1,0 +1,519 @@
+#include "plenum/schedule/core/dataflow.h"
+
+#include <algorithm>
+
+#include "plenum/base/check.h"
+#include "plenum/schedule/core/value_kinds.h"
+
+namespace plenum::schedule {
+
+Dataflow::Dataflow(const Schedule& schedule)
+    : schedule_(schedule),
+      layers_(schedule.problem),
+      num_micro_batches_(schedule.problem.num_micro_batches),
+      holders_(schedule.num_stages()) {
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    all_ranks_.push_back(Rank::at(rank));
+    for (const StageId stage : schedule.ranks[rank].stages) holders_[stage.index()].push_back(Rank::at(rank));
+  }
+  if (schedule.problem.has_tied_parameters) {
+    std::set_union(holders_.front().begin(), holders_.front().end(), holders_.back().begin(),
+                   holders_.back().end(), std::back_inserter(tied_ranks_));
+  }
+  find_runners();
+  find_segments();
+  lay_out();
+}
+
+void Dataflow::find_runners() {
+  runners_.assign(schedule_.num_stages() * num_micro_batches_, Rank::none());
+  ranks_.resize(schedule_.ranks.size());
+  for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
+    std::vector<StageBlock>& held = ranks_[rank].stages;
+    for (const StageId stage : schedule_.ranks[rank].stages) held.push_back({.stage = stage});
+    for (const LaneProgram& lane : schedule_.ranks[rank].lanes) {
+      for (const Action& action : lane.actions()) {
+        has_agree_ |= action.type == ActionType::Agree;
+        has_exchange_ |= action.type == ActionType::ExchangeData;
+        max_pieces_ = std::max<std::uint32_t>(max_pieces_, action.num_pieces);
+        max_age_ = std::max<std::size_t>(max_age_, action.age);
+        if (!traits_of(action.type).has_micro_batch) continue;
+        StageBlock& place = *std::find_if(held.begin(), held.end(), [&](const StageBlock& candidate) {
+          return candidate.stage == action.stage;
+        });
+        place.first = std::min(place.first, action.micro_batch);
+        place.end = std::max(place.end, MicroBatchId::at(action.micro_batch.index() + 1));
+        if (action.type != ActionType::Forward) continue;
+        Rank& runner = runners_[action.stage.index() * num_micro_batches_ + action.micro_batch.index()];
+        if (runner.is_none()) runner = Rank::at(rank);
+      }
+    }
+    for (StageBlock& place : held) {
+      if (place.first.is_none()) place.first = place.end;
+    }
+  }
+}
+
+void Dataflow::find_segments() {
+  std::vector<bool> is_border(layers_.total() + 1, false);
+  begins_forward_.assign(layers_.total(), false);
+  for (const RankProgram& rank : schedule_.ranks) {
+    for (const Action& action : rank.lane(Lane::Compute).actions()) {
+      if (!traits_of(action.type).has_micro_batch || traits_of(action.type).has_factor) continue;
+      is_border[action.first_layer.index()] = true;
+      if (action.type == ActionType::Forward) begins_forward_[action.first_layer.index()] = true;
+      is_border[action.end_layer.index()] = true;
+    }
+  }
+  segment_of_layer_.resize(layers_.total());
+  for (std::size_t s = 0; s < schedule_.num_stages(); ++s) {
+    const StageId stage = StageId::at(s);
+    std::uint32_t segment = 0;
+    for (std::size_t layer = layers_.first(stage).index(); layer < layers_.end(stage).index(); ++layer) {
+      if (layer != layers_.first(stage).index() && is_border[layer]) ++segment;
+      segment_of_layer_[layer] = segment;
+    }
+    num_segments_.push_back(segment + 1);
+  }
+}
+
+void Dataflow::lay_out() {
+  const std::uint32_t num_factors = schedule_.problem.num_factors;
+  const bool has_curvature = schedule_.problem.preconditioner == Preconditioner::Kfac;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    RankBlock& block = ranks_[rank];
+    std::uint64_t next = 0;
+    for (StageBlock& place : block.stages) {
+      const StageId stage = place.stage;
+      const std::uint32_t span = place.span();
+      const auto num_layers = static_cast<std::uint32_t>(layers_.count(stage));
+      place.micro_batch_stride = kNumWholeKinds + kNumSegmentKinds * num_segments_[stage.index()];
+      place.micro_batch_begin = static_cast<std::uint32_t>(next);
+      next += std::uint64_t{span} * place.micro_batch_stride;
+      place.weight_begin = static_cast<std::uint32_t>(next);
+      next += std::uint64_t{span} * num_segments_[stage.index()];
+      place.curvature_begin = static_cast<std::uint32_t>(next);
+      if (has_curvature) next += std::uint64_t{span} * num_layers * num_factors * 2;
+      place.layer_begin = static_cast<std::uint32_t>(next);
+      next += std::uint64_t{num_layers} * kNumLayerKinds;
+      place.factor_begin = static_cast<std::uint32_t>(next);
+      next += std::uint64_t{num_layers} * num_factors * (kFirstPiece + max_pieces_ - 1);
+    }
+    block.rank_begin = static_cast<std::uint32_t>(next);
+    next += kNumRankKinds;
+    base::require(next <= std::numeric_limits<std::uint32_t>::max(),
+                  "the schedule is too large: rank {} has {} values", rank, next);
+    block.num_values = static_cast<std::uint32_t>(next);
+  }
+}
+
+const Dataflow::StageBlock& Dataflow::block(Rank rank, StageId stage) const {
+  const std::vector<StageBlock>& stages = ranks_[rank.index()].stages;
+  const auto found = std::find_if(stages.begin(), stages.end(),
+                                  [stage](const StageBlock& candidate) { return candidate.stage == stage; });
+  base::check(found != stages.end(), "the rank must hold the stage: rank={} stage={}", rank.value,
+              stage.value);
+  return *found;
+}
+
+std::uint32_t Dataflow::micro_batch_value(Rank rank, StageId stage, MicroBatchId micro_batch,
+                                          std::uint32_t kind, std::uint32_t segment) const {
+  const StageBlock& place = block(rank, stage);
+  const std::uint32_t local = micro_batch.value - place.first.value;
+  const std::uint32_t within =
+      kind < kNumWholeKinds ? kind : kNumWholeKinds + segment * kNumSegmentKinds + (kind - kNumWholeKinds);
+  return place.micro_batch_begin + local * place.micro_batch_stride + within;
+}
+
+std::uint32_t Dataflow::weight_gradient_value(Rank rank, StageId stage, MicroBatchId micro_batch,
+                                              std::uint32_t segment) const {
+  const StageBlock& place = block(rank, stage);
+  return place.weight_begin + segment * place.span() + (micro_batch.value - place.first.value);
+}
+
+std::uint32_t Dataflow::curvature_value(Rank rank, const Action& action, MicroBatchId micro_batch,
+                                        std::uint32_t side) const {
+  const StageBlock& place = block(rank, action.stage);
+  const std::uint32_t local = micro_batch.value - place.first.value;
+  const std::uint32_t layer = action.first_layer.value - layers_.first(action.stage).value;
+  const auto num_layers = static_cast<std::uint32_t>(layers_.count(action.stage));
+  const std::uint32_t map = (local * num_layers + layer) * schedule_.problem.num_factors + action.factor;
+  return place.curvature_begin + map * 2 + side;
+}
+
+std::uint32_t Dataflow::layer_value(Rank rank, StageId stage, LayerId layer, std::uint32_t kind) const {
+  return block(rank, stage).layer_begin + (layer.value - layers_.first(stage).value) * kNumLayerKinds + kind;
+}
+
+std::uint32_t Dataflow::factor_value(Rank rank, StageId stage, LayerId layer, std::uint16_t factor,
+                                     std::uint32_t kind) const {
+  const std::uint32_t map =
+      (layer.value - layers_.first(stage).value) * schedule_.problem.num_factors + factor;
+  return block(rank, stage).factor_begin + map * (kFirstPiece + max_pieces_ - 1) + kind;
+}
+
+Rank Dataflow::owner(StageId stage, LayerId layer, std::uint16_t factor) const {
+  const std::vector<Rank>& ranks = holders_[stage.index()];
+  return ranks[owner_index(layer.index() - layers_.first(stage).index(), factor, layers_.count(stage),
+                           ranks.size())];
+}
+
+bool Dataflow::takes_part_in_tied(Rank rank) const {
+  return tied_ranks_.size() > 1 && std::binary_search(tied_ranks_.begin(), tied_ranks_.end(), rank);
+}
+
+std::span<const Rank> Dataflow::group(const Action& action) const {
+  if (traits_of(action.type).has_stage) return holders_[action.stage.index()];
+  return action.type == ActionType::ReduceTied ? tied_ranks_ : all_ranks_;
+}
+
+Action Dataflow::counterpart(const Action& action) const {
+  Action other = action;
+  switch (action.type) {
+    case ActionType::SendActivation:
+      other.type = ActionType::ReceiveActivation;
+      ++other.stage.value;
+      break;
+    case ActionType::ReceiveActivation:
+      other.type = ActionType::SendActivation;
+      --other.stage.value;
+      break;
+    case ActionType::SendGradient:
+      other.type = ActionType::ReceiveGradient;
+      --other.stage.value;
+      break;
+    case ActionType::ReceiveGradient:
+      other.type = ActionType::SendGradient;
+      ++other.stage.value;
+      break;
+    default:
+      base::check(false, "only sends and receives have a counterpart: {}", traits_of(action.type).name);
+  }
+  return other;
+}
+
+Rank Dataflow::peer(const Action& action) const {
+  const Action other = counterpart(action);
+  // Below the first stage the number wraps around to the greatest there is.
+  if (other.stage.index() >= schedule_.num_stages()) return Rank::none();
+  return runner(other.stage, other.micro_batch);
+}
+
+std::uint32_t Dataflow::sent_value(Rank rank, const Action& send) const {
+  return micro_batch_value(rank, send.stage, send.micro_batch,
+                           send.type == ActionType::SendActivation ? kSentActivation : kSentGradient);
+}
+
+/// From the last to the first: a reader that waits for all of them then looks first at the one made last.
+template <typename Visit>
+void Dataflow::for_each_local_micro_batch(Rank rank, StageId stage, Visit visit) const {
+  const StageBlock& place = block(rank, stage);
+  for (std::uint32_t m = place.end.value; m > place.first.value; --m) {
+    const MicroBatchId micro_batch{m - 1};
+    if (runner(stage, micro_batch) == rank) visit(micro_batch);
+  }
+}
+
+void Dataflow::add_weight_gradients(Rank rank, StageId stage, std::uint32_t segment,
+                                    std::vector<ValueRef>& values) const {
+  for_each_local_micro_batch(rank, stage, [&](MicroBatchId micro_batch) {
+    values.push_back({weight_gradient_value(rank, stage, micro_batch, segment)});
+  });
+}
+
+/// The gradients of layers [first, end), summed over all that contribute.
+void Dataflow::add_final_gradients(Rank rank, StageId stage, LayerId first, LayerId end,
+                                   std::vector<ValueRef>& values) const {
+  if (holders(stage).size() > 1) {
+    add_layers(rank, stage, first, end, kReduced, values);
+    return;
+  }
+  const std::uint32_t last = segment_of(LayerId::at(end.index() - 1));
+  for (std::uint32_t segment = segment_of(first); segment <= last; ++segment) {
+    add_weight_gradients(rank, stage, segment, values);
+  }
+}
+
+/// The gradients of layers [first, end) as the update uses them.
+void Dataflow::add_ready_gradients(Rank rank, StageId stage, LayerId first, LayerId end,
+                                   std::vector<ValueRef>& values) const {
+  if (schedule_.problem.preconditioner == Preconditioner::None) {
+    add_final_gradients(rank, stage, first, end, values);
+  } else {
+    add_layers(rank, stage, first, end, holders(stage).size() > 1 ? kGathered : kPreconditioned, values);
+  }
+}
+
+void Dataflow::add_layers(Rank rank, StageId stage, LayerId first, LayerId end, std::uint32_t kind,
+                          std::vector<ValueRef>& values) const {
+  for (LayerId layer = first; layer < end; ++layer.value) {
+    values.push_back({layer_value(rank, stage, layer, kind)});
+  }
+}
+
+/// What a rank contributes to the gradient of the tied parameter.
+void Dataflow::add_tied_gradients(Rank rank, std::vector<ValueRef>& values) const {
+  const StageId last = StageId::at(schedule_.num_stages() - 1);
+  const auto holds = [&](StageId stage) {
+    return std::binary_search(holders(stage).begin(), holders(stage).end(), rank);
+  };
+  if (holds({})) add_weight_gradients(rank, {}, 0, values);
+  if (holds(last)) {
+    add_weight_gradients(rank, last, static_cast<std::uint32_t>(num_segments(last)) - 1, values);
+  }
+}
+
+void Dataflow::add_curvature(Rank rank, const Action& action, std::vector<ValueRef>& values) const {
+  for_each_local_micro_batch(rank, action.stage, [&](MicroBatchId micro_batch) {
+    values.push_back({curvature_value(rank, action, micro_batch, 1), action.age});
+    values.push_back({curvature_value(rank, action, micro_batch, 0), action.age});
+  });
+}
+
+void Dataflow::inputs(Rank rank, const Action& action, std::vector<ValueRef>& values) const {
+  values.clear();
+  const StageId stage = action.stage;
+  const MicroBatchId micro_batch = action.micro_batch;
+  const auto of_micro_batch = [&](MicroBatchKind kind, std::uint32_t segment = 0) {
+    values.push_back({micro_batch_value(rank, stage, micro_batch, kind, segment), action.age});
+  };
+  const auto for_each_segment = [&](auto visit) {
+    const std::uint32_t last = segment_of(LayerId::at(action.end_layer.index() - 1));
+    for (std::uint32_t segment = segment_of(action.first_layer); segment <= last; ++segment) visit(segment);
+  };
+  const auto for_each_layer = [&](auto visit) {
+    for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) visit(layer);
+  };
+
+  switch (action.type) {
+    case ActionType::Forward: {
+      const std::uint32_t segment = segment_of(action.first_layer);
+      if (segment > 0) {
+        of_micro_batch(kOutput, segment - 1);
+      } else if (stage.value > 0) {
+        of_micro_batch(kInput);
+      } else if (has_exchange_) {
+        values.push_back({ranks_[rank.index()].rank_begin + kExchanged, 1});
+      }
+      const bool is_sharded = schedule_.problem.sharding == Sharding::Optimizer && holders(stage).size() > 1;
+      for_each_layer([&](LayerId layer) {
+        values.push_back({layer_value(rank, stage, layer, is_sharded ? kParameters : kUpdated), 1});
+      });
+      break;
+    }
+    case ActionType::Backward:
+    case ActionType::InputGradient: {
+      const std::uint32_t last = segment_of(LayerId::at(action.end_layer.index() - 1));
+      if (last + 1 == num_segments(stage)) {
+        of_micro_batch(kOutputGradient);
+      } else {
+        of_micro_batch(kInputGradient, last + 1);
+      }
+      for_each_segment([&](std::uint32_t segment) { of_micro_batch(kSaved, segment); });
+      break;
+    }
+    case ActionType::WeightGradient:
+      for_each_segment([&](std::uint32_t segment) { of_micro_batch(kInputGradient, segment); });
+      break;
+    case ActionType::Recompute:
+      // A forward keeps its input; what lies further on must be recomputed up to there first.
+      if (!begins_forward_[action.first_layer.index()]) {
+        of_micro_batch(kSaved, segment_of(action.first_layer) - 1);
+      }
+      for_each_segment([&](std::uint32_t segment) { of_micro_batch(kOutput, segment); });
+      break;
+    case ActionType::SendActivation:
+      of_micro_batch(kOutput, static_cast<std::uint32_t>(num_segments(stage)) - 1);
+      break;
+    case ActionType::SendGradient:
+      of_micro_batch(kInputGradient, 0);
+      break;
+    case ActionType::ReceiveActivation:
+    case ActionType::ReceiveGradient:
+    case ActionType::ExchangeData:
+      break;
+    case ActionType::ReduceGradient:
+    case ActionType::ReduceScatterGradient:
+      for_each_segment([&](std::uint32_t segment) { add_weight_gradients(rank, stage, segment, values); });
+      break;
+    case ActionType::ReduceTied:
+      add_tied_gradients(rank, values);
+      break;
+    case ActionType::CurvatureA:
+      of_micro_batch(kSaved, segment_of(action.first_layer));
+      break;
+    case ActionType::CurvatureB:
+      of_micro_batch(kInputGradient, segment_of(action.first_layer));
+      break;
+    case ActionType::ReduceCurvature:
+      add_curvature(rank, action, values);
+      break;
+    case ActionType::Invert:
+    case ActionType::InverseRoot:
+      if (action.piece > 0) {
+        values.push_back(
+            {factor_value(rank, stage, action.first_layer, action.factor, kFirstPiece + action.piece - 1u),
+             action.age});
+      } else if (action.type == ActionType::InverseRoot) {
+        values.push_back({layer_value(rank, stage, action.first_layer, kFactor), action.age});
+      } else if (holders(stage).size() > 1) {
+        values.push_back(
+            {factor_value(rank, stage, action.first_layer, action.factor, kCurvature), action.age});
+      } else {
+        add_curvature(rank, action, values);
+      }
+      break;
+    case ActionType::AccumulateFactor:
+      add_final_gradients(rank, stage, action.first_layer, action.end_layer, values);
+      break;
+    case ActionType::Precondition:
+      add_final_gradients(rank, stage, action.first_layer, action.end_layer, values);
+      for_each_layer([&](LayerId layer) {
+        for (std::uint16_t factor = 0; factor < schedule_.problem.num_factors; ++factor) {
+          if (owner(stage, layer, factor) == rank) {
+            values.push_back({factor_value(rank, stage, layer, factor, kInverse), action.age});
+          }
+        }
+      });
+      break;
+    case ActionType::GatherPreconditioned:
+      add_layers(rank, stage, action.first_layer, action.end_layer, kPreconditioned, values);
+      break;
+    case ActionType::Agree:
+      for (const StageBlock& held : ranks_[rank.index()].stages) {
+        add_ready_gradients(rank, held.stage, layers_.first(held.stage), layers_.end(held.stage), values);
+      }
+      if (takes_part_in_tied(rank)) values.push_back({ranks_[rank.index()].rank_begin + kTied});
+      break;
+    case ActionType::Update:
+      add_ready_gradients(rank, stage, action.first_layer, action.end_layer, values);
+      if (has_agree_) values.push_back({ranks_[rank.index()].rank_begin + kAgreed});
+      if (stage.value == 0 || stage.index() + 1 == schedule_.num_stages()) {
+        if (takes_part_in_tied(rank)) {
+          values.push_back({ranks_[rank.index()].rank_begin + kTied});
+        } else if (schedule_.problem.has_tied_parameters) {
+          add_tied_gradients(rank,
+                             values);  // both ends lie here: there is nothing to reduce, but to wait for
+        }
+      }
+      break;
+    case ActionType::GatherParameters:
+      add_layers(rank, stage, action.first_layer, action.end_layer, kUpdated, values);
+      break;
+  }
+}
+
+void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& values) const {
+  values.clear();
+  const StageId stage = action.stage;
+  const MicroBatchId micro_batch = action.micro_batch;
+  const auto of_micro_batch = [&](StageId of_stage, MicroBatchKind kind, std::uint32_t segment = 0) {
+    values.push_back({micro_batch_value(rank, of_stage, micro_batch, kind, segment)});
+  };
+  const auto for_each_segment = [&](auto visit) {
+    const std::uint32_t last = segment_of(LayerId::at(action.end_layer.index() - 1));
+    for (std::uint32_t segment = segment_of(action.first_layer); segment <= last; ++segment) visit(segment);
+  };
+  const auto of_weights = [&](std::uint32_t segment) {
+    values.push_back({weight_gradient_value(rank, stage, micro_batch, segment)});
+  };
+  const auto of_layers = [&](LayerValueKind kind) {
+    add_layers(rank, stage, action.first_layer, action.end_layer, kind, values);
+  };
+  const auto of_rank = [&](RankValueKind kind) {
+    values.push_back({ranks_[rank.index()].rank_begin + kind});
+  };
+
+  switch (action.type) {
+    case ActionType::Forward: {
+      const bool keeps_all = schedule_.problem.recomputation == Recomputation::None;
+      for_each_segment([&](std::uint32_t segment) {
+        of_micro_batch(stage, kOutput, segment);
+        if (keeps_all) of_micro_batch(stage, kSaved, segment);
+      });
+      if (action.end_layer != layers_.end(stage)) break;
+      const StageId next = StageId::at(stage.index() + 1);
+      if (next.index() == schedule_.num_stages()) {
+        of_micro_batch(stage, kOutputGradient);
+      } else if (runner(next, micro_batch) == rank) {
+        of_micro_batch(next, kInput);
+      }
+      break;
+    }
+    case ActionType::Backward:
+    case ActionType::InputGradient:
+      for_each_segment([&](std::uint32_t segment) {
+        of_micro_batch(stage, kInputGradient, segment);
+        if (action.type == ActionType::Backward) of_weights(segment);
+      });
+      if (stage.value > 0 && action.first_layer == layers_.first(stage)) {
+        const StageId previous = StageId::at(stage.index() - 1u);
+        if (runner(previous, micro_batch) == rank) of_micro_batch(previous, kOutputGradient);
+      }
+      break;
+    case ActionType::WeightGradient:
+      for_each_segment(of_weights);
+      break;
+    case ActionType::Recompute:
+      for_each_segment([&](std::uint32_t segment) { of_micro_batch(stage, kSaved, segment); });
+      break;
+    case ActionType::SendActivation:
+      of_micro_batch(stage, kSentActivation);
+      break;
+    case ActionType::SendGradient:
+      of_micro_batch(stage, kSentGradient);
+      break;
+    case ActionType::ReceiveActivation:
+      of_micro_batch(stage, kInput);
+      break;
+    case ActionType::ReceiveGradient:
+      of_micro_batch(stage, kOutputGradient);
+      break;
+    case ActionType::ReduceGradient:
+    case ActionType::ReduceScatterGradient:
+      of_layers(kReduced);
+      break;
+    case ActionType::GatherParameters:
+      of_layers(kParameters);
+      break;
+    case ActionType::ReduceTied:
+      of_rank(kTied);
+      break;
+    case ActionType::CurvatureA:
+    case ActionType::CurvatureB:
+      values.push_back(
+          {curvature_value(rank, action, micro_batch, action.type == ActionType::CurvatureB), action.age});
+      break;
+    case ActionType::ReduceCurvature:
+      values.push_back(
+          {factor_value(rank, stage, action.first_layer, action.factor, kCurvature), action.age});
+      break;
+    case ActionType::Invert:
+    case ActionType::InverseRoot:
+      values.push_back(
+          {factor_value(rank, stage, action.first_layer, action.factor,
+                        action.piece + 1 == action.num_pieces ? kInverse : kFirstPiece + action.piece + 0u),
+           action.age});
+      break;
+    case ActionType::AccumulateFactor:
+      of_layers(kFactor);
+      break;
+    case ActionType::Precondition:
+      of_layers(kPreconditioned);
+      break;
+    case ActionType::GatherPreconditioned:
+      of_layers(kGathered);
+      break;
+    case ActionType::Agree:
+      of_rank(kAgreed);
+      break;
+    case ActionType::Update:
+      of_layers(kUpdated);
+      break;
+    case ActionType::ExchangeData:
+      of_rank(kExchanged);
+      break;
+  }
+}
+
+}  // namespace plenum::schedule

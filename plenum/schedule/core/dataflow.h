@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plenum/schedule/core/schedule.h"
+
+namespace plenum::schedule {
+
+/// A value on a rank that an action reads or makes: its number on that rank, and how many steps before the
+/// running one it belongs to.
+struct ValueRef {
+  std::uint32_t index = 0;
+  std::uint8_t age = 0;
+
+  friend bool operator==(const ValueRef&, const ValueRef&) = default;
+};
+
+/// Which holder of a stage owns a linear map of one of its layers. They go round the holders map by map, each
+/// through all layers: so what costs most, the same maps in every layer, spreads evenly.
+constexpr std::size_t owner_index(std::size_t layer_of_stage, std::size_t factor, std::size_t num_layers,
+                                  std::size_t num_holders) {
+  return (factor * num_layers + layer_of_stage) % num_holders;
+}
+
+/// Derives from types and ids what every action reads and makes. This is the one place that knows; check,
+/// simulate, fill and the executor all ask it.
+///
+/// Values lie on ranks and are numbered densely, so that readers keep arrays. Between ranks there are only
+/// messages (a receive waits for the send of its peer) and collectives (everyone in the group waits for
+/// everyone). Values that belong to steps before the first one exist from the start.
+class Dataflow {
+ public:
+  /// Borrows the schedule, which must be well formed (require_well_formed).
+  explicit Dataflow(const Schedule& schedule);
+
+  /// Overwrites `values` with what the action needs on its own rank before it starts.
+  void inputs(Rank rank, const Action& action, std::vector<ValueRef>& values) const;
+  /// Overwrites `values` with what exists on its own rank once it is done.
+  void outputs(Rank rank, const Action& action, std::vector<ValueRef>& values) const;
+
+  std::size_t num_values(Rank rank) const { return ranks_[rank.index()].num_values; }
+  /// In words, for messages: "the output of stage 2 for micro-batch 3".
+  std::string describe(Rank rank, std::uint32_t value_index) const;
+
+  /// The rank that runs the forward of a stage for a micro-batch; none if no rank does.
+  Rank runner(StageId stage, MicroBatchId micro_batch) const {
+    return runners_[stage.index() * num_micro_batches_ + micro_batch.index()];
+  }
+  /// The ranks that hold a stage's parameters, ascending.
+  std::span<const Rank> holders(StageId stage) const { return holders_[stage.index()]; }
+  /// The holder that inverts and preconditions a linear map of a layer.
+  Rank owner(StageId stage, LayerId layer, std::uint16_t factor) const;
+  /// The ranks that take part in a collective, ascending.
+  std::span<const Rank> group(const Action& action) const;
+  /// The other end of a send or receive; none where the pipeline ends or no rank runs that stage.
+  Rank peer(const Action& action) const;
+  /// On the rank of a send, the value that says the message is on its way: what the peer's receive waits for.
+  std::uint32_t sent_value(Rank rank, const Action& send) const;
+  /// The action that must stand on the peer for a send or receive.
+  Action counterpart(const Action& action) const;
+
+  const Schedule& schedule() const { return schedule_; }
+  const StageLayers& layers() const { return layers_; }
+  bool has_agree() const { return has_agree_; }
+  /// How many steps back an action reads at most: its age, and one for the parameters that a step begins
+  /// with.
+  std::size_t max_age() const { return max_age_; }
+
+  /// Parts of a stage at whose borders micro-batch actions begin or end.
+  std::size_t num_segments(StageId stage) const { return num_segments_[stage.index()]; }
+
+ private:
+  /// Where the values of one held stage lie.
+  struct StageBlock {
+    StageId stage;
+    MicroBatchId first = MicroBatchId::none();  ///< micro-batches that the rank may see there: [first, end)
+    MicroBatchId end = {};
+    std::uint32_t micro_batch_begin = 0;
+    std::uint32_t micro_batch_stride = 0;
+    std::uint32_t weight_begin = 0;
+    std::uint32_t curvature_begin = 0;
+    std::uint32_t layer_begin = 0;
+    std::uint32_t factor_begin = 0;
+
+    std::uint32_t span() const { return end.value - first.value; }
+  };
+  struct RankBlock {
+    std::vector<StageBlock> stages;
+    std::uint32_t rank_begin = 0;
+    std::uint32_t num_values = 0;
+  };
+
+  const StageBlock& block(Rank rank, StageId stage) const;
+  std::uint32_t micro_batch_value(Rank rank, StageId stage, MicroBatchId micro_batch, std::uint32_t kind,
+                                  std::uint32_t segment = 0) const;
+  std::uint32_t weight_gradient_value(Rank rank, StageId stage, MicroBatchId micro_batch,
+                                      std::uint32_t segment) const;
+  std::uint32_t curvature_value(Rank rank, const Action& action, MicroBatchId micro_batch,
+                                std::uint32_t side) const;
+  std::uint32_t layer_value(Rank rank, StageId stage, LayerId layer, std::uint32_t kind) const;
+  std::uint32_t factor_value(Rank rank, StageId stage, LayerId layer, std::uint16_t factor,
+                             std::uint32_t kind) const;
+  std::uint32_t segment_of(LayerId layer) const { return segment_of_layer_[layer.index()]; }
+
+  void find_runners();
+  void find_segments();
+  void lay_out();
+
+  template <typename Visit>
+  void for_each_local_micro_batch(Rank rank, StageId stage, Visit visit) const;
+  void add_weight_gradients(Rank rank, StageId stage, std::uint32_t segment,
+                            std::vector<ValueRef>& values) const;
+  void add_final_gradients(Rank rank, StageId stage, LayerId first, LayerId end,
+                           std::vector<ValueRef>& values) const;
+  void add_ready_gradients(Rank rank, StageId stage, LayerId first, LayerId end,
+                           std::vector<ValueRef>& values) const;
+  void add_layers(Rank rank, StageId stage, LayerId first, LayerId end, std::uint32_t kind,
+                  std::vector<ValueRef>& values) const;
+  void add_tied_gradients(Rank rank, std::vector<ValueRef>& values) const;
+  void add_curvature(Rank rank, const Action& action, std::vector<ValueRef>& values) const;
+  bool takes_part_in_tied(Rank rank) const;
+
+  const Schedule& schedule_;
+  StageLayers layers_;
+  std::size_t num_micro_batches_;
+  bool has_agree_ = false;
+  bool has_exchange_ = false;
+  std::uint32_t max_pieces_ = 1;
+  std::size_t max_age_ = 1;
+  std::vector<Rank> runners_;
+  std::vector<std::vector<Rank>> holders_;
+  std::vector<Rank> all_ranks_;
+  std::vector<Rank> tied_ranks_;
+  std::vector<std::uint32_t> segment_of_layer_;
+  std::vector<bool> begins_forward_;  ///< of each layer: a forward begins there, and keeps its input
+  std::vector<std::uint32_t> num_segments_;
+  std::vector<RankBlock> ranks_;
+};
+
+}  // namespace plenum::schedule

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "plenum/schedule/fill/filler.h"
+#include "plenum/schedule/simulate/cost_model.h"
+
+namespace plenum::schedule {
+
+struct FillOptions {
+  double margin = 0.01;  ///< the part by which the step may get longer
+  /// The most bytes that a rank may keep alive for work that waits.
+  double max_kept_bytes = std::numeric_limits<double>::infinity();
+  /// The longest cycle to try; longer ones only where no refresh fits into that many steps. If not given, it
+  /// follows from the bound: the longer a refresh takes, the more steps a cycle of several needs.
+  std::optional<std::size_t> max_cycle_steps = std::nullopt;
+  std::size_t max_staleness = kMaxAge;  ///< of any action, in steps
+};
+
+struct FillResult {
+  Schedule schedule = {};    ///< a cycle of steps
+  double refresh_steps = 0;  ///< steps of the cycle / refreshes in it
+  double refresh_bound = 0;  ///< the least that any placement could reach: work of one refresh / idle time of
+                             ///< a step in the compute or data lane where that is most, and at least 1
+  double base_step_seconds = 0;              ///< with preconditioning and all else that every step does
+  double filled_step_seconds = 0;            ///< mean over the cycle, simulated
+  double utilization = 0;                    ///< of the compute lanes
+  std::vector<double> peak_kept_bytes = {};  ///< of each rank, for work that waits
+  double mean_age = 0;      ///< steps between the statistics and the preconditioning that uses them
+  std::size_t max_age = 0;  ///< likewise
+};
+
+/// Places a filler's work into the bubbles of a one-step schedule so that it is renewed as often as they
+/// allow: looks for the shortest cycle of steps per refresh, over cycles in which refreshes overlap, in which
+/// every item has a place, on all ranks alike. The actions of the schedule keep their order. Throws UserError
+/// if a limit cannot be kept.
+FillResult fill(const Schedule& base, const Filler& filler, const CostModel& costs,
+                const FillOptions& options = {});
+
+}  // namespace plenum::schedule

@@ -1,0 +1,119 @@
+#include "plenum/schedule/fill/refresh.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "plenum/base/check.h"
+#include "plenum/schedule/core/action_text.h"
+
+namespace plenum::schedule {
+namespace {
+
+constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
+
+}  // namespace
+
+Refresh::Refresh(const SteadyStep& step, const Filler& filler, const CostModel& costs) {
+  collect(step, filler, costs);
+  link(step);
+  find_heights();
+}
+
+void Refresh::collect(const SteadyStep& step, const Filler& filler, const CostModel& costs) {
+  const std::size_t num_ranks = step.schedule().ranks.size();
+  compute_seconds_.assign(num_ranks, 0);
+  reduce_seconds_.assign(num_ranks, 0);
+  std::vector<WorkItem> work;
+  for (std::size_t r = 0; r < num_ranks; ++r) {
+    const Rank rank = Rank::at(r);
+    work.clear();
+    filler.add_refresh(step.dataflow(), rank, work);
+    for (const WorkItem& item : work) {
+      const ActionTraits& traits = traits_of(item.action.type);
+      base::check(item.action.age == 0 && traits.may_be_stale, "a work item may be stale and has age 0: {}",
+                  traits.name);
+      base::check(traits.is_splittable || item.max_pieces == 1, "the work cannot be split: {}", traits.name);
+      base::check(item.max_pieces > 0 && item.max_pieces <= kMaxPieces, "a work item has 1 to 254 pieces: {}",
+                  item.max_pieces);
+      std::vector<Rank> ranks = {rank};
+      if (traits.is_collective) {
+        const std::span<const Rank> group = step.dataflow().group(item.action);
+        // The first member stands for all.
+        if (group.front() != rank) continue;
+        ranks.assign(group.begin(), group.end());
+      }
+      const double seconds = costs.seconds(rank, item.action);
+      base::check(traits.is_collective == (traits.lane == Lane::DataParallel),
+                  "work items compute or reduce: {}", traits.name);
+      std::vector<double>& lane_seconds = traits.is_collective ? reduce_seconds_ : compute_seconds_;
+      for (const Rank member : ranks) lane_seconds[member.index()] += seconds;
+      items_.push_back({.work = item, .ranks = std::move(ranks), .seconds = seconds});
+    }
+  }
+}
+
+void Refresh::link(const SteadyStep& step) {
+  const Dataflow& dataflow = step.dataflow();
+  for (std::size_t rank = 0; rank < step.schedule().ranks.size(); ++rank) {
+    makers_.emplace_back(dataflow.num_values(Rank::at(rank)), kNobody);
+  }
+  std::vector<ValueRef> values;
+  for (std::uint32_t i = 0; i < items_.size(); ++i) {
+    for (const Rank rank : items_[i].ranks) {
+      dataflow.outputs(rank, items_[i].work.action, values);
+      for (const ValueRef& value : values) makers_[rank.index()][value.index] = i;
+    }
+  }
+  for (std::uint32_t i = 0; i < items_.size(); ++i) {
+    Item& item = items_[i];
+    item.ready = 0;
+    item.kept_from = std::numeric_limits<double>::infinity();
+    for (const Rank rank : item.ranks) {
+      dataflow.inputs(rank, item.work.action, values);
+      for (const ValueRef& value : values) {
+        const std::uint32_t maker = makers_[rank.index()][value.index];
+        const std::optional<double> made = step.made(rank, value.index);
+        if (maker != kNobody) {
+          item.predecessors.push_back(maker);
+          items_[maker].successors.push_back(i);
+        } else if (made) {
+          item.ready = std::max(item.ready, *made);
+          item.kept_from = std::min(item.kept_from, step.released(rank, value.index));
+        } else {
+          base::fail("{} on rank {} needs {}, which nothing makes",
+                     action_text(item.work.action, dataflow.layers()), rank.value,
+                     dataflow.describe(rank, value.index));
+        }
+      }
+    }
+  }
+}
+
+std::optional<std::uint32_t> Refresh::maker(Rank rank, std::uint32_t value) const {
+  const std::uint32_t item = makers_[rank.index()][value];
+  if (item == kNobody) return std::nullopt;
+  return item;
+}
+
+void Refresh::find_heights() {
+  std::vector<std::size_t> num_open(items_.size());
+  std::vector<std::uint32_t> done;
+  for (std::uint32_t i = 0; i < items_.size(); ++i) {
+    num_open[i] = items_[i].successors.size();
+    if (num_open[i] == 0) done.push_back(i);
+  }
+  for (std::size_t next = 0; next < done.size(); ++next) {
+    Item& item = items_[done[next]];
+    for (const std::uint32_t successor : item.successors) {
+      item.height = std::max(item.height, items_[successor].height);
+    }
+    item.height += item.seconds;
+    for (const std::uint32_t predecessor : item.predecessors) {
+      if (--num_open[predecessor] == 0) done.push_back(predecessor);
+    }
+  }
+  base::check(done.size() == items_.size(), "work items wait for each other in a circle: {} of {} do not",
+              done.size(), items_.size());
+}
+
+}  // namespace plenum::schedule

@@ -1,0 +1,169 @@
+#include "plenum/schedule/generate/complete_step.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace plenum::schedule {
+namespace {
+
+bool is_backward(ActionType type) {
+  return type == ActionType::Backward || type == ActionType::InputGradient;
+}
+
+bool makes_weight_gradient(ActionType type) {
+  return type == ActionType::Backward || type == ActionType::WeightGradient;
+}
+
+class StepCompletion {
+ public:
+  explicit StepCompletion(StepDraft draft)
+      : draft_(std::move(draft)),
+        layers_(draft_.problem),
+        runners_(layers_.num_stages() * draft_.problem.num_micro_batches, Rank::none()),
+        num_holders_(layers_.num_stages(), 0) {
+    for (std::size_t rank = 0; rank < draft_.compute.size(); ++rank) {
+      std::vector<StageId>& held = draft_.stages[rank];
+      std::sort(held.begin(), held.end());
+      for (const StageId stage : held) ++num_holders_[stage.index()];
+      num_tied_ranks_ += holds_tied(Rank::at(rank));
+      for (const Action& action : draft_.compute[rank]) {
+        if (action.type == ActionType::Forward) runner(action.stage, action.micro_batch) = Rank::at(rank);
+      }
+    }
+  }
+
+  Schedule run() {
+    Schedule schedule{.name = draft_.name, .problem = draft_.problem, .ranks = {}};
+    schedule.ranks.resize(draft_.compute.size());
+    for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+      fill_rank(Rank::at(rank), schedule.ranks[rank]);
+    }
+    return schedule;
+  }
+
+ private:
+  Rank& runner(StageId stage, MicroBatchId micro_batch) {
+    return runners_[stage.index() * draft_.problem.num_micro_batches + micro_batch.index()];
+  }
+
+  bool is_remote(Rank rank, std::size_t stage, MicroBatchId micro_batch) {
+    return stage < layers_.num_stages() && runner(StageId::at(stage), micro_batch) != rank;
+  }
+
+  void fill_rank(Rank rank, RankProgram& program) {
+    program.stages = draft_.stages[rank.index()];
+    const std::vector<Action>& order = draft_.compute[rank.index()];
+    LaneProgram& compute = program.lane(Lane::Compute);
+    compute.reserve(order.size() + program.stages.size());
+    program.lane(Lane::Pipeline).reserve(order.size() * 2);
+
+    std::vector<std::size_t> last_gradient(layers_.num_stages(), order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (makes_weight_gradient(order[i].type)) last_gradient[order[i].stage.index()] = i;
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      add_receive(rank, order[i], program);
+      const bool completes = last_gradient[order[i].stage.index()] == i;
+      if (completes && num_holders_[order[i].stage.index()] > 1) {
+        add_in_buckets(order[i], compute);
+      } else {
+        compute.append(order[i]);
+      }
+      add_send(rank, order[i], program);
+    }
+    add_end_of_step(rank, program);
+    for (LaneProgram& lane : program.lanes) lane.end_step();
+  }
+
+  void add_receive(Rank rank, const Action& action, RankProgram& program) {
+    const StageId stage = action.stage;
+    const MicroBatchId micro_batch = action.micro_batch;
+    if (action.type == ActionType::Forward && stage.value > 0 &&
+        is_remote(rank, stage.index() - 1, micro_batch)) {
+      program.lane(Lane::Pipeline).append(layers_.whole(ActionType::ReceiveActivation, stage, micro_batch));
+    }
+    if (is_backward(action.type) && is_remote(rank, stage.index() + 1, micro_batch)) {
+      program.lane(Lane::Pipeline).append(layers_.whole(ActionType::ReceiveGradient, stage, micro_batch));
+    }
+  }
+
+  void add_send(Rank rank, const Action& action, RankProgram& program) {
+    const StageId stage = action.stage;
+    const MicroBatchId micro_batch = action.micro_batch;
+    if (action.type == ActionType::Forward && is_remote(rank, stage.index() + 1, micro_batch)) {
+      program.lane(Lane::Pipeline).append(layers_.whole(ActionType::SendActivation, stage, micro_batch));
+    }
+    if (is_backward(action.type) && stage.value > 0 && is_remote(rank, stage.index() - 1, micro_batch)) {
+      program.lane(Lane::Pipeline).append(layers_.whole(ActionType::SendGradient, stage, micro_batch));
+    }
+  }
+
+  /// The parts of a stage that are reduced apart, from the last layers to the first, as backward completes
+  /// them.
+  std::vector<std::pair<LayerId, LayerId>> buckets(StageId stage) const {
+    const std::size_t num_layers = layers_.count(stage);
+    const std::size_t num_buckets = std::min(std::max<std::size_t>(draft_.num_buckets, 1), num_layers);
+    std::vector<std::pair<LayerId, LayerId>> parts;
+    for (std::size_t bucket = num_buckets; bucket > 0; --bucket) {
+      const std::size_t first = layers_.first(stage).index();
+      parts.emplace_back(LayerId::at(first + num_layers * (bucket - 1) / num_buckets),
+                         LayerId::at(first + num_layers * bucket / num_buckets));
+    }
+    return parts;
+  }
+
+  void add_in_buckets(const Action& action, LaneProgram& compute) const {
+    for (const auto& [first, end] : buckets(action.stage)) {
+      Action part = action;
+      part.first_layer = first;
+      part.end_layer = end;
+      compute.append(part);
+    }
+  }
+
+  void add_collective(ActionType type, StageId stage, LaneProgram& data) const {
+    if (num_holders_[stage.index()] == 1) return;
+    for (const auto& [first, end] : buckets(stage)) {
+      data.append({.type = type, .stage = stage, .first_layer = first, .end_layer = end});
+    }
+  }
+
+  void add_end_of_step(Rank rank, RankProgram& program) {
+    LaneProgram& data = program.lane(Lane::DataParallel);
+    const bool is_sharded = draft_.problem.sharding == Sharding::Optimizer;
+    // All holders of a stage, also those that computed nothing for it, meet in one order of stages: the one
+    // in which backwards complete them.
+    for (auto stage = program.stages.rbegin(); stage != program.stages.rend(); ++stage) {
+      add_collective(is_sharded ? ActionType::ReduceScatterGradient : ActionType::ReduceGradient, *stage,
+                     data);
+    }
+    if (num_tied_ranks_ > 1 && holds_tied(rank)) data.append({.type = ActionType::ReduceTied});
+    data.append({.type = ActionType::Agree});
+    for (const StageId stage : program.stages) {
+      program.lane(Lane::Compute).append(layers_.whole(ActionType::Update, stage));
+      if (is_sharded) add_collective(ActionType::GatherParameters, stage, data);
+    }
+  }
+
+  bool holds_tied(Rank rank) const {
+    const StageId last = StageId::at(layers_.num_stages() - 1);
+    const std::vector<StageId>& held = draft_.stages[rank.index()];
+    return draft_.problem.has_tied_parameters && std::any_of(held.begin(), held.end(), [last](StageId stage) {
+             return stage == StageId{} || stage == last;
+           });
+  }
+
+  StepDraft draft_;
+  StageLayers layers_;
+  std::vector<Rank> runners_;
+  std::vector<std::size_t> num_holders_;
+  std::size_t num_tied_ranks_ = 0;
+};
+
+}  // namespace
+
+Schedule complete_step(StepDraft draft) {
+  return StepCompletion(std::move(draft)).run();
+}
+
+}  // namespace plenum::schedule

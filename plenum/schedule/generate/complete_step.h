@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plenum/schedule/core/schedule.h"
+
+namespace plenum::schedule {
+
+/// The part of a step that generators decide: who holds which stages, and in which order each rank computes.
+struct StepDraft {
+  std::string name;
+  Problem problem;
+  std::size_t num_buckets = 1;               ///< parts of a stage whose gradients are reduced apart
+  std::vector<std::vector<StageId>> stages;  ///< of each rank
+  /// Of each rank: forwards, backwards or their halves, recomputations, each over a whole stage.
+  std::vector<std::vector<Action>> compute;
+};
+
+/// Adds what follows from it: messages between stages in the order of the computations that need and make
+/// them; reduction of gradients bucket by bucket as the last backward of a stage (cut at the borders of
+/// buckets) completes them, where a stage has several holders; the tied parameter's reduction; agreement;
+/// updates; gathering of parameters where they are sharded. Gives a schedule of one step.
+Schedule complete_step(StepDraft draft);
+
+}  // namespace plenum::schedule

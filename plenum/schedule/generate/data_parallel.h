@@ -1,0 +1,12 @@
+#pragma once
+
+#include "plenum/schedule/generate/generator.h"
+
+namespace plenum::schedule {
+
+/// Every rank holds the whole model as one stage and accumulates the gradients of its own micro-batches. The
+/// last backward runs bucket by bucket, and each bucket's reduction runs beside the rest of it. With
+/// Sharding::Optimizer a rank keeps and updates its shard only (ZeRO-1: Rajbhandari et al., 2020).
+Schedule generate_data_parallel(const GeneratorOptions& options);
+
+}  // namespace plenum::schedule

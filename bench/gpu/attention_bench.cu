@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "plenum/kernels/cuda/attention/attention_keep_bits.h"
+#include "plenum/kernels/cuda/attention/attention_scratch.h"
 #include "plenum/kernels/cuda/attention/attention_sm90.h"
 
 namespace {
@@ -187,7 +188,9 @@ struct Problem {
   }
   std::size_t num_keep_words() const {
     if (dropout_threshold == 0) return 0;
-    return attention_keep_bits_bytes(sequences.num_rows, num_heads, max_length()) / sizeof(std::uint32_t);
+    return attention_keep_bytes(
+               {.rows = sequences.num_rows, .max_length = max_length(), .heads = num_heads}) /
+           sizeof(std::uint32_t);
   }
   std::size_t size() const { return static_cast<std::size_t>(sequences.num_rows) * num_heads * kWidth; }
 };

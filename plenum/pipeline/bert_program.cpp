@@ -17,7 +17,7 @@
 #include "plenum/kernels/step_numbers.h"
 #include "plenum/model/activation_layout.h"
 #include "plenum/model/bert.h"
-#include "plenum/model/micro_batch_stage.h"
+#include "plenum/model/micro_batch_staging.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/activation_slots.h"
@@ -97,13 +97,13 @@ struct Memory {
   model::TrainingMemory model;
   TensorView scratch;
   /// For every micro-batch of the steps under way.
-  std::vector<model::MicroBatchStage> stages;
+  std::vector<model::MicroBatchStaging> stagings;
 };
 
 Memory plan(const BertProgramOptions& options, const describe::ParameterTable& table,
             const schedule::Problem& problem, std::size_t num_slots, tensor::MemoryPlan& plan) {
   const tensor::Shape flat{table.num_elements()};
-  const batch::Capacity capacity = model::staged_capacity(options.capacity, plan.device());
+  const batch::Capacity capacity = model::computed_capacity(options.capacity, plan.device());
   Memory memory;
   memory.buffers = {.weights_N = plan.add("parameters", flat),
                     .compute_weights_N = {},
@@ -118,7 +118,7 @@ Memory plan(const BertProgramOptions& options, const describe::ParameterTable& t
   memory.model = model::plan_training_memory(options.model, capacity, problem.recomputation, num_slots, plan);
   memory.scratch = model::plan_scratch(options.model, table, capacity, options.num_threads, plan);
   for (std::size_t i = 0; i < kStepsUnderWay * problem.num_micro_batches; ++i) {
-    memory.stages.emplace_back(options.model, capacity, plan);
+    memory.stagings.emplace_back(options.model, capacity, plan);
   }
   return memory;
 }
@@ -190,11 +190,11 @@ struct BertProgram::State {
 
   std::size_t num_micro_batches() const { return schedule.problem.num_micro_batches; }
   StepUnderWay& step_under_way(std::uint64_t step) { return *steps[step % kStepsUnderWay]; }
-  std::size_t stage_index(std::uint64_t step, std::size_t micro_batch) const {
+  std::size_t staging_index(std::uint64_t step, std::size_t micro_batch) const {
     return step % kStepsUnderWay * num_micro_batches() + micro_batch;
   }
-  model::MicroBatchStage& stage_of(std::uint64_t step, std::size_t micro_batch) {
-    return memory.stages[stage_index(step, micro_batch)];
+  model::MicroBatchStaging& staging_of(std::uint64_t step, std::size_t micro_batch) {
+    return memory.stagings[staging_index(step, micro_batch)];
   }
 
   model::Pass pass(const ActionRun& run) {
@@ -202,7 +202,7 @@ struct BertProgram::State {
     const base::RandomFunction random(options.seed, base::Purpose::Dropout, batch->epoch);
     return {stream,
             options.model,
-            stage_of(run.step, run.action.micro_batch.index()).views(),
+            staging_of(run.step, run.action.micro_batch.index()).views(),
             {.is_on = true, .key = random.key()}};
   }
   /// Whether a backward adds to gradients: the first of a step through a layer overwrites those of the step
@@ -240,7 +240,7 @@ struct BertProgram::State {
     const model::MicroBatchViews& micro_batch = pass.micro_batch;
     return {.type = run.action.type,
             .is_accumulated = pass.accumulate == Accumulate::Yes,
-            .stage = stage_index(run.step, run.action.micro_batch.index()),
+            .staging = staging_index(run.step, run.action.micro_batch.index()),
             .slot = slots.slot(run.step % schedule.num_steps(), run.action.micro_batch),
             .first_layer = run.action.first_layer.index(),
             .end_layer = run.action.end_layer.index(),
@@ -354,7 +354,7 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
   at(step.given, StepNumber::NextSentenceScale) = inverse_of(batch.global.sequences);
   at(step.given, StepNumber::LearningRate) = learning_rate;
   for (std::size_t i = 0; i < batch.micro_batches.size(); ++i) {
-    state_->stage_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
+    state_->staging_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
   }
   if (gpu != nullptr) {
     gpu->is_copied.record(gpu->copies);

@@ -16,7 +16,7 @@ namespace plenum::pipeline {
 struct RecordingKey {
   schedule::ActionType type = schedule::ActionType::Forward;
   bool is_accumulated = true;  ///< whether a backward adds to gradients
-  std::size_t stage = 0;       ///< where the micro-batch lies
+  std::size_t staging = 0;     ///< where the micro-batch lies
   std::size_t slot = 0;        ///< where its activations lie
   std::size_t first_layer = 0, end_layer = 0;
   std::int64_t num_rows = 0, num_masked = 0, num_sequences = 0, num_labelled = 0;

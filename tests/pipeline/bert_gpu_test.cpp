@@ -4,7 +4,7 @@
 
 #include "plenum/batch/micro_batch.h"
 #include "plenum/batch/step_batch.h"
-#include "plenum/model/micro_batch_stage.h"
+#include "plenum/model/micro_batch_staging.h"
 
 #include "tests/pipeline/bert_run.h"
 #include "tests/pipeline/step_result.h"
@@ -72,7 +72,7 @@ using BertOnGpu = test::OnGpu<>;
 
 TEST(BertArrangements, AreOnBothSidesOfHoppersOwnGelu) {
   const auto capacity = [](const Arrangement& arrangement) {
-    return model::staged_capacity(arrangement.options().capacity, Device::Cuda);
+    return model::computed_capacity(arrangement.options().capacity, Device::Cuda);
   };
   EXPECT_LT(capacity(kOwnGeluInNoLayer).rows, kRowsOfOwnGelu);
   EXPECT_GE(capacity(kOwnGeluBeforeTheLastLayer).rows, kRowsOfOwnGelu);

@@ -48,6 +48,7 @@ std::vector<Schedule> all_examples() {
   std::vector<Schedule> schedules;
   for (const Generator& generator : all_generators()) {
     schedules.push_back(example(generator));
+    schedules.push_back(example(generator, Recomputation::Mlp));
     schedules.push_back(example(generator, Recomputation::Full));
   }
   schedules.push_back(generate("interleaved", {.depth = 1, .num_micro_batches = 3, .stage_layers = {2}}));
@@ -122,7 +123,7 @@ rank 0 holds 0
   for (const Lifetime& life : all) {
     if (life.tenant.micro_batch != MicroBatchId{0}) continue;
     const std::int64_t layer = life.tenant.layer.value;
-    if (life.tenant.kind == TenantKind::Kept) {
+    if (life.tenant.kind == TenantKind::Recomputed) {
       EXPECT_EQ(life.time, (Interval{2 * (7 - 2 * layer), 2 * (8 - 2 * layer) + 1})) << layer;
     }
     if (life.tenant.kind == TenantKind::Input) {

@@ -11,6 +11,7 @@
 #include "plenum/io/checksum.h"
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/train/checkpoint.h"
+#include "plenum/train/product_rate.h"
 #include "plenum/train/starting_model.h"
 #include "plenum/train/timeline_file.h"
 
@@ -192,6 +193,7 @@ RunSummary summarise(const Run& run) {
           .micro_batches_per_rank = plan.batches().micro_batches_per_rank(),
           .expected_tokens_per_step = plan.batches().expected_tokens_per_step(),
           .gpu = is_on_gpu(run) ? tensor::cuda_device_info().name : "",
+          .product_rate = run.options.run.process.quiet ? 0 : measure_product_rate(plan, run.device_memory),
           .memory = plan.memory(),
           .device_memory = run.device_memory};
 }

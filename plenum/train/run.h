@@ -46,7 +46,8 @@ Run open_run(const RunOptions& options, TrainingObserver& observer);
 /// When an opened run pauses and ends.
 RunCadence cadence_of(const Run& run);
 
-/// What is told of an opened run before its next step.
+/// What is told of an opened run before its next step. Measures what matrix products reach here, unless
+/// progress is not shown.
 RunSummary summarise(const Run& run);
 
 }  // namespace plenum::train

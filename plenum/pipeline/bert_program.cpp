@@ -22,6 +22,7 @@
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/activation_slots.h"
 #include "plenum/pipeline/recorded_work.h"
+#include "plenum/schedule/core/action_text.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/cuda_stream.h"
@@ -39,6 +40,24 @@ using schedule::Rank;
 using schedule::Schedule;
 using tensor::TensorView;
 
+/// There is memory for one recomputed layer: its backward comes right behind its recomputation.
+void require_recomputed_singly(const Schedule& schedule) {
+  for (const schedule::RankProgram& rank : schedule.ranks) {
+    const std::span<const Action> actions = rank.lane(schedule::Lane::Compute).actions();
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (actions[i].type != ActionType::Recompute) continue;
+      Action backward = actions[i];
+      backward.type = ActionType::Backward;
+      const bool is_single = actions[i].end_layer.index() == actions[i].first_layer.index() + 1;
+      base::require(
+          is_single && i + 1 < actions.size() && actions[i + 1] == backward,
+          "BERT trains with schedules that recompute a layer right before its backward; schedule {} "
+          "does not at {}",
+          schedule.name, schedule::action_text(actions[i], schedule::StageLayers(schedule.problem)));
+    }
+  }
+}
+
 void require_supported(const Schedule& schedule, const BertProgramOptions& options) {
   const describe::ModelConfig& model = options.model;
   base::require(options.device == tensor::Device::Cpu || schedule.ranks.size() == 1,
@@ -53,16 +72,18 @@ void require_supported(const Schedule& schedule, const BertProgramOptions& optio
       for (const Action& action : lane.actions()) {
         const bool is_known =
             action.type == ActionType::Forward || action.type == ActionType::Backward ||
-            action.type == ActionType::ReduceGradient || action.type == ActionType::Agree ||
+            action.type == ActionType::Recompute || action.type == ActionType::ReduceGradient ||
+            action.type == ActionType::Agree ||
             (action.type == ActionType::Update && action.first_layer == schedule::LayerId{} &&
              action.end_layer.index() == schedule.problem.stage_layers.front());
         base::require(is_known,
-                      "BERT trains with schedules without sharding, preconditioning, recomputation and tied "
-                      "parameters as actions; schedule {} has the action {}",
+                      "BERT trains with schedules without sharding, preconditioning and tied parameters as "
+                      "actions; schedule {} has the action {}",
                       schedule.name, schedule::traits_of(action.type).name);
       }
     }
   }
+  require_recomputed_singly(schedule);
 }
 
 /// Steps that may be under way at the same time: one runs, one is prepared.
@@ -79,8 +100,8 @@ struct Memory {
   std::vector<model::MicroBatchStaging> stagings;
 };
 
-Memory plan(const BertProgramOptions& options, const describe::ParameterTable& table, std::size_t num_slots,
-            std::size_t num_micro_batches, tensor::MemoryPlan& plan) {
+Memory plan(const BertProgramOptions& options, const describe::ParameterTable& table,
+            const schedule::Problem& problem, std::size_t num_slots, tensor::MemoryPlan& plan) {
   const tensor::Shape flat{table.num_elements()};
   const batch::Capacity capacity = model::computed_capacity(options.capacity, plan.device());
   Memory memory;
@@ -94,18 +115,18 @@ Memory plan(const BertProgramOptions& options, const describe::ParameterTable& t
   memory.optimizer.emplace(options.optimizer, table, memory.buffers, plan);
   memory.numbers_C = plan.add("optimizer state", tensor::DType::Float64,
                               {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
-  memory.model = model::plan_training_memory(options.model, capacity, options.recompute, num_slots, plan);
+  memory.model = model::plan_training_memory(options.model, capacity, problem.recomputation, num_slots, plan);
   memory.scratch = model::plan_scratch(options.model, table, capacity, options.num_threads, plan);
-  for (std::size_t i = 0; i < kStepsUnderWay * num_micro_batches; ++i) {
+  for (std::size_t i = 0; i < kStepsUnderWay * problem.num_micro_batches; ++i) {
     memory.stagings.emplace_back(options.model, capacity, plan);
   }
   return memory;
 }
 
 tensor::MemoryLayout layout_of(const BertProgramOptions& options, const describe::ParameterTable& table,
-                               std::size_t num_slots, std::size_t num_micro_batches) {
+                               const schedule::Problem& problem, std::size_t num_slots) {
   tensor::MemoryPlan sizes(options.device);
-  plan(options, table, num_slots, num_micro_batches, sizes);
+  plan(options, table, problem, num_slots, sizes);
   return sizes.layout();
 }
 
@@ -154,9 +175,9 @@ struct BertProgram::State {
         table(options.model),
         slots(schedule, rank),
         owner(options.device, options.num_threads),
-        arena(layout_of(options, table, slots.num_slots(), num_micro_batches()), options.device),
+        arena(layout_of(options, table, schedule.problem, slots.num_slots()), options.device),
         views(arena),
-        memory(plan(options, table, slots.num_slots(), num_micro_batches(), views)),
+        memory(plan(options, table, schedule.problem, slots.num_slots(), views)),
         stream(owner.stream(memory.scratch)),
         weights(model::weights_of(options.model, table,
                                   {memory.buffers.weights_N, memory.buffers.compute_weights_N})),
@@ -217,7 +238,7 @@ struct BertProgram::State {
   }
   RecordingKey recording_key(const ActionRun& run, const model::Pass& pass) const {
     const model::MicroBatchViews& micro_batch = pass.micro_batch;
-    return {.is_backward = run.action.type == ActionType::Backward,
+    return {.type = run.action.type,
             .is_accumulated = pass.accumulate == Accumulate::Yes,
             .staging = staging_index(run.step, run.action.micro_batch.index()),
             .slot = slots.slot(run.step % schedule.num_steps(), run.action.micro_batch),
@@ -280,8 +301,8 @@ BertProgram::~BertProgram() {
 tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank rank,
                                               const BertProgramOptions& options) {
   require_supported(schedule, options);
-  return layout_of(options, describe::ParameterTable(options.model),
-                   ActivationSlots(schedule, rank).num_slots(), schedule.problem.num_micro_batches);
+  return layout_of(options, describe::ParameterTable(options.model), schedule.problem,
+                   ActivationSlots(schedule, rank).num_slots());
 }
 
 const tensor::MemoryLayout& BertProgram::memory() const {
@@ -353,6 +374,14 @@ void BertProgram::forward(const ActionRun& run) {
     if (run.action.end_layer.index() == state_->weights.layers.size()) {
       model::add_losses(pass, kept, state_->memory.numbers_C);
     }
+  });
+}
+
+void BertProgram::recompute(const ActionRun& run) {
+  const model::Pass pass = state_->pass(run);
+  state_->run_recorded(run, pass, [&] {
+    model::bert_recompute(pass, state_->weights, state_->activations_of(run), state_->memory.model.transients,
+                          state_->schedule.problem.recomputation, run.action.first_layer);
   });
 }
 

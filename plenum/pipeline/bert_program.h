@@ -8,7 +8,6 @@
 #include "plenum/batch/step_batch.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
-#include "plenum/model/recompute.h"
 #include "plenum/optim/optimizer.h"
 #include "plenum/pipeline/stage_program.h"
 #include "plenum/schedule/core/schedule.h"
@@ -20,7 +19,6 @@ namespace plenum::pipeline {
 struct BertProgramOptions {
   describe::ModelConfig model;
   batch::Capacity capacity;
-  model::Recompute recompute = model::Recompute::None;
   optim::OptimizerOptions optimizer = {};
   std::uint64_t seed = 0;  ///< of dropout
   tensor::Device device = tensor::Device::Cpu;
@@ -80,6 +78,7 @@ class BertProgram final : public StageProgram {
 
   void forward(const ActionRun& run) override;
   void backward(const ActionRun& run) override;
+  void recompute(const ActionRun& run) override;
   void update(const ActionRun& run) override;
   comm::Elements to_reduce(const ActionRun& run) override;
   void communicated(const ActionRun& run) override;

@@ -30,7 +30,7 @@ struct LossScale {
 class ModelRun {
  public:
   ModelRun(const describe::ModelConfig& config, const batch::Capacity& capacity,
-           Recompute recompute = Recompute::None, std::size_t num_threads = 1)
+           schedule::Recomputation recompute = schedule::Recomputation::None, std::size_t num_threads = 1)
       : config_(config),
         table_(config),
         pool_(num_threads),
@@ -83,14 +83,14 @@ class ModelRun {
   base::LayerId end() const { return base::LayerId::at(static_cast<std::size_t>(config_.num_layers)); }
   tensor::Stream stream() { return {pool_, scratch_.span<std::byte>()}; }
 
-  void plan(const batch::Capacity& capacity, Recompute recompute, tensor::MemoryPlan& plan) {
+  void plan(const batch::Capacity& capacity, schedule::Recomputation recompute, tensor::MemoryPlan& plan) {
     weights_N_ = plan.add("parameters", {table_.num_elements()});
     gradients_N_ = plan.add("gradients", {table_.num_elements()});
     memory_ = plan_training_memory(config_, capacity, recompute, 1, plan);
     scratch_ = plan_scratch(config_, table_, capacity, pool_.num_threads(), plan);
     staging_.emplace(config_, capacity, plan);
   }
-  tensor::MemoryLayout planned(const batch::Capacity& capacity, Recompute recompute) {
+  tensor::MemoryLayout planned(const batch::Capacity& capacity, schedule::Recomputation recompute) {
     tensor::MemoryPlan sizes;
     plan(capacity, recompute, sizes);
     return sizes.layout();

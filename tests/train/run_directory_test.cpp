@@ -79,7 +79,7 @@ TEST_F(RunDirectoryTest, LetsHardwareCadenceAndLengthChange) {
   RunOptions other = given_;
   other.run.ranks = 2;
   other.run.threads = 2;
-  other.run.recompute = model::Recompute::Full;
+  other.run.recompute = schedule::Recomputation::Full;
   other.data.micro_batch_tokens = 100;
   other.checkpoint.keep = 7;
   other.run.steps = {5, optim::DurationUnit::Steps};

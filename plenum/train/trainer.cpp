@@ -15,7 +15,6 @@
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
 #include "plenum/data/batches/prefetch.h"
-#include "plenum/describe/flops.h"
 #include "plenum/io/checksum.h"
 #include "plenum/model/micro_batch_staging.h"
 #include "plenum/tensor/cuda_device.h"
@@ -237,8 +236,8 @@ void Trainer::restore_or_begin() {
   } else {
     base::ThreadPool pool(plan_.evaluation_threads());
     replicas_.write_weights([&](const tensor::TensorView& weights_N) {
-      write_starting_weights(options_.model, plan_.program().model, replicas_.parameters(),
-                             plan_.program().seed, pool, weights_N, note_to(observer_));
+      write_starting_weights(options_.model, replicas_.parameters(), plan_.program().seed, pool, weights_N,
+                             note_to(observer_));
     });
     state_.seed = plan_.program().seed;
     state_.fingerprint = dataset_.description().fingerprint;
@@ -389,7 +388,7 @@ StepReport Trainer::collect(const PendingStep& step) {
           .work = step.work,
           .padded_tokens = step.padded_tokens,
           .seconds = last_step_seconds_,
-          .flops = describe::training_flops(plan_.program().model, step.work)};
+          .flops = plan_.flops().training(step.work)};
 }
 
 void Trainer::record(const StepReport& report) {

@@ -9,7 +9,7 @@
 #include "plenum/base/check.h"
 #include "plenum/batch/micro_batch.h"
 #include "plenum/batch/step_batch.h"
-#include "plenum/describe/flops.h"
+#include "plenum/describe/bert.h"
 #include "plenum/model/micro_batch_staging.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/tensor/copy.h"
@@ -52,7 +52,7 @@ void rethrow_for_user(const pipeline::Failure& failure) {
 }  // namespace
 
 Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options)
-    : schedule_(schedule), model_(options.model), device_(options.device) {
+    : schedule_(schedule), flops_(describe::describe_bert(options.model)), device_(options.device) {
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, schedule::Rank::at(rank), options));
   }
@@ -132,7 +132,7 @@ StepReport Replicas::end_step() {
           .work = step.work,
           .padded_tokens = step.padded_tokens,
           .seconds = std::chrono::duration<double>(end_of_step_ - begin).count(),
-          .flops = describe::training_flops(model_, step.work)};
+          .flops = flops_.training(step.work)};
 }
 
 void Replicas::set_waiting(bool is_waiting) {

@@ -12,6 +12,7 @@
 #include "plenum/base/function_ref.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
+#include "plenum/describe/flops.h"
 #include "plenum/model/parameters.h"
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
@@ -77,7 +78,7 @@ class Replicas {
   pipeline::BertProgram& first() const { return *programs_.front(); }
 
   const schedule::Schedule& schedule_;
-  describe::ModelConfig model_;
+  describe::Flops flops_;
   tensor::Device device_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
   std::optional<tensor::HostWindow> window_;  ///< of a GPU

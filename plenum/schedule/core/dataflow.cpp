@@ -56,13 +56,16 @@ void Dataflow::find_runners() {
 
 void Dataflow::find_segments() {
   std::vector<bool> is_border(layers_.total() + 1, false);
-  begins_forward_.assign(layers_.total(), false);
+  if (schedule_.problem.recomputation == Recomputation::Full) {
+    begins_forward_.assign(num_micro_batches_ * layers_.total(), false);
+  }
   for (const RankProgram& rank : schedule_.ranks) {
     for (const Action& action : rank.lane(Lane::Compute).actions()) {
       if (!traits_of(action.type).has_micro_batch || traits_of(action.type).has_factor) continue;
       is_border[action.first_layer.index()] = true;
-      if (action.type == ActionType::Forward) begins_forward_[action.first_layer.index()] = true;
       is_border[action.end_layer.index()] = true;
+      if (action.type != ActionType::Forward || begins_forward_.empty()) continue;
+      begins_forward_[action.micro_batch.index() * layers_.total() + action.first_layer.index()] = true;
     }
   }
   segment_of_layer_.resize(layers_.total());
@@ -317,7 +320,7 @@ void Dataflow::inputs(Rank rank, const Action& action, std::vector<ValueRef>& va
       break;
     case ActionType::Recompute:
       // A forward keeps its input; what lies further on must be recomputed up to there first.
-      if (!begins_forward_[action.first_layer.index()]) {
+      if (!keeps_input(micro_batch, action.first_layer) && segment_of(action.first_layer) > 0) {
         of_micro_batch(kSaved, segment_of(action.first_layer) - 1);
       }
       for_each_segment([&](std::uint32_t segment) { of_micro_batch(kOutput, segment); });

@@ -105,6 +105,10 @@ class Dataflow {
   std::uint32_t factor_value(Rank rank, StageId stage, LayerId layer, std::uint16_t factor,
                              std::uint32_t kind) const;
   std::uint32_t segment_of(LayerId layer) const { return segment_of_layer_[layer.index()]; }
+  /// Whether a forward of the micro-batch begins at the layer, and so keeps the layer's input.
+  bool keeps_input(MicroBatchId micro_batch, LayerId layer) const {
+    return begins_forward_.empty() || begins_forward_[micro_batch.index() * layers_.total() + layer.index()];
+  }
 
   void find_runners();
   void find_segments();
@@ -136,7 +140,7 @@ class Dataflow {
   std::vector<Rank> all_ranks_;
   std::vector<Rank> tied_ranks_;
   std::vector<std::uint32_t> segment_of_layer_;
-  std::vector<bool> begins_forward_;  ///< of each layer: a forward begins there, and keeps its input
+  std::vector<bool> begins_forward_;  ///< of each micro-batch and layer; empty without recomputation
   std::vector<std::uint32_t> num_segments_;
   std::vector<RankBlock> ranks_;
 };

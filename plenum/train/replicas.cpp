@@ -84,23 +84,28 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
                     pipeline::ExecutorOptions{.hang_limit = kHangLimit, .first_step = first_step});
 }
 
-void Replicas::step(std::span<const batch::StepBatch> batches, double learning_rate) {
+void Replicas::step(std::span<const batch::StepBatch> batches, double learning_rate,
+                    pipeline::DeviceTimes device_times) {
+  constexpr std::uint64_t kStepsUnderWay = pipeline::BertProgram::kStepsUnderWay;
+  const std::uint64_t step = executor_->next_step();
+  if (step >= kStepsUnderWay) executor_->await_step(step - kStepsUnderWay);
   for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
     programs_[rank]->begin_step(batches[rank], learning_rate);
   }
   try {
-    executor_->run(1);
+    executor_->run(1, device_times);
   } catch (const pipeline::ExecutionError& error) {
     rethrow_for_user(error.failure());
     throw;
   }
 }
 
-void Replicas::set_waiting(bool is_waiting) {
-  for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) program->set_waiting(is_waiting);
+pipeline::StepOutcome Replicas::outcome(std::uint64_t step) {
+  executor_->await_step(step);
+  return first().outcome(step);
 }
 
-trace::Timeline Replicas::timeline(std::string title) const {
+trace::Timeline Replicas::timeline(std::string title) {
   return schedule::timeline_of(schedule_, executor_->measured().times, std::move(title));
 }
 

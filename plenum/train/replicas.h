@@ -41,16 +41,15 @@ class Replicas {
   /// Runs the next step on what each rank's part of it is. On a GPU it may still run when this returns. What
   /// a rank threw for the user to mend is thrown as it is; anything else as the ExecutionError that names the
   /// action.
-  void step(std::span<const batch::StepBatch> batches, double learning_rate);
+  void step(std::span<const batch::StepBatch> batches, double learning_rate,
+            pipeline::DeviceTimes device_times = pipeline::DeviceTimes::Skipped);
   /// Of a step: the last, or the one before it. Waits for it.
-  pipeline::StepOutcome outcome(std::uint64_t step) const { return first().outcome(step); }
-  /// Lets each action wait for its work, so that timeline() says how long it took.
-  void set_waiting(bool is_waiting);
+  pipeline::StepOutcome outcome(std::uint64_t step);
   /// Lets the next step that begins end with the word that a stop was asked for. From any thread.
   void ask_to_stop() { first().ask_to_stop(); }
 
-  /// When the actions of the last step ran.
-  trace::Timeline timeline(std::string title) const;
+  /// When the actions of the last step ran; on a GPU, if their times were recorded. Waits for it.
+  trace::Timeline timeline(std::string title);
 
  private:
   pipeline::BertProgram& first() const { return *programs_.front(); }

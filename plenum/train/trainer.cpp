@@ -335,7 +335,6 @@ bool Trainer::train_step(data::Prefetch& prefetch, const std::stop_token& stop) 
                                             [this](const PendingStep& pending) { return end_step(pending); });
   if (!pending_.is_empty()) return false;
   if (is_traced(step)) {
-    replicas_.set_waiting(false);
     write_timeline(options_.run.process.trace, replicas_.timeline(fmt::format("step {}, measured", step)));
   }
   evaluation_.reset();
@@ -362,8 +361,8 @@ std::uint64_t Trainer::begin_step(data::Prefetch& prefetch) {
                 .learning_rate = learning_rate,
                 .work = work,
                 .padded_tokens = rows_of(batches, plan_.program().device) - work.tokens});
-  if (is_traced(index + 1)) replicas_.set_waiting(true);
-  replicas_.step(batches, learning_rate);
+  replicas_.step(batches, learning_rate,
+                 is_traced(index + 1) ? pipeline::DeviceTimes::Recorded : pipeline::DeviceTimes::Skipped);
   is_sound_ = true;
   return index + 1;
 }

@@ -49,7 +49,7 @@ void add_problem(base::OptionTable& table, SimulateOptions& options) {
   table.add("sizes", options.sizes, "N,N,...", "Tokens of each micro-batch, where they differ");
   table.add("chunks", options.chunks, 1, 1024, "interleaved: stages on a rank");
   table.add("buckets", options.buckets, 1, 4096, "Parts of a stage whose gradients are reduced apart");
-  table.add("recompute", options.recompute, "Keep only the input of a stage and compute the rest again");
+  table.add("recompute", options.recompute, "Keep only the input of every layer and compute the rest again");
   table.add("shard-optimizer", options.shard_optimizer, "Divide the update over the holders of a stage");
   table.add("tied", options.tied, "The first and the last stage share a parameter");
 }

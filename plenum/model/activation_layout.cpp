@@ -15,6 +15,7 @@ namespace plenum::model {
 namespace {
 
 using describe::ModelConfig;
+using schedule::Recomputation;
 using tensor::DType;
 using tensor::MemoryPlan;
 using tensor::TensorView;
@@ -36,33 +37,34 @@ kernels::AttentionSize attention_size(const ModelConfig& config, const batch::Ca
           .head_width = config.head_width()};
 }
 
-/// What a layer keeps of its MLP.
-enum class KeptOfMlp : std::uint8_t { Nothing, Gelu, GeluAndOutput };
+/// What a layer has of its MLP from forward, or from recomputation, to backward; left out where no backward
+/// follows.
+struct MlpActivations {
+  TensorView gelu_RF, h_RF;
+};
 
-/// On the CPU, u, of which its GELU is made again. The GPU's memory is too slow to be read again only for
-/// that.
-KeptOfMlp kept_of_mlp(Recompute recompute, tensor::Device device) {
-  if (recompute == Recompute::Mlp) return KeptOfMlp::Nothing;
-  const bool is_output_kept = device == tensor::Device::Cuda && recompute == Recompute::None;
-  return is_output_kept ? KeptOfMlp::GeluAndOutput : KeptOfMlp::Gelu;
+/// What forward keeps of a layer's MLP. On the CPU, u, of which its GELU is made again; the GPU's memory is
+/// too slow to be read again only for that.
+MlpActivations plan_mlp(const ModelConfig& config, std::int64_t R, MemoryPlan& plan) {
+  return {.gelu_RF = plan.add_compute(kActivations, {R, config.mlp_width}),
+          .h_RF = plan.device() == tensor::Device::Cuda
+                      ? plan.add_compute(kActivations, {R, config.mlp_width})
+                      : TensorView()};
 }
 
 /// Bytes of what dropout keeps of a layer's attention weights. The GPU takes longer to draw it again than to
 /// read it.
-std::size_t kept_bits_bytes(const ModelConfig& config, const batch::Capacity& capacity, Recompute recompute,
-                            tensor::Device device) {
-  if (recompute != Recompute::None || kernels::dropout_threshold(config.attention_dropout) == 0) return 0;
+std::size_t kept_bits_bytes(const ModelConfig& config, const batch::Capacity& capacity,
+                            Recomputation recompute, tensor::Device device) {
+  if (recompute != Recomputation::None || kernels::dropout_threshold(config.attention_dropout) == 0) return 0;
   return kernels::attention_keep_bytes(device, attention_size(config, capacity));
 }
 
-/// With `gelu_RF` where the layer keeps nothing of its MLP.
-LayerActivations plan_layer(const ModelConfig& config, const LayerRows& rows, KeptOfMlp kept,
-                            std::size_t bits_bytes, TensorView gelu_RF, const char* purpose,
-                            MemoryPlan& plan) {
+LayerActivations plan_layer(const ModelConfig& config, const LayerRows& rows, const MlpActivations& mlp,
+                            std::size_t bits_bytes, const char* purpose, MemoryPlan& plan) {
   const std::int64_t T = rows.attended;
   const std::int64_t R = rows.behind;
   const std::int64_t D = config.width;
-  const std::int64_t F = config.mlp_width;
   return {.qkv_T3D = plan.add_compute(purpose, {T, 3 * D}),
           .context_TD = plan.add_compute(purpose, {T, D}),
           .lse_HT = plan.add(purpose, {config.num_heads, T}),
@@ -72,8 +74,8 @@ LayerActivations plan_layer(const ModelConfig& config, const LayerRows& rows, Ke
           .read_context_RD = rows.read > 0 ? plan.add_compute(purpose, {rows.read, D}) : TensorView(),
           .norm1 = plan_norm(config, R, purpose, plan),
           .y1_RD = plan.add_compute(purpose, {R, D}),
-          .gelu_RF = kept == KeptOfMlp::Nothing ? gelu_RF : plan.add_compute(purpose, {R, F}),
-          .h_RF = kept == KeptOfMlp::GeluAndOutput ? plan.add_compute(purpose, {R, F}) : TensorView(),
+          .gelu_RF = mlp.gelu_RF,
+          .h_RF = mlp.h_RF,
           .norm2 = plan_norm(config, R, purpose, plan)};
 }
 
@@ -103,29 +105,45 @@ NextSentenceActivations plan_next_sentence(const ModelConfig& config, std::int64
           .loss_S = plan.add(kHead, {S})};
 }
 
-/// The transients, on top of what is there. Those of attention, of the MLP (which forward needs, too) and of
-/// the heads are not alive at the same time; what goes from the heads to the last layer outlives them.
-Transients plan_transients(const ModelConfig& config, const batch::Capacity& capacity, MemoryPlan& plan) {
+/// Transients, and the MLP of a layer that is recomputed.
+struct SharedMemory {
+  Transients transients;
+  MlpActivations recomputed_mlp;
+};
+
+/// What micro-batches share, on top of what is there. Heads have run backward before a sublayer does, and the
+/// MLP's backward ends before attention's begins. So they share memory, but for what passes between them, and
+/// but for a recomputed MLP while the heads run: its h gives way to du once it has been read, the rest to
+/// attention's gradients.
+SharedMemory plan_shared(const ModelConfig& config, const batch::Capacity& capacity, Recomputation recompute,
+                         MemoryPlan& plan) {
   const auto [T, R, num_read] = most_rows(capacity);
   const std::int64_t D = config.width;
-  Transients transients;
+  const tensor::Shape of_mlp{R, config.mlp_width};
+  SharedMemory shared;
+  Transients& transients = shared.transients;
   transients.dread_RD = plan.add_compute(kTransients, {num_read, D});
   transients.dread_context_RD = plan.add_compute(kTransients, {num_read, D});
   const std::size_t begin = plan.mark();
-  transients.dbranch_RD = plan.add_compute(kTransients, {R, D});
-  const std::size_t behind_branch = plan.mark();
-  transients.mlp_RF = plan.add_compute(kTransients, {R, config.mlp_width});
-  std::size_t end = plan.mark();
-  plan.rewind(behind_branch);
-  transients.dcontext_TD = plan.add_compute(kTransients, {T, D});
-  transients.dqkv_T3D = plan.add_compute(kTransients, {T, 3 * D});
-  end = std::max(end, plan.mark());
-  plan.rewind(begin);
   transients.dy_MD = plan.add_compute(kTransients, {capacity.masked, D});
   if (config.has_next_sentence)
     transients.dpooled_SD = plan.add_compute(kTransients, {capacity.sequences, D});
-  plan.rewind(std::max(end, plan.mark()));
-  return transients;
+  const std::size_t behind_heads = plan.mark();
+  plan.rewind(begin);
+  transients.dbranch_RD = plan.add_compute(kTransients, {R, D});
+  const bool recomputes = recompute != Recomputation::None;
+  if (recomputes) {
+    plan.rewind(std::max(behind_heads, plan.mark()));
+    transients.mlp_RF = shared.recomputed_mlp.h_RF = plan.add_compute(kTransients, of_mlp);
+  }
+  const std::size_t behind_branch = plan.mark();
+  (recomputes ? shared.recomputed_mlp.gelu_RF : transients.mlp_RF) = plan.add_compute(kTransients, of_mlp);
+  const std::size_t behind_mlp = plan.mark();
+  plan.rewind(behind_branch);
+  transients.dcontext_TD = plan.add_compute(kTransients, {T, D});
+  transients.dqkv_T3D = plan.add_compute(kTransients, {T, 3 * D});
+  plan.rewind(std::max({behind_heads, behind_mlp, plan.mark()}));
+  return shared;
 }
 
 TensorView rows(const TensorView& view, std::int64_t count) {
@@ -183,31 +201,30 @@ Transients Transients::of(const LayerRows& of_rows, const MicroBatchViews& micro
 }
 
 TrainingMemory plan_training_memory(const ModelConfig& config, const batch::Capacity& capacity,
-                                    Recompute recompute, std::size_t num_slots, MemoryPlan& plan) {
+                                    Recomputation recompute, std::size_t num_slots, MemoryPlan& plan) {
   const std::int64_t T = capacity.rows;
   const LayerRows most = most_rows(capacity);
   const LayerRows middle{.attended = T, .behind = T};
   const LayerRows last{.attended = T, .behind = capacity.read(), .read = capacity.read()};
-  TrainingMemory memory{.slots = {}, .transients = plan_transients(config, capacity, plan)};
-  TensorView recomputed_gelu_RF;
-  LayerActivations recomputed_layer;
-  if (recompute == Recompute::Mlp)
-    recomputed_gelu_RF = plan.add_compute(kTransients, {most.behind, config.mlp_width});
-  const KeptOfMlp kept = kept_of_mlp(recompute, plan.device());
+  const SharedMemory shared = plan_shared(config, capacity, recompute, plan);
+  TrainingMemory memory{.slots = {}, .transients = shared.transients};
   const std::size_t bits_bytes = kept_bits_bytes(config, capacity, recompute, plan.device());
-  if (recompute == Recompute::Full)
-    recomputed_layer = plan_layer(config, most, kept, 0, {}, kTransients, plan);
+  LayerActivations recomputed_layer;
+  if (recompute == Recomputation::Full)
+    recomputed_layer = plan_layer(config, most, shared.recomputed_mlp, 0, kTransients, plan);
   for (std::size_t i = 0; i < num_slots; ++i) {
     Activations& slot = memory.slots.emplace_back();
-    slot.recompute = recompute;
     slot.embedding = plan_norm(config, T, kActivations, plan);
     for (std::int64_t layer = 0; layer < config.num_layers; ++layer) {
       const LayerRows& rows = layer + 1 == config.num_layers ? last : middle;
       slot.x_TD.push_back(plan.add_compute(kActivations, {T, config.width}));
-      slot.layers.push_back(
-          recompute == Recompute::Full
-              ? recomputed_layer
-              : plan_layer(config, rows, kept, bits_bytes, recomputed_gelu_RF, kActivations, plan));
+      if (recompute == Recomputation::Full) {
+        slot.layers.push_back(recomputed_layer);
+        continue;
+      }
+      const MlpActivations mlp =
+          recompute == Recomputation::Mlp ? shared.recomputed_mlp : plan_mlp(config, rows.behind, plan);
+      slot.layers.push_back(plan_layer(config, rows, mlp, bits_bytes, kActivations, plan));
     }
     slot.read_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
     slot.dx_TD = plan.add_compute(kActivations, {T, config.width});
@@ -230,8 +247,7 @@ InferenceMemory plan_inference_memory(const ModelConfig& config, const batch::Ca
   const std::size_t behind_x = plan.mark();
   activations.embedding = plan_norm(config, T, kActivations, plan);
   plan.rewind(behind_x);
-  const LayerActivations layer =
-      plan_layer(config, most_rows(capacity), KeptOfMlp::Nothing, 0, {}, kActivations, plan);
+  const LayerActivations layer = plan_layer(config, most_rows(capacity), {}, 0, kActivations, plan);
   activations.layers.assign(static_cast<std::size_t>(config.num_layers), layer);
   memory.transients.mlp_RF = plan.add_compute(kActivations, {most_rows(capacity).behind, config.mlp_width});
   plan.rewind(behind_x);

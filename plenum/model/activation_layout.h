@@ -8,7 +8,7 @@
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/model/micro_batch_views.h"
-#include "plenum/model/recompute.h"
+#include "plenum/schedule/core/recomputation.h"
 #include "plenum/tensor/memory_plan.h"
 #include "plenum/tensor/tensor_view.h"
 
@@ -41,7 +41,7 @@ struct LayerActivations {
   NormActivations norm1;               ///< behind attention
   tensor::TensorView y1_RD;            ///< its output
   tensor::TensorView gelu_RF;          ///< as mlp_gelu_forward() keeps it; left out where no backward follows
-  tensor::TensorView h_RF;             ///< behind the GELU; left out where backward computes it again
+  tensor::TensorView h_RF;             ///< behind the GELU; left out where backward makes it of gelu_RF
   NormActivations norm2;               ///< behind the MLP
 
   LayerActivations of(const LayerRows& rows) const;
@@ -66,7 +66,6 @@ struct NextSentenceActivations {
 
 /// What one micro-batch keeps from its forward to the end of its backward.
 struct Activations {
-  Recompute recompute = Recompute::None;
   NormActivations embedding;
   std::vector<tensor::TensorView> x_TD;  ///< the input of every layer
   tensor::TensorView read_RD;            ///< the last one's output: what heads read
@@ -98,7 +97,8 @@ struct TrainingMemory {
   Transients transients;
 };
 TrainingMemory plan_training_memory(const describe::ModelConfig& config, const batch::Capacity& capacity,
-                                    Recompute recompute, std::size_t num_slots, tensor::MemoryPlan& plan);
+                                    schedule::Recomputation recompute, std::size_t num_slots,
+                                    tensor::MemoryPlan& plan);
 
 /// For forward alone: layers share one place for what they keep.
 struct InferenceMemory {

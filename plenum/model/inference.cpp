@@ -14,7 +14,7 @@
 #include "plenum/model/activation_layout.h"
 #include "plenum/model/bert.h"
 #include "plenum/model/masked_language_head.h"
-#include "plenum/model/micro_batch_stage.h"
+#include "plenum/model/micro_batch_staging.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/model/read_rows.h"
@@ -40,7 +40,7 @@ struct Memory {
   TensorView numbers_C;
   InferenceMemory model;
   TensorView scratch;
-  std::optional<MicroBatchStage> stage;
+  std::optional<MicroBatchStaging> staging;
 };
 
 Memory plan(const ModelConfig& config, const ParameterTable& table, const batch::Capacity& capacity,
@@ -56,7 +56,7 @@ Memory plan(const ModelConfig& config, const ParameterTable& table, const batch:
       plan.add("scratch", DType::Float64, {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
   memory.model = plan_inference_memory(config, capacity, plan);
   memory.scratch = plan_scratch(config, table, capacity, num_threads, plan);
-  memory.stage.emplace(config, capacity, plan);
+  memory.staging.emplace(config, capacity, plan);
   return memory;
 }
 
@@ -76,7 +76,7 @@ struct BertInference::State {
   State(const ModelConfig& model, const batch::Capacity& given, std::size_t num_threads,
         std::optional<FlatWeights> borrowed, tensor::Device device)
       : config(model), table(config), owner(device, num_threads) {
-    const batch::Capacity capacity = staged_capacity(given, device);
+    const batch::Capacity capacity = computed_capacity(given, device);
     const Weights whose = borrowed ? Weights::Borrowed : Weights::Own;
     tensor::MemoryPlan sizes(device);
     plan(config, table, capacity, num_threads, whose, sizes);
@@ -92,7 +92,7 @@ struct BertInference::State {
 
   Pass pass(const batch::MicroBatch& micro_batch) {
     send_weights();
-    return {*stream, config, memory.stage->put(micro_batch, is_on_gpu() ? &stream->cuda() : nullptr)};
+    return {*stream, config, memory.staging->put(micro_batch, is_on_gpu() ? &stream->cuda() : nullptr)};
   }
   /// What was written through weights() since the last call.
   void send_weights() {
@@ -147,7 +147,7 @@ BertInference::~BertInference() = default;
 tensor::MemoryLayout BertInference::plan_memory(const ModelConfig& config, const batch::Capacity& capacity,
                                                 std::size_t num_threads, tensor::Device device) {
   tensor::MemoryPlan sizes(device);
-  plan(config, ParameterTable(config), staged_capacity(capacity, device), num_threads, Weights::Borrowed,
+  plan(config, ParameterTable(config), computed_capacity(capacity, device), num_threads, Weights::Borrowed,
        sizes);
   return sizes.layout();
 }

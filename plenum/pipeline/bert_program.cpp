@@ -17,11 +17,12 @@
 #include "plenum/kernels/step_numbers.h"
 #include "plenum/model/activation_layout.h"
 #include "plenum/model/bert.h"
-#include "plenum/model/micro_batch_stage.h"
+#include "plenum/model/micro_batch_staging.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/activation_slots.h"
 #include "plenum/pipeline/recorded_work.h"
+#include "plenum/schedule/core/action_text.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/cuda_stream.h"
@@ -39,6 +40,24 @@ using schedule::Rank;
 using schedule::Schedule;
 using tensor::TensorView;
 
+/// There is memory for one recomputed layer: its backward comes right behind its recomputation.
+void require_recomputed_singly(const Schedule& schedule) {
+  for (const schedule::RankProgram& rank : schedule.ranks) {
+    const std::span<const Action> actions = rank.lane(schedule::Lane::Compute).actions();
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (actions[i].type != ActionType::Recompute) continue;
+      Action backward = actions[i];
+      backward.type = ActionType::Backward;
+      const bool is_single = actions[i].end_layer.index() == actions[i].first_layer.index() + 1;
+      base::require(
+          is_single && i + 1 < actions.size() && actions[i + 1] == backward,
+          "BERT trains with schedules that recompute a layer right before its backward; schedule {} "
+          "does not at {}",
+          schedule.name, schedule::action_text(actions[i], schedule::StageLayers(schedule.problem)));
+    }
+  }
+}
+
 void require_supported(const Schedule& schedule, const BertProgramOptions& options) {
   const describe::ModelConfig& model = options.model;
   base::require(options.device == tensor::Device::Cpu || schedule.ranks.size() == 1,
@@ -53,16 +72,18 @@ void require_supported(const Schedule& schedule, const BertProgramOptions& optio
       for (const Action& action : lane.actions()) {
         const bool is_known =
             action.type == ActionType::Forward || action.type == ActionType::Backward ||
-            action.type == ActionType::ReduceGradient || action.type == ActionType::Agree ||
+            action.type == ActionType::Recompute || action.type == ActionType::ReduceGradient ||
+            action.type == ActionType::Agree ||
             (action.type == ActionType::Update && action.first_layer == schedule::LayerId{} &&
              action.end_layer.index() == schedule.problem.stage_layers.front());
         base::require(is_known,
-                      "BERT trains with schedules without sharding, preconditioning, recomputation and tied "
-                      "parameters as actions; schedule {} has the action {}",
+                      "BERT trains with schedules without sharding, preconditioning and tied parameters as "
+                      "actions; schedule {} has the action {}",
                       schedule.name, schedule::traits_of(action.type).name);
       }
     }
   }
+  require_recomputed_singly(schedule);
 }
 
 constexpr std::size_t kStepsUnderWay = BertProgram::kStepsUnderWay;
@@ -75,13 +96,13 @@ struct Memory {
   model::TrainingMemory model;
   TensorView scratch;
   /// For every micro-batch of the steps under way.
-  std::vector<model::MicroBatchStage> stages;
+  std::vector<model::MicroBatchStaging> stagings;
 };
 
-Memory plan(const BertProgramOptions& options, const describe::ParameterTable& table, std::size_t num_slots,
-            std::size_t num_micro_batches, tensor::MemoryPlan& plan) {
+Memory plan(const BertProgramOptions& options, const describe::ParameterTable& table,
+            const schedule::Problem& problem, std::size_t num_slots, tensor::MemoryPlan& plan) {
   const tensor::Shape flat{table.num_elements()};
-  const batch::Capacity capacity = model::staged_capacity(options.capacity, plan.device());
+  const batch::Capacity capacity = model::computed_capacity(options.capacity, plan.device());
   Memory memory;
   memory.buffers = {.weights_N = plan.add("parameters", flat),
                     .compute_weights_N = {},
@@ -93,18 +114,18 @@ Memory plan(const BertProgramOptions& options, const describe::ParameterTable& t
   memory.optimizer.emplace(options.optimizer, table, memory.buffers, plan);
   memory.numbers_C = plan.add("optimizer state", tensor::DType::Float64,
                               {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
-  memory.model = model::plan_training_memory(options.model, capacity, options.recompute, num_slots, plan);
+  memory.model = model::plan_training_memory(options.model, capacity, problem.recomputation, num_slots, plan);
   memory.scratch = model::plan_scratch(options.model, table, capacity, options.num_threads, plan);
-  for (std::size_t i = 0; i < kStepsUnderWay * num_micro_batches; ++i) {
-    memory.stages.emplace_back(options.model, capacity, plan);
+  for (std::size_t i = 0; i < kStepsUnderWay * problem.num_micro_batches; ++i) {
+    memory.stagings.emplace_back(options.model, capacity, plan);
   }
   return memory;
 }
 
 tensor::MemoryLayout layout_of(const BertProgramOptions& options, const describe::ParameterTable& table,
-                               std::size_t num_slots, std::size_t num_micro_batches) {
+                               const schedule::Problem& problem, std::size_t num_slots) {
   tensor::MemoryPlan sizes(options.device);
-  plan(options, table, num_slots, num_micro_batches, sizes);
+  plan(options, table, problem, num_slots, sizes);
   return sizes.layout();
 }
 
@@ -153,9 +174,9 @@ struct BertProgram::State {
         table(options.model),
         slots(schedule, rank),
         owner(options.device, options.num_threads),
-        arena(layout_of(options, table, slots.num_slots(), num_micro_batches()), options.device),
+        arena(layout_of(options, table, schedule.problem, slots.num_slots()), options.device),
         views(arena),
-        memory(plan(options, table, slots.num_slots(), num_micro_batches(), views)),
+        memory(plan(options, table, schedule.problem, slots.num_slots(), views)),
         stream(owner.stream(memory.scratch)),
         weights(model::weights_of(options.model, table,
                                   {memory.buffers.weights_N, memory.buffers.compute_weights_N})),
@@ -168,11 +189,11 @@ struct BertProgram::State {
 
   std::size_t num_micro_batches() const { return schedule.problem.num_micro_batches; }
   StepUnderWay& step_under_way(std::uint64_t step) { return *steps[step % kStepsUnderWay]; }
-  std::size_t stage_index(std::uint64_t step, std::size_t micro_batch) const {
+  std::size_t staging_index(std::uint64_t step, std::size_t micro_batch) const {
     return step % kStepsUnderWay * num_micro_batches() + micro_batch;
   }
-  model::MicroBatchStage& stage_of(std::uint64_t step, std::size_t micro_batch) {
-    return memory.stages[stage_index(step, micro_batch)];
+  model::MicroBatchStaging& staging_of(std::uint64_t step, std::size_t micro_batch) {
+    return memory.stagings[staging_index(step, micro_batch)];
   }
 
   model::Pass pass(const ActionRun& run) {
@@ -180,7 +201,7 @@ struct BertProgram::State {
     const base::RandomFunction random(options.seed, base::Purpose::Dropout, batch->epoch);
     return {stream,
             options.model,
-            stage_of(run.step, run.action.micro_batch.index()).views(),
+            staging_of(run.step, run.action.micro_batch.index()).views(),
             {.is_on = true, .key = random.key()}};
   }
   /// Whether a backward adds to gradients: the first of a step through a layer overwrites those of the step
@@ -211,9 +232,9 @@ struct BertProgram::State {
   }
   RecordingKey recording_key(const ActionRun& run, const model::Pass& pass) const {
     const model::MicroBatchViews& micro_batch = pass.micro_batch;
-    return {.is_backward = run.action.type == ActionType::Backward,
+    return {.type = run.action.type,
             .is_accumulated = pass.accumulate == Accumulate::Yes,
-            .stage = stage_index(run.step, run.action.micro_batch.index()),
+            .staging = staging_index(run.step, run.action.micro_batch.index()),
             .slot = slots.slot(run.step % schedule.num_steps(), run.action.micro_batch),
             .first_layer = run.action.first_layer.index(),
             .end_layer = run.action.end_layer.index(),
@@ -274,8 +295,8 @@ BertProgram::~BertProgram() {
 tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank rank,
                                               const BertProgramOptions& options) {
   require_supported(schedule, options);
-  return layout_of(options, describe::ParameterTable(options.model),
-                   ActivationSlots(schedule, rank).num_slots(), schedule.problem.num_micro_batches);
+  return layout_of(options, describe::ParameterTable(options.model), schedule.problem,
+                   ActivationSlots(schedule, rank).num_slots());
 }
 
 const tensor::MemoryLayout& BertProgram::memory() const {
@@ -324,7 +345,7 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
   at(step.given, StepNumber::NextSentenceScale) = inverse_of(batch.global.sequences);
   at(step.given, StepNumber::LearningRate) = learning_rate;
   for (std::size_t i = 0; i < batch.micro_batches.size(); ++i) {
-    state_->stage_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
+    state_->staging_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
   }
   if (gpu != nullptr) {
     gpu->copies.record(gpu->is_copied);
@@ -344,6 +365,14 @@ void BertProgram::forward(const ActionRun& run) {
     if (run.action.end_layer.index() == state_->weights.layers.size()) {
       model::add_losses(pass, kept, state_->memory.numbers_C);
     }
+  });
+}
+
+void BertProgram::recompute(const ActionRun& run) {
+  const model::Pass pass = state_->pass(run);
+  state_->run_recorded(run, pass, [&] {
+    model::bert_recompute(pass, state_->weights, state_->activations_of(run), state_->memory.model.transients,
+                          state_->schedule.problem.recomputation, run.action.first_layer);
   });
 }
 

@@ -8,7 +8,6 @@
 #include "plenum/batch/step_batch.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
-#include "plenum/model/recompute.h"
 #include "plenum/optim/optimizer.h"
 #include "plenum/pipeline/stage_program.h"
 #include "plenum/schedule/core/schedule.h"
@@ -20,7 +19,6 @@ namespace plenum::pipeline {
 struct BertProgramOptions {
   describe::ModelConfig model;
   batch::Capacity capacity;
-  model::Recompute recompute = model::Recompute::None;
   optim::OptimizerOptions optimizer = {};
   std::uint64_t seed = 0;  ///< of dropout
   tensor::Device device = tensor::Device::Cpu;
@@ -83,6 +81,7 @@ class BertProgram final : public StageProgram {
   const tensor::WorkQueue* queue(schedule::Lane lane) override;
   void forward(const ActionRun& run) override;
   void backward(const ActionRun& run) override;
+  void recompute(const ActionRun& run) override;
   void update(const ActionRun& run) override;
   comm::Elements to_reduce(const ActionRun& run) override;
   void communicated(const ActionRun& run) override;

@@ -17,7 +17,7 @@
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/describe/flops.h"
 #include "plenum/io/checksum.h"
-#include "plenum/model/micro_batch_stage.h"
+#include "plenum/model/micro_batch_staging.h"
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/tensor/device_error.h"
 #include "plenum/train/checkpoint.h"
@@ -65,7 +65,7 @@ std::int64_t rows_of(std::span<const batch::StepBatch> batches, tensor::Device d
   std::int64_t rows = 0;
   for (const batch::StepBatch& batch : batches) {
     for (const batch::MicroBatch& micro_batch : batch.micro_batches)
-      rows += model::staged_rows(micro_batch.num_rows, device);
+      rows += model::computed_rows(micro_batch.num_rows, device);
   }
   return rows;
 }

@@ -7,7 +7,7 @@
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/micro_batch.h"
 #include "plenum/model/bert.h"
-#include "plenum/model/micro_batch_stage.h"
+#include "plenum/model/micro_batch_staging.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/memory_plan.h"
 #include "plenum/tensor/stream.h"
@@ -30,7 +30,7 @@ struct LossScale {
 class ModelRun {
  public:
   ModelRun(const describe::ModelConfig& config, const batch::Capacity& capacity,
-           Recompute recompute = Recompute::None, std::size_t num_threads = 1)
+           schedule::Recomputation recompute = schedule::Recomputation::None, std::size_t num_threads = 1)
       : config_(config),
         table_(config),
         pool_(num_threads),
@@ -50,7 +50,7 @@ class ModelRun {
 
   LossSums forward(const batch::MicroBatch& micro_batch, const DropoutSource& dropout = {}) {
     const tensor::Stream stream = this->stream();
-    const Pass pass{stream, config_, stage_->put(micro_batch, nullptr), dropout};
+    const Pass pass{stream, config_, staging_->put(micro_batch, nullptr), dropout};
     bert_forward(pass, weights_of(config_, table_, {weights_N_, weights_N_}), kept(), memory_.transients, {},
                  end());
     Numbers numbers{};
@@ -63,7 +63,7 @@ class ModelRun {
                 const DropoutSource& dropout = {},
                 kernels::Accumulate accumulate = kernels::Accumulate::Yes) {
     const tensor::Stream stream = this->stream();
-    const Pass pass{stream, config_, stage_->put(micro_batch, nullptr), dropout, accumulate};
+    const Pass pass{stream, config_, staging_->put(micro_batch, nullptr), dropout, accumulate};
     Numbers numbers{};
     numbers[static_cast<std::size_t>(kernels::StepNumber::MaskedScale)] = scale.masked;
     numbers[static_cast<std::size_t>(kernels::StepNumber::NextSentenceScale)] = scale.next_sentence;
@@ -83,14 +83,14 @@ class ModelRun {
   base::LayerId end() const { return base::LayerId::at(static_cast<std::size_t>(config_.num_layers)); }
   tensor::Stream stream() { return {pool_, scratch_.span<std::byte>()}; }
 
-  void plan(const batch::Capacity& capacity, Recompute recompute, tensor::MemoryPlan& plan) {
+  void plan(const batch::Capacity& capacity, schedule::Recomputation recompute, tensor::MemoryPlan& plan) {
     weights_N_ = plan.add("parameters", {table_.num_elements()});
     gradients_N_ = plan.add("gradients", {table_.num_elements()});
     memory_ = plan_training_memory(config_, capacity, recompute, 1, plan);
     scratch_ = plan_scratch(config_, table_, capacity, pool_.num_threads(), plan);
-    stage_.emplace(config_, capacity, plan);
+    staging_.emplace(config_, capacity, plan);
   }
-  tensor::MemoryLayout planned(const batch::Capacity& capacity, Recompute recompute) {
+  tensor::MemoryLayout planned(const batch::Capacity& capacity, schedule::Recomputation recompute) {
     tensor::MemoryPlan sizes;
     plan(capacity, recompute, sizes);
     return sizes.layout();
@@ -101,7 +101,7 @@ class ModelRun {
   base::ThreadPool pool_;
   tensor::TensorView weights_N_, gradients_N_, scratch_;
   TrainingMemory memory_;
-  std::optional<MicroBatchStage> stage_;
+  std::optional<MicroBatchStaging> staging_;
   tensor::Arena arena_;
   tensor::MemoryPlan views_;
 };

@@ -31,12 +31,14 @@ inline describe::ModelConfig small_model(double dropout = 0) {
 }
 
 inline schedule::Schedule bert_schedule(const describe::ModelConfig& model, std::size_t num_ranks,
-                                        std::size_t num_micro_batches) {
+                                        std::size_t num_micro_batches,
+                                        schedule::Recomputation recompute = schedule::Recomputation::None) {
   return schedule::generator_named(num_ranks == 1 ? "single" : "data-parallel")
       .generate({.num_micro_batches = num_micro_batches,
                  .num_replicas = num_ranks,
                  .stage_layers = {static_cast<std::uint16_t>(model.num_layers)},
-                 .num_buckets = 2});
+                 .num_buckets = 2,
+                 .recomputation = recompute});
 }
 
 /// Deals sequences out to micro-batches; with `row_length` padded.

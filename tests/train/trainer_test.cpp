@@ -136,8 +136,8 @@ TEST_F(TrainingTest, TellsTheBestEvaluationOfTheWholeRun) {
 TEST_F(TrainingTest, ThreadsAndRecomputationChangeNoBit) {
   const RunOptions plain = options("plain", 6);
   run(plain);
-  for (const model::Recompute recompute : {model::Recompute::Mlp, model::Recompute::Full}) {
-    RunOptions other = options(recompute == model::Recompute::Mlp ? "mlp" : "full", 6);
+  for (const schedule::Recomputation recompute : {schedule::Recomputation::Mlp, schedule::Recomputation::Full}) {
+    RunOptions other = options(recompute == schedule::Recomputation::Mlp ? "mlp" : "full", 6);
     other.run.recompute = recompute;
     other.run.threads = 2;
     run(other);

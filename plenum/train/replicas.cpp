@@ -100,13 +100,16 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
 }
 
 void Replicas::begin_step(std::span<const batch::StepBatch> batches, double learning_rate,
-                          Clock::time_point asked) {
+                          Clock::time_point asked, pipeline::DeviceTimes device_times) {
+  constexpr std::uint64_t kStepsUnderWay = pipeline::BertProgram::kStepsUnderWay;
+  const std::uint64_t step = executor_->next_step();
+  if (step >= kStepsUnderWay) executor_->await_step(step - kStepsUnderWay);
   is_broken_ = true;
   for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
     programs_[rank]->begin_step(batches[rank], learning_rate);
   }
   try {
-    executor_->run(1);
+    executor_->run(1, device_times);
   } catch (const pipeline::ExecutionError& error) {
     rethrow_for_user(error.failure());
     throw;
@@ -122,6 +125,7 @@ void Replicas::begin_step(std::span<const batch::StepBatch> batches, double lear
 StepReport Replicas::end_step() {
   const StepUnderWay step = under_way_.front();
   under_way_.pop_front();
+  executor_->await_step(num_ended_);
   const pipeline::StepOutcome outcome = first().outcome(num_ended_);
   // What ran while another step ran before it did not begin earlier than that ended.
   const Clock::time_point begin = std::max(step.asked, end_of_step_);
@@ -135,11 +139,7 @@ StepReport Replicas::end_step() {
           .flops = flops_.training(step.work)};
 }
 
-void Replicas::set_waiting(bool is_waiting) {
-  for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) program->set_waiting(is_waiting);
-}
-
-trace::Timeline Replicas::timeline(std::string title) const {
+trace::Timeline Replicas::timeline(std::string title) {
   return schedule::timeline_of(schedule_, executor_->measured().times, std::move(title));
 }
 

@@ -219,8 +219,7 @@ struct BertProgram::State {
     return is_accumulated ? Accumulate::Yes : Accumulate::No;
   }
   const model::Activations& activations_of(const ActionRun& run) const {
-    const std::size_t step_index = run.step % schedule.num_steps();
-    return memory.model.slots[slots.slot(step_index, run.action.micro_batch)];
+    return memory.model.slots[slots.slot(run.step, run.action.micro_batch)];
   }
   /// A pass over a micro-batch: on a GPU recorded where it repeats, unless no head reads anything, which
   /// leaves gradients to zero at most.
@@ -237,7 +236,7 @@ struct BertProgram::State {
     return {.type = run.action.type,
             .is_accumulated = pass.accumulate == Accumulate::Yes,
             .staging = staging_index(run.step, run.action.micro_batch.index()),
-            .slot = slots.slot(run.step % schedule.num_steps(), run.action.micro_batch),
+            .slot = slots.slot(run.step, run.action.micro_batch),
             .first_layer = run.action.first_layer.index(),
             .end_layer = run.action.end_layer.index(),
             .num_rows = micro_batch.num_rows(),

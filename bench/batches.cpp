@@ -13,14 +13,15 @@
 #include "plenum/data/batches/synthetic_sequences.h"
 #include "plenum/describe/bert.h"
 #include "plenum/describe/flops.h"
-#include "plenum/packing/synthetic_histogram.h"
+
+#include "tests/support/wikipedia_like_histogram.h"
 
 namespace plenum::data {
 namespace {
 
 /// A million sequences of up to 512 tokens whose lengths are like Wikipedia's.
 const SyntheticSequences& wikipedia_like() {
-  static const SyntheticSequences sequences(packing::wikipedia_like_histogram(512, 1'000'000), {}, 1);
+  static const SyntheticSequences sequences(test::wikipedia_like_histogram(512, 1'000'000), {}, 1);
   return sequences;
 }
 

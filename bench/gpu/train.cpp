@@ -137,8 +137,8 @@ std::string record_kernels(train::Replicas& replicas, data::Prefetch& prefetch, 
   bench::begin_product_calls();
   for (std::uint64_t step = first_step; step < first_step + kRecordedSteps; ++step) {
     const std::vector<batch::StepBatch> batch = prefetch.take();
-    replicas.step(batch, learning_rate(options, step));
-    if (step > first_step) replicas.outcome(step - 1);
+    replicas.begin_step(batch, learning_rate(options, step));
+    if (step > first_step) replicas.end_step();
     steps.work += batch.front().global;
     steps.num_rows += rows_of(batch.front());
   }
@@ -197,33 +197,36 @@ void run(const Options& options) {
   batch::Work work;
   std::int64_t rows = 0;
   std::vector<double> losses;  // of masked tokens
-  const auto collect = [&](std::uint64_t step) {
-    const pipeline::StepOutcome outcome = replicas.outcome(step);
-    losses.push_back(outcome.masked_loss);
-    return outcome.next_sentence_loss;
+  double next_sentence_loss = 0;
+  const auto wait_for_all_but = [&](std::size_t most) {
+    while (replicas.num_under_way() > most) {
+      const pipeline::StepOutcome outcome = replicas.end_step().outcome;
+      losses.push_back(outcome.masked_loss);
+      next_sentence_loss = outcome.next_sentence_loss;
+    }
   };
   std::vector<std::vector<std::int32_t>> drawn_lengths;  // of each step
   auto begin = std::chrono::steady_clock::now();
   const std::uint64_t num_steps = options.steps + kWarmUpSteps;
   for (std::uint64_t step = 0; step < num_steps; ++step) {
     if (step == kWarmUpSteps) {
-      replicas.outcome(step - 1);
+      wait_for_all_but(0);
       begin = std::chrono::steady_clock::now();
     }
     const std::vector<batch::StepBatch> batch = prefetch.take();
-    replicas.step(batch, learning_rate(options, step));
+    replicas.begin_step(batch, learning_rate(options, step));
     if (step == 0) {
       say("the first step is asked for");
-      replicas.outcome(0);
+      wait_for_all_but(0);
       say("the first step is done");
     }
-    if (step > 0) collect(step - 1);
+    wait_for_all_but(1);
     if (step < kWarmUpSteps) continue;
     work += batch.front().global;
     rows += rows_of(batch.front());
     drawn_lengths.push_back(lengths_of(batch.front()));
   }
-  const double next_sentence_loss = collect(num_steps - 1);
+  wait_for_all_but(0);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const std::size_t peak = is_gpu ? used_bytes() : 0;
   const std::size_t planned =

@@ -88,8 +88,7 @@ void require_supported(const Schedule& schedule, const BertProgramOptions& optio
   require_recomputed_singly(schedule);
 }
 
-/// Steps that may be under way at the same time: one runs, one is prepared.
-constexpr std::size_t kStepsUnderWay = 2;
+constexpr std::size_t kStepsUnderWay = BertProgram::kStepsUnderWay;
 
 /// All that lies in a rank's arena.
 struct Memory {
@@ -220,30 +219,24 @@ struct BertProgram::State {
     return is_accumulated ? Accumulate::Yes : Accumulate::No;
   }
   const model::Activations& activations_of(const ActionRun& run) const {
-    const std::size_t step_index = run.step % schedule.num_steps();
-    return memory.model.slots[slots.slot(step_index, run.action.micro_batch)];
+    return memory.model.slots[slots.slot(run.step, run.action.micro_batch)];
   }
-  void wait_if_asked() const {
-    if (is_waiting) stream.wait();
-  }
-
-  /// A pass over a micro-batch: on a GPU recorded where it repeats, unless every action is to be measured or
-  /// no head reads anything, which leaves gradients to zero at most.
+  /// A pass over a micro-batch: on a GPU recorded where it repeats, unless no head reads anything, which
+  /// leaves gradients to zero at most.
   void run_recorded(const ActionRun& run, const model::Pass& pass, const std::function<void()>& work) {
-    const bool is_recorded = gpu != nullptr && options.records_work && !is_waiting && pass.num_read() > 0;
+    const bool is_recorded = gpu != nullptr && options.records_work && pass.num_read() > 0;
     if (is_recorded) {
       gpu->recorded.run(recording_key(run, pass), stream.cuda(), work);
     } else {
       work();
     }
-    wait_if_asked();
   }
   RecordingKey recording_key(const ActionRun& run, const model::Pass& pass) const {
     const model::MicroBatchViews& micro_batch = pass.micro_batch;
     return {.type = run.action.type,
             .is_accumulated = pass.accumulate == Accumulate::Yes,
             .staging = staging_index(run.step, run.action.micro_batch.index()),
-            .slot = slots.slot(run.step % schedule.num_steps(), run.action.micro_batch),
+            .slot = slots.slot(run.step, run.action.micro_batch),
             .first_layer = run.action.first_layer.index(),
             .end_layer = run.action.end_layer.index(),
             .num_rows = micro_batch.num_rows(),
@@ -254,12 +247,12 @@ struct BertProgram::State {
             .dropout = pass.dropout.key};
   }
 
-  /// What a GPU needs beside a stream: another for copies, and events that tell when what is done.
+  /// What a GPU needs beside a stream: others for copies and for what ranks do together.
   struct Gpu {
     tensor::CudaStream copies;
     tensor::CudaEvent is_copied;
+    tensor::CudaStream communication;
     RecordedWork recorded;
-    std::array<tensor::CudaEvent, kStepsUnderWay> is_decided;
     tensor::PinnedMemory pinned{kStepsUnderWay * sizeof(StepUnderWay)};
 
     Gpu() { std::uninitialized_value_construct_n(steps(), kStepsUnderWay); }
@@ -284,7 +277,6 @@ struct BertProgram::State {
   std::array<StepUnderWay*, kStepsUnderWay> steps{&own_steps[0], &own_steps[1]};
   const batch::StepBatch* batch = nullptr;
   std::atomic<bool> is_stop_asked = false;
-  bool is_waiting = false;
 };
 
 BertProgram::BertProgram(const Schedule& schedule, Rank rank, const BertProgramOptions& options) {
@@ -298,6 +290,7 @@ BertProgram::~BertProgram() {
   if (!state_ || !state_->gpu) return;
   state_->gpu->copies.drain();
   state_->stream.cuda().drain();
+  state_->gpu->communication.drain();
 }
 
 tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank rank,
@@ -322,10 +315,9 @@ const tensor::Stream& BertProgram::stream() const {
 void BertProgram::ask_to_stop() {
   state_->is_stop_asked = true;
 }
-void BertProgram::set_waiting(bool is_waiting) {
-  state_->is_waiting = is_waiting;
-  // What is measured from now on begins when what came before is done.
-  state_->wait_if_asked();
+const tensor::WorkQueue* BertProgram::queue(schedule::Lane lane) {
+  if (!state_->gpu) return nullptr;
+  return lane == schedule::Lane::Compute ? &state_->stream.cuda() : &state_->gpu->communication;
 }
 
 void BertProgram::begin(std::uint64_t num_updates) {
@@ -345,8 +337,6 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
               "a step must have the schedule's micro-batches: {} instead of {}", batch.micro_batches.size(),
               state_->num_micro_batches());
   State::Gpu* const gpu = state_->gpu.get();
-  // The step that had this place before must have ended.
-  if (gpu != nullptr) gpu->is_decided[batch.step % kStepsUnderWay].wait();
   state_->batch = &batch;
   StepUnderWay& step = state_->step_under_way(batch.step);
   step.global = batch.global;
@@ -359,8 +349,8 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
     state_->staging_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
   }
   if (gpu != nullptr) {
-    gpu->is_copied.record(gpu->copies);
-    gpu->is_copied.hold(state_->stream.cuda());
+    gpu->copies.record(gpu->is_copied);
+    state_->stream.cuda().wait_for(gpu->is_copied);
   }
   tensor::copy(state_->stream, view_of(step.given, kernels::kNumGivenNumbers),
                state_->memory.numbers_C.first_rows(kernels::kNumGivenNumbers));
@@ -415,12 +405,9 @@ void BertProgram::update(const ActionRun& run) {
   state_->memory.optimizer->step(state_->stream, state_->memory.numbers_C);
   StepUnderWay& step = state_->step_under_way(run.step);
   tensor::copy(state_->stream, state_->memory.numbers_C, view_of(step.decided, step.decided.size()));
-  if (state_->gpu) state_->gpu->is_decided[run.step % kStepsUnderWay].record(state_->stream.cuda());
-  state_->wait_if_asked();
 }
 
 StepOutcome BertProgram::outcome(std::uint64_t step) const {
-  if (state_->gpu) state_->gpu->is_decided[step % kStepsUnderWay].wait();
   const StepUnderWay& ended = state_->step_under_way(step);
   return outcome_of(ended.decided, ended.global);
 }

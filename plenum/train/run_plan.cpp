@@ -7,7 +7,6 @@
 #include "plenum/base/check.h"
 #include "plenum/base/units.h"
 #include "plenum/batch/capacity.h"
-#include "plenum/describe/bert.h"
 #include "plenum/model/inference.h"
 #include "plenum/optim/duration.h"
 #include "plenum/schedule/check/check.h"
@@ -155,7 +154,6 @@ RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const 
       schedule_(make_schedule(batches_.num_ranks(), batches_.micro_batches_per_rank(), model.num_layers,
                               options.run.recompute)),
       program_(program_options(options, model, batches_.capacity())),
-      flops_(describe::describe_bert(model)),
       num_steps_(optim::num_steps(options.run.steps, length(), "steps")),
       checkpoint_every_(optim::num_steps(options.checkpoint.every, length(), "checkpoint-every", num_steps_)),
       evaluate_every_(optim::num_steps(options.evaluation.every, length(), "eval-every", num_steps_)) {

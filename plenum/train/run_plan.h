@@ -6,7 +6,6 @@
 #include "plenum/data/batches/dataset_sequences.h"
 #include "plenum/data/batches/evaluation_batches.h"
 #include "plenum/data/batches/step_batches.h"
-#include "plenum/describe/flops.h"
 #include "plenum/optim/learning_rate.h"
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/schedule/core/schedule.h"
@@ -30,7 +29,6 @@ class RunPlan {
   const schedule::Schedule& schedule() const { return schedule_; }
   const pipeline::BertProgramOptions& program() const { return program_; }
   /// Of the model: what a step asks for.
-  const describe::Flops& flops() const { return flops_; }
   const optim::LearningRate& learning_rate() const { return *learning_rate_; }
   std::size_t evaluation_threads() const { return program_.num_threads * batches_.num_ranks(); }
 
@@ -55,7 +53,6 @@ class RunPlan {
   std::optional<data::EvaluationBatches> held_out_;
   schedule::Schedule schedule_;
   pipeline::BertProgramOptions program_;
-  describe::Flops flops_;
   std::uint64_t num_steps_;
   std::uint64_t checkpoint_every_;
   std::uint64_t evaluate_every_;

@@ -10,15 +10,16 @@
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
 #include "plenum/data/batches/step_batches.h"
-#include "plenum/data/batches/synthetic_sequences.h"
 #include "plenum/packing/synthetic_histogram.h"
+
+#include "tests/support/synthetic_sequences.h"
 
 namespace plenum::data {
 namespace {
 
 /// A million sequences of up to 512 tokens whose lengths are like Wikipedia's.
-const SyntheticSequences& wikipedia_like() {
-  static const SyntheticSequences sequences(packing::wikipedia_like_histogram(512, 1'000'000), {}, 1);
+const test::SyntheticSequences& wikipedia_like() {
+  static const test::SyntheticSequences sequences(packing::wikipedia_like_histogram(512, 1'000'000), {}, 1);
   return sequences;
 }
 

@@ -26,6 +26,7 @@
 #include "plenum/data/batches/histogram_file.h"
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/data/batches/step_batches.h"
+#include "plenum/describe/bert.h"
 #include "plenum/describe/flops.h"
 #include "plenum/kernels/gemm_rate.h"
 #include "plenum/model/initialise.h"
@@ -186,7 +187,7 @@ void run(const Options& options) {
   say("memory is taken");
   base::ThreadPool pool(8);
   replicas.write_weights([&](const tensor::TensorView& weights_N) {
-    model::initialise_weights(model, replicas.parameters(), kSeed, pool, weights_N);
+    model::initialise_weights(replicas.parameters(), kSeed, pool, weights_N);
   });
   say("weights are drawn");
   replicas.begin(0, 0);
@@ -232,7 +233,7 @@ void run(const Options& options) {
       pipeline::BertProgram::plan_memory(schedule, schedule::Rank{0}, program).num_bytes();
   write_json(options.losses, losses);
   write_json(options.drawn_lengths, drawn_lengths);
-  const double useful = describe::training_flops(model, work) / seconds;
+  const double useful = describe::Flops(describe::describe_bert(model)).training(work) / seconds;
   const kernels::GemmRate product = is_gpu ? kernels::measure_cuda_gemm_rate(1.0) : kernels::GemmRate{};
   if (options.kernels) {
     fmt::print("{}", record_kernels(replicas, prefetch, options, num_steps,

@@ -12,6 +12,7 @@
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
+#include "plenum/describe/bert.h"
 #include "plenum/kernels/attention_work.h"
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/step_numbers.h"
@@ -38,6 +39,7 @@ using schedule::Action;
 using schedule::ActionType;
 using schedule::Rank;
 using schedule::Schedule;
+using tensor::Role;
 using tensor::TensorView;
 
 /// There is memory for one recomputed layer: its backward comes right behind its recomputation.
@@ -86,8 +88,7 @@ void require_supported(const Schedule& schedule, const BertProgramOptions& optio
   require_recomputed_singly(schedule);
 }
 
-/// Steps that may be under way at the same time: one runs, one is prepared.
-constexpr std::size_t kStepsUnderWay = 2;
+constexpr std::size_t kStepsUnderWay = BertProgram::kStepsUnderWay;
 
 /// All that lies in a rank's arena.
 struct Memory {
@@ -105,20 +106,21 @@ Memory plan(const BertProgramOptions& options, const describe::ParameterTable& t
   const tensor::Shape flat{table.num_elements()};
   const batch::Capacity capacity = model::computed_capacity(options.capacity, plan.device());
   Memory memory;
-  memory.buffers = {.weights_N = plan.add("parameters", flat),
+  memory.buffers = {.weights_N = plan.add("parameters", Role::Master, flat),
                     .compute_weights_N = {},
-                    .gradients_N = plan.add("gradients", flat),
-                    .first_moments_N = plan.add("optimizer state", flat),
-                    .second_moments_N = plan.add("optimizer state", flat)};
-  memory.buffers.compute_weights_N =
-      plan.device() == tensor::Device::Cpu ? memory.buffers.weights_N : plan.add_compute("parameters", flat);
+                    .gradients_N = plan.add("gradients", Role::Gradient, flat),
+                    .first_moments_N = plan.add("optimizer state", Role::State, flat),
+                    .second_moments_N = plan.add("optimizer state", Role::State, flat)};
+  memory.buffers.compute_weights_N = plan.precision().shares_weights()
+                                         ? memory.buffers.weights_N
+                                         : plan.add("parameters", Role::Weight, flat);
   memory.optimizer.emplace(options.optimizer, table, memory.buffers, plan);
   memory.numbers_C = plan.add("optimizer state", tensor::DType::Float64,
                               {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
-  memory.model = model::plan_training_memory(options.model, capacity, problem.recomputation, num_slots, plan);
-  memory.scratch = model::plan_scratch(options.model, table, capacity, options.num_threads, plan);
+  memory.model = model::plan_training_memory(table.model(), capacity, problem.recomputation, num_slots, plan);
+  memory.scratch = model::plan_scratch(table, capacity, options.num_threads, plan);
   for (std::size_t i = 0; i < kStepsUnderWay * problem.num_micro_batches; ++i) {
-    memory.stagings.emplace_back(options.model, capacity, plan);
+    memory.stagings.emplace_back(table.model(), capacity, plan);
   }
   return memory;
 }
@@ -172,16 +174,15 @@ struct BertProgram::State {
   State(const Schedule& run, Rank rank, const BertProgramOptions& settings)
       : schedule(run),
         options(settings),
-        table(options.model),
+        table(describe::describe_bert(options.model)),
         slots(schedule, rank),
         owner(options.device, options.num_threads),
         arena(layout_of(options, table, schedule.problem, slots.num_slots()), options.device),
         views(arena),
         memory(plan(options, table, schedule.problem, slots.num_slots(), views)),
         stream(owner.stream(memory.scratch)),
-        weights(model::weights_of(options.model, table,
-                                  {memory.buffers.weights_N, memory.buffers.compute_weights_N})),
-        gradients(model::gradients_of(options.model, table, memory.buffers.gradients_N)),
+        weights(model::weights_of(table, {memory.buffers.weights_N, memory.buffers.compute_weights_N})),
+        gradients(model::gradients_of(table, memory.buffers.gradients_N)),
         has_gradient(gradients.layers.size()) {
     if (options.device == tensor::Device::Cpu) return;
     gpu = std::make_unique<Gpu>();
@@ -201,7 +202,7 @@ struct BertProgram::State {
     base::check(batch != nullptr && batch->step == run.step, "step {} begins without its data", run.step);
     const base::RandomFunction random(options.seed, base::Purpose::Dropout, batch->epoch);
     return {stream,
-            options.model,
+            table.model(),
             staging_of(run.step, run.action.micro_batch.index()).views(),
             {.is_on = true, .key = random.key()}};
   }
@@ -218,30 +219,24 @@ struct BertProgram::State {
     return is_accumulated ? Accumulate::Yes : Accumulate::No;
   }
   const model::Activations& activations_of(const ActionRun& run) const {
-    const std::size_t step_index = run.step % schedule.num_steps();
-    return memory.model.slots[slots.slot(step_index, run.action.micro_batch)];
+    return memory.model.slots[slots.slot(run.step, run.action.micro_batch)];
   }
-  void wait_if_asked() const {
-    if (is_waiting) stream.wait();
-  }
-
-  /// A pass over a micro-batch: on a GPU recorded where it repeats, unless every action is to be measured or
-  /// no head reads anything, which leaves gradients to zero at most.
+  /// A pass over a micro-batch: on a GPU recorded where it repeats, unless no head reads anything, which
+  /// leaves gradients to zero at most.
   void run_recorded(const ActionRun& run, const model::Pass& pass, const std::function<void()>& work) {
-    const bool is_recorded = gpu != nullptr && options.records_work && !is_waiting && pass.num_read() > 0;
+    const bool is_recorded = gpu != nullptr && options.records_work && pass.num_read() > 0;
     if (is_recorded) {
       gpu->recorded.run(recording_key(run, pass), stream.cuda(), work);
     } else {
       work();
     }
-    wait_if_asked();
   }
   RecordingKey recording_key(const ActionRun& run, const model::Pass& pass) const {
     const model::MicroBatchViews& micro_batch = pass.micro_batch;
     return {.type = run.action.type,
             .is_accumulated = pass.accumulate == Accumulate::Yes,
             .staging = staging_index(run.step, run.action.micro_batch.index()),
-            .slot = slots.slot(run.step % schedule.num_steps(), run.action.micro_batch),
+            .slot = slots.slot(run.step, run.action.micro_batch),
             .first_layer = run.action.first_layer.index(),
             .end_layer = run.action.end_layer.index(),
             .num_rows = micro_batch.num_rows(),
@@ -252,12 +247,12 @@ struct BertProgram::State {
             .dropout = pass.dropout.key};
   }
 
-  /// What a GPU needs beside a stream: another for copies, and events that tell when what is done.
+  /// What a GPU needs beside a stream: others for copies and for what ranks do together.
   struct Gpu {
     tensor::CudaStream copies;
     tensor::CudaEvent is_copied;
+    tensor::CudaStream communication;
     RecordedWork recorded;
-    std::array<tensor::CudaEvent, kStepsUnderWay> is_decided;
     tensor::PinnedMemory pinned{kStepsUnderWay * sizeof(StepUnderWay)};
 
     Gpu() { std::uninitialized_value_construct_n(steps(), kStepsUnderWay); }
@@ -282,7 +277,6 @@ struct BertProgram::State {
   std::array<StepUnderWay*, kStepsUnderWay> steps{&own_steps[0], &own_steps[1]};
   const batch::StepBatch* batch = nullptr;
   std::atomic<bool> is_stop_asked = false;
-  bool is_waiting = false;
 };
 
 BertProgram::BertProgram(const Schedule& schedule, Rank rank, const BertProgramOptions& options) {
@@ -296,13 +290,14 @@ BertProgram::~BertProgram() {
   if (!state_ || !state_->gpu) return;
   state_->gpu->copies.drain();
   state_->stream.cuda().drain();
+  state_->gpu->communication.drain();
 }
 
 tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank rank,
                                               const BertProgramOptions& options) {
   require_supported(schedule, options);
-  return layout_of(options, describe::ParameterTable(options.model), schedule.problem,
-                   ActivationSlots(schedule, rank).num_slots());
+  return layout_of(options, describe::ParameterTable(describe::describe_bert(options.model)),
+                   schedule.problem, ActivationSlots(schedule, rank).num_slots());
 }
 
 const tensor::MemoryLayout& BertProgram::memory() const {
@@ -320,10 +315,9 @@ const tensor::Stream& BertProgram::stream() const {
 void BertProgram::ask_to_stop() {
   state_->is_stop_asked = true;
 }
-void BertProgram::set_waiting(bool is_waiting) {
-  state_->is_waiting = is_waiting;
-  // What is measured from now on begins when what came before is done.
-  state_->wait_if_asked();
+const tensor::WorkQueue* BertProgram::queue(schedule::Lane lane) {
+  if (!state_->gpu) return nullptr;
+  return lane == schedule::Lane::Compute ? &state_->stream.cuda() : &state_->gpu->communication;
 }
 
 void BertProgram::begin(std::uint64_t num_updates) {
@@ -343,8 +337,6 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
               "a step must have the schedule's micro-batches: {} instead of {}", batch.micro_batches.size(),
               state_->num_micro_batches());
   State::Gpu* const gpu = state_->gpu.get();
-  // The step that had this place before must have ended.
-  if (gpu != nullptr) gpu->is_decided[batch.step % kStepsUnderWay].wait();
   state_->batch = &batch;
   StepUnderWay& step = state_->step_under_way(batch.step);
   step.global = batch.global;
@@ -357,8 +349,8 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
     state_->staging_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
   }
   if (gpu != nullptr) {
-    gpu->is_copied.record(gpu->copies);
-    gpu->is_copied.hold(state_->stream.cuda());
+    gpu->copies.record(gpu->is_copied);
+    state_->stream.cuda().wait_for(gpu->is_copied);
   }
   tensor::copy(state_->stream, view_of(step.given, kernels::kNumGivenNumbers),
                state_->memory.numbers_C.first_rows(kernels::kNumGivenNumbers));
@@ -413,12 +405,9 @@ void BertProgram::update(const ActionRun& run) {
   state_->memory.optimizer->step(state_->stream, state_->memory.numbers_C);
   StepUnderWay& step = state_->step_under_way(run.step);
   tensor::copy(state_->stream, state_->memory.numbers_C, view_of(step.decided, step.decided.size()));
-  if (state_->gpu) state_->gpu->is_decided[run.step % kStepsUnderWay].record(state_->stream.cuda());
-  state_->wait_if_asked();
 }
 
 StepOutcome BertProgram::outcome(std::uint64_t step) const {
-  if (state_->gpu) state_->gpu->is_decided[step % kStepsUnderWay].wait();
   const StepUnderWay& ended = state_->step_under_way(step);
   return outcome_of(ended.decided, ended.global);
 }

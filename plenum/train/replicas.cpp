@@ -9,7 +9,7 @@
 #include "plenum/base/check.h"
 #include "plenum/batch/micro_batch.h"
 #include "plenum/batch/step_batch.h"
-#include "plenum/describe/flops.h"
+#include "plenum/describe/bert.h"
 #include "plenum/model/micro_batch_staging.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/tensor/copy.h"
@@ -52,7 +52,7 @@ void rethrow_for_user(const pipeline::Failure& failure) {
 }  // namespace
 
 Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options)
-    : schedule_(schedule), model_(options.model), device_(options.device) {
+    : schedule_(schedule), flops_(describe::describe_bert(options.model)), device_(options.device) {
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, schedule::Rank::at(rank), options));
   }
@@ -100,13 +100,16 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
 }
 
 void Replicas::begin_step(std::span<const batch::StepBatch> batches, double learning_rate,
-                          Clock::time_point asked) {
+                          Clock::time_point asked, pipeline::DeviceTimes device_times) {
+  constexpr std::uint64_t kStepsUnderWay = pipeline::BertProgram::kStepsUnderWay;
+  const std::uint64_t step = executor_->next_step();
+  if (step >= kStepsUnderWay) executor_->await_step(step - kStepsUnderWay);
   is_broken_ = true;
   for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
     programs_[rank]->begin_step(batches[rank], learning_rate);
   }
   try {
-    executor_->run(1);
+    executor_->run(1, device_times);
   } catch (const pipeline::ExecutionError& error) {
     rethrow_for_user(error.failure());
     throw;
@@ -122,6 +125,7 @@ void Replicas::begin_step(std::span<const batch::StepBatch> batches, double lear
 StepReport Replicas::end_step() {
   const StepUnderWay step = under_way_.front();
   under_way_.pop_front();
+  executor_->await_step(num_ended_);
   const pipeline::StepOutcome outcome = first().outcome(num_ended_);
   // What ran while another step ran before it did not begin earlier than that ended.
   const Clock::time_point begin = std::max(step.asked, end_of_step_);
@@ -132,14 +136,10 @@ StepReport Replicas::end_step() {
           .work = step.work,
           .padded_tokens = step.padded_tokens,
           .seconds = std::chrono::duration<double>(end_of_step_ - begin).count(),
-          .flops = describe::training_flops(model_, step.work)};
+          .flops = flops_.training(step.work)};
 }
 
-void Replicas::set_waiting(bool is_waiting) {
-  for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) program->set_waiting(is_waiting);
-}
-
-trace::Timeline Replicas::timeline(std::string title) const {
+trace::Timeline Replicas::timeline(std::string title) {
   return schedule::timeline_of(schedule_, executor_->measured().times, std::move(title));
 }
 

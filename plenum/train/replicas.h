@@ -12,6 +12,7 @@
 #include "plenum/base/function_ref.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
+#include "plenum/describe/flops.h"
 #include "plenum/model/parameters.h"
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
@@ -49,7 +50,8 @@ class Replicas {
   /// it may still run when this returns, with one more at most. What a rank threw for the user to mend is
   /// thrown as it is; anything else as the ExecutionError that names the action.
   void begin_step(std::span<const batch::StepBatch> batches, double learning_rate,
-                  Clock::time_point asked = Clock::now());
+                  Clock::time_point asked = Clock::now(),
+                  pipeline::DeviceTimes device_times = pipeline::DeviceTimes::Skipped);
   /// What came of the oldest step under way. Waits for it.
   StepReport end_step();
   /// Steps that were begun and are not ended.
@@ -58,13 +60,11 @@ class Replicas {
   std::uint64_t num_begun() const { return num_ended_ + under_way_.size(); }
   /// Whether a step broke off: what lies in tensors() is of no use then.
   bool is_broken() const { return is_broken_; }
-  /// Lets each action wait for its work, so that timeline() says how long it took.
-  void set_waiting(bool is_waiting);
   /// Lets the next step that begins end with the word that a stop was asked for. From any thread.
   void ask_to_stop() { first().ask_to_stop(); }
 
-  /// When the actions of the last step ran.
-  trace::Timeline timeline(std::string title) const;
+  /// When the actions of the last step ran; on a GPU, if their times were recorded. Waits for it.
+  trace::Timeline timeline(std::string title);
 
  private:
   struct StepUnderWay {
@@ -77,7 +77,7 @@ class Replicas {
   pipeline::BertProgram& first() const { return *programs_.front(); }
 
   const schedule::Schedule& schedule_;
-  describe::ModelConfig model_;
+  describe::Flops flops_;
   tensor::Device device_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
   std::optional<tensor::HostWindow> window_;  ///< of a GPU

@@ -101,8 +101,7 @@ TrainingState resume(const FoundCheckpoint& found, Replicas& replicas, const Not
 void begin_anew(const RunOptions& options, const RunPlan& plan, Replicas& replicas, const Note& note) {
   base::ThreadPool pool(plan.evaluation_threads());
   replicas.write_weights([&](const tensor::TensorView& weights_N) {
-    write_starting_weights(options.model, plan.program().model, replicas.parameters(), plan.program().seed,
-                           pool, weights_N, note);
+    write_starting_weights(options.model, replicas.parameters(), plan.program().seed, pool, weights_N, note);
   });
   replicas.begin(0, 0);
 }

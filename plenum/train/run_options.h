@@ -7,9 +7,9 @@
 
 #include "plenum/base/options.h"
 #include "plenum/data/batches/training_data_options.h"
-#include "plenum/schedule/core/recomputation.h"
 #include "plenum/optim/duration.h"
 #include "plenum/optim/training_options.h"
+#include "plenum/schedule/core/recomputation.h"
 #include "plenum/tensor/device.h"
 
 namespace plenum::train {

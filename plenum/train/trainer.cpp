@@ -162,8 +162,9 @@ std::uint64_t Trainer::begin_step(data::Prefetch& batches) {
   Replicas& replicas = *run_.replicas;
   const std::uint64_t index = replicas.num_begun();
   const std::vector<batch::StepBatch> batch_of_ranks = batches.take();
-  if (policy_.due_after(index + 1).is_traced) replicas.set_waiting(true);
-  replicas.begin_step(batch_of_ranks, run_.plan->learning_rate().at(index), asked);
+  const bool is_traced = policy_.due_after(index + 1).is_traced;
+  replicas.begin_step(batch_of_ranks, run_.plan->learning_rate().at(index), asked,
+                      is_traced ? pipeline::DeviceTimes::Recorded : pipeline::DeviceTimes::Skipped);
   return index + 1;
 }
 
@@ -188,7 +189,6 @@ void Trainer::tell(const StepReport& report) {
 
 bool Trainer::pause(const Pause& pause) {
   if (pause.is_traced) {
-    run_.replicas->set_waiting(false);
     write_timeline(run_.options.run.process.trace,
                    run_.replicas->timeline(fmt::format("step {}, measured", run_.state.step)));
   }

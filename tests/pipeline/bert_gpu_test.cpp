@@ -209,10 +209,10 @@ TEST_F(BertOnGpu, TellsTheOutcomesOfTwoStepsUnderWay) {
   for (std::uint64_t step = 0; step < 5; ++step) {
     run.ask_for(arrangement.batch(step));
     if (step == 0) continue;
-    EXPECT_EQ(run.program().outcome(step - 1).loss(), expected[step - 1].loss());
-    EXPECT_EQ(run.program().outcome(step - 1).num_updates, step);
+    EXPECT_EQ(run.outcome(step - 1).loss(), expected[step - 1].loss());
+    EXPECT_EQ(run.outcome(step - 1).num_updates, step);
   }
-  EXPECT_EQ(run.program().outcome(4).loss(), expected[4].loss());
+  EXPECT_EQ(run.outcome(4).loss(), expected[4].loss());
   EXPECT_TRUE(are_same(run.weights(), awaited.weights()));
 }
 

@@ -161,8 +161,8 @@ TEST(BertProgram, GivesTheSameBytesTwiceAndOnEveryRank) {
   BertRun run = arrangement.run(small_model(0.1));
   train(run, arrangement, 3);
   EXPECT_EQ(run.weights(0), run.weights(1));
-  EXPECT_EQ(run.program(0).outcome(2).loss(), run.program(1).outcome(2).loss());
-  EXPECT_EQ(run.program(0).outcome(2).gradient_norm, run.program(1).outcome(2).gradient_norm);
+  EXPECT_EQ(run.outcome(2, 0).loss(), run.outcome(2, 1).loss());
+  EXPECT_EQ(run.outcome(2, 0).gradient_norm, run.outcome(2, 1).gradient_norm);
 }
 
 TEST(BertProgram, ReadsNoGradientOfTheStepBefore) {
@@ -211,7 +211,7 @@ TEST(BertProgram, SkipsAStepThatIsNotFinite) {
   const Arrangement arrangement{.num_ranks = 2};
   BertRun run = arrangement.run(small_model());
   train(run, arrangement, 1);
-  EXPECT_EQ(run.program(1).outcome(0).num_updates, 1U);
+  EXPECT_EQ(run.outcome(0, 1).num_updates, 1U);
 
   // Only one rank has it; all must come to the same end.
   const std::vector<float> sound = run.weights(1);
@@ -219,15 +219,15 @@ TEST(BertProgram, SkipsAStepThatIsNotFinite) {
   const std::vector<float> moments = run.second_moments(0);
   run.step(arrangement.batch(1));
   for (const std::size_t rank : {0, 1}) {
-    EXPECT_TRUE(run.program(rank).outcome(1).is_skipped);
-    EXPECT_EQ(run.program(rank).outcome(1).num_updates, 1U);
+    EXPECT_TRUE(run.outcome(1, rank).is_skipped);
+    EXPECT_EQ(run.outcome(1, rank).num_updates, 1U);
     EXPECT_EQ(run.second_moments(rank), moments);
   }
   EXPECT_EQ(run.weights(0), sound);
 
   run.program(1).buffers().weights_N.span<float>()[5] = sound[5];
   EXPECT_FALSE(run.step(arrangement.batch(2)).is_skipped);
-  EXPECT_EQ(run.program(0).outcome(2).num_updates, 2U);
+  EXPECT_EQ(run.outcome(2, 0).num_updates, 2U);
   EXPECT_NE(run.weights(0), sound);
 }
 
@@ -237,7 +237,7 @@ TEST(BertProgram, TellsAllRanksThatOneAsksToStop) {
   EXPECT_FALSE(run.step(arrangement.batch(0)).is_stop_asked);
   run.program(1).ask_to_stop();
   EXPECT_TRUE(run.step(arrangement.batch(1)).is_stop_asked);
-  EXPECT_TRUE(run.program(1).outcome(1).is_stop_asked);
+  EXPECT_TRUE(run.outcome(1, 1).is_stop_asked);
 }
 
 TEST(BertProgram, TakesThePlannedMemory) {

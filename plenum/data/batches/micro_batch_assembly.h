@@ -42,7 +42,7 @@ std::vector<BatchItem> cut_items(const GlobalBatch& batch, std::span<const Batch
                                  Layout layout, std::int64_t item_rows);
 
 /// What an item costs: the operations of a forward, padding included.
-double cost_of(const BatchItem& item, const describe::ModelConfig& model);
+double cost_of(const BatchItem& item, const describe::Flops& flops);
 
 /// Where a sequence lies in a micro-batch.
 struct PlacedSequence {

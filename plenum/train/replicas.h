@@ -46,6 +46,8 @@ class Replicas {
   pipeline::StepOutcome outcome(std::uint64_t step) const { return first().outcome(step); }
   /// Lets each action wait for its work, so that timeline() says how long it took.
   void set_waiting(bool is_waiting);
+  /// Whether every rank of the run is here: nobody elsewhere must be told of a stop before it is made.
+  bool are_all_ranks() const { return programs_.size() == schedule_.ranks.size(); }
   /// Lets the next step that begins end with the word that a stop was asked for. From any thread.
   void ask_to_stop() { first().ask_to_stop(); }
 

@@ -128,6 +128,11 @@ class Trainer {
   /// Adds to the metrics, or goes on without where that was asked for.
   void add_to_metrics(base::FunctionRef<void()> add);
   bool is_time_up() const;
+  /// Whether this process may stop by itself, between any two steps. Where ranks are elsewhere all stop after
+  /// the step in which they agreed on it.
+  bool may_stop_at_once(const std::stop_token& stop) const {
+    return replicas_.are_all_ranks() && stop.stop_requested();
+  }
   bool is_on_gpu() const { return plan_.program().device == tensor::Device::Cuda; }
   bool is_due(std::uint64_t step, std::uint64_t every) const {
     return step == plan_.num_steps() || (every > 0 && step % every == 0);
@@ -330,7 +335,7 @@ bool Trainer::train_step(data::Prefetch& prefetch, const std::stop_token& stop) 
   // A GPU goes on with the next step while this one is counted, unless something is to be done between them.
   const bool is_pause = is_due(step, plan_.num_steps()) || is_due(step, plan_.evaluate_every()) ||
                         is_due(step, plan_.checkpoint_every()) || is_traced(step);
-  const bool is_all_due = is_pause || is_last || stop.stop_requested();
+  const bool is_all_due = is_pause || (is_last && replicas_.are_all_ranks()) || may_stop_at_once(stop);
   const bool is_stop_asked = pending_.count(is_all_due ? PendingSteps::Due::All : PendingSteps::Due::ButLag,
                                             [this](const PendingStep& pending) { return end_step(pending); });
   if (!pending_.is_empty()) return false;
@@ -340,7 +345,7 @@ bool Trainer::train_step(data::Prefetch& prefetch, const std::stop_token& stop) 
   }
   evaluation_.reset();
   // Who asks for a stop waits for a checkpoint, which run() writes, and for nothing else.
-  if (is_stop_asked || stop.stop_requested()) return true;
+  if (is_stop_asked || may_stop_at_once(stop)) return true;
   const Clock::time_point pause = Clock::now();
   if (inference_ && is_due(step, plan_.evaluate_every())) evaluate(stop);
   if (is_due(step, plan_.checkpoint_every()) && state_.skipped_in_a_row == 0) {
@@ -348,7 +353,7 @@ bool Trainer::train_step(data::Prefetch& prefetch, const std::stop_token& stop) 
   }
   longest_pause_seconds_ = std::max(longest_pause_seconds_, seconds_since(pause));
   end_of_step_ = Clock::now();
-  return stop.stop_requested();
+  return may_stop_at_once(stop);
 }
 
 std::uint64_t Trainer::begin_step(data::Prefetch& prefetch) {

@@ -36,11 +36,17 @@ void check_step(const AdamStep& args) {
 
 }  // namespace
 
-void decide_step(const tensor::Stream& stream, const StepDecision& args) {
+void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& args) {
   check_argument("gradient_N", args.gradient_N, args.gradient_N.shape());
   check_numbers(args.numbers_C);
+  if (stream.device() == tensor::Device::Cuda) return cuda::add_gradient_squares(stream, args);
+  cpu::add_gradient_squares(stream, args);
+}
+
+void decide_step(const tensor::Stream& stream, const StepDecision& args) {
+  check_numbers(args.numbers_C);
   if (stream.device() == tensor::Device::Cuda) return cuda::decide_step(stream, args);
-  cpu::decide_step(stream, args);
+  cpu::decide_step(args);
 }
 
 void adam_step(const tensor::Stream& stream, const AdamStep& args) {

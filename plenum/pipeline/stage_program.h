@@ -60,6 +60,8 @@ class StageProgram {
   virtual void accumulate_factor(const ActionRun& run) { refuse(run); }
   virtual void inverse_root(const ActionRun& run) { refuse(run); }
   virtual void precondition(const ActionRun& run) { refuse(run); }
+  /// Adds up the squares of the rank's part of the gradient, which Agree sums: each element is one rank's.
+  virtual void square_gradient(const ActionRun& run) = 0;
   virtual void update(const ActionRun& run) = 0;
 
   /// Communication: the program gives the buffer, which stays valid until the executor says communicated().

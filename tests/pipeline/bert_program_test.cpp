@@ -230,15 +230,6 @@ TEST(BertProgram, SkipsAStepThatIsNotFinite) {
   EXPECT_NE(run.weights(0), sound);
 }
 
-TEST(BertProgram, TellsAllRanksThatOneAsksToStop) {
-  const Arrangement arrangement{.num_ranks = 2};
-  BertRun run = arrangement.run(small_model());
-  EXPECT_FALSE(run.step(arrangement.batch(0)).is_stop_asked);
-  run.program(1).ask_to_stop();
-  EXPECT_TRUE(run.step(arrangement.batch(1)).is_stop_asked);
-  EXPECT_TRUE(run.program(1).outcome(1).is_stop_asked);
-}
-
 TEST(BertProgram, TakesThePlannedMemory) {
   const describe::ModelConfig model = small_model();
   std::vector<std::size_t> bytes;

@@ -4,6 +4,7 @@
 #include "plenum/kernels/cuda/product/linear.h"
 #include "plenum/kernels/cuda/product/matmul_choices.h"
 #include "plenum/kernels/cuda/product/mlp_gelu.h"
+#include "plenum/kernels/cuda/product/vocabulary_loss.h"
 #include "plenum/kernels/cuda/rows/activation.h"
 #include "plenum/kernels/cuda/rows/class_loss.h"
 #include "plenum/kernels/cuda/rows/column_sums.h"
@@ -13,7 +14,6 @@
 #include "plenum/kernels/cuda/rows/optimizer_step.h"
 #include "plenum/kernels/cuda/rows/rows.h"
 #include "plenum/kernels/cuda/rows/sum.h"
-#include "plenum/kernels/cuda/product/vocabulary_loss.h"
 #include "plenum/kernels/cuda/rows/zero_all.h"
 
 namespace plenum::kernels::cuda {
@@ -116,6 +116,9 @@ void class_loss_forward(const tensor::Stream&, const ClassLossForward&) {
   refuse();
 }
 void class_loss_backward(const tensor::Stream&, const ClassLossBackward&) {
+  refuse();
+}
+void add_gradient_squares(const tensor::Stream&, const GradientSquares&) {
   refuse();
 }
 void decide_step(const tensor::Stream&, const StepDecision&) {

@@ -8,6 +8,7 @@ namespace plenum::kernels::cuda {
 /// less is idle at the end. 4096 take 5 % less time than 32768.
 inline constexpr std::int64_t kOptimizerChunk = 1 << 12;
 
+void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& args);
 void decide_step(const tensor::Stream& stream, const StepDecision& args);
 void adam_step(const tensor::Stream& stream, const AdamStep& args);
 void lamb_step(const tensor::Stream& stream, const AdamStep& args);

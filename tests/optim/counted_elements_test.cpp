@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/base/check.h"
+#include "plenum/describe/bert.h"
 
 namespace plenum::optim {
 namespace {
@@ -13,13 +14,13 @@ using describe::ParameterTable;
 using ElementRange = ParameterTable::ElementRange;
 
 ParameterTable small_table() {
-  return ParameterTable({.vocabulary = 97,
-                         .width = 20,
-                         .num_layers = 6,
-                         .num_heads = 4,
-                         .mlp_width = 64,
-                         .max_positions = 24,
-                         .has_next_sentence = true});
+  return ParameterTable(describe::describe_bert({.vocabulary = 97,
+                                                 .width = 20,
+                                                 .num_layers = 6,
+                                                 .num_heads = 4,
+                                                 .mlp_width = 64,
+                                                 .max_positions = 24,
+                                                 .has_next_sentence = true}));
 }
 
 TEST(CountedElements, CountsEveryElementOfTheTableOnce) {

@@ -65,9 +65,9 @@ void expect_all_skip(const Schedule& schedule) {
 TEST(Agreement, SkipsAStepOnAllRanksWhereOnePartOfTheGradientIsNotFinite) {
   for (const schedule::Generator& generator : schedule::all_generators()) {
     for (const Sharding sharding : {Sharding::None, Sharding::Optimizer}) {
-      expect_all_skip(generator.generate({.depth = generator.is_pipeline ? 2u : 1u,
+      expect_all_skip(generator.generate({.depth = generator.is_pipeline() ? 2u : 1u,
                                           .num_micro_batches = 2,
-                                          .num_replicas = generator.name == "single" ? 1u : 2u,
+                                          .num_replicas = generator.mesh == schedule::Mesh::OneRank ? 1u : 2u,
                                           .stage_layers = {2},
                                           .sharding = sharding,
                                           .has_tied_parameters = true}));

@@ -19,7 +19,7 @@ using schedule::StageId;
 namespace {
 
 /// Adds the products of rows of `rows` [tokens, n] with themselves.
-Values second_moment(const Values& rows, std::size_t n, double scale) {
+Values second_moment(std::span<const double> rows, std::size_t n, double scale) {
   Values sum(n * n, 0.0);
   for (std::size_t t = 0; t < rows.size(); t += n) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -42,6 +42,14 @@ void ToyProgram::check_gradient(const HeldStage& stage, const LayerState& layer,
   check(stage.num_holders == 1 || layer.reduced_step == step, "the gradient is not reduced");
 }
 
+/// That it is what the update uses.
+void ToyProgram::check_ready(const HeldStage& stage, const LayerState& layer, std::uint64_t step) const {
+  check_gradient(stage, layer, step);
+  if (schedule_.problem.preconditioner == Preconditioner::None) return;
+  check(layer.preconditioned_step == step, "the gradient is not preconditioned");
+  check(stage.num_holders == 1 || layer.gathered_step == step, "the preconditioned gradient is not gathered");
+}
+
 void ToyProgram::check_owner(const Action& action) const {
   check(dataflow_.owner(action.stage, action.first_layer, action.factor) == rank_,
         "another rank owns the linear map");
@@ -52,13 +60,15 @@ void ToyProgram::curvature(const ActionRun& run) {
   MicroBatchRecord& record = record_of(action, run.data_step());
   LayerRecord& layer = layer_of(record, action, action.first_layer.index());
   const bool is_a = action.type == ActionType::CurvatureA;
-  const std::vector<Values>& rows = is_a ? layer.map_inputs : layer.errors;
-  check(!rows.empty(), "what the curvature is made of is not there");
+  check(is_a ? layer.is_saved : layer.has_errors, "what the curvature is made of is not there");
   std::vector<Values>& factors = is_a ? layer.a : layer.b;
   factors.resize(model_.maps_per_layer);
   check(factors[action.factor].empty(), "curvature twice");
-  factors[action.factor] =
-      second_moment(rows[action.factor], model_.width, is_a ? 1 / num_tokens_ : num_tokens_);
+  const std::span<const double> rows =
+      is_a ? map_input(action, action.first_layer, action.factor, run.data_step())
+           : part_of(kept_of(action, action.first_layer, run.data_step()), MapPart::Error, action.factor);
+  factors[action.factor] = second_moment(rows, model_.width, is_a ? 1 / num_tokens_ : num_tokens_);
+  memory_.end(run);
 }
 
 /// A, then B, over the micro-batches of this rank, in their order.
@@ -231,7 +241,7 @@ void ToyProgram::square_gradient(const ActionRun& run) {
   squares_step_ = run.step;
   for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
     LayerState& state = layer_of(stage, layer);
-    check_gradient(stage, state, run.step);
+    check_ready(stage, state, run.step);
     check(state.squared_step != run.step, "squares are counted twice");
     state.squared_step = run.step;
     for (const Block& block : state.blocks) {
@@ -268,14 +278,10 @@ void ToyProgram::update(const ActionRun& run) {
   const bool is_skipped = !skipped_steps_.empty() && skipped_steps_.back() == run.step;
   const bool is_sharded =
       stage.num_holders > 1 && schedule_.problem.sharding == schedule::Sharding::Optimizer;
-  const bool is_preconditioned = schedule_.problem.preconditioner != Preconditioner::None;
   for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
     LayerState& state = layer_of(stage, layer);
     check(state.updated_step != run.step, "update twice");
-    check_gradient(stage, state, run.step);
-    check(!is_preconditioned || state.preconditioned_step == run.step, "the gradient is not preconditioned");
-    check(!is_preconditioned || stage.num_holders == 1 || state.gathered_step == run.step,
-          "the preconditioned gradient is not gathered");
+    check_ready(stage, state, run.step);
     state.updated_step = run.step;
     if (is_skipped) continue;
     for (Block& block : state.blocks) {

@@ -194,7 +194,7 @@ void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& a
       sum_of_squares(stream, args.gradient_N.span<float>());
 }
 
-void decide_step(const StepDecision& args) {
+void decide_step(const tensor::Stream&, const StepDecision& args) {
   double* const numbers = args.numbers_C.data<double>();
   const auto at = [&](StepNumber which) -> double& { return numbers[static_cast<std::size_t>(which)]; };
   const double norm = std::sqrt(at(StepNumber::GradientSquares));

@@ -55,12 +55,10 @@ void Dataflow::find_runners() {
 
 void Dataflow::find_segments() {
   std::vector<bool> is_border(layers_.total() + 1, false);
-  begins_forward_.assign(layers_.total(), false);
   for (const RankProgram& rank : schedule_.ranks) {
     for (const Action& action : rank.lane(Lane::Compute).actions()) {
       if (!traits_of(action.type).has_micro_batch || traits_of(action.type).has_factor) continue;
       is_border[action.first_layer.index()] = true;
-      if (action.type == ActionType::Forward) begins_forward_[action.first_layer.index()] = true;
       is_border[action.end_layer.index()] = true;
     }
   }
@@ -326,9 +324,11 @@ void Dataflow::inputs(Rank rank, const Action& action, std::vector<ValueRef>& va
       for_each_segment([&](std::uint32_t segment) { of_micro_batch(kInputGradient, segment); });
       break;
     case ActionType::Recompute:
-      // A forward keeps its input; what lies further on must be recomputed up to there first.
-      if (!begins_forward_[action.first_layer.index()]) {
-        of_micro_batch(kSaved, segment_of(action.first_layer) - 1);
+      // A forward keeps the input of every layer, so any of them can be computed again by itself.
+      if (segment_of(action.first_layer) > 0) {
+        of_micro_batch(kOutput, segment_of(action.first_layer) - 1);
+      } else if (stage.value > 0) {
+        of_micro_batch(kInput);
       }
       for_each_segment([&](std::uint32_t segment) { of_micro_batch(kOutput, segment); });
       break;

@@ -135,7 +135,6 @@ class Dataflow {
   std::vector<Rank> all_ranks_;
   std::vector<Rank> tied_ranks_;
   std::vector<std::uint32_t> segment_of_layer_;
-  std::vector<bool> begins_forward_;  ///< of each layer: a forward begins there, and keeps its input
   std::vector<std::uint32_t> num_segments_;
   std::vector<RankBlock> ranks_;
 };

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "plenum/schedule/core/action.h"
+#include "plenum/schedule/core/recomputation.h"
 
 namespace plenum::schedule {
 
-/// Whether a forward keeps what its backward needs, or only its input, to compute the rest again.
-enum class Recomputation : std::uint8_t { None, Full };
 /// What the holders of a stage divide among themselves.
 enum class Sharding : std::uint8_t { None, Optimizer };
 /// What gradients pass through between reduction and update.
@@ -105,8 +104,8 @@ void require_well_formed(const Problem& problem);
 
 /// Throws UserError unless the problem is well formed, the ids of every action lie in their ranges, its
 /// fields are those its type names, every lane has the same number of steps, every stage is held by a rank,
-/// and there are actions enough for the forwards and inversions that the problem asks for. What else must be
-/// right is for check() to say.
+/// and the forwards and inversions that the problem asks for are not many more than the actions. What else
+/// must be right is for check() to say.
 void require_well_formed(const Schedule& schedule);
 
 /// The part of require_well_formed() that looks at the problem and at who holds what, not at actions.

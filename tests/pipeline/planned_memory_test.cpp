@@ -131,7 +131,7 @@ preconditioner kfac
 factors 2
 staleness 2
 rank 0 holds 0
-0 compute: F0.0 B0.0 F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 KA0.1[0]/1 KB0.1[0]/1 P0~2 U0 | F0.0 B0.0 F0.1 B0.1 KA0.0[0]/0~1 KB0.0[0]/0~1 KA0.0[0]/1~1 KB0.0[0]/1~1 KI0[0]/0~1 KI0[0]/1~1 P0~1 U0
+0 compute: F0.0 B0.0 F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 KA0.1[0]/1 KB0.1[0]/1 P0~2 NS0 U0 | F0.0 B0.0 F0.1 B0.1 KA0.0[0]/0~1 KB0.0[0]/0~1 KA0.0[0]/1~1 KB0.0[0]/1~1 KI0[0]/0~1 KI0[0]/1~1 P0~1 NS0 U0
 0 data: N | N
 )";
 
@@ -152,7 +152,7 @@ TEST(PlannedMemory, OfAScheduleDoesNotFitOneThatReadsLater) {
 layers 1
 micro-batches 3
 rank 0 holds 0
-0 compute: F0.0 I0.0 {} U0
+0 compute: F0.0 I0.0 {} NS0 U0
 0 data: N
 )",
                                                 end),

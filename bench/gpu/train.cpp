@@ -26,7 +26,6 @@
 #include "plenum/data/batches/histogram_file.h"
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/data/batches/step_batches.h"
-#include "plenum/data/batches/synthetic_sequences.h"
 #include "plenum/describe/bert.h"
 #include "plenum/describe/flops.h"
 #include "plenum/kernels/gemm_rate.h"
@@ -41,6 +40,7 @@
 #include "bench/gpu/profile/kernel_records.h"
 #include "bench/gpu/profile/kernel_table.h"
 #include "bench/gpu/profile/product_calls.h"
+#include "tests/support/synthetic_sequences.h"
 
 namespace plenum {
 namespace {
@@ -98,9 +98,9 @@ class Sequences {
                     vocabulary);
       source_ = std::make_unique<data::DatasetSequences>(*dataset_, data::Split::Train);
     } else {
-      source_ = std::make_unique<data::SyntheticSequences>(
+      source_ = std::make_unique<test::SyntheticSequences>(
           data::read_histogram_file(options.lengths, packing::HistogramText::Form::Histogram),
-          data::SyntheticText{.vocabulary = vocabulary, .has_next_sentence = true}, kSeed);
+          test::SyntheticText{.vocabulary = vocabulary, .has_next_sentence = true}, kSeed);
     }
   }
   const data::SequenceSource& source() const { return *source_; }

@@ -70,7 +70,9 @@ class StageProgram {
 
   /// Communication: the program gives the buffer, which stays valid until the executor says communicated().
   /// The lane goes on before a send is complete, at most to the end of the step: what is sent stays as it is
-  /// while later actions of the lane run.
+  /// until it has come to its receiver. Messages have planned places (schedule::RankSlots), which are used
+  /// again once that is certain, perhaps before communicated(); a receive is posted when its lane comes to
+  /// it, not before.
   /// A message to another stage (SendActivation, SendGradient).
   virtual comm::ConstElements outgoing(const ActionRun& run) { refuse(run); }
   /// Where a message goes (ReceiveActivation, ReceiveGradient).

@@ -230,7 +230,8 @@ TEST(Bert, ARecomputedLayerTakesNoMoreThanItsGradients) {
   const batch::Capacity capacity{.rows = 512, .sequences = 4, .masked = 60, .max_length = 128};
   const auto bytes_of = [&](Recomputation recompute) {
     tensor::MemoryPlan plan(tensor::Device::Cpu);
-    plan_training_memory(describe::describe_bert(describe::preset("bert-mini")), capacity, recompute, 1, plan);
+    plan_training_memory(describe::describe_bert(describe::preset("bert-mini")), capacity, recompute, 1,
+                         plan);
     return plan.layout().lines().front().bytes;
   };
   const std::size_t gradients = bytes_of(Recomputation::None);

@@ -19,7 +19,9 @@ struct BatchSequence {
   std::int64_t length = 0;
   std::int64_t masked = 0;
 
-  batch::Work work() const { return {length, length * length, masked, 1}; }
+  batch::Work work() const {
+    return {.tokens = length, .squared_lengths = length * length, .masked = masked, .sequences = 1};
+  }
 };
 
 /// The sequences of a global batch, in its order, each masked at `mask_rate`. Throws UserError naming the

@@ -244,8 +244,9 @@ MessageBounds EventOrder::message_bounds(Rank rank) const {
       dataflow_.schedule().ranks[rank.index()].lane(Lane::Pipeline).actions();
   std::vector<WatchedLane> watched = {watched_lane(rank, Lane::Compute)};
   for (const Action& message : messages) {
+    if (!is_send(message.type)) continue;
     const Rank receiver = dataflow_.peer(message);
-    if (!is_send(message.type) || receiver.is_none()) continue;
+    base::check(!receiver.is_none(), "a message of rank {} goes nowhere", rank.value);
     const WatchedLane lane = watched_lane(receiver, Lane::Pipeline);
     if (std::find(watched.begin(), watched.end(), lane) == watched.end()) watched.push_back(lane);
   }

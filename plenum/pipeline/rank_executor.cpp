@@ -211,6 +211,9 @@ std::optional<comm::Completion> RankExecutor::start(const ActionRun& run) {
     case ActionType::Precondition:
       program_.precondition(run);
       break;
+    case ActionType::SquareGradient:
+      program_.square_gradient(run);
+      break;
     case ActionType::Update:
       program_.update(run);
       break;

@@ -33,10 +33,10 @@ layers 1
 micro-batches 2
 rank 0 holds 0
 rank 1 holds 0
-0 compute: F0.0 B0.0 U0
+0 compute: F0.0 B0.0 NS0 U0
 0 data: AR0 N
 0 copy: X
-1 compute: F0.1 B0.1 U0
+1 compute: F0.1 B0.1 NS0 U0
 1 data: AR0 N
 1 copy: X
 )",
@@ -54,6 +54,7 @@ class IdleProgram final : public StageProgram {
 
   void forward(const ActionRun& run) override { on_forward(run); }
   void backward(const ActionRun&) override {}
+  void square_gradient(const ActionRun&) override {}
   void update(const ActionRun&) override {}
   comm::Elements to_reduce(const ActionRun&) override { return comm::elements_of(std::span(sum_)); }
   PartitionedElements to_partition(const ActionRun&) override {

@@ -28,10 +28,10 @@ staleness 1
 tied
 rank 0 holds 0
 rank 1 holds 1
-0 compute: SR0[0]/0#0/2~1 F0.0 SR0[0]/0#1/2~1 F0.1 SR0[1]/0~1 B0.0 B0.1 SA0 P0~1 U0
+0 compute: SR0[0]/0#0/2~1 F0.0 SR0[0]/0#1/2~1 F0.1 SR0[1]/0~1 B0.0 B0.1 SA0 P0~1 NS0 U0
 0 data: TR N
 0 pipe: SF0.0 SF0.1 RB0.0 RB0.1
-1 compute: SR1[2]/0~1 F1.0 B1.0 F1.1 B1.1 SA1 P1~1 U1
+1 compute: SR1[2]/0~1 F1.0 B1.0 F1.1 B1.1 SA1 P1~1 NS1 U1
 1 data: TR N
 1 pipe: RF1.0 SB1.0 RF1.1 SB1.1
 )";
@@ -161,14 +161,12 @@ constexpr bool kRunsRefused = true;
 #endif
 
 /// Damage is either refused or harmless, and what is refused is seldom harmless.
-TEST_P(Mutations, AreRefusedOrHarmless) {
-  constexpr std::size_t kNumMutants = 1000;
+void expect_refused_or_harmless(const Schedule& original, std::size_t num_mutants, std::uint64_t seed) {
   constexpr std::size_t kRunOneRefusedOf = 40;
-  const Schedule original = GetParam().make();
   ASSERT_EQ(difference_from_serial(original, num_steps_to_run(original)), "");
-  std::mt19937_64 random(2026);
+  std::mt19937_64 random(seed);
   Tally tally;
-  for (std::size_t i = 0; i < kNumMutants; ++i) {
+  for (std::size_t i = 0; i < num_mutants; ++i) {
     const schedule::Mutant mutant = schedule::mutate(original, random);
     const std::vector<schedule::Violation> violations = schedule::check(mutant.schedule).violations;
     if (violations.empty()) {
@@ -182,15 +180,24 @@ TEST_P(Mutations, AreRefusedOrHarmless) {
     ++tally.refused_run;
     tally.refused_but_right += difference_unchecked(mutant.schedule).empty();
   }
-  RecordProperty("refused", static_cast<int>(tally.refused));
-  RecordProperty("accepted", static_cast<int>(tally.accepted));
-  RecordProperty("refused_run", static_cast<int>(tally.refused_run));
-  RecordProperty("refused_but_right", static_cast<int>(tally.refused_but_right));
+  testing::Test::RecordProperty("refused", static_cast<int>(tally.refused));
+  testing::Test::RecordProperty("accepted", static_cast<int>(tally.accepted));
+  testing::Test::RecordProperty("refused_run", static_cast<int>(tally.refused_run));
+  testing::Test::RecordProperty("refused_but_right", static_cast<int>(tally.refused_but_right));
   EXPECT_GT(tally.accepted, 0u);
   EXPECT_GT(tally.refused, tally.accepted);
   if (kRunsRefused) {
     EXPECT_LT(tally.refused_but_right * 4, tally.refused_run);
   }
+}
+
+TEST_P(Mutations, AreRefusedOrHarmless) {
+  expect_refused_or_harmless(GetParam().make(), 1000, 2026);
+}
+
+/// The long form of the same.
+TEST_P(Mutations, DISABLED_SoakAreRefusedOrHarmless) {
+  expect_refused_or_harmless(GetParam().make(), 10'000, 2027);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Mutations, testing::ValuesIn(kOriginals),

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "plenum/base/check.h"
@@ -162,13 +161,9 @@ void ToyProgram::communicated(const ActionRun& run) {
     case ActionType::ReduceCurvature:
       map_of(held(action.stage), action).curvature.find(run.data_step())->is_reduced = true;
       break;
-    case ActionType::Agree: {
-      const double norm = std::sqrt(buffer_[0]);
-      clipping_ = norm > model_.greatest_norm ? model_.greatest_norm / norm : 1;
-      is_finite_ = buffer_[1] == 0;
-      agreed_step_ = run.step;
+    case ActionType::Agree:
+      take_agreement(run.step);
       break;
-    }
     default:
       communicated_gradient(run);
   }

@@ -37,12 +37,8 @@ RankSlots unshared_slots(const schedule::Dataflow& dataflow, Rank rank) {
 }  // namespace
 
 RankSlots toy_slots(const schedule::Dataflow& dataflow, Rank rank) {
-  try {
-    return {schedule::EventOrder(dataflow), rank};
-  } catch (const base::InternalError&) {
-    if (schedule::check(dataflow.schedule()).violations.empty()) throw;
-    return unshared_slots(dataflow, rank);
-  }
+  const bool is_right = schedule::check(dataflow.schedule()).violations.empty();
+  return is_right ? RankSlots(schedule::EventOrder(dataflow), rank) : unshared_slots(dataflow, rank);
 }
 
 ToyMemory::ToyMemory(const schedule::Dataflow& dataflow, Rank rank, const ToyModel& model, RankSlots slots)

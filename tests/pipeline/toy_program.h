@@ -34,6 +34,7 @@ class ToyProgram : public StageProgram {
   void accumulate_factor(const ActionRun& run) override;
   void inverse_root(const ActionRun& run) override;
   void precondition(const ActionRun& run) override;
+  void square_gradient(const ActionRun& run) override;
   void update(const ActionRun& run) override;
   comm::ConstElements outgoing(const ActionRun& run) override;
   comm::Elements incoming(const ActionRun& run) override;
@@ -50,8 +51,12 @@ class ToyProgram : public StageProgram {
   /// The reduced K-FAC factors (A, then B) of a step, if they are still there.
   const Values* curvature_of(schedule::StageId stage, schedule::LayerId layer, std::size_t map,
                              std::uint64_t step);
+  /// Makes the gradients that this rank counts of a stage not finite.
+  void spoil_gradients(schedule::StageId stage);
   /// This rank's part of the loss of each step.
   const std::map<std::uint64_t, double>& losses() const { return losses_; }
+  /// The steps that changed nothing, since the ranks agreed that a gradient is not finite.
+  const std::vector<std::uint64_t>& skipped_steps() const { return skipped_steps_; }
 
  private:
   /// What the rank has of one of its stages.
@@ -105,12 +110,14 @@ class ToyProgram : public StageProgram {
 
   /// statistics, updates (toy_updates.cpp)
   void check_gradient(const HeldStage& stage, const LayerState& layer, std::uint64_t step) const;
+  void check_ready(const HeldStage& stage, const LayerState& layer, std::uint64_t step) const;
   void check_owner(const schedule::Action& action) const;
   Values sum_curvature(HeldStage& stage, const schedule::Action& action, std::uint64_t step);
   Inverse& continue_inverse(const ActionRun& run);
   Values tied_gradient(std::uint64_t step) const;
   const Values& ready_gradient(const Block& block) const;
   void fill_agreement(std::uint64_t step);
+  void take_agreement(std::uint64_t step);
   void update_block(Block& block, const Values& gradient);
 
   /// communication (toy_communication.cpp)
@@ -137,8 +144,10 @@ class ToyProgram : public StageProgram {
   std::vector<std::size_t> counts_;
   Values tied_gradient_;
   std::uint64_t tied_step_ = kNever;
+  double squares_ = 0;  ///< of what this rank counts
+  std::uint64_t squares_step_ = kNever;
   double clipping_ = 1;
-  bool is_finite_ = true;
+  std::vector<std::uint64_t> skipped_steps_;
   std::uint64_t agreed_step_ = kNever;
   std::atomic<std::uint64_t> exchanged_step_ = kNever;  ///< the copy lane may be a step ahead
 };

@@ -79,6 +79,7 @@ struct LayerState {
   std::uint64_t reduced_step = kNever;
   std::uint64_t preconditioned_step = kNever;
   std::uint64_t gathered_step = kNever;  ///< preconditioned gradients
+  std::uint64_t squared_step = kNever;
   std::uint64_t updated_step = kNever;
   std::uint64_t whole_step = kNever;  ///< parameters, after shards were updated
   std::uint64_t accumulated_step = kNever;

@@ -81,7 +81,7 @@ TEST(CriticalPath, GoesThroughMessagesAndCollectives) {
         std::to_string(place.rank.value) + ":" + action_text(lane.actions()[place.position], layers) + " ";
   }
   // The agreement waits for the first stage, the slower update of the second ends the step.
-  EXPECT_EQ(text, "0:F0.0 0:SF0.0 1:RF1.0 1:F1.0 1:B1.0 1:SB1.0 0:RB0.0 0:B0.0 1:N 1:U1 ");
+  EXPECT_EQ(text, "0:F0.0 0:SF0.0 1:RF1.0 1:F1.0 1:B1.0 1:SB1.0 0:RB0.0 0:B0.0 0:NS0 1:N 1:U1 ");
 }
 
 }  // namespace

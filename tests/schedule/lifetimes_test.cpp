@@ -114,7 +114,7 @@ layers 3
 micro-batches 2
 recompute full
 rank 0 holds 0
-0 compute: F0.0[0] F0.0[1] F0.0[2] RC0.0[2] B0.0[2] RC0.0[1] B0.0[1] RC0.0[0] B0.0[0] F0.1 RC0.1 B0.1 U0
+0 compute: F0.0[0] F0.0[1] F0.0[2] RC0.0[2] B0.0[2] RC0.0[1] B0.0[1] RC0.0[0] B0.0[0] F0.1 RC0.1 B0.1 NS0 U0
 0 data: N
 )",
                                            "test");
@@ -142,7 +142,7 @@ preconditioner kfac
 factors 1
 staleness 4
 rank 0 holds 0
-0 compute: F0.0 B0.0 KA0.0[0]/0~2 KB0.0[0]/0~3 KI0[0]/0~3 P0~4 U0
+0 compute: F0.0 B0.0 KA0.0[0]/0~2 KB0.0[0]/0~3 KI0[0]/0~3 P0~4 NS0 U0
 0 data: N
 )",
                                            "test");
@@ -163,7 +163,7 @@ preconditioner kfac
 factors 1
 staleness 1
 rank 0 holds 0
-0 compute: F0.0 B0.0 F0.1 B0.1 KA0.0[0]/0 KB0.0[0]/0 KA0.0[1]/0 KB0.0[1]/0 KA0.1[0]/0 KB0.1[0]/0 KA0.1[1]/0 KB0.1[1]/0 KI0[0]/0 KI0[1]/0 P0~1 U0
+0 compute: F0.0 B0.0 F0.1 B0.1 KA0.0[0]/0 KB0.0[0]/0 KA0.0[1]/0 KB0.0[1]/0 KA0.1[0]/0 KB0.1[0]/0 KA0.1[1]/0 KB0.1[1]/0 KI0[0]/0 KI0[1]/0 P0~1 NS0 U0
 0 data: N
 )",
                                            "test");

@@ -147,10 +147,10 @@ TEST(Replay, ReportsTheHeadOfEveryBlockedLaneAndWhatItLacks) {
   EXPECT_EQ(blocked_words(schedule, run_once(schedule)),
             std::vector<std::string>({
                 "0 B0.0: the output gradient of stage 0 for micro-batch 0",
-                "0 N: the weight gradient of stage 0 from layer 0 for micro-batch 0",
+                "0 N: the squares of the gradient of layer 0",
                 "0 RB0.0",
                 "1 F1.0: the input of stage 1 for micro-batch 0",
-                "1 N: the weight gradient of stage 1 from layer 1 for micro-batch 0",
+                "1 N: the squares of the gradient of layer 1",
                 "1 RF1.0",
             }));
 }
@@ -159,10 +159,10 @@ TEST(Replay, ReportsThoseWhoWaitInACollectiveThatOneNeverComesTo) {
   const Schedule schedule = without(
       generate("data-parallel", {.num_micro_batches = 1, .num_replicas = 2, .stage_layers = {1}}), 1, "AR0");
   EXPECT_EQ(blocked_words(schedule, run_once(schedule)), std::vector<std::string>({
-                                                             "0 U0: the reduced gradient of layer 0",
+                                                             "0 NS0: the reduced gradient of layer 0",
                                                              "0 AR0",
-                                                             "1 U0: the reduced gradient of layer 0",
-                                                             "1 N: the reduced gradient of layer 0",
+                                                             "1 NS0: the reduced gradient of layer 0",
+                                                             "1 N: the squares of the gradient of layer 0",
                                                          }));
 }
 
@@ -193,9 +193,9 @@ factors 1
 staleness 2
 rank 0 holds 0
 rank 1 holds 0
-0 compute: F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 P0~2 U0 | KI0[0]/0~1 F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 P0~1 U0
+0 compute: F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 P0~2 NS0 U0 | KI0[0]/0~1 F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 P0~1 NS0 U0
 0 data: AR0 PG0 N | KR0[0]/0~1 AR0 PG0 N KR0[0]/0~2
-1 compute: F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 P0~2 U0 | F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 P0~1 U0
+1 compute: F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 P0~2 NS0 U0 | F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 P0~1 NS0 U0
 1 data: AR0 PG0 N | KR0[0]/0~1 AR0 PG0 N KR0[0]/0~2
 )",
                         6),
@@ -207,7 +207,8 @@ TEST(Replay, HoldsBackALaneThatNeedsNothing) {
 layers 1
 micro-batches 1
 rank 0 holds 0
-0 compute: F0.0 B0.0 U0
+0 compute: F0.0 B0.0 NS0 U0
+0 data: N
 0 copy: X
 )",
                         10),
@@ -218,7 +219,7 @@ TEST(Replay, LetsNoLaneRunAwayFromTheOthers) {
   // Nothing else would hold the exchange of data back: it needs nothing.
   const Schedule schedule = parse_schedule(
       "plenum-schedule 1\nlayers 1\nmicro-batches 1\nrank 0 holds 0\n"
-      "0 compute: F0.0 B0.0 U0\n0 data: N\n0 copy: X\n",
+      "0 compute: F0.0 B0.0 NS0 U0\n0 data: N\n0 copy: X\n",
       "test");
   const ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
   const ReplayResult result = replay(schedule, Dataflow(schedule), costs, 5);
@@ -235,7 +236,8 @@ TEST(Replay, NeedsMoreCyclesWhereAgesReachFurtherBack) {
   LaneProgram& compute = schedule.ranks[0].lane(Lane::Compute);
   compute = {};
   const StageLayers layers(schedule.problem);
-  for (const char* word : {"F0.0", "B0.0", "KA0.0[0]/0~3", "KB0.0[0]/0~3", "KI0[0]/0~5", "P0~7", "U0"}) {
+  for (const char* word :
+       {"F0.0", "B0.0", "KA0.0[0]/0~3", "KB0.0[0]/0~3", "KI0[0]/0~5", "P0~7", "NS0", "U0"}) {
     compute.append(parse_action(word, layers));
   }
   compute.end_step();

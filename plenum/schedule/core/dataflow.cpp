@@ -33,7 +33,6 @@ void Dataflow::find_runners() {
     for (const StageId stage : schedule_.ranks[rank].stages) held.push_back({.stage = stage});
     for (const LaneProgram& lane : schedule_.ranks[rank].lanes) {
       for (const Action& action : lane.actions()) {
-        has_agree_ |= action.type == ActionType::Agree;
         has_exchange_ |= action.type == ActionType::ExchangeData;
         max_pieces_ = std::max<std::uint32_t>(max_pieces_, action.num_pieces);
         max_age_ = std::max<std::size_t>(max_age_, action.age);
@@ -261,6 +260,17 @@ void Dataflow::add_tied_gradients(Rank rank, std::vector<ValueRef>& values) cons
   }
 }
 
+/// The gradient of the tied parameter, summed over all that contribute. Where both ends lie on one rank there
+/// is nothing to reduce, but to wait for.
+void Dataflow::add_reduced_tied(Rank rank, std::vector<ValueRef>& values) const {
+  if (!schedule_.problem.has_tied_parameters) return;
+  if (takes_part_in_tied(rank)) {
+    values.push_back({ranks_[rank.index()].rank_begin + kTied});
+  } else {
+    add_tied_gradients(rank, values);
+  }
+}
+
 void Dataflow::add_curvature(Rank rank, const Action& action, std::vector<ValueRef>& values) const {
   for_each_local_micro_batch(rank, action.stage, [&](MicroBatchId micro_batch) {
     values.push_back({curvature_value(rank, action, micro_batch, 1), action.age});
@@ -379,23 +389,19 @@ void Dataflow::inputs(Rank rank, const Action& action, std::vector<ValueRef>& va
     case ActionType::GatherPreconditioned:
       add_layers(rank, stage, action.first_layer, action.end_layer, kPreconditioned, values);
       break;
+    case ActionType::SquareGradient:
+      add_ready_gradients(rank, stage, action.first_layer, action.end_layer, values);
+      if (stage.value == 0) add_reduced_tied(rank, values);  // counted once, where the model begins
+      break;
     case ActionType::Agree:
       for (const StageBlock& held : ranks_[rank.index()].stages) {
-        add_ready_gradients(rank, held.stage, layers_.first(held.stage), layers_.end(held.stage), values);
+        add_layers(rank, held.stage, layers_.first(held.stage), layers_.end(held.stage), kSquares, values);
       }
-      if (takes_part_in_tied(rank)) values.push_back({ranks_[rank.index()].rank_begin + kTied});
       break;
     case ActionType::Update:
       add_ready_gradients(rank, stage, action.first_layer, action.end_layer, values);
-      if (has_agree_) values.push_back({ranks_[rank.index()].rank_begin + kAgreed});
-      if (stage.value == 0 || stage.index() + 1 == schedule_.num_stages()) {
-        if (takes_part_in_tied(rank)) {
-          values.push_back({ranks_[rank.index()].rank_begin + kTied});
-        } else if (schedule_.problem.has_tied_parameters) {
-          add_tied_gradients(rank,
-                             values);  // both ends lie here: there is nothing to reduce, but to wait for
-        }
-      }
+      values.push_back({ranks_[rank.index()].rank_begin + kAgreed});
+      if (stage.value == 0 || stage.index() + 1 == schedule_.num_stages()) add_reduced_tied(rank, values);
       break;
     case ActionType::GatherParameters:
       add_layers(rank, stage, action.first_layer, action.end_layer, kUpdated, values);
@@ -503,6 +509,9 @@ void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& v
       break;
     case ActionType::GatherPreconditioned:
       of_layers(kGathered);
+      break;
+    case ActionType::SquareGradient:
+      of_layers(kSquares);
       break;
     case ActionType::Agree:
       of_rank(kAgreed);

@@ -65,7 +65,6 @@ class Dataflow {
 
   const Schedule& schedule() const { return schedule_; }
   const StageLayers& layers() const { return layers_; }
-  bool has_agree() const { return has_agree_; }
   /// How many steps back an action reads at most: its age, and one for the parameters that a step begins
   /// with.
   std::size_t max_age() const { return max_age_; }
@@ -121,13 +120,13 @@ class Dataflow {
   void add_layers(Rank rank, StageId stage, LayerId first, LayerId end, std::uint32_t kind,
                   std::vector<ValueRef>& values) const;
   void add_tied_gradients(Rank rank, std::vector<ValueRef>& values) const;
+  void add_reduced_tied(Rank rank, std::vector<ValueRef>& values) const;
   void add_curvature(Rank rank, const Action& action, std::vector<ValueRef>& values) const;
   bool takes_part_in_tied(Rank rank) const;
 
   const Schedule& schedule_;
   StageLayers layers_;
   std::size_t num_micro_batches_;
-  bool has_agree_ = false;
   bool has_exchange_ = false;
   std::uint32_t max_pieces_ = 1;
   std::size_t max_age_ = 1;

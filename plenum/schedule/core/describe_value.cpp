@@ -12,12 +12,11 @@ std::string Dataflow::describe(Rank rank, std::uint32_t value_index) const {
                                                 "the sent gradient"};
   static constexpr const char* kSegmentNames[] = {"the output", "the saved activations",
                                                   "the input gradient"};
-  static constexpr const char* kLayerNames[] = {"the reduced gradient",
-                                                "the accumulated factor",
-                                                "the preconditioned gradient",
-                                                "the gathered preconditioned gradient",
-                                                "the update",
-                                                "the gathered parameters"};
+  static constexpr const char* kLayerNames[] = {
+      "the reduced gradient",        "the accumulated factor",
+      "the preconditioned gradient", "the gathered preconditioned gradient",
+      "the squares of the gradient", "the update",
+      "the gathered parameters"};
   static constexpr const char* kRankNames[] = {"the agreement of all ranks",
                                                "the gradient of the tied parameter", "the exchanged data"};
   const RankBlock& place = ranks_[rank.index()];

@@ -144,6 +144,8 @@ void EventOrder::add_causes_of_end(Rank rank, const Action& action, std::size_t 
   } else if (sums_for_all(action) && action.age == 0) {
     // All meet at the end of the group's first rank.
     const std::span<const Rank> group = dataflow_.group(action);
+    base::check(std::binary_search(group.begin(), group.end(), rank),
+                "a collective must stand on ranks of its group: rank {}", rank.value);
     std::vector<ValueRef> made;
     for (const Rank member : rank == group.front() ? group : group.first(1)) {
       dataflow_.outputs(member, action, made);

@@ -54,7 +54,7 @@ class StepCompletion {
     program.stages = draft_.stages[rank.index()];
     const std::vector<Action>& order = draft_.compute[rank.index()];
     LaneProgram& compute = program.lane(Lane::Compute);
-    compute.reserve(order.size() + program.stages.size());
+    compute.reserve(order.size() + 2 * program.stages.size());
     program.lane(Lane::Pipeline).reserve(order.size() * 2);
 
     std::vector<std::size_t> last_gradient(layers_.num_stages(), order.size());
@@ -143,9 +143,13 @@ class StepCompletion {
                      data);
     }
     if (num_tied_ranks_ > 1 && holds_tied(rank)) data.append({.type = ActionType::ReduceTied});
+    LaneProgram& compute = program.lane(Lane::Compute);
+    for (auto stage = program.stages.rbegin(); stage != program.stages.rend(); ++stage) {
+      compute.append(layers_.whole(ActionType::SquareGradient, *stage));
+    }
     data.append({.type = ActionType::Agree});
     for (const StageId stage : program.stages) {
-      program.lane(Lane::Compute).append(layers_.whole(ActionType::Update, stage));
+      compute.append(layers_.whole(ActionType::Update, stage));
       if (is_sharded) add_collective(ActionType::GatherParameters, stage, data);
     }
   }

@@ -168,6 +168,7 @@ trace::Category category_of(ActionType type) {
       return trace::Category::Inversion;
     case ActionType::Precondition:
       return trace::Category::Precondition;
+    case ActionType::SquareGradient:
     case ActionType::Update:
       return trace::Category::Update;
     case ActionType::SendActivation:

@@ -93,6 +93,9 @@ class Dataflow {
     std::uint32_t num_values = 0;
   };
 
+  class Inputs;
+  class Outputs;
+
   const StageBlock& block(Rank rank, StageId stage) const;
   std::uint32_t micro_batch_value(Rank rank, StageId stage, MicroBatchId micro_batch, std::uint32_t kind,
                                   std::uint32_t segment = 0) const;
@@ -104,6 +107,9 @@ class Dataflow {
   std::uint32_t factor_value(Rank rank, StageId stage, LayerId layer, std::uint16_t factor,
                              std::uint32_t kind) const;
   std::uint32_t segment_of(LayerId layer) const { return segment_of_layer_[layer.index()]; }
+
+  std::string describe_of_micro_batch(const StageBlock& held, std::uint32_t value_index) const;
+  std::string describe_of_layer(const StageBlock& held, std::uint32_t value_index) const;
 
   void find_runners();
   void find_segments();

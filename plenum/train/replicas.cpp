@@ -1,7 +1,6 @@
 #include "plenum/train/replicas.h"
 
 #include <array>
-#include <chrono>
 #include <new>
 #include <utility>
 
@@ -12,9 +11,6 @@
 
 namespace plenum::train {
 namespace {
-
-/// An action is a whole micro-batch: minutes of a large model on a slow machine are no hang.
-constexpr std::chrono::minutes kHangLimit{30};
 
 /// What a checkpoint holds, in the order of CheckpointTensors.
 std::array<tensor::TensorView, 3> kept_buffers(const optim::OptimizerBuffers& buffers) {
@@ -37,8 +33,9 @@ void rethrow_for_user(const pipeline::Failure& failure) {
 
 }  // namespace
 
-Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options)
-    : schedule_(schedule) {
+Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options,
+                   HangWatch watch)
+    : schedule_(schedule), watch_(std::move(watch)) {
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, schedule::Rank::at(rank), options));
   }
@@ -81,7 +78,8 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
     programs.push_back(program.get());
   }
   executor_.emplace(schedule_, std::move(programs),
-                    pipeline::ExecutorOptions{.hang_limit = kHangLimit, .first_step = first_step});
+                    pipeline::ExecutorOptions{
+                        .hang_limit = watch_.limit, .first_step = first_step, .on_stuck = watch_.on_stuck});
 }
 
 void Replicas::step(std::span<const batch::StepBatch> batches, double learning_rate,

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,12 +19,22 @@
 
 namespace plenum::train {
 
+/// When a step counts as hanging, and who is told.
+struct HangWatch {
+  /// For an action, or for all that wait for each other. An action is a whole micro-batch: minutes of a large
+  /// model on a slow machine are no hang, nor is what a GPU's first step measures.
+  std::chrono::milliseconds limit = std::chrono::minutes(30);
+  /// Told of a hang that nothing here can end: pipeline::ExecutorOptions::on_stuck.
+  std::function<void(const pipeline::Failure&)> on_stuck = {};
+};
+
 /// The ranks of a run in this process, each with its program, and the executor that runs their steps. Between
 /// steps all hold the same weights.
 class Replicas {
  public:
   /// Borrows the schedule. All memory is taken here, and the weights are zero.
-  Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options);
+  Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options,
+           HangWatch watch = {});
 
   /// The first rank's, which stand for all.
   const describe::ParameterTable& parameters() const { return first().parameters(); }
@@ -55,6 +67,7 @@ class Replicas {
   pipeline::BertProgram& first() const { return *programs_.front(); }
 
   const schedule::Schedule& schedule_;
+  HangWatch watch_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
   std::optional<tensor::HostWindow> window_;  ///< of a GPU
   std::optional<pipeline::Executor> executor_;

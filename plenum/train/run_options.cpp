@@ -36,10 +36,11 @@ OptionTable RunSettings::table() {
   add_device_option(options, device);
   options.add("ranks", ranks, 1, 1024, "Ranks that share every step");
   options.add("threads", threads, 1, 4096, "Threads over all ranks; all cores if not given");
-  options.add_choice(
-      "recompute", recompute,
-      {{"none", schedule::Recomputation::None}, {"mlp", schedule::Recomputation::Mlp}, {"full", schedule::Recomputation::Full}},
-      "What backward computes again to save memory, to the same bytes");
+  options.add_choice("recompute", recompute,
+                     {{"none", schedule::Recomputation::None},
+                      {"mlp", schedule::Recomputation::Mlp},
+                      {"full", schedule::Recomputation::Full}},
+                     "What backward computes again to save memory, to the same bytes");
   options.add("stop-after", process.stop_after, "TIME",
               "Write a checkpoint and stop after this long: 90s, 30min, 47h or 2d");
   options.add("max-skipped-steps", max_skipped_steps, 1, 1'000'000,
@@ -48,6 +49,8 @@ OptionTable RunSettings::table() {
               "Draw the measured actions of a step: .svg, or .json for Perfetto");
   options.add("trace-step", process.trace_step, 1, std::numeric_limits<std::int64_t>::max(),
               "Which step to draw, counted from where this process begins");
+  options.add("hang-limit", process.hang_limit, "TIME",
+              "Give the run up, and say where it hangs, when a micro-batch takes longer than this");
   options.add("quiet", process.quiet, "Show no progress");
   return options;
 }
@@ -119,6 +122,7 @@ void RunOptions::check() const {
                     run.process.trace.ends_with(".json"),
                 "--trace must end with .svg or .json: {}", run.process.trace);
   if (!run.process.stop_after.empty()) base::parse_seconds(run.process.stop_after, "stop-after");
+  base::parse_seconds(run.process.hang_limit, "hang-limit");
   data.check();
   optimizer.check();
 }

@@ -7,9 +7,9 @@
 
 #include "plenum/base/options.h"
 #include "plenum/data/batches/training_data_options.h"
-#include "plenum/schedule/core/recomputation.h"
 #include "plenum/optim/duration.h"
 #include "plenum/optim/training_options.h"
+#include "plenum/schedule/core/recomputation.h"
 #include "plenum/tensor/device.h"
 
 namespace plenum::train {
@@ -22,6 +22,7 @@ struct ProcessSettings {
   std::string stop_after;  ///< a time; none if empty
   std::string trace;
   std::int64_t trace_step = 3;
+  std::string hang_limit = "30min";  ///< a time
   bool quiet = false;
 };
 

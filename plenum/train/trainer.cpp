@@ -104,6 +104,9 @@ class Trainer {
   /// What whoever asks for more steps should know before them.
   void note_surprises() const;
   RunSummary summary() const;
+  HangWatch hang_watch();
+  /// Where it hangs, and where the run goes on.
+  std::string hang_text(const pipeline::Failure& hang) const;
 
   /// Trains, and saves what was trained. What went wrong meanwhile is thrown when that is done.
   void train_and_save(const std::stop_token& stop);
@@ -176,7 +179,7 @@ Trainer::Trainer(const RunOptions& options, TrainingObserver& observer)
       tuning_(directory_.paths().tuning),
       found_(find_checkpoint()),
       plan_(options, dataset_, model()),
-      replicas_(require_memory().schedule(), plan_.program()),
+      replicas_(require_memory().schedule(), plan_.program(), hang_watch()),
       state_(found_ ? found_->state : TrainingState{}),
       pending_(is_on_gpu() ? kGpuLag : 0) {
   const ProcessSettings& process = options.run.process;
@@ -275,6 +278,18 @@ RunSummary Trainer::summary() const {
           .device_memory = device_memory_};
 }
 
+HangWatch Trainer::hang_watch() {
+  const std::chrono::duration<double> limit(
+      base::parse_seconds(options_.run.process.hang_limit, "hang-limit"));
+  return {.limit = std::chrono::ceil<std::chrono::milliseconds>(limit),
+          .on_stuck = [this](const pipeline::Failure& hang) { observer_.on_hang(hang_text(hang)); }};
+}
+
+std::string Trainer::hang_text(const pipeline::Failure& hang) const {
+  return fmt::format("{}; give the command again to go on from step {}; the last checkpoint: {}",
+                     pipeline::failure_text(hang), saved_step_, saved_path_);
+}
+
 TrainingResult Trainer::run(const std::stop_token& stop) {
   // A run that is longer than asked for stays what it is.
   if (state_.step <= plan_.num_steps()) directory_.write_config();
@@ -285,6 +300,9 @@ TrainingResult Trainer::run(const std::stop_token& stop) {
   } catch (const tensor::DeviceError& error) {
     base::fail("{}; give the command again to go on from step {}; the last checkpoint: {}", error.what(),
                saved_step_, saved_path_);
+  } catch (const pipeline::ExecutionError& error) {
+    if (!error.failure().is_hang) throw;
+    throw HangError(hang_text(error.failure()));
   }
   const bool is_finished = state_.step >= plan_.num_steps();
   return {.end = is_finished ? TrainingResult::End::Finished : TrainingResult::End::Stopped,

@@ -40,10 +40,10 @@ class PlainCosts final : public CostModel {
 };
 
 Schedule generate_square(const Generator& generator, std::size_t size) {
-  const std::size_t depth = generator.is_pipeline ? size : 1;
+  const std::size_t depth = generator.is_pipeline() ? size : 1;
   return generator.generate({.depth = depth,
                              .num_micro_batches = size,
-                             .num_replicas = generator.name == "data-parallel" ? size : 1,
+                             .num_replicas = generator.mesh == schedule::Mesh::Replicas ? size : 1,
                              .stage_layers = {3}});
 }
 
@@ -107,7 +107,7 @@ void register_all() {
     }
     // The others leave no idle time.
     for (const std::size_t size : {4, 16}) {
-      if (generator.is_pipeline) add("Fill", generator, size, measure_fill);
+      if (generator.is_pipeline()) add("Fill", generator, size, measure_fill);
     }
   }
 }

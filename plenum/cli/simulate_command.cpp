@@ -87,10 +87,11 @@ SimulatedSchedule SimulateCommand::simulate(Schedule schedule, std::size_t num_m
                                             FillKind kind) const {
   SimulatedSchedule result{.schedule = std::move(schedule), .num_micro_batches = num_micro_batches};
   result.num_stages = pipeline_depth(result.schedule);
-  const schedule::LayerCosts layer = layer_costs(options_);
-  const schedule::ProfileCosts costs(result.schedule, layer, profile_options(options_));
   result.check = schedule::check(result.schedule);
   if (!result.check.violations.empty()) return result;
+  const schedule::LayerCosts layer = layer_costs(options_);
+  const schedule::ProfileCosts costs(result.schedule, layer,
+                                     profile_options(options_, result.schedule.problem));
   if (kind != FillKind::None) {
     result.fill = fill(result.schedule, costs, layer, kind);
     result.unfilled = schedule::simulate(result.schedule, costs);
@@ -168,7 +169,8 @@ void SimulateCommand::write_drawings(const trace::Timeline& timeline) const {
 /// Runs the schedule and lays what was measured over what was predicted.
 void SimulateCommand::rehearse(const SimulatedSchedule& result, const trace::Timeline& predicted) const {
   constexpr std::size_t kNumCycles = 2;  // the first begins with nothing to work on
-  const schedule::ProfileCosts costs(result.schedule, layer_costs(options_), profile_options(options_));
+  const schedule::ProfileCosts costs(result.schedule, layer_costs(options_),
+                                     profile_options(options_, result.schedule.problem));
   const auto num_steps = static_cast<double>(kNumCycles * result.schedule.num_steps());
   fmt::print(stderr, "plenum: rehearsing for {}\n",
              base::format_seconds(num_steps * result.simulation->step_seconds));
@@ -220,7 +222,7 @@ int SimulateCommand::run_comparison() const {
   for (const schedule::Generator& generator : schedule::all_generators()) {
     try {
       schedule::GeneratorOptions wanted = generator_options(options_, generator);
-      if (generator.name == "data-parallel") {
+      if (generator.mesh == schedule::Mesh::Replicas) {
         // As many ranks as the pipelines have; each replica's micro-batches are divided among its ranks.
         const auto num_ranks = static_cast<std::size_t>(options_.stages);
         base::require(wanted.num_micro_batches % num_ranks == 0,

@@ -32,12 +32,19 @@ std::vector<Number> parse_list(const std::string& text, const std::string& optio
   return numbers;
 }
 
-void add_problem(base::OptionTable& table, SimulateOptions& options) {
+/// "gpipe, 1f1b": the generators for which a row of their table says so.
+template <typename Predicate>
+std::string names_of_those(Predicate is_wanted) {
   std::string names;
   for (const schedule::Generator& generator : schedule::all_generators()) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", generator.name);
+    if (is_wanted(generator)) names += fmt::format("{}{}", names.empty() ? "" : ", ", generator.name);
   }
-  table.add("schedule", options.schedule, "NAME", "What to generate: " + names);
+  return names;
+}
+
+void add_problem(base::OptionTable& table, SimulateOptions& options) {
+  table.add("schedule", options.schedule, "NAME",
+            "What to generate: " + names_of_those([](const schedule::Generator&) { return true; }));
   table.add("from", options.from, "FILE", "Read a schedule (text or JSON) instead of generating one");
   table.add("compare", options.compare, "Print all schedules side by side");
   table.add("stages", options.stages, 1, kMostRanks, "Ranks that one pipeline is spread over");
@@ -47,7 +54,8 @@ void add_problem(base::OptionTable& table, SimulateOptions& options) {
   table.add("layers-per-stage", options.layers_per_stage, 1, 4096, "Layers of every stage");
   table.add("stage-layers", options.stage_layers, "N,N,...", "Layers of each stage, where they differ");
   table.add("sizes", options.sizes, "N,N,...", "Tokens of each micro-batch, where they differ");
-  table.add("chunks", options.chunks, 1, 1024, "interleaved: stages on a rank");
+  table.add("chunks", options.chunks, 1, 1024,
+            "Stages on a rank: " + names_of_those([](const auto& row) { return row.has_chunks; }));
   table.add("buckets", options.buckets, 1, 4096, "Parts of a stage whose gradients are reduced apart");
   table.add("recompute", options.recompute, "Keep only the input of every layer and compute the rest again");
   table.add("shard-optimizer", options.shard_optimizer, "Divide the update over the holders of a stage");
@@ -147,15 +155,15 @@ schedule::GeneratorOptions generator_options(const SimulateOptions& options,
   if (wanted.stage_layers.empty()) {
     wanted.stage_layers.assign(wanted.depth, static_cast<std::uint16_t>(options.layers_per_stage));
   }
-  if (generator.name == "interleaved" && wanted.depth > 1 && wanted.stage_layers.size() == wanted.depth) {
+  if (generator.has_chunks && wanted.stage_layers.size() == wanted.depth) {
     const auto fewest = *std::min_element(wanted.stage_layers.begin(), wanted.stage_layers.end());
-    base::require(
-        fewest >= wanted.num_chunks,
-        "interleaved divides the layers of a rank into {} chunks (--chunks), and a rank has only {} "
-        "(--layers-per-stage, --stage-layers)",
-        wanted.num_chunks, fewest);
+    base::require(fewest >= wanted.num_chunks,
+                  "{} divides the layers of a rank into {} chunks (--chunks), and a rank has only {} "
+                  "(--layers-per-stage, --stage-layers)",
+                  generator.name, wanted.num_chunks, fewest);
+    wanted.stage_layers = schedule::divide_over_chunks(wanted.stage_layers, wanted.num_chunks);
   }
-  if (!generator.is_pipeline) {
+  if (!generator.is_pipeline()) {
     std::size_t total = 0;
     for (const std::uint16_t layers : wanted.stage_layers) total += layers;
     base::require(total < std::numeric_limits<std::uint16_t>::max(), "too many layers: {}", total);
@@ -176,8 +184,11 @@ schedule::LayerCosts layer_costs(const SimulateOptions& options) {
           .precondition_seconds = options.precondition_ms * 1e-3};
 }
 
-schedule::ProfileOptions profile_options(const SimulateOptions& options) {
+schedule::ProfileOptions profile_options(const SimulateOptions& options, const schedule::Problem& problem) {
   schedule::ProfileOptions costs;
+  if (problem.num_factors > 0 && problem.num_factors != costs.maps.size()) {
+    costs.maps.assign(problem.num_factors, {});
+  }
   costs.communication.latency_seconds = options.latency_us * 1e-6;
   costs.communication.boundary_bytes = options.boundary_mib * kMebibyte;
   if (options.bandwidth_mb_per_second) {

@@ -76,7 +76,8 @@ schedule::GeneratorOptions generator_options(const SimulateOptions& options,
 /// What one layer costs: from the profile, or by the single times.
 schedule::LayerCosts layer_costs(const SimulateOptions& options);
 
-/// How these become durations of actions.
-schedule::ProfileOptions profile_options(const SimulateOptions& options);
+/// How these become durations of actions. Where the layers of a schedule have another number of linear maps
+/// with factors than BERT's, second-order work is divided evenly over them.
+schedule::ProfileOptions profile_options(const SimulateOptions& options, const schedule::Problem& problem);
 
 }  // namespace plenum::cli

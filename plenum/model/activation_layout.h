@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "plenum/batch/capacity.h"
-#include "plenum/describe/model_config.h"
+#include "plenum/describe/kept_tensors.h"
+#include "plenum/describe/model_description.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/model/micro_batch_views.h"
 #include "plenum/schedule/core/recomputation.h"
@@ -26,12 +27,7 @@ struct NormActivations {
   NormActivations of(std::int64_t num_rows) const;
 };
 
-/// How many rows a layer works on.
-struct LayerRows {
-  std::int64_t attended = 0;
-  std::int64_t behind = 0;  ///< behind attention: all, but in the last layer those that heads read
-  std::int64_t read = 0;    ///< by heads, of a layer that is or may be the last
-};
+using describe::LayerRows;
 
 /// Beside a layer's input, which is the output of the one before.
 struct LayerActivations {
@@ -96,7 +92,7 @@ struct TrainingMemory {
   std::vector<Activations> slots;
   Transients transients;
 };
-TrainingMemory plan_training_memory(const describe::ModelConfig& config, const batch::Capacity& capacity,
+TrainingMemory plan_training_memory(const describe::ModelDescription& model, const batch::Capacity& capacity,
                                     schedule::Recomputation recompute, std::size_t num_slots,
                                     tensor::MemoryPlan& plan);
 
@@ -105,13 +101,11 @@ struct InferenceMemory {
   Activations activations;
   Transients transients;
 };
-InferenceMemory plan_inference_memory(const describe::ModelConfig& config, const batch::Capacity& capacity,
-                                      tensor::MemoryPlan& plan);
+InferenceMemory plan_inference_memory(const describe::ModelDescription& model,
+                                      const batch::Capacity& capacity, tensor::MemoryPlan& plan);
 
 /// Scratch for any kernel of the model and its optimizer on so many threads: what a Stream wants.
-/// `table` is that of the model.
-tensor::TensorView plan_scratch(const describe::ModelConfig& config, const describe::ParameterTable& table,
-                                const batch::Capacity& capacity, std::size_t num_threads,
-                                tensor::MemoryPlan& plan);
+tensor::TensorView plan_scratch(const describe::ParameterTable& table, const batch::Capacity& capacity,
+                                std::size_t num_threads, tensor::MemoryPlan& plan);
 
 }  // namespace plenum::model

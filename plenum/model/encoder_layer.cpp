@@ -29,9 +29,9 @@ using tensor::TensorView;
 
 /// [T, parts * D] as [T, parts, H, K], or [T, H, K] for one part.
 template <typename View>
-View by_heads(const Pass& pass, const View& view, std::int64_t num_parts) {
-  const std::int64_t H = pass.config.num_heads;
-  const std::int64_t K = pass.config.head_width();
+View by_heads(const describe::Attention& attention, const View& view, std::int64_t num_parts) {
+  const std::int64_t H = attention.num_heads;
+  const std::int64_t K = attention.head_width;
   const tensor::Shape shape =
       num_parts == 1 ? tensor::Shape{view.size(0), H, K} : tensor::Shape{view.size(0), num_parts, H, K};
   return {view.raw(), view.dtype(), shape};
@@ -82,15 +82,16 @@ TensorView norm_backward(const Pass& pass, const kernels::Dropout& dropout,
 
 void attention_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                                 const ConstTensorView& x_TD, const LayerActivations& kept) {
+  const describe::Attention& attention = pass.model.layers[layer].attention;
   kernels::linear_forward(
       pass.stream,
       {.x_TD = x_TD, .w_ED = weights.qkv_weight_3DD, .b_E = weights.qkv_bias_3D, .y_TE = kept.qkv_T3D});
-  kernels::attention_forward(pass.stream, {.qkv_T3HK = by_heads(pass, kept.qkv_T3D, 3),
+  kernels::attention_forward(pass.stream, {.qkv_T3HK = by_heads(attention, kept.qkv_T3D, 3),
                                            .sequences = pass.micro_batch.sequences,
                                            .samples = pass.micro_batch.samples,
                                            .work = pass.micro_batch.attention,
                                            .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
-                                           .context_THK = by_heads(pass, kept.context_TD, 1),
+                                           .context_THK = by_heads(attention, kept.context_TD, 1),
                                            .lse_HT = kept.lse_HT,
                                            .keep_bits = kept.keep_bits});
   ConstTensorView residual_RD = x_TD;
@@ -192,6 +193,7 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
                                  const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
                                  const LayerActivations& kept, const Transients& transients,
                                  const TensorView& dy_RD, const TensorView& dx_TD) {
+  const describe::Attention& attention = pass.model.layers[layer].attention;
   const TensorView dbranch_RD = norm_backward(
       pass, pass.dropout_at(layer, DropoutSite::AttentionOutput), identities_behind_attention(pass, layer),
       {weights.attention_norm_weight_D, gradients.attention_norm_weight_D, gradients.attention_norm_bias_D,
@@ -208,16 +210,16 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
     scatter_read_rows(pass, dcontext_RD, transients.dcontext_TD);
     scatter_read_rows(pass, dy_RD, dx_TD);
   }
-  kernels::attention_backward(pass.stream, {.qkv_T3HK = by_heads(pass, kept.qkv_T3D, 3),
-                                            .context_THK = by_heads(pass, kept.context_TD, 1),
+  kernels::attention_backward(pass.stream, {.qkv_T3HK = by_heads(attention, kept.qkv_T3D, 3),
+                                            .context_THK = by_heads(attention, kept.context_TD, 1),
                                             .lse_HT = kept.lse_HT,
-                                            .dcontext_THK = by_heads(pass, transients.dcontext_TD, 1),
+                                            .dcontext_THK = by_heads(attention, transients.dcontext_TD, 1),
                                             .sequences = pass.micro_batch.sequences,
                                             .samples = pass.micro_batch.samples,
                                             .work = pass.micro_batch.attention,
                                             .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
                                             .keep_bits = kept.keep_bits,
-                                            .dqkv_T3HK = by_heads(pass, transients.dqkv_T3D, 3)});
+                                            .dqkv_T3HK = by_heads(attention, transients.dqkv_T3D, 3)});
   kernels::linear_backward_weight(pass.stream, {.x_TD = x_TD,
                                                 .dy_TE = transients.dqkv_T3D,
                                                 .dw_ED = gradients.qkv_weight_3DD,

@@ -68,9 +68,9 @@ batch::Capacity computed_capacity(const batch::Capacity& capacity, tensor::Devic
           .max_length = capacity.max_length};
 }
 
-MicroBatchStaging::MicroBatchStaging(const describe::ModelConfig& config, const batch::Capacity& capacity,
+MicroBatchStaging::MicroBatchStaging(const describe::ModelDescription& model, const batch::Capacity& capacity,
                                      tensor::MemoryPlan& plan)
-    : config_(config) {
+    : model_(&model) {
   if (plan.device() == tensor::Device::Cpu) return;
   const std::int64_t T = capacity.rows;
   id_ = add(DType::Int32, T);
@@ -84,9 +84,9 @@ MicroBatchStaging::MicroBatchStaging(const describe::ModelConfig& config, const 
   masked_label_ = add(DType::Int32, capacity.masked);
   read_sample_ = add(DType::Int64, capacity.read());
   read_position_ = add(DType::Int32, capacity.read());
-  by_word_ = add_groups(std::min(config.vocabulary, T), T);
-  by_position_ = add_groups(std::min(config.max_positions, T), T);
-  by_segment_ = add_groups(std::min(config.num_segments, T), T);
+  by_word_ = add_groups(std::min(model.vocabulary(), T), T);
+  by_position_ = add_groups(std::min(model.embedding.positions->num_rows, T), T);
+  by_segment_ = add_groups(std::min(model.embedding.segments->num_rows, T), T);
   const kernels::AttentionWorkCapacity work = kernels::attention_work_capacity(T, capacity.sequences);
   work_counts_ = add(DType::Int32, 2);
   tiles_ = add(DType::Int32, 4 * work.tiles);
@@ -136,7 +136,7 @@ kernels::RowGroups MicroBatchStaging::write(const GroupFields& fields, const bat
 
 const MicroBatchViews& MicroBatchStaging::put(const batch::MicroBatch& micro_batch,
                                               const tensor::CudaStream* copies) {
-  check_micro_batch(micro_batch, config_);
+  check_micro_batch(micro_batch, *model_);
   if (copies == nullptr || micro_batch.num_rows == 0) {
     views_ = borrow(micro_batch);
   } else {

@@ -7,7 +7,7 @@
 
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/micro_batch.h"
-#include "plenum/describe/model_config.h"
+#include "plenum/describe/model_description.h"
 #include "plenum/model/micro_batch_views.h"
 #include "plenum/tensor/cuda_stream.h"
 #include "plenum/tensor/memory_plan.h"
@@ -25,8 +25,8 @@ std::int64_t computed_rows(std::int64_t num_rows, tensor::Device device);
 /// copied to a place of its own, where everything always lies at the same address.
 class MicroBatchStaging {
  public:
-  /// For micro-batches up to a computed_capacity.
-  MicroBatchStaging(const describe::ModelConfig& config, const batch::Capacity& capacity,
+  /// For micro-batches up to a computed_capacity. Borrows the description.
+  MicroBatchStaging(const describe::ModelDescription& model, const batch::Capacity& capacity,
                     tensor::MemoryPlan& plan);
 
   /// Lets `copies` bring a micro-batch to its place; kernels may read it when they are done. Borrows the
@@ -58,7 +58,7 @@ class MicroBatchStaging {
   /// As it lies in the host's memory.
   MicroBatchViews borrow(const batch::MicroBatch& micro_batch);
 
-  describe::ModelConfig config_;
+  const describe::ModelDescription* model_;
   Field id_, segment_, position_, row_sample_;
   Field start_, label_, sample_;
   Field masked_row_, masked_label_;

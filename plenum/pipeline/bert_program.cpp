@@ -12,6 +12,7 @@
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
+#include "plenum/describe/bert.h"
 #include "plenum/kernels/attention_work.h"
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/step_numbers.h"
@@ -38,6 +39,7 @@ using schedule::Action;
 using schedule::ActionType;
 using schedule::Rank;
 using schedule::Schedule;
+using tensor::Role;
 using tensor::TensorView;
 
 /// There is memory for one recomputed layer: its backward comes right behind its recomputation.
@@ -104,20 +106,21 @@ Memory plan(const BertProgramOptions& options, const describe::ParameterTable& t
   const tensor::Shape flat{table.num_elements()};
   const batch::Capacity capacity = model::computed_capacity(options.capacity, plan.device());
   Memory memory;
-  memory.buffers = {.weights_N = plan.add("parameters", flat),
+  memory.buffers = {.weights_N = plan.add("parameters", Role::Master, flat),
                     .compute_weights_N = {},
-                    .gradients_N = plan.add("gradients", flat),
-                    .first_moments_N = plan.add("optimizer state", flat),
-                    .second_moments_N = plan.add("optimizer state", flat)};
-  memory.buffers.compute_weights_N =
-      plan.device() == tensor::Device::Cpu ? memory.buffers.weights_N : plan.add_compute("parameters", flat);
+                    .gradients_N = plan.add("gradients", Role::Gradient, flat),
+                    .first_moments_N = plan.add("optimizer state", Role::State, flat),
+                    .second_moments_N = plan.add("optimizer state", Role::State, flat)};
+  memory.buffers.compute_weights_N = plan.precision().shares_weights()
+                                         ? memory.buffers.weights_N
+                                         : plan.add("parameters", Role::Weight, flat);
   memory.optimizer.emplace(options.optimizer, table, memory.buffers, plan);
   memory.numbers_C = plan.add("optimizer state", tensor::DType::Float64,
                               {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
-  memory.model = model::plan_training_memory(options.model, capacity, problem.recomputation, num_slots, plan);
-  memory.scratch = model::plan_scratch(options.model, table, capacity, options.num_threads, plan);
+  memory.model = model::plan_training_memory(table.model(), capacity, problem.recomputation, num_slots, plan);
+  memory.scratch = model::plan_scratch(table, capacity, options.num_threads, plan);
   for (std::size_t i = 0; i < kStepsUnderWay * problem.num_micro_batches; ++i) {
-    memory.stagings.emplace_back(options.model, capacity, plan);
+    memory.stagings.emplace_back(table.model(), capacity, plan);
   }
   return memory;
 }
@@ -171,16 +174,15 @@ struct BertProgram::State {
   State(const Schedule& run, Rank rank, const BertProgramOptions& settings)
       : schedule(run),
         options(settings),
-        table(options.model),
+        table(describe::describe_bert(options.model)),
         slots(schedule, rank),
         owner(options.device, options.num_threads),
         arena(layout_of(options, table, schedule.problem, slots.num_slots()), options.device),
         views(arena),
         memory(plan(options, table, schedule.problem, slots.num_slots(), views)),
         stream(owner.stream(memory.scratch)),
-        weights(model::weights_of(options.model, table,
-                                  {memory.buffers.weights_N, memory.buffers.compute_weights_N})),
-        gradients(model::gradients_of(options.model, table, memory.buffers.gradients_N)),
+        weights(model::weights_of(table, {memory.buffers.weights_N, memory.buffers.compute_weights_N})),
+        gradients(model::gradients_of(table, memory.buffers.gradients_N)),
         has_gradient(gradients.layers.size()) {
     if (options.device == tensor::Device::Cpu) return;
     gpu = std::make_unique<Gpu>();
@@ -200,7 +202,7 @@ struct BertProgram::State {
     base::check(batch != nullptr && batch->step == run.step, "step {} begins without its data", run.step);
     const base::RandomFunction random(options.seed, base::Purpose::Dropout, batch->epoch);
     return {stream,
-            options.model,
+            table.model(),
             staging_of(run.step, run.action.micro_batch.index()).views(),
             {.is_on = true, .key = random.key()}};
   }
@@ -217,8 +219,7 @@ struct BertProgram::State {
     return is_accumulated ? Accumulate::Yes : Accumulate::No;
   }
   const model::Activations& activations_of(const ActionRun& run) const {
-    const std::size_t step_index = run.step % schedule.num_steps();
-    return memory.model.slots[slots.slot(step_index, run.action.micro_batch)];
+    return memory.model.slots[slots.slot(run.step, run.action.micro_batch)];
   }
   /// A pass over a micro-batch: on a GPU recorded where it repeats, unless no head reads anything, which
   /// leaves gradients to zero at most.
@@ -235,7 +236,7 @@ struct BertProgram::State {
     return {.type = run.action.type,
             .is_accumulated = pass.accumulate == Accumulate::Yes,
             .staging = staging_index(run.step, run.action.micro_batch.index()),
-            .slot = slots.slot(run.step % schedule.num_steps(), run.action.micro_batch),
+            .slot = slots.slot(run.step, run.action.micro_batch),
             .first_layer = run.action.first_layer.index(),
             .end_layer = run.action.end_layer.index(),
             .num_rows = micro_batch.num_rows(),
@@ -295,8 +296,8 @@ BertProgram::~BertProgram() {
 tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank rank,
                                               const BertProgramOptions& options) {
   require_supported(schedule, options);
-  return layout_of(options, describe::ParameterTable(options.model), schedule.problem,
-                   ActivationSlots(schedule, rank).num_slots());
+  return layout_of(options, describe::ParameterTable(describe::describe_bert(options.model)),
+                   schedule.problem, ActivationSlots(schedule, rank).num_slots());
 }
 
 const tensor::MemoryLayout& BertProgram::memory() const {

@@ -122,9 +122,16 @@ void RunOptions::check() const {
                     run.process.trace.ends_with(".json"),
                 "--trace must end with .svg or .json: {}", run.process.trace);
   if (!run.process.stop_after.empty()) base::parse_seconds(run.process.stop_after, "stop-after");
-  base::parse_seconds(run.process.hang_limit, "hang-limit");
+  hang_limit();
   data.check();
   optimizer.check();
+}
+
+std::chrono::milliseconds RunOptions::hang_limit() const {
+  const std::chrono::duration<double> limit(base::parse_seconds(run.process.hang_limit, "hang-limit"));
+  constexpr std::chrono::hours kLongest{24 * 365};  // clocks count nanoseconds
+  return std::chrono::ceil<std::chrono::milliseconds>(
+      std::min<std::chrono::duration<double>>(limit, kLongest));
 }
 
 std::size_t RunOptions::threads_per_rank() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -88,6 +89,7 @@ struct RunOptions {
   /// Throws UserError for settings that are wrong or contradict each other.
   void check() const;
   std::size_t threads_per_rank() const;
+  std::chrono::milliseconds hang_limit() const;
 };
 
 }  // namespace plenum::train

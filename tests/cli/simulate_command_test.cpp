@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plenum/io/file.h"
+#include "plenum/schedule/generate/generator.h"
 
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_directory.h"
@@ -151,9 +152,30 @@ TEST_F(SimulateCommandTest, DrawsAScheduleWithoutCosts) {
 }
 
 TEST_F(SimulateCommandTest, GeneratesEverySchedule) {
-  for (const char* name : {"single", "data-parallel", "gpipe", "1f1b", "interleaved", "chimera", "zb-h1"}) {
-    EXPECT_EQ(simulate_json(std::string("--schedule ") + name)["violations"], 0) << name;
+  for (const schedule::Generator& generator : schedule::all_generators()) {
+    EXPECT_EQ(simulate_json(fmt::format("--schedule {}", generator.name))["violations"], 0) << generator.name;
   }
+}
+
+TEST_F(SimulateCommandTest, GivesEveryScheduleTheSameModelOnOneRank) {
+  // Two layers, eight micro-batches, 1 and 2 ms.
+  for (const schedule::Generator& generator : schedule::all_generators()) {
+    if (generator.depth_multiple > 1) continue;
+    EXPECT_NEAR(simulate_json(fmt::format("--stages 1 --schedule {}", generator.name))["step_ms"], 48, 1e-9)
+        << generator.name;
+  }
+}
+
+TEST_F(SimulateCommandTest, TakesSchedulesWithAnyNumberOfFactors) {
+  directory_.write("kfac.txt", R"(plenum-schedule 1
+layers 1
+micro-batches 1
+preconditioner kfac
+factors 2
+rank 0 holds 0
+0 compute: F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 KA0.0[0]/1 KB0.0[0]/1 KI0[0]/0 KI0[0]/1 P0 U0
+)");
+  EXPECT_NEAR(simulate_json("--from kfac.txt")["step_ms"], 1 + 2 + 2.5 + 7 + 0.7, 1e-9);
 }
 
 TEST_F(SimulateCommandTest, CountsInWords) {
@@ -189,8 +211,8 @@ TEST_F(SimulateCommandTest, ComparesAllSchedules) {
   const test::ProgramResult outcome = simulate("--compare --stages 4 --micro-batches 8 --layers-per-stage 2");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_EQ(outcome.errors, "");
-  for (const char* name : {"single", "data-parallel", "gpipe", "1f1b", "interleaved", "chimera", "zb-h1"}) {
-    EXPECT_THAT(outcome.output, HasSubstr(name));
+  for (const schedule::Generator& generator : schedule::all_generators()) {
+    EXPECT_THAT(outcome.output, HasSubstr(std::string(generator.name)));
   }
 }
 

@@ -39,7 +39,7 @@ const DropoutSource kDropout{.is_on = true, .key = base::RandomFunction(9, base:
 
 void fill_randomly(ModelRun& run) {
   for (const describe::Parameter& parameter : run.table().parameters()) {
-    const bool is_gamma = parameter.initialisation == describe::Initialisation::One;
+    const bool is_gamma = parameter.kind == describe::ParameterKind::NormWeight;
     const auto begin = static_cast<std::size_t>(parameter.begin);
     const ops::TestTensor<float> values = ops::random_tensor(parameter.shape, begin, 0.4);
     for (std::size_t i = 0; i < values.values().size(); ++i) {
@@ -197,7 +197,7 @@ TEST(Bert, RefusesASequenceThatIsLongerThanItsMemory) {
 std::size_t kept_bytes(const describe::ModelConfig& config, const batch::Capacity& capacity,
                        Recomputation recompute, tensor::Device device) {
   tensor::MemoryPlan plan(device);
-  plan_training_memory(config, capacity, recompute, 1, plan);
+  plan_training_memory(describe::describe_bert(config), capacity, recompute, 1, plan);
   for (const tensor::MemoryLayout::Line& line : plan.layout().lines()) {
     if (line.purpose == "activations") return line.bytes;
   }
@@ -230,7 +230,8 @@ TEST(Bert, ARecomputedLayerTakesNoMoreThanItsGradients) {
   const batch::Capacity capacity{.rows = 512, .sequences = 4, .masked = 60, .max_length = 128};
   const auto bytes_of = [&](Recomputation recompute) {
     tensor::MemoryPlan plan(tensor::Device::Cpu);
-    plan_training_memory(describe::preset("bert-mini"), capacity, recompute, 1, plan);
+    plan_training_memory(describe::describe_bert(describe::preset("bert-mini")), capacity, recompute, 1,
+                         plan);
     return plan.layout().lines().front().bytes;
   };
   const std::size_t gradients = bytes_of(Recomputation::None);

@@ -52,10 +52,7 @@ class DeviceToyProgram final : public ToyProgram {
     compute_.put([this, run] { ToyProgram::forward(run); });
   }
   void backward(const ActionRun& run) override {
-    compute_.put([this, run] {  // as ToyProgram::backward, which would call what overrides its own
-      ToyProgram::input_gradient(run);
-      ToyProgram::weight_gradient(run);
-    });
+    compute_.put([this, run] { ToyProgram::backward(run); });
   }
   void input_gradient(const ActionRun& run) override {
     compute_.put([this, run] { ToyProgram::input_gradient(run); });

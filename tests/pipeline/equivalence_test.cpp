@@ -16,6 +16,7 @@
 
 #include "tests/pipeline/rendezvous_communicator.h"
 #include "tests/pipeline/toy_run.h"
+#include "tests/support/fitted_options.h"
 
 namespace plenum::pipeline {
 namespace {
@@ -30,15 +31,9 @@ using schedule::Rank;
 using schedule::Recomputation;
 using schedule::Schedule;
 using schedule::Sharding;
+using test::fitted;
 
 constexpr std::uint64_t kNumSteps = 4;
-
-/// The options with the mesh that a generator can have.
-GeneratorOptions fitted(const Generator& generator, GeneratorOptions options) {
-  if (!generator.is_pipeline) options.depth = 1;
-  if (generator.name == "single") options.num_replicas = 1;
-  return options;
-}
 
 class Generators : public testing::TestWithParam<std::string> {
  protected:
@@ -109,8 +104,7 @@ TEST_P(Generators, TakeUnequalStagesAndMicroBatches) {
   GeneratorOptions options = fitted(
       generator,
       {.depth = 2, .num_micro_batches = 4, .num_replicas = 2, .num_buckets = 2, .has_tied_parameters = true});
-  const std::size_t num_stages = generator.name == "interleaved" ? 4 : options.depth;
-  for (std::size_t stage = 0; stage < num_stages; ++stage) {
+  for (std::size_t stage = 0; stage < generator.num_stages(options); ++stage) {
     options.stage_layers.push_back(static_cast<std::uint16_t>(1 + (stage * 2 + 1) % 3));
   }
   for (std::size_t i = 0; i < options.num_micro_batches * options.num_replicas; ++i) {
@@ -191,7 +185,7 @@ std::vector<std::string> all_names() {
 std::vector<std::string> pipeline_names() {
   std::vector<std::string> names;
   for (const Generator& generator : schedule::all_generators()) {
-    if (generator.is_pipeline) names.emplace_back(generator.name);
+    if (generator.is_pipeline()) names.emplace_back(generator.name);
   }
   return names;
 }

@@ -66,7 +66,7 @@ class GeneratorsOnDevices : public testing::TestWithParam<std::string> {};
 TEST_P(GeneratorsOnDevices, ComputeWhatTheSerialLoopsDo) {
   const Generator& generator = schedule::generator_named(GetParam());
   schedule::GeneratorOptions options{.depth = 4, .num_micro_batches = 4, .stage_layers = {2}};
-  if (!generator.is_pipeline) options = {.num_micro_batches = 4, .stage_layers = {2}};
+  if (!generator.is_pipeline()) options = {.num_micro_batches = 4, .stage_layers = {2}};
   options.num_replicas = generator.name == "single" ? 1 : 2;
   options.has_tied_parameters = true;
   const Schedule schedule = generator.generate(options);

@@ -44,9 +44,9 @@ TEST(CriticalPath, IsAsLongAsTheCycle) {
     for (const std::size_t num_micro_batches : {1, 3, 8}) {
       for (const Sharding sharding : {Sharding::None, Sharding::Optimizer}) {
         const Schedule schedule =
-            generate(generator.name, {.depth = generator.is_pipeline ? 4u : 1u,
+            generate(generator.name, {.depth = generator.is_pipeline() ? 4u : 1u,
                                       .num_micro_batches = num_micro_batches,
-                                      .num_replicas = generator.name == "single" ? 1u : 2u,
+                                      .num_replicas = generator.mesh == Mesh::OneRank ? 1u : 2u,
                                       .stage_layers = {3},
                                       .num_buckets = 2,
                                       .sharding = sharding,

@@ -54,13 +54,15 @@ TEST(Interleaved, KeepsTheChunksOfItsWarmUpAndOne) {
 }
 
 TEST(Interleaved, DividesTheLayersOfARankOverItsChunks) {
-  const Schedule schedule =
-      generate("interleaved", {.depth = 2, .num_micro_batches = 2, .stage_layers = {7, 3}, .num_chunks = 3});
-  EXPECT_EQ(schedule.problem.stage_layers, std::vector<std::uint16_t>({3, 1, 2, 1, 2, 1}));
+  const std::vector<std::uint16_t> stage_layers = divide_over_chunks(std::vector<std::uint16_t>{7, 3}, 3);
+  EXPECT_EQ(stage_layers, std::vector<std::uint16_t>({3, 1, 2, 1, 2, 1}));
+  const Schedule schedule = generate(
+      "interleaved", {.depth = 2, .num_micro_batches = 2, .stage_layers = stage_layers, .num_chunks = 3});
   EXPECT_EQ(schedule.ranks[1].stages, std::vector<StageId>({{1}, {3}, {5}}));
 }
 
 TEST(Interleaved, RefusesARankWithFewerLayersThanChunks) {
+  EXPECT_THROW(divide_over_chunks(std::vector<std::uint16_t>{3, 1}, 2), base::UserError);
   EXPECT_THROW(generate("interleaved", {.depth = 2, .stage_layers = {3, 1}, .num_chunks = 2}),
                base::UserError);
   EXPECT_THROW(generate("interleaved", {.depth = 2, .stage_layers = {1}, .num_chunks = 0}), base::UserError);

@@ -83,14 +83,14 @@ TEST(ScheduleText, ReadsWindowsLinesAndComments) {
 
 TEST(ScheduleFiles, GiveBackEveryGeneratedSchedule) {
   for (const Generator& generator : all_generators()) {
-    GeneratorOptions options{.depth = generator.is_pipeline ? 4u : 1u,
+    GeneratorOptions options{.depth = generator.is_pipeline() ? 4u : 1u,
                              .num_micro_batches = 8,
                              .num_replicas = 2,
                              .stage_layers = {3},
                              .num_buckets = 2,
                              .sharding = Sharding::Optimizer,
                              .has_tied_parameters = true};
-    if (generator.name == "single") options.num_replicas = 1;
+    if (generator.mesh == Mesh::OneRank) options.num_replicas = 1;
     options.micro_batch_sizes.resize(8 * options.num_replicas, 77);
     const Schedule schedule = generator.generate(options);
     EXPECT_EQ(parse_schedule(print_schedule_text(schedule), "text"), schedule) << generator.name;

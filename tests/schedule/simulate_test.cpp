@@ -41,12 +41,13 @@ Schedule without_agreement(const Schedule& schedule) {
 
 TEST(Simulate, GivesTheStepTimeOfALongRunWithAndWithoutABarrier) {
   for (const Generator& generator : all_generators()) {
-    const Schedule schedule = generate(generator.name, {.depth = generator.is_pipeline ? 4u : 1u,
-                                                        .num_micro_batches = 5,
-                                                        .num_replicas = generator.name == "single" ? 1u : 2u,
-                                                        .stage_layers = {2},
-                                                        .num_buckets = 2,
-                                                        .sharding = Sharding::Optimizer});
+    const Schedule schedule =
+        generate(generator.name, {.depth = generator.is_pipeline() ? 4u : 1u,
+                                  .num_micro_batches = 5,
+                                  .num_replicas = generator.mesh == Mesh::OneRank ? 1u : 2u,
+                                  .stage_layers = {2},
+                                  .num_buckets = 2,
+                                  .sharding = Sharding::Optimizer});
     for (const Schedule& candidate : {schedule, without_agreement(schedule)}) {
       for (const double collective_seconds : {0.5, 9.0}) {
         const UnevenStages costs(collective_seconds);

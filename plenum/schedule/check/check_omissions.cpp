@@ -7,9 +7,8 @@
 namespace plenum::schedule {
 namespace {
 
-Place end_of_step(const Schedule& schedule, Rank rank, std::size_t step) {
-  const LaneProgram& compute = schedule.ranks[rank.index()].lane(Lane::Compute);
-  return {step, rank, Lane::Compute, compute.step_begin(step) + compute.step(step).size()};
+Place end_of_step(const Schedule& schedule, Rank rank, std::size_t step, Lane lane = Lane::Compute) {
+  return {step, rank, lane, schedule.ranks[rank.index()].lane(lane).step_end(step)};
 }
 
 void find_idle_micro_batches(RuleContext& context) {
@@ -52,11 +51,30 @@ void find_missing_updates(RuleContext& context) {
   }
 }
 
+bool has_agreement(const Schedule& schedule, std::size_t step) {
+  return std::any_of(schedule.ranks.begin(), schedule.ranks.end(), [step](const RankProgram& rank) {
+    const std::span<const Action> data = rank.lane(Lane::DataParallel).step(step);
+    return std::any_of(data.begin(), data.end(),
+                       [](const Action& action) { return action.type == ActionType::Agree; });
+  });
+}
+
+/// That all ranks take part where one does is for find_incomplete_groups().
+void find_missing_agreement(RuleContext& context) {
+  if (context.schedule.ranks.size() == 1) return;
+  for (std::size_t step = 0; step < context.schedule.num_steps(); ++step) {
+    if (has_agreement(context.schedule, step)) continue;
+    context.add(end_of_step(context.schedule, {}, step, Lane::DataParallel),
+                "there is no N: with more than one rank all agree before they update");
+  }
+}
+
 }  // namespace
 
 void find_omissions(RuleContext& context) {
   find_idle_micro_batches(context);
   find_missing_updates(context);
+  find_missing_agreement(context);
 }
 
 }  // namespace plenum::schedule

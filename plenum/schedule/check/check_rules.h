@@ -97,7 +97,7 @@ std::string describe_action(const RuleContext& context, const Place& place);
 void find_misplaced(RuleContext& context);
 /// Values that are made twice, and pieces that do not fit together.
 void find_duplicates(RuleContext& context);
-/// Micro-batches that no rank runs and layers that are not updated.
+/// Micro-batches that no rank runs, layers that are not updated, steps in which the ranks do not agree.
 void find_omissions(RuleContext& context);
 /// Sends without a receive in the same step, and receives without a send.
 void find_unmatched_messages(RuleContext& context);

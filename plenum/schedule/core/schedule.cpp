@@ -42,20 +42,23 @@ bool has_only_named_fields(const Action& action, const ActionTraits& traits) {
   return action == expected;
 }
 
+/// What a schedule of a few words may promise; then check() can name what is missing.
+constexpr std::size_t kFewPromises = 1 << 14;
+
 /// Readers keep an array entry for everything that a problem names, so a few words that promise billions of
 /// micro-batches must not pass.
 void require_enough_actions(const Schedule& schedule, std::size_t num_layers) {
   const Problem& problem = schedule.problem;
   const std::size_t num_actions = schedule.num_actions();
+  const std::size_t most = std::max(num_actions, kFewPromises);
   const std::size_t num_forwards = schedule.num_stages() * problem.num_micro_batches;
-  base::require(num_forwards <= num_actions,
+  base::require(num_forwards <= most,
                 "{} stages and {} micro-batches need at least {} actions, but there are {}",
                 schedule.num_stages(), problem.num_micro_batches, num_forwards, num_actions);
   std::size_t num_statistics = num_layers * problem.num_factors;
   if (problem.preconditioner == Preconditioner::Kfac) num_statistics *= problem.num_micro_batches;
-  base::require(num_statistics <= num_actions,
-                "{} factors of {} layers need at least {} actions, but there are {}", problem.num_factors,
-                num_layers, num_statistics, num_actions);
+  base::require(num_statistics <= most, "{} factors of {} layers need at least {} actions, but there are {}",
+                problem.num_factors, num_layers, num_statistics, num_actions);
 }
 
 }  // namespace

@@ -104,8 +104,8 @@ void require_well_formed(const Problem& problem);
 
 /// Throws UserError unless the problem is well formed, the ids of every action lie in their ranges, its
 /// fields are those its type names, every lane has the same number of steps, every stage is held by a rank,
-/// and there are actions enough for the forwards and inversions that the problem asks for. What else must be
-/// right is for check() to say.
+/// and the forwards and inversions that the problem asks for are not many more than the actions. What else
+/// must be right is for check() to say.
 void require_well_formed(const Schedule& schedule);
 
 /// The part of require_well_formed() that looks at the problem and at who holds what, not at actions.

@@ -9,22 +9,6 @@
 namespace plenum::schedule {
 namespace {
 
-/// The layers of every stage from those of every rank.
-std::vector<std::uint16_t> divide_over_chunks(const std::vector<std::uint16_t>& rank_layers,
-                                              std::size_t num_chunks) {
-  std::vector<std::uint16_t> stage_layers;
-  for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
-    for (const std::size_t layers : rank_layers) {
-      base::require(layers >= num_chunks, "a rank needs a layer for each of its {} chunks: it has {}",
-                    num_chunks, layers);
-      const std::size_t end = (layers * (chunk + 1) + num_chunks - 1) / num_chunks;
-      const std::size_t begin = (layers * chunk + num_chunks - 1) / num_chunks;
-      stage_layers.push_back(static_cast<std::uint16_t>(end - begin));
-    }
-  }
-  return stage_layers;
-}
-
 /// The order in which every rank passes micro-batches through its chunks: group by group; in a group, chunk
 /// by chunk. A group that is short of micro-batches leaves places empty, which blocks nothing: when a
 /// micro-batch is taken out of an order that runs to its end, the rest still does.
@@ -67,11 +51,7 @@ Schedule generate_interleaved(const GeneratorOptions& options) {
   const std::size_t depth = options.depth;
   const std::size_t num_chunks = options.num_chunks;
   base::require(num_chunks > 0, "a rank needs at least one chunk");
-  GeneratorOptions divided = options;
-  if (depth > 1 && options.stage_layers.size() == depth) {
-    divided.stage_layers = divide_over_chunks(options.stage_layers, num_chunks);
-  }
-  StepDraft draft = begin_draft("interleaved", divided, depth * num_chunks);
+  StepDraft draft = begin_draft("interleaved", options, depth * num_chunks);
   const StageLayers layers(draft.problem);
   const GroupOrder order(depth, options.num_micro_batches, num_chunks);
   for (std::size_t rank = 0; rank < draft.compute.size(); ++rank) {

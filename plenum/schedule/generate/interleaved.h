@@ -9,9 +9,6 @@ namespace plenum::schedule {
 /// 2021). With F and B the times of a whole rank, the bubble is (D-1)(F+B)/v for any N >= D. Micro-batches go
 /// through the chunks in groups of G >= D, as even as can be, so that N need not be a multiple of D. Position
 /// p keeps at most min(Nv, 2(D-1-p) + (v-1)G + 1) chunk activations; with v = 1, those of 1F1B.
-///
-/// `stage_layers` has one entry for all stages, an entry for each of the D * v stages, or an entry for each
-/// of the D ranks, whose layers are then divided over its chunks as evenly as can be.
 Schedule generate_interleaved(const GeneratorOptions& options);
 
 }  // namespace plenum::schedule

@@ -316,6 +316,18 @@ std::optional<Failure> RankExecutor::await_step(std::uint64_t step, std::chrono:
   return std::nullopt;
 }
 
+std::optional<Failure> RankExecutor::device_failure() const {
+  for (std::size_t i = 0; i < schedule::kNumLanes; ++i) {
+    if (!queues_[i]) continue;
+    try {
+      static_cast<void>(queues_[i]->event_behind(progress_[i].step, 0).is_done());
+    } catch (const std::exception& error) {
+      return failure_at(static_cast<Lane>(i), error.what(), std::current_exception());
+    }
+  }
+  return std::nullopt;
+}
+
 schedule::RankTimes RankExecutor::times() const {
   schedule::RankTimes times = times_;
   if (has_queues_ && range_.has_device_times) read_device_times(times);

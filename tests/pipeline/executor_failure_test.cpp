@@ -192,6 +192,43 @@ TEST(Executor, NamesAnActionThatTheProgramLacks) {
   EXPECT_THAT(error_of(executor), HasSubstr("this program has no action "));
 }
 
+/// Trains with a rank whose forward never returns, and ends as who is told of that.
+[[noreturn]] void run_with_an_action_that_never_returns() {
+  const Schedule schedule = two_ranks();
+  IdleProgram first;
+  IdleProgram second;
+  second.on_forward = [](const ActionRun& run) {
+    while (run.step == 1) ::pause();
+  };
+  Executor executor(schedule, std::vector<StageProgram*>{&first, &second},
+                    {.hang_limit = 100ms, .stop_limit = 20ms, .on_stuck = [](const Failure& failure) {
+                       fmt::print(stderr, "{}\n", failure_text(failure));
+                       _exit(75);
+                     }});
+  executor.run(5);
+  _exit(0);
+}
+
+TEST(ExecutorDeathTest, TellsOfAnActionThatNeverReturns) {
+  EXPECT_EXIT(run_with_an_action_that_never_returns(), testing::ExitedWithCode(75),
+              "rank 1, compute, step 1, F0.1: hangs: it has not ended for 100 ms; rank 0, .* waits for ");
+}
+
+TEST(Executor, TellsOnlyWhatCannotBeEnded) {
+  const Schedule schedule = two_ranks();
+  IdleProgram first;
+  IdleProgram second;
+  second.on_forward = [](const ActionRun& run) {
+    while (!run.stop.stop_requested()) std::this_thread::sleep_for(1ms);
+  };
+  bool is_stuck = false;
+  Executor executor(
+      schedule, std::vector<StageProgram*>{&first, &second},
+      {.hang_limit = 100ms, .stop_limit = 60s, .on_stuck = [&](const Failure&) { is_stuck = true; }});
+  EXPECT_THAT(error_of(executor), HasSubstr("hangs"));
+  EXPECT_FALSE(is_stuck);
+}
+
 /// Runs more lanes than there is room for, in a process of its own. Exits with 0 if the error says so.
 [[noreturn]] void run_without_room_for_threads() {
   const Schedule schedule =

@@ -33,7 +33,7 @@ rank 1 holds 1
 0 pipe: SF0.0 SF0.1 RB0.0 RB0.1
 1 compute: SR1[2]/0~1 F1.0 B1.0 F1.1 B1.1 SA1 P1~1 U1
 1 data: TR N
-1 pipe: RF1.0 SB1.0 RF1.1 SB1.1
+1 pipe: RF1.0 RF1.1 SB1.0 SB1.1
 )";
 
 using schedule::GeneratorOptions;

@@ -202,11 +202,6 @@ Rank Dataflow::peer(const Action& action) const {
   return runner(other.stage, other.micro_batch);
 }
 
-std::uint32_t Dataflow::sent_value(Rank rank, const Action& send) const {
-  return micro_batch_value(rank, send.stage, send.micro_batch,
-                           send.type == ActionType::SendActivation ? kSentActivation : kSentGradient);
-}
-
 /// From the last to the first: a reader that waits for all of them then looks first at the one made last.
 template <typename Visit>
 void Dataflow::for_each_local_micro_batch(Rank rank, StageId stage, Visit visit) const {

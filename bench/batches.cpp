@@ -10,15 +10,18 @@
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
 #include "plenum/data/batches/step_batches.h"
-#include "plenum/data/batches/synthetic_sequences.h"
-#include "plenum/packing/synthetic_histogram.h"
+#include "plenum/describe/bert.h"
+#include "plenum/describe/flops.h"
+
+#include "tests/support/synthetic_sequences.h"
+#include "tests/support/wikipedia_like_histogram.h"
 
 namespace plenum::data {
 namespace {
 
 /// A million sequences of up to 512 tokens whose lengths are like Wikipedia's.
-const SyntheticSequences& wikipedia_like() {
-  static const SyntheticSequences sequences(packing::wikipedia_like_histogram(512, 1'000'000), {}, 1);
+const test::SyntheticSequences& wikipedia_like() {
+  static const test::SyntheticSequences sequences(test::wikipedia_like_histogram(512, 1'000'000), {}, 1);
   return sequences;
 }
 
@@ -27,6 +30,7 @@ void make_steps(benchmark::State& state, Layout layout, OrderChoice order) {
   options.layout = layout;
   options.order_choice = order;
   const describe::ModelConfig model = describe::preset("bert-base");
+  const describe::Flops flops(describe::describe_bert(model));
   const auto num_ranks = static_cast<std::size_t>(state.range(0));
   const StepBatchSource source(wikipedia_like(), options, model, num_ranks, 1);
   double rows = 0;
@@ -46,10 +50,9 @@ void make_steps(benchmark::State& state, Layout layout, OrderChoice order) {
         rows += static_cast<double>(micro_batch.num_rows);
         if (micro_batch.num_rows > 0) filled += static_cast<double>(source.capacity().rows);
       }
-      greatest = std::max(greatest, describe::forward_flops(model, work));
+      greatest = std::max(greatest, flops.forward(work));
     }
-    greatest_over_mean +=
-        greatest * static_cast<double>(num_ranks) / describe::forward_flops(model, ranks.front().global);
+    greatest_over_mean += greatest * static_cast<double>(num_ranks) / flops.forward(ranks.front().global);
     state.ResumeTiming();
   }
   state.counters["tokens/s"] = benchmark::Counter(tokens, benchmark::Counter::kIsRate);

@@ -18,7 +18,7 @@
 #include "plenum/batch/work.h"
 #include "plenum/data/batches/micro_batch_assembly.h"
 #include "plenum/data/batches/micro_batch_builder.h"
-#include "plenum/data/batches/synthetic_sequences.h"
+#include "plenum/describe/bert.h"
 #include "plenum/describe/flops.h"
 #include "plenum/io/json_file.h"
 #include "plenum/kernels/gemm_rate.h"
@@ -26,6 +26,8 @@
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
 #include "plenum/schedule/generate/single.h"
+
+#include "tests/support/synthetic_sequences.h"
 
 namespace plenum {
 namespace {
@@ -105,7 +107,7 @@ void run(const Options& options) {
   model.hidden_dropout = options.hidden_dropout;
   model.attention_dropout = options.attention_dropout;
   const packing::LengthHistogram histogram = histogram_of(steps);
-  const data::SyntheticSequences source(histogram, {.vocabulary = model.vocabulary}, kSeed);
+  const test::SyntheticSequences source(histogram, {.vocabulary = model.vocabulary}, kSeed);
   const auto sequences = sequences_of(steps, histogram);
   const batch::Capacity capacity = capacity_of(sequences, options.micro_batch_tokens);
   std::vector<std::vector<data::MicroBatchPlan>> plans;
@@ -122,7 +124,7 @@ void run(const Options& options) {
       schedule, schedule::Rank{0},
       {.model = model, .capacity = capacity, .optimizer = {}, .seed = kSeed, .num_threads = options.threads});
   base::ThreadPool pool(options.threads);
-  model::initialise_weights(model, program.parameters(), kSeed, pool, program.buffers().weights_N);
+  model::initialise_weights(program.parameters(), kSeed, pool, program.buffers().weights_N);
   program.begin(0);
   pipeline::Executor executor(schedule, {&program}, {.hang_limit = std::chrono::hours(1)});
   const data::Masking masking({}, source.vocabulary(), kSeed, 0);
@@ -146,11 +148,12 @@ void run(const Options& options) {
   }
   const double peak = peak_bytes();
   const double gemm = kernels::measure_gemm_rate(pool, 2.0).fastest;
-  const nlohmann::json result = {{"tokens_per_second", static_cast<double>(work.tokens) / seconds},
-                                 {"flops_per_second", describe::training_flops(model, work) / seconds},
-                                 {"gemm_flops_per_second", gemm},
-                                 {"peak_bytes", peak},
-                                 {"loaded_bytes", loaded}};
+  const nlohmann::json result = {
+      {"tokens_per_second", static_cast<double>(work.tokens) / seconds},
+      {"flops_per_second", describe::Flops(describe::describe_bert(model)).training(work) / seconds},
+      {"gemm_flops_per_second", gemm},
+      {"peak_bytes", peak},
+      {"loaded_bytes", loaded}};
   fmt::print("{}\n", result.dump());
 }
 

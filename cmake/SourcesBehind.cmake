@@ -3,7 +3,7 @@
 #   plenum_sources_behind(VARIABLE FILE ...)     paths from the top of the project
 #
 # Behind a header stands the source of its name, and any source of its folder that has no header of its own and includes
-# it. What this rule misses, the linker names. These programs are built without CUDA: *absent.cpp stands for it.
+# it. What this rule misses, the linker names. These programs are built without CUDA: cuda_absent.cpp stands for it.
 function(plenum_included_files result file)
   file(STRINGS ${PROJECT_SOURCE_DIR}/${file} lines REGEX "^#include \"(plenum|tests)/")
   list(TRANSFORM lines REPLACE "^#include \"([^\"]*)\".*" "\\1")

@@ -4,6 +4,7 @@
 //     attention_bench [HISTOGRAM [LENGTHS_OUT]]
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "plenum/kernels/cuda/attention/attention_keep_bits.h"
+#include "plenum/kernels/cuda/attention/attention_scratch.h"
 #include "plenum/kernels/cuda/attention/attention_sm90.h"
 
 namespace {
@@ -187,7 +189,9 @@ struct Problem {
   }
   std::size_t num_keep_words() const {
     if (dropout_threshold == 0) return 0;
-    return attention_keep_bits_bytes(sequences.num_rows, num_heads, max_length()) / sizeof(std::uint32_t);
+    return attention_keep_bytes(
+               {.rows = sequences.num_rows, .max_length = max_length(), .heads = num_heads}) /
+           sizeof(std::uint32_t);
   }
   std::size_t size() const { return static_cast<std::size_t>(sequences.num_rows) * num_heads * kWidth; }
 };
@@ -263,23 +267,35 @@ struct RelativeError {
   double value() const { return std::sqrt(difference / norm); }
 };
 
-bool check(const std::string& name, const Problem& p) {
-  const auto run = [&] {
+/// What the kernels give, and whether they give it twice.
+struct Outcome {
+  Bf16s context, dqkv;
+  std::vector<float> lse;
+  bool is_repeatable = false;
+
+  explicit Outcome(const Problem& p) {
+    run(p);
+    context = p.context.to_host();
+    dqkv = p.dqkv.to_host();
+    lse = p.lse.to_host();
+    run(p);
+    is_repeatable = std::memcmp(context.data(), p.context.to_host().data(), context.size() * 2) == 0 &&
+                    std::memcmp(dqkv.data(), p.dqkv.to_host().data(), dqkv.size() * 2) == 0;
+  }
+
+ private:
+  static void run(const Problem& p) {
     p.context.poison();
     p.dqkv.poison();
     p.lse.poison();
     p.forward();
     p.backward();
     require(cudaDeviceSynchronize(), "kernels");
-  };
-  run();
-  const Bf16s context = p.context.to_host(), dqkv = p.dqkv.to_host();
-  const std::vector<float> lse = p.lse.to_host();
-  run();
-  const bool is_repeatable =
-      std::memcmp(context.data(), p.context.to_host().data(), context.size() * 2) == 0 &&
-      std::memcmp(dqkv.data(), p.dqkv.to_host().data(), dqkv.size() * 2) == 0;
+  }
+};
 
+/// Of every sequence and head.
+std::vector<std::vector<Reference>> references_of(const Problem& p) {
   const std::size_t num_sequences = p.sequences.lengths.size();
   const std::vector<std::uint32_t> keep_words = p.keep_by_query.to_host();
   std::vector<std::vector<Reference>> references(num_sequences);
@@ -289,43 +305,70 @@ bool check(const std::string& name, const Problem& p) {
       for (int h = 0; h < p.num_heads; ++h) references[s].emplace_back(p, s, h, keep_words);
     });
   for (auto& thread : threads) thread.join();
+  return references;
+}
 
-  RelativeError errors[5];
+struct Errors {
+  RelativeError context, lse, dq, dk, dv;
+
+  Errors(const Problem& p, const Outcome& outcome) {
+    const std::vector<std::vector<Reference>> references = references_of(p);
+    for (std::size_t s = 0; s < references.size(); ++s)
+      for (int h = 0; h < p.num_heads; ++h)
+        for (int t = 0; t < p.sequences.lengths[s]; ++t) add(p, outcome, references[s][h], s, h, t);
+  }
+  bool are_small() const {
+    return std::ranges::all_of(std::array{context, lse, dq, dk, dv},
+                               [](const RelativeError& error) { return error.value() < 1e-2; });
+  }
+
+ private:
+  void add(const Problem& p, const Outcome& outcome, const Reference& reference, std::size_t s, int h,
+           int t) {
+    const std::int64_t row = p.sequences.starts[s] + t;
+    lse.add(outcome.lse[static_cast<std::int64_t>(h) * p.sequences.num_rows + row], reference.lse[t]);
+    for (int k = 0; k < kWidth; ++k) {
+      const int at = t * kWidth + k;
+      const auto gradient = [&](int part) {
+        return __bfloat162float(outcome.dqkv[((row * 3 + part) * p.num_heads + h) * kWidth + k]);
+      };
+      context.add(__bfloat162float(outcome.context[(row * p.num_heads + h) * kWidth + k]),
+                  reference.context[at]);
+      dq.add(gradient(0), reference.dq[at]);
+      dk.add(gradient(1), reference.dk[at]);
+      dv.add(gradient(2), reference.dv[at]);
+    }
+  }
+};
+
+/// Whether results are zero in rows that belong to no sequence.
+bool are_gaps_zero(const Problem& p, const Outcome& outcome) {
   std::vector<bool> is_used(p.sequences.num_rows, false);
-  for (std::size_t s = 0; s < num_sequences; ++s)
-    for (int h = 0; h < p.num_heads; ++h)
-      for (int t = 0; t < p.sequences.lengths[s]; ++t) {
-        const std::int64_t row = p.sequences.starts[s] + t;
-        const Reference& reference = references[s][h];
-        is_used[row] = true;
-        errors[1].add(lse[static_cast<std::int64_t>(h) * p.sequences.num_rows + row], reference.lse[t]);
-        for (int k = 0; k < kWidth; ++k) {
-          const int at = t * kWidth + k;
-          const auto gradient = [&](int part) {
-            return __bfloat162float(dqkv[((row * 3 + part) * p.num_heads + h) * kWidth + k]);
-          };
-          errors[0].add(__bfloat162float(context[(row * p.num_heads + h) * kWidth + k]),
-                        reference.context[at]);
-          errors[2].add(gradient(0), reference.dq[at]);
-          errors[3].add(gradient(1), reference.dk[at]);
-          errors[4].add(gradient(2), reference.dv[at]);
-        }
-      }
-  bool gaps_are_zero = true;
+  for (std::size_t s = 0; s < p.sequences.lengths.size(); ++s)
+    for (int t = 0; t < p.sequences.lengths[s]; ++t) is_used[p.sequences.starts[s] + t] = true;
   const std::int64_t row_values = static_cast<std::int64_t>(p.num_heads) * kWidth;
-  const auto is_zero = [](__nv_bfloat16 value) { return __bfloat162float(value) == 0; };
-  for (std::int64_t row = 0; row < p.sequences.num_rows; ++row)
-    if (!is_used[row])
-      gaps_are_zero =
-          gaps_are_zero &&
-          std::all_of(&context[row * row_values], &context[row * row_values] + row_values, is_zero) &&
-          std::all_of(&dqkv[row * 3 * row_values], &dqkv[row * 3 * row_values] + 3 * row_values, is_zero);
+  const auto are_zero = [](const Bf16s& values, std::int64_t begin, std::int64_t count) {
+    return std::all_of(&values[begin], &values[begin] + count,
+                       [](__nv_bfloat16 value) { return __bfloat162float(value) == 0; });
+  };
+  for (std::int64_t row = 0; row < p.sequences.num_rows; ++row) {
+    if (is_used[row]) continue;
+    if (!are_zero(outcome.context, row * row_values, row_values) ||
+        !are_zero(outcome.dqkv, row * 3 * row_values, 3 * row_values))
+      return false;
+  }
+  return true;
+}
 
-  bool is_good = is_repeatable && gaps_are_zero;
-  for (const RelativeError& error : errors) is_good = is_good && error.value() < 1e-2;
+bool check(const std::string& name, const Problem& p) {
+  const Outcome outcome(p);
+  const Errors errors(p, outcome);
+  const bool gaps_are_zero = are_gaps_zero(p, outcome);
+  const bool is_good = outcome.is_repeatable && gaps_are_zero && errors.are_small();
   std::printf("%-6s %-28s O %.1e lse %.1e dQ %.1e dK %.1e dV %.1e%s%s\n", is_good ? "ok" : "WRONG",
-              name.c_str(), errors[0].value(), errors[1].value(), errors[2].value(), errors[3].value(),
-              errors[4].value(), is_repeatable ? "" : " bytes differ", gaps_are_zero ? "" : " gaps not zero");
+              name.c_str(), errors.context.value(), errors.lse.value(), errors.dq.value(), errors.dk.value(),
+              errors.dv.value(), outcome.is_repeatable ? "" : " bytes differ",
+              gaps_are_zero ? "" : " gaps not zero");
   return is_good;
 }
 

@@ -41,7 +41,7 @@ double time_ms(const tensor::Stream& stream, const std::function<void()>& work) 
 /// The algorithm that the library expects to be the fastest.
 double first_choice_ms(const tensor::Stream& stream, cublasLtHandle_t library, const Matmul& args) {
   const kernels::cuda::LtMatmul product(args);
-  const std::span<std::byte> workspace = stream.scratch().first(kernels::cuda::MatmulTuner::kWorkspaceBytes);
+  const std::span<std::byte> workspace = stream.scratch().first(kernels::cuda::kMatmulWorkspaceBytes);
   const auto first = product.candidates(library, workspace.size(), 1);
   return time_ms(stream, [&] {
     product.run(library, first.at(0), product.result(), workspace, stream.cuda().handle());
@@ -87,7 +87,7 @@ void bench_passes(const tensor::Stream& stream, const ProductBuffers& buffers, s
   for (const std::int64_t E : {768, 1024, 2304, 3072, 4096}) {
     const tensor::TensorView x_TE(buffers.at(0), {T, E});
     print_pass(fmt::format("sums of columns {} x {}", T, E), x_TE.num_bytes(),
-               time_ms(stream, [&] { kernels::cuda::add_column_sums(stream, x_TE, sums); }));
+               time_ms(stream, [&] { kernels::cuda::add_sum_of_rows(stream, x_TE, sums); }));
   }
   for (const std::int64_t E : {3072, 4096}) {
     const tensor::TensorView x_TE(buffers.at(0), {T, E});

@@ -22,7 +22,6 @@
 #include <fmt/format.h>
 
 #include "plenum/kernels/cuda/product/lt_matmul.h"
-#include "plenum/kernels/cuda/product/matmul_tuner.h"
 #include "plenum/kernels/cuda/rows/checksum.h"
 #include "plenum/kernels/matmul_choices.h"
 #include "plenum/tensor/cuda_check.h"
@@ -42,7 +41,6 @@ using kernels::Accumulate;
 using kernels::cuda::check_lt;
 using kernels::cuda::LtMatmul;
 using kernels::cuda::Matmul;
-using kernels::cuda::MatmulTuner;
 using tensor::check_cuda;
 
 constexpr std::int64_t kTokens = 32768;
@@ -137,7 +135,7 @@ class Comparison {
   }
 
  private:
-  static constexpr std::size_t kBytes = MatmulTuner::kWorkspaceBytes;
+  static constexpr std::size_t kBytes = kernels::cuda::kMatmulWorkspaceBytes;
 
   cudaStream_t queue() const { return stream_.cuda().handle(); }
   std::span<std::byte> workspace() const { return stream_.scratch().first(kBytes); }

@@ -26,7 +26,7 @@
 #include "plenum/data/batches/histogram_file.h"
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/data/batches/step_batches.h"
-#include "plenum/data/batches/synthetic_sequences.h"
+#include "plenum/describe/bert.h"
 #include "plenum/describe/flops.h"
 #include "plenum/kernels/gemm_rate.h"
 #include "plenum/model/initialise.h"
@@ -40,6 +40,7 @@
 #include "bench/gpu/profile/kernel_records.h"
 #include "bench/gpu/profile/kernel_table.h"
 #include "bench/gpu/profile/product_calls.h"
+#include "tests/support/synthetic_sequences.h"
 
 namespace plenum {
 namespace {
@@ -97,9 +98,9 @@ class Sequences {
                     vocabulary);
       source_ = std::make_unique<data::DatasetSequences>(*dataset_, data::Split::Train);
     } else {
-      source_ = std::make_unique<data::SyntheticSequences>(
+      source_ = std::make_unique<test::SyntheticSequences>(
           data::read_histogram_file(options.lengths, packing::HistogramText::Form::Histogram),
-          data::SyntheticText{.vocabulary = vocabulary, .has_next_sentence = true}, kSeed);
+          test::SyntheticText{.vocabulary = vocabulary, .has_next_sentence = true}, kSeed);
     }
   }
   const data::SequenceSource& source() const { return *source_; }
@@ -136,8 +137,8 @@ std::string record_kernels(train::Replicas& replicas, data::Prefetch& prefetch, 
   bench::begin_product_calls();
   for (std::uint64_t step = first_step; step < first_step + kRecordedSteps; ++step) {
     const std::vector<batch::StepBatch> batch = prefetch.take();
-    replicas.step(batch, learning_rate(options, step));
-    if (step > first_step) replicas.outcome(step - 1);
+    replicas.begin_step(batch, learning_rate(options, step));
+    if (step > first_step) replicas.end_step();
     steps.work += batch.front().global;
     steps.num_rows += rows_of(batch.front());
   }
@@ -186,7 +187,7 @@ void run(const Options& options) {
   say("memory is taken");
   base::ThreadPool pool(8);
   replicas.write_weights([&](const tensor::TensorView& weights_N) {
-    model::initialise_weights(model, replicas.parameters(), kSeed, pool, weights_N);
+    model::initialise_weights(replicas.parameters(), kSeed, pool, weights_N);
   });
   say("weights are drawn");
   replicas.begin(0, 0);
@@ -196,40 +197,43 @@ void run(const Options& options) {
   batch::Work work;
   std::int64_t rows = 0;
   std::vector<double> losses;  // of masked tokens
-  const auto collect = [&](std::uint64_t step) {
-    const pipeline::StepOutcome outcome = replicas.outcome(step);
-    losses.push_back(outcome.masked_loss);
-    return outcome.next_sentence_loss;
+  double next_sentence_loss = 0;
+  const auto wait_for_all_but = [&](std::size_t most) {
+    while (replicas.num_under_way() > most) {
+      const pipeline::StepOutcome outcome = replicas.end_step().outcome;
+      losses.push_back(outcome.masked_loss);
+      next_sentence_loss = outcome.next_sentence_loss;
+    }
   };
   std::vector<std::vector<std::int32_t>> drawn_lengths;  // of each step
   auto begin = std::chrono::steady_clock::now();
   const std::uint64_t num_steps = options.steps + kWarmUpSteps;
   for (std::uint64_t step = 0; step < num_steps; ++step) {
     if (step == kWarmUpSteps) {
-      replicas.outcome(step - 1);
+      wait_for_all_but(0);
       begin = std::chrono::steady_clock::now();
     }
     const std::vector<batch::StepBatch> batch = prefetch.take();
-    replicas.step(batch, learning_rate(options, step));
+    replicas.begin_step(batch, learning_rate(options, step));
     if (step == 0) {
       say("the first step is asked for");
-      replicas.outcome(0);
+      wait_for_all_but(0);
       say("the first step is done");
     }
-    if (step > 0) collect(step - 1);
+    wait_for_all_but(1);
     if (step < kWarmUpSteps) continue;
     work += batch.front().global;
     rows += rows_of(batch.front());
     drawn_lengths.push_back(lengths_of(batch.front()));
   }
-  const double next_sentence_loss = collect(num_steps - 1);
+  wait_for_all_but(0);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const std::size_t peak = is_gpu ? used_bytes() : 0;
   const std::size_t planned =
       pipeline::BertProgram::plan_memory(schedule, schedule::Rank{0}, program).num_bytes();
   write_json(options.losses, losses);
   write_json(options.drawn_lengths, drawn_lengths);
-  const double useful = describe::training_flops(model, work) / seconds;
+  const double useful = describe::Flops(describe::describe_bert(model)).training(work) / seconds;
   const kernels::GemmRate product = is_gpu ? kernels::measure_cuda_gemm_rate(1.0) : kernels::GemmRate{};
   if (options.kernels) {
     fmt::print("{}", record_kernels(replicas, prefetch, options, num_steps,

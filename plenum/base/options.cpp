@@ -58,6 +58,13 @@ const Option* OptionTable::find(std::string_view name) const {
   return found == options_.end() ? nullptr : &*found;
 }
 
+const Option* OptionTable::find_former(std::string_view former_name) const {
+  const auto found = std::find_if(options_.begin(), options_.end(), [&](const Option& option) {
+    return !option.former_name.empty() && option.former_name == former_name;
+  });
+  return found == options_.end() ? nullptr : &*found;
+}
+
 Option& OptionTable::add_option(Option option) {
   check(find(option.name) == nullptr, "option is declared twice: {}.{}", name_, option.name);
   options_.push_back(std::move(option));

@@ -21,6 +21,7 @@ struct Option {
   Kind kind = Kind::Text;
   bool positional = false;
   std::vector<std::string> choices;  ///< for Kind::Choice
+  std::string former_name;           ///< under which it was known before, if it was
   std::function<void(const std::vector<std::string>&)>
       set;                                        ///< throws UserError; lists get all values, others one
   std::function<std::vector<std::string>()> get;  ///< the value as text; an unset optional gives nothing
@@ -35,6 +36,8 @@ class OptionTable {
   const std::string& name() const { return name_; }
   const std::vector<Option>& options() const { return options_; }
   const Option* find(std::string_view name) const;
+  /// The option that was called so before.
+  const Option* find_former(std::string_view former_name) const;
 
   Option& add(std::string name, bool& value, std::string help);
   Option& add(std::string name, std::int64_t& value, std::int64_t minimum, std::int64_t maximum,

@@ -10,6 +10,7 @@ struct Work {
   std::int64_t squared_lengths = 0;  ///< sum over sequences of length^2
   std::int64_t masked = 0;
   std::int64_t sequences = 0;
+  std::int64_t windowed_pairs = 0;  ///< of a query and a key in its window, where the model has windows
 
   Work& operator+=(const Work& other);
 };

@@ -1,5 +1,6 @@
 #include "plenum/cli/command_line.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <map>
@@ -153,13 +154,24 @@ std::vector<std::string> flag_names(const CLI::App& app) {
   return names;
 }
 
+/// What a flag that an option had before is called now; nothing for a flag that was none.
+std::optional<std::string> new_flag(const std::string& flag, const BoundCommand& bound) {
+  const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+  for (const OptionTable& table : bound.tables) {
+    if (const Option* option = table.find_former(name)) return "--" + option->name;
+  }
+  return std::nullopt;
+}
+
 /// One line that says what is wrong with the command line and what was probably meant.
-std::string explain(const CLI::ParseError& error, const CLI::App& app, const CLI::App* chosen) {
+std::string explain(const CLI::ParseError& error, const CLI::App& app, const BoundCommand* chosen) {
   const auto* extras = dynamic_cast<const CLI::ExtrasError*>(&error);
-  const CLI::App& owner = chosen != nullptr ? *chosen : app;
+  const CLI::App& owner = chosen != nullptr ? *chosen->app : app;
   const std::vector<std::string> remaining = app.remaining(true);
   if (extras != nullptr && !remaining.empty()) {
     const std::string word = remaining.front().substr(0, remaining.front().find('='));
+    const std::optional<std::string> renamed = chosen != nullptr ? new_flag(word, *chosen) : std::nullopt;
+    if (word.starts_with("--") && renamed) return fmt::format("{} is now called {}", word, *renamed);
     if (word.starts_with("-")) {
       return fmt::format("unknown option {}{}", word, base::suggest_name(word, flag_names(owner)));
     }
@@ -210,7 +222,7 @@ int dispatch(int argc, const char* const* argv) {
     base::fail("a flag is true or false; give it without a value");
   } catch (const CLI::ParseError& error) {
     find_chosen();
-    throw base::UserError(explain(error, app, chosen != nullptr ? chosen->app : nullptr));
+    throw base::UserError(explain(error, app, chosen));
   }
   find_chosen();
   if (chosen == nullptr) {

@@ -57,7 +57,7 @@ void add_problem(base::OptionTable& table, SimulateOptions& options) {
   table.add("chunks", options.chunks, 1, 1024,
             "Stages on a rank: " + names_of_those([](const auto& row) { return row.has_chunks; }));
   table.add("buckets", options.buckets, 1, 4096, "Parts of a stage whose gradients are reduced apart");
-  table.add("recompute", options.recompute, "Keep only the input of a stage and compute the rest again");
+  table.add("recompute", options.recompute, "Keep only the input of every layer and compute the rest again");
   table.add("shard-optimizer", options.shard_optimizer, "Divide the update over the holders of a stage");
   table.add("tied", options.tied, "The first and the last stage share a parameter");
 }

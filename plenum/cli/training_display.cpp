@@ -2,31 +2,16 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "plenum/base/thread_pool.h"
 #include "plenum/base/units.h"
-#include "plenum/kernels/gemm_rate.h"
 
 namespace plenum::cli {
 namespace {
 
 using base::format_bytes;
 using base::format_count;
-
-constexpr double kRateSeconds = 0.3;
-
-/// What matrix products reach on what the run is computed on; 0 where a GPU has no room left to measure it.
-double measure_peak(const train::RunSummary& summary) {
-  if (summary.memory.device == tensor::Device::Cuda) {
-    const bool has_room = summary.device_memory.available_bytes() >= kernels::kCudaGemmRateBytes;
-    return has_room ? kernels::measure_cuda_gemm_rate(kRateSeconds).fastest : 0;
-  }
-  base::ThreadPool pool(summary.num_ranks * summary.threads_per_rank);
-  return kernels::measure_gemm_rate(pool, kRateSeconds).fastest;
-}
 
 std::string flops_text(double flops_per_second) {
   constexpr double kFromTera = 1e13;
@@ -45,14 +30,14 @@ std::string draw_training(const TrainingStatus& status, int width) {
                                  format_count(status.num_steps), status.loss,
                                  format_count(static_cast<std::uint64_t>(status.tokens_per_second)),
                                  flops_text(status.flops_per_second));
-  if (status.peak_flops > 0)
-    line += fmt::format(" ({:.0f} %)", 100 * status.flops_per_second / status.peak_flops);
+  if (status.product_rate > 0)
+    line += fmt::format(" ({:.0f} %)", 100 * status.flops_per_second / status.product_rate);
   line += fmt::format("  {}  {} left", format_bytes(status.memory_bytes),
                       base::format_seconds(std::max(1.0, status.seconds_left)));
   return line.substr(0, static_cast<std::size_t>(std::max(0, width)));
 }
 
-std::string describe_device(const train::RunSummary& summary, double peak_flops) {
+std::string describe_device(const train::RunSummary& summary) {
   const bool is_gpu = summary.memory.device == tensor::Device::Cuda;
   std::string text = is_gpu ? summary.gpu
                             : fmt::format("{} of {}", count_of(summary.num_ranks, "rank", "ranks"),
@@ -61,14 +46,15 @@ std::string describe_device(const train::RunSummary& summary, double peak_flops)
                       count_of(summary.micro_batches_per_rank, "micro-batch", "micro-batches"),
                       is_gpu ? " a step" : " each", format_bytes(summary.memory.planned_bytes),
                       is_gpu ? " of its memory" : "");
-  if (peak_flops > 0) text += fmt::format("; matrix products reach {} here", flops_text(peak_flops));
+  if (summary.product_rate > 0)
+    text += fmt::format("; matrix products reach {} here", flops_text(summary.product_rate));
   return text;
 }
 
 void TrainingDisplay::on_begin(const train::RunSummary& summary) {
   status_.num_steps = summary.num_steps;
   status_.step = summary.first_step;
-  status_.peak_flops = measure_peak(summary);
+  status_.product_rate = summary.product_rate;
   memory_ = summary.device_memory;
   line_.note(fmt::format("{} parameters in {} layers of width {}; {} of about {} tokens, {} an epoch",
                          format_count(static_cast<std::uint64_t>(summary.num_parameters)),
@@ -76,7 +62,7 @@ void TrainingDisplay::on_begin(const train::RunSummary& summary) {
                          count_of(summary.num_steps, "step", "steps"),
                          format_count(static_cast<std::uint64_t>(summary.expected_tokens_per_step)),
                          format_count(summary.steps_per_epoch)));
-  line_.note(describe_device(summary, status_.peak_flops));
+  line_.note(describe_device(summary));
   line_.restart();
 }
 

@@ -15,7 +15,7 @@ struct TrainingStatus {
   double loss = 0;
   double tokens_per_second = 0;    ///< real ones
   double flops_per_second = 0;     ///< useful ones
-  double peak_flops = 0;           ///< of the device's matrix products, measured; 0 if not known
+  double product_rate = 0;         ///< FLOP/s of the device's matrix products; 0 if not known
   std::uint64_t memory_bytes = 0;  ///< of the device, taken
   double seconds_left = 0;
 };
@@ -25,8 +25,8 @@ struct TrainingStatus {
 std::string draw_training(const TrainingStatus& status, int width);
 
 /// What a run is computed on, in a line: its threads or its GPU, the memory planned, the rate of matrix
-/// products (0 if not known).
-std::string describe_device(const train::RunSummary& summary, double peak_flops);
+/// products if it is known.
+std::string describe_device(const train::RunSummary& summary);
 
 /// Shows training on a stream: a status line, and a line for each thing worth keeping.
 class TrainingDisplay final : public train::TrainingObserver {

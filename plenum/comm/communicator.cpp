@@ -16,6 +16,10 @@ std::unique_ptr<Communicator> Communicator::duplicate() {
   return group(members);
 }
 
+void Communicator::issue_into(const tensor::WorkQueue&) {
+  base::check(size() == 1, "an engine that works in the host's memory has no queue: {} members", size());
+}
+
 void Communicator::all_reduce(Elements elements, Reduction reduction, Tag tag) {
   start_all_reduce(elements, reduction, tag).wait();
 }

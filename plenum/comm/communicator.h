@@ -11,6 +11,7 @@
 #include "plenum/base/ids.h"
 #include "plenum/comm/completion.h"
 #include "plenum/comm/elements.h"
+#include "plenum/tensor/work_queue.h"
 
 namespace plenum::comm {
 
@@ -85,6 +86,12 @@ class Communicator {
   virtual std::unique_ptr<Communicator> group(std::span<const std::size_t> members) = 0;
   /// Another communicator of the same members.
   std::unique_ptr<Communicator> duplicate();
+
+  /// Lets everything that is started from now on be done by a device: it goes into the queue, which is
+  /// borrowed, takes its turn there, and counts as complete once it is put in. Throws InternalError if the
+  /// engine works in the host's memory, as those that do not say otherwise, unless there is nobody to
+  /// communicate with.
+  virtual void issue_into(const tensor::WorkQueue& queue);
 
   /// Ends all communication of all ranks that come from the same world: whoever waits or will wait gets
   /// Aborted. The first call counts. May be called by any thread.

@@ -1,28 +1,35 @@
 #include "plenum/describe/flops.h"
 
-#include "plenum/batch/work.h"
-
 namespace plenum::describe {
+namespace {
 
-double forward_flops(const ModelConfig& config, const batch::Work& work) {
-  const auto layers = static_cast<double>(config.num_layers);
-  const auto width = static_cast<double>(config.width);
-  const auto mlp_width = static_cast<double>(config.mlp_width);
-  const auto vocabulary = static_cast<double>(config.vocabulary);
-  const auto tokens = static_cast<double>(work.tokens);
-  const auto read = static_cast<double>(work.masked + (config.has_next_sentence ? work.sequences : 0));
-  const double qkv = 6 * width * width;
-  const double behind_attention = 2 * width * width + 4 * width * mlp_width;
-  const double linear = tokens * layers * qkv + (tokens * (layers - 1) + read) * behind_attention;
-  const double attention = 4 * layers * width * static_cast<double>(work.squared_lengths);
-  const double masked = static_cast<double>(work.masked) * (2 * width * width + 2 * width * vocabulary);
-  const double next_sentence =
-      config.has_next_sentence ? static_cast<double>(work.sequences) * (2 * width * width + 4 * width) : 0;
-  return linear + attention + masked + next_sentence;
+double of_map(const LinearMap& map) {
+  return 2 * static_cast<double>(map.in_width) * static_cast<double>(map.out_width);
 }
 
-double training_flops(const ModelConfig& config, const batch::Work& work) {
-  return 3 * forward_flops(config, work);
+}  // namespace
+
+Flops::Flops(const ModelDescription& model) {
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    for (const LinearMap& projection : layer.attention.projections) of_token_ += of_map(projection);
+    const double behind = of_map(layer.attention.output) + of_map(layer.mlp.in) + of_map(layer.mlp.out);
+    (i + 1 == model.layers.size() ? of_read_row_ : of_token_) += behind;
+    (layer.attention.window ? of_windowed_pair_ : of_pair_) +=
+        4 * static_cast<double>(layer.attention.width());
+  }
+  for (const Head& head : model.heads) of_label_.push_back(of_map(head.transform) + of_map(head.output));
+}
+
+double Flops::forward(const batch::Work& work) const {
+  double flops = static_cast<double>(work.tokens) * of_token_ +
+                 static_cast<double>(work.squared_lengths) * of_pair_ +
+                 static_cast<double>(work.windowed_pairs) * of_windowed_pair_;
+  for (std::size_t i = 0; i < of_label_.size(); ++i) {
+    const double labels = i == 0 ? static_cast<double>(work.masked) : static_cast<double>(work.sequences);
+    flops += labels * (of_read_row_ + of_label_[i]);
+  }
+  return flops;
 }
 
 }  // namespace plenum::describe

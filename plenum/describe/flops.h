@@ -1,17 +1,30 @@
 #pragma once
 
+#include <vector>
+
 #include "plenum/batch/work.h"
-#include "plenum/describe/model_config.h"
+#include "plenum/describe/model_description.h"
 
 namespace plenum::describe {
 
-/// Multiplications and additions of a forward pass that the objectives need: of L layers T tokens need
-/// T L (8 D^2 + 4 D F) + 4 L D sum(l^2), less what the last layer would do behind attention for tokens that
-/// no head reads, (T - M - S)(2 D^2 + 4 D F); heads M (2 D^2 + 2 D V), and S (2 D^2 + 4 D) with a
-/// next-sentence head, without which S does not count.
-double forward_flops(const ModelConfig& config, const batch::Work& work);
+/// Multiplications and additions that a model's objectives need. A linear map needs 2 in out of them for
+/// every row, attention 4 H K for every pair of a query and a key that it reads. Rows that no head reads do
+/// not count behind the last layer's attention, nor does what is recomputed.
+class Flops {
+ public:
+  explicit Flops(const ModelDescription& model);
 
-/// Of a training step's forward and backward: three times the forward. What is recomputed does not count.
-double training_flops(const ModelConfig& config, const batch::Work& work);
+  /// Of a forward pass.
+  double forward(const batch::Work& work) const;
+  /// Of a training step's forward and backward: three times the forward.
+  double training(const batch::Work& work) const { return 3 * forward(work); }
+
+ private:
+  double of_token_ = 0;           ///< in all layers but the last behind its attention
+  double of_read_row_ = 0;        ///< there
+  double of_pair_ = 0;            ///< in layers that attend to all of a sequence
+  double of_windowed_pair_ = 0;   ///< in the others
+  std::vector<double> of_label_;  ///< in the head of each objective
+};
 
 }  // namespace plenum::describe

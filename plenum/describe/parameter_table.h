@@ -1,30 +1,34 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "plenum/base/ids.h"
-#include "plenum/describe/model_config.h"
+#include "plenum/describe/model_description.h"
 #include "plenum/tensor/shape.h"
 
 namespace plenum::describe {
 
-/// How a parameter begins.
-enum class Initialisation : std::uint8_t {
-  Normal,                ///< of deviation initializer_range
-  NormalWithoutPadding,  ///< the same, with the row of the padding id zero
-  Zero,
-  One,
-};
+/// What a parameter is to the part of the model that it belongs to.
+enum class ParameterKind : std::uint8_t { MapWeight, MapBias, NormWeight, NormBias, Table };
+
+/// Part of the model, for what concerns heads, layers or the embedding as a whole.
+enum class ModelPart : std::uint8_t { Head, Layer, Embedding };
 
 /// A logical tensor of the model, by its Hugging Face name, and its place in the flat buffers.
 struct Parameter {
   std::string name;
   tensor::Shape shape;
-  Initialisation initialisation = Initialisation::Normal;
+  ParameterKind kind = ParameterKind::MapWeight;
+  ModelPart part = ModelPart::Layer;
+  std::size_t part_index = 0;  ///< of the head or layer
+  double deviation = 0;        ///< it begins as normal numbers of it; 0: as zeros, a norm's weight as ones
+  std::optional<std::int64_t> zero_row;  ///< begins as zeros all the same
   bool is_decayed = false;               ///< weights and embeddings; not biases and layer norms
   std::optional<std::size_t> split_dim;  ///< the dimension that tensor parallelism divides; none: replicated
   base::LayerId
@@ -35,52 +39,27 @@ struct Parameter {
   std::int64_t end() const { return begin + num_elements(); }
 };
 
-/// Where the parameters of one encoder layer stand in the table.
-struct LayerParameters {
-  std::size_t query_weight, key_weight, value_weight;  ///< lie together: as one they are [3D, D]
-  std::size_t query_bias, key_bias, value_bias;        ///< lie together: [3D]
-  std::size_t attention_output_weight, attention_output_bias;
-  std::size_t attention_norm_weight, attention_norm_bias;
-  std::size_t intermediate_weight, intermediate_bias;
-  std::size_t output_weight, output_bias;
-  std::size_t output_norm_weight, output_norm_bias;
-};
-
 /// All parameters of a model, in the order in which backward completes their gradients: heads, the last layer
 /// to the first, embeddings. The flat buffers hold them in this order, each tensor from a multiple of 128
 /// elements on but for keys and values, which follow queries without a gap. So the gradients of a range of
 /// layers are one range.
 class ParameterTable {
  public:
-  /// Throws UserError for a configuration that is not valid or has too many parameters to count.
-  explicit ParameterTable(const ModelConfig& config);
+  /// Throws UserError for a model that has too many parameters to count.
+  explicit ParameterTable(ModelDescription model);
+
+  const ModelDescription& model() const { return model_; }
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const Parameter& operator[](std::size_t index) const { return parameters_[index]; }
-  /// Throws InternalError if there is none.
+  /// That of a name. Throws InternalError if there is none.
   std::size_t index_of(std::string_view name) const;
+  const Parameter& at(std::string_view name) const { return parameters_[index_of(name)]; }
 
   /// Of the model, as its authors count them.
   std::int64_t num_parameters() const;
   /// Of the flat buffers, with the gaps that align tensors.
   std::int64_t num_elements() const { return num_elements_; }
-
-  const LayerParameters& layer(std::size_t layer) const { return layers_[layer]; }
-  std::size_t word_embedding() const { return word_embedding_; }
-  std::size_t position_embedding() const { return position_embedding_; }
-  std::size_t segment_embedding() const { return segment_embedding_; }
-  std::size_t embedding_norm_weight() const { return embedding_norm_weight_; }
-  std::size_t embedding_norm_bias() const { return embedding_norm_bias_; }
-  std::size_t transform_weight() const { return transform_weight_; }
-  std::size_t transform_bias() const { return transform_bias_; }
-  std::size_t transform_norm_weight() const { return transform_norm_weight_; }
-  std::size_t transform_norm_bias() const { return transform_norm_bias_; }
-  std::size_t decoder_bias() const { return decoder_bias_; }
-  /// Only where the model has a next-sentence head.
-  std::size_t pooler_weight() const { return pooler_weight_; }
-  std::size_t pooler_bias() const { return pooler_bias_; }
-  std::size_t next_sentence_weight() const { return next_sentence_weight_; }
-  std::size_t next_sentence_bias() const { return next_sentence_bias_; }
 
   /// The elements of the flat buffers whose gradients the backward of layers [first, end) completes.
   struct ElementRange {
@@ -90,25 +69,27 @@ class ParameterTable {
   ElementRange elements_of_layers(base::LayerId first, base::LayerId end) const;
 
  private:
-  std::size_t add(Parameter parameter);
-  std::size_t add_weight(std::string name, tensor::Shape shape, std::optional<std::size_t> split_dim = {});
-  std::size_t add_bias(std::string name, std::int64_t size, std::optional<std::size_t> split_dim = {});
-  void add_heads(const ModelConfig& config);
-  void add_layer(const ModelConfig& config, std::size_t layer);
-  void add_embeddings(const ModelConfig& config);
+  /// Where the next parameter lies.
+  enum class Gap : std::uint8_t { Aligned, None };
 
+  void add(Parameter parameter, Gap behind = Gap::Aligned);
+  void add_weight(const LinearMap& map, Gap behind = Gap::Aligned);
+  void add_bias(const LinearMap& map, Gap behind = Gap::Aligned);
+  void add_map(const LinearMap& map);
+  void add_together(const std::vector<LinearMap>& maps);
+  void add_norm(const std::optional<Norm>& norm);
+  void add_head(const Head& head);
+  void add_layer(const Layer& layer);
+  void add_embedding(const Embedding& embedding);
+
+  ModelDescription model_;
+  ModelPart current_part_ = ModelPart::Head;
+  std::size_t current_index_ = 0;
   base::LayerId current_layer_;
-  bool is_contiguous_ = false;  ///< the next parameter follows the last without a gap
   std::int64_t num_elements_ = 0;
   std::vector<Parameter> parameters_;
-  std::vector<LayerParameters> layers_;
+  std::map<std::string, std::size_t, std::less<>> index_by_name_;
   std::vector<std::int64_t> layer_begin_;  ///< of each layer's range, by layer
-  std::size_t word_embedding_ = 0, position_embedding_ = 0, segment_embedding_ = 0;
-  std::size_t embedding_norm_weight_ = 0, embedding_norm_bias_ = 0;
-  std::size_t transform_weight_ = 0, transform_bias_ = 0, transform_norm_weight_ = 0,
-              transform_norm_bias_ = 0;
-  std::size_t decoder_bias_ = 0;
-  std::size_t pooler_weight_ = 0, pooler_bias_ = 0, next_sentence_weight_ = 0, next_sentence_bias_ = 0;
 };
 
 }  // namespace plenum::describe

@@ -93,6 +93,20 @@ std::vector<std::string> option_names(const OptionTable& table) {
   return names;
 }
 
+/// The option of a key. Throws UserError if there is none.
+const Option& option_of(const std::string& key, const OptionTable& table, FormerNames former_names,
+                        const std::string& place) {
+  if (const Option* option = table.find(key)) return *option;
+  const Option* renamed = table.find_former(key);
+  if (renamed == nullptr) {
+    base::fail("{}: unknown key '{}' in section '{}'{}", place, key, table.name(),
+               base::suggest_name(key, option_names(table)));
+  }
+  base::require(former_names == FormerNames::Accepted, "{}: the key '{}' in section '{}' is now called '{}'",
+                place, key, table.name(), renamed->name);
+  return *renamed;
+}
+
 /// Throws UserError for a character outside ASCII that stands outside strings and comments. TOML forbids it,
 /// and toml++ 3.3 runs into undefined behaviour on some of them (found by fuzzing) before it would say so.
 void require_ascii_outside_strings(const std::string& text, const std::string& path) {
@@ -148,7 +162,8 @@ std::string print_value(const Option& option, const std::vector<std::string>& va
 
 }  // namespace
 
-std::vector<ConfigEntry> read_config_file(const std::string& path, const std::vector<OptionTable>& known) {
+std::vector<ConfigEntry> read_config_file(const std::string& path, const std::vector<OptionTable>& known,
+                                          FormerNames former_names) {
   const toml::table root = parse(path);
   std::vector<ConfigEntry> entries;
   for (const auto& [section, node] : root) {
@@ -163,14 +178,9 @@ std::vector<ConfigEntry> read_config_file(const std::string& path, const std::ve
                  base::suggest_name(section_name, table_names(known)));
     }
     for (const auto& [key, value] : *keys) {
-      const std::string key_name(key.str());
       const std::string key_place = place_of(path, key.source());
-      const Option* option = table->find(key_name);
-      if (option == nullptr) {
-        base::fail("{}: unknown key '{}' in section '{}'{}", key_place, key_name, section_name,
-                   base::suggest_name(key_name, option_names(*table)));
-      }
-      entries.push_back({section_name, key_name, values_of(value, *option, key_place), key_place});
+      const Option& option = option_of(std::string(key.str()), *table, former_names, key_place);
+      entries.push_back({section_name, option.name, values_of(value, option, key_place), key_place});
     }
   }
   return entries;

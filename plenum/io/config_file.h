@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,18 @@ struct ConfigEntry {
   std::string place;  ///< file:line, for errors
 };
 
+/// Whether keys may be those that options had before.
+enum class FormerNames : std::uint8_t {
+  Refused,   ///< the error says the new name
+  Accepted,  ///< for files that an earlier version wrote
+};
+
 /// Reads a TOML file of `[section]` tables with `key = value` lines against the known option tables. An
 /// unknown section or key, or a value of the wrong type, throws UserError with file and line and the nearest
-/// known name.
+/// known name. Entries have the names of today.
 std::vector<ConfigEntry> read_config_file(const std::string& path,
-                                          const std::vector<base::OptionTable>& known);
+                                          const std::vector<base::OptionTable>& known,
+                                          FormerNames former_names = FormerNames::Refused);
 
 /// Sets the options of `tables` to what entries say; those of other sections are passed over. Throws
 /// UserError with file and line for a value that an option does not take.

@@ -3,37 +3,34 @@
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/activation.h"
 #include "plenum/kernels/cuda/rows/activation.h"
+#include "plenum/kernels/dispatch.h"
 
 namespace plenum::kernels {
 
 void gelu_forward(const tensor::Stream& stream, const GeluForward& args) {
   check_argument("x", args.x, tensor::compute_dtype(stream.device()), args.x.shape());
   check_argument("y", args.y, tensor::compute_dtype(stream.device()), args.x.shape());
-  if (stream.device() == tensor::Device::Cuda) return cuda::gelu_forward(stream, args);
-  cpu::gelu_forward(stream, args);
+  dispatch<&cpu::gelu_forward, &cuda::gelu_forward>(stream, args);
 }
 
 void gelu_backward(const tensor::Stream& stream, const GeluBackward& args) {
   check_argument("x", args.x, tensor::compute_dtype(stream.device()), args.x.shape());
   check_argument("dy", args.dy, tensor::compute_dtype(stream.device()), args.x.shape());
   check_argument("dx", args.dx, tensor::compute_dtype(stream.device()), args.x.shape());
-  if (stream.device() == tensor::Device::Cuda) return cuda::gelu_backward(stream, args);
-  cpu::gelu_backward(stream, args);
+  dispatch<&cpu::gelu_backward, &cuda::gelu_backward>(stream, args);
 }
 
 void tanh_forward(const tensor::Stream& stream, const TanhForward& args) {
   check_argument("x", args.x, tensor::compute_dtype(stream.device()), args.x.shape());
   check_argument("y", args.y, tensor::compute_dtype(stream.device()), args.x.shape());
-  if (stream.device() == tensor::Device::Cuda) return cuda::tanh_forward(stream, args);
-  cpu::tanh_forward(stream, args);
+  dispatch<&cpu::tanh_forward, &cuda::tanh_forward>(stream, args);
 }
 
 void tanh_backward(const tensor::Stream& stream, const TanhBackward& args) {
   check_argument("y", args.y, tensor::compute_dtype(stream.device()), args.y.shape());
   check_argument("dy", args.dy, tensor::compute_dtype(stream.device()), args.y.shape());
   check_argument("dx", args.dx, tensor::compute_dtype(stream.device()), args.y.shape());
-  if (stream.device() == tensor::Device::Cuda) return cuda::tanh_backward(stream, args);
-  cpu::tanh_backward(stream, args);
+  dispatch<&cpu::tanh_backward, &cuda::tanh_backward>(stream, args);
 }
 
 }  // namespace plenum::kernels

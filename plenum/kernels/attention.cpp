@@ -6,6 +6,8 @@
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/attention.h"
 #include "plenum/kernels/cuda/attention/attention.h"
+#include "plenum/kernels/cuda/attention/attention_scratch.h"
+#include "plenum/kernels/dispatch.h"
 
 namespace plenum::kernels {
 namespace {
@@ -67,11 +69,8 @@ void attention_forward(const tensor::Stream& stream, const AttentionForward& arg
   check_argument("context_THK", args.context_THK, dtype, shape);
   check_argument("lse_HT", args.lse_HT, {shape[1], shape[0]});
   check_memory_for(args.sequences, shape, args.keep_bits, stream);
-  if (stream.device() == tensor::Device::Cuda) {
-    check_work(args.work, args.dropout);
-    return cuda::attention_forward(stream, args);
-  }
-  cpu::attention_forward(stream, args);
+  if (stream.device() == tensor::Device::Cuda) check_work(args.work, args.dropout);
+  dispatch<&cpu::attention_forward, &cuda::attention_forward>(stream, args);
 }
 
 void attention_backward(const tensor::Stream& stream, const AttentionBackward& args) {
@@ -83,11 +82,8 @@ void attention_backward(const tensor::Stream& stream, const AttentionBackward& a
   check_argument("dcontext_THK", args.dcontext_THK, dtype, shape);
   check_argument("dqkv_T3HK", args.dqkv_T3HK, dtype, args.qkv_T3HK.shape());
   check_memory_for(args.sequences, shape, args.keep_bits, stream);
-  if (stream.device() == tensor::Device::Cuda) {
-    check_work(args.work, args.dropout);
-    return cuda::attention_backward(stream, args);
-  }
-  cpu::attention_backward(stream, args);
+  if (stream.device() == tensor::Device::Cuda) check_work(args.work, args.dropout);
+  dispatch<&cpu::attention_backward, &cuda::attention_backward>(stream, args);
 }
 
 std::size_t attention_scratch_bytes(tensor::Device device, const AttentionSize& size) {

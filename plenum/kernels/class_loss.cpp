@@ -3,6 +3,7 @@
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/class_loss.h"
 #include "plenum/kernels/cuda/rows/class_loss.h"
+#include "plenum/kernels/dispatch.h"
 
 namespace plenum::kernels {
 namespace {
@@ -24,8 +25,7 @@ void check_rows(tensor::Device device, tensor::ConstTensorView logits_SC, tensor
 void class_loss_forward(const tensor::Stream& stream, const ClassLossForward& args) {
   check_rows(stream.device(), args.logits_SC, args.label_S);
   check_argument("loss_S", args.loss_S, args.label_S.shape());
-  if (stream.device() == tensor::Device::Cuda) return cuda::class_loss_forward(stream, args);
-  cpu::class_loss_forward(args);
+  dispatch<&cpu::class_loss_forward, &cuda::class_loss_forward>(stream, args);
 }
 
 void class_loss_backward(const tensor::Stream& stream, const ClassLossBackward& args) {
@@ -33,8 +33,7 @@ void class_loss_backward(const tensor::Stream& stream, const ClassLossBackward& 
   check_argument("scale_1", args.scale_1, tensor::DType::Float64, {1});
   check_argument("dlogits_SC", args.dlogits_SC, tensor::compute_dtype(stream.device()),
                  args.logits_SC.shape());
-  if (stream.device() == tensor::Device::Cuda) return cuda::class_loss_backward(stream, args);
-  cpu::class_loss_backward(args);
+  dispatch<&cpu::class_loss_backward, &cuda::class_loss_backward>(stream, args);
 }
 
 }  // namespace plenum::kernels

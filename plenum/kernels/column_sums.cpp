@@ -3,6 +3,7 @@
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/column_sums.h"
 #include "plenum/kernels/cuda/rows/column_sums.h"
+#include "plenum/kernels/dispatch.h"
 
 namespace plenum::kernels {
 
@@ -14,8 +15,7 @@ void add_column_sums(const tensor::Stream& stream, const AddColumnSums& args) {
   for (const tensor::TensorView& sum_D : args.sum_3_D) {
     if (sum_D) check_argument("sum_3_D", sum_D, {shape[1] / 3});
   }
-  if (stream.device() == tensor::Device::Cuda) return cuda::add_column_sums(stream, args);
-  cpu::add_column_sums(stream, args);
+  dispatch<&cpu::add_column_sums, &cuda::add_column_sums>(stream, args);
 }
 
 }  // namespace plenum::kernels

@@ -2,14 +2,21 @@
 
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cuda/rows/convert.h"
+#include "plenum/kernels/dispatch.h"
 
 namespace plenum::kernels {
+namespace {
+
+void refuse_on_cpu(const tensor::Stream&, const RoundToCompute&) {
+  throw base::InternalError("the CPU computes with what it keeps");
+}
+
+}  // namespace
 
 void round_to_compute(const tensor::Stream& stream, const RoundToCompute& args) {
-  base::check(stream.device() == tensor::Device::Cuda, "the CPU computes with what it keeps");
   check_argument("x_N", args.x_N, args.x_N.shape());
   check_argument("y_N", args.y_N, tensor::DType::BFloat16, args.x_N.shape());
-  cuda::round_to_compute(stream, args);
+  dispatch<&refuse_on_cpu, &cuda::round_to_compute>(stream, args);
 }
 
 }  // namespace plenum::kernels

@@ -7,6 +7,7 @@
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/embedding.h"
 #include "plenum/kernels/cuda/rows/embedding.h"
+#include "plenum/kernels/dispatch.h"
 
 namespace plenum::kernels {
 namespace {
@@ -72,8 +73,7 @@ void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& arg
   check_argument("inverse_deviation_T", args.inverse_deviation_T, {shape[0]});
   check_row_identities(args.dropout, args.rows, shape[0]);
   check_scratch(stream, embedding_scratch_bytes(stream.device(), shape[0], shape[1]));
-  if (stream.device() == tensor::Device::Cuda) return cuda::embedding_forward(stream, args);
-  cpu::embedding_forward(stream, args);
+  dispatch<&cpu::embedding_forward, &cuda::embedding_forward>(stream, args);
 }
 
 void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& args) {
@@ -96,8 +96,7 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
   check_argument("dbeta_D", args.dbeta_D, {shape[1]});
   check_row_identities(args.dropout, args.rows, shape[0]);
   check_scratch(stream, embedding_scratch_bytes(stream.device(), shape[0], shape[1]));
-  if (stream.device() == tensor::Device::Cuda) return cuda::embedding_backward(stream, args);
-  cpu::embedding_backward(stream, args);
+  dispatch<&cpu::embedding_backward, &cuda::embedding_backward>(stream, args);
 }
 
 std::size_t embedding_scratch_bytes(tensor::Device device, std::int64_t num_rows, std::int64_t width) {

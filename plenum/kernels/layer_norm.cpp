@@ -5,6 +5,7 @@
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/layer_norm.h"
 #include "plenum/kernels/cuda/rows/layer_norm.h"
+#include "plenum/kernels/dispatch.h"
 
 namespace plenum::kernels {
 
@@ -24,8 +25,7 @@ void layer_norm_forward(const tensor::Stream& stream, const LayerNormForward& ar
   if (args.inverse_deviation_T) check_argument("inverse_deviation_T", args.inverse_deviation_T, of_rows);
   check_row_identities(args.dropout, args.rows, shape[0]);
   check_scratch(stream, layer_norm_scratch_bytes(stream.device(), shape[1]));
-  if (stream.device() == tensor::Device::Cuda) return cuda::layer_norm_forward(stream, args);
-  cpu::layer_norm_forward(stream, args);
+  dispatch<&cpu::layer_norm_forward, &cuda::layer_norm_forward>(stream, args);
 }
 
 void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& args) {
@@ -47,8 +47,7 @@ void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& 
   if (args.db_D) check_argument("db_D", args.db_D, of_row);
   check_row_identities(args.dropout, args.rows, shape[0]);
   check_scratch(stream, layer_norm_scratch_bytes(stream.device(), shape[1]));
-  if (stream.device() == tensor::Device::Cuda) return cuda::layer_norm_backward(stream, args);
-  cpu::layer_norm_backward(stream, args);
+  dispatch<&cpu::layer_norm_backward, &cuda::layer_norm_backward>(stream, args);
 }
 
 std::size_t layer_norm_scratch_bytes(tensor::Device device, std::int64_t width) {

@@ -4,6 +4,7 @@
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/linear.h"
 #include "plenum/kernels/cuda/product/linear.h"
+#include "plenum/kernels/dispatch.h"
 
 namespace plenum::kernels {
 namespace {
@@ -26,8 +27,7 @@ void linear_forward(const tensor::Stream& stream, const LinearForward& args) {
   check_argument("x_TD", args.x_TD, dtype, {T, w_ED[1]});
   check_argument("y_TE", args.y_TE, dtype, {T, w_ED[0]});
   if (args.b_E) check_argument("b_E", args.b_E, dtype, {w_ED[0]});
-  if (stream.device() == tensor::Device::Cuda) return cuda::linear_forward(stream, args);
-  cpu::linear_forward(stream, args);
+  dispatch<&cpu::linear_forward, &cuda::linear_forward>(stream, args);
 }
 
 void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInput& args) {
@@ -36,8 +36,7 @@ void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInp
   const std::int64_t T = args.dx_TD.size(0);
   check_argument("dy_TE", args.dy_TE, dtype, {T, w_ED[0]});
   check_argument("dx_TD", args.dx_TD, dtype, {T, w_ED[1]});
-  if (stream.device() == tensor::Device::Cuda) return cuda::linear_backward_input(stream, args);
-  cpu::linear_backward_input(stream, args);
+  dispatch<&cpu::linear_backward_input, &cuda::linear_backward_input>(stream, args);
 }
 
 void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args) {
@@ -47,8 +46,7 @@ void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWe
   check_argument("x_TD", args.x_TD, dtype, {T, dw_ED[1]});
   check_argument("dy_TE", args.dy_TE, dtype, {T, dw_ED[0]});
   if (args.db_E) check_argument("db_E", args.db_E, {dw_ED[0]});
-  if (stream.device() == tensor::Device::Cuda) return cuda::linear_backward_weight(stream, args);
-  cpu::linear_backward_weight(stream, args);
+  dispatch<&cpu::linear_backward_weight, &cuda::linear_backward_weight>(stream, args);
 }
 
 std::size_t linear_scratch_bytes(tensor::Device device) {

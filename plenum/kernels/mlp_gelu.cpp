@@ -3,6 +3,7 @@
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/mlp_gelu.h"
 #include "plenum/kernels/cuda/product/mlp_gelu.h"
+#include "plenum/kernels/dispatch.h"
 
 namespace plenum::kernels {
 
@@ -22,9 +23,8 @@ void mlp_gelu_forward(const tensor::Stream& stream, const MlpGeluForward& args) 
     check_alignment("b1_F", args.b1_F);
     check_alignment("h_TF", args.h_TF);
     check_alignment("kept_TF", args.kept_TF);
-    return cuda::mlp_gelu_forward(stream, args);
   }
-  cpu::mlp_gelu_forward(stream, args);
+  dispatch<&cpu::mlp_gelu_forward, &cuda::mlp_gelu_forward>(stream, args);
 }
 
 void mlp_gelu_backward(const tensor::Stream& stream, const MlpGeluBackward& args) {
@@ -42,9 +42,8 @@ void mlp_gelu_backward(const tensor::Stream& stream, const MlpGeluBackward& args
     check_alignment("w2_DF", args.w2_DF);
     check_alignment("kept_TF", args.kept_TF);
     check_alignment("du_TF", args.du_TF);
-    return cuda::mlp_gelu_backward(stream, args);
   }
-  cpu::mlp_gelu_backward(stream, args);
+  dispatch<&cpu::mlp_gelu_backward, &cuda::mlp_gelu_backward>(stream, args);
 }
 
 std::size_t mlp_gelu_scratch_bytes(tensor::Device device, std::int64_t num_rows, std::int64_t mlp_width) {

@@ -5,6 +5,7 @@
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/optimizer_step.h"
 #include "plenum/kernels/cuda/rows/optimizer_step.h"
+#include "plenum/kernels/dispatch.h"
 
 namespace plenum::kernels {
 namespace {
@@ -39,20 +40,17 @@ void check_step(const AdamStep& args) {
 void decide_step(const tensor::Stream& stream, const StepDecision& args) {
   check_argument("gradient_N", args.gradient_N, args.gradient_N.shape());
   check_numbers(args.numbers_C);
-  if (stream.device() == tensor::Device::Cuda) return cuda::decide_step(stream, args);
-  cpu::decide_step(stream, args);
+  dispatch<&cpu::decide_step, &cuda::decide_step>(stream, args);
 }
 
 void adam_step(const tensor::Stream& stream, const AdamStep& args) {
   check_step(args);
-  if (stream.device() == tensor::Device::Cuda) return cuda::adam_step(stream, args);
-  cpu::adam_step(stream, args);
+  dispatch<&cpu::adam_step, &cuda::adam_step>(stream, args);
 }
 
 void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
   check_step(args);
-  if (stream.device() == tensor::Device::Cuda) return cuda::lamb_step(stream, args);
-  cpu::lamb_step(stream, args);
+  dispatch<&cpu::lamb_step, &cuda::lamb_step>(stream, args);
 }
 
 std::int64_t num_optimizer_chunks(std::span<const FlatRange> ranges) {

@@ -3,6 +3,7 @@
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/rows.h"
 #include "plenum/kernels/cuda/rows/rows.h"
+#include "plenum/kernels/dispatch.h"
 
 namespace plenum::kernels {
 namespace {
@@ -25,14 +26,12 @@ void check_rows(tensor::Device device, tensor::ConstTensorView x_TD, tensor::Con
 
 void gather_rows_forward(const tensor::Stream& stream, const GatherRowsForward& args) {
   check_rows(stream.device(), args.x_TD, args.index_M, args.y_MD);
-  if (stream.device() == tensor::Device::Cuda) return cuda::gather_rows_forward(stream, args);
-  cpu::gather_rows_forward(stream, args);
+  dispatch<&cpu::gather_rows_forward, &cuda::gather_rows_forward>(stream, args);
 }
 
 void gather_rows_backward(const tensor::Stream& stream, const GatherRowsBackward& args) {
   check_rows(stream.device(), args.dx_TD, args.index_M, args.dy_MD);
-  if (stream.device() == tensor::Device::Cuda) return cuda::gather_rows_backward(stream, args);
-  cpu::gather_rows_backward(stream, args);
+  dispatch<&cpu::gather_rows_backward, &cuda::gather_rows_backward>(stream, args);
 }
 
 }  // namespace plenum::kernels

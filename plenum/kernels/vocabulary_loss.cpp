@@ -6,6 +6,7 @@
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/vocabulary_loss.h"
 #include "plenum/kernels/cuda/product/vocabulary_loss.h"
+#include "plenum/kernels/dispatch.h"
 #include "plenum/tensor/copy.h"
 
 namespace plenum::kernels {
@@ -42,8 +43,7 @@ void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossF
   if (stream.device() == tensor::Device::Cpu) check_labels(args.label_M, vocabulary);
   check_scratch(stream, vocabulary_loss_scratch_bytes(stream.device()));
   if (masked == 0) return;
-  if (stream.device() == tensor::Device::Cuda) return cuda::vocabulary_loss_forward(stream, args);
-  cpu::vocabulary_loss_forward(stream, args);
+  dispatch<&cpu::vocabulary_loss_forward, &cuda::vocabulary_loss_forward>(stream, args);
 }
 
 void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLossBackward& args) {
@@ -70,8 +70,7 @@ void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLoss
     if (args.accumulate == Accumulate::No) tensor::set_zero(stream, args.dw_VD);
     return;
   }
-  if (stream.device() == tensor::Device::Cuda) return cuda::vocabulary_loss_backward(stream, args);
-  cpu::vocabulary_loss_backward(stream, args);
+  dispatch<&cpu::vocabulary_loss_backward, &cuda::vocabulary_loss_backward>(stream, args);
 }
 
 std::int64_t vocabulary_tiles(tensor::Device device, std::int64_t vocabulary) {

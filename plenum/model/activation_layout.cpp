@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plenum/base/check.h"
 #include "plenum/batch/capacity.h"
 #include "plenum/kernels/attention.h"
 #include "plenum/kernels/embedding.h"
@@ -14,67 +15,97 @@
 namespace plenum::model {
 namespace {
 
-using describe::ModelConfig;
+using describe::ModelDescription;
+using schedule::Recomputation;
 using tensor::DType;
 using tensor::MemoryPlan;
+using tensor::Role;
 using tensor::TensorView;
 
 constexpr const char* kActivations = "activations";
 constexpr const char* kTransients = "transients";
 constexpr const char* kHead = "head";
 
-NormActivations plan_norm(const ModelConfig& config, std::int64_t T, const char* purpose, MemoryPlan& plan) {
-  return {.z_TD = plan.add_compute(purpose, {T, config.width}),
-          .mean_T = plan.add(purpose, {T}),
-          .inverse_deviation_T = plan.add(purpose, {T})};
+NormActivations plan_norm(std::int64_t T, std::int64_t width, const char* purpose, MemoryPlan& plan) {
+  return {.z_TD = plan.add(purpose, Role::Activation, {T, width}),
+          .mean_T = plan.add(purpose, Role::Statistic, {T}),
+          .inverse_deviation_T = plan.add(purpose, Role::Statistic, {T})};
 }
 
-kernels::AttentionSize attention_size(const ModelConfig& config, const batch::Capacity& capacity) {
+kernels::AttentionSize attention_size(const describe::Attention& attention, const batch::Capacity& capacity) {
   return {.rows = capacity.rows,
           .max_length = capacity.max_length,
-          .heads = config.num_heads,
-          .head_width = config.head_width()};
+          .heads = attention.num_heads,
+          .head_width = attention.head_width};
 }
 
-/// What a layer keeps of its MLP.
-enum class KeptOfMlp : std::uint8_t { Nothing, Gelu, GeluAndOutput };
-
-/// On the CPU, u, of which its GELU is made again. The GPU's memory is too slow to be read again only for
-/// that.
-KeptOfMlp kept_of_mlp(Recompute recompute, tensor::Device device) {
-  if (recompute == Recompute::Mlp) return KeptOfMlp::Nothing;
-  const bool is_output_kept = device == tensor::Device::Cuda && recompute == Recompute::None;
-  return is_output_kept ? KeptOfMlp::GeluAndOutput : KeptOfMlp::Gelu;
+/// What layers keep for backward. Of the MLP the CPU keeps u, of which its GELU is made again; the GPU's
+/// memory is too slow to be read again only for that. And a GPU takes longer to draw dropout's bits again
+/// than to read them.
+describe::Keeping keeping_of(const ModelDescription& model, const describe::Layer& layer,
+                             const batch::Capacity& capacity, Recomputation recompute,
+                             tensor::Device device) {
+  if (recompute != Recomputation::None) return {.keeps_mlp_inner = false};
+  const bool has_dropout = kernels::dropout_threshold(model.attention_dropout) != 0;
+  return {
+      .keeps_mlp_output = device == tensor::Device::Cuda,
+      .dropout_bytes =
+          has_dropout ? kernels::attention_keep_bytes(device, attention_size(layer.attention, capacity)) : 0};
 }
 
-/// Bytes of what dropout keeps of a layer's attention weights. The GPU takes longer to draw it again than to
-/// read it.
-std::size_t kept_bits_bytes(const ModelConfig& config, const batch::Capacity& capacity, Recompute recompute,
-                            tensor::Device device) {
-  if (recompute != Recompute::None || kernels::dropout_threshold(config.attention_dropout) == 0) return 0;
-  return kernels::attention_keep_bytes(device, attention_size(config, capacity));
+/// What a layer has of its MLP from recomputation to backward; left out where no backward follows.
+struct MlpActivations {
+  TensorView gelu_RF, h_RF;
+};
+
+TensorView& place_of(LayerActivations& kept, describe::Kept what) {
+  using describe::Kept;
+  switch (what) {
+    case Kept::AttentionNormInput:
+      return kept.norm1.z_TD;
+    case Kept::AttentionNormMean:
+      return kept.norm1.mean_T;
+    case Kept::AttentionNormInverseDeviation:
+      return kept.norm1.inverse_deviation_T;
+    case Kept::AttentionNormOutput:
+      return kept.y1_RD;
+    case Kept::Qkv:
+      return kept.qkv_T3D;
+    case Kept::Context:
+      return kept.context_TD;
+    case Kept::LogSumExp:
+      return kept.lse_HT;
+    case Kept::DropoutBits:
+      return kept.keep_bits;
+    case Kept::ReadContext:
+      return kept.read_context_RD;
+    case Kept::MlpNormInput:
+      return kept.norm2.z_TD;
+    case Kept::MlpNormMean:
+      return kept.norm2.mean_T;
+    case Kept::MlpNormInverseDeviation:
+      return kept.norm2.inverse_deviation_T;
+    case Kept::MlpInner:
+      return kept.gelu_RF;
+    case Kept::MlpOutput:
+      return kept.h_RF;
+    case Kept::MlpNormOutput:
+      break;
+  }
+  throw base::InternalError("BERT's layers do not keep the output of the MLP's norm");
 }
 
-/// With `gelu_RF` where the layer keeps nothing of its MLP.
-LayerActivations plan_layer(const ModelConfig& config, const LayerRows& rows, KeptOfMlp kept,
-                            std::size_t bits_bytes, TensorView gelu_RF, const char* purpose,
-                            MemoryPlan& plan) {
-  const std::int64_t T = rows.attended;
-  const std::int64_t R = rows.behind;
-  const std::int64_t D = config.width;
-  const std::int64_t F = config.mlp_width;
-  return {.qkv_T3D = plan.add_compute(purpose, {T, 3 * D}),
-          .context_TD = plan.add_compute(purpose, {T, D}),
-          .lse_HT = plan.add(purpose, {config.num_heads, T}),
-          .keep_bits = bits_bytes > 0
-                           ? plan.add(purpose, DType::Byte, {static_cast<std::int64_t>(bits_bytes)})
-                           : TensorView(),
-          .read_context_RD = rows.read > 0 ? plan.add_compute(purpose, {rows.read, D}) : TensorView(),
-          .norm1 = plan_norm(config, R, purpose, plan),
-          .y1_RD = plan.add_compute(purpose, {R, D}),
-          .gelu_RF = kept == KeptOfMlp::Nothing ? gelu_RF : plan.add_compute(purpose, {R, F}),
-          .h_RF = kept == KeptOfMlp::GeluAndOutput ? plan.add_compute(purpose, {R, F}) : TensorView(),
-          .norm2 = plan_norm(config, R, purpose, plan)};
+/// With `recomputed` where the layer keeps nothing of its MLP.
+LayerActivations plan_layer(const describe::Layer& layer, const LayerRows& rows,
+                            const describe::Keeping& keeping, const MlpActivations& recomputed,
+                            const char* purpose, MemoryPlan& plan) {
+  LayerActivations kept;
+  kept.gelu_RF = recomputed.gelu_RF;
+  kept.h_RF = recomputed.h_RF;
+  for (const describe::KeptTensor& one : kept_tensors(layer, rows, keeping, plan.precision())) {
+    place_of(kept, one.what) = plan.add(purpose, one.dtype, one.shape);
+  }
+  return kept;
 }
 
 /// For any layer, the last among them: a capacity may name more rows that heads read than rows.
@@ -83,49 +114,88 @@ LayerRows most_rows(const batch::Capacity& capacity) {
       .attended = capacity.rows, .behind = std::max(capacity.rows, capacity.read()), .read = capacity.read()};
 }
 
-MaskedLanguageActivations plan_masked_language(const ModelConfig& config, std::int64_t M, MemoryPlan& plan) {
-  const std::int64_t D = config.width;
-  return {
-      .u_MD = plan.add_compute(kHead, {M, D}),
-      .norm = plan_norm(config, M, kHead, plan),
-      .y_MD = plan.add_compute(kHead, {M, D}),
-      .logits_MW = plan.add_compute(kHead, {M, kernels::vocabulary_stride(plan.device(), config.vocabulary)}),
-      .lse_M = plan.add(kHead, {M}),
-      .loss_M = plan.add(kHead, {M}),
-      .tiles_MN2 = plan.add(kHead, {M, kernels::vocabulary_tiles(plan.device(), config.vocabulary), 2}),
-      .prediction_M = plan.add(kHead, DType::Int32, {M})};
+MaskedLanguageActivations plan_masked_language(const describe::Head& head, std::int64_t M, MemoryPlan& plan) {
+  const std::int64_t D = head.transform.out_width;
+  const std::int64_t V = head.output.out_width;
+  return {.u_MD = plan.add(kHead, Role::Activation, {M, D}),
+          .norm = plan_norm(M, D, kHead, plan),
+          .y_MD = plan.add(kHead, Role::Activation, {M, D}),
+          .logits_MW = plan.add(kHead, Role::Activation, {M, kernels::vocabulary_stride(plan.device(), V)}),
+          .lse_M = plan.add(kHead, Role::Statistic, {M}),
+          .loss_M = plan.add(kHead, Role::Statistic, {M}),
+          .tiles_MN2 = plan.add(kHead, Role::Statistic, {M, kernels::vocabulary_tiles(plan.device(), V), 2}),
+          .prediction_M = plan.add(kHead, DType::Int32, {M})};
 }
 
-NextSentenceActivations plan_next_sentence(const ModelConfig& config, std::int64_t S, MemoryPlan& plan) {
-  if (!config.has_next_sentence) return {};
-  return {.pooled_SD = plan.add_compute(kHead, {S, config.width}),
-          .logits_S2 = plan.add_compute(kHead, {S, 2}),
-          .loss_S = plan.add(kHead, {S})};
+NextSentenceActivations plan_next_sentence(const describe::Head& head, std::int64_t S, MemoryPlan& plan) {
+  return {.pooled_SD = plan.add(kHead, Role::Activation, {S, head.transform.out_width}),
+          .logits_S2 = plan.add(kHead, Role::Activation, {S, head.output.out_width}),
+          .loss_S = plan.add(kHead, Role::Statistic, {S})};
 }
 
-/// The transients, on top of what is there. Those of attention, of the MLP (which forward needs, too) and of
-/// the heads are not alive at the same time; what goes from the heads to the last layer outlives them.
-Transients plan_transients(const ModelConfig& config, const batch::Capacity& capacity, MemoryPlan& plan) {
-  const auto [T, R, num_read] = most_rows(capacity);
-  const std::int64_t D = config.width;
+void plan_heads(const ModelDescription& model, const batch::Capacity& capacity, Activations& kept,
+                MemoryPlan& plan) {
+  kept.masked_language = plan_masked_language(model.heads[0], capacity.masked, plan);
+  if (model.heads.size() > 1)
+    kept.next_sentence = plan_next_sentence(model.heads[1], capacity.sequences, plan);
+}
+
+/// The widest of what layers have.
+struct LayerWidths {
+  std::int64_t context = 0;
+  std::int64_t projected = 0;
+  std::int64_t mlp = 0;  ///< in front of the activation
+
+  explicit LayerWidths(const ModelDescription& model) {
+    for (const describe::Layer& layer : model.layers) {
+      context = std::max(context, layer.attention.width());
+      projected = std::max(projected, layer.attention.projected_width());
+      mlp = std::max(mlp, layer.mlp.in.out_width);
+    }
+  }
+};
+
+/// Transients, and the MLP of a layer that is recomputed.
+struct SharedMemory {
   Transients transients;
-  transients.dread_RD = plan.add_compute(kTransients, {num_read, D});
-  transients.dread_context_RD = plan.add_compute(kTransients, {num_read, D});
+  MlpActivations recomputed_mlp;
+};
+
+/// What micro-batches share, on top of what is there. Heads have run backward before a sublayer does, and the
+/// MLP's backward ends before attention's begins. So they share memory, but for what passes between them, and
+/// but for a recomputed MLP while the heads run: its h gives way to du once it has been read, the rest to
+/// attention's gradients.
+SharedMemory plan_shared(const ModelDescription& model, const batch::Capacity& capacity,
+                         Recomputation recompute, MemoryPlan& plan) {
+  const auto [T, R, num_read] = most_rows(capacity);
+  const LayerWidths widths(model);
+  const std::int64_t D = model.width;
+  const tensor::Shape of_mlp{R, widths.mlp};
+  SharedMemory shared;
+  Transients& transients = shared.transients;
+  transients.dread_RD = plan.add(kTransients, Role::Activation, {num_read, D});
+  transients.dread_context_RD = plan.add(kTransients, Role::Activation, {num_read, widths.context});
   const std::size_t begin = plan.mark();
-  transients.dbranch_RD = plan.add_compute(kTransients, {R, D});
-  const std::size_t behind_branch = plan.mark();
-  transients.mlp_RF = plan.add_compute(kTransients, {R, config.mlp_width});
-  std::size_t end = plan.mark();
-  plan.rewind(behind_branch);
-  transients.dcontext_TD = plan.add_compute(kTransients, {T, D});
-  transients.dqkv_T3D = plan.add_compute(kTransients, {T, 3 * D});
-  end = std::max(end, plan.mark());
+  transients.dy_MD = plan.add(kTransients, Role::Activation, {capacity.masked, D});
+  if (model.heads.size() > 1)
+    transients.dpooled_SD = plan.add(kTransients, Role::Activation, {capacity.sequences, D});
+  const std::size_t behind_heads = plan.mark();
   plan.rewind(begin);
-  transients.dy_MD = plan.add_compute(kTransients, {capacity.masked, D});
-  if (config.has_next_sentence)
-    transients.dpooled_SD = plan.add_compute(kTransients, {capacity.sequences, D});
-  plan.rewind(std::max(end, plan.mark()));
-  return transients;
+  transients.dbranch_RD = plan.add(kTransients, Role::Activation, {R, D});
+  const bool recomputes = recompute != Recomputation::None;
+  if (recomputes) {
+    plan.rewind(std::max(behind_heads, plan.mark()));
+    transients.mlp_RF = shared.recomputed_mlp.h_RF = plan.add(kTransients, Role::Activation, of_mlp);
+  }
+  const std::size_t behind_branch = plan.mark();
+  (recomputes ? shared.recomputed_mlp.gelu_RF : transients.mlp_RF) =
+      plan.add(kTransients, Role::Activation, of_mlp);
+  const std::size_t behind_mlp = plan.mark();
+  plan.rewind(behind_branch);
+  transients.dcontext_TD = plan.add(kTransients, Role::Activation, {T, widths.context});
+  transients.dqkv_T3D = plan.add(kTransients, Role::Activation, {T, widths.projected});
+  plan.rewind(std::max({behind_heads, behind_mlp, plan.mark()}));
+  return shared;
 }
 
 TensorView rows(const TensorView& view, std::int64_t count) {
@@ -182,61 +252,59 @@ Transients Transients::of(const LayerRows& of_rows, const MicroBatchViews& micro
           .dpooled_SD = rows(dpooled_SD, micro_batch.num_sequences())};
 }
 
-TrainingMemory plan_training_memory(const ModelConfig& config, const batch::Capacity& capacity,
-                                    Recompute recompute, std::size_t num_slots, MemoryPlan& plan) {
+TrainingMemory plan_training_memory(const ModelDescription& model, const batch::Capacity& capacity,
+                                    Recomputation recompute, std::size_t num_slots, MemoryPlan& plan) {
   const std::int64_t T = capacity.rows;
   const LayerRows most = most_rows(capacity);
   const LayerRows middle{.attended = T, .behind = T};
   const LayerRows last{.attended = T, .behind = capacity.read(), .read = capacity.read()};
-  TrainingMemory memory{.slots = {}, .transients = plan_transients(config, capacity, plan)};
-  TensorView recomputed_gelu_RF;
+  const SharedMemory shared = plan_shared(model, capacity, recompute, plan);
+  TrainingMemory memory{.slots = {}, .transients = shared.transients};
+  const auto keeping = [&](const describe::Layer& layer) {
+    return keeping_of(model, layer, capacity, recompute, plan.device());
+  };
+  const describe::Layer& any_layer = model.layers.front();
   LayerActivations recomputed_layer;
-  if (recompute == Recompute::Mlp)
-    recomputed_gelu_RF = plan.add_compute(kTransients, {most.behind, config.mlp_width});
-  const KeptOfMlp kept = kept_of_mlp(recompute, plan.device());
-  const std::size_t bits_bytes = kept_bits_bytes(config, capacity, recompute, plan.device());
-  if (recompute == Recompute::Full)
-    recomputed_layer = plan_layer(config, most, kept, 0, {}, kTransients, plan);
+  if (recompute == Recomputation::Full)
+    recomputed_layer =
+        plan_layer(any_layer, most, keeping(any_layer), shared.recomputed_mlp, kTransients, plan);
   for (std::size_t i = 0; i < num_slots; ++i) {
     Activations& slot = memory.slots.emplace_back();
-    slot.recompute = recompute;
-    slot.embedding = plan_norm(config, T, kActivations, plan);
-    for (std::int64_t layer = 0; layer < config.num_layers; ++layer) {
-      const LayerRows& rows = layer + 1 == config.num_layers ? last : middle;
-      slot.x_TD.push_back(plan.add_compute(kActivations, {T, config.width}));
+    slot.embedding = plan_norm(T, model.width, kActivations, plan);
+    for (const describe::Layer& layer : model.layers) {
+      const LayerRows& rows = &layer == &model.layers.back() ? last : middle;
+      slot.x_TD.push_back(plan.add(kActivations, Role::Activation, {T, model.width}));
       slot.layers.push_back(
-          recompute == Recompute::Full
+          recompute == Recomputation::Full
               ? recomputed_layer
-              : plan_layer(config, rows, kept, bits_bytes, recomputed_gelu_RF, kActivations, plan));
+              : plan_layer(layer, rows, keeping(layer), shared.recomputed_mlp, kActivations, plan));
     }
-    slot.read_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
-    slot.dx_TD = plan.add_compute(kActivations, {T, config.width});
-    slot.masked_language = plan_masked_language(config, capacity.masked, plan);
-    slot.next_sentence = plan_next_sentence(config, capacity.sequences, plan);
+    slot.read_RD = plan.add(kActivations, Role::Activation, {capacity.read(), model.width});
+    slot.dx_TD = plan.add(kActivations, Role::Activation, {T, model.width});
+    plan_heads(model, capacity, slot, plan);
   }
   return memory;
 }
 
-InferenceMemory plan_inference_memory(const ModelConfig& config, const batch::Capacity& capacity,
+InferenceMemory plan_inference_memory(const ModelDescription& model, const batch::Capacity& capacity,
                                       MemoryPlan& plan) {
   const std::int64_t T = capacity.rows;
   InferenceMemory memory;
   Activations& activations = memory.activations;
   // A layer has read its input for the last time before it writes its output: both are the same memory. The
   // sum of the embeddings is not read again once the first layer begins.
-  activations.x_TD.assign(static_cast<std::size_t>(config.num_layers),
-                          plan.add_compute(kActivations, {T, config.width}));
-  activations.read_RD = plan.add_compute(kActivations, {capacity.read(), config.width});
+  activations.x_TD.assign(model.layers.size(), plan.add(kActivations, Role::Activation, {T, model.width}));
+  activations.read_RD = plan.add(kActivations, Role::Activation, {capacity.read(), model.width});
   const std::size_t behind_x = plan.mark();
-  activations.embedding = plan_norm(config, T, kActivations, plan);
+  activations.embedding = plan_norm(T, model.width, kActivations, plan);
   plan.rewind(behind_x);
-  const LayerActivations layer =
-      plan_layer(config, most_rows(capacity), KeptOfMlp::Nothing, 0, {}, kActivations, plan);
-  activations.layers.assign(static_cast<std::size_t>(config.num_layers), layer);
-  memory.transients.mlp_RF = plan.add_compute(kActivations, {most_rows(capacity).behind, config.mlp_width});
+  const LayerActivations layer = plan_layer(model.layers.front(), most_rows(capacity),
+                                            {.keeps_mlp_inner = false}, {}, kActivations, plan);
+  activations.layers.assign(model.layers.size(), layer);
+  memory.transients.mlp_RF =
+      plan.add(kActivations, Role::Activation, {most_rows(capacity).behind, LayerWidths(model).mlp});
   plan.rewind(behind_x);
-  activations.masked_language = plan_masked_language(config, capacity.masked, plan);
-  activations.next_sentence = plan_next_sentence(config, capacity.sequences, plan);
+  plan_heads(model, capacity, activations, plan);
   plan.rewind(plan.layout().num_bytes());
   return memory;
 }
@@ -253,16 +321,19 @@ void require_mlp_width(std::int64_t mlp_width) {
 
 }  // namespace
 
-TensorView plan_scratch(const ModelConfig& config, const describe::ParameterTable& table,
-                        const batch::Capacity& capacity, std::size_t num_threads, MemoryPlan& plan) {
+TensorView plan_scratch(const describe::ParameterTable& table, const batch::Capacity& capacity,
+                        std::size_t num_threads, MemoryPlan& plan) {
   const tensor::Device device = plan.device();
-  if (device == tensor::Device::Cuda) require_mlp_width(config.mlp_width);
+  const ModelDescription& model = table.model();
+  const std::int64_t mlp_width = LayerWidths(model).mlp;
+  const describe::Attention& attention = model.layers.front().attention;
+  if (device == tensor::Device::Cuda) require_mlp_width(mlp_width);
   const std::size_t bytes =
       std::max({kernels::linear_scratch_bytes(device),
-                kernels::mlp_gelu_scratch_bytes(device, most_rows(capacity).behind, config.mlp_width),
-                kernels::layer_norm_scratch_bytes(device, config.width),
-                kernels::embedding_scratch_bytes(device, capacity.rows, config.width),
-                kernels::attention_scratch_bytes(device, attention_size(config, capacity)),
+                kernels::mlp_gelu_scratch_bytes(device, most_rows(capacity).behind, mlp_width),
+                kernels::layer_norm_scratch_bytes(device, model.width),
+                kernels::embedding_scratch_bytes(device, capacity.rows, model.width),
+                kernels::attention_scratch_bytes(device, attention_size(attention, capacity)),
                 kernels::vocabulary_loss_scratch_bytes(device),
                 kernels::optimizer_scratch_bytes(device, table.num_elements(),
                                                  static_cast<std::int64_t>(table.parameters().size()))});

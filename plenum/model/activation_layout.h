@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "plenum/batch/capacity.h"
-#include "plenum/describe/model_config.h"
+#include "plenum/describe/kept_tensors.h"
+#include "plenum/describe/model_description.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/model/micro_batch_views.h"
-#include "plenum/model/recompute.h"
+#include "plenum/schedule/core/recomputation.h"
 #include "plenum/tensor/memory_plan.h"
 #include "plenum/tensor/tensor_view.h"
 
@@ -26,12 +27,7 @@ struct NormActivations {
   NormActivations of(std::int64_t num_rows) const;
 };
 
-/// How many rows a layer works on.
-struct LayerRows {
-  std::int64_t attended = 0;
-  std::int64_t behind = 0;  ///< behind attention: all, but in the last layer those that heads read
-  std::int64_t read = 0;    ///< by heads, of a layer that is or may be the last
-};
+using describe::LayerRows;
 
 /// Beside a layer's input, which is the output of the one before.
 struct LayerActivations {
@@ -41,7 +37,7 @@ struct LayerActivations {
   NormActivations norm1;               ///< behind attention
   tensor::TensorView y1_RD;            ///< its output
   tensor::TensorView gelu_RF;          ///< as mlp_gelu_forward() keeps it; left out where no backward follows
-  tensor::TensorView h_RF;             ///< behind the GELU; left out where backward computes it again
+  tensor::TensorView h_RF;             ///< behind the GELU; left out where backward makes it of gelu_RF
   NormActivations norm2;               ///< behind the MLP
 
   LayerActivations of(const LayerRows& rows) const;
@@ -66,7 +62,6 @@ struct NextSentenceActivations {
 
 /// What one micro-batch keeps from its forward to the end of its backward.
 struct Activations {
-  Recompute recompute = Recompute::None;
   NormActivations embedding;
   std::vector<tensor::TensorView> x_TD;  ///< the input of every layer
   tensor::TensorView read_RD;            ///< the last one's output: what heads read
@@ -97,21 +92,20 @@ struct TrainingMemory {
   std::vector<Activations> slots;
   Transients transients;
 };
-TrainingMemory plan_training_memory(const describe::ModelConfig& config, const batch::Capacity& capacity,
-                                    Recompute recompute, std::size_t num_slots, tensor::MemoryPlan& plan);
+TrainingMemory plan_training_memory(const describe::ModelDescription& model, const batch::Capacity& capacity,
+                                    schedule::Recomputation recompute, std::size_t num_slots,
+                                    tensor::MemoryPlan& plan);
 
 /// For forward alone: layers share one place for what they keep.
 struct InferenceMemory {
   Activations activations;
   Transients transients;
 };
-InferenceMemory plan_inference_memory(const describe::ModelConfig& config, const batch::Capacity& capacity,
-                                      tensor::MemoryPlan& plan);
+InferenceMemory plan_inference_memory(const describe::ModelDescription& model,
+                                      const batch::Capacity& capacity, tensor::MemoryPlan& plan);
 
 /// Scratch for any kernel of the model and its optimizer on so many threads: what a Stream wants.
-/// `table` is that of the model.
-tensor::TensorView plan_scratch(const describe::ModelConfig& config, const describe::ParameterTable& table,
-                                const batch::Capacity& capacity, std::size_t num_threads,
-                                tensor::MemoryPlan& plan);
+tensor::TensorView plan_scratch(const describe::ParameterTable& table, const batch::Capacity& capacity,
+                                std::size_t num_threads, tensor::MemoryPlan& plan);
 
 }  // namespace plenum::model

@@ -104,6 +104,16 @@ void add_losses(const Pass& pass, const Activations& kept, const TensorView& num
   }
 }
 
+void bert_recompute(const Pass& pass, const BertWeights& weights, const Activations& kept,
+                    const Transients& transients, schedule::Recomputation what, LayerId layer) {
+  if (is_empty(pass)) return;
+  if (what == schedule::Recomputation::Full)
+    return layer_forward(pass, weights, kept, transients, layer.index());
+  const LayerRows rows = rows_of(pass, layer.index());
+  recompute_mlp(pass, weights.layers[layer.index()], kept.layers[layer.index()].of(rows),
+                transients.of(rows, pass.micro_batch));
+}
+
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
                    const Activations& kept, const Transients& transients, const ConstTensorView& numbers_C,
                    LayerId first, LayerId end) {
@@ -117,11 +127,10 @@ void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradi
     dy_RD = of_heads.dread_RD;
   }
   for (std::size_t layer = end.index(); layer-- > first.index();) {
-    if (kept.recompute == Recompute::Full) layer_forward(pass, weights, kept, transients, layer);
     const LayerRows rows = rows_of(pass, layer);
     encoder_layer_backward(pass, layer, weights.layers[layer], gradients.layers[layer],
                            kept.x_TD[layer].first_rows(rows.attended), kept.layers[layer].of(rows),
-                           transients.of(rows, pass.micro_batch), kept.recompute, dy_RD, dx_TD);
+                           transients.of(rows, pass.micro_batch), dy_RD, dx_TD);
     dy_RD = dx_TD;
   }
   if (first.index() == 0) {

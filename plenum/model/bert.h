@@ -24,9 +24,15 @@ void bert_forward(const Pass& pass, const BertWeights& weights, const Activation
 /// Adds what the forward of the last layer gave to the losses among the step's numbers.
 void add_losses(const Pass& pass, const Activations& kept, const tensor::TensorView& numbers_C);
 
+/// Computes again what forward did not keep of a layer, into memory that all layers share: the layer's
+/// backward comes before the next recomputation and before any other pass.
+void bert_recompute(const Pass& pass, const BertWeights& weights, const Activations& kept,
+                    const Transients& transients, schedule::Recomputation what, base::LayerId layer);
+
 /// Adds to the gradients of layers [first, end), or overwrites them whatever lies there: pass.accumulate,
 /// which must be the same for all layers of a micro-batch. Their backward comes from the last layer to the
-/// first. Losses are multiplied by the scales among the step's numbers.
+/// first; where layers are recomputed, it goes layer by layer, each behind its recomputation. Losses are
+/// multiplied by the scales among the step's numbers.
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
                    const Activations& kept, const Transients& transients,
                    const tensor::ConstTensorView& numbers_C, base::LayerId first, base::LayerId end);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -31,11 +33,19 @@ void check_groups(std::string_view what, const batch::GroupedRows& grouped, std:
   check_below(what, grouped.rows, num_rows);
 }
 
+/// Entries that a table has; without it nothing is looked up, and any index will do.
+std::int64_t rows_of(const std::optional<describe::Table>& table) {
+  return table ? table->num_rows : std::numeric_limits<std::int32_t>::max();
+}
+
 }  // namespace
 
-void check_micro_batch(const batch::MicroBatch& micro_batch, const describe::ModelConfig& config) {
+void check_micro_batch(const batch::MicroBatch& micro_batch, const describe::ModelDescription& model) {
   constexpr std::int64_t kNextSentenceClasses = 2;
   const std::int64_t num_rows = micro_batch.num_rows;
+  const std::int64_t vocabulary = model.vocabulary();
+  const std::int64_t num_positions = rows_of(model.embedding.positions);
+  const std::int64_t num_segments = rows_of(model.embedding.segments);
   check_length("tokens", micro_batch.ids, num_rows);
   check_length("segments", micro_batch.segments, num_rows);
   check_length("positions", micro_batch.positions, num_rows);
@@ -46,18 +56,18 @@ void check_micro_batch(const batch::MicroBatch& micro_batch, const describe::Mod
     check_length("labels of sequences", micro_batch.next_sentence_labels, num_sequences);
   check_length("labels of masked tokens", micro_batch.masked_labels,
                static_cast<std::int64_t>(micro_batch.masked_rows.size()));
-  check_below("tokens", micro_batch.ids, config.vocabulary);
-  check_below("segments", micro_batch.segments, config.num_segments);
-  check_below("positions", micro_batch.positions, config.max_positions);
-  check_below("labels of masked tokens", micro_batch.masked_labels, config.vocabulary);
+  check_below("tokens", micro_batch.ids, vocabulary);
+  check_below("segments", micro_batch.segments, num_segments);
+  check_below("positions", micro_batch.positions, num_positions);
+  check_below("labels of masked tokens", micro_batch.masked_labels, vocabulary);
   check_below("rows of masked tokens", micro_batch.masked_rows, num_rows);
   base::check(std::ranges::adjacent_find(micro_batch.masked_rows, std::ranges::greater_equal()) ==
                   micro_batch.masked_rows.end(),
               "rows of masked tokens must increase");
   check_below("labels of sequences", micro_batch.next_sentence_labels, kNextSentenceClasses);
-  check_groups("rows by token", micro_batch.by_word, config.vocabulary, num_rows);
-  check_groups("rows by position", micro_batch.by_position, config.max_positions, num_rows);
-  check_groups("rows by segment", micro_batch.by_segment, config.num_segments, num_rows);
+  check_groups("rows by token", micro_batch.by_word, vocabulary, num_rows);
+  check_groups("rows by position", micro_batch.by_position, num_positions, num_rows);
+  check_groups("rows by segment", micro_batch.by_segment, num_segments, num_rows);
   batch::check_sequence_offsets(micro_batch.sequences());
 }
 

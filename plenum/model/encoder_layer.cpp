@@ -16,7 +16,8 @@ namespace {
 // Forward:  qkv = x Wqkv + b;  c = attention(qkv);  z1 = x + dropout(c Wo + b);      y1 = norm(z1)
 //           u = y1 W1 + b;          h = gelu(u);    z2 = y1 + dropout(h W2 + b);       y = norm(z2)
 // Kept:     x, qkv, c, log-sum-exp, z1, y1, what the GELU's backward wants to know of u, z2, means and
-//           inverse deviations; h and dropout's bits where they are dear
+//           inverse deviations; h and dropout's bits where they are dear. What a schedule recomputes is kept
+//           from there on, in memory that all layers share.
 // Backward: from the last line to the first. A norm's dz is the gradient of its residual, onto which the
 //           sublayer's input gradient is added; so one buffer, dx, holds dy, dz2, dy1, dz1 and dx in turn.
 // In the last layer c and x are gathered before z1, and the gradients dz1 and dc scattered: read_rows.h.
@@ -28,9 +29,9 @@ using tensor::TensorView;
 
 /// [T, parts * D] as [T, parts, H, K], or [T, H, K] for one part.
 template <typename View>
-View by_heads(const Pass& pass, const View& view, std::int64_t num_parts) {
-  const std::int64_t H = pass.config.num_heads;
-  const std::int64_t K = pass.config.head_width();
+View by_heads(const describe::Attention& attention, const View& view, std::int64_t num_parts) {
+  const std::int64_t H = attention.num_heads;
+  const std::int64_t K = attention.head_width;
   const tensor::Shape shape =
       num_parts == 1 ? tensor::Shape{view.size(0), H, K} : tensor::Shape{view.size(0), num_parts, H, K};
   return {view.raw(), view.dtype(), shape};
@@ -81,15 +82,16 @@ TensorView norm_backward(const Pass& pass, const kernels::Dropout& dropout,
 
 void attention_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                                 const ConstTensorView& x_TD, const LayerActivations& kept) {
+  const describe::Attention& attention = pass.model.layers[layer].attention;
   kernels::linear_forward(
       pass.stream,
       {.x_TD = x_TD, .w_ED = weights.qkv_weight_3DD, .b_E = weights.qkv_bias_3D, .y_TE = kept.qkv_T3D});
-  kernels::attention_forward(pass.stream, {.qkv_T3HK = by_heads(pass, kept.qkv_T3D, 3),
+  kernels::attention_forward(pass.stream, {.qkv_T3HK = by_heads(attention, kept.qkv_T3D, 3),
                                            .sequences = pass.micro_batch.sequences,
                                            .samples = pass.micro_batch.samples,
                                            .work = pass.micro_batch.attention,
                                            .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
-                                           .context_THK = by_heads(pass, kept.context_TD, 1),
+                                           .context_THK = by_heads(attention, kept.context_TD, 1),
                                            .lse_HT = kept.lse_HT,
                                            .keep_bits = kept.keep_bits});
   ConstTensorView residual_RD = x_TD;
@@ -115,8 +117,8 @@ void attention_sublayer_forward(const Pass& pass, std::size_t layer, const Encod
                                             .inverse_deviation_T = kept.norm1.inverse_deviation_T});
 }
 
-/// Gives h and what is kept of u. Returns h. Where all of it is made again, what is kept is not read, but
-/// asked for all the same: h then has the same bytes (kernels/mlp_gelu.h).
+/// Gives h and what is kept of u. Returns h. A forward whose MLP is recomputed asks for what is kept, too: h
+/// then has the same bytes both times (kernels/mlp_gelu.h).
 TensorView gelu_of_mlp_forward(const Pass& pass, const EncoderLayerWeights& weights,
                                const LayerActivations& kept, const Transients& transients) {
   const TensorView h_RF = kept.h_RF ? kept.h_RF : transients.mlp_RF;
@@ -128,15 +130,10 @@ TensorView gelu_of_mlp_forward(const Pass& pass, const EncoderLayerWeights& weig
   return h_RF;
 }
 
-/// h as forward gave it: from where it was kept, or again.
-TensorView gelu_of_mlp_again(const Pass& pass, const EncoderLayerWeights& weights,
-                             const LayerActivations& kept, const Transients& transients,
-                             Recompute recompute) {
+/// h as forward gave it, or a recomputation. The CPU, where it is not kept, makes it of u.
+TensorView gelu_of_mlp_again(const Pass& pass, const LayerActivations& kept, const Transients& transients) {
   if (kept.h_RF) return kept.h_RF;
-  if (recompute == Recompute::Mlp) return gelu_of_mlp_forward(pass, weights, kept, transients);
-  // Of a layer that was computed again as a whole it still lies there; else this is the CPU, which keeps u.
-  if (recompute == Recompute::None)
-    kernels::gelu_forward(pass.stream, {.x = kept.gelu_RF, .y = transients.mlp_RF});
+  kernels::gelu_forward(pass.stream, {.x = kept.gelu_RF, .y = transients.mlp_RF});
   return transients.mlp_RF;
 }
 
@@ -164,13 +161,13 @@ void mlp_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLaye
 /// dy_RD goes in as the gradient of the layer's output and comes out as that of y1.
 void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                            const EncoderLayerGradients& gradients, const LayerActivations& kept,
-                           const Transients& transients, Recompute recompute, const TensorView& dy_RD) {
+                           const Transients& transients, const TensorView& dy_RD) {
   const TensorView dbranch_RD = norm_backward(pass, pass.dropout_at(layer, DropoutSite::MlpOutput),
                                               identities_behind_attention(pass, layer),
                                               {weights.output_norm_weight_D, gradients.output_norm_weight_D,
                                                gradients.output_norm_bias_D, gradients.output_bias_D},
                                               kept.norm2, transients, dy_RD);
-  const TensorView h_RF = gelu_of_mlp_again(pass, weights, kept, transients, recompute);
+  const TensorView h_RF = gelu_of_mlp_again(pass, kept, transients);
   kernels::linear_backward_weight(pass.stream, {.x_TD = h_RF,
                                                 .dy_TE = dbranch_RD,
                                                 .dw_ED = gradients.output_weight_DF,
@@ -196,6 +193,7 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
                                  const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
                                  const LayerActivations& kept, const Transients& transients,
                                  const TensorView& dy_RD, const TensorView& dx_TD) {
+  const describe::Attention& attention = pass.model.layers[layer].attention;
   const TensorView dbranch_RD = norm_backward(
       pass, pass.dropout_at(layer, DropoutSite::AttentionOutput), identities_behind_attention(pass, layer),
       {weights.attention_norm_weight_D, gradients.attention_norm_weight_D, gradients.attention_norm_bias_D,
@@ -212,16 +210,16 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
     scatter_read_rows(pass, dcontext_RD, transients.dcontext_TD);
     scatter_read_rows(pass, dy_RD, dx_TD);
   }
-  kernels::attention_backward(pass.stream, {.qkv_T3HK = by_heads(pass, kept.qkv_T3D, 3),
-                                            .context_THK = by_heads(pass, kept.context_TD, 1),
+  kernels::attention_backward(pass.stream, {.qkv_T3HK = by_heads(attention, kept.qkv_T3D, 3),
+                                            .context_THK = by_heads(attention, kept.context_TD, 1),
                                             .lse_HT = kept.lse_HT,
-                                            .dcontext_THK = by_heads(pass, transients.dcontext_TD, 1),
+                                            .dcontext_THK = by_heads(attention, transients.dcontext_TD, 1),
                                             .sequences = pass.micro_batch.sequences,
                                             .samples = pass.micro_batch.samples,
                                             .work = pass.micro_batch.attention,
                                             .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
                                             .keep_bits = kept.keep_bits,
-                                            .dqkv_T3HK = by_heads(pass, transients.dqkv_T3D, 3)});
+                                            .dqkv_T3HK = by_heads(attention, transients.dqkv_T3D, 3)});
   kernels::linear_backward_weight(pass.stream, {.x_TD = x_TD,
                                                 .dy_TE = transients.dqkv_T3D,
                                                 .dw_ED = gradients.qkv_weight_3DD,
@@ -245,11 +243,16 @@ void encoder_layer_forward(const Pass& pass, std::size_t layer, const EncoderLay
   mlp_sublayer_forward(pass, layer, weights, kept, transients, y_RD);
 }
 
+void recompute_mlp(const Pass& pass, const EncoderLayerWeights& weights, const LayerActivations& kept,
+                   const Transients& transients) {
+  gelu_of_mlp_forward(pass, weights, kept, transients);
+}
+
 void encoder_layer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                             const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
-                            const LayerActivations& kept, const Transients& transients, Recompute recompute,
+                            const LayerActivations& kept, const Transients& transients,
                             const TensorView& dy_RD, const TensorView& dx_TD) {
-  mlp_sublayer_backward(pass, layer, weights, gradients, kept, transients, recompute, dy_RD);
+  mlp_sublayer_backward(pass, layer, weights, gradients, kept, transients, dy_RD);
   attention_sublayer_backward(pass, layer, weights, gradients, x_TD, kept, transients, dy_RD, dx_TD);
 }
 

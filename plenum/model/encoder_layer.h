@@ -16,13 +16,16 @@ void encoder_layer_forward(const Pass& pass, std::size_t layer, const EncoderLay
                            const tensor::ConstTensorView& x_TD, const LayerActivations& kept,
                            const Transients& transients, const tensor::TensorView& y_RD);
 
+/// Computes the inner activations of the layer's MLP again, from what else is kept.
+void recompute_mlp(const Pass& pass, const EncoderLayerWeights& weights, const LayerActivations& kept,
+                   const Transients& transients);
+
 /// Computes the gradients of the layer's input and of its weights. They are added to `gradients`; with
-/// Accumulate::No those of linear maps' weights are overwritten. With Recompute::Mlp, kept.gelu_RF is
-/// computed again; everything else in `kept` is as forward left it, and with Recompute::Full transients are,
-/// too.
+/// Accumulate::No those of linear maps' weights are overwritten. `kept` is as forward, or a recomputation,
+/// left it; a recomputed MLP's is used up.
 void encoder_layer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                             const EncoderLayerGradients& gradients, const tensor::ConstTensorView& x_TD,
-                            const LayerActivations& kept, const Transients& transients, Recompute recompute,
+                            const LayerActivations& kept, const Transients& transients,
                             const tensor::TensorView& dy_RD,   ///< used up
                             const tensor::TensorView& dx_TD);  ///< overwritten; dy_RD where all rows go on
 

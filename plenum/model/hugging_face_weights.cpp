@@ -27,13 +27,6 @@ constexpr std::string_view kTokenizerConfigName = "tokenizer_config.json";
 constexpr std::array<std::string_view, 3> kTokenizerNames = {"vocab.txt", "tokenizer.json",
                                                              kTokenizerConfigName};
 
-constexpr std::string_view kWordEmbedding = "bert.embeddings.word_embeddings.weight";
-// Names that transformers ties to another; either may stand in a file, or both.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kTied = {{
-    {"cls.predictions.decoder.weight", kWordEmbedding},
-    {"cls.predictions.decoder.bias", "cls.predictions.bias"},
-}};
-
 /// A tensor in one of the files of a directory.
 struct StoredTensor {
   const io::SafetensorsFile* file;
@@ -46,24 +39,22 @@ bool is_exact_copy(const StoredTensor& a, const StoredTensor& b) {
 }
 
 /// The name that the table has for a tensor of a file; none for buffers, which are no parameters.
-std::optional<std::string> table_name(std::string_view name) {
-  if (name.ends_with("embeddings.position_ids") || name.ends_with("embeddings.token_type_ids")) return {};
+std::optional<std::string> table_name(std::string_view name, const describe::FileNames& known) {
+  const auto ends_name = [&](const std::string& ending) { return name.ends_with(ending); };
+  const auto begins_name = [&](const std::string& beginning) { return name.starts_with(beginning); };
+  if (std::ranges::any_of(known.buffer_endings, ends_name)) return {};
   std::string result(name);
-  for (const std::string_view part : {"embeddings.", "encoder.", "pooler."}) {
-    if (name.starts_with(part)) result.insert(0, "bert.");
+  if (std::ranges::any_of(known.bare_beginnings, begins_name)) result.insert(0, known.prefix);
+  for (const auto& [old, ending] : known.old_endings) {
+    if (result.ends_with(old)) result.replace(result.size() - old.size(), old.size(), ending);
   }
-  const auto rename_ending = [&result](std::string_view ending, std::string_view other) {
-    if (result.ends_with(ending)) result.replace(result.size() - ending.size(), ending.size(), other);
-  };
-  rename_ending("LayerNorm.gamma", "LayerNorm.weight");
-  rename_ending("LayerNorm.beta", "LayerNorm.bias");
   return result;
 }
 
 /// The weights of a directory, by the names of the table.
 class StoredWeights {
  public:
-  explicit StoredWeights(const std::string& directory) {
+  StoredWeights(const std::string& directory, const describe::FileNames& names) : names_(names) {
     if (io::path_exists(directory + "/" + kWeightsName)) {
       const io::SafetensorsFile& file = files_.emplace_back(directory + "/" + kWeightsName);
       for (const io::SafetensorsTensor& tensor : file.tensors()) add({&file, &tensor});
@@ -72,7 +63,7 @@ class StoredWeights {
     } else {
       refuse(directory);
     }
-    for (const auto& [copy, original] : kTied) merge(copy, original);
+    for (const auto& [copy, original] : names.copies) merge(copy, original);
   }
 
   /// Null if it is not there.
@@ -130,7 +121,7 @@ class StoredWeights {
   }
 
   void add(const StoredTensor& stored) {
-    const std::optional<std::string> name = table_name(stored.tensor->name);
+    const std::optional<std::string> name = table_name(stored.tensor->name, names_);
     if (!name) return;
     const auto [place, is_new] = tensors_.emplace(*name, stored);
     base::require(is_new, "{}: tensors {} and {} are the same parameter", stored.file->path(),
@@ -147,13 +138,10 @@ class StoredWeights {
                   original);
   }
 
+  const describe::FileNames& names_;
   std::list<io::SafetensorsFile> files_;  // stay where they are
   std::map<std::string, StoredTensor, std::less<>> tensors_;
 };
-
-bool is_of_head(std::string_view name) {
-  return name.starts_with("cls.") || name.starts_with("bert.pooler.");
-}
 
 /// Before shapes are compared, because it is the usual reason why they differ.
 void require_same_vocabulary(const StoredTensor& embedding, const describe::Parameter& parameter) {
@@ -203,14 +191,16 @@ void copy_tokenizer(const std::string& source, io::AtomicDirectory& directory) {
 
 ImportReport read_hugging_face_weights(const std::string& directory, const describe::ParameterTable& table,
                                        std::span<float> weights_N) {
-  StoredWeights stored(directory);
-  if (const StoredTensor* embedding = stored.find(kWordEmbedding))
-    require_same_vocabulary(*embedding, table[table.word_embedding()]);
+  StoredWeights stored(directory, table.model().file_names);
+  const std::string& words = table.model().embedding.words.weight;
+  if (const StoredTensor* embedding = stored.find(words))
+    require_same_vocabulary(*embedding, table.at(words));
   ImportReport report;
   for (const describe::Parameter& parameter : table.parameters()) {
     const std::optional<StoredTensor> found = stored.take(parameter.name);
     if (!found) {
-      base::require(is_of_head(parameter.name), "{}: there is no tensor {}", directory, parameter.name);
+      base::require(parameter.part == describe::ModelPart::Head, "{}: there is no tensor {}", directory,
+                    parameter.name);
       report.new_tensors.push_back(parameter.name);
       continue;
     }

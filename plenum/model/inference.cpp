@@ -8,13 +8,14 @@
 #include "plenum/base/instruction_set.h"
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/micro_batch.h"
+#include "plenum/describe/bert.h"
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/linear.h"
 #include "plenum/kernels/step_numbers.h"
 #include "plenum/model/activation_layout.h"
 #include "plenum/model/bert.h"
 #include "plenum/model/masked_language_head.h"
-#include "plenum/model/micro_batch_stage.h"
+#include "plenum/model/micro_batch_staging.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/model/read_rows.h"
@@ -30,6 +31,7 @@ using describe::ModelConfig;
 using describe::ParameterTable;
 using tensor::ConstTensorView;
 using tensor::DType;
+using tensor::Role;
 using tensor::TensorView;
 
 enum class Weights : std::uint8_t { Own, Borrowed };
@@ -40,23 +42,23 @@ struct Memory {
   TensorView numbers_C;
   InferenceMemory model;
   TensorView scratch;
-  std::optional<MicroBatchStage> stage;
+  std::optional<MicroBatchStaging> staging;
 };
 
-Memory plan(const ModelConfig& config, const ParameterTable& table, const batch::Capacity& capacity,
-            std::size_t num_threads, Weights weights, tensor::MemoryPlan& plan) {
+Memory plan(const ParameterTable& table, const batch::Capacity& capacity, std::size_t num_threads,
+            Weights weights, tensor::MemoryPlan& plan) {
   Memory memory;
   const tensor::Shape flat{table.num_elements()};
   if (weights == Weights::Own) {
-    const bool is_exact = compute_dtype(plan.device()) == DType::Float32;
-    memory.exact_N = plan.add("parameters", flat);
-    memory.compute_N = is_exact ? memory.exact_N : plan.add_compute("parameters", flat);
+    memory.exact_N = plan.add("parameters", Role::Master, flat);
+    memory.compute_N =
+        plan.precision().shares_weights() ? memory.exact_N : plan.add("parameters", Role::Weight, flat);
   }
   memory.numbers_C =
       plan.add("scratch", DType::Float64, {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
-  memory.model = plan_inference_memory(config, capacity, plan);
-  memory.scratch = plan_scratch(config, table, capacity, num_threads, plan);
-  memory.stage.emplace(config, capacity, plan);
+  memory.model = plan_inference_memory(table.model(), capacity, plan);
+  memory.scratch = plan_scratch(table, capacity, num_threads, plan);
+  memory.staging.emplace(table.model(), capacity, plan);
   return memory;
 }
 
@@ -75,16 +77,16 @@ EvaluationSums& EvaluationSums::operator+=(const EvaluationSums& other) {
 struct BertInference::State {
   State(const ModelConfig& model, const batch::Capacity& given, std::size_t num_threads,
         std::optional<FlatWeights> borrowed, tensor::Device device)
-      : config(model), table(config), owner(device, num_threads) {
-    const batch::Capacity capacity = staged_capacity(given, device);
+      : table(describe::describe_bert(model)), owner(device, num_threads) {
+    const batch::Capacity capacity = computed_capacity(given, device);
     const Weights whose = borrowed ? Weights::Borrowed : Weights::Own;
     tensor::MemoryPlan sizes(device);
-    plan(config, table, capacity, num_threads, whose, sizes);
+    plan(table, capacity, num_threads, whose, sizes);
     arena.emplace(sizes.layout(), device);
     tensor::MemoryPlan views(*arena);
-    memory = plan(config, table, capacity, num_threads, whose, views);
+    memory = plan(table, capacity, num_threads, whose, views);
     layout = views.layout();
-    weights = weights_of(config, table, borrowed.value_or(FlatWeights{memory.exact_N, memory.compute_N}));
+    weights = weights_of(table, borrowed.value_or(FlatWeights{memory.exact_N, memory.compute_N}));
     stream.emplace(owner.stream(memory.scratch));
   }
 
@@ -92,7 +94,8 @@ struct BertInference::State {
 
   Pass pass(const batch::MicroBatch& micro_batch) {
     send_weights();
-    return {*stream, config, memory.stage->put(micro_batch, is_on_gpu() ? &stream->cuda() : nullptr)};
+    return {*stream, table.model(),
+            memory.staging->put(micro_batch, is_on_gpu() ? &stream->cuda() : nullptr)};
   }
   /// What was written through weights() since the last call.
   void send_weights() {
@@ -119,7 +122,6 @@ struct BertInference::State {
     return values;
   }
 
-  ModelConfig config;
   ParameterTable table;
   tensor::StreamOwner owner;
   std::optional<tensor::Arena> arena;
@@ -147,8 +149,8 @@ BertInference::~BertInference() = default;
 tensor::MemoryLayout BertInference::plan_memory(const ModelConfig& config, const batch::Capacity& capacity,
                                                 std::size_t num_threads, tensor::Device device) {
   tensor::MemoryPlan sizes(device);
-  plan(config, ParameterTable(config), staged_capacity(capacity, device), num_threads, Weights::Borrowed,
-       sizes);
+  plan(ParameterTable(describe::describe_bert(config)), computed_capacity(capacity, device), num_threads,
+       Weights::Borrowed, sizes);
   return sizes.layout();
 }
 

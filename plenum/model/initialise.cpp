@@ -12,8 +12,8 @@
 namespace plenum::model {
 namespace {
 
-using describe::Initialisation;
 using describe::Parameter;
+using describe::ParameterKind;
 
 /// Elements of a task; a multiple of what one draw of 128 bits gives.
 constexpr std::int64_t kBlock = 1 << 16;
@@ -59,8 +59,8 @@ class NormalTensor {
 
 }  // namespace
 
-void initialise_weights(const describe::ModelConfig& config, const describe::ParameterTable& table,
-                        std::uint64_t seed, base::ThreadPool& pool, tensor::TensorView weights_N) {
+void initialise_weights(const describe::ParameterTable& table, std::uint64_t seed, base::ThreadPool& pool,
+                        tensor::TensorView weights_N) {
   base::check(weights_N.shape() == tensor::Shape{table.num_elements()}, "weights must have shape [{}]: {}",
               table.num_elements(), to_string(weights_N.shape()));
   float* const weights = weights_N.data<float>();
@@ -69,18 +69,19 @@ void initialise_weights(const describe::ModelConfig& config, const describe::Par
     std::fill(weights + end, weights + parameter.begin, 0.0F);
     end = parameter.end();
     float* const tensor = weights + parameter.begin;
-    if (parameter.initialisation == Initialisation::Zero || parameter.initialisation == Initialisation::One) {
-      std::fill(tensor, weights + end, parameter.initialisation == Initialisation::One ? 1.0F : 0.0F);
+    if (parameter.deviation == 0) {
+      std::fill(tensor, weights + end, parameter.kind == ParameterKind::NormWeight ? 1.0F : 0.0F);
       continue;
     }
-    const NormalTensor normal(seed, parameter.name, config.initializer_range);
+    const NormalTensor normal(seed, parameter.name, parameter.deviation);
     const std::int64_t count = parameter.num_elements();
     pool.run(static_cast<std::size_t>((count + kBlock - 1) / kBlock), [&](std::size_t block, std::size_t) {
       const std::int64_t begin = static_cast<std::int64_t>(block) * kBlock;
       normal.fill(begin, std::min(begin + kBlock, count), tensor + begin);
     });
-    if (parameter.initialisation == Initialisation::NormalWithoutPadding) {
-      std::fill_n(tensor + config.pad_id * config.width, config.width, 0.0F);
+    if (parameter.zero_row) {
+      const std::int64_t width = parameter.shape[1];
+      std::fill_n(tensor + *parameter.zero_row * width, width, 0.0F);
     }
   }
   std::fill(weights + end, weights + table.num_elements(), 0.0F);

@@ -1,19 +1,31 @@
 #include "plenum/model/parameters.h"
 
+#include <algorithm>
+
 #include "plenum/base/check.h"
 
 namespace plenum::model {
 namespace {
 
-using describe::ModelConfig;
+using describe::LinearMap;
+using describe::ModelDescription;
+using describe::Parameter;
 using describe::ParameterTable;
 using tensor::Shape;
+using tensor::TensorView;
+
+template <typename View>
+View part_of(const View& flat_N, std::int64_t begin, Shape shape) {
+  const std::size_t offset = static_cast<std::size_t>(begin) * tensor::size_of(flat_N.dtype());
+  using Byte = typename View::template Pointer<std::byte>;
+  return View(static_cast<Byte>(flat_N.raw()) + offset, flat_N.dtype(), shape);
+}
 
 template <typename View>
 class Views {
  public:
-  Views(const ModelConfig& config, const ParameterTable& table, View exact_N, View compute_N)
-      : config_(config), table_(table), exact_N_(exact_N), compute_N_(compute_N) {
+  Views(const ParameterTable& table, View exact_N, View compute_N)
+      : model_(table.model()), table_(table), exact_N_(exact_N), compute_N_(compute_N) {
     for (const View& flat_N : {exact_N, compute_N}) {
       base::check(flat_N.num_elements() == table.num_elements(),
                   "a flat buffer must hold every parameter: {} of {} elements", flat_N.num_elements(),
@@ -22,74 +34,109 @@ class Views {
   }
 
   BertParameters<View> all() const {
-    BertParameters<View> parameters{
-        .embedding = {.word_VD = of(table_.word_embedding()),
-                      .position_PD = of(table_.position_embedding()),
-                      .segment_GD = of(table_.segment_embedding()),
-                      .norm_weight_D = exact(table_.embedding_norm_weight()),
-                      .norm_bias_D = exact(table_.embedding_norm_bias())},
-        .layers = {},
-        .masked_language = {.transform_weight_DD = of(table_.transform_weight()),
-                            .transform_bias_D = of(table_.transform_bias()),
-                            .norm_weight_D = exact(table_.transform_norm_weight()),
-                            .norm_bias_D = exact(table_.transform_norm_bias()),
-                            .word_VD = of(table_.word_embedding()),
-                            .decoder_bias_V = of(table_.decoder_bias())},
-        .next_sentence = {}};
-    for (std::int64_t layer = 0; layer < config_.num_layers; ++layer) {
-      parameters.layers.push_back(of_layer(table_.layer(static_cast<std::size_t>(layer))));
-    }
-    if (config_.has_next_sentence) {
-      parameters.next_sentence = {.pooler_weight_DD = of(table_.pooler_weight()),
-                                  .pooler_bias_D = of(table_.pooler_bias()),
-                                  .weight_2D = of(table_.next_sentence_weight()),
-                                  .bias_2 = of(table_.next_sentence_bias())};
+    const describe::Embedding& embedding = model_.embedding;
+    const describe::Head& words = model_.heads[0];
+    BertParameters<View> parameters{.embedding = {.word_VD = of(embedding.words.weight),
+                                                  .position_PD = of(embedding.positions->weight),
+                                                  .segment_GD = of(embedding.segments->weight),
+                                                  .norm_weight_D = exact(embedding.norm->weight),
+                                                  .norm_bias_D = exact(embedding.norm->bias)},
+                                    .layers = {},
+                                    .masked_language = {.transform_weight_DD = of(words.transform.weight),
+                                                        .transform_bias_D = of(words.transform.bias),
+                                                        .norm_weight_D = exact(words.norm->weight),
+                                                        .norm_bias_D = exact(words.norm->bias),
+                                                        .word_VD = of(words.output.weight),
+                                                        .decoder_bias_V = of(words.output.bias)},
+                                    .next_sentence = {}};
+    for (const describe::Layer& layer : model_.layers) parameters.layers.push_back(of_layer(layer));
+    if (model_.heads.size() > 1) {
+      const describe::Head& head = model_.heads[1];
+      parameters.next_sentence = {.pooler_weight_DD = of(head.transform.weight),
+                                  .pooler_bias_D = of(head.transform.bias),
+                                  .weight_2D = of(head.output.weight),
+                                  .bias_2 = of(head.output.bias)};
     }
     return parameters;
   }
 
  private:
-  EncoderLayerParameters<View> of_layer(const describe::LayerParameters& at) const {
-    const std::int64_t width = config_.width;
-    return {.qkv_weight_3DD = of(at.query_weight, {3 * width, width}),
-            .qkv_bias_3D = of(at.query_bias, {3 * width}),
-            .attention_output_weight_DD = of(at.attention_output_weight),
-            .attention_output_bias_D = of(at.attention_output_bias),
-            .attention_norm_weight_D = exact(at.attention_norm_weight),
-            .attention_norm_bias_D = exact(at.attention_norm_bias),
-            .intermediate_weight_FD = of(at.intermediate_weight),
-            .intermediate_bias_F = of(at.intermediate_bias),
-            .output_weight_DF = of(at.output_weight),
-            .output_bias_D = of(at.output_bias),
-            .output_norm_weight_D = exact(at.output_norm_weight),
-            .output_norm_bias_D = exact(at.output_norm_bias)};
+  EncoderLayerParameters<View> of_layer(const describe::Layer& layer) const {
+    const describe::Attention& attention = layer.attention;
+    const LinearMap& queries = attention.projections.front();
+    const std::int64_t projected = attention.projected_width();
+    return {.qkv_weight_3DD = of(queries.weight, {projected, queries.in_width}),
+            .qkv_bias_3D = of(queries.bias, {projected}),
+            .attention_output_weight_DD = of(attention.output.weight),
+            .attention_output_bias_D = of(attention.output.bias),
+            .attention_norm_weight_D = exact(attention.norm->weight),
+            .attention_norm_bias_D = exact(attention.norm->bias),
+            .intermediate_weight_FD = of(layer.mlp.in.weight),
+            .intermediate_bias_F = of(layer.mlp.in.bias),
+            .output_weight_DF = of(layer.mlp.out.weight),
+            .output_bias_D = of(layer.mlp.out.bias),
+            .output_norm_weight_D = exact(layer.mlp.norm->weight),
+            .output_norm_bias_D = exact(layer.mlp.norm->bias)};
   }
 
-  View exact(std::size_t index) const { return part_of(exact_N_, index, table_[index].shape); }
-  View of(std::size_t index) const { return of(index, table_[index].shape); }
-  View of(std::size_t index, Shape shape) const { return part_of(compute_N_, index, shape); }
-  View part_of(const View& flat_N, std::size_t index, Shape shape) const {
-    const std::size_t offset =
-        static_cast<std::size_t>(table_[index].begin) * tensor::size_of(flat_N.dtype());
-    using Byte = typename View::template Pointer<std::byte>;
-    return View(static_cast<Byte>(flat_N.raw()) + offset, flat_N.dtype(), shape);
+  View exact(const std::string& name) const {
+    const Parameter& parameter = table_.at(name);
+    return part_of(exact_N_, parameter.begin, parameter.shape);
+  }
+  View of(const std::string& name) const { return of(name, table_.at(name).shape); }
+  /// From the parameter's beginning on: what lies together may be one.
+  View of(const std::string& name, Shape shape) const {
+    return part_of(compute_N_, table_.at(name).begin, shape);
   }
 
-  const ModelConfig& config_;
+  const ModelDescription& model_;
   const ParameterTable& table_;
   View exact_N_;
   View compute_N_;
 };
 
-}  // namespace
-
-BertWeights weights_of(const ModelConfig& config, const ParameterTable& table, const FlatWeights& flat) {
-  return Views<tensor::ConstTensorView>(config, table, flat.exact_N, flat.compute_N).all();
+/// Adds a parameter's gradient, as one with the last where it follows without a gap.
+void append(std::vector<TensorView>& ranges, const TensorView& flat_N, const Parameter& parameter) {
+  const TensorView next = part_of(flat_N, parameter.begin, {parameter.num_elements()});
+  if (!ranges.empty()) {
+    TensorView& last = ranges.back();
+    if (last.data<float>() + last.num_elements() == next.data<float>()) {
+      last = {last.raw(), last.dtype(), {last.num_elements() + next.num_elements()}};
+      return;
+    }
+  }
+  ranges.push_back(next);
 }
 
-BertGradients gradients_of(const ModelConfig& config, const ParameterTable& table,
-                           tensor::TensorView flat_N) {
-  return Views<tensor::TensorView>(config, table, flat_N, flat_N).all();
+}  // namespace
+
+BertWeights weights_of(const ParameterTable& table, const FlatWeights& flat) {
+  return Views<tensor::ConstTensorView>(table, flat.exact_N, flat.compute_N).all();
+}
+
+BertGradients gradients_of(const ParameterTable& table, TensorView flat_N) {
+  const ModelDescription& model = table.model();
+  BertGradients gradients{Views<TensorView>(table, flat_N, flat_N).all(), {}, {}, {}};
+  gradients.of_heads.resize(model.heads.size());
+  gradients.of_layers.resize(model.layers.size());
+  for (const Parameter& parameter : table.parameters()) {
+    PartGradients& part =
+        parameter.part == describe::ModelPart::Head    ? gradients.of_heads[parameter.part_index]
+        : parameter.part == describe::ModelPart::Layer ? gradients.of_layers[parameter.part_index]
+                                                       : gradients.of_embedding;
+    const bool is_weight = parameter.kind == describe::ParameterKind::MapWeight;
+    const auto tied = std::ranges::find_if(model.heads, [&](const describe::Head& head) {
+      return head.output.is_tied && head.output.weight == parameter.name;
+    });
+    if (tied != model.heads.end()) {
+      // The head's backward comes before the embedding's, which adds to it.
+      append(gradients.of_heads[static_cast<std::size_t>(tied - model.heads.begin())].overwritten, flat_N,
+             parameter);
+    } else {
+      append(is_weight ? part.overwritten : part.added_to, flat_N, parameter);
+    }
+  }
+  return gradients;
 }
 
 }  // namespace plenum::model

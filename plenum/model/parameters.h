@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/tensor/tensor_view.h"
 
@@ -59,19 +58,27 @@ using MaskedLanguageGradients = MaskedLanguageParameters<tensor::TensorView>;
 using NextSentenceWeights = NextSentenceParameters<tensor::ConstTensorView>;
 using NextSentenceGradients = NextSentenceParameters<tensor::TensorView>;
 using BertWeights = BertParameters<tensor::ConstTensorView>;
-using BertGradients = BertParameters<tensor::TensorView>;
+
+/// The gradients of a part of the model. Tensors that lie together are one.
+struct PartGradients {
+  std::vector<tensor::TensorView> overwritten;  ///< by the part's first backward of a step: weights of maps
+  std::vector<tensor::TensorView> added_to;
+};
+
+struct BertGradients : BertParameters<tensor::TensorView> {
+  std::vector<PartGradients> of_heads, of_layers;
+  PartGradients of_embedding;
+};
 
 /// All weights in flat buffers of table.num_elements() elements: as the optimizer keeps them, in Float32, and
-/// as products read them, in the device's compute_dtype. On the CPU both are the same.
+/// as products read them. Where both have one type they are the same.
 struct FlatWeights {
   tensor::ConstTensorView exact_N;
   tensor::ConstTensorView compute_N;
 };
 
 /// Views into flat buffers. Weights of layer norms are the exact ones.
-BertWeights weights_of(const describe::ModelConfig& config, const describe::ParameterTable& table,
-                       const FlatWeights& flat);
-BertGradients gradients_of(const describe::ModelConfig& config, const describe::ParameterTable& table,
-                           tensor::TensorView flat_N);
+BertWeights weights_of(const describe::ParameterTable& table, const FlatWeights& flat);
+BertGradients gradients_of(const describe::ParameterTable& table, tensor::TensorView flat_N);
 
 }  // namespace plenum::model

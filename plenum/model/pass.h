@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "plenum/base/philox.h"
-#include "plenum/describe/model_config.h"
+#include "plenum/describe/model_description.h"
 #include "plenum/kernels/accumulate.h"
 #include "plenum/kernels/dropout.h"
 #include "plenum/model/micro_batch_views.h"
@@ -21,7 +21,7 @@ struct DropoutSource {
 /// What all parts of a model need for their work on one micro-batch. Borrows.
 struct Pass {
   const tensor::Stream& stream;
-  const describe::ModelConfig& config;
+  const describe::ModelDescription& model;
   MicroBatchViews micro_batch;
   DropoutSource dropout = {};
   /// Whether backward adds to gradients, or is a step's first and overwrites what lies there.
@@ -31,16 +31,16 @@ struct Pass {
   std::int64_t num_masked() const { return micro_batch.num_masked(); }
   /// Those that count for the next-sentence objective.
   std::int64_t num_labelled() const {
-    return config.has_next_sentence ? micro_batch.next_sentence_label_S.num_elements() : 0;
+    return model.heads.size() > 1 ? micro_batch.next_sentence_label_S.num_elements() : 0;
   }
 
-  bool is_last(std::size_t layer) const { return static_cast<std::int64_t>(layer) + 1 == config.num_layers; }
+  bool is_last(std::size_t layer) const { return layer + 1 == model.layers.size(); }
   /// Rows of the last layer's output that heads read (plenum/model/read_rows.h).
   std::int64_t num_read() const { return num_masked() + num_labelled(); }
 
   kernels::Dropout dropout_at(std::size_t layer, kernels::DropoutSite site) const {
     const bool is_attention = site == kernels::DropoutSite::AttentionWeights;
-    const double rate = is_attention ? config.attention_dropout : config.hidden_dropout;
+    const double rate = is_attention ? model.attention_dropout : model.hidden_dropout;
     return {.threshold = dropout.is_on ? kernels::dropout_threshold(rate) : 0,
             .key = dropout.key,
             .layer = static_cast<std::uint32_t>(layer),
@@ -53,7 +53,7 @@ struct Pass {
     return {.sample_T = micro_batch.read_rows.sample_T.first_rows(num_read()),
             .position_T = micro_batch.read_rows.position_T.first_rows(num_read())};
   }
-  float norm_epsilon() const { return static_cast<float>(config.layer_norm_epsilon); }
+  float norm_epsilon() const { return static_cast<float>(model.norm_epsilon); }
 };
 
 }  // namespace plenum::model

@@ -13,7 +13,7 @@ LearningRate::LearningRate(const LearningRateOptions& options, std::uint64_t tot
     : options_(options),
       total_steps_(total_steps),
       warmup_steps_(num_steps(options.warmup, run, "warmup", total_steps)),
-      decay_steps_(options.schedule == Schedule::Wsd
+      decay_steps_(options.schedule == LearningRateSchedule::Wsd
                        ? num_steps(options.decay, run, "decay-duration", total_steps)
                        : 0) {
   base::require(total_steps > 0, "the run must have at least one step");
@@ -29,7 +29,7 @@ LearningRate::LearningRate(const LearningRateOptions& options, std::uint64_t tot
 double LearningRate::at(std::uint64_t step) const {
   auto t = static_cast<double>(std::min(step, total_steps_));
   const auto warmup = static_cast<double>(warmup_steps_);
-  if (options_.schedule == Schedule::Polynomial) {
+  if (options_.schedule == LearningRateSchedule::Polynomial) {
     // NVIDIA's recipe counts steps from 1.
     t = std::min(t + 1, static_cast<double>(total_steps_));
   }
@@ -43,17 +43,17 @@ double LearningRate::share_at(double step) const {
   const auto decay = static_cast<double>(decay_steps_);
   const double progress = (step - warmup) / std::max(1.0, total - warmup);
   switch (options_.schedule) {
-    case Schedule::Constant:
+    case LearningRateSchedule::Constant:
       return 1;
-    case Schedule::Linear:
+    case LearningRateSchedule::Linear:
       return 1 - progress;
-    case Schedule::BertLinear:
+    case LearningRateSchedule::BertLinear:
       return 1 - step / total;
-    case Schedule::Polynomial:
+    case LearningRateSchedule::Polynomial:
       return std::pow(1 - step / total, options_.power);
-    case Schedule::Cosine:
+    case LearningRateSchedule::Cosine:
       return (1 + std::cos(std::numbers::pi * progress)) / 2;
-    case Schedule::Wsd:
+    case LearningRateSchedule::Wsd:
       return decay == 0 ? 1 : 1 - std::sqrt(std::max(0.0, step - (total - decay)) / decay);
   }
   return 1;

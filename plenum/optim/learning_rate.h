@@ -8,7 +8,7 @@ namespace plenum::optim {
 
 /// How the learning rate moves after its warm-up, as a share f of the peak. N is the number of steps, W of
 /// the warm-up, t the step, from 0.
-enum class Schedule : std::uint8_t {
+enum class LearningRateSchedule : std::uint8_t {
   Constant,    ///< 1
   Linear,      ///< (N - t) / (N - W), as in Hugging Face: from the peak down to 0
   BertLinear,  ///< 1 - t / N, as in the original BERT: as if there had been no warm-up
@@ -19,7 +19,7 @@ enum class Schedule : std::uint8_t {
 
 struct LearningRateOptions {
   double peak = 1e-4;
-  Schedule schedule = Schedule::Linear;
+  LearningRateSchedule schedule = LearningRateSchedule::Linear;
   Duration warmup{0.06, DurationUnit::Run};  ///< the rate grows from 0 in proportion to the step
   Duration decay{0.1, DurationUnit::Run};    ///< of Wsd: the last part of the run
   double power = 0.5;                        ///< of Polynomial
@@ -37,8 +37,6 @@ class LearningRate {
 
   /// Of a step, from 0. After the run it stays where the run ends.
   double at(std::uint64_t step) const;
-
-  std::uint64_t warmup_steps() const { return warmup_steps_; }
 
  private:
   double share_at(double step) const;

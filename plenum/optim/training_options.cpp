@@ -37,16 +37,17 @@ void add_optimizer(base::OptionTable& options, OptimizerOptions& optimizer) {
 
 void add_learning_rate(base::OptionTable& options, LearningRateOptions& learning_rate) {
   options.add("learning-rate", learning_rate.peak, 0.0, kLargestRate, "Learning rate after the warm-up");
-  options.add_choice(
-      "schedule", learning_rate.schedule,
-      {{"constant", Schedule::Constant},
-       {"linear", Schedule::Linear},
-       {"bert-linear", Schedule::BertLinear},
-       {"polynomial", Schedule::Polynomial},
-       {"cosine", Schedule::Cosine},
-       {"wsd", Schedule::Wsd}},
+  base::Option& schedule = options.add_choice(
+      "lr-schedule", learning_rate.schedule,
+      {{"constant", LearningRateSchedule::Constant},
+       {"linear", LearningRateSchedule::Linear},
+       {"bert-linear", LearningRateSchedule::BertLinear},
+       {"polynomial", LearningRateSchedule::Polynomial},
+       {"cosine", LearningRateSchedule::Cosine},
+       {"wsd", LearningRateSchedule::Wsd}},
       "How the learning rate falls: bert-linear counts from step 0, linear from the end of the "
       "warm-up; wsd is warm-up, stable, decay");
+  schedule.former_name = "schedule";
   add_duration(options, "warmup", learning_rate.warmup,
                "How long the learning rate grows: 1000st, 1e8tok, 5000sp, 0.1ep or 0.06dur of the run");
   add_duration(options, "decay-duration", learning_rate.decay, "How long it falls at the end (wsd)");

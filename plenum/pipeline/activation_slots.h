@@ -1,29 +1,26 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
-#include "plenum/schedule/core/schedule.h"
+#include "plenum/schedule/core/rank_slots.h"
 
 namespace plenum::pipeline {
 
-/// Which memory each micro-batch of a rank keeps its activations in, from the first of its forwards to the
-/// last of its backwards: as few places as the schedule lets be alive at the same time.
+/// Which memory each micro-batch of a rank keeps its activations in, all that it has from the first of its
+/// forwards to the last of its backwards: as few places as the schedule lets be taken at the same time.
 class ActivationSlots {
  public:
-  /// Of a schedule of one stage, whose activations do not outlive their step.
+  /// Of a schedule of one stage.
   ActivationSlots(const schedule::Schedule& schedule, schedule::Rank rank);
 
-  std::size_t num_slots() const { return num_slots_; }
-  /// In the step of that index of the schedule's cycle.
-  std::size_t slot(std::size_t step_index, schedule::MicroBatchId micro_batch) const {
-    return slots_[step_index * num_micro_batches_ + micro_batch.index()];
+  std::size_t num_slots() const { return slots_.num_slots(schedule::TenantKind::Kept); }
+  /// In that step of training.
+  std::size_t slot(std::uint64_t step, schedule::MicroBatchId micro_batch) const {
+    return slots_.slot({.kind = schedule::TenantKind::Kept, .micro_batch = micro_batch}, step);
   }
 
  private:
-  std::size_t num_micro_batches_;
-  std::size_t num_slots_ = 0;
-  std::vector<std::size_t> slots_;
+  schedule::RankSlots slots_;
 };
 
 }  // namespace plenum::pipeline

@@ -12,16 +12,18 @@
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
+#include "plenum/describe/bert.h"
 #include "plenum/kernels/attention_work.h"
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/step_numbers.h"
 #include "plenum/model/activation_layout.h"
 #include "plenum/model/bert.h"
-#include "plenum/model/micro_batch_stage.h"
+#include "plenum/model/micro_batch_staging.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/activation_slots.h"
 #include "plenum/pipeline/recorded_work.h"
+#include "plenum/schedule/core/action_text.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/cuda_stream.h"
@@ -37,7 +39,26 @@ using schedule::Action;
 using schedule::ActionType;
 using schedule::Rank;
 using schedule::Schedule;
+using tensor::Role;
 using tensor::TensorView;
+
+/// There is memory for one recomputed layer: its backward comes right behind its recomputation.
+void require_recomputed_singly(const Schedule& schedule) {
+  for (const schedule::RankProgram& rank : schedule.ranks) {
+    const std::span<const Action> actions = rank.lane(schedule::Lane::Compute).actions();
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (actions[i].type != ActionType::Recompute) continue;
+      Action backward = actions[i];
+      backward.type = ActionType::Backward;
+      const bool is_single = actions[i].end_layer.index() == actions[i].first_layer.index() + 1;
+      base::require(
+          is_single && i + 1 < actions.size() && actions[i + 1] == backward,
+          "BERT trains with schedules that recompute a layer right before its backward; schedule {} "
+          "does not at {}",
+          schedule.name, schedule::action_text(actions[i], schedule::StageLayers(schedule.problem)));
+    }
+  }
+}
 
 void require_supported(const Schedule& schedule, const BertProgramOptions& options) {
   const describe::ModelConfig& model = options.model;
@@ -53,20 +74,21 @@ void require_supported(const Schedule& schedule, const BertProgramOptions& optio
       for (const Action& action : lane.actions()) {
         const bool is_known =
             action.type == ActionType::Forward || action.type == ActionType::Backward ||
-            action.type == ActionType::ReduceGradient || action.type == ActionType::Agree ||
+            action.type == ActionType::Recompute || action.type == ActionType::ReduceGradient ||
+            action.type == ActionType::Agree ||
             (action.type == ActionType::Update && action.first_layer == schedule::LayerId{} &&
              action.end_layer.index() == schedule.problem.stage_layers.front());
         base::require(is_known,
-                      "BERT trains with schedules without sharding, preconditioning, recomputation and tied "
-                      "parameters as actions; schedule {} has the action {}",
+                      "BERT trains with schedules without sharding, preconditioning and tied parameters as "
+                      "actions; schedule {} has the action {}",
                       schedule.name, schedule::traits_of(action.type).name);
       }
     }
   }
+  require_recomputed_singly(schedule);
 }
 
-/// Steps that may be under way at the same time: one runs, one is prepared.
-constexpr std::size_t kStepsUnderWay = 2;
+constexpr std::size_t kStepsUnderWay = BertProgram::kStepsUnderWay;
 
 /// All that lies in a rank's arena.
 struct Memory {
@@ -76,36 +98,37 @@ struct Memory {
   model::TrainingMemory model;
   TensorView scratch;
   /// For every micro-batch of the steps under way.
-  std::vector<model::MicroBatchStage> stages;
+  std::vector<model::MicroBatchStaging> stagings;
 };
 
-Memory plan(const BertProgramOptions& options, const describe::ParameterTable& table, std::size_t num_slots,
-            std::size_t num_micro_batches, tensor::MemoryPlan& plan) {
+Memory plan(const BertProgramOptions& options, const describe::ParameterTable& table,
+            const schedule::Problem& problem, std::size_t num_slots, tensor::MemoryPlan& plan) {
   const tensor::Shape flat{table.num_elements()};
-  const batch::Capacity capacity = model::staged_capacity(options.capacity, plan.device());
+  const batch::Capacity capacity = model::computed_capacity(options.capacity, plan.device());
   Memory memory;
-  memory.buffers = {.weights_N = plan.add("parameters", flat),
+  memory.buffers = {.weights_N = plan.add("parameters", Role::Master, flat),
                     .compute_weights_N = {},
-                    .gradients_N = plan.add("gradients", flat),
-                    .first_moments_N = plan.add("optimizer state", flat),
-                    .second_moments_N = plan.add("optimizer state", flat)};
-  memory.buffers.compute_weights_N =
-      plan.device() == tensor::Device::Cpu ? memory.buffers.weights_N : plan.add_compute("parameters", flat);
+                    .gradients_N = plan.add("gradients", Role::Gradient, flat),
+                    .first_moments_N = plan.add("optimizer state", Role::State, flat),
+                    .second_moments_N = plan.add("optimizer state", Role::State, flat)};
+  memory.buffers.compute_weights_N = plan.precision().shares_weights()
+                                         ? memory.buffers.weights_N
+                                         : plan.add("parameters", Role::Weight, flat);
   memory.optimizer.emplace(options.optimizer, table, memory.buffers, plan);
   memory.numbers_C = plan.add("optimizer state", tensor::DType::Float64,
                               {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
-  memory.model = model::plan_training_memory(options.model, capacity, options.recompute, num_slots, plan);
-  memory.scratch = model::plan_scratch(options.model, table, capacity, options.num_threads, plan);
-  for (std::size_t i = 0; i < kStepsUnderWay * num_micro_batches; ++i) {
-    memory.stages.emplace_back(options.model, capacity, plan);
+  memory.model = model::plan_training_memory(table.model(), capacity, problem.recomputation, num_slots, plan);
+  memory.scratch = model::plan_scratch(table, capacity, options.num_threads, plan);
+  for (std::size_t i = 0; i < kStepsUnderWay * problem.num_micro_batches; ++i) {
+    memory.stagings.emplace_back(table.model(), capacity, plan);
   }
   return memory;
 }
 
 tensor::MemoryLayout layout_of(const BertProgramOptions& options, const describe::ParameterTable& table,
-                               std::size_t num_slots, std::size_t num_micro_batches) {
+                               const schedule::Problem& problem, std::size_t num_slots) {
   tensor::MemoryPlan sizes(options.device);
-  plan(options, table, num_slots, num_micro_batches, sizes);
+  plan(options, table, problem, num_slots, sizes);
   return sizes.layout();
 }
 
@@ -151,16 +174,15 @@ struct BertProgram::State {
   State(const Schedule& run, Rank rank, const BertProgramOptions& settings)
       : schedule(run),
         options(settings),
-        table(options.model),
+        table(describe::describe_bert(options.model)),
         slots(schedule, rank),
         owner(options.device, options.num_threads),
-        arena(layout_of(options, table, slots.num_slots(), num_micro_batches()), options.device),
+        arena(layout_of(options, table, schedule.problem, slots.num_slots()), options.device),
         views(arena),
-        memory(plan(options, table, slots.num_slots(), num_micro_batches(), views)),
+        memory(plan(options, table, schedule.problem, slots.num_slots(), views)),
         stream(owner.stream(memory.scratch)),
-        weights(model::weights_of(options.model, table,
-                                  {memory.buffers.weights_N, memory.buffers.compute_weights_N})),
-        gradients(model::gradients_of(options.model, table, memory.buffers.gradients_N)),
+        weights(model::weights_of(table, {memory.buffers.weights_N, memory.buffers.compute_weights_N})),
+        gradients(model::gradients_of(table, memory.buffers.gradients_N)),
         has_gradient(gradients.layers.size()) {
     if (options.device == tensor::Device::Cpu) return;
     gpu = std::make_unique<Gpu>();
@@ -169,19 +191,19 @@ struct BertProgram::State {
 
   std::size_t num_micro_batches() const { return schedule.problem.num_micro_batches; }
   StepUnderWay& step_under_way(std::uint64_t step) { return *steps[step % kStepsUnderWay]; }
-  std::size_t stage_index(std::uint64_t step, std::size_t micro_batch) const {
+  std::size_t staging_index(std::uint64_t step, std::size_t micro_batch) const {
     return step % kStepsUnderWay * num_micro_batches() + micro_batch;
   }
-  model::MicroBatchStage& stage_of(std::uint64_t step, std::size_t micro_batch) {
-    return memory.stages[stage_index(step, micro_batch)];
+  model::MicroBatchStaging& staging_of(std::uint64_t step, std::size_t micro_batch) {
+    return memory.stagings[staging_index(step, micro_batch)];
   }
 
   model::Pass pass(const ActionRun& run) {
     base::check(batch != nullptr && batch->step == run.step, "step {} begins without its data", run.step);
     const base::RandomFunction random(options.seed, base::Purpose::Dropout, batch->epoch);
     return {stream,
-            options.model,
-            stage_of(run.step, run.action.micro_batch.index()).views(),
+            table.model(),
+            staging_of(run.step, run.action.micro_batch.index()).views(),
             {.is_on = true, .key = random.key()}};
   }
   /// Whether a backward adds to gradients: the first of a step through a layer overwrites those of the step
@@ -197,30 +219,24 @@ struct BertProgram::State {
     return is_accumulated ? Accumulate::Yes : Accumulate::No;
   }
   const model::Activations& activations_of(const ActionRun& run) const {
-    const std::size_t step_index = run.step % schedule.num_steps();
-    return memory.model.slots[slots.slot(step_index, run.action.micro_batch)];
+    return memory.model.slots[slots.slot(run.step, run.action.micro_batch)];
   }
-  void wait_if_asked() const {
-    if (is_waiting) stream.wait();
-  }
-
-  /// A pass over a micro-batch: on a GPU recorded where it repeats, unless every action is to be measured or
-  /// no head reads anything, which leaves gradients to zero at most.
+  /// A pass over a micro-batch: on a GPU recorded where it repeats, unless no head reads anything, which
+  /// leaves gradients to zero at most.
   void run_recorded(const ActionRun& run, const model::Pass& pass, const std::function<void()>& work) {
-    const bool is_recorded = gpu != nullptr && options.records_work && !is_waiting && pass.num_read() > 0;
+    const bool is_recorded = gpu != nullptr && options.records_work && pass.num_read() > 0;
     if (is_recorded) {
       gpu->recorded.run(recording_key(run, pass), stream.cuda(), work);
     } else {
       work();
     }
-    wait_if_asked();
   }
   RecordingKey recording_key(const ActionRun& run, const model::Pass& pass) const {
     const model::MicroBatchViews& micro_batch = pass.micro_batch;
-    return {.is_backward = run.action.type == ActionType::Backward,
+    return {.type = run.action.type,
             .is_accumulated = pass.accumulate == Accumulate::Yes,
-            .stage = stage_index(run.step, run.action.micro_batch.index()),
-            .slot = slots.slot(run.step % schedule.num_steps(), run.action.micro_batch),
+            .staging = staging_index(run.step, run.action.micro_batch.index()),
+            .slot = slots.slot(run.step, run.action.micro_batch),
             .first_layer = run.action.first_layer.index(),
             .end_layer = run.action.end_layer.index(),
             .num_rows = micro_batch.num_rows(),
@@ -231,12 +247,12 @@ struct BertProgram::State {
             .dropout = pass.dropout.key};
   }
 
-  /// What a GPU needs beside a stream: another for copies, and events that tell when what is done.
+  /// What a GPU needs beside a stream: others for copies and for what ranks do together.
   struct Gpu {
     tensor::CudaStream copies;
     tensor::CudaEvent is_copied;
+    tensor::CudaStream communication;
     RecordedWork recorded;
-    std::array<tensor::CudaEvent, kStepsUnderWay> is_decided;
     tensor::PinnedMemory pinned{kStepsUnderWay * sizeof(StepUnderWay)};
 
     Gpu() { std::uninitialized_value_construct_n(steps(), kStepsUnderWay); }
@@ -261,7 +277,6 @@ struct BertProgram::State {
   std::array<StepUnderWay*, kStepsUnderWay> steps{&own_steps[0], &own_steps[1]};
   const batch::StepBatch* batch = nullptr;
   std::atomic<bool> is_stop_asked = false;
-  bool is_waiting = false;
 };
 
 BertProgram::BertProgram(const Schedule& schedule, Rank rank, const BertProgramOptions& options) {
@@ -275,13 +290,14 @@ BertProgram::~BertProgram() {
   if (!state_ || !state_->gpu) return;
   state_->gpu->copies.drain();
   state_->stream.cuda().drain();
+  state_->gpu->communication.drain();
 }
 
 tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank rank,
                                               const BertProgramOptions& options) {
   require_supported(schedule, options);
-  return layout_of(options, describe::ParameterTable(options.model),
-                   ActivationSlots(schedule, rank).num_slots(), schedule.problem.num_micro_batches);
+  return layout_of(options, describe::ParameterTable(describe::describe_bert(options.model)),
+                   schedule.problem, ActivationSlots(schedule, rank).num_slots());
 }
 
 const tensor::MemoryLayout& BertProgram::memory() const {
@@ -299,10 +315,9 @@ const tensor::Stream& BertProgram::stream() const {
 void BertProgram::ask_to_stop() {
   state_->is_stop_asked = true;
 }
-void BertProgram::set_waiting(bool is_waiting) {
-  state_->is_waiting = is_waiting;
-  // What is measured from now on begins when what came before is done.
-  state_->wait_if_asked();
+const tensor::WorkQueue* BertProgram::queue(schedule::Lane lane) {
+  if (!state_->gpu) return nullptr;
+  return lane == schedule::Lane::Compute ? &state_->stream.cuda() : &state_->gpu->communication;
 }
 
 void BertProgram::begin(std::uint64_t num_updates) {
@@ -322,8 +337,6 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
               "a step must have the schedule's micro-batches: {} instead of {}", batch.micro_batches.size(),
               state_->num_micro_batches());
   State::Gpu* const gpu = state_->gpu.get();
-  // The step that had this place before must have ended.
-  if (gpu != nullptr) gpu->is_decided[batch.step % kStepsUnderWay].wait();
   state_->batch = &batch;
   StepUnderWay& step = state_->step_under_way(batch.step);
   step.global = batch.global;
@@ -333,11 +346,11 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
   at(step.given, StepNumber::NextSentenceScale) = inverse_of(batch.global.sequences);
   at(step.given, StepNumber::LearningRate) = learning_rate;
   for (std::size_t i = 0; i < batch.micro_batches.size(); ++i) {
-    state_->stage_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
+    state_->staging_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
   }
   if (gpu != nullptr) {
-    gpu->is_copied.record(gpu->copies);
-    gpu->is_copied.hold(state_->stream.cuda());
+    gpu->copies.record(gpu->is_copied);
+    state_->stream.cuda().wait_for(gpu->is_copied);
   }
   tensor::copy(state_->stream, view_of(step.given, kernels::kNumGivenNumbers),
                state_->memory.numbers_C.first_rows(kernels::kNumGivenNumbers));
@@ -353,6 +366,14 @@ void BertProgram::forward(const ActionRun& run) {
     if (run.action.end_layer.index() == state_->weights.layers.size()) {
       model::add_losses(pass, kept, state_->memory.numbers_C);
     }
+  });
+}
+
+void BertProgram::recompute(const ActionRun& run) {
+  const model::Pass pass = state_->pass(run);
+  state_->run_recorded(run, pass, [&] {
+    model::bert_recompute(pass, state_->weights, state_->activations_of(run), state_->memory.model.transients,
+                          state_->schedule.problem.recomputation, run.action.first_layer);
   });
 }
 
@@ -384,12 +405,9 @@ void BertProgram::update(const ActionRun& run) {
   state_->memory.optimizer->step(state_->stream, state_->memory.numbers_C);
   StepUnderWay& step = state_->step_under_way(run.step);
   tensor::copy(state_->stream, state_->memory.numbers_C, view_of(step.decided, step.decided.size()));
-  if (state_->gpu) state_->gpu->is_decided[run.step % kStepsUnderWay].record(state_->stream.cuda());
-  state_->wait_if_asked();
 }
 
 StepOutcome BertProgram::outcome(std::uint64_t step) const {
-  if (state_->gpu) state_->gpu->is_decided[step % kStepsUnderWay].wait();
   const StepUnderWay& ended = state_->step_under_way(step);
   return outcome_of(ended.decided, ended.global);
 }

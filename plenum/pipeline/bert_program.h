@@ -8,7 +8,6 @@
 #include "plenum/batch/step_batch.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
-#include "plenum/model/recompute.h"
 #include "plenum/optim/optimizer.h"
 #include "plenum/pipeline/stage_program.h"
 #include "plenum/schedule/core/schedule.h"
@@ -20,7 +19,6 @@ namespace plenum::pipeline {
 struct BertProgramOptions {
   describe::ModelConfig model;
   batch::Capacity capacity;
-  model::Recompute recompute = model::Recompute::None;
   optim::OptimizerOptions optimizer = {};
   std::uint64_t seed = 0;  ///< of dropout
   tensor::Device device = tensor::Device::Cpu;
@@ -43,10 +41,13 @@ struct StepOutcome {
 /// Trains a BERT on one rank: what its share of a schedule's actions do. All memory is planned and taken at
 /// once. Schedules with one stage, any number of ranks (single, data-parallel); on a GPU one rank.
 ///
-/// On a GPU a step has been asked for when its last action returns, and runs while the next is prepared. Its
-/// outcome is there when outcome() returns it; nothing else waits.
+/// On a GPU actions are issued: a step runs while the next is prepared, and two may be under way. Its outcome
+/// is there when Executor::await_step() has returned; nothing else waits.
 class BertProgram final : public StageProgram {
  public:
+  /// Steps that may be under way at the same time: one runs, one is prepared.
+  static constexpr std::size_t kStepsUnderWay = 2;
+
   /// Borrows the schedule. Throws UserError if the schedule has more than one stage, or memory is short.
   BertProgram(const schedule::Schedule& schedule, schedule::Rank rank, const BertProgramOptions& options);
   ~BertProgram() override;
@@ -68,18 +69,19 @@ class BertProgram final : public StageProgram {
   /// so many updates counted before. Later calls start anew from there.
   void begin(std::uint64_t num_updates);
   /// What the next step works on, and how fast it learns. Borrows the batch until the actions of the step
-  /// have returned.
+  /// have returned. The step kStepsUnderWay before it must have ended
+  /// (Executor::await_step).
   void begin_step(const batch::StepBatch& batch, double learning_rate);
   /// Asks all ranks to stop: known to all as the outcome of the same step, the next to begin. From any
   /// thread.
   void ask_to_stop();
-  /// Of a step, the last or the one before it that was begun. Waits for it.
+  /// Of a step that has ended, the last or the one before it.
   StepOutcome outcome(std::uint64_t step) const;
-  /// Whether every action waits for its work to be done, as measuring needs; only a GPU knows the difference.
-  void set_waiting(bool is_waiting);
 
+  const tensor::WorkQueue* queue(schedule::Lane lane) override;
   void forward(const ActionRun& run) override;
   void backward(const ActionRun& run) override;
+  void recompute(const ActionRun& run) override;
   void update(const ActionRun& run) override;
   comm::Elements to_reduce(const ActionRun& run) override;
   void communicated(const ActionRun& run) override;

@@ -1,9 +1,12 @@
 #include "plenum/pipeline/executor.h"
 
 #include <algorithm>
+#include <span>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include "plenum/base/check.h"
 #include "plenum/comm/local/local_world.h"
@@ -26,55 +29,96 @@ const schedule::Schedule& required(const schedule::Schedule& schedule, ExecutorO
   return schedule;
 }
 
-std::vector<std::unique_ptr<comm::Communicator>> threads_as_ranks(std::size_t num_ranks) {
+std::vector<LocalRank> threads_as_ranks(std::span<StageProgram* const> programs, std::size_t num_ranks) {
+  base::check(programs.size() == num_ranks, "there must be a program for each rank: {} of {}",
+              programs.size(), num_ranks);
   comm::local::LocalWorld world(num_ranks);
-  std::vector<std::unique_ptr<comm::Communicator>> communicators;
+  std::vector<LocalRank> ranks;
   for (std::size_t rank = 0; rank < num_ranks; ++rank) {
-    communicators.push_back(world.communicator(Rank::at(rank)));
+    ranks.push_back({Rank::at(rank), programs[rank], world.communicator(Rank::at(rank))});
   }
-  return communicators;
+  return ranks;
+}
+
+/// For whoever looks at the threads of the process.
+void name_thread(Rank rank, Lane lane) {
+  constexpr std::size_t kLongest = 15;
+  const std::string name = fmt::format("rank{} {}", rank.value, schedule::lane_name(lane));
+  pthread_setname_np(pthread_self(), name.substr(0, kLongest).c_str());
 }
 
 }  // namespace
 
 Executor::Executor(const schedule::Schedule& schedule, std::vector<StageProgram*> programs,
                    ExecutorOptions options)
-    : Executor(schedule, std::move(programs), threads_as_ranks(schedule.ranks.size()), std::move(options)) {}
+    : Executor(schedule, threads_as_ranks(programs, schedule.ranks.size()), std::move(options)) {}
 
-Executor::Executor(const schedule::Schedule& schedule, std::vector<StageProgram*> programs,
-                   std::vector<std::unique_ptr<comm::Communicator>> communicators, ExecutorOptions options)
+Executor::Executor(const schedule::Schedule& schedule, std::vector<LocalRank> ranks, ExecutorOptions options)
     : schedule_(required(schedule, options.checked)),
       options_(std::move(options)),
       dataflow_(schedule),
-      communicators_(std::move(communicators)),
       next_step_(options_.first_step) {
-  const std::size_t num_ranks = schedule.ranks.size();
-  base::check(programs.size() == num_ranks && communicators_.size() == num_ranks,
-              "there must be a program and a communicator for each rank: {} and {} of {}", programs.size(),
-              communicators_.size(), num_ranks);
-  for (std::size_t rank = 0; rank < num_ranks; ++rank) {
-    comm::Communicator& ranks = *communicators_[rank];
-    base::check(ranks.index() == rank && ranks.size() == num_ranks,
-                "communicators must be in the order of their ranks: {} of {} in place of {} of {}",
-                ranks.index(), ranks.size(), rank, num_ranks);
-    ranks_.push_back(std::make_unique<RankExecutor>(schedule_, dataflow_, Rank::at(rank), *programs[rank],
-                                                    ranks, options_.first_step));
+  base::check(!ranks.empty(), "an executor needs a rank");
+  for (LocalRank& own : ranks) {
+    const bool is_next = ranks_.empty() || ranks_.back()->rank() < own.rank;
+    base::check(is_next && own.rank.index() < schedule.ranks.size(),
+                "ranks must be of the schedule and in order: {} of {}", own.rank.value,
+                schedule.ranks.size());
+    comm::Communicator& all = *communicators_.emplace_back(std::move(own.communicator));
+    base::check(all.index() == own.rank.index() && all.size() == schedule.ranks.size(),
+                "a rank needs its own communicator of all ranks: {} of {} in place of {} of {}", all.index(),
+                all.size(), own.rank.value, schedule.ranks.size());
+    RankExecutor& rank = *ranks_.emplace_back(std::make_unique<RankExecutor>(
+        schedule_, dataflow_, own.rank, *own.program, all, options_.first_step));
+    for (std::size_t i = 0; i < kNumLanes; ++i) {
+      if (rank.has_work(static_cast<Lane>(i))) lanes_.emplace_back(&rank, static_cast<Lane>(i));
+    }
   }
 }
 
 Executor::~Executor() {
-  join_lanes();
+  {
+    const std::lock_guard lock(mutex_);
+    is_going_ = true;
+    range_given_.notify_all();
+  }
+  for (std::thread& thread : threads_) thread.join();
 }
 
-void Executor::run(std::uint64_t num_steps) {
+void Executor::run(std::uint64_t num_steps, DeviceTimes device_times) {
   base::check(!failure_, "an executor that failed cannot run on");
-  const StepRange range = range_of(num_steps);
+  StepRange range = range_of(num_steps);
+  range.has_device_times = device_times == DeviceTimes::Recorded;
   for (const std::unique_ptr<RankExecutor>& rank : ranks_) rank->prepare(range);
-  start_lanes();
-  watch();
+  if (threads_.empty()) start_threads();
+  if (!failure_) {
+    {
+      const std::lock_guard lock(mutex_);
+      num_running_ = lanes_.size();
+      ++num_ranges_;
+      range_given_.notify_all();
+    }
+    watch();
+  }
   if (failure_) throw ExecutionError(*failure_);
   next_step_ = range.end;
-  measured_ = measure(schedule_, dataflow_, ranks_, range.timed_begin);
+  timed_begin_ = range.timed_begin;
+}
+
+void Executor::await_step(std::uint64_t step) {
+  base::check(!failure_, "an executor that failed has no steps to wait for");
+  for (const std::unique_ptr<RankExecutor>& rank : ranks_) {
+    const std::optional<Failure> hang = rank->await_step(step, options_.hang_limit);
+    if (!hang) continue;
+    fail(*hang);
+    if (options_.on_stuck) options_.on_stuck(*hang);
+    throw ExecutionError(*hang);
+  }
+}
+
+MeasuredCycle Executor::measured() {
+  if (next_step_ > options_.first_step) await_step(next_step_ - 1);
+  return measure(schedule_, dataflow_, ranks_, timed_begin_);
 }
 
 StepRange Executor::range_of(std::uint64_t num_steps) const {
@@ -85,44 +129,37 @@ StepRange Executor::range_of(std::uint64_t num_steps) const {
   return range;
 }
 
-void Executor::start_lanes() {
-  std::vector<std::pair<RankExecutor*, Lane>> lanes;
-  for (const std::unique_ptr<RankExecutor>& rank : ranks_) {
-    for (std::size_t i = 0; i < kNumLanes; ++i) {
-      if (rank->has_work(static_cast<Lane>(i))) lanes.emplace_back(rank.get(), static_cast<Lane>(i));
-    }
-  }
-  threads_.reserve(lanes.size());
-  num_running_ = lanes.size();
-  may_lanes_begin_ = false;
+void Executor::start_threads() {
+  threads_.reserve(lanes_.size());
   try {
-    for (const auto& [rank, lane] : lanes) {
-      threads_.emplace_back([this, rank = rank, lane = lane] { run_lane(*rank, lane); });
+    for (const auto& [rank, lane] : lanes_) {
+      threads_.emplace_back([this, rank = rank, lane = lane] { serve_lane(*rank, lane); });
     }
   } catch (const std::exception& error) {
-    const std::size_t num_started = threads_.size();
-    {
-      const std::lock_guard lock(mutex_);
-      num_running_ -= lanes.size() - num_started;
-    }
-    const auto& [rank, lane] = lanes[num_started];
-    return fail(rank->failure_at(lane, fmt::format("cannot start its thread, {} of {} are started: {}",
-                                                   num_started, lanes.size(), error.what())));
+    const auto& [rank, lane] = lanes_[threads_.size()];
+    fail(rank->failure_at(lane, fmt::format("cannot start its thread, {} of {} are started: {}",
+                                            threads_.size(), lanes_.size(), error.what())));
   }
-  const std::lock_guard lock(mutex_);
-  may_lanes_begin_ = true;
-  changed_.notify_all();
 }
 
-bool Executor::await_start() {
+void Executor::serve_lane(RankExecutor& rank, Lane lane) {
+  name_thread(rank.rank(), lane);
+  for (std::uint64_t num_run = 0; await_range(num_run); ++num_run) {
+    run_lane(rank, lane);
+    const std::lock_guard lock(mutex_);
+    if (--num_running_ == 0) changed_.notify_all();
+  }
+}
+
+bool Executor::await_range(std::uint64_t num_run) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return may_lanes_begin_ || failure_; });
-  return may_lanes_begin_;
+  range_given_.wait(lock, [&] { return num_ranges_ > num_run || is_going_; });
+  return num_ranges_ > num_run;
 }
 
 void Executor::run_lane(RankExecutor& rank, Lane lane) {
   try {
-    if (await_start()) rank.run_lane(lane, stop_.get_token());
+    rank.run_lane(lane, stop_.get_token());
   } catch (const ExecutionError& error) {
     if (error.failure().aborted_by.is_none()) {
       fail(error.failure());
@@ -130,9 +167,6 @@ void Executor::run_lane(RankExecutor& rank, Lane lane) {
       note_abort(error.failure());
     }
   }
-  const std::lock_guard lock(mutex_);
-  --num_running_;
-  changed_.notify_all();
 }
 
 void Executor::fail(const Failure& failure) {
@@ -167,12 +201,13 @@ void Executor::stop_lanes(const Failure& failure) {
 void Executor::watch() {
   using std::chrono::milliseconds;
   const milliseconds interval = std::clamp(options_.hang_limit / 8, milliseconds(1), milliseconds(1000));
-  Watchdog watchdog(ranks_, options_.hang_limit);
+  std::optional<Watchdog> watchdog;  // steps that are short need none
   std::unique_lock lock(mutex_);
   const auto is_over = [this] { return num_running_ == 0 || failure_ || aborted_; };
   while (!changed_.wait_for(lock, interval, is_over)) {
     lock.unlock();
-    const std::optional<Failure> hang = watchdog.look(Clock::now());
+    if (!watchdog) watchdog.emplace(ranks_, options_.hang_limit);
+    const std::optional<Failure> hang = watchdog->look(Clock::now());
     if (hang) fail(*hang);
     lock.lock();
   }
@@ -180,12 +215,7 @@ void Executor::watch() {
   const std::optional<Failure> aborted = failure_ ? std::nullopt : aborted_;
   lock.unlock();
   if (aborted) fail(*aborted);
-  if (has_ended) join_lanes();
-}
-
-void Executor::join_lanes() {
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
+  if (!has_ended && options_.on_stuck) options_.on_stuck(*failure_);
 }
 
 }  // namespace plenum::pipeline

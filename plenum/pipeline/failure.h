@@ -17,6 +17,7 @@ struct Failure {
   std::string action;             ///< as action_text() writes it
   std::string message;            ///< what it threw, or how it hangs and what the others wait for
   std::exception_ptr cause = {};  ///< what it threw; null for a hang
+  bool is_hang = false;           ///< it took too long
   /// Who ended all communication and so this action, if that did; the message says why.
   schedule::Rank aborted_by = schedule::Rank::none();
 };

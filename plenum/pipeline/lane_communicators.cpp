@@ -39,6 +39,22 @@ void LaneCommunicators::add_group(comm::Communicator& ranks, std::span<const Ran
   if (!place) place = ranks.group(members_of(group));
 }
 
+void LaneCommunicators::issue_into(schedule::Lane lane, const tensor::WorkQueue& queue) {
+  switch (lane) {
+    case schedule::Lane::Compute:
+      break;
+    case schedule::Lane::DataParallel:
+      for (auto& [members, group] : groups_) group->issue_into(queue);
+      break;
+    case schedule::Lane::Pipeline:
+      pipeline_->issue_into(queue);
+      break;
+    case schedule::Lane::Copy:
+      copy_->issue_into(queue);
+      break;
+  }
+}
+
 comm::Communicator& LaneCommunicators::of_group(std::span<const Rank> group) {
   const auto found = groups_.find(members_of(group));
   base::check(found != groups_.end(), "a rank takes part only in collectives of its own groups");

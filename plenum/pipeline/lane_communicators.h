@@ -18,6 +18,9 @@ class LaneCommunicators {
   LaneCommunicators(comm::Communicator& ranks, const schedule::Schedule& schedule,
                     const schedule::Dataflow& dataflow, schedule::Rank rank, LaneProgress& copy_progress);
 
+  /// Lets all that a lane communicates from now on go into a queue of the rank's device.
+  void issue_into(schedule::Lane lane, const tensor::WorkQueue& queue);
+
   comm::Communicator& pipeline() { return *pipeline_; }
   comm::Communicator& copy() { return *copy_; }
   /// Of the group of a collective in the data-parallel lane. Throws InternalError if the rank is not in it.

@@ -7,7 +7,7 @@
 namespace plenum::pipeline {
 
 /// What a lane is doing.
-enum class LaneState : std::uint8_t { Ended, AwaitsInputs, AwaitsRanks, Works };
+enum class LaneState : std::uint8_t { Ended, AwaitsInputs, AwaitsDevice, AwaitsRanks, Works };
 
 /// Where a lane is, for others to look at while it runs.
 struct LaneProgress {

@@ -69,8 +69,14 @@ class Arrivals {
 MeasuredCycle measure(const schedule::Schedule& schedule, const schedule::Dataflow& dataflow,
                       std::span<const std::unique_ptr<RankExecutor>> ranks, std::uint64_t first_step) {
   MeasuredCycle cycle{.first_step = first_step, .times = {}, .clock_offset_seconds = {}};
-  for (const std::unique_ptr<RankExecutor>& rank : ranks) cycle.times.push_back(rank->times());
-  cycle.clock_offset_seconds.resize(ranks.size());  // threads share a clock
+  cycle.times.resize(schedule.ranks.size());
+  for (std::size_t rank = 0; rank < cycle.times.size(); ++rank) {
+    for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
+      cycle.times[rank][lane].resize(schedule.ranks[rank].lanes[lane].actions().size());
+    }
+  }
+  for (const std::unique_ptr<RankExecutor>& rank : ranks) cycle.times[rank->rank().index()] = rank->times();
+  cycle.clock_offset_seconds.resize(schedule.ranks.size());  // threads share a clock
 
   Arrivals arrivals;
   for_each_time(schedule, cycle.times, [&](const Action& action, std::size_t step, const ActionTime& time) {

@@ -1,10 +1,13 @@
 #include "plenum/pipeline/rank_executor.h"
 
 #include <algorithm>
+#include <numeric>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "plenum/base/check.h"
 #include "plenum/pipeline/tags.h"
 #include "plenum/schedule/core/action_text.h"
 
@@ -29,11 +32,20 @@ RankExecutor::RankExecutor(const schedule::Schedule& schedule, const schedule::D
     : schedule_(schedule),
       dataflow_(dataflow),
       rank_(rank),
+      program_(program),
       first_step_(first_step),
-      performer_(ranks, schedule, dataflow, rank, program, progress_[index_of(Lane::Copy)]),
+      communicators_(ranks, schedule, dataflow, rank, progress_[index_of(Lane::Copy)]),
       board_(dataflow.num_values(rank), schedule.problem.staleness, first_step) {
-  for (std::size_t lane = 0; lane < schedule::kNumLanes; ++lane) {
-    times_[lane].resize(program_of(static_cast<Lane>(lane)).actions().size());
+  // A lane in step t asks for events of t - 2, and of t - staleness, while another may record those of t + 1.
+  const std::size_t num_kept_steps = std::max<std::size_t>(2, schedule.problem.staleness) + 2;
+  for (std::size_t i = 0; i < schedule::kNumLanes; ++i) {
+    const Lane lane = static_cast<Lane>(i);
+    times_[i].resize(program_of(lane).actions().size());
+    const tensor::WorkQueue* const queue = has_work(lane) ? program.queue(lane) : nullptr;
+    if (queue == nullptr) continue;
+    queues_[i] = std::make_unique<LaneQueue>(*queue, program_of(lane), num_kept_steps);
+    communicators_.issue_into(lane, *queue);
+    has_queues_ = true;
   }
 }
 
@@ -50,6 +62,7 @@ void RankExecutor::prepare(const StepRange& range) {
   for (std::size_t i = 0; i < schedule::kNumLanes; ++i) {
     const Lane lane = static_cast<Lane>(i);
     std::fill(times_[i].begin(), times_[i].end(), schedule::ActionTime{});
+    if (queues_[i]) queues_[i]->prepare_times();
     if (!has_work(lane)) continue;
     board_.enlist(lane, range.begin);
     progress_[i].step = range.begin;
@@ -60,7 +73,8 @@ void RankExecutor::prepare(const StepRange& range) {
 void RankExecutor::run_lane(Lane lane, std::stop_token stop) {
   LaneProgress& progress = progress_[index_of(lane)];
   try {
-    LaneRun own{.lane = lane, .progress = progress, .stop = std::move(stop)};
+    LaneRun own{
+        .lane = lane, .progress = progress, .queue = queues_[index_of(lane)].get(), .stop = std::move(stop)};
     for (std::uint64_t step = range_.begin; step < range_.end; ++step) {
       if (own.stop.stop_requested() || !run_step(own, step)) break;
     }
@@ -83,37 +97,76 @@ bool RankExecutor::run_step(LaneRun& lane, std::uint64_t step) {
   const std::span<const Action> actions = program.step(step_of_cycle);
   lane.progress.step.store(step, std::memory_order_relaxed);
   lane.progress.move_on(LaneState::AwaitsInputs);
-  if (!board_.begin_step(lane.lane, step)) return false;
+  if (!board_.begin_step(lane.lane, step) || !await_older_steps(lane, step)) return false;
   for (std::size_t i = 0; i < actions.size(); ++i) {
     const ActionRun run{.action = actions[i], .step = step, .first_step = first_step_, .stop = lane.stop};
-    if (!run_action(lane, run, program.step_begin(step_of_cycle) + i)) return false;
+    if (!run_action(lane, run, {i, program.step_begin(step_of_cycle) + i})) return false;
   }
   await_sends(lane);
   return true;
 }
 
-bool RankExecutor::run_action(LaneRun& lane, const ActionRun& run, std::size_t position) {
+bool RankExecutor::is_timed(const LaneRun& lane, std::uint64_t step) const {
+  if (lane.queue != nullptr && !range_.has_device_times) return false;
+  return step >= range_.timed_begin && step < range_.timed_begin + schedule_.num_steps();
+}
+
+bool RankExecutor::run_action(LaneRun& lane, const ActionRun& run, Place place) {
   poll_sends(lane);
-  lane.progress.position.store(position, std::memory_order_relaxed);
+  lane.progress.position.store(place.position, std::memory_order_relaxed);
   lane.progress.move_on(LaneState::AwaitsInputs);
   dataflow_.inputs(rank_, run.action, lane.values);
   if (!board_.wait(lane.lane, lane.values, run.step)) return false;
+  if (has_queues_) {
+    board_.collect_events(lane.lane, lane.values, run.step, lane.events);
+    if (!await_events(lane)) return false;
+  }
 
-  const double start = seconds_now();
+  const bool is_timed = this->is_timed(lane, run.step);
   // What would work on a step before the first has nothing to work on; gradients pass on as they are.
   const bool is_skipped = !run.has_data_step() && run.action.type != ActionType::Precondition;
-  if (!is_skipped) perform(lane, run, position);
-  if (run.step >= range_.timed_begin && run.step < range_.timed_begin + schedule_.num_steps()) {
-    times_[index_of(lane.lane)][position] = {start, is_skipped ? start : seconds_now()};
+  const tensor::QueueEvent* event = nullptr;
+  if (lane.queue != nullptr) {
+    if (is_timed) lane.queue->begin_timed(place.position);
+    if (!is_skipped) perform(lane, run, place.position);
+    if (is_timed) lane.queue->end_timed(place.position);
+    event = &lane.queue->end_action(run.step, place.index);
+  } else {
+    const double start = is_timed ? seconds_now() : 0;
+    if (!is_skipped) perform(lane, run, place.position);
+    if (is_timed) times_[index_of(lane.lane)][place.position] = {start, is_skipped ? start : seconds_now()};
   }
   dataflow_.outputs(rank_, run.action, lane.values);
-  board_.publish(lane.values, run.step);
+  board_.publish(lane.lane, lane.values, run.step, event);
+  return true;
+}
+
+bool RankExecutor::await_older_steps(LaneRun& lane, std::uint64_t step) {
+  if (!has_queues_ || step < first_step_ + 2) return true;
+  lane.events.clear();
+  for (const std::unique_ptr<LaneQueue>& other : queues_) {
+    if (!other || other.get() == lane.queue) continue;
+    if (const tensor::QueueEvent* const event = other->event_behind_step(step - 2))
+      lane.events.push_back(event);
+  }
+  return await_events(lane);
+}
+
+bool RankExecutor::await_events(LaneRun& lane) {
+  if (lane.queue != nullptr) {
+    for (const tensor::QueueEvent* const event : lane.events) lane.queue->queue().wait_for(*event);
+    return true;
+  }
+  for (const tensor::QueueEvent* const event : lane.events) {
+    lane.progress.move_on(LaneState::AwaitsDevice);
+    if (!tensor::wait_on_host(*event, [&] { return lane.stop.stop_requested(); })) return false;
+  }
   return true;
 }
 
 void RankExecutor::perform(LaneRun& lane, const ActionRun& run, std::size_t position) {
   lane.progress.move_on(LaneState::Works);
-  std::optional<comm::Completion> completion = performer_.begin(run);
+  std::optional<comm::Completion> completion = start(run);
   if (!completion) return;
   if (schedule::is_send(run.action.type)) {
     lane.sends.push_back({.run = run, .position = position, .completion = std::move(*completion)});
@@ -122,14 +175,104 @@ void RankExecutor::perform(LaneRun& lane, const ActionRun& run, std::size_t posi
   lane.progress.move_on(LaneState::AwaitsRanks);
   completion->wait();
   lane.progress.move_on(LaneState::Works);
-  performer_.communicated(run);
+  program_.communicated(run);
+}
+
+std::optional<comm::Completion> RankExecutor::start(const ActionRun& run) {
+  switch (run.action.type) {
+    case ActionType::Forward:
+      program_.forward(run);
+      break;
+    case ActionType::Backward:
+      program_.backward(run);
+      break;
+    case ActionType::InputGradient:
+      program_.input_gradient(run);
+      break;
+    case ActionType::WeightGradient:
+      program_.weight_gradient(run);
+      break;
+    case ActionType::Recompute:
+      program_.recompute(run);
+      break;
+    case ActionType::CurvatureA:
+    case ActionType::CurvatureB:
+      program_.curvature(run);
+      break;
+    case ActionType::Invert:
+      program_.invert(run);
+      break;
+    case ActionType::AccumulateFactor:
+      program_.accumulate_factor(run);
+      break;
+    case ActionType::InverseRoot:
+      program_.inverse_root(run);
+      break;
+    case ActionType::Precondition:
+      program_.precondition(run);
+      break;
+    case ActionType::Update:
+      program_.update(run);
+      break;
+    case ActionType::ExchangeData:
+      program_.exchange_data(run, communicators_.copy());
+      break;
+    case ActionType::SendActivation:
+    case ActionType::ReceiveActivation:
+    case ActionType::SendGradient:
+    case ActionType::ReceiveGradient:
+      return start_message(run);
+    case ActionType::ReduceGradient:
+    case ActionType::ReduceTied:
+    case ActionType::ReduceCurvature:
+    case ActionType::Agree:
+    case ActionType::ReduceScatterGradient:
+    case ActionType::GatherParameters:
+    case ActionType::GatherPreconditioned:
+      return start_collective(run);
+  }
+  return std::nullopt;
+}
+
+comm::Completion RankExecutor::start_message(const ActionRun& run) {
+  const Rank peer = dataflow_.peer(run.action);
+  base::check(!peer.is_none(), "a message needs a rank at its other end");
+  comm::Communicator& ranks = communicators_.pipeline();
+  if (schedule::is_send(run.action.type)) {
+    return ranks.start_send(peer.index(), message_tag(run.action, run.step), program_.outgoing(run));
+  }
+  const Action send = dataflow_.counterpart(run.action);
+  return ranks.start_receive(peer.index(), message_tag(send, run.step), program_.incoming(run));
+}
+
+comm::Completion RankExecutor::start_collective(const ActionRun& run) {
+  comm::Communicator& group = communicators_.of_group(dataflow_.group(run.action));
+  const comm::Tag tag = collective_tag(run.action, run.step);
+  const bool scatters = run.action.type == ActionType::ReduceScatterGradient;
+  const bool gathers =
+      run.action.type == ActionType::GatherParameters || run.action.type == ActionType::GatherPreconditioned;
+  if (!scatters && !gathers) {
+    return group.start_all_reduce(program_.to_reduce(run), comm::Reduction::Sum, tag);
+  }
+  const PartitionedElements buffer = program_.to_partition(run);
+  base::check(buffer.counts.size() == group.size(), "there must be a part for each member: {} of {}",
+              buffer.counts.size(), group.size());
+  const std::size_t num_elements =
+      std::accumulate(buffer.counts.begin(), buffer.counts.end(), std::size_t{0});
+  base::check(buffer.whole.count() == num_elements, "the parts must make up the buffer: {} of {} elements",
+              num_elements, buffer.whole.count());
+  const auto own = buffer.counts.begin() + static_cast<std::ptrdiff_t>(group.index());
+  const comm::Elements part =
+      buffer.whole.part(std::accumulate(buffer.counts.begin(), own, std::size_t{0}), *own);
+  return scatters ? group.start_reduce_scatter(buffer.whole, part, buffer.counts, comm::Reduction::Sum, tag)
+                  : group.start_all_gather(part, buffer.whole, buffer.counts, tag);
 }
 
 void RankExecutor::poll_sends(LaneRun& lane) {
   lane.sends.remove_if([&](PendingSend& sent) {
     lane.progress.position.store(sent.position, std::memory_order_relaxed);
     if (!sent.completion.test()) return false;
-    performer_.communicated(sent.run);
+    program_.communicated(sent.run);
     return true;
   });
 }
@@ -140,9 +283,63 @@ void RankExecutor::await_sends(LaneRun& lane) {
     lane.progress.move_on(LaneState::AwaitsRanks);
     sent.completion.wait();
     lane.progress.move_on(LaneState::Works);
-    performer_.communicated(sent.run);
+    program_.communicated(sent.run);
   }
   lane.sends.clear();
+}
+
+std::optional<Failure> RankExecutor::await_step(std::uint64_t step, std::chrono::milliseconds limit) {
+  for (std::size_t i = 0; i < schedule::kNumLanes; ++i) {
+    const LaneQueue* const queue = queues_[i].get();
+    const tensor::QueueEvent* const end = queue == nullptr ? nullptr : queue->event_behind_step(step);
+    if (end == nullptr) continue;
+    const std::span<const Action> actions =
+        program_of(static_cast<Lane>(i)).step(step % schedule_.num_steps());
+    std::size_t num_done = 0;
+    Clock::time_point moved = Clock::now();
+    const auto hangs = [&] {
+      const std::size_t num_seen = num_done;
+      while (num_done + 1 < actions.size() && queue->event_behind(step, num_done).is_done()) ++num_done;
+      if (num_done != num_seen) moved = Clock::now();
+      return Clock::now() - moved >= limit;
+    };
+    if (tensor::wait_on_host(*end, hangs)) continue;
+    Failure failure = failure_of(
+        static_cast<Lane>(i), step, actions[num_done],
+        fmt::format("hangs: it was issued, and the device has not done it for {} ms", limit.count()));
+    failure.is_hang = true;
+    return failure;
+  }
+  return std::nullopt;
+}
+
+schedule::RankTimes RankExecutor::times() const {
+  schedule::RankTimes times = times_;
+  if (has_queues_ && range_.has_device_times) read_device_times(times);
+  return times;
+}
+
+void RankExecutor::read_device_times(schedule::RankTimes& times) const {
+  std::unique_ptr<tensor::QueueEvent> anchor;
+  double anchor_seconds = 0;
+  for (std::size_t i = 0; i < schedule::kNumLanes; ++i) {
+    if (!queues_[i]) continue;
+    const tensor::WorkQueue& queue = queues_[i]->queue();
+    // Once nothing is left to do, an event is done when it is recorded: its time on both clocks is known.
+    std::unique_ptr<tensor::QueueEvent> last = queue.make_event(tensor::WorkQueue::Timed::Yes);
+    queue.record(*last);
+    tensor::wait_on_host(*last, [] { return false; });
+    queue.record(*last);
+    while (!last->is_done()) std::this_thread::yield();
+    anchor_seconds = seconds_now();
+    anchor = std::move(last);
+  }
+  for (std::size_t i = 0; i < schedule::kNumLanes; ++i) {
+    for (std::size_t position = 0; queues_[i] && position < times[i].size(); ++position) {
+      if (!queues_[i]->is_timed(position)) continue;
+      times[i][position] = queues_[i]->time_of(position, *anchor, anchor_seconds);
+    }
+  }
 }
 
 std::string RankExecutor::awaited_by(Lane lane) const {
@@ -151,6 +348,7 @@ std::string RankExecutor::awaited_by(Lane lane) const {
     const std::optional<schedule::ValueRef> missing = board_.missing(lane);
     return missing ? dataflow_.describe(rank_, missing->index) : "the other lanes";
   }
+  if (progress(lane).state == LaneState::AwaitsDevice) return "its device, which has inputs still to make";
   if (schedule::is_receive(action.type)) {
     return fmt::format("the message of rank {}", dataflow_.peer(action).value);
   }
@@ -161,12 +359,18 @@ std::string RankExecutor::awaited_by(Lane lane) const {
 }
 
 Failure RankExecutor::failure_at(Lane lane, std::string message, std::exception_ptr cause) const {
+  Failure failure = failure_of(lane, progress(lane).step, action_at(lane), std::move(message));
+  failure.cause = std::move(cause);
+  return failure;
+}
+
+Failure RankExecutor::failure_of(Lane lane, std::uint64_t step, const Action& action,
+                                 std::string message) const {
   return {.rank = rank_,
           .lane = lane,
-          .step = progress(lane).step,
-          .action = schedule::action_text(action_at(lane), dataflow_.layers()),
-          .message = std::move(message),
-          .cause = std::move(cause)};
+          .step = step,
+          .action = schedule::action_text(action, dataflow_.layers()),
+          .message = std::move(message)};
 }
 
 }  // namespace plenum::pipeline

@@ -4,12 +4,17 @@
 #include <chrono>
 #include <cstdint>
 #include <list>
+#include <memory>
+#include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
-#include "plenum/pipeline/action_performer.h"
 #include "plenum/pipeline/failure.h"
+#include "plenum/pipeline/lane_communicators.h"
 #include "plenum/pipeline/lane_progress.h"
+#include "plenum/pipeline/lane_queue.h"
+#include "plenum/pipeline/stage_program.h"
 #include "plenum/pipeline/value_board.h"
 #include "plenum/schedule/simulate/replay.h"
 
@@ -22,11 +27,13 @@ struct StepRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::uint64_t timed_begin = 0;  ///< of the cycle whose times are recorded
+  bool has_device_times = false;  ///< also of actions that a device does
 };
 
 /// Runs the actions of one rank: every non-empty lane on a thread of its own, in order, each action as soon
 /// as its inputs exist. A lane goes on once a send is started; by the end of the step all its sends are
-/// complete. Knows nothing of where the other ranks are.
+/// complete. A lane that has a queue of a device goes on once its work is issued, and its queue waits for
+/// what others do for its inputs. Knows nothing of where the other ranks are.
 class RankExecutor {
  public:
   /// Borrows all of it. Step `first_step` of training is the first that ever runs here.
@@ -36,13 +43,17 @@ class RankExecutor {
   schedule::Rank rank() const { return rank_; }
   bool has_work(schedule::Lane lane) const { return !program_of(lane).actions().empty(); }
 
-  /// Makes ready for steps that follow those that ran. To be called before the lanes' threads start.
+  /// Makes ready for steps that follow those that ran. To be called while no lane runs.
   void prepare(const StepRange& range);
   /// Runs a lane to the end of the range, or until close() or a failure. Throws ExecutionError if an action
   /// throws; Failure::aborted_by tells what comes from another's abort_all().
   void run_lane(schedule::Lane lane, std::stop_token stop);
   /// Makes all lanes return from waiting for inputs.
   void close() { board_.close(); }
+
+  /// Lets the caller wait until the device has done one of the last two steps that ran. If it does not get on
+  /// for `limit`, says where it is.
+  std::optional<Failure> await_step(std::uint64_t step, std::chrono::milliseconds limit);
 
   const LaneProgress& progress(schedule::Lane lane) const { return progress_[index_of(lane)]; }
   /// The action a lane is at, or was at last.
@@ -53,8 +64,8 @@ class RankExecutor {
   Failure failure_at(schedule::Lane lane, std::string message, std::exception_ptr cause = {}) const;
 
   /// When the actions of the recorded cycle began (their inputs were there) and ended, in seconds of the
-  /// clock. Those that were skipped have no length.
-  const schedule::RankTimes& times() const { return times_; }
+  /// clock. Those that were skipped or not recorded have no length. Waits for the device. While no lane runs.
+  schedule::RankTimes times() const;
 
  private:
   /// A message that was started and whose buffer is still in use.
@@ -67,29 +78,55 @@ class RankExecutor {
   struct LaneRun {
     schedule::Lane lane;
     LaneProgress& progress;
+    LaneQueue* queue;  ///< null: work is done when it returns
     std::stop_token stop;
     std::list<PendingSend> sends = {};
-    std::vector<schedule::ValueRef> values = {};  ///< scratch
+    std::vector<schedule::ValueRef> values = {};         ///< scratch
+    std::vector<const tensor::QueueEvent*> events = {};  ///< scratch
+  };
+  /// Where an action stands.
+  struct Place {
+    std::size_t index;     ///< in its step
+    std::size_t position;  ///< in LaneProgram::actions()
   };
 
   static std::size_t index_of(schedule::Lane lane) { return static_cast<std::size_t>(lane); }
   const schedule::LaneProgram& program_of(schedule::Lane lane) const;
-  /// False if the run was closed meanwhile.
+  Failure failure_of(schedule::Lane lane, std::uint64_t step, const schedule::Action& action,
+                     std::string message) const;
+  bool is_timed(const LaneRun& lane, std::uint64_t step) const;
+
+  /// These are false if the run was closed meanwhile.
   bool run_step(LaneRun& lane, std::uint64_t step);
-  bool run_action(LaneRun& lane, const ActionRun& run, std::size_t position);
+  bool run_action(LaneRun& lane, const ActionRun& run, Place place);
+  /// Lets the lane, or its queue, wait until no other lane's queue is two steps behind.
+  bool await_older_steps(LaneRun& lane, std::uint64_t step);
+  /// Lets the lane, or its queue, wait for what other queues have still to do.
+  bool await_events(LaneRun& lane);
+
   void perform(LaneRun& lane, const ActionRun& run, std::size_t position);
+  /// Does all of an action that needs no other rank, or begins to communicate; what it gives is to be waited
+  /// for, after which StageProgram::communicated() ends it.
+  std::optional<comm::Completion> start(const ActionRun& run);
+  comm::Completion start_message(const ActionRun& run);
+  comm::Completion start_collective(const ActionRun& run);
   /// Ends the sends that are complete.
   void poll_sends(LaneRun& lane);
   /// Ends all sends.
   void await_sends(LaneRun& lane);
+  /// Overwrites the times of what the device did.
+  void read_device_times(schedule::RankTimes& times) const;
 
   const schedule::Schedule& schedule_;
   const schedule::Dataflow& dataflow_;
   schedule::Rank rank_;
+  StageProgram& program_;
   std::uint64_t first_step_;
   std::array<LaneProgress, schedule::kNumLanes> progress_;
-  ActionPerformer performer_;
+  LaneCommunicators communicators_;
   ValueBoard board_;
+  std::array<std::unique_ptr<LaneQueue>, schedule::kNumLanes> queues_;
+  bool has_queues_ = false;
   StepRange range_;
   schedule::RankTimes times_;
 };

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "plenum/pipeline/recording_cache.h"
+#include "plenum/schedule/core/action.h"
 #include "plenum/tensor/cuda_graph.h"
 
 namespace plenum::pipeline {
@@ -13,9 +14,9 @@ namespace plenum::pipeline {
 /// Everything that a recording of one action's work on a micro-batch depends on, beside the program: where
 /// two are equal, so is every argument of every kernel.
 struct RecordingKey {
-  bool is_backward = false;
+  schedule::ActionType type = schedule::ActionType::Forward;
   bool is_accumulated = true;  ///< whether a backward adds to gradients
-  std::size_t stage = 0;       ///< where the micro-batch lies
+  std::size_t staging = 0;     ///< where the micro-batch lies
   std::size_t slot = 0;        ///< where its activations lie
   std::size_t first_layer = 0, end_layer = 0;
   std::int64_t num_rows = 0, num_masked = 0, num_sequences = 0, num_labelled = 0;

@@ -6,6 +6,7 @@
 
 #include "plenum/comm/communicator.h"
 #include "plenum/schedule/core/action.h"
+#include "plenum/tensor/work_queue.h"
 
 namespace plenum::pipeline {
 
@@ -36,18 +37,23 @@ struct PartitionedElements {
 /// Every call comes from the thread of the action's lane, so calls of different lanes come at the same time;
 /// each comes after everything that made the action's inputs (Dataflow::inputs) has returned, and everything
 /// that reads its outputs comes after it. A lane never begins a step while another lane of the rank is still
-/// two steps behind, so values need room for at most age + 2 steps. Actions that work on a step before the
-/// first are not called, except Precondition, which then passes the gradient on as it is. What is thrown ends
-/// the whole run.
+/// two steps behind, on the host or on the device, so values need room for at most age + 2 steps. Actions
+/// that work on a step before the first are not called, except Precondition, which then passes the gradient
+/// on as it is. What is thrown ends the whole run.
 ///
-/// A method returns when its work is done: the executor then tells the lanes that read its outputs. A program
-/// for a device therefore issues its work on a stream of the lane and waits for that stream before it
-/// returns. A device backend that lets lanes wait for each other on the device will get its stream and the
-/// events of its inputs through ActionRun, so that methods may return when their work is issued; these
-/// signatures stay.
+/// A method returns when its work is done, or, in a lane that has a queue of a device (queue()), when its
+/// work is issued into that queue. The executor then tells the lanes that read its outputs. Before an action
+/// of a lane with a queue is issued, the executor lets the queue wait for what other queues have still to do
+/// for its inputs; a lane without one waits on the host instead. So methods never wait for a device, and read
+/// on the host only what lanes without a queue have made.
 class StageProgram {
  public:
   virtual ~StageProgram() = default;
+
+  /// The queue into which the work of a lane goes, the same at every call; null for a lane whose work is done
+  /// when its methods return. In a lane that communicates, the communicator must be able to use it
+  /// (comm::Communicator::issue_into).
+  virtual const tensor::WorkQueue* queue(schedule::Lane /*lane*/) { return nullptr; }
 
   /// Compute lane.
   virtual void forward(const ActionRun& run) = 0;
@@ -74,7 +80,8 @@ class StageProgram {
   /// What is summed so that each member gets its part (ReduceScatterGradient), or put together from the
   /// members' parts (GatherParameters, GatherPreconditioned), in place.
   virtual PartitionedElements to_partition(const ActionRun& run) { refuse(run); }
-  /// The message has left the buffer or has come; the result lies in the buffer.
+  /// The message has left the buffer or has come; the result lies in the buffer. In a lane with a queue: for
+  /// what is put into it from now on.
   virtual void communicated(const ActionRun& run) = 0;
 
   /// Copy lane: the communicator of all ranks that belongs to it.

@@ -19,18 +19,12 @@ std::size_t index_of(Lane lane) {
 // A reader in step t needs values of step t - staleness, and of t - 1 in any case (updates); a lane in step
 // t + 1 may already make those of step t + 1.
 ValueBoard::ValueBoard(std::size_t num_values, std::size_t staleness, std::uint64_t first_step)
-    : first_step_(first_step),
-      ring_(std::max<std::size_t>(1, staleness) + 2),
-      stamps_(num_values * ring_, 0) {}
-
-std::uint64_t& ValueBoard::stamp(std::uint32_t index, std::uint64_t step) {
-  return stamps_[index * ring_ + step % ring_];
-}
+    : first_step_(first_step), ring_(std::max<std::size_t>(1, staleness) + 2), stamps_(num_values * ring_) {}
 
 bool ValueBoard::exists(const ValueRef& value, std::uint64_t step) const {
   if (step < first_step_ + value.age) return true;
   const std::uint64_t of_step = step - value.age;
-  return stamps_[value.index * ring_ + of_step % ring_] == of_step + 1;
+  return stamps_[place(value.index, of_step)].end_step == of_step + 1;
 }
 
 bool ValueBoard::wait(Lane lane, std::span<const ValueRef> values, std::uint64_t step) {
@@ -48,18 +42,31 @@ bool ValueBoard::wait(Lane lane, std::span<const ValueRef> values, std::uint64_t
   return !is_closed_;
 }
 
-void ValueBoard::publish(std::span<const ValueRef> values, std::uint64_t step) {
+void ValueBoard::publish(Lane lane, std::span<const ValueRef> values, std::uint64_t step,
+                         const tensor::QueueEvent* event) {
   const std::lock_guard lock(mutex_);
   for (const ValueRef& value : values) {
     if (step < first_step_ + value.age) continue;
     const std::uint64_t of_step = step - value.age;
-    stamp(value.index, of_step) = of_step + 1;
+    stamps_[place(value.index, of_step)] = {.end_step = of_step + 1, .event = event, .lane = lane};
   }
-  for (LaneWait& lane : lanes_) {
-    if (lane.missing && exists(*lane.missing, lane.step)) {
-      lane.missing.reset();
-      lane.woken.notify_one();
+  for (LaneWait& waiting : lanes_) {
+    if (waiting.missing && exists(*waiting.missing, waiting.step)) {
+      waiting.missing.reset();
+      waiting.woken.notify_one();
     }
+  }
+}
+
+void ValueBoard::collect_events(Lane lane, std::span<const ValueRef> values, std::uint64_t step,
+                                std::vector<const tensor::QueueEvent*>& events) const {
+  events.clear();
+  const std::lock_guard lock(mutex_);
+  for (const ValueRef& value : values) {
+    if (step < first_step_ + value.age) continue;
+    const Stamp& stamp = stamps_[place(value.index, step - value.age)];
+    if (stamp.event == nullptr || stamp.lane == lane) continue;
+    if (std::find(events.begin(), events.end(), stamp.event) == events.end()) events.push_back(stamp.event);
   }
 }
 

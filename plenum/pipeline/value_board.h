@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "plenum/schedule/core/dataflow.h"
+#include "plenum/tensor/work_queue.h"
 
 namespace plenum::pipeline {
 
-/// Which values exist on a rank, in which step: how the lanes of the rank wait for each other.
+/// Which values exist on a rank, in which step: how the lanes of the rank wait for each other. A value that a
+/// device makes exists when its work is issued, and carries the event that tells when it is done.
 ///
 /// Each value keeps the last few steps in which it was made. No lane runs more than one step ahead of the
 /// slowest lane that has work, so those suffice for the oldest value that anyone may ask for. A lane that
@@ -25,7 +27,14 @@ class ValueBoard {
   /// Blocks until all `values` of `step` exist; values of steps before the first do. False if the board was
   /// closed.
   bool wait(schedule::Lane lane, std::span<const schedule::ValueRef> values, std::uint64_t step);
-  void publish(std::span<const schedule::ValueRef> values, std::uint64_t step);
+  /// `event`, which must stay what it is while the values may be read, is recorded behind what makes them;
+  /// null if they are made.
+  void publish(schedule::Lane lane, std::span<const schedule::ValueRef> values, std::uint64_t step,
+               const tensor::QueueEvent* event = nullptr);
+  /// Overwrites `events` with those behind values of `step` that exist, each once, without those of the lane
+  /// itself, whose work has an order.
+  void collect_events(schedule::Lane lane, std::span<const schedule::ValueRef> values, std::uint64_t step,
+                      std::vector<const tensor::QueueEvent*>& events) const;
 
   /// Says that the lane is at the beginning of `step` and waits until no lane is two steps behind. False if
   /// the board was closed.
@@ -50,15 +59,22 @@ class ValueBoard {
     bool is_held_up = false;               ///< waits for slower lanes
   };
 
+  /// The last time that a value was made.
+  struct Stamp {
+    std::uint64_t end_step = 0;  ///< the step plus 1
+    const tensor::QueueEvent* event = nullptr;
+    schedule::Lane lane = schedule::Lane::Compute;
+  };
+
   bool exists(const schedule::ValueRef& value, std::uint64_t step) const;
-  std::uint64_t& stamp(std::uint32_t index, std::uint64_t step);
+  std::size_t place(std::uint32_t index, std::uint64_t step) const { return index * ring_ + step % ring_; }
   std::uint64_t slowest_step() const;
   void wake_held_up();
 
   std::uint64_t first_step_;
   std::size_t ring_;
   mutable std::mutex mutex_;
-  std::vector<std::uint64_t> stamps_;  ///< the step in which a value was last made, plus 1
+  std::vector<Stamp> stamps_;
   std::array<LaneWait, schedule::kNumLanes> lanes_;
   bool is_closed_ = false;
 };

@@ -1,6 +1,7 @@
 #include "plenum/pipeline/watchdog.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,7 +31,7 @@ std::optional<Failure> Watchdog::look(Clock::time_point now) {
   Clock::time_point last_move = Clock::time_point::min();
   const RankExecutor* waiting = nullptr;
   Lane waiting_lane{};
-  bool waiting_awaits_ranks = false;
+  bool waits_elsewhere = false;
   bool works = false;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     for (std::size_t i = 0; i < kNumLanes; ++i) {
@@ -46,23 +47,29 @@ std::optional<Failure> Watchdog::look(Clock::time_point now) {
       if (state == LaneState::Works) {
         works = true;
         if (now - view.moved < limit_) continue;
-        return ranks_[rank]->failure_at(lane,
-                                        fmt::format("hangs: it has not ended for {} ms{}", limit_.count(),
-                                                    describe_waiting(ranks_[rank].get(), lane)));
+        return hang_at(*ranks_[rank], lane, fmt::format("hangs: it has not ended for {} ms", limit_.count()));
       }
-      // Inputs are missing because some lane of the same rank waits for another: that one says more.
-      const bool awaits_ranks = state == LaneState::AwaitsRanks;
-      if (waiting == nullptr || (awaits_ranks && !waiting_awaits_ranks)) {
+      // Inputs are missing because some lane of the same rank waits for another, or for a device: that one
+      // says more.
+      const bool is_elsewhere = state == LaneState::AwaitsRanks || state == LaneState::AwaitsDevice;
+      if (waiting == nullptr || (is_elsewhere && !waits_elsewhere)) {
         waiting = ranks_[rank].get();
         waiting_lane = lane;
-        waiting_awaits_ranks = awaits_ranks;
+        waits_elsewhere = is_elsewhere;
       }
     }
   }
   if (works || waiting == nullptr || now - last_move < limit_) return std::nullopt;
-  return waiting->failure_at(waiting_lane, fmt::format("waits for {}, and no rank has got on for {} ms{}",
-                                                       waiting->awaited_by(waiting_lane), limit_.count(),
-                                                       describe_waiting(waiting, waiting_lane)));
+  return hang_at(*waiting, waiting_lane,
+                 fmt::format("waits for {}, and no rank has got on for {} ms",
+                             waiting->awaited_by(waiting_lane), limit_.count()));
+}
+
+Failure Watchdog::hang_at(const RankExecutor& rank, Lane lane, std::string message) const {
+  message += describe_waiting(&rank, lane);
+  Failure failure = rank.failure_at(lane, std::move(message));
+  failure.is_hang = true;
+  return failure;
 }
 
 std::string Watchdog::describe_waiting(const RankExecutor* except, Lane except_lane) const {

@@ -27,6 +27,7 @@ class Watchdog {
     Clock::time_point moved;
   };
 
+  Failure hang_at(const RankExecutor& rank, schedule::Lane lane, std::string message) const;
   /// What waiting lanes wait for, other than the one that hangs.
   std::string describe_waiting(const RankExecutor* except, schedule::Lane lane) const;
 

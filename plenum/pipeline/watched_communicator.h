@@ -36,6 +36,7 @@ class WatchedCommunicator final : public comm::Communicator {
 
   /// Watched as well.
   std::unique_ptr<comm::Communicator> group(std::span<const std::size_t> members) override;
+  void issue_into(const tensor::WorkQueue& queue) override { ranks_->issue_into(queue); }
   void abort_all(comm::Rank failed_rank, std::string_view reason) override {
     ranks_->abort_all(failed_rank, reason);
   }

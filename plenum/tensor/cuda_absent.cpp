@@ -36,13 +36,22 @@ CudaStream::~CudaStream() = default;
 void CudaStream::wait() const {}
 void CudaStream::drain() const noexcept {}
 
-CudaEvent::CudaEvent() {
+std::unique_ptr<QueueEvent> CudaStream::make_event(Timed) const {
+  refuse();
+}
+void CudaStream::record(QueueEvent&) const {}
+void CudaStream::wait_for(const QueueEvent&) const {}
+
+CudaEvent::CudaEvent(WorkQueue::Timed) {
   refuse();
 }
 CudaEvent::~CudaEvent() = default;
-void CudaEvent::record(const CudaStream&) {}
-void CudaEvent::hold(const CudaStream&) const {}
-void CudaEvent::wait() const {}
+bool CudaEvent::is_done() const {
+  return true;
+}
+double CudaEvent::seconds_since(const QueueEvent&) const {
+  return 0;
+}
 
 CudaGraph::CudaGraph(const CudaStream&, const std::function<void()>&) {
   refuse();

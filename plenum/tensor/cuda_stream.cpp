@@ -25,26 +25,43 @@ void CudaStream::drain() const noexcept {
   cudaStreamSynchronize(handle_);
 }
 
-CudaEvent::CudaEvent() {
-  // Who waits leaves the core to others.
-  check_cuda(cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming | cudaEventBlockingSync),
-             "make an event");
+std::unique_ptr<QueueEvent> CudaStream::make_event(Timed timed) const {
+  return std::make_unique<CudaEvent>(timed);
+}
+
+void CudaStream::record(QueueEvent& event) const {
+  check_cuda(cudaEventRecord(dynamic_cast<CudaEvent&>(event).handle(), handle_), "record an event");
+}
+
+void CudaStream::wait_for(const QueueEvent& event) const {
+  check_cuda(cudaStreamWaitEvent(handle_, dynamic_cast<const CudaEvent&>(event).handle(), 0),
+             "let a stream wait");
+}
+
+CudaEvent::CudaEvent(WorkQueue::Timed timed) {
+  const unsigned flags = timed == WorkQueue::Timed::Yes ? cudaEventDefault : cudaEventDisableTiming;
+  check_cuda(cudaEventCreateWithFlags(&handle_, flags), "make an event");
 }
 
 CudaEvent::~CudaEvent() {
   cudaEventDestroy(handle_);
 }
 
-void CudaEvent::record(const CudaStream& stream) {
-  check_cuda(cudaEventRecord(handle_, stream.handle()), "record an event");
+bool CudaEvent::is_done() const {
+  const cudaError_t result = cudaEventQuery(handle_);
+  if (result == cudaErrorNotReady) {
+    cudaGetLastError();  // which remembers it, though it is no error
+    return false;
+  }
+  check_cuda(result, "finish what comes before an event");
+  return true;
 }
 
-void CudaEvent::hold(const CudaStream& stream) const {
-  check_cuda(cudaStreamWaitEvent(stream.handle(), handle_, 0), "let a stream wait");
-}
-
-void CudaEvent::wait() const {
-  check_cuda(cudaEventSynchronize(handle_), "wait for an event");
+double CudaEvent::seconds_since(const QueueEvent& earlier) const {
+  float milliseconds = 0;
+  check_cuda(cudaEventElapsedTime(&milliseconds, dynamic_cast<const CudaEvent&>(earlier).handle(), handle_),
+             "read the time between events");
+  return static_cast<double>(milliseconds) * 1e-3;
 }
 
 PinnedMemory::PinnedMemory(std::size_t num_bytes) : num_bytes_(num_bytes) {

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "plenum/tensor/work_queue.h"
+
 // What cudaStream_t and cudaEvent_t point to.
 struct CUstream_st;
 struct CUevent_st;
@@ -13,11 +15,11 @@ struct CUevent_st;
 namespace plenum::tensor {
 
 /// An ordered queue of work for the GPU, owned.
-class CudaStream {
+class CudaStream final : public WorkQueue {
  public:
   /// Throws UserError with the obstacle where there is no GPU.
   CudaStream();
-  ~CudaStream();
+  ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
 
@@ -26,6 +28,10 @@ class CudaStream {
   void wait() const;
   /// The same where nobody can be told any more what went wrong.
   void drain() const noexcept;
+
+  std::unique_ptr<QueueEvent> make_event(Timed timed) const override;
+  void record(QueueEvent& event) const override;
+  void wait_for(const QueueEvent& event) const override;
 
   /// What kernels keep for their work in this queue, such as a library's handle: made when it is first asked
   /// for, freed with the queue. One thread at a time puts work into a queue, so one at a time asks.
@@ -45,20 +51,17 @@ class CudaStream {
   mutable std::vector<std::pair<std::type_index, std::shared_ptr<void>>> states_;
 };
 
-/// A point in a stream's work, for others to wait for.
-class CudaEvent {
+/// A point in a stream's work.
+class CudaEvent final : public QueueEvent {
  public:
-  CudaEvent();
-  ~CudaEvent();
+  explicit CudaEvent(WorkQueue::Timed timed = WorkQueue::Timed::No);
+  ~CudaEvent() override;
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
 
-  /// Everything that is in the stream now.
-  void record(const CudaStream& stream);
-  /// Lets what is put into `stream` from now on wait for what was recorded.
-  void hold(const CudaStream& stream) const;
-  /// Lets the caller wait for what was recorded; returns at once if nothing was.
-  void wait() const;
+  CUevent_st* handle() const { return handle_; }
+  bool is_done() const override;
+  double seconds_since(const QueueEvent& earlier) const override;
 
  private:
   CUevent_st* handle_ = nullptr;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "plenum/tensor/dtype.h"
 
@@ -9,11 +8,6 @@ namespace plenum::tensor {
 
 /// Where tensors lie and kernels run.
 enum class Device : std::uint8_t { Cpu, Cuda };
-
-/// As --device names it.
-constexpr std::string_view device_name(Device device) {
-  return device == Device::Cpu ? "cpu" : "cuda";
-}
 
 /// What activations and the weights that products read are kept as. Statistics, losses, gradients of weights
 /// and what the optimizer keeps are Float32 everywhere.

@@ -4,6 +4,7 @@
 
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/memory_layout.h"
+#include "plenum/tensor/precision.h"
 #include "plenum/tensor/tensor_view.h"
 
 namespace plenum::tensor {
@@ -13,21 +14,22 @@ namespace plenum::tensor {
 class MemoryPlan {
  public:
   /// Without an arena the views have a shape but no memory: they count as left out.
-  explicit MemoryPlan(Device device = Device::Cpu) : device_(device) {}
+  explicit MemoryPlan(Device device = Device::Cpu) : device_(device), precision_(precision_of(device)) {}
   /// Borrows the arena.
-  explicit MemoryPlan(const Arena& arena) : arena_(&arena), device_(arena.device()) {}
+  explicit MemoryPlan(const Arena& arena)
+      : arena_(&arena), device_(arena.device()), precision_(precision_of(device_)) {}
 
   Device device() const { return device_; }
+  const Precision& precision() const { return precision_; }
 
   /// The next tensor, of a purpose such as "parameters" or "activations".
   TensorView add(const std::string& purpose, DType dtype, Shape shape) {
     const Block block = layout_.add(purpose, dtype, shape);
     return arena_ == nullptr ? TensorView(nullptr, dtype, shape) : arena_->view(block);
   }
-  TensorView add(const std::string& purpose, Shape shape) { return add(purpose, DType::Float32, shape); }
-  /// The next tensor of the device's compute_dtype.
-  TensorView add_compute(const std::string& purpose, Shape shape) {
-    return add(purpose, compute_dtype(device_), shape);
+  /// The next tensor, of the type that tensors of its role have.
+  TensorView add(const std::string& purpose, Role role, Shape shape) {
+    return add(purpose, precision_.of(role), shape);
   }
 
   /// As MemoryLayout's: for memory whose use does not overlap in time.
@@ -39,6 +41,7 @@ class MemoryPlan {
  private:
   const Arena* arena_ = nullptr;
   Device device_ = Device::Cpu;
+  Precision precision_;
   MemoryLayout layout_;
 };
 

@@ -149,10 +149,4 @@ void write_trace(const Timeline& timeline, const std::function<void(std::string_
   TraceWriter(timeline, write).run();
 }
 
-std::string trace_json(const Timeline& timeline) {
-  std::string json;
-  write_trace(timeline, [&json](std::string_view piece) { json += piece; });
-  return json;
-}
-
 }  // namespace plenum::trace

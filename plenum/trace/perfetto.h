@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <string_view>
 
 #include "plenum/trace/timeline.h"
@@ -15,8 +14,5 @@ namespace plenum::trace {
 /// begins when the one before it on its track has ended, as an arrow binds to whatever is under way. Hands
 /// the text on in pieces, so that its size does not matter.
 void write_trace(const Timeline& timeline, const std::function<void(std::string_view)>& write);
-
-/// The same as one string.
-std::string trace_json(const Timeline& timeline);
 
 }  // namespace plenum::trace

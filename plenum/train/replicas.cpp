@@ -1,12 +1,16 @@
 #include "plenum/train/replicas.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <new>
 #include <utility>
 
 #include "plenum/base/check.h"
+#include "plenum/batch/micro_batch.h"
 #include "plenum/batch/step_batch.h"
+#include "plenum/describe/bert.h"
+#include "plenum/model/micro_batch_staging.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/tensor/copy.h"
 
@@ -19,6 +23,16 @@ constexpr std::chrono::minutes kHangLimit{30};
 /// What a checkpoint holds, in the order of CheckpointTensors.
 std::array<tensor::TensorView, 3> kept_buffers(const optim::OptimizerBuffers& buffers) {
   return {buffers.weights_N, buffers.first_moments_N, buffers.second_moments_N};
+}
+
+/// Padding included, also what a GPU adds to have few shapes.
+std::int64_t rows_of(std::span<const batch::StepBatch> batches, tensor::Device device) {
+  std::int64_t rows = 0;
+  for (const batch::StepBatch& batch : batches) {
+    for (const batch::MicroBatch& micro_batch : batch.micro_batches)
+      rows += model::computed_rows(micro_batch.num_rows, device);
+  }
+  return rows;
 }
 
 /// Throws what the action threw if the user can do something about it; returns otherwise.
@@ -38,7 +52,7 @@ void rethrow_for_user(const pipeline::Failure& failure) {
 }  // namespace
 
 Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options)
-    : schedule_(schedule) {
+    : schedule_(schedule), flops_(describe::describe_bert(options.model)), device_(options.device) {
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, schedule::Rank::at(rank), options));
   }
@@ -80,27 +94,52 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
     program->begin(num_updates);
     programs.push_back(program.get());
   }
+  num_ended_ = first_step;
   executor_.emplace(schedule_, std::move(programs),
                     pipeline::ExecutorOptions{.hang_limit = kHangLimit, .first_step = first_step});
 }
 
-void Replicas::step(std::span<const batch::StepBatch> batches, double learning_rate) {
+void Replicas::begin_step(std::span<const batch::StepBatch> batches, double learning_rate,
+                          Clock::time_point asked, pipeline::DeviceTimes device_times) {
+  constexpr std::uint64_t kStepsUnderWay = pipeline::BertProgram::kStepsUnderWay;
+  const std::uint64_t step = executor_->next_step();
+  if (step >= kStepsUnderWay) executor_->await_step(step - kStepsUnderWay);
+  is_broken_ = true;
   for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
     programs_[rank]->begin_step(batches[rank], learning_rate);
   }
   try {
-    executor_->run(1);
+    executor_->run(1, device_times);
   } catch (const pipeline::ExecutionError& error) {
     rethrow_for_user(error.failure());
     throw;
   }
+  is_broken_ = false;
+  const batch::Work& work = batches.front().global;
+  under_way_.push_back({.asked = asked,
+                        .learning_rate = learning_rate,
+                        .work = work,
+                        .padded_tokens = rows_of(batches, device_) - work.tokens});
 }
 
-void Replicas::set_waiting(bool is_waiting) {
-  for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) program->set_waiting(is_waiting);
+StepReport Replicas::end_step() {
+  const StepUnderWay step = under_way_.front();
+  under_way_.pop_front();
+  executor_->await_step(num_ended_);
+  const pipeline::StepOutcome outcome = first().outcome(num_ended_);
+  // What ran while another step ran before it did not begin earlier than that ended.
+  const Clock::time_point begin = std::max(step.asked, end_of_step_);
+  end_of_step_ = Clock::now();
+  return {.step = ++num_ended_,
+          .outcome = outcome,
+          .learning_rate = step.learning_rate,
+          .work = step.work,
+          .padded_tokens = step.padded_tokens,
+          .seconds = std::chrono::duration<double>(end_of_step_ - begin).count(),
+          .flops = flops_.training(step.work)};
 }
 
-trace::Timeline Replicas::timeline(std::string title) const {
+trace::Timeline Replicas::timeline(std::string title) {
   return schedule::timeline_of(schedule_, executor_->measured().times, std::move(title));
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,18 +11,24 @@
 
 #include "plenum/base/function_ref.h"
 #include "plenum/batch/step_batch.h"
+#include "plenum/batch/work.h"
+#include "plenum/describe/flops.h"
 #include "plenum/model/parameters.h"
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
 #include "plenum/trace/timeline.h"
 #include "plenum/train/checkpoint.h"
+#include "plenum/train/training_observer.h"
 
 namespace plenum::train {
 
-/// The ranks of a run in this process, each with its program, and the executor that runs their steps. Between
-/// steps all hold the same weights.
+/// The ranks of a run in this process, each with its program, the executor that runs their steps, and the
+/// steps under way: a GPU is given the next one before what came of the last is known, so that it never waits
+/// for the host. Between steps all ranks hold the same weights.
 class Replicas {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// Borrows the schedule. All memory is taken here, and the weights are zero.
   Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options);
 
@@ -38,27 +46,46 @@ class Replicas {
   /// Takes what was written into the first rank's tensors() on all ranks, and goes on from `first_step`. To
   /// be called once before the first step.
   void begin(std::uint64_t first_step, std::uint64_t num_updates);
-  /// Runs the next step on what each rank's part of it is. On a GPU it may still run when this returns. What
-  /// a rank threw for the user to mend is thrown as it is; anything else as the ExecutionError that names the
-  /// action.
-  void step(std::span<const batch::StepBatch> batches, double learning_rate);
-  /// Of a step: the last, or the one before it. Waits for it.
-  pipeline::StepOutcome outcome(std::uint64_t step) const { return first().outcome(step); }
-  /// Lets each action wait for its work, so that timeline() says how long it took.
-  void set_waiting(bool is_waiting);
+  /// Runs the next step on what each rank's part of it is; `asked` is when its data was asked for. On a GPU
+  /// it may still run when this returns, with one more at most. What a rank threw for the user to mend is
+  /// thrown as it is; anything else as the ExecutionError that names the action.
+  void begin_step(std::span<const batch::StepBatch> batches, double learning_rate,
+                  Clock::time_point asked = Clock::now(),
+                  pipeline::DeviceTimes device_times = pipeline::DeviceTimes::Skipped);
+  /// What came of the oldest step under way. Waits for it.
+  StepReport end_step();
+  /// Steps that were begun and are not ended.
+  std::size_t num_under_way() const { return under_way_.size(); }
+  /// Steps of the run that were begun, those before this process with them.
+  std::uint64_t num_begun() const { return num_ended_ + under_way_.size(); }
+  /// Whether a step broke off: what lies in tensors() is of no use then.
+  bool is_broken() const { return is_broken_; }
   /// Lets the next step that begins end with the word that a stop was asked for. From any thread.
   void ask_to_stop() { first().ask_to_stop(); }
 
-  /// When the actions of the last step ran.
-  trace::Timeline timeline(std::string title) const;
+  /// When the actions of the last step ran; on a GPU, if their times were recorded. Waits for it.
+  trace::Timeline timeline(std::string title);
 
  private:
+  struct StepUnderWay {
+    Clock::time_point asked;
+    double learning_rate = 0;
+    batch::Work work;
+    std::int64_t padded_tokens = 0;
+  };
+
   pipeline::BertProgram& first() const { return *programs_.front(); }
 
   const schedule::Schedule& schedule_;
+  describe::Flops flops_;
+  tensor::Device device_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
   std::optional<tensor::HostWindow> window_;  ///< of a GPU
   std::optional<pipeline::Executor> executor_;
+  std::deque<StepUnderWay> under_way_;  ///< oldest first
+  std::uint64_t num_ended_ = 0;
+  Clock::time_point end_of_step_;  ///< of the last that ended
+  bool is_broken_ = false;
 };
 
 }  // namespace plenum::train

@@ -92,7 +92,8 @@ bool is_run_directory(const std::string& directory) {
 RunOptions read_run_options(const std::string& directory) {
   RunOptions options;
   const std::vector<base::OptionTable> tables = options.tables();
-  io::set_options(io::read_config_file(RunPaths(directory).config, tables), tables);
+  const std::string path = RunPaths(directory).config;
+  io::set_options(io::read_config_file(path, tables, io::FormerNames::Accepted), tables);
   options.run.process = {};  // earlier versions kept it
   return options;
 }

@@ -36,10 +36,11 @@ OptionTable RunSettings::table() {
   add_device_option(options, device);
   options.add("ranks", ranks, 1, 1024, "Ranks that share every step");
   options.add("threads", threads, 1, 4096, "Threads over all ranks; all cores if not given");
-  options.add_choice(
-      "recompute", recompute,
-      {{"none", model::Recompute::None}, {"mlp", model::Recompute::Mlp}, {"full", model::Recompute::Full}},
-      "What backward computes again to save memory, to the same bytes");
+  options.add_choice("recompute", recompute,
+                     {{"none", schedule::Recomputation::None},
+                      {"mlp", schedule::Recomputation::Mlp},
+                      {"full", schedule::Recomputation::Full}},
+                     "What backward computes again to save memory, to the same bytes");
   options.add("stop-after", process.stop_after, "TIME",
               "Write a checkpoint and stop after this long: 90s, 30min, 47h or 2d");
   options.add("max-skipped-steps", max_skipped_steps, 1, 1'000'000,

@@ -7,9 +7,9 @@
 
 #include "plenum/base/options.h"
 #include "plenum/data/batches/training_data_options.h"
-#include "plenum/model/recompute.h"
 #include "plenum/optim/duration.h"
 #include "plenum/optim/training_options.h"
+#include "plenum/schedule/core/recomputation.h"
 #include "plenum/tensor/device.h"
 
 namespace plenum::train {
@@ -33,7 +33,7 @@ struct RunSettings {
   tensor::Device device = tensor::Device::Cpu;
   std::int64_t ranks = 1;
   std::optional<std::int64_t> threads;  ///< over all ranks; all cores if absent
-  model::Recompute recompute = model::Recompute::None;
+  schedule::Recomputation recompute = schedule::Recomputation::None;
   std::int64_t max_skipped_steps = 10;
   ProcessSettings process;
 

@@ -23,10 +23,12 @@ using data::Split;
 constexpr std::size_t kMostBuckets = 4;
 
 schedule::Schedule make_schedule(std::size_t num_ranks, std::size_t micro_batches_per_rank,
-                                 std::int64_t num_layers) {
+                                 std::int64_t num_layers, schedule::Recomputation recomputation) {
   const auto layers = static_cast<std::uint16_t>(num_layers);
-  schedule::GeneratorOptions wanted{
-      .num_micro_batches = micro_batches_per_rank, .num_replicas = num_ranks, .stage_layers = {layers}};
+  schedule::GeneratorOptions wanted{.num_micro_batches = micro_batches_per_rank,
+                                    .num_replicas = num_ranks,
+                                    .stage_layers = {layers},
+                                    .recomputation = recomputation};
   const bool is_single = num_ranks == 1;
   if (!is_single) wanted.num_buckets = std::min<std::size_t>(kMostBuckets, layers);
   schedule::Schedule schedule =
@@ -39,7 +41,6 @@ pipeline::BertProgramOptions program_options(const RunOptions& options, const de
                                              const batch::Capacity& capacity) {
   return {.model = model,
           .capacity = capacity,
-          .recompute = options.run.recompute,
           .optimizer = options.optimizer.optimizer,
           .seed = static_cast<std::uint64_t>(options.run.seed),
           .device = options.run.device,
@@ -99,7 +100,7 @@ class MicroBatchMemory {
   const schedule::Schedule& schedule_of(std::size_t micro_batches_per_rank) {
     const std::size_t num_ranks = batches_.num_ranks();
     if (!schedule_ || schedule_->problem.num_micro_batches != num_ranks * micro_batches_per_rank)
-      schedule_ = make_schedule(num_ranks, micro_batches_per_rank, model_.num_layers);
+      schedule_ = make_schedule(num_ranks, micro_batches_per_rank, model_.num_layers, options_.run.recompute);
     return *schedule_;
   }
 
@@ -150,7 +151,8 @@ RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const 
       dataset_(dataset),
       training_(dataset, Split::Train),
       batches_(make_batches(options, settle_data(options, training_, model), training_, model)),
-      schedule_(make_schedule(batches_.num_ranks(), batches_.micro_batches_per_rank(), model.num_layers)),
+      schedule_(make_schedule(batches_.num_ranks(), batches_.micro_batches_per_rank(), model.num_layers,
+                              options.run.recompute)),
       program_(program_options(options, model, batches_.capacity())),
       num_steps_(optim::num_steps(options.run.steps, length(), "steps")),
       checkpoint_every_(optim::num_steps(options.checkpoint.every, length(), "checkpoint-every", num_steps_)),
@@ -197,9 +199,10 @@ void RunPlan::require_memory(std::uint64_t available_bytes) const {
                                  : fmt::format("no --micro-batch-tokens would fit: train a smaller model{}",
                                                is_gpu ? "" : ", or on fewer ranks");
   const std::string available = base::format_bytes(available_bytes);
-  base::fail("the run needs {} of memory and {}; {}{}", base::format_bytes(planned.planned_bytes),
-             is_gpu ? fmt::format("the GPU has {} left", available) : available + " are available", advice,
-             options_.run.recompute == model::Recompute::Full ? "" : ", and --recompute full needs less");
+  base::fail(
+      "the run needs {} of memory and {}; {}{}", base::format_bytes(planned.planned_bytes),
+      is_gpu ? fmt::format("the GPU has {} left", available) : available + " are available", advice,
+      options_.run.recompute == schedule::Recomputation::Full ? "" : ", and --recompute full needs less");
 }
 
 }  // namespace plenum::train

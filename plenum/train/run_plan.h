@@ -28,6 +28,7 @@ class RunPlan {
   const std::optional<data::EvaluationBatches>& held_out() const { return held_out_; }
   const schedule::Schedule& schedule() const { return schedule_; }
   const pipeline::BertProgramOptions& program() const { return program_; }
+  /// Of the model: what a step asks for.
   const optim::LearningRate& learning_rate() const { return *learning_rate_; }
   std::size_t evaluation_threads() const { return program_.num_threads * batches_.num_ranks(); }
 

@@ -38,10 +38,10 @@ describe::ModelConfig starting_model(const ModelSettings& settings, const data::
   return model;
 }
 
-void write_starting_weights(const ModelSettings& settings, const describe::ModelConfig& model,
-                            const describe::ParameterTable& table, std::uint64_t seed, base::ThreadPool& pool,
-                            tensor::TensorView weights_N, const Note& note) {
-  model::initialise_weights(model, table, seed, pool, weights_N);
+void write_starting_weights(const ModelSettings& settings, const describe::ParameterTable& table,
+                            std::uint64_t seed, base::ThreadPool& pool, tensor::TensorView weights_N,
+                            const Note& note) {
+  model::initialise_weights(table, seed, pool, weights_N);
   if (settings.init.empty()) return;
   if (is_checkpoint(settings.init)) verify_checkpoint(settings.init);
   const model::ImportReport report =

@@ -19,8 +19,8 @@ describe::ModelConfig starting_model(const ModelSettings& settings, const data::
 
 /// Overwrites the flat weights with what a run begins with: random numbers by `seed`, and over them what
 /// --init holds. Notes what is new and what has no place.
-void write_starting_weights(const ModelSettings& settings, const describe::ModelConfig& model,
-                            const describe::ParameterTable& table, std::uint64_t seed, base::ThreadPool& pool,
-                            tensor::TensorView weights_N, const Note& note);
+void write_starting_weights(const ModelSettings& settings, const describe::ParameterTable& table,
+                            std::uint64_t seed, base::ThreadPool& pool, tensor::TensorView weights_N,
+                            const Note& note);
 
 }  // namespace plenum::train

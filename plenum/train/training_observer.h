@@ -23,8 +23,9 @@ struct RunSummary {
   std::size_t threads_per_rank = 0;
   std::size_t micro_batches_per_rank = 0;
   double expected_tokens_per_step = 0;
-  std::string gpu;      ///< its name; empty on the CPU
-  MemoryReport memory;  ///< as planned
+  std::string gpu;          ///< its name; empty on the CPU
+  double product_rate = 0;  ///< FLOP/s that matrix products reach here; 0 if not known
+  MemoryReport memory;      ///< as planned
   DeviceMemory device_memory{tensor::Device::Cpu};
 };
 

@@ -31,6 +31,18 @@ TEST(CommandLine, NamesTheNearestCommandAndOption) {
   EXPECT_EQ(option.errors, "plenum: error: unknown option --jsn; did you mean '--json'?\n");
 }
 
+TEST(CommandLine, SaysTheNewNameOfAnOptionThatWasRenamed) {
+  for (const char* const given : {"train --schedule wsd", "train --schedule=wsd"}) {
+    const ProgramResult result = run_program(given);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.errors, "plenum: error: --schedule is now called --lr-schedule\n");
+  }
+  const test::TemporaryDirectory directory;
+  io::write_file((directory / "run.toml"), "[optimizer]\nschedule = \"wsd\"\n");
+  EXPECT_THAT(run_program("train --config " + (directory / "run.toml")).errors,
+              HasSubstr("run.toml:2: the key 'schedule' in section 'optimizer' is now called 'lr-schedule'"));
+}
+
 TEST(CommandLine, EveryCommandHasHelpAndPrintsAConfigurationItCanRead) {
   const test::TemporaryDirectory directory;
   for (const auto& command : all_commands()) {

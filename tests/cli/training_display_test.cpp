@@ -11,7 +11,7 @@ constexpr TrainingStatus kStatus{.step = 120,
                                  .loss = 6.1234,
                                  .tokens_per_second = 12'345,
                                  .flops_per_second = 45.1e9,
-                                 .peak_flops = 73e9,
+                                 .product_rate = 73e9,
                                  .memory_bytes = 312'000'000,
                                  .seconds_left = 192};
 
@@ -28,14 +28,14 @@ TEST(DrawTraining, FitsAnyWidth) {
 
 TEST(DrawTraining, LeavesOutAShareThatIsNotKnown) {
   TrainingStatus status = kStatus;
-  status.peak_flops = 0;
+  status.product_rate = 0;
   EXPECT_THAT(draw_training(status, 120), testing::HasSubstr("GFLOP/s  312 MB"));
 }
 
 TEST(DrawTraining, CountsInTeraOnAGpu) {
   TrainingStatus status = kStatus;
   status.flops_per_second = 522.4e12;
-  status.peak_flops = 700e12;
+  status.product_rate = 700e12;
   EXPECT_THAT(draw_training(status, 120), testing::HasSubstr("522.4 TFLOP/s (75 %)"));
 }
 
@@ -45,15 +45,18 @@ TEST(DescribeDevice, NamesThreadsOrTheGpu) {
   summary.threads_per_rank = 8;
   summary.micro_batches_per_rank = 1;
   summary.memory.planned_bytes = 312'000'000;
-  EXPECT_EQ(describe_device(summary, 45.1e9),
+  summary.product_rate = 45.1e9;
+  EXPECT_EQ(describe_device(summary),
             "2 ranks of 8 threads, 1 micro-batch each; 312 MB planned; matrix products reach 45.1 GFLOP/s "
             "here");
   summary.gpu = "NVIDIA H200";
   summary.memory.device = tensor::Device::Cuda;
-  EXPECT_EQ(describe_device(summary, 700e12),
+  summary.product_rate = 700e12;
+  EXPECT_EQ(describe_device(summary),
             "NVIDIA H200, 1 micro-batch a step; 312 MB of its memory planned; matrix products reach 700.0 "
             "TFLOP/s here");
-  EXPECT_EQ(describe_device(summary, 0), "NVIDIA H200, 1 micro-batch a step; 312 MB of its memory planned");
+  summary.product_rate = 0;
+  EXPECT_EQ(describe_device(summary), "NVIDIA H200, 1 micro-batch a step; 312 MB of its memory planned");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/base/check.h"
+#include "plenum/describe/bert.h"
 
 namespace plenum::describe {
 namespace {
@@ -18,14 +19,15 @@ ModelConfig with_next_sentence(std::string_view name) {
 }
 
 TEST(ParameterTable, CountsWhatThePublishedModelsHave) {
-  EXPECT_EQ(ParameterTable(with_next_sentence("bert-base")).num_parameters(), 110'106'428);
-  EXPECT_EQ(ParameterTable(with_next_sentence("bert-large")).num_parameters(), 336'226'108);
-  EXPECT_EQ(ParameterTable(with_next_sentence("bert-base")).parameters().size(), 206U);
-  EXPECT_EQ(ParameterTable(preset("bert-base")).parameters().size(), 202U);
+  EXPECT_EQ(ParameterTable(describe_bert(with_next_sentence("bert-base"))).num_parameters(), 110'106'428);
+  EXPECT_EQ(ParameterTable(describe_bert(with_next_sentence("bert-large"))).num_parameters(), 336'226'108);
+  EXPECT_EQ(ParameterTable(describe_bert(with_next_sentence("bert-base"))).parameters().size(), 206U);
+  EXPECT_EQ(ParameterTable(describe_bert(preset("bert-base"))).parameters().size(), 202U);
 }
 
 TEST(ParameterTable, LaysTensorsOutWithoutOverlapAndAligned) {
-  const ParameterTable table(with_next_sentence("bert-tiny"));  // whose head has a bias of two elements
+  const ParameterTable table(
+      describe_bert(with_next_sentence("bert-tiny")));  // whose head has a bias of two elements
   std::int64_t end = 0;
   std::set<std::string> names;
   for (const Parameter& parameter : table.parameters()) {
@@ -41,20 +43,20 @@ TEST(ParameterTable, KeepsQueriesKeysAndValuesTogetherForAnyWidth) {
   ModelConfig config = preset("bert-tiny");
   config.width = 6;  // queries end where no aligned tensor begins
   config.num_heads = 3;
-  const ParameterTable table(config);
+  const ParameterTable table(describe_bert(config));
   for (std::size_t layer = 0; layer < 2; ++layer) {
-    const LayerParameters& at = table.layer(layer);
-    EXPECT_EQ(table[at.key_weight].begin, table[at.query_weight].end());
-    EXPECT_EQ(table[at.value_weight].begin, table[at.key_weight].end());
-    EXPECT_EQ(table[at.key_bias].begin, table[at.query_bias].end());
-    EXPECT_EQ(table[at.value_bias].begin, table[at.key_bias].end());
-    EXPECT_EQ(table[at.query_weight].begin % kAlignedElements, 0);
-    EXPECT_EQ(table[at.query_bias].begin % kAlignedElements, 0);
+    const std::vector<LinearMap>& maps = table.model().layers[layer].attention.projections;
+    EXPECT_EQ(table.at(maps[1].weight).begin, table.at(maps[0].weight).end());
+    EXPECT_EQ(table.at(maps[2].weight).begin, table.at(maps[1].weight).end());
+    EXPECT_EQ(table.at(maps[1].bias).begin, table.at(maps[0].bias).end());
+    EXPECT_EQ(table.at(maps[2].bias).begin, table.at(maps[1].bias).end());
+    EXPECT_EQ(table.at(maps[0].weight).begin % kAlignedElements, 0);
+    EXPECT_EQ(table.at(maps[0].bias).begin % kAlignedElements, 0);
   }
 }
 
 TEST(ParameterTable, GivesTheGradientsOfLayersAsRanges) {
-  const ParameterTable table(with_next_sentence("bert-mini"));
+  const ParameterTable table(describe_bert(with_next_sentence("bert-mini")));
   const auto last = table.elements_of_layers({3}, {4});
   const auto middle = table.elements_of_layers({1}, {3});
   const auto first = table.elements_of_layers({0}, {1});
@@ -75,7 +77,7 @@ TEST(ParameterTable, RefusesAModelThatCannotBeCounted) {
   config.width = config.mlp_width = 1 << 24;
   config.num_layers = 1 << 14;
   EXPECT_NO_THROW(require_valid(config));
-  EXPECT_THROW(ParameterTable{config}, base::UserError);
+  EXPECT_THROW(ParameterTable{describe_bert(config)}, base::UserError);
 }
 
 }  // namespace

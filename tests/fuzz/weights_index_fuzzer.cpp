@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "plenum/describe/bert.h"
 #include "plenum/io/safetensors.h"
 #include "plenum/model/hugging_face_weights.h"
 #include "plenum/model/named_tensors.h"
@@ -37,7 +38,7 @@ class ShardedModel {
     directory_.write(name, bytes);
   }
 
-  plenum::describe::ParameterTable table_{plenum::test::tiny_model()};
+  plenum::describe::ParameterTable table_{plenum::describe::describe_bert(plenum::test::tiny_model())};
   std::vector<float> weights_ = std::vector<float>(static_cast<std::size_t>(table_.num_elements()));
   plenum::test::TemporaryDirectory directory_;
 };

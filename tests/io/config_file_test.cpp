@@ -26,7 +26,7 @@ struct Settings {
   base::OptionTable table() {
     base::OptionTable options("pack");
     options.add("flag", flag, "A flag");
-    options.add("max-length", max_length, 1, 8192, "A length");
+    options.add("max-length", max_length, 1, 8192, "A length").former_name = "capacity";
     options.add("rate", rate, 0, 1, "A rate");
     options.add("name", name, "NAME", "A name");
     options.add("inputs", inputs, "FILE", "Some files");
@@ -58,6 +58,18 @@ TEST_F(ConfigFile, NamesFileLineAndTheNearestKnownKey) {
   EXPECT_THAT(error_of("\n[pak]\nflag = true\n"),
               HasSubstr("run.toml:2: unknown section 'pak'; did you mean 'pack'?"));
   EXPECT_THAT(error_of("flag = true\n"), HasSubstr("run.toml:1: key 'flag' stands outside a section"));
+}
+
+TEST_F(ConfigFile, SaysTheNewNameOfAKeyThatWasRenamed) {
+  EXPECT_THAT(error_of("[pack]\ncapacity = 3\n"),
+              HasSubstr("run.toml:2: the key 'capacity' in section 'pack' is now called 'max-length'"));
+}
+
+TEST_F(ConfigFile, ReadsFormerNamesWhereTheyAreAccepted) {
+  write_file(path_, "[pack]\ncapacity = 3\n");
+  const std::vector<base::OptionTable> tables{settings_.table()};
+  set_options(read_config_file(path_, tables, FormerNames::Accepted), tables);
+  EXPECT_EQ(settings_.max_length, 3);
 }
 
 TEST_F(ConfigFile, RefusesValuesOfTheWrongType) {

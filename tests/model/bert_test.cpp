@@ -18,6 +18,8 @@
 namespace plenum::model {
 namespace {
 
+using schedule::Recomputation;
+
 using plenum::test::capacity_of;
 using plenum::test::lay_out;
 using plenum::test::random_sequences;
@@ -37,7 +39,7 @@ const DropoutSource kDropout{.is_on = true, .key = base::RandomFunction(9, base:
 
 void fill_randomly(ModelRun& run) {
   for (const describe::Parameter& parameter : run.table().parameters()) {
-    const bool is_gamma = parameter.initialisation == describe::Initialisation::One;
+    const bool is_gamma = parameter.kind == describe::ParameterKind::NormWeight;
     const auto begin = static_cast<std::size_t>(parameter.begin);
     const ops::TestTensor<float> values = ops::random_tensor(parameter.shape, begin, 0.4);
     for (std::size_t i = 0; i < values.values().size(); ++i) {
@@ -193,9 +195,9 @@ TEST(Bert, RefusesASequenceThatIsLongerThanItsMemory) {
 
 /// What is planned to be kept of a micro-batch.
 std::size_t kept_bytes(const describe::ModelConfig& config, const batch::Capacity& capacity,
-                       Recompute recompute, tensor::Device device) {
+                       Recomputation recompute, tensor::Device device) {
   tensor::MemoryPlan plan(device);
-  plan_training_memory(config, capacity, recompute, 1, plan);
+  plan_training_memory(describe::describe_bert(config), capacity, recompute, 1, plan);
   for (const tensor::MemoryLayout::Line& line : plan.layout().lines()) {
     if (line.purpose == "activations") return line.bytes;
   }
@@ -204,7 +206,7 @@ std::size_t kept_bytes(const describe::ModelConfig& config, const batch::Capacit
 
 TEST(Bert, RecomputationKeepsLess) {
   const batch::Capacity capacity{.rows = 512, .sequences = 4, .masked = 60, .max_length = 128};
-  const auto bytes_of = [&](Recompute recompute) {
+  const auto bytes_of = [&](Recomputation recompute) {
     return kept_bytes(describe::preset("bert-mini"), capacity, recompute, tensor::Device::Cpu);
   };
   // bert-mini: 4 layers, D = 256, H = 4, F = 1024, and R = 64 rows that heads read; what docs/math/bert.md
@@ -217,16 +219,33 @@ TEST(Bert, RecomputationKeepsLess) {
     const std::size_t around = 2 * 256 + 2;
     return 4 * (512 * (of_row + around) + 64 * (of_read_row + 256));
   };
-  EXPECT_EQ(bytes_of(Recompute::None), bytes(3 * (kLayer + 1024) + kLastBeforeRead, kLastRead + 1024));
-  EXPECT_EQ(bytes_of(Recompute::Mlp), bytes(3 * kLayer + kLastBeforeRead, kLastRead));
-  EXPECT_EQ(bytes_of(Recompute::Full), bytes(4 * 256, 0));
+  EXPECT_EQ(bytes_of(Recomputation::None), bytes(3 * (kLayer + 1024) + kLastBeforeRead, kLastRead + 1024));
+  EXPECT_EQ(bytes_of(Recomputation::Mlp), bytes(3 * kLayer + kLastBeforeRead, kLastRead));
+  EXPECT_EQ(bytes_of(Recomputation::Full), bytes(4 * 256, 0));
+}
+
+TEST(Bert, ARecomputedLayerTakesNoMoreThanItsGradients) {
+  // What passes are sharing: with and without recomputation the gradients of a layer, a recomputed layer, and
+  // of its MLP one matrix more, in whose place there are gradients otherwise.
+  const batch::Capacity capacity{.rows = 512, .sequences = 4, .masked = 60, .max_length = 128};
+  const auto bytes_of = [&](Recomputation recompute) {
+    tensor::MemoryPlan plan(tensor::Device::Cpu);
+    plan_training_memory(describe::describe_bert(describe::preset("bert-mini")), capacity, recompute, 1,
+                         plan);
+    return plan.layout().lines().front().bytes;
+  };
+  const std::size_t gradients = bytes_of(Recomputation::None);
+  constexpr std::size_t kMlp = 4 * 512 * 1024;
+  constexpr std::size_t kLayer = 4 * (512 * (7 * 256 + 4 + 4) + 64 * 256);
+  EXPECT_EQ(bytes_of(Recomputation::Mlp), gradients + kMlp);
+  EXPECT_EQ(bytes_of(Recomputation::Full), gradients + kMlp + kLayer);
 }
 
 TEST(Bert, RecomputationKeepsLessOnAGpu) {
   if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
   const batch::Capacity capacity{.rows = 512, .sequences = 128, .masked = 128, .max_length = 128};
   describe::ModelConfig config = describe::preset("bert-mini");
-  const auto bytes_of = [&](Recompute recompute, double attention_dropout) {
+  const auto bytes_of = [&](Recomputation recompute, double attention_dropout) {
     config.attention_dropout = attention_dropout;
     return kept_bytes(config, capacity, recompute, tensor::Device::Cuda);
   };
@@ -244,11 +263,11 @@ TEST(Bert, RecomputationKeepsLessOnAGpu) {
       tensor::Device::Cuda, {.rows = 512, .max_length = 128, .heads = 4, .head_width = 64});
   EXPECT_GE(keep_bytes, 4U * 512 * 128 / 8);
   const std::size_t all = bytes(3 * (kLayer + kMlp) + kLastBeforeRead, kLastRead + kMlp);
-  EXPECT_EQ(bytes_of(Recompute::None, 0), all);
-  EXPECT_EQ(bytes_of(Recompute::None, 0.1), all + 4 * keep_bytes);
+  EXPECT_EQ(bytes_of(Recomputation::None, 0), all);
+  EXPECT_EQ(bytes_of(Recomputation::None, 0.1), all + 4 * keep_bytes);
   for (const double dropout : {0.0, 0.1}) {
-    EXPECT_EQ(bytes_of(Recompute::Mlp, dropout), bytes(3 * kLayer + kLastBeforeRead, kLastRead));
-    EXPECT_EQ(bytes_of(Recompute::Full, dropout), bytes(2 * 4 * 256, 0));
+    EXPECT_EQ(bytes_of(Recomputation::Mlp, dropout), bytes(3 * kLayer + kLastBeforeRead, kLastRead));
+    EXPECT_EQ(bytes_of(Recomputation::Full, dropout), bytes(2 * 4 * 256, 0));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/batch/micro_batch.h"
+#include "plenum/describe/bert.h"
 
 #include "tests/support/test_sequences.h"
 
@@ -15,13 +16,13 @@ namespace {
 using plenum::test::lay_out;
 using plenum::test::random_sequences;
 
-constexpr describe::ModelConfig kConfig{.vocabulary = 31,
-                                        .width = 20,
-                                        .num_layers = 1,
-                                        .num_heads = 2,
-                                        .mlp_width = 28,
-                                        .max_positions = 12,
-                                        .has_next_sentence = true};
+const describe::ModelDescription kModel = describe::describe_bert({.vocabulary = 31,
+                                                                   .width = 20,
+                                                                   .num_layers = 1,
+                                                                   .num_heads = 2,
+                                                                   .mlp_width = 28,
+                                                                   .max_positions = 12,
+                                                                   .has_next_sentence = true});
 
 constexpr std::int64_t kRowLength = 14;  // the last two rows are padding
 
@@ -34,14 +35,14 @@ template <typename Damage>
 void expect_refusal(const char* reason, Damage damage) {
   batch::MicroBatch damaged = sound();
   damage(damaged);
-  EXPECT_THAT([&] { check_micro_batch(damaged, kConfig); },
+  EXPECT_THAT([&] { check_micro_batch(damaged, kModel); },
               testing::ThrowsMessage<base::InternalError>(testing::HasSubstr(reason)));
 }
 
 TEST(CheckMicroBatch, TakesWhatIsSound) {
-  EXPECT_NO_THROW(check_micro_batch(sound(), kConfig));
-  EXPECT_NO_THROW(check_micro_batch(lay_out(random_sequences(3, 12, 31, 5)), kConfig));
-  EXPECT_NO_THROW(check_micro_batch({}, kConfig));
+  EXPECT_NO_THROW(check_micro_batch(sound(), kModel));
+  EXPECT_NO_THROW(check_micro_batch(lay_out(random_sequences(3, 12, 31, 5)), kModel));
+  EXPECT_NO_THROW(check_micro_batch({}, kModel));
 }
 
 TEST(CheckMicroBatch, RefusesWhatLiesOutsideATable) {

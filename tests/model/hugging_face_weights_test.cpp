@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "plenum/describe/bert.h"
 #include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 #include "plenum/io/safetensors.h"
@@ -78,7 +79,7 @@ class HuggingFaceWeights : public testing::Test {
 
   test::TemporaryDirectory directory_;
   describe::ModelConfig config_ = test::tiny_model();
-  describe::ParameterTable table_{config_};
+  describe::ParameterTable table_{describe::describe_bert(config_)};
   std::vector<float> weights_ = std::vector<float>(static_cast<std::size_t>(table_.num_elements()));
 };
 
@@ -188,7 +189,7 @@ TEST_F(HuggingFaceWeights, OfOtherHeadsAreReported) {
   std::erase_if(bare, [](const io::NamedFloats& tensor) { return tensor.name.starts_with("cls."); });
   bare.push_back({.name = "classifier.weight", .sizes = {1}, .values = std::span(weights_).first(1)});
   write("model.safetensors", bare);
-  const describe::ParameterTable masked_only(test::tiny_model(false));
+  const describe::ParameterTable masked_only(describe::describe_bert(test::tiny_model(false)));
   std::vector<float> read_N;
   const ImportReport report = read(masked_only, read_N);
   EXPECT_THAT(report.unused_tensors,
@@ -197,7 +198,7 @@ TEST_F(HuggingFaceWeights, OfOtherHeadsAreReported) {
               ElementsAre("cls.predictions.bias", "cls.predictions.transform.LayerNorm.weight",
                           "cls.predictions.transform.LayerNorm.bias",
                           "cls.predictions.transform.dense.weight", "cls.predictions.transform.dense.bias"));
-  EXPECT_EQ(read_N[static_cast<std::size_t>(masked_only[masked_only.decoder_bias()].begin)], -1.0f)
+  EXPECT_EQ(read_N[static_cast<std::size_t>(masked_only.at("cls.predictions.bias").begin)], -1.0f)
       << "a new tensor is the caller's to initialise";
 }
 
@@ -227,7 +228,7 @@ TEST_F(HuggingFaceWeights, ThatDoNotFitAreRefusedByName) {
 TEST_F(HuggingFaceWeights, OfAnotherVocabularyAreRefusedWithBothSizes) {
   write("model.safetensors", tensors());
   config_.vocabulary = 12;
-  table_ = describe::ParameterTable(config_);
+  table_ = describe::ParameterTable(describe::describe_bert(config_));
   expect_refused("another vocabulary");
   expect_refused("11 tokens, not 12");
 }

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/describe/bert.h"
+
 namespace plenum::model {
 namespace {
 
@@ -19,10 +21,10 @@ describe::ModelConfig small_config() {
 
 std::vector<float> initialised(const describe::ModelConfig& config, std::uint64_t seed,
                                std::size_t num_threads = 1) {
-  const describe::ParameterTable table(config);
+  const describe::ParameterTable table(describe::describe_bert(config));
   std::vector<float> weights(static_cast<std::size_t>(table.num_elements()), 9.0F);
   base::ThreadPool pool(num_threads);
-  initialise_weights(config, table, seed, pool, tensor::TensorView(weights.data(), {table.num_elements()}));
+  initialise_weights(table, seed, pool, tensor::TensorView(weights.data(), {table.num_elements()}));
   return weights;
 }
 
@@ -32,7 +34,7 @@ std::vector<float> part(const std::vector<float>& weights, const describe::Param
 
 TEST(InitialiseWeights, FillsEveryTensorAsTheTableSays) {
   const describe::ModelConfig config = small_config();
-  const describe::ParameterTable table(config);
+  const describe::ParameterTable table(describe::describe_bert(config));
   const std::vector<float> weights = initialised(config, 1);
   EXPECT_EQ(std::count(weights.begin(), weights.end(), 9.0F), 0);
   for (const describe::Parameter& parameter : table.parameters()) {
@@ -44,9 +46,10 @@ TEST(InitialiseWeights, FillsEveryTensorAsTheTableSays) {
       squares += double{value} * value;
     }
     const auto count = static_cast<double>(values.size());
-    if (parameter.initialisation == describe::Initialisation::Zero) {
+    using enum describe::ParameterKind;
+    if (parameter.kind == MapBias || parameter.kind == NormBias) {
       EXPECT_EQ(squares, 0) << parameter.name;
-    } else if (parameter.initialisation == describe::Initialisation::One) {
+    } else if (parameter.kind == NormWeight) {
       EXPECT_EQ(std::count(values.begin(), values.end(), 1.0F), static_cast<std::ptrdiff_t>(count));
     } else {
       EXPECT_NEAR(sum / count, 0, 5 * 0.02 / std::sqrt(count)) << parameter.name;
@@ -57,8 +60,9 @@ TEST(InitialiseWeights, FillsEveryTensorAsTheTableSays) {
 
 TEST(InitialiseWeights, DrawsFromANormalDistribution) {
   const describe::ModelConfig config = small_config();
-  const describe::ParameterTable table(config);
-  const std::vector<float> values = part(initialised(config, 1), table[table.word_embedding()]);
+  const describe::ParameterTable table(describe::describe_bert(config));
+  const std::vector<float> values =
+      part(initialised(config, 1), table.at(table.model().embedding.words.weight));
   const auto share_within = [&](double deviations) {
     const auto inside = std::count_if(values.begin(), values.end(),
                                       [&](float value) { return std::abs(value) < 0.02 * deviations; });
@@ -71,8 +75,9 @@ TEST(InitialiseWeights, DrawsFromANormalDistribution) {
 
 TEST(InitialiseWeights, LeavesTheRowOfThePaddingZero) {
   const describe::ModelConfig config = small_config();
-  const describe::ParameterTable table(config);
-  const std::vector<float> words = part(initialised(config, 1), table[table.word_embedding()]);
+  const describe::ParameterTable table(describe::describe_bert(config));
+  const std::vector<float> words =
+      part(initialised(config, 1), table.at(table.model().embedding.words.weight));
   const auto row = words.begin() + config.pad_id * config.width;
   EXPECT_EQ(std::count(row, row + config.width, 0.0F), config.width);
   EXPECT_EQ(std::count(row - config.width, row, 0.0F), 0);
@@ -85,8 +90,8 @@ TEST(InitialiseWeights, DependsOnSeedAndNameAloneNotOnThreadsOrOtherTensors) {
   longer.vocabulary = 3500;
   longer.num_layers += 1;
   longer.has_next_sentence = true;
-  const describe::ParameterTable table(config);
-  const describe::ParameterTable longer_table(longer);
+  const describe::ParameterTable table(describe::describe_bert(config));
+  const describe::ParameterTable longer_table(describe::describe_bert(longer));
   const std::vector<float> weights = initialised(config, 1);
   const std::vector<float> longer_weights = initialised(longer, 1);
   EXPECT_EQ(weights, initialised(config, 1, 3));
@@ -97,8 +102,8 @@ TEST(InitialiseWeights, DependsOnSeedAndNameAloneNotOnThreadsOrOtherTensors) {
     others.resize(values.size());  // of more words the first
     EXPECT_EQ(values, others) << parameter.name;
   }
-  const describe::LayerParameters& layer = table.layer(0);
-  EXPECT_NE(part(weights, table[layer.query_weight]), part(weights, table[layer.key_weight]));
+  const std::vector<describe::LinearMap>& projections = table.model().layers[0].attention.projections;
+  EXPECT_NE(part(weights, table.at(projections[0].weight)), part(weights, table.at(projections[1].weight)));
 }
 
 }  // namespace

@@ -6,8 +6,9 @@
 #include "plenum/base/thread_pool.h"
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/micro_batch.h"
+#include "plenum/describe/bert.h"
 #include "plenum/model/bert.h"
-#include "plenum/model/micro_batch_stage.h"
+#include "plenum/model/micro_batch_staging.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/memory_plan.h"
 #include "plenum/tensor/stream.h"
@@ -30,9 +31,8 @@ struct LossScale {
 class ModelRun {
  public:
   ModelRun(const describe::ModelConfig& config, const batch::Capacity& capacity,
-           Recompute recompute = Recompute::None, std::size_t num_threads = 1)
-      : config_(config),
-        table_(config),
+           schedule::Recomputation recompute = schedule::Recomputation::None, std::size_t num_threads = 1)
+      : table_(describe::describe_bert(config)),
         pool_(num_threads),
         arena_(planned(capacity, recompute)),
         views_(arena_) {
@@ -50,9 +50,8 @@ class ModelRun {
 
   LossSums forward(const batch::MicroBatch& micro_batch, const DropoutSource& dropout = {}) {
     const tensor::Stream stream = this->stream();
-    const Pass pass{stream, config_, stage_->put(micro_batch, nullptr), dropout};
-    bert_forward(pass, weights_of(config_, table_, {weights_N_, weights_N_}), kept(), memory_.transients, {},
-                 end());
+    const Pass pass{stream, table_.model(), staging_->put(micro_batch, nullptr), dropout};
+    bert_forward(pass, weights_of(table_, {weights_N_, weights_N_}), kept(), memory_.transients, {}, end());
     Numbers numbers{};
     add_losses(pass, kept(), view_of(numbers));
     return {.masked = numbers[static_cast<std::size_t>(kernels::StepNumber::MaskedLoss)],
@@ -63,14 +62,14 @@ class ModelRun {
                 const DropoutSource& dropout = {},
                 kernels::Accumulate accumulate = kernels::Accumulate::Yes) {
     const tensor::Stream stream = this->stream();
-    const Pass pass{stream, config_, stage_->put(micro_batch, nullptr), dropout, accumulate};
+    const Pass pass{stream, table_.model(), staging_->put(micro_batch, nullptr), dropout, accumulate};
     Numbers numbers{};
     numbers[static_cast<std::size_t>(kernels::StepNumber::MaskedScale)] = scale.masked;
     numbers[static_cast<std::size_t>(kernels::StepNumber::NextSentenceScale)] = scale.next_sentence;
     for (std::size_t layer = end().index(); layer-- > 0;) {
-      bert_backward(pass, weights_of(config_, table_, {weights_N_, weights_N_}),
-                    gradients_of(config_, table_, gradients_N_), kept(), memory_.transients, view_of(numbers),
-                    base::LayerId::at(layer), base::LayerId::at(layer + 1));
+      bert_backward(pass, weights_of(table_, {weights_N_, weights_N_}), gradients_of(table_, gradients_N_),
+                    kept(), memory_.transients, view_of(numbers), base::LayerId::at(layer),
+                    base::LayerId::at(layer + 1));
     }
   }
 
@@ -80,28 +79,27 @@ class ModelRun {
     return {numbers.data(), {static_cast<std::int64_t>(numbers.size())}};
   }
 
-  base::LayerId end() const { return base::LayerId::at(static_cast<std::size_t>(config_.num_layers)); }
+  base::LayerId end() const { return base::LayerId::at(table_.model().layers.size()); }
   tensor::Stream stream() { return {pool_, scratch_.span<std::byte>()}; }
 
-  void plan(const batch::Capacity& capacity, Recompute recompute, tensor::MemoryPlan& plan) {
-    weights_N_ = plan.add("parameters", {table_.num_elements()});
-    gradients_N_ = plan.add("gradients", {table_.num_elements()});
-    memory_ = plan_training_memory(config_, capacity, recompute, 1, plan);
-    scratch_ = plan_scratch(config_, table_, capacity, pool_.num_threads(), plan);
-    stage_.emplace(config_, capacity, plan);
+  void plan(const batch::Capacity& capacity, schedule::Recomputation recompute, tensor::MemoryPlan& plan) {
+    weights_N_ = plan.add("parameters", tensor::Role::Master, {table_.num_elements()});
+    gradients_N_ = plan.add("gradients", tensor::Role::Gradient, {table_.num_elements()});
+    memory_ = plan_training_memory(table_.model(), capacity, recompute, 1, plan);
+    scratch_ = plan_scratch(table_, capacity, pool_.num_threads(), plan);
+    staging_.emplace(table_.model(), capacity, plan);
   }
-  tensor::MemoryLayout planned(const batch::Capacity& capacity, Recompute recompute) {
+  tensor::MemoryLayout planned(const batch::Capacity& capacity, schedule::Recomputation recompute) {
     tensor::MemoryPlan sizes;
     plan(capacity, recompute, sizes);
     return sizes.layout();
   }
 
-  describe::ModelConfig config_;
   describe::ParameterTable table_;
   base::ThreadPool pool_;
   tensor::TensorView weights_N_, gradients_N_, scratch_;
   TrainingMemory memory_;
-  std::optional<MicroBatchStage> stage_;
+  std::optional<MicroBatchStaging> staging_;
   tensor::Arena arena_;
   tensor::MemoryPlan views_;
 };

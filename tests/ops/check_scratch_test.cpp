@@ -5,6 +5,8 @@
 #include "plenum/kernels/attention.h"
 #include "plenum/kernels/embedding.h"
 #include "plenum/kernels/layer_norm.h"
+#include "plenum/kernels/linear.h"
+#include "plenum/kernels/mlp_gelu.h"
 #include "plenum/kernels/vocabulary_loss.h"
 
 #include "tests/ops/op_testing.h"
@@ -143,6 +145,33 @@ TEST(CheckScratch, HoldsForVocabularyLoss) {
                                       .dw_VD = dw_VD,
                                       .db_V = db_V});
   });
+}
+
+// Memory is planned for a GPU where there is none, and by builds without its kernels. Sizes are by hand, of
+// BERT-base with 1,024 rows.
+TEST(CudaScratch, IsKnownInEveryBuild) {
+  constexpr tensor::Device kGpu = tensor::Device::Cuda;
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  EXPECT_EQ(linear_scratch_bytes(kGpu), 32 * kMiB + 1024 + 64 * kMiB);
+  EXPECT_EQ(vocabulary_loss_scratch_bytes(kGpu), 32 * kMiB + 1024 + 16 * kMiB);
+  EXPECT_EQ(mlp_gelu_scratch_bytes(kGpu, 1024, 3072), 32 * kMiB + 1024);
+  EXPECT_EQ(mlp_gelu_scratch_bytes(kGpu, 1 << 20, 3072), (std::size_t{1} << 20) / 128 * 3072 * 4);
+  EXPECT_EQ(layer_norm_scratch_bytes(kGpu, 768), 512U * 3 * 768 * 4);
+  EXPECT_EQ(embedding_scratch_bytes(kGpu, 1024, 768), 512U * 3 * 768 * 4);
+  EXPECT_EQ(embedding_scratch_bytes(kGpu, 1 << 20, 768), (1U << 20) / 64 * 3 * (2 * 768 * 4 + 8));
+  // A counter; dQ and two statistics of eight blocks of 64 queries for each of 144 thread blocks; bits of
+  // dropout twice, 16 bytes for 128 columns of a row.
+  const std::size_t keep_bytes = (12U * 4 * 1024 + 64) * 16;
+  const AttentionSize size = {.rows = 1024, .max_length = 512, .heads = 12, .head_width = 64};
+  EXPECT_EQ(attention_keep_bytes(kGpu, size), keep_bytes);
+  EXPECT_EQ(attention_scratch_bytes(kGpu, size), 256 + 144U * 8 * (64 * 64 + 2 * 64) * 4 + 2 * keep_bytes);
+}
+
+TEST(CudaScratch, SaysWhatTheGpuCannotRun) {
+  EXPECT_THROW(layer_norm_scratch_bytes(tensor::Device::Cuda, 4104), base::UserError);
+  EXPECT_THROW(attention_scratch_bytes(tensor::Device::Cuda,
+                                       {.rows = 8, .max_length = 8, .heads = 2, .head_width = 32}),
+               base::UserError);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 const RunLength kRun{.steps_per_epoch = 10, .tokens_per_step = 100, .sequences_per_step = 4};
 
-LearningRateOptions options(Schedule schedule, double warmup) {
+LearningRateOptions options(LearningRateSchedule schedule, double warmup) {
   return {.peak = 1, .schedule = schedule, .warmup = {warmup, DurationUnit::Steps}};
 }
 
@@ -20,8 +20,9 @@ TEST(LearningRate, IsThatOfHuggingFace) {
   const nlohmann::json golden = test::read_golden("optimizer.json").at("schedules");
   const std::uint64_t total = golden.at("total");
   for (const auto& [name, schedule] :
-       {std::pair("constant", Schedule::Constant), std::pair("linear", Schedule::Linear),
-        std::pair("cosine", Schedule::Cosine), std::pair("wsd", Schedule::Wsd)}) {
+       {std::pair("constant", LearningRateSchedule::Constant),
+        std::pair("linear", LearningRateSchedule::Linear), std::pair("cosine", LearningRateSchedule::Cosine),
+        std::pair("wsd", LearningRateSchedule::Wsd)}) {
     LearningRateOptions given = options(schedule, golden.at("warmup"));
     given.decay = {golden.at("decay"), DurationUnit::Steps};
     const LearningRate rate(given, total, kRun);
@@ -34,7 +35,7 @@ TEST(LearningRate, IsThatOfHuggingFace) {
 }
 
 TEST(LearningRate, OfTheOriginalBertFallsAsIfThereHadBeenNoWarmUp) {
-  const LearningRate rate(options(Schedule::BertLinear, 10), 100, kRun);
+  const LearningRate rate(options(LearningRateSchedule::BertLinear, 10), 100, kRun);
   EXPECT_EQ(rate.at(0), 0);
   EXPECT_DOUBLE_EQ(rate.at(9), 0.9);
   EXPECT_DOUBLE_EQ(rate.at(10), 0.9);
@@ -43,7 +44,7 @@ TEST(LearningRate, OfTheOriginalBertFallsAsIfThereHadBeenNoWarmUp) {
 }
 
 TEST(LearningRate, OfLambCountsStepsFromOne) {
-  const LearningRate rate(options(Schedule::Polynomial, 20), 100, kRun);
+  const LearningRate rate(options(LearningRateSchedule::Polynomial, 20), 100, kRun);
   EXPECT_DOUBLE_EQ(rate.at(0), 0.05);
   EXPECT_DOUBLE_EQ(rate.at(18), 0.95);
   EXPECT_DOUBLE_EQ(rate.at(19), std::sqrt(0.8));
@@ -52,8 +53,9 @@ TEST(LearningRate, OfLambCountsStepsFromOne) {
 }
 
 TEST(LearningRate, FallsToItsFloorAndStaysThereAfterTheRun) {
-  for (const Schedule schedule :
-       {Schedule::Linear, Schedule::BertLinear, Schedule::Polynomial, Schedule::Cosine, Schedule::Wsd}) {
+  for (const LearningRateSchedule schedule :
+       {LearningRateSchedule::Linear, LearningRateSchedule::BertLinear, LearningRateSchedule::Polynomial,
+        LearningRateSchedule::Cosine, LearningRateSchedule::Wsd}) {
     LearningRateOptions given = options(schedule, 5);
     given.peak = 2;
     given.final_ratio = 0.1;
@@ -68,8 +70,9 @@ TEST(LearningRate, FallsToItsFloorAndStaysThereAfterTheRun) {
 }
 
 TEST(LearningRate, BeginsAtThePeakWithoutWarmUp) {
-  for (const Schedule schedule :
-       {Schedule::Constant, Schedule::Linear, Schedule::BertLinear, Schedule::Cosine, Schedule::Wsd}) {
+  for (const LearningRateSchedule schedule :
+       {LearningRateSchedule::Constant, LearningRateSchedule::Linear, LearningRateSchedule::BertLinear,
+        LearningRateSchedule::Cosine, LearningRateSchedule::Wsd}) {
     EXPECT_EQ(LearningRate(options(schedule, 0), 10, kRun).at(0), 1);
   }
 }
@@ -79,22 +82,24 @@ TEST(LearningRate, TakesDurationsInEveryUnit) {
                                       std::pair(Duration{80, DurationUnit::Sequences}, 20U),
                                       std::pair(Duration{1.5, DurationUnit::Epochs}, 15U),
                                       std::pair(Duration{0.06, DurationUnit::Run}, 3U)}) {
-    LearningRateOptions given = options(Schedule::Linear, 0);
+    LearningRateOptions given = options(LearningRateSchedule::Linear, 0);
     given.warmup = warmup;
-    EXPECT_EQ(LearningRate(given, 50, kRun).warmup_steps(), steps);
+    const LearningRate rate(given, 50, kRun);
+    EXPECT_LT(rate.at(steps - 1), 1);
+    EXPECT_EQ(rate.at(steps), 1);
   }
 }
 
 TEST(LearningRate, MayWarmUpToTheLastStep) {
-  const LearningRate rate(options(Schedule::Linear, 50), 50, kRun);
+  const LearningRate rate(options(LearningRateSchedule::Linear, 50), 50, kRun);
   EXPECT_DOUBLE_EQ(rate.at(49), 0.98);
   EXPECT_TRUE(std::isfinite(rate.at(50)));
 }
 
 TEST(LearningRate, RefusesWhatDoesNotFitIntoTheRun) {
-  test::expect_user_error([&] { LearningRate(options(Schedule::Linear, 51), 50, kRun); },
+  test::expect_user_error([&] { LearningRate(options(LearningRateSchedule::Linear, 51), 50, kRun); },
                           "longer than the run");
-  LearningRateOptions given = options(Schedule::Wsd, 30);
+  LearningRateOptions given = options(LearningRateSchedule::Wsd, 30);
   given.decay = {21, DurationUnit::Steps};
   test::expect_user_error([&] { LearningRate(given, 50, kRun); }, "--decay-duration");
 }

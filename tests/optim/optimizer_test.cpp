@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/base/thread_pool.h"
+#include "plenum/describe/bert.h"
 
 #include "tests/reference/optimizer_step.h"
 #include "tests/support/read_golden.h"
@@ -38,6 +39,8 @@ class OptimizerTest : public testing::Test {
             .second_moments_N = view(second_moments_)};
   }
 
+  const describe::Head& head() const { return table_.model().heads.front(); }
+  std::size_t transform_weight() const { return table_.index_of(head().transform.weight); }
   std::span<float> weights(std::size_t parameter) {
     return std::span(weights_).subspan(static_cast<std::size_t>(table_[parameter].begin),
                                        static_cast<std::size_t>(table_[parameter].num_elements()));
@@ -48,7 +51,7 @@ class OptimizerTest : public testing::Test {
                  static_cast<std::size_t>(table_[parameter].num_elements()));
   }
 
-  describe::ParameterTable table_{config()};
+  describe::ParameterTable table_{describe::describe_bert(config())};
   std::size_t size_ = static_cast<std::size_t>(table_.num_elements());
   std::vector<float> weights_ = std::vector<float>(size_);
   std::vector<float> gradients_ = std::vector<float>(size_);
@@ -77,7 +80,7 @@ TEST_F(OptimizerTest, FollowsPyTorchForTenSteps) {
                        .decay = hyper.at("decay"),
                        .clip_norm = 0},
                       table_, buffers(), plan_);
-  const std::array<std::size_t, 2> tensors = {table_.transform_weight(), table_.decoder_bias()};
+  const std::array<std::size_t, 2> tensors = {transform_weight(), table_.index_of(head().output.bias)};
   const auto assign = [](std::span<float> to, const std::vector<float>& from) {
     std::copy(from.begin(), from.end(), to.begin());
   };
@@ -97,9 +100,9 @@ TEST_F(OptimizerTest, FollowsPyTorchForTenSteps) {
 TEST_F(OptimizerTest, OfTheOriginalBertDoesNotCorrectBias) {
   Optimizer optimizer({.kind = OptimizerKind::BertAdam, .decay = 0.5, .clip_norm = 0}, table_, buffers(),
                       plan_);
-  float& weight = weights(table_.transform_weight())[3];
+  float& weight = weights(transform_weight())[3];
   weight = 2;
-  gradients(table_.transform_weight())[3] = 0.5F;
+  gradients(transform_weight())[3] = 0.5F;
   step(optimizer, 0.1);
   // g = 0.5: m = 0.05, v = 0.00025.
   const double expected = 2 - 0.1 * (0.05 / (std::sqrt(0.00025) + 1e-6) + 0.5 * 2);
@@ -107,9 +110,10 @@ TEST_F(OptimizerTest, OfTheOriginalBertDoesNotCorrectBias) {
 }
 
 TEST_F(OptimizerTest, GivesQueriesKeysAndValuesTheirOwnRatio) {
-  const describe::LayerParameters& layer = table_.layer(0);
-  const std::vector<std::size_t> tensors = {layer.query_weight, layer.key_weight, layer.value_weight,
-                                            layer.query_bias, table_.word_embedding()};
+  const std::vector<describe::LinearMap>& maps = table_.model().layers[0].attention.projections;
+  const std::vector<std::size_t> tensors = {table_.index_of(maps[0].weight), table_.index_of(maps[1].weight),
+                                            table_.index_of(maps[2].weight), table_.index_of(maps[0].bias),
+                                            table_.index_of(head().output.weight)};
   std::vector<reference::OptimizedTensor> expected;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::span<float> w = weights(tensors[i]);
@@ -145,10 +149,9 @@ TEST_F(OptimizerTest, GivesQueriesKeysAndValuesTheirOwnRatio) {
 TEST_F(OptimizerTest, ClipsByTheNormOfTheWholeGradient) {
   Optimizer optimizer({.kind = OptimizerKind::BertAdam, .decay = 0, .clip_norm = 2}, table_, buffers(),
                       plan_);
-  gradients(table_.transform_weight())[3] = 8;
+  gradients(transform_weight())[3] = 8;
   step(optimizer, 0.1);
-  EXPECT_NEAR(first_moments_[static_cast<std::size_t>(table_[table_.transform_weight()].begin) + 3], 0.1 * 2,
-              1e-6);
+  EXPECT_NEAR(first_moments_[static_cast<std::size_t>(table_[transform_weight()].begin) + 3], 0.1 * 2, 1e-6);
   EXPECT_EQ(numbers_[static_cast<std::size_t>(kernels::StepNumber::GradientNorm)], 8);
 }
 

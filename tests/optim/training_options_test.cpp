@@ -12,7 +12,7 @@ TEST(TrainingOptions, AreReadBackAsWritten) {
   const base::OptionTable table = options.table();
   const auto set = [&](const char* name, const char* text) { table.find(name)->set({text}); };
   set("optimizer", "lamb");
-  set("schedule", "wsd");
+  set("lr-schedule", "wsd");
   set("warmup", "2e9tok");
   set("decay-duration", "3ep");
   set("epsilon", "1e-5");

@@ -4,7 +4,7 @@
 
 #include "plenum/batch/micro_batch.h"
 #include "plenum/batch/step_batch.h"
-#include "plenum/model/micro_batch_stage.h"
+#include "plenum/model/micro_batch_staging.h"
 
 #include "tests/pipeline/bert_run.h"
 #include "tests/pipeline/step_result.h"
@@ -15,12 +15,12 @@
 namespace plenum::pipeline {
 namespace {
 
-using model::Recompute;
 using optim::OptimizerKind;
 using plenum::test::capacity_of;
 using plenum::test::random_sequences;
 using plenum::test::TestSequence;
 using plenum::test::wide_heads;
+using schedule::Recomputation;
 using tensor::Device;
 
 const std::vector<TestSequence>& sequences() {
@@ -38,7 +38,7 @@ struct Arrangement {
   Device device = Device::Cuda;
   std::size_t num_micro_batches = 1;
   std::int64_t row_length = 0;
-  Recompute recompute = Recompute::None;
+  Recomputation recompute = Recomputation::None;
   OptimizerKind optimizer = OptimizerKind::AdamW;
   std::span<const TestSequence> from = sequences();
 
@@ -48,12 +48,11 @@ struct Arrangement {
   BertProgramOptions options() const {
     return {.model = wide_heads(),
             .capacity = capacity_of(batch(0).micro_batches),
-            .recompute = recompute,
             .optimizer = {.kind = optimizer},
             .seed = 17,
             .device = device};
   }
-  BertRun run() const { return {bert_schedule(wide_heads(), 1, num_micro_batches), options()}; }
+  BertRun run() const { return {bert_schedule(wide_heads(), 1, num_micro_batches, recompute), options()}; }
 };
 
 StepResult first_step(const Arrangement& arrangement) {
@@ -73,7 +72,7 @@ using BertOnGpu = test::OnGpu<>;
 
 TEST(BertArrangements, AreOnBothSidesOfHoppersOwnGelu) {
   const auto capacity = [](const Arrangement& arrangement) {
-    return model::staged_capacity(arrangement.options().capacity, Device::Cuda);
+    return model::computed_capacity(arrangement.options().capacity, Device::Cuda);
   };
   EXPECT_LT(capacity(kOwnGeluInNoLayer).rows, kRowsOfOwnGelu);
   EXPECT_GE(capacity(kOwnGeluBeforeTheLastLayer).rows, kRowsOfOwnGelu);
@@ -107,7 +106,7 @@ TEST_F(BertOnGpu, HasTheSameGradientsWhatIsComputedAgain) {
   for (Arrangement arrangement : {kOwnGeluInNoLayer, kOwnGeluBeforeTheLastLayer, kOwnGeluInAllLayers}) {
     SCOPED_TRACE(arrangement.options().capacity.rows);
     const StepResult expected = first_step(arrangement);
-    for (const Recompute recompute : {Recompute::Mlp, Recompute::Full}) {
+    for (const Recomputation recompute : {Recomputation::Mlp, Recomputation::Full}) {
       arrangement.recompute = recompute;
       const StepResult actual = first_step(arrangement);
       EXPECT_EQ(actual.outcome.loss(), expected.outcome.loss());
@@ -210,10 +209,10 @@ TEST_F(BertOnGpu, TellsTheOutcomesOfTwoStepsUnderWay) {
   for (std::uint64_t step = 0; step < 5; ++step) {
     run.ask_for(arrangement.batch(step));
     if (step == 0) continue;
-    EXPECT_EQ(run.program().outcome(step - 1).loss(), expected[step - 1].loss());
-    EXPECT_EQ(run.program().outcome(step - 1).num_updates, step);
+    EXPECT_EQ(run.outcome(step - 1).loss(), expected[step - 1].loss());
+    EXPECT_EQ(run.outcome(step - 1).num_updates, step);
   }
-  EXPECT_EQ(run.program().outcome(4).loss(), expected[4].loss());
+  EXPECT_EQ(run.outcome(4).loss(), expected[4].loss());
   EXPECT_TRUE(are_same(run.weights(), awaited.weights()));
 }
 

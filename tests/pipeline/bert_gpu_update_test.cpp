@@ -12,6 +12,7 @@
 #include "plenum/base/philox.h"
 #include "plenum/base/thread_pool.h"
 #include "plenum/batch/step_batch.h"
+#include "plenum/describe/bert.h"
 #include "plenum/kernels/step_numbers.h"
 #include "plenum/model/named_tensors.h"
 #include "plenum/optim/optimizer.h"
@@ -75,7 +76,8 @@ Trained updated(Trained state, std::vector<float> gradients, const Training& tra
   numbers[static_cast<std::size_t>(kernels::StepNumber::NumUpdates)] = static_cast<double>(num_updates);
   base::ThreadPool pool(1);
   tensor::MemoryPlan plan;
-  optim::Optimizer optimizer({.kind = training.optimizer}, describe::ParameterTable(wide_heads()),
+  optim::Optimizer optimizer({.kind = training.optimizer},
+                             describe::ParameterTable(describe::describe_bert(wide_heads())),
                              {.weights_N = view_of(state.weights),
                               .compute_weights_N = view_of(state.weights),
                               .gradients_N = view_of(gradients),
@@ -178,7 +180,7 @@ TEST_F(BertOnGpu, StepsAsTheCpuDoesFromTheSameState) {
   constexpr double kTensor = 2 * test::kBFloat16Gradient;
   constexpr double kLeastShare = 0.02;
   constexpr double kMost = 0.5;  // so that a gradient that is left out is told from one that is rounded
-  const describe::ParameterTable table(wide_heads());
+  const describe::ParameterTable table(describe::describe_bert(wide_heads()));
   for (const Training& training : kTrainings) {
     SCOPED_TRACE(training.name);
     BertRun gpu = run_of(Device::Cuda, training.optimizer);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/batch/step_batch.h"
+#include "plenum/schedule/text/parse_schedule.h"
 
 #include "tests/pipeline/bert_run.h"
 #include "tests/support/expect_user_error.h"
@@ -15,10 +16,10 @@
 namespace plenum::pipeline {
 namespace {
 
-using model::Recompute;
 using plenum::test::capacity_of;
 using plenum::test::random_sequences;
 using plenum::test::TestSequence;
+using schedule::Recomputation;
 
 // "The same to rounding", as the design defines it.
 constexpr double kGradientOfStepOne = 1e-5;
@@ -35,20 +36,20 @@ struct Arrangement {
   std::size_t num_micro_batches = 1;  ///< of each rank
   std::int64_t row_length = 0;
   bool is_reversed = false;
-  Recompute recompute = Recompute::None;
+  Recomputation recompute = Recomputation::None;
   std::size_t num_threads = 1;
 
   batch::StepBatch batch(std::uint64_t step, std::vector<TestSequence> from = sequences()) const {
     if (is_reversed) std::reverse(from.begin(), from.end());
     return deal_out(step, from, num_ranks * num_micro_batches, row_length);
   }
-  BertRun run(const describe::ModelConfig& model) const {
-    return BertRun(bert_schedule(model, num_ranks, num_micro_batches), options(model));
+  schedule::Schedule schedule(const describe::ModelConfig& model) const {
+    return bert_schedule(model, num_ranks, num_micro_batches, recompute);
   }
+  BertRun run(const describe::ModelConfig& model) const { return BertRun(schedule(model), options(model)); }
   BertProgramOptions options(const describe::ModelConfig& model) const {
     return {.model = model,
             .capacity = capacity_of(batch(0).micro_batches),
-            .recompute = recompute,
             .seed = 17,
             .num_threads = num_threads};
   }
@@ -143,7 +144,7 @@ TEST(BertProgram, DropoutChangesWithTheEpochAndTheSeed) {
 }
 
 TEST(BertProgram, RecomputationGivesTheSameBytes) {
-  for (const Recompute recompute : {Recompute::Mlp, Recompute::Full}) {
+  for (const Recomputation recompute : {Recomputation::Mlp, Recomputation::Full}) {
     expect_same_bytes({.num_micro_batches = 2, .recompute = recompute}, {.num_micro_batches = 2});
     expect_same_bytes({.num_ranks = 2, .row_length = 24, .recompute = recompute},
                       {.num_ranks = 2, .row_length = 24});
@@ -160,8 +161,8 @@ TEST(BertProgram, GivesTheSameBytesTwiceAndOnEveryRank) {
   BertRun run = arrangement.run(small_model(0.1));
   train(run, arrangement, 3);
   EXPECT_EQ(run.weights(0), run.weights(1));
-  EXPECT_EQ(run.program(0).outcome(2).loss(), run.program(1).outcome(2).loss());
-  EXPECT_EQ(run.program(0).outcome(2).gradient_norm, run.program(1).outcome(2).gradient_norm);
+  EXPECT_EQ(run.outcome(2, 0).loss(), run.outcome(2, 1).loss());
+  EXPECT_EQ(run.outcome(2, 0).gradient_norm, run.outcome(2, 1).gradient_norm);
 }
 
 TEST(BertProgram, ReadsNoGradientOfTheStepBefore) {
@@ -210,7 +211,7 @@ TEST(BertProgram, SkipsAStepThatIsNotFinite) {
   const Arrangement arrangement{.num_ranks = 2};
   BertRun run = arrangement.run(small_model());
   train(run, arrangement, 1);
-  EXPECT_EQ(run.program(1).outcome(0).num_updates, 1U);
+  EXPECT_EQ(run.outcome(0, 1).num_updates, 1U);
 
   // Only one rank has it; all must come to the same end.
   const std::vector<float> sound = run.weights(1);
@@ -218,15 +219,15 @@ TEST(BertProgram, SkipsAStepThatIsNotFinite) {
   const std::vector<float> moments = run.second_moments(0);
   run.step(arrangement.batch(1));
   for (const std::size_t rank : {0, 1}) {
-    EXPECT_TRUE(run.program(rank).outcome(1).is_skipped);
-    EXPECT_EQ(run.program(rank).outcome(1).num_updates, 1U);
+    EXPECT_TRUE(run.outcome(1, rank).is_skipped);
+    EXPECT_EQ(run.outcome(1, rank).num_updates, 1U);
     EXPECT_EQ(run.second_moments(rank), moments);
   }
   EXPECT_EQ(run.weights(0), sound);
 
   run.program(1).buffers().weights_N.span<float>()[5] = sound[5];
   EXPECT_FALSE(run.step(arrangement.batch(2)).is_skipped);
-  EXPECT_EQ(run.program(0).outcome(2).num_updates, 2U);
+  EXPECT_EQ(run.outcome(2, 0).num_updates, 2U);
   EXPECT_NE(run.weights(0), sound);
 }
 
@@ -236,17 +237,17 @@ TEST(BertProgram, TellsAllRanksThatOneAsksToStop) {
   EXPECT_FALSE(run.step(arrangement.batch(0)).is_stop_asked);
   run.program(1).ask_to_stop();
   EXPECT_TRUE(run.step(arrangement.batch(1)).is_stop_asked);
-  EXPECT_TRUE(run.program(1).outcome(1).is_stop_asked);
+  EXPECT_TRUE(run.outcome(1, 1).is_stop_asked);
 }
 
 TEST(BertProgram, TakesThePlannedMemory) {
   const describe::ModelConfig model = small_model();
   std::vector<std::size_t> bytes;
-  for (const Recompute recompute : {Recompute::None, Recompute::Mlp, Recompute::Full}) {
+  for (const Recomputation recompute : {Recomputation::None, Recomputation::Mlp, Recomputation::Full}) {
     const Arrangement arrangement{.num_micro_batches = 4, .recompute = recompute};
     BertRun run = arrangement.run(model);
-    const schedule::Schedule schedule = bert_schedule(model, 1, 4);
-    const tensor::MemoryLayout planned = BertProgram::plan_memory(schedule, {}, arrangement.options(model));
+    const tensor::MemoryLayout planned =
+        BertProgram::plan_memory(arrangement.schedule(model), {}, arrangement.options(model));
     EXPECT_EQ(run.program().memory().num_bytes(), planned.num_bytes());
     std::vector<std::string> purposes;
     for (const tensor::MemoryLayout::Line& line : planned.lines()) purposes.push_back(line.purpose);
@@ -267,9 +268,10 @@ TEST(BertProgram, RefusesSchedulesThatItCannotRun) {
   };
   refused(schedule::generator_named("1f1b").generate({.depth = 3, .stage_layers = {1}}), "one stage");
   refused(schedule::generator_named("single").generate({.stage_layers = {2}}), "model's layers");
-  refused(schedule::generator_named("single").generate(
-              {.stage_layers = {3}, .recomputation = schedule::Recomputation::Full}),
-          "recompute");
+  refused(schedule::parse_schedule("plenum-schedule 1\nlayers 3\nmicro-batches 1\nrecompute full\n"
+                                   "rank 0 holds 0\n0 compute: F0.0 RC0.0 B0.0 U0\n0 data: N\n",
+                                   "test"),
+          "right before its backward");
   refused(schedule::generator_named("data-parallel")
               .generate({.num_replicas = 2, .stage_layers = {3}, .sharding = schedule::Sharding::Optimizer}),
           "reduce-scatter");

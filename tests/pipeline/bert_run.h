@@ -31,12 +31,14 @@ inline describe::ModelConfig small_model(double dropout = 0) {
 }
 
 inline schedule::Schedule bert_schedule(const describe::ModelConfig& model, std::size_t num_ranks,
-                                        std::size_t num_micro_batches) {
+                                        std::size_t num_micro_batches,
+                                        schedule::Recomputation recompute = schedule::Recomputation::None) {
   return schedule::generator_named(num_ranks == 1 ? "single" : "data-parallel")
       .generate({.num_micro_batches = num_micro_batches,
                  .num_replicas = num_ranks,
                  .stage_layers = {static_cast<std::uint16_t>(model.num_layers)},
-                 .num_buckets = 2});
+                 .num_buckets = 2,
+                 .recomputation = recompute});
 }
 
 /// Deals sequences out to micro-batches; with `row_length` padded.
@@ -74,12 +76,20 @@ class BertRun {
 
   /// Without waiting for what comes of it.
   void ask_for(const batch::StepBatch& batch, double learning_rate = 1e-3) {
+    if (batch.step >= BertProgram::kStepsUnderWay) {
+      executor_->await_step(batch.step - BertProgram::kStepsUnderWay);
+    }
     for (const auto& program : programs_) program->begin_step(batch, learning_rate);
     executor_->run(1);
   }
   StepOutcome step(const batch::StepBatch& batch, double learning_rate = 1e-3) {
     ask_for(batch, learning_rate);
-    return programs_.front()->outcome(batch.step);
+    return outcome(batch.step);
+  }
+  /// Waits for the step.
+  StepOutcome outcome(std::uint64_t step, std::size_t rank = 0) {
+    executor_->await_step(step);
+    return programs_[rank]->outcome(step);
   }
 
   BertProgram& program(std::size_t rank = 0) { return *programs_[rank]; }

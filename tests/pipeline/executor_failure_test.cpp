@@ -83,7 +83,7 @@ std::string error_with_exchange(const IdleProgram::Exchange& of_rank_one) {
   IdleProgram first;
   IdleProgram second;
   second.on_exchange = of_rank_one;
-  Executor executor(schedule, {&first, &second}, {.hang_limit = 200ms});
+  Executor executor(schedule, std::vector<StageProgram*>{&first, &second}, {.hang_limit = 200ms});
   return error_of(executor);
 }
 
@@ -139,27 +139,38 @@ TEST(Executor, LetsAnErrorOutOfACommunicationThatHasBegun) {
 TEST(Executor, AbortsCommunicatorsThatAProgramHasOfItsOwn) {
   const Schedule schedule = two_ranks();
   comm::local::LocalWorld world(2);
-  std::vector<std::unique_ptr<Communicator>> communicators;
-  communicators.push_back(world.communicator({0}));
-  communicators.push_back(world.communicator({1}));
-  const std::unique_ptr<Communicator> own = communicators.front()->group(std::vector<std::size_t>{0});
+  std::unique_ptr<Communicator> of_first = world.communicator({0});
+  const std::unique_ptr<Communicator> own = of_first->group(std::vector<std::size_t>{0});
   IdleProgram first;
   first.on_forward = [&](const ActionRun&) { own->receive(0, 1, {}); };  // which nobody sends
   IdleProgram second;
   second.on_forward = [](const ActionRun&) { throw std::runtime_error("the disk is full"); };
-  Executor executor(schedule, {&first, &second}, std::move(communicators));
+  std::vector<LocalRank> ranks;
+  ranks.push_back({Rank{0}, &first, std::move(of_first)});
+  ranks.push_back({Rank{1}, &second, world.communicator({1})});
+  Executor executor(schedule, std::move(ranks));
   EXPECT_EQ(error_of(executor), "rank 1, compute, step 0, F0.1: the disk is full");
 }
 
-TEST(Executor, RefusesCommunicatorsInAnotherOrder) {
-  const Schedule schedule = two_ranks();
+/// Ranks of two, each with the communicator of a rank.
+std::vector<LocalRank> ranks_with(IdleProgram& program, std::span<const std::pair<Rank, Rank>> pairs) {
   comm::local::LocalWorld world(2);
-  std::vector<std::unique_ptr<Communicator>> communicators;
-  communicators.push_back(world.communicator({1}));
-  communicators.push_back(world.communicator({0}));
-  IdleProgram first;
-  IdleProgram second;
-  EXPECT_THROW(Executor(schedule, {&first, &second}, std::move(communicators)), base::InternalError);
+  std::vector<LocalRank> ranks;
+  for (const auto& [rank, of] : pairs) ranks.push_back({rank, &program, world.communicator(of)});
+  return ranks;
+}
+
+TEST(Executor, RefusesRanksThatAreNotInOrderOrHaveOthersCommunicators) {
+  const Schedule schedule = two_ranks();
+  IdleProgram program;
+  const auto make = [&](std::vector<std::pair<Rank, Rank>> pairs) {
+    Executor executor(schedule, ranks_with(program, pairs));
+  };
+  EXPECT_NO_THROW(make({{Rank{0}, Rank{0}}, {Rank{1}, Rank{1}}}));
+  EXPECT_NO_THROW(make({{Rank{1}, Rank{1}}}));
+  EXPECT_THROW(make({}), base::InternalError);
+  EXPECT_THROW(make({{Rank{1}, Rank{1}}, {Rank{0}, Rank{0}}}), base::InternalError);
+  EXPECT_THROW(make({{Rank{0}, Rank{1}}}), base::InternalError);
 }
 
 TEST(Executor, RefusesPartsThatExceedTheirBuffer) {
@@ -168,7 +179,7 @@ TEST(Executor, RefusesPartsThatExceedTheirBuffer) {
           .generate({.num_replicas = 2, .stage_layers = {1}, .sharding = schedule::Sharding::Optimizer});
   IdleProgram first;
   IdleProgram second;
-  Executor executor(schedule, {&first, &second});
+  Executor executor(schedule, std::vector<StageProgram*>{&first, &second});
   EXPECT_THAT(error_of(executor), HasSubstr("the parts must make up the buffer: 2 of 1 elements"));
 }
 
@@ -176,7 +187,7 @@ TEST(Executor, NamesAnActionThatTheProgramLacks) {
   const Schedule schedule = schedule::generator_named("1f1b").generate({.depth = 2, .stage_layers = {1}});
   IdleProgram first;
   IdleProgram second;
-  Executor executor(schedule, {&first, &second});
+  Executor executor(schedule, std::vector<StageProgram*>{&first, &second});
   EXPECT_THAT(error_of(executor), HasSubstr("this program has no action "));
 }
 

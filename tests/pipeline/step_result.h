@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/batch/step_batch.h"
+#include "plenum/describe/bert.h"
 #include "plenum/model/named_tensors.h"
 
 #include "tests/pipeline/bert_run.h"
@@ -38,7 +39,7 @@ inline void expect_in_band(StepResult actual, StepResult expected, double gradie
               kBFloat16Loss * expected.outcome.next_sentence_loss);
   EXPECT_NEAR(actual.outcome.gradient_norm, expected.outcome.gradient_norm,
               gradient_band * expected.outcome.gradient_norm);
-  const describe::ParameterTable table(test::wide_heads());
+  const describe::ParameterTable table(describe::describe_bert(test::wide_heads()));
   for (const describe::Parameter& parameter : table.parameters()) {
     test::expect_gradient_in_band(parameter.name, model::elements_of(parameter, actual.gradients),
                                   model::elements_of(parameter, expected.gradients), gradient_band);

@@ -104,9 +104,15 @@ ToyRun::ToyRun(const schedule::Schedule& schedule, ExecutorOptions options, cons
     programs_.push_back(make_program(schedule, dataflow_, Rank::at(rank)));
     programs.push_back(programs_.back().get());
   }
-  executor_ = communicators.empty() ? std::make_unique<Executor>(schedule, programs, std::move(options))
-                                    : std::make_unique<Executor>(schedule, programs, std::move(communicators),
-                                                                 std::move(options));
+  if (communicators.empty()) {
+    executor_ = std::make_unique<Executor>(schedule, programs, std::move(options));
+    return;
+  }
+  std::vector<LocalRank> ranks;
+  for (std::size_t rank = 0; rank < programs.size(); ++rank) {
+    ranks.push_back({Rank::at(rank), programs[rank], std::move(communicators[rank])});
+  }
+  executor_ = std::make_unique<Executor>(schedule, std::move(ranks), std::move(options));
 }
 
 Values ToyRun::everything() const {
@@ -127,11 +133,13 @@ Values ToyRun::everything() const {
 }
 
 std::string difference_from_serial(const schedule::Schedule& schedule, std::uint64_t num_steps,
-                                   ExecutorOptions options, ToyRun::Communicators communicators) {
+                                   ExecutorOptions options, ToyRun::Communicators communicators,
+                                   const ToyRun::MakeProgram& make_program) {
   const std::uint64_t first_step = options.first_step;
-  ToyRun run(schedule, std::move(options), &make_toy_program, std::move(communicators));
+  ToyRun run(schedule, std::move(options), make_program, std::move(communicators));
   try {
     run.executor().run(num_steps);
+    if (num_steps > 0) run.executor().await_step(first_step + num_steps - 1);
   } catch (const ExecutionError& error) {
     return error.what();
   }

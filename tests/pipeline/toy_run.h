@@ -23,7 +23,7 @@ class ToyRun {
   using MakeProgram = std::function<std::unique_ptr<ToyProgram>(const schedule::Schedule&,
                                                                 const schedule::Dataflow&, schedule::Rank)>;
 
-  /// Of each rank; of the executor's own making if there are none.
+  /// Of each rank, in order; of the executor's own making if there are none.
   using Communicators = std::vector<std::unique_ptr<comm::Communicator>>;
 
   /// Borrows the schedule.
@@ -47,6 +47,7 @@ class ToyRun {
 /// more than 1e-12 of its size: losses, parameters, gradients, K-FAC factors, on every rank. Empty if they
 /// agree. What the executor throws is the difference then.
 std::string difference_from_serial(const schedule::Schedule& schedule, std::uint64_t num_steps,
-                                   ExecutorOptions options = {}, ToyRun::Communicators communicators = {});
+                                   ExecutorOptions options = {}, ToyRun::Communicators communicators = {},
+                                   const ToyRun::MakeProgram& make_program = &make_toy_program);
 
 }  // namespace plenum::pipeline

@@ -19,7 +19,7 @@ using schedule::StageId;
 namespace {
 
 /// Adds the products of rows of `rows` [tokens, n] with themselves.
-Values second_moment(const Values& rows, std::size_t n, double scale) {
+Values second_moment(std::span<const double> rows, std::size_t n, double scale) {
   Values sum(n * n, 0.0);
   for (std::size_t t = 0; t < rows.size(); t += n) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -52,13 +52,15 @@ void ToyProgram::curvature(const ActionRun& run) {
   MicroBatchRecord& record = record_of(action, run.data_step());
   LayerRecord& layer = layer_of(record, action, action.first_layer.index());
   const bool is_a = action.type == ActionType::CurvatureA;
-  const std::vector<Values>& rows = is_a ? layer.map_inputs : layer.errors;
-  check(!rows.empty(), "what the curvature is made of is not there");
+  check(is_a ? layer.is_saved : layer.has_errors, "what the curvature is made of is not there");
   std::vector<Values>& factors = is_a ? layer.a : layer.b;
   factors.resize(model_.maps_per_layer);
   check(factors[action.factor].empty(), "curvature twice");
-  factors[action.factor] =
-      second_moment(rows[action.factor], model_.width, is_a ? 1 / num_tokens_ : num_tokens_);
+  const std::span<const double> rows =
+      is_a ? map_input(action, action.first_layer, action.factor, run.data_step())
+           : part_of(kept_of(action, action.first_layer, run.data_step()), MapPart::Error, action.factor);
+  factors[action.factor] = second_moment(rows, model_.width, is_a ? 1 / num_tokens_ : num_tokens_);
+  memory_.end(run);
 }
 
 /// A, then B, over the micro-batches of this rank, in their order.

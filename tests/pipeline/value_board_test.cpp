@@ -19,12 +19,12 @@ TEST(ValueBoard, LetsALaneThroughWhenItsValuesExist) {
     const ValueRef values[] = {{.index = 0}, {.index = 1}};
     EXPECT_TRUE(board.wait(Lane::Compute, values, 5));
     const ValueRef made[] = {{.index = 0}};
-    board.publish(made, 6);
+    board.publish(Lane::Compute, made, 6);
   });
   const ValueRef first[] = {{.index = 1}};
   const ValueRef second[] = {{.index = 0}};
-  board.publish(first, 5);
-  board.publish(second, 5);
+  board.publish(Lane::Pipeline, first, 5);
+  board.publish(Lane::Pipeline, second, 5);
   EXPECT_TRUE(board.wait(Lane::Pipeline, second, 6));
 }
 
@@ -33,7 +33,7 @@ TEST(ValueBoard, HasAllValuesOfStepsBeforeTheFirst) {
   const ValueRef old[] = {{.index = 0, .age = 3}};
   EXPECT_TRUE(board.wait(Lane::Compute, old, 12));
   // What would be made for such a step is not kept.
-  board.publish(old, 12);
+  board.publish(Lane::Compute, old, 12);
   std::jthread reader([&] { EXPECT_FALSE(board.wait(Lane::Compute, old, 13)); });
   while (!board.missing(Lane::Compute)) std::this_thread::yield();
   EXPECT_EQ(board.missing(Lane::Compute)->age, 3);
@@ -42,8 +42,8 @@ TEST(ValueBoard, HasAllValuesOfStepsBeforeTheFirst) {
 
 TEST(ValueBoard, KeepsWhatTheStepBeforeMade) {
   ValueBoard board(1, 0, 0);
-  board.publish({&kNow, 1}, 4);
-  board.publish({&kNow, 1}, 6);  // by a lane that is a step ahead of the reader
+  board.publish(Lane::Copy, {&kNow, 1}, 4);
+  board.publish(Lane::Copy, {&kNow, 1}, 6);  // by a lane that is a step ahead of the reader
   EXPECT_TRUE(board.wait(Lane::Compute, {&kBefore, 1}, 5));
 }
 

@@ -99,11 +99,11 @@ TEST(Generators, GiveSoundSchedulesWithEveryOption) {
   }
 }
 
-TEST(Generators, RecomputeRightBeforeTheGradient) {
+TEST(Generators, RecomputeALayerRightBeforeItsGradient) {
   for (const Generator& generator : all_generators()) {
     const Schedule schedule = generator.generate({.depth = generator.is_pipeline() ? 2u : 1u,
                                                   .num_micro_batches = 3,
-                                                  .stage_layers = {1},
+                                                  .stage_layers = {3},
                                                   .recomputation = Recomputation::Full});
     for (const RankProgram& rank : schedule.ranks) {
       const std::span<const Action> actions = rank.lane(Lane::Compute).actions();
@@ -113,6 +113,9 @@ TEST(Generators, RecomputeRightBeforeTheGradient) {
                     actions[i + 1].type == ActionType::InputGradient);
         EXPECT_EQ(actions[i + 1].micro_batch, actions[i].micro_batch);
         EXPECT_EQ(actions[i + 1].stage, actions[i].stage);
+        EXPECT_EQ(actions[i].end_layer.index(), actions[i].first_layer.index() + 1);
+        EXPECT_EQ(actions[i + 1].first_layer, actions[i].first_layer);
+        EXPECT_EQ(actions[i + 1].end_layer, actions[i].end_layer);
       }
     }
   }

@@ -61,11 +61,15 @@ inline std::vector<std::string_view> pipeline_names() {
 }
 
 /// With messages in the order that suits these times.
-inline double step_seconds(std::string_view name, const GeneratorOptions& options, LayerTimes times = {}) {
+inline Simulation simulated(std::string_view name, const GeneratorOptions& options, LayerTimes times = {}) {
   Schedule schedule = generate(name, options);
   const UnitCosts costs(times);
   EXPECT_TRUE(order_messages(schedule, costs));
-  return simulate(schedule, costs).step_seconds;
+  return simulate(schedule, costs);
+}
+
+inline double step_seconds(std::string_view name, const GeneratorOptions& options, LayerTimes times = {}) {
+  return simulated(name, options, times).step_seconds;
 }
 
 /// For each rank, the most layers whose activations it keeps at a time: a forward adds its layers, a backward

@@ -30,7 +30,7 @@ inline std::vector<float> random_weights(const describe::ParameterTable& table, 
   const double range = 0.3 * std::sqrt(32.0 / static_cast<double>(width));
   std::vector<float> weights(static_cast<std::size_t>(table.num_elements()));
   for (const describe::Parameter& parameter : table.parameters()) {
-    const bool is_gamma = parameter.initialisation == describe::Initialisation::One;
+    const bool is_gamma = parameter.kind == describe::ParameterKind::NormWeight;
     for (std::int64_t i = parameter.begin; i < parameter.end(); ++i) {
       const double value = range * (2 * base::to_unit_interval(random(static_cast<std::uint64_t>(i))) - 1);
       weights[static_cast<std::size_t>(i)] = static_cast<float>(is_gamma ? 1 + value : value);

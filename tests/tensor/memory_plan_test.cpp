@@ -7,11 +7,11 @@ namespace {
 
 TEST(MemoryPlan, GivesViewsWhereItPlannedThem) {
   const auto plan_all = [](MemoryPlan& plan) {
-    std::vector<TensorView> views{plan.add("a", {3, 5})};
+    std::vector<TensorView> views{plan.add("a", Role::Master, {3, 5})};
     const std::size_t mark = plan.mark();
     views.push_back(plan.add("b", DType::Int32, {7}));
     plan.rewind(mark);
-    views.push_back(plan.add("c", {100}));
+    views.push_back(plan.add("c", DType::Float32, {100}));
     return views;
   };
   MemoryPlan sizes;

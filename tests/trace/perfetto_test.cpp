@@ -21,6 +21,12 @@ std::vector<Json> events_of(const Json& trace, const std::string& phase) {
   return events;
 }
 
+std::string trace_json(const Timeline& timeline) {
+  std::string json;
+  write_trace(timeline, [&json](std::string_view piece) { json += piece; });
+  return json;
+}
+
 TEST(Perfetto, HasACompleteEventForEverySpan) {
   const Timeline timeline = two_ranks();
   const Json trace = Json::parse(trace_json(timeline));
@@ -145,7 +151,7 @@ TEST(Perfetto, WritesInPieces) {
     ++num_pieces;
     longest = std::max(longest, piece.size());
   });
-  EXPECT_EQ(joined, trace_json(timeline));
+  EXPECT_EQ(events_of(Json::parse(joined), "X").size(), 5000u);
   EXPECT_GT(num_pieces, 5u);
   EXPECT_LT(longest, 100000u);
 }

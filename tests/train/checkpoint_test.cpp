@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plenum/describe/bert.h"
 #include "plenum/io/file.h"
 #include "plenum/model/hugging_face_weights.h"
 #include "plenum/model/named_tensors.h"
@@ -112,7 +113,7 @@ class Checkpoints : public testing::Test {
 
   test::TemporaryDirectory directory_;
   describe::ModelConfig config_ = test::tiny_model();
-  describe::ParameterTable table_{config_};
+  describe::ParameterTable table_{describe::describe_bert(config_)};
   std::vector<float> weights_ = std::vector<float>(static_cast<std::size_t>(table_.num_elements()));
   std::vector<float> first_moments_ = weights_;
   std::vector<float> second_moments_ = weights_;
@@ -151,7 +152,7 @@ TEST_F(Checkpoints, GiveWeightsAloneToAReaderWithoutMoments) {
   save(7);
   std::vector<float> weights_N(weights_.size());
   train::load(*store_.find_latest(notes_), {table_, weights_N, {}, {}});
-  const describe::Parameter& embedding = table_[table_.word_embedding()];
+  const describe::Parameter& embedding = table_.at(table_.model().embedding.words.weight);
   EXPECT_TRUE(
       std::ranges::equal(model::elements_of(embedding, weights_N), model::elements_of(embedding, weights_)));
 }
@@ -315,7 +316,7 @@ TEST_F(Checkpoints, OfAnotherModelAreAnErrorAndNotPassedOver) {
   save(1);
   describe::ModelConfig wider = config_;
   wider.mlp_width = 8;
-  const describe::ParameterTable table(wider);
+  const describe::ParameterTable table(describe::describe_bert(wider));
   std::vector<float> values(static_cast<std::size_t>(table.num_elements()));
   const FoundCheckpoint found = *store_.find_latest(notes_);
   test::expect_user_error(

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "plenum/base/progress.h"
+#include "plenum/describe/bert.h"
 #include "plenum/model/hugging_face_config.h"
 #include "plenum/model/hugging_face_weights.h"
 #include "plenum/model/named_tensors.h"
@@ -66,8 +67,8 @@ class ModelSourceTest : public TrainingTest {
     const describe::ModelConfig config = model::read_hugging_face_config(exported_);
     describe::ModelConfig padded = config;
     padded.vocabulary = rows;
-    const describe::ParameterTable table(config);
-    const describe::ParameterTable wider(padded);
+    const describe::ParameterTable table(describe::describe_bert(config));
+    const describe::ParameterTable wider(describe::describe_bert(padded));
     std::vector<float> weights_N(static_cast<std::size_t>(table.num_elements()));
     std::vector<float> padded_N(static_cast<std::size_t>(wider.num_elements()), 9.0f);
     model::read_hugging_face_weights(exported_, table, weights_N);

@@ -59,11 +59,27 @@ TEST_F(RunDirectoryTest, IsNotMadeAnotherRunByItsOwnConfiguration) {
   EXPECT_EQ(error_of(read_run_options(given_.run.directory)), "no error");
 }
 
+TEST_F(RunDirectoryTest, ReadsTheNamesThatOptionsHadWhenItWasBegun) {
+  const std::string path = RunPaths(given_.run.directory).config;
+  std::string config = io::read_file(path);
+  const std::string line = "\nlr-schedule = \"linear\"\n";
+  ASSERT_NE(config.find(line), std::string::npos);
+  config.replace(config.find(line), line.size(), "\nschedule = \"linear\"\n");
+  io::write_file(path, config);
+  RunOptions other = given_;
+  other.run.steps = {4, optim::DurationUnit::Steps};
+  other.optimizer.learning_rate.schedule = optim::LearningRateSchedule::Cosine;
+  EXPECT_THAT(error_of(other), HasSubstr("lr-schedule in [optimizer] is 'linear' there and 'cosine' here"));
+  other.optimizer.learning_rate = given_.optimizer.learning_rate;
+  EXPECT_EQ(error_of(other), "no error");
+  EXPECT_THAT(io::read_file(path), HasSubstr(line));
+}
+
 TEST_F(RunDirectoryTest, LetsHardwareCadenceAndLengthChange) {
   RunOptions other = given_;
   other.run.ranks = 2;
   other.run.threads = 2;
-  other.run.recompute = model::Recompute::Full;
+  other.run.recompute = schedule::Recomputation::Full;
   other.data.micro_batch_tokens = 100;
   other.checkpoint.keep = 7;
   other.run.steps = {5, optim::DurationUnit::Steps};

@@ -78,6 +78,15 @@ TEST_F(TrainingTest, AStoppedRunEndsWithTheBytesOfOneThatWasNot) {
   EXPECT_EQ(timeless_metrics(parts), timeless_metrics(whole));
 }
 
+TEST_F(TrainingTest, MeasuresMatrixProductsWhereProgressIsShown) {
+  RunOptions given = options("run", 1);
+  run(given);
+  EXPECT_EQ(observer_.summary.product_rate, 0);
+  given.run.process.quiet = false;
+  run(given);
+  EXPECT_GT(observer_.summary.product_rate, 0);
+}
+
 TEST_F(TrainingTest, RefusesDataThatWasAlteredAndTouchesNothing) {
   const RunOptions given = options("run", 20);
   run_and_stop(given, 7);
@@ -136,8 +145,8 @@ TEST_F(TrainingTest, TellsTheBestEvaluationOfTheWholeRun) {
 TEST_F(TrainingTest, ThreadsAndRecomputationChangeNoBit) {
   const RunOptions plain = options("plain", 6);
   run(plain);
-  for (const model::Recompute recompute : {model::Recompute::Mlp, model::Recompute::Full}) {
-    RunOptions other = options(recompute == model::Recompute::Mlp ? "mlp" : "full", 6);
+  for (const schedule::Recomputation recompute : {schedule::Recomputation::Mlp, schedule::Recomputation::Full}) {
+    RunOptions other = options(recompute == schedule::Recomputation::Mlp ? "mlp" : "full", 6);
     other.run.recompute = recompute;
     other.run.threads = 2;
     run(other);

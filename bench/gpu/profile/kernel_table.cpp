@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "plenum/describe/bert.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/vocabulary_loss.h"
 
@@ -51,7 +52,7 @@ std::vector<Group> engine_groups(const RecordedSteps& steps) {
   const double MW = kSizeOfBFloat16 * M *
                     static_cast<double>(kernels::vocabulary_stride(tensor::Device::Cuda, model.vocabulary));
   const double scores = L * D * static_cast<double>(steps.work.squared_lengths) / num_steps;
-  const auto N = static_cast<double>(describe::ParameterTable(model).num_elements());
+  const auto N = static_cast<double>(describe::ParameterTable(describe::describe_bert(model)).num_elements());
   const double norm_arrays = model.hidden_dropout > 0 ? 4 : 3;  // without dropout dx is dz
   return {
       // Two products forward; five backward, one of them to make the scores again.

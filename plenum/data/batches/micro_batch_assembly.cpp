@@ -123,11 +123,11 @@ std::vector<BatchItem> cut_items(const GlobalBatch& batch, std::span<const Batch
   return items;
 }
 
-double cost_of(const BatchItem& item, const describe::ModelConfig& model) {
+double cost_of(const BatchItem& item, const describe::Flops& flops) {
   batch::Work work;
   for (const BatchSequence& sequence : item.sequences) work += sequence.work();
   work.tokens = item.num_rows;
-  return describe::forward_flops(model, work);
+  return flops.forward(work);
 }
 
 std::vector<MicroBatchPlan> fill_micro_batches(std::span<const BatchItem> items,

@@ -19,7 +19,9 @@ struct BatchSequence {
   std::int64_t length = 0;
   std::int64_t masked = 0;
 
-  batch::Work work() const { return {length, length * length, masked, 1}; }
+  batch::Work work() const {
+    return {.tokens = length, .squared_lengths = length * length, .masked = masked, .sequences = 1};
+  }
 };
 
 /// The sequences of a global batch, in its order, each masked at `mask_rate`. Throws UserError naming the
@@ -42,7 +44,7 @@ std::vector<BatchItem> cut_items(const GlobalBatch& batch, std::span<const Batch
                                  Layout layout, std::int64_t item_rows);
 
 /// What an item costs: the operations of a forward, padding included.
-double cost_of(const BatchItem& item, const describe::ModelConfig& model);
+double cost_of(const BatchItem& item, const describe::Flops& flops);
 
 /// Where a sequence lies in a micro-batch.
 struct PlacedSequence {

@@ -8,6 +8,7 @@
 #include "plenum/data/batches/micro_batch_builder.h"
 #include "plenum/data/batches/packing_plan_file.h"
 #include "plenum/data/batches/rank_division.h"
+#include "plenum/describe/bert.h"
 #include "plenum/packing/lpfhp.h"
 
 namespace plenum::data {
@@ -40,7 +41,7 @@ StepBatchSource::StepBatchSource(const SequenceSource& sequences, const Training
     : sequences_(sequences),
       layout_(options.layout),
       masking_(options.masking()),
-      model_(model),
+      flops_(describe::describe_bert(model)),
       num_ranks_(num_ranks),
       seed_(seed),
       order_(make_order(sequences, options, seed)),
@@ -85,7 +86,7 @@ StepBatchSource::Arrangement StepBatchSource::arrange(std::uint64_t step) const 
 
   const std::vector<BatchItem> items = cut_items(batch, sequences, layout_, bounds_.item_rows);
   std::vector<double> costs;
-  for (const BatchItem& item : items) costs.push_back(cost_of(item, model_));
+  for (const BatchItem& item : items) costs.push_back(cost_of(item, flops_));
   for (const std::vector<std::size_t>& indices : divide_among_ranks(costs, num_ranks_)) {
     std::vector<BatchItem> items_of_rank;
     for (const std::size_t index : indices) items_of_rank.push_back(items[index]);

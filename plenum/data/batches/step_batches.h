@@ -65,7 +65,7 @@ class StepBatchSource {
   const SequenceSource& sequences_;
   Layout layout_;
   MaskingOptions masking_;
-  describe::ModelConfig model_;
+  describe::Flops flops_;
   std::size_t num_ranks_;
   std::uint64_t seed_;
   BatchOrder order_;

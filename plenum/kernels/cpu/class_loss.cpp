@@ -23,7 +23,7 @@ std::span<const float> row_of(tensor::ConstTensorView logits_SC, std::size_t row
 
 }  // namespace
 
-void class_loss_forward(const ClassLossForward& args) {
+void class_loss_forward(const tensor::Stream&, const ClassLossForward& args) {
   const auto label_S = args.label_S.span<std::int32_t>();
   const auto loss_S = args.loss_S.span<float>();
   for (std::size_t row = 0; row < label_S.size(); ++row) {
@@ -37,7 +37,7 @@ void class_loss_forward(const ClassLossForward& args) {
   }
 }
 
-void class_loss_backward(const ClassLossBackward& args) {
+void class_loss_backward(const tensor::Stream&, const ClassLossBackward& args) {
   const auto label_S = args.label_S.span<std::int32_t>();
   float* dlogits = args.dlogits_SC.data<float>();
   for (std::size_t row = 0; row < label_S.size(); ++row) {

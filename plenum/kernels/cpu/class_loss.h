@@ -4,7 +4,7 @@
 
 namespace plenum::kernels::cpu {
 
-void class_loss_forward(const ClassLossForward& args);
-void class_loss_backward(const ClassLossBackward& args);
+void class_loss_forward(const tensor::Stream& stream, const ClassLossForward& args);
+void class_loss_backward(const tensor::Stream& stream, const ClassLossBackward& args);
 
 }  // namespace plenum::kernels::cpu

@@ -27,7 +27,7 @@ void add_vectors(const MatrixColumns& x, std::int64_t column, Lanes lanes, float
 
 }  // namespace
 
-void add_column_sums(const tensor::Stream& stream, const MatrixColumns& x, float* sums) {
+void add_sum_of_rows(const tensor::Stream& stream, const MatrixColumns& x, float* sums) {
   // Several neighbouring cache lines of a row are read together, so that as many sums go on at a time and the
   // memory is read ahead.
   constexpr std::int64_t kVectors = 4;
@@ -47,7 +47,7 @@ void add_column_sums(const tensor::Stream& stream, const AddColumnSums& args) {
   MatrixColumns part = rows_of(args.x_T3D);
   part.num_columns /= 3;
   for (const tensor::TensorView& sum_D : args.sum_3_D) {
-    if (sum_D) add_column_sums(stream, part, sum_D.data<float>());
+    if (sum_D) add_sum_of_rows(stream, part, sum_D.data<float>());
     part.data += part.num_columns;
   }
 }

@@ -19,7 +19,7 @@ inline MatrixColumns rows_of(const tensor::ConstTensorView& x) {
 }
 
 /// Adds the sums over rows to `sums`: each column has one owner.
-void add_column_sums(const tensor::Stream& stream, const MatrixColumns& x, float* sums);
+void add_sum_of_rows(const tensor::Stream& stream, const MatrixColumns& x, float* sums);
 
 void add_column_sums(const tensor::Stream& stream, const AddColumnSums& args);
 

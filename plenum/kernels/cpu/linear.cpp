@@ -41,7 +41,7 @@ void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWe
                          .c = args.dw_ED.data<float>(),
                          .c_stride = D,
                          .accumulate = args.accumulate});
-  if (args.db_E) add_column_sums(stream, rows_of(args.dy_TE), args.db_E.data<float>());
+  if (args.db_E) add_sum_of_rows(stream, rows_of(args.dy_TE), args.db_E.data<float>());
 }
 
 std::size_t linear_scratch_bytes() {

@@ -30,7 +30,7 @@ void mlp_gelu_backward(const tensor::Stream& stream, const MlpGeluBackward& args
                          .c = args.du_TF.data<float>(),
                          .c_stride = F,
                          .epilogue = {.gelu_input = args.kept_TF.data<float>()}});
-  add_column_sums(stream, rows_of(args.du_TF), args.db1_F.data<float>());
+  add_sum_of_rows(stream, rows_of(args.du_TF), args.db1_F.data<float>());
 }
 
 std::size_t mlp_gelu_scratch_bytes() {

@@ -4,6 +4,6 @@
 
 namespace plenum::kernels::cpu {
 
-void add_sum(const AddSum& args);
+void add_sum(const tensor::Stream& stream, const AddSum& args);
 
 }  // namespace plenum::kernels::cpu

@@ -45,9 +45,6 @@ using UnalignedVec [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = f
   return value - Vec{};
 }
 
-[[gnu::always_inline]] inline Vec select(Mask mask, Vec if_true, Vec if_false) {
-  return mask ? if_true : if_false;
-}
 /// The greater one; b where either is not a number.
 [[gnu::always_inline]] inline Vec max(Vec a, Vec b) {
   return a > b ? a : b;

@@ -1,4 +1,4 @@
-// Stands for *_sm90.cu in a build without: nothing but has_sm90_kernels() and sizes is ever asked there.
+// Stands for *_sm90.cu in a build without: nothing but has_sm90_kernels() is ever asked there.
 #include "plenum/base/check.h"
 #include "plenum/kernels/cuda/attention/attention_sm90.h"
 #include "plenum/kernels/cuda/device/sm90.h"
@@ -15,10 +15,6 @@ namespace {
 
 bool has_sm90_kernels() {
   return false;
-}
-
-std::size_t attention_scratch_bytes_sm90(std::int64_t) {
-  return 0;
 }
 
 cudaError_t attention_forward_sm90(const AttentionArguments&, cudaStream_t) {

@@ -56,16 +56,11 @@ void Dataflow::find_runners() {
 
 void Dataflow::find_segments() {
   std::vector<bool> is_border(layers_.total() + 1, false);
-  if (schedule_.problem.recomputation == Recomputation::Full) {
-    begins_forward_.assign(num_micro_batches_ * layers_.total(), false);
-  }
   for (const RankProgram& rank : schedule_.ranks) {
     for (const Action& action : rank.lane(Lane::Compute).actions()) {
       if (!traits_of(action.type).has_micro_batch || traits_of(action.type).has_factor) continue;
       is_border[action.first_layer.index()] = true;
       is_border[action.end_layer.index()] = true;
-      if (action.type != ActionType::Forward || begins_forward_.empty()) continue;
-      begins_forward_[action.micro_batch.index() * layers_.total() + action.first_layer.index()] = true;
     }
   }
   segment_of_layer_.resize(layers_.total());
@@ -202,6 +197,11 @@ Rank Dataflow::peer(const Action& action) const {
   return runner(other.stage, other.micro_batch);
 }
 
+std::uint32_t Dataflow::sent_value(Rank rank, const Action& send) const {
+  return micro_batch_value(rank, send.stage, send.micro_batch,
+                           send.type == ActionType::SendActivation ? kSentActivation : kSentGradient);
+}
+
 /// From the last to the first: a reader that waits for all of them then looks first at the one made last.
 template <typename Visit>
 void Dataflow::for_each_local_micro_batch(Rank rank, StageId stage, Visit visit) const {
@@ -314,9 +314,11 @@ void Dataflow::inputs(Rank rank, const Action& action, std::vector<ValueRef>& va
       for_each_segment([&](std::uint32_t segment) { of_micro_batch(kInputGradient, segment); });
       break;
     case ActionType::Recompute:
-      // A forward keeps its input; what lies further on must be recomputed up to there first.
-      if (!keeps_input(micro_batch, action.first_layer) && segment_of(action.first_layer) > 0) {
-        of_micro_batch(kSaved, segment_of(action.first_layer) - 1);
+      // A forward keeps the input of every layer, so any of them can be computed again by itself.
+      if (segment_of(action.first_layer) > 0) {
+        of_micro_batch(kOutput, segment_of(action.first_layer) - 1);
+      } else if (stage.value > 0) {
+        of_micro_batch(kInput);
       }
       for_each_segment([&](std::uint32_t segment) { of_micro_batch(kOutput, segment); });
       break;

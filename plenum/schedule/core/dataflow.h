@@ -58,6 +58,8 @@ class Dataflow {
   std::span<const Rank> group(const Action& action) const;
   /// The other end of a send or receive; none where the pipeline ends or no rank runs that stage.
   Rank peer(const Action& action) const;
+  /// On the rank of a send, the value that says that the message is on its way.
+  std::uint32_t sent_value(Rank rank, const Action& send) const;
   /// The action that must stand on the peer for a send or receive.
   Action counterpart(const Action& action) const;
 
@@ -103,10 +105,6 @@ class Dataflow {
   std::uint32_t factor_value(Rank rank, StageId stage, LayerId layer, std::uint16_t factor,
                              std::uint32_t kind) const;
   std::uint32_t segment_of(LayerId layer) const { return segment_of_layer_[layer.index()]; }
-  /// Whether a forward of the micro-batch begins at the layer, and so keeps the layer's input.
-  bool keeps_input(MicroBatchId micro_batch, LayerId layer) const {
-    return begins_forward_.empty() || begins_forward_[micro_batch.index() * layers_.total() + layer.index()];
-  }
 
   void find_runners();
   void find_segments();
@@ -138,7 +136,6 @@ class Dataflow {
   std::vector<Rank> all_ranks_;
   std::vector<Rank> tied_ranks_;
   std::vector<std::uint32_t> segment_of_layer_;
-  std::vector<bool> begins_forward_;  ///< of each micro-batch and layer; empty without recomputation
   std::vector<std::uint32_t> num_segments_;
   std::vector<RankBlock> ranks_;
 };

@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "plenum/schedule/core/action.h"
+#include "plenum/schedule/core/recomputation.h"
 
 namespace plenum::schedule {
 
-/// Whether a forward keeps what its backward needs, or only its input, to compute the rest again.
-enum class Recomputation : std::uint8_t { None, Full };
 /// What the holders of a stage divide among themselves.
 enum class Sharding : std::uint8_t { None, Optimizer };
 /// What gradients pass through between reduction and update.

@@ -78,14 +78,17 @@ class StepCompletion {
     for (LaneProgram& lane : program.lanes) lane.end_step();
   }
 
+  bool begins(const Action& action) const { return action.first_layer == layers_.first(action.stage); }
+  bool ends(const Action& action) const { return action.end_layer == layers_.end(action.stage); }
+
   void add_receive(Rank rank, const Action& action, RankProgram& program) {
     const StageId stage = action.stage;
     const MicroBatchId micro_batch = action.micro_batch;
-    if (action.type == ActionType::Forward && stage.value > 0 &&
+    if (action.type == ActionType::Forward && begins(action) && stage.value > 0 &&
         is_remote(rank, stage.index() - 1, micro_batch)) {
       program.lane(Lane::Pipeline).append(layers_.whole(ActionType::ReceiveActivation, stage, micro_batch));
     }
-    if (is_backward(action.type) && is_remote(rank, stage.index() + 1, micro_batch)) {
+    if (is_backward(action.type) && ends(action) && is_remote(rank, stage.index() + 1, micro_batch)) {
       program.lane(Lane::Pipeline).append(layers_.whole(ActionType::ReceiveGradient, stage, micro_batch));
     }
   }
@@ -93,10 +96,12 @@ class StepCompletion {
   void add_send(Rank rank, const Action& action, RankProgram& program) {
     const StageId stage = action.stage;
     const MicroBatchId micro_batch = action.micro_batch;
-    if (action.type == ActionType::Forward && is_remote(rank, stage.index() + 1, micro_batch)) {
+    if (action.type == ActionType::Forward && ends(action) &&
+        is_remote(rank, stage.index() + 1, micro_batch)) {
       program.lane(Lane::Pipeline).append(layers_.whole(ActionType::SendActivation, stage, micro_batch));
     }
-    if (is_backward(action.type) && stage.value > 0 && is_remote(rank, stage.index() - 1, micro_batch)) {
+    if (is_backward(action.type) && begins(action) && stage.value > 0 &&
+        is_remote(rank, stage.index() - 1, micro_batch)) {
       program.lane(Lane::Pipeline).append(layers_.whole(ActionType::SendGradient, stage, micro_batch));
     }
   }
@@ -118,9 +123,9 @@ class StepCompletion {
   void add_in_buckets(const Action& action, LaneProgram& compute) const {
     for (const auto& [first, end] : buckets(action.stage)) {
       Action part = action;
-      part.first_layer = first;
-      part.end_layer = end;
-      compute.append(part);
+      part.first_layer = std::max(first, action.first_layer);
+      part.end_layer = std::min(end, action.end_layer);
+      if (part.first_layer < part.end_layer) compute.append(part);
     }
   }
 

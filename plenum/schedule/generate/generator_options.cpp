@@ -7,10 +7,21 @@
 namespace plenum::schedule {
 namespace {
 
-void add_recomputation(const StageLayers& layers, const Problem& problem, StageId stage,
-                       MicroBatchId micro_batch, std::vector<Action>& work) {
-  if (problem.recomputation == Recomputation::None) return;
-  work.push_back(layers.whole(ActionType::Recompute, stage, micro_batch));
+/// What computes gradients of a stage. Where the problem recomputes, it goes layer by layer, from the last to
+/// the first, each after its recomputation: so no more than one layer is recomputed at a time.
+void add_gradient(ActionType type, const StageLayers& layers, const Problem& problem, StageId stage,
+                  MicroBatchId micro_batch, std::vector<Action>& work) {
+  const Action whole = layers.whole(type, stage, micro_batch);
+  if (problem.recomputation == Recomputation::None) return work.push_back(whole);
+  for (std::size_t end = whole.end_layer.index(); end > whole.first_layer.index(); --end) {
+    Action part = whole;
+    part.first_layer = LayerId::at(end - 1);
+    part.end_layer = LayerId::at(end);
+    part.type = ActionType::Recompute;
+    work.push_back(part);
+    part.type = type;
+    work.push_back(part);
+  }
 }
 
 }  // namespace
@@ -51,14 +62,12 @@ void add_forward(const StageLayers& layers, StageId stage, MicroBatchId micro_ba
 
 void add_backward(const StageLayers& layers, const Problem& problem, StageId stage, MicroBatchId micro_batch,
                   std::vector<Action>& work) {
-  add_recomputation(layers, problem, stage, micro_batch, work);
-  work.push_back(layers.whole(ActionType::Backward, stage, micro_batch));
+  add_gradient(ActionType::Backward, layers, problem, stage, micro_batch, work);
 }
 
 void add_input_gradient(const StageLayers& layers, const Problem& problem, StageId stage,
                         MicroBatchId micro_batch, std::vector<Action>& work) {
-  add_recomputation(layers, problem, stage, micro_batch, work);
-  work.push_back(layers.whole(ActionType::InputGradient, stage, micro_batch));
+  add_gradient(ActionType::InputGradient, layers, problem, stage, micro_batch, work);
 }
 
 void add_weight_gradient(const StageLayers& layers, StageId stage, MicroBatchId micro_batch,

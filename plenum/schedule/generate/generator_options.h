@@ -13,12 +13,12 @@ StepDraft begin_draft(std::string name, const GeneratorOptions& options, std::si
 void add_forward(const StageLayers& layers, StageId stage, MicroBatchId micro_batch,
                  std::vector<Action>& work);
 
-/// Appends a backward to a rank's work, after a recomputation where the problem asks for it.
+/// Appends a backward to a rank's work; where the problem recomputes, the recomputation and the backward of
+/// one layer after the other.
 void add_backward(const StageLayers& layers, const Problem& problem, StageId stage, MicroBatchId micro_batch,
                   std::vector<Action>& work);
 
-/// Appends the first half of a backward to a rank's work, after a recomputation where the problem asks for
-/// it.
+/// Appends the first half of a backward to a rank's work, with recomputations as add_backward() has them.
 void add_input_gradient(const StageLayers& layers, const Problem& problem, StageId stage,
                         MicroBatchId micro_batch, std::vector<Action>& work);
 

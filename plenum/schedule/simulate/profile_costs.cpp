@@ -24,6 +24,8 @@ void require_options(const ProfileOptions& options) {
   base::require(options.input_gradient_share >= 0 && options.input_gradient_share <= 1,
                 "the input gradient's share of a backward must be between 0 and 1: {}",
                 options.input_gradient_share);
+  base::require(options.mlp_share >= 0 && options.mlp_share <= 1,
+                "the MLP's share of a forward must be between 0 and 1: {}", options.mlp_share);
   base::require(!options.maps.empty(), "a layer needs at least one linear map");
 }
 
@@ -51,6 +53,7 @@ ProfileCosts::ProfileCosts(const Schedule& schedule, const LayerCosts& layer, co
       gradient_bytes_per_layer_(
           options_.communication.gradient_bytes_per_layer.value_or(layer.parameter_bytes)),
       is_sharded_(schedule.problem.sharding == Sharding::Optimizer),
+      recomputed_share_(schedule.problem.recomputation == Recomputation::Mlp ? options_.mlp_share : 1),
       num_ranks_(schedule.ranks.size()),
       holders_(schedule.num_stages()),
       scales_(scales_of(schedule.problem.micro_batch_sizes)) {
@@ -129,8 +132,9 @@ double ProfileCosts::seconds(Rank rank, const Action& action) const {
   const double num_layers = action.end_layer.value - action.first_layer.value;
   switch (action.type) {
     case ActionType::Forward:
-    case ActionType::Recompute:
       return num_layers * layer_.forward_seconds * micro_batch_scale(action.micro_batch);
+    case ActionType::Recompute:
+      return num_layers * layer_.forward_seconds * recomputed_share_ * micro_batch_scale(action.micro_batch);
     case ActionType::Backward:
       return num_layers * layer_.backward_seconds * micro_batch_scale(action.micro_batch);
     case ActionType::InputGradient:

@@ -28,6 +28,9 @@ struct ProfileOptions {
   CommunicationCosts communication = {};
   /// The part of a backward that is the input gradient, when it is split; the rest is the weight gradient.
   double input_gradient_share = 0.5;
+  /// The part of a forward that computes the MLP's inner activations again: 8 of the 24 D^2 that the products
+  /// of a BERT layer take for a token.
+  double mlp_share = 1.0 / 3;
   /// An inverse root (Shampoo, SOAP) as a multiple of the inversion of the same factors.
   double inverse_root_factor = 1;
   double update_seconds_per_layer = 0;
@@ -69,6 +72,7 @@ class ProfileCosts final : public CostModel {
   StageLayers layers_;
   double gradient_bytes_per_layer_;
   bool is_sharded_;
+  double recomputed_share_;  ///< of a forward
   std::size_t num_ranks_;
   std::size_t num_tied_ranks_ = 0;
   std::vector<std::vector<Rank>> holders_;  ///< of each stage, ascending

@@ -61,8 +61,8 @@ std::vector<std::string> name_unless_first(
 }
 
 // The first of each is the default.
-constexpr std::array<std::pair<std::string_view, Recomputation>, 2> kRecomputations = {
-    {{"none", Recomputation::None}, {"full", Recomputation::Full}}};
+constexpr std::array<std::pair<std::string_view, Recomputation>, 3> kRecomputations = {
+    {{"none", Recomputation::None}, {"mlp", Recomputation::Mlp}, {"full", Recomputation::Full}}};
 constexpr std::array<std::pair<std::string_view, Sharding>, 2> kShardings = {
     {{"none", Sharding::None}, {"optimizer", Sharding::Optimizer}}};
 constexpr std::array<std::pair<std::string_view, Preconditioner>, 3> kPreconditioners = {

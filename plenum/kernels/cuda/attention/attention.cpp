@@ -4,6 +4,7 @@
 
 #include "plenum/kernels/attention_work.h"
 #include "plenum/kernels/cuda/attention/attention_keep_bits.h"
+#include "plenum/kernels/cuda/attention/attention_scratch.h"
 #include "plenum/kernels/cuda/attention/attention_sm80.h"
 #include "plenum/kernels/cuda/attention/attention_sm90.h"
 #include "plenum/kernels/cuda/device/bfloat16_data.h"
@@ -21,41 +22,11 @@ struct Form {
   bool backward_reads_by_query;  // bits of dropout; by key in any case
 };
 
-void require_head_width(std::int64_t head_width) {
-  base::require(
-      head_width == 64 || head_width == 128,
-      "attention on the GPU needs heads of width 64 or 128; change the number of heads or use the CPU: "
-      "the width is {}",
-      head_width);
-}
-
 Form form_for(std::int64_t head_width) {
   require_head_width(head_width);
   if (head_width == 64 && is_hopper()) return {attention_forward_sm90, attention_backward_sm90, false};
   return {attention_forward_sm80, attention_backward_sm80, true};
 }
-
-// How the stream's scratch is used. At its beginning lies the counter of items. The bits by key have a place
-// also where forward keeps them in keep_bits, and this stays empty (34 MB at 32,768 tokens, 16 heads and 512
-// tokens at most): whoever asks for the size does not say yet whether it will.
-struct ScratchLayout {
-  static constexpr std::size_t kAlignment = 256;
-  std::size_t form = kAlignment;
-  std::size_t by_query = 0;
-  std::size_t by_key = 0;
-  std::size_t end = 0;
-
-  explicit ScratchLayout(const AttentionSize& size) {
-    const auto behind = [](std::size_t begin, std::size_t bytes) {
-      return begin + (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    };
-    const std::size_t bits_bytes = attention_keep_bytes(size);
-    by_query = behind(form, std::max(attention_scratch_bytes_sm80(size.rows, size.heads),
-                                     attention_scratch_bytes_sm90(attention_launch_length(size.max_length))));
-    by_key = behind(by_query, bits_bytes);
-    end = behind(by_key, bits_bytes);
-  }
-};
 
 // What forward and backward have in common.
 struct Call {
@@ -77,8 +48,8 @@ struct Call {
   const AttentionTile* tiles() const { return static_cast<const AttentionTile*>(work.tiles_N4.raw()); }
   const std::int32_t* counts() const { return work.counts_2.data<std::int32_t>(); }
 
-  std::uint32_t* by_query() const { return bits_at(ScratchLayout(size).by_query); }
-  std::uint32_t* by_key() const { return bits_at(ScratchLayout(size).by_key); }
+  std::uint32_t* by_query() const { return bits_at(AttentionScratch(size).by_query); }
+  std::uint32_t* by_key() const { return bits_at(AttentionScratch(size).by_key); }
 
   // Draws the bits of dropout that have a place.
   AttentionKeepBits draw(std::uint32_t* by_query, std::uint32_t* by_key) const {
@@ -107,7 +78,7 @@ struct Call {
 
   // All that is not a tensor.
   AttentionArguments prepare(const AttentionKeepBits& keep) const {
-    const ScratchLayout layout(size);
+    const AttentionScratch layout(size);
     std::byte* const scratch = stream.scratch().data();
     auto* const next_item = reinterpret_cast<std::int32_t*>(scratch);
     tensor::check_cuda(cudaMemsetAsync(next_item, 0, sizeof *next_item, stream.cuda().handle()),
@@ -167,15 +138,6 @@ void attention_backward(const tensor::Stream& stream, const AttentionBackward& a
   arguments.dcontext_THK = bfloat16_data(args.dcontext_THK);
   arguments.dqkv_T3HK = bfloat16_data(args.dqkv_T3HK);
   tensor::check_cuda(form.backward(arguments, stream.cuda().handle()), "start attention's gradient");
-}
-
-std::size_t attention_scratch_bytes(const AttentionSize& size) {
-  require_head_width(size.head_width);  // so that whoever plans memory learns it
-  return ScratchLayout(size).end;
-}
-
-std::size_t attention_keep_bytes(const AttentionSize& size) {
-  return attention_keep_bits_bytes(size.rows, size.heads, attention_launch_length(size.max_length));
 }
 
 }  // namespace plenum::kernels::cuda

@@ -27,13 +27,6 @@ constexpr int kStages = 2;
 template <int kWidth, Owner kOwner>
 constexpr int kBlocksPerMultiprocessor = kWidth == 128 ? 1 : (kOwner == Owner::Queries ? 3 : 2);
 
-// What belongs to a query beside its scores: log2 e times lse, and D = sum over k of dO O. The half whose
-// rows are queries writes them, the other reads.
-struct QueryStatistics {
-  float lse;
-  float d;
-};
-
 template <int kWidth>
 struct alignas(256) Shared {
   std::byte a1[OwnedCut<kWidth>::kRows * kWidth * 2];  // at last dQ or dK
@@ -324,10 +317,6 @@ cudaError_t launch_both(const AttentionArguments& args, cudaStream_t stream) {
 }
 
 }  // namespace
-
-std::size_t attention_scratch_bytes_sm80(std::int64_t num_rows, std::int64_t num_heads) {
-  return static_cast<std::size_t>(num_rows * num_heads) * sizeof(QueryStatistics);
-}
 
 cudaError_t attention_backward_sm80(const AttentionArguments& args, cudaStream_t stream) {
   const bool has_dropout = args.keep.by_query != nullptr;

@@ -310,18 +310,7 @@ __global__ void __launch_bounds__(BackwardShape::kThreads, 1)
   }
 }
 
-// Thread blocks, of which each fills a multiprocessor: Hopper has at most 144.
-constexpr int kMaxThreadBlocks = 144;
-
-int max_blocks_of(std::int64_t max_length) {
-  return static_cast<int>((max_length + kTileRows - 1) / kTileRows);
-}
-
 }  // namespace
-
-std::size_t attention_scratch_bytes_sm90(std::int64_t max_length) {
-  return kMaxThreadBlocks * max_blocks_of(max_length) * BackwardScratch::bytes_of_block();
-}
 
 cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t stream) {
   const std::int64_t width = static_cast<std::int64_t>(args.num_heads) * kTileRows;
@@ -336,10 +325,10 @@ cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t
           cudaDeviceGetAttribute(&num_multiprocessors, cudaDevAttrMultiProcessorCount, device))
     return error;
 
-  const int max_blocks = max_blocks_of(args.max_length);
+  const int max_blocks = static_cast<int>(num_blocks_sm90(args.max_length));
   auto* const dqueries = static_cast<float4*>(args.scratch);
-  auto* const statistics = reinterpret_cast<float2*>(dqueries + std::int64_t{kMaxThreadBlocks} * max_blocks *
-                                                                    BackwardScratch::kVectors * 128);
+  auto* const statistics = reinterpret_cast<float2*>(
+      dqueries + std::int64_t{kMaxThreadBlocksSm90} * max_blocks * BackwardScratch::kVectors * 128);
   const BackwardParameters parameters = {{args.tiles, args.num_tiles, args.next_item, args.num_heads},
                                          {args.gaps, args.num_gaps},
                                          args.lse_HT,
@@ -355,8 +344,8 @@ cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t
   if (cudaError_t error =
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(BackwardShared)))
     return error;
-  kernel<<<std::min(num_multiprocessors, kMaxThreadBlocks), BackwardShape::kThreads, sizeof(BackwardShared),
-           stream>>>(maps, parameters);
+  kernel<<<std::min(num_multiprocessors, kMaxThreadBlocksSm90), BackwardShape::kThreads,
+           sizeof(BackwardShared), stream>>>(maps, parameters);
   return cudaGetLastError();
 }
 

@@ -6,6 +6,7 @@
 
 #include "plenum/kernels/cuda/attention/attention_gaps.cuh"
 #include "plenum/kernels/cuda/attention/attention_keep_bits.h"
+#include "plenum/kernels/cuda/attention/attention_scratch.h"
 #include "plenum/kernels/cuda/attention/attention_sm90.h"
 #include "plenum/kernels/cuda/attention/attention_stream.cuh"
 
@@ -83,9 +84,8 @@ struct BackwardScratch {
   float2* statistics;                 ///< [thread blocks, max_blocks, kTileRows]: shift and center
   int max_blocks;                     ///< of 64 rows of a sequence
 
-  static constexpr std::size_t bytes_of_block() {
-    return sizeof(float4) * kVectors * 128 + sizeof(float2) * kTileRows;
-  }
+  static_assert(kBlockRowsSm90 == kTileRows);
+  static_assert(kBlockBytesSm90 == sizeof(float4) * kVectors * 128 + sizeof(float2) * kTileRows);
   __device__ float4* dqueries_of(int block) const {
     return dqueries + (static_cast<std::int64_t>(blockIdx.x) * max_blocks + block) * kVectors * 128;
   }

@@ -196,13 +196,6 @@ void launch(cudaStream_t stream, int num_multiprocessors, const DrawAttentionKee
 
 }  // namespace
 
-std::size_t attention_keep_bits_bytes(std::int64_t num_rows, std::int64_t num_heads,
-                                      std::int64_t max_length) {
-  const std::int64_t num_column_blocks = (max_length + kBlockRows - 1) / kBlockRows;
-  return static_cast<std::size_t>(num_heads * num_column_blocks * num_rows + AttentionKeepBits::kRowsBehind) *
-         sizeof(uint4);
-}
-
 void draw_attention_keep_bits(cudaStream_t stream, int num_multiprocessors,
                               const DrawAttentionKeepBits& args) {
   const auto launch_kinds = [&]<Kinds kKinds>() {

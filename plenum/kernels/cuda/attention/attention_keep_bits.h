@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include "plenum/base/philox.h"
+#include "plenum/kernels/cuda/attention/attention_scratch.h"
 #include "plenum/kernels/cuda/attention/attention_tiles.h"
 
 namespace plenum::kernels::cuda {
@@ -28,9 +29,9 @@ struct AttentionKeepBits {
   std::int32_t num_rows = 0;                ///< T
   std::int32_t num_column_blocks = 0;       ///< of 128; enough for the longest sequence
 
-  static constexpr int kBlockColumns = 128;
-  static constexpr int kWords = 4;  ///< of a row and block
-  static constexpr int kRowsBehind = 64;
+  static constexpr int kBlockColumns = kKeepBlockColumns;
+  static constexpr int kWords = kKeepWords;
+  static constexpr int kRowsBehind = kKeepRowsBehind;
 
   /// Index of the first word of a row; block b's are b * block_stride() behind it.
   __host__ __device__ std::int64_t first_word(std::int32_t head, std::int64_t row) const {
@@ -38,9 +39,6 @@ struct AttentionKeepBits {
   }
   __host__ __device__ std::int64_t block_stride() const { return std::int64_t{num_rows} * kWords; }
 };
-
-/// Bytes of either kind of bits, with the rows behind.
-std::size_t attention_keep_bits_bytes(std::int64_t num_rows, std::int64_t num_heads, std::int64_t max_length);
 
 /// Draws the bits of a layer, as kernels/dropout.h defines them: of one kind or of both.
 struct DrawAttentionKeepBits {

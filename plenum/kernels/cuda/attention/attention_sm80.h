@@ -13,9 +13,6 @@ namespace plenum::kernels::cuda {
 // heads in turn, long sequences first. Backward computes scores twice, once where queries own the sums (dQ)
 // and once where keys do (dK and dV), so that nothing is added in memory.
 
-/// Of backward; forward needs none.
-std::size_t attention_scratch_bytes_sm80(std::int64_t num_rows, std::int64_t num_heads);
-
 cudaError_t attention_forward_sm80(const AttentionArguments& args, cudaStream_t stream);
 cudaError_t attention_backward_sm80(const AttentionArguments& args, cudaStream_t stream);
 

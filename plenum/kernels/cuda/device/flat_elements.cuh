@@ -13,7 +13,6 @@ inline constexpr int kFlatVector = 4;
 template <int kCount>
 struct FlatElements {
   static_assert(kCount == kFlatVector || kCount == 1);
-  static constexpr int kSize = kCount;
 
   float at[kCount];
 

@@ -35,9 +35,6 @@ __device__ inline Value reduce_warp(Value value, Combine combine) {
 __device__ inline float warp_sum(float value) {
   return reduce_warp(value, Sum{});
 }
-__device__ inline float warp_max(float value) {
-  return reduce_warp(value, Maximum{});
-}
 
 /// What a block needs to combine a value.
 template <typename Value>

@@ -8,9 +8,6 @@ namespace {
 
 using tensor::BFloat16;
 
-/// Room to measure what is added to gradients: of inputs up to 32768 tokens of BERT-large, and of any weight.
-constexpr std::size_t kMeasuredBytes = std::size_t{32768} * 1024 * sizeof(BFloat16);
-
 const BFloat16* data_or_null(const tensor::ConstTensorView& view) {
   return view ? view.data<BFloat16>() : nullptr;
 }
@@ -55,11 +52,7 @@ void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWe
                   .c_dtype = tensor::DType::Float32,
                   .c_stride = D,
                   .accumulate = args.accumulate});
-  if (args.db_E) add_column_sums(stream, args.dy_TE, args.db_E.data<float>());
-}
-
-std::size_t linear_scratch_bytes() {
-  return matmul_scratch_bytes(kMeasuredBytes);
+  if (args.db_E) add_sum_of_rows(stream, args.dy_TE, args.db_E.data<float>());
 }
 
 }  // namespace plenum::kernels::cuda

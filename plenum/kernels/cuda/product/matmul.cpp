@@ -2,7 +2,6 @@
 
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cuda/product/matmul_choices.h"
-#include "plenum/kernels/cuda/product/matmul_trial.h"
 #include "plenum/kernels/cuda/product/matmul_tuner.h"
 #include "plenum/kernels/cuda/product/plain_matmul.h"
 
@@ -29,10 +28,6 @@ void matmul(const tensor::Stream& stream, const Matmul& args) {
   base::check(args.m * args.n * args.k < kMostPlainTerms, "cuBLASLt refuses a product: {}x{}x{}", args.m,
               args.n, args.k);
   plain_matmul(stream, args);
-}
-
-std::size_t matmul_scratch_bytes(std::size_t accumulated_bytes) {
-  return MatmulTuner::kWorkspaceBytes + kTrialBytes + accumulated_bytes;
 }
 
 MatmulChoices matmul_choices(const tensor::Stream& stream) {

@@ -19,7 +19,7 @@ constexpr float kLeastGain = 0.01F;
 /// where it turns a rounding, in one element of 4,000 (4,096 terms) to 30,000 (128 terms): a few thousand are
 /// alike by chance, and with other numbers they are not.
 constexpr std::int64_t kLeastCompared = std::int64_t{1} << 19;
-constexpr std::size_t kMaxCandidates = kTrialBytes / sizeof(std::uint64_t);
+constexpr std::size_t kMaxCandidates = kMatmulTrialBytes / sizeof(std::uint64_t);
 
 /// Points of a queue, and the times between them.
 class Milestones {
@@ -70,8 +70,8 @@ MatmulTrial::MatmulTrial(const tensor::CudaStream& queue, cublasLtHandle_t libra
       room_(room) {
   if (args.accumulate == Accumulate::No) {
     result_ = product_.result();
-  } else if (result_bytes(args) <= room.size() - kTrialBytes) {
-    result_ = room.data() + kTrialBytes;
+  } else if (result_bytes(args) <= room.size() - kMatmulTrialBytes) {
+    result_ = room.data() + kMatmulTrialBytes;
   }
 }
 
@@ -95,7 +95,7 @@ void MatmulTrial::add_checksums(std::uint64_t* sum) const {
 
 std::vector<Algorithm> MatmulTrial::alike(std::span<const Algorithm> candidates) const {
   auto* const sums = reinterpret_cast<std::uint64_t*>(room_.data());
-  tensor::zero_cuda(queue_, sums, kTrialBytes);
+  tensor::zero_cuda(queue_, sums, kMatmulTrialBytes);
   std::vector<Algorithm> able;
   for (const Algorithm& candidate : candidates.first(std::min(candidates.size(), kMaxCandidates))) {
     if (args_.accumulate == Accumulate::Yes) tensor::zero_cuda(queue_, result_, result_bytes(args_));
@@ -104,7 +104,7 @@ std::vector<Algorithm> MatmulTrial::alike(std::span<const Algorithm> candidates)
     able.push_back(candidate);
   }
   std::array<std::uint64_t, kMaxCandidates> found{};
-  tensor::copy_cuda(queue_, sums, found.data(), kTrialBytes);
+  tensor::copy_cuda(queue_, sums, found.data(), kMatmulTrialBytes);
   queue_.wait();
   std::vector<Algorithm> result;
   for (std::size_t i = 0; i < able.size(); ++i) {

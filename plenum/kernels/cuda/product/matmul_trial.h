@@ -12,14 +12,11 @@
 
 namespace plenum::kernels::cuda {
 
-/// Scratch that a trial needs beside the library's workspace and the room for what is accumulated.
-inline constexpr std::size_t kTrialBytes = 1024;
-
 /// Runs a product with several algorithms to find the fastest. It writes only what the product overwrites
 /// anyway; a product that accumulates writes to scratch instead. Waits for the GPU.
 class MatmulTrial {
  public:
-  /// Borrows the arguments. `workspace` is the library's, `room` other scratch of kTrialBytes or more.
+  /// Borrows the arguments. `workspace` is the library's, `room` other scratch of kMatmulTrialBytes or more.
   MatmulTrial(const tensor::CudaStream& queue, cublasLtHandle_t library, const Matmul& args,
               std::span<std::byte> workspace, std::span<std::byte> room);
 

@@ -51,7 +51,7 @@ bool is_captured(cudaStream_t queue) {
 }
 
 std::span<std::byte> workspace_of(const tensor::Stream& stream) {
-  return stream.scratch().first(MatmulTuner::kWorkspaceBytes);
+  return stream.scratch().first(kMatmulWorkspaceBytes);
 }
 
 /// The library's candidates for the product, and those for the product alone: it knows some for that which
@@ -59,16 +59,15 @@ std::span<std::byte> workspace_of(const tensor::Stream& stream) {
 /// to find out.
 std::vector<cublasLtMatmulAlgo_t> all_candidates(cublasLtHandle_t library, const Matmul& args,
                                                  const LtMatmul& product) {
-  std::vector<cublasLtMatmulAlgo_t> all =
-      product.candidates(library, MatmulTuner::kWorkspaceBytes, kCandidates);
+  std::vector<cublasLtMatmulAlgo_t> all = product.candidates(library, kMatmulWorkspaceBytes, kCandidates);
   if (all.empty() || !has_epilogue(args)) return all;
   Matmul plain = args;
   plain.epilogue = {};
   for (const cublasLtMatmulAlgo_t& more :
-       LtMatmul(plain).candidates(library, MatmulTuner::kWorkspaceBytes, kCandidates)) {
+       LtMatmul(plain).candidates(library, kMatmulWorkspaceBytes, kCandidates)) {
     const auto is_same = [&](const cublasLtMatmulAlgo_t& one) { return words_of(one) == words_of(more); };
     const bool is_new = std::ranges::none_of(all, is_same);
-    if (is_new && product.suits(library, more, MatmulTuner::kWorkspaceBytes)) all.push_back(more);
+    if (is_new && product.suits(library, more, kMatmulWorkspaceBytes)) all.push_back(more);
   }
   return all;
 }
@@ -93,7 +92,7 @@ bool MatmulTuner::run(const tensor::Stream& stream, const Matmul& args) {
   cudaStream_t const queue = stream.cuda().handle();
   if (product.run(library_, *choice->second, product.result(), workspace_of(stream), queue)) return true;
   // The choice was made for other sizes of this kind and does not suit these.
-  const auto first = product.candidates(library_, kWorkspaceBytes, 1);
+  const auto first = product.candidates(library_, kMatmulWorkspaceBytes, 1);
   return !first.empty() && product.run(library_, first[0], product.result(), workspace_of(stream), queue);
 }
 
@@ -102,7 +101,7 @@ MatmulTuner::Choice MatmulTuner::choose(const tensor::Stream& stream, const Matm
   const auto candidates = all_candidates(library_, args, product);
   if (candidates.empty()) return std::nullopt;
   const MatmulTrial trial(stream.cuda(), library_, args, workspace_of(stream),
-                          stream.scratch().subspan(kWorkspaceBytes));
+                          stream.scratch().subspan(kMatmulWorkspaceBytes));
   if (!trial.is_possible() || is_captured(stream.cuda().handle())) return candidates[0];
   return trial.fastest(candidates);
 }

@@ -18,8 +18,6 @@ namespace plenum::kernels::cuda {
 /// Belongs to one stream: tensor::CudaStream::state.
 class MatmulTuner {
  public:
-  static constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
-
   MatmulTuner();
   ~MatmulTuner();
   MatmulTuner(const MatmulTuner&) = delete;

@@ -31,13 +31,6 @@ Kept kept_of(std::int64_t T, std::int64_t D, std::int64_t F) {
   return is_for_sm90 ? Kept::Derivative : Kept::Input;
 }
 
-std::int64_t num_block_sums(std::int64_t T) {
-  return (T + kRowsOfGeluSums - 1) / kRowsOfGeluSums;
-}
-std::size_t block_sums_bytes(std::int64_t T, std::int64_t F) {
-  return static_cast<std::size_t>(num_block_sums(T) * F) * sizeof(float);
-}
-
 void forward_by_sm90(const tensor::Stream& stream, const MlpGeluForward& args) {
   tensor::check_cuda(mlp_gelu_forward_sm90({.m = args.x_TD.size(0),
                                             .n = args.w1_FD.size(0),
@@ -68,7 +61,7 @@ void forward_by_library(const tensor::Stream& stream, const MlpGeluForward& args
 void backward_by_sm90(const tensor::Stream& stream, const MlpGeluBackward& args) {
   const std::int64_t T = args.dy_TD.size(0);
   const std::int64_t F = args.w2_DF.size(1);
-  check_scratch(stream, block_sums_bytes(T, F));
+  check_scratch(stream, gelu_block_sums_bytes(T, F));
   auto* const sums = reinterpret_cast<float*>(stream.scratch().data());
   tensor::check_cuda(mlp_gelu_backward_sm90({.m = T,
                                              .n = F,
@@ -80,7 +73,7 @@ void backward_by_sm90(const tensor::Stream& stream, const MlpGeluBackward& args)
                                              .sums = sums},
                                             stream.cuda().handle()),
                      "multiply matrices");
-  add_block_sums(stream, sums, num_block_sums(T), static_cast<int>(F), args.db1_F.data<float>());
+  add_block_sums(stream, sums, num_gelu_block_sums(T), static_cast<int>(F), args.db1_F.data<float>());
 }
 
 void backward_by_library(const tensor::Stream& stream, const MlpGeluBackward& args) {
@@ -110,10 +103,6 @@ void mlp_gelu_backward(const tensor::Stream& stream, const MlpGeluBackward& args
   const Kept kept = kept_of(args.dy_TD.size(0), args.w2_DF.size(0), args.w2_DF.size(1));
   if (kept == Kept::Derivative) return backward_by_sm90(stream, args);
   backward_by_library(stream, args);
-}
-
-std::size_t mlp_gelu_scratch_bytes(std::int64_t num_rows, std::int64_t mlp_width) {
-  return std::max(matmul_scratch_bytes(), block_sums_bytes(num_rows, mlp_width));
 }
 
 }  // namespace plenum::kernels::cuda

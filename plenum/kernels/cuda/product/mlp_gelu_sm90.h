@@ -5,6 +5,8 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 
+#include "plenum/kernels/cuda/product/mlp_gelu.h"
+
 namespace plenum::kernels::cuda {
 
 // The two products of an MLP that meet its GELU, by wgmma, for Hopper: what belongs to the GELU runs under
@@ -21,9 +23,6 @@ struct GeluForwardProduct {
   __nv_bfloat16* derivative;
 };
 cudaError_t mlp_gelu_forward_sm90(const GeluForwardProduct& args, cudaStream_t stream);
-
-/// How many rows of du are summed before the sums are written.
-inline constexpr std::int64_t kRowsOfGeluSums = 128;
 
 /// du [m, n] = (dy [m, k] w [k, n]) * derivative [m, n], element by element.
 struct GeluBackwardProduct {

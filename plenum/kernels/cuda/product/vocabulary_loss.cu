@@ -185,9 +185,6 @@ std::vector<Words> word_parts(std::int64_t vocabulary) {
   return parts;
 }
 
-/// Room to measure the products that accumulate into dh: 8,192 positions of width 1,024.
-constexpr std::size_t kMeasuredBytes = std::size_t{8192} * 1024 * sizeof(BFloat16);
-
 }  // namespace
 
 void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossForward& args) {
@@ -246,10 +243,6 @@ void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLoss
                     .c_stride = D,
                     .accumulate = args.accumulate});
   }
-}
-
-std::size_t vocabulary_loss_scratch_bytes() {
-  return matmul_scratch_bytes(kMeasuredBytes);
 }
 
 }  // namespace plenum::kernels::cuda

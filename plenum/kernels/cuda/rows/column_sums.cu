@@ -69,7 +69,7 @@ void add_block_sums(const tensor::Stream& stream, const float* sums, std::int64_
   tensor::check_cuda(cudaGetLastError(), "add up columns");
 }
 
-void add_column_sums(const tensor::Stream& stream, const tensor::ConstTensorView& x, float* total) {
+void add_sum_of_rows(const tensor::Stream& stream, const tensor::ConstTensorView& x, float* total) {
   const auto width = static_cast<int>(x.size(1));
   const auto add = [&](const auto& rows) { add_column_sums_of(stream, rows, x.size(0), width, total); };
   if (are_rows_aligned(width, x)) return add(Rows<true>{bfloat16_data(x), width, width});

@@ -111,8 +111,4 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
                        {args.by_segment, args.dsegment_GD}});
 }
 
-std::size_t embedding_scratch_bytes(std::int64_t num_rows, std::int64_t width) {
-  return std::max(layer_norm_gradient_scratch_bytes(width), table_gradient_scratch_bytes(num_rows, width));
-}
-
 }  // namespace plenum::kernels::cuda

@@ -111,8 +111,4 @@ void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& 
                                .db_D = args.db_D});
 }
 
-std::size_t layer_norm_scratch_bytes(std::int64_t width) {
-  return layer_norm_gradient_scratch_bytes(width);
-}
-
 }  // namespace plenum::kernels::cuda

@@ -14,14 +14,7 @@ namespace {
 
 constexpr int kRows = 2;
 
-// Tiles of rows are dealt to at most this many blocks, whose sums over rows are added in order afterwards. An
-// H200 works on all of them at the same time: it has room for 528. More would cost more memory traffic (4
-// bytes for each block, column and sum, written and read) than they bring.
-constexpr unsigned kMaxParts = 512;
 constexpr int kBlocks = 4;  // at once on a multiprocessor
-
-/// What is summed over all rows: dy zhat for dgamma, dy for dbeta, and dx for db where it is asked for.
-constexpr std::size_t kMaxSums = 3;
 
 struct Arguments {
   const __nv_bfloat16* dy_TD;
@@ -202,7 +195,7 @@ __global__ void __launch_bounds__(kThreads, kThreads == kNarrowThreads ? kBlocks
   }
   wait_for_copies();  // they write zeros for turns that do not exist
   __syncthreads();
-  static_assert(sizeof(staging) >= kMaxSums * kThreads * sizeof(FloatVector));
+  static_assert(sizeof(staging) >= kMaxLayerNormSums * kThreads * sizeof(FloatVector));
   constexpr std::int64_t kSums = std::size(column_sums);
   store_sums(tile, column_sums, args.width, reinterpret_cast<float*>(&staging),
              args.sums_PND + blockIdx.x * kSums * args.width);
@@ -240,7 +233,7 @@ void layer_norm_gradient(const tensor::Stream& stream, const LayerNormGradient& 
                         : args.db_D ? gradient_of_rows<kIsAligned, kThreads, DropoutPlace::BeforeNorm, true>
                                     : gradient_of_rows<kIsAligned, kThreads, DropoutPlace::BeforeNorm, false>;
     const dim3 block(static_cast<unsigned>(num_threads), static_cast<unsigned>(kThreads / num_threads));
-    num_parts = std::min((Tile<kIsAligned>::count(num_rows) + block.y - 1) / block.y, kMaxParts);
+    num_parts = std::min((Tile<kIsAligned>::count(num_rows) + block.y - 1) / block.y, kMaxLayerNormParts);
     constexpr std::size_t kSharedBytes = sizeof(Shared<kThreads>);
     tensor::check_cuda(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes),
@@ -248,15 +241,10 @@ void layer_norm_gradient(const tensor::Stream& stream, const LayerNormGradient& 
     kernel<<<num_parts, block, kSharedBytes, stream.cuda().handle()>>>(arguments);
   });
   tensor::check_cuda(cudaGetLastError(), "start layer norm's gradient");
-  const std::array<float*, kMaxSums> totals = {args.dgamma_D.data<float>(), args.dbeta_D.data<float>(),
-                                               args.db_D ? args.db_D.data<float>() : nullptr};
+  const std::array<float*, kMaxLayerNormSums> totals = {
+      args.dgamma_D.data<float>(), args.dbeta_D.data<float>(), args.db_D ? args.db_D.data<float>() : nullptr};
   add_block_sums(stream, arguments.sums_PND, num_parts, arguments.width,
-                 std::span(totals).first(args.db_D ? kMaxSums : kMaxSums - 1));
-}
-
-std::size_t layer_norm_gradient_scratch_bytes(std::int64_t width) {
-  threads_of_row(width);  // so that whoever plans memory learns what width is too large
-  return kMaxParts * kMaxSums * static_cast<std::size_t>(width) * sizeof(float);
+                 std::span(totals).first(args.db_D ? kMaxLayerNormSums : kMaxLayerNormSums - 1));
 }
 
 }  // namespace plenum::kernels::cuda

@@ -13,12 +13,6 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kDecisionThreads = 1024;
-/// Elements of the gradient whose squares a block adds up.
-constexpr std::int64_t kSquaresBlock = 1 << 16;
-
-std::int64_t num_square_blocks(std::int64_t num_elements) {
-  return (num_elements + kSquaresBlock - 1) / kSquaresBlock;
-}
 
 __device__ double& number(double* numbers_C, StepNumber which) {
   return numbers_C[static_cast<std::size_t>(which)];
@@ -207,11 +201,6 @@ __global__ void __launch_bounds__(kThreads) adam(const __grid_constant__ Step st
   });
 }
 
-/// The sums of squares of weights and of their directions.
-struct LambSquares {
-  double weight, direction;
-};
-
 /// Updates the moments of a chunk and leaves its sums of squares.
 __global__ void __launch_bounds__(kThreads)
     lamb_moments(const __grid_constant__ Step step, LambSquares* squares_C) {
@@ -332,14 +321,6 @@ void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
   check_launch("compute LAMB's rates");
   lamb_weights<<<chunks, kThreads, 0, queue>>>(step, rate_R);
   check_launch("update LAMB's weights");
-}
-
-std::size_t optimizer_scratch_bytes(std::int64_t num_elements, std::int64_t num_ranges) {
-  const auto decision = static_cast<std::size_t>(num_square_blocks(num_elements)) * sizeof(double);
-  const auto chunks = static_cast<std::size_t>(num_elements / kOptimizerChunk + num_ranges);
-  const std::size_t lamb =
-      chunks * sizeof(LambSquares) + static_cast<std::size_t>(num_ranges) * sizeof(float);
-  return decision > lamb ? decision : lamb;
 }
 
 }  // namespace plenum::kernels::cuda

@@ -8,11 +8,6 @@
 namespace plenum::kernels::cuda {
 namespace {
 
-// The list of rows, sorted by entry, is cut into pieces of this length, a block each. Most groups lie in one
-// piece and are added to their entry at once. A group that goes over a cut leaves a sum in each piece: at the
-// head of a piece if it began before, at its tail if it goes on behind. The piece in which it began adds them
-// up afterwards.
-constexpr int kPieceRows = 64;
 constexpr int kRowsInFlight = 4;
 constexpr int kSumsInFlight = 8;
 
@@ -24,19 +19,11 @@ struct Table {
   int num_groups;
 };
 
-/// The group that begins in a piece and goes on behind it.
-struct OpenGroup {
-  static constexpr std::int32_t kNone = -1;
-
-  std::int32_t entry;       ///< kNone: no group does
-  std::int32_t last_piece;  ///< in which it ends
-};
-
 struct Arguments {
   Table tables[kNumTables];
   const __nv_bfloat16* dz_TD;
-  float* sums;       ///< of each table's pieces the head, then the tail: rows of D
-  OpenGroup* opens;  ///< of each table's pieces
+  float* sums;            ///< of each table's pieces the head, then the tail: rows of D
+  OpenTableGroup* opens;  ///< of each table's pieces
   int pieces_of_table;
   int width;
 
@@ -65,12 +52,12 @@ constexpr Destination kTail = -3;
 
 /// The places of a piece.
 struct Places {
-  std::int32_t row[kPieceRows];
-  Destination destination[kPieceRows];
+  std::int32_t row[kTablePieceRows];
+  Destination destination[kTablePieceRows];
 };
 
 // Each thread looks up the groups of its own places: all of them at the same time.
-__device__ void find_places(const Table& table, int begin, int end, Places& places, OpenGroup& open) {
+__device__ void find_places(const Table& table, int begin, int end, Places& places, OpenTableGroup& open) {
   for (int i = static_cast<int>(threadIdx.x); begin + i < end; i += static_cast<int>(blockDim.x)) {
     const int behind = begin + i + 1;
     const int group = group_at(table, begin + i);
@@ -86,7 +73,7 @@ __device__ void find_places(const Table& table, int begin, int end, Places& plac
       places.destination[i] = is_tail ? kTail : table.entry_G[group];
     }
     if (behind == end)
-      open = {is_tail ? table.entry_G[group] : OpenGroup::kNone, (group_end - 1) / kPieceRows};
+      open = {is_tail ? table.entry_G[group] : OpenTableGroup::kNone, (group_end - 1) / kTablePieceRows};
   }
 }
 
@@ -97,10 +84,10 @@ __global__ void __launch_bounds__(kMaxThreads) sum_pieces(const Arguments args) 
   const int width = args.width;
   const int column = static_cast<int>(threadIdx.x) * kVectorWidth;
   const std::int64_t piece = args.piece();
-  const int begin = static_cast<int>(blockIdx.x) * kPieceRows;
-  const int end = min(begin + kPieceRows, table.num_groups > 0 ? table.start_G[table.num_groups] : 0);
+  const int begin = static_cast<int>(blockIdx.x) * kTablePieceRows;
+  const int end = min(begin + kTablePieceRows, table.num_groups > 0 ? table.start_G[table.num_groups] : 0);
   if (begin >= end) {
-    if (threadIdx.x == 0) args.opens[piece] = {OpenGroup::kNone, 0};
+    if (threadIdx.x == 0) args.opens[piece] = {OpenTableGroup::kNone, 0};
     return;
   }
   find_places(table, begin, end, places, args.opens[piece]);
@@ -138,8 +125,8 @@ __global__ void __launch_bounds__(kMaxThreads) sum_pieces(const Arguments args) 
 template <bool kIsAligned, int kMaxThreads>
 __global__ void __launch_bounds__(kMaxThreads) add_open_groups(const Arguments args) {
   const std::int64_t piece = args.piece();
-  const OpenGroup open = args.opens[piece];
-  if (open.entry == OpenGroup::kNone) return;
+  const OpenTableGroup open = args.opens[piece];
+  if (open.entry == OpenTableGroup::kNone) return;
   const int width = args.width;
   const int column = static_cast<int>(threadIdx.x) * kVectorWidth;
   FloatVector sum = load_vector<kIsAligned>(args.tail(piece), column, width);
@@ -158,10 +145,6 @@ __global__ void __launch_bounds__(kMaxThreads) add_open_groups(const Arguments a
                            sum_of(load_vector<kIsAligned>(gradient, column, width), sum));
 }
 
-std::int64_t num_pieces(std::int64_t num_rows) {
-  return (num_rows + kPieceRows - 1) / kPieceRows;
-}
-
 }  // namespace
 
 void add_table_gradients(const tensor::Stream& stream, tensor::ConstTensorView dz_TD,
@@ -169,13 +152,13 @@ void add_table_gradients(const tensor::Stream& stream, tensor::ConstTensorView d
   const std::int64_t num_rows = dz_TD.size(0);
   const std::int64_t width = dz_TD.size(1);
   if (num_rows == 0) return;
-  const auto pieces_of_table = static_cast<int>(num_pieces(num_rows));
+  const auto pieces_of_table = static_cast<int>(num_table_pieces(num_rows));
   auto* const sums = reinterpret_cast<float*>(stream.scratch().data());
   Arguments arguments = {
       .tables = {},
       .dz_TD = bfloat16_data(dz_TD),
       .sums = sums,
-      .opens = reinterpret_cast<OpenGroup*>(sums + kNumTables * pieces_of_table * 2 * width),
+      .opens = reinterpret_cast<OpenTableGroup*>(sums + kNumTables * pieces_of_table * 2 * width),
       .pieces_of_table = pieces_of_table,
       .width = static_cast<int>(width)};
   for (std::size_t t = 0; t < kNumTables; ++t) {
@@ -199,11 +182,6 @@ void add_table_gradients(const tensor::Stream& stream, tensor::ConstTensorView d
     add_open_groups<aligned(), max_threads()><<<grid, num_threads, 0, queue>>>(arguments);
   });
   tensor::check_cuda(cudaGetLastError(), "start the gradients of the embedding's tables");
-}
-
-std::size_t table_gradient_scratch_bytes(std::int64_t num_rows, std::int64_t width) {
-  const auto pieces = static_cast<std::size_t>(num_pieces(num_rows)) * kNumTables;
-  return pieces * (2 * static_cast<std::size_t>(width) * sizeof(float) + sizeof(OpenGroup));
 }
 
 }  // namespace plenum::kernels::cuda

@@ -1,4 +1,4 @@
-#include "plenum/packing/synthetic_histogram.h"
+#include "tests/support/wikipedia_like_histogram.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ std::int64_t quantile(const LengthHistogram& histogram, double share) {
 }
 
 TEST(WikipediaLikeHistogram, HasThePublishedMeanAndQuantiles) {
-  const LengthHistogram histogram = wikipedia_like_histogram(512, 16'279'552);
+  const LengthHistogram histogram = test::wikipedia_like_histogram(512, 16'279'552);
   EXPECT_EQ(histogram.num_sequences(), 16'279'552U);
   EXPECT_EQ(histogram.longest(), 512);
   const double mean = static_cast<double>(histogram.num_tokens()) / 16'279'552;
@@ -33,11 +33,11 @@ TEST(WikipediaLikeHistogram, HasThePublishedMeanAndQuantiles) {
 TEST(WikipediaLikeHistogram, ScalesToOtherLengthsAndKeepsEverySequence) {
   for (const std::int64_t max_length : {16, 100, 128, 8192}) {
     for (const std::uint64_t num_sequences : {1U, 7U, 1000U}) {
-      const LengthHistogram histogram = wikipedia_like_histogram(max_length, num_sequences);
+      const LengthHistogram histogram = test::wikipedia_like_histogram(max_length, num_sequences);
       EXPECT_EQ(histogram.num_sequences(), num_sequences);
       EXPECT_EQ(histogram.counts[0] + histogram.counts[1] + histogram.counts[2], 0U);
     }
-    const LengthHistogram histogram = wikipedia_like_histogram(max_length, 100'000);
+    const LengthHistogram histogram = test::wikipedia_like_histogram(max_length, 100'000);
     const double mean = static_cast<double>(histogram.num_tokens()) / 100'000;
     EXPECT_NEAR(mean / static_cast<double>(max_length), 0.5, 0.04);
   }

@@ -7,7 +7,7 @@
 
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/micro_batch.h"
-#include "plenum/describe/model_config.h"
+#include "plenum/describe/model_description.h"
 #include "plenum/model/micro_batch_views.h"
 #include "plenum/tensor/cuda_stream.h"
 #include "plenum/tensor/memory_plan.h"
@@ -16,18 +16,18 @@ namespace plenum::model {
 
 /// What memory is planned for, where micro-batches of this capacity are computed: on the GPU counts are
 /// rounded up, so that few shapes occur.
-batch::Capacity staged_capacity(const batch::Capacity& capacity, tensor::Device device);
+batch::Capacity computed_capacity(const batch::Capacity& capacity, tensor::Device device);
 
 /// The rows that a micro-batch of so many is computed with.
-std::int64_t staged_rows(std::int64_t num_rows, tensor::Device device);
+std::int64_t computed_rows(std::int64_t num_rows, tensor::Device device);
 
 /// Where kernels find a micro-batch. On the CPU that is the micro-batch itself. On the GPU it is
 /// copied to a place of its own, where everything always lies at the same address.
-class MicroBatchStage {
+class MicroBatchStaging {
  public:
-  /// For micro-batches up to a staged_capacity.
-  MicroBatchStage(const describe::ModelConfig& config, const batch::Capacity& capacity,
-                  tensor::MemoryPlan& plan);
+  /// For micro-batches up to a computed_capacity. Borrows the description.
+  MicroBatchStaging(const describe::ModelDescription& model, const batch::Capacity& capacity,
+                    tensor::MemoryPlan& plan);
 
   /// Lets `copies` bring a micro-batch to its place; kernels may read it when they are done. Borrows the
   /// micro-batch until then, on the CPU until the next. Checks it: nobody looks at indices on a GPU.
@@ -58,7 +58,7 @@ class MicroBatchStage {
   /// As it lies in the host's memory.
   MicroBatchViews borrow(const batch::MicroBatch& micro_batch);
 
-  describe::ModelConfig config_;
+  const describe::ModelDescription* model_;
   Field id_, segment_, position_, row_sample_;
   Field start_, label_, sample_;
   Field masked_row_, masked_label_;

@@ -1,4 +1,4 @@
-#include "plenum/model/micro_batch_stage.h"
+#include "plenum/model/micro_batch_staging.h"
 
 #include <algorithm>
 #include <array>
@@ -56,21 +56,21 @@ std::vector<Element> of_read_rows(const batch::MicroBatch& micro_batch, const st
 
 }  // namespace
 
-std::int64_t staged_rows(std::int64_t num_rows, tensor::Device device) {
+std::int64_t computed_rows(std::int64_t num_rows, tensor::Device device) {
   return device == tensor::Device::Cpu ? num_rows : rounded_up(num_rows, kRowStep);
 }
 
-batch::Capacity staged_capacity(const batch::Capacity& capacity, tensor::Device device) {
+batch::Capacity computed_capacity(const batch::Capacity& capacity, tensor::Device device) {
   if (device == tensor::Device::Cpu) return capacity;
-  return {.rows = staged_rows(capacity.rows, device),
+  return {.rows = computed_rows(capacity.rows, device),
           .sequences = rounded_up(capacity.sequences, kSequenceStep),
           .masked = rounded_up(capacity.masked, kMaskedStep),
           .max_length = capacity.max_length};
 }
 
-MicroBatchStage::MicroBatchStage(const describe::ModelConfig& config, const batch::Capacity& capacity,
-                                 tensor::MemoryPlan& plan)
-    : config_(config) {
+MicroBatchStaging::MicroBatchStaging(const describe::ModelDescription& model, const batch::Capacity& capacity,
+                                     tensor::MemoryPlan& plan)
+    : model_(&model) {
   if (plan.device() == tensor::Device::Cpu) return;
   const std::int64_t T = capacity.rows;
   id_ = add(DType::Int32, T);
@@ -84,9 +84,9 @@ MicroBatchStage::MicroBatchStage(const describe::ModelConfig& config, const batc
   masked_label_ = add(DType::Int32, capacity.masked);
   read_sample_ = add(DType::Int64, capacity.read());
   read_position_ = add(DType::Int32, capacity.read());
-  by_word_ = add_groups(std::min(config.vocabulary, T), T);
-  by_position_ = add_groups(std::min(config.max_positions, T), T);
-  by_segment_ = add_groups(std::min(config.num_segments, T), T);
+  by_word_ = add_groups(std::min(model.vocabulary(), T), T);
+  by_position_ = add_groups(std::min(model.embedding.positions->num_rows, T), T);
+  by_segment_ = add_groups(std::min(model.embedding.segments->num_rows, T), T);
   const kernels::AttentionWorkCapacity work = kernels::attention_work_capacity(T, capacity.sequences);
   work_counts_ = add(DType::Int32, 2);
   tiles_ = add(DType::Int32, 4 * work.tiles);
@@ -95,7 +95,7 @@ MicroBatchStage::MicroBatchStage(const describe::ModelConfig& config, const batc
   if (room_) pinned_ = std::make_unique<tensor::PinnedMemory>(num_bytes_);
 }
 
-MicroBatchStage::Field MicroBatchStage::add(DType dtype, std::int64_t capacity) {
+MicroBatchStaging::Field MicroBatchStaging::add(DType dtype, std::int64_t capacity) {
   constexpr std::size_t kAlignment = 256;
   const Field field{.offset = num_bytes_, .dtype = dtype, .capacity = capacity};
   const std::size_t bytes = static_cast<std::size_t>(capacity) * tensor::size_of(dtype);
@@ -103,7 +103,8 @@ MicroBatchStage::Field MicroBatchStage::add(DType dtype, std::int64_t capacity) 
   return field;
 }
 
-MicroBatchStage::GroupFields MicroBatchStage::add_groups(std::int64_t num_entries, std::int64_t num_rows) {
+MicroBatchStaging::GroupFields MicroBatchStaging::add_groups(std::int64_t num_entries,
+                                                             std::int64_t num_rows) {
   return {.entry = add(DType::Int32, num_entries),
           .start = add(DType::Int32, num_entries + 1),
           .row = add(DType::Int32, num_rows)};
@@ -111,8 +112,8 @@ MicroBatchStage::GroupFields MicroBatchStage::add_groups(std::int64_t num_entrie
 
 /// The values, and `rest` from there to `count`.
 template <typename Element>
-ConstTensorView MicroBatchStage::write(const Field& field, std::span<const Element> values,
-                                       std::int64_t count, Element rest) {
+ConstTensorView MicroBatchStaging::write(const Field& field, std::span<const Element> values,
+                                         std::int64_t count, Element rest) {
   base::check(static_cast<std::int64_t>(values.size()) <= count && count <= field.capacity,
               "a micro-batch is larger than its room: {} values, {} of {}", values.size(), count,
               field.capacity);
@@ -122,8 +123,8 @@ ConstTensorView MicroBatchStage::write(const Field& field, std::span<const Eleme
   return {static_cast<const std::byte*>(room_.raw()) + field.offset, field.dtype, {count}};
 }
 
-kernels::RowGroups MicroBatchStage::write(const GroupFields& fields, const batch::GroupedRows& grouped,
-                                          std::int64_t num_rows) {
+kernels::RowGroups MicroBatchStaging::write(const GroupFields& fields, const batch::GroupedRows& grouped,
+                                            std::int64_t num_rows) {
   if (grouped.entries.empty()) return {};
   // Entries that are not there have no rows: they begin where all end.
   const std::span<const std::int32_t> rows = grouped.rows;
@@ -133,9 +134,9 @@ kernels::RowGroups MicroBatchStage::write(const GroupFields& fields, const batch
           .row_R = write<std::int32_t>(fields.row, rows, num_rows, 0)};
 }
 
-const MicroBatchViews& MicroBatchStage::put(const batch::MicroBatch& micro_batch,
-                                            const tensor::CudaStream* copies) {
-  check_micro_batch(micro_batch, config_);
+const MicroBatchViews& MicroBatchStaging::put(const batch::MicroBatch& micro_batch,
+                                              const tensor::CudaStream* copies) {
+  check_micro_batch(micro_batch, *model_);
   if (copies == nullptr || micro_batch.num_rows == 0) {
     views_ = borrow(micro_batch);
   } else {
@@ -145,7 +146,7 @@ const MicroBatchViews& MicroBatchStage::put(const batch::MicroBatch& micro_batch
   return views_;
 }
 
-MicroBatchViews MicroBatchStage::borrow(const batch::MicroBatch& micro_batch) {
+MicroBatchViews MicroBatchStaging::borrow(const batch::MicroBatch& micro_batch) {
   const std::int64_t M = count_of(micro_batch.masked_rows);
   read_samples_ = of_read_rows(micro_batch, micro_batch.row_samples, M);
   read_positions_ = of_read_rows(micro_batch, micro_batch.positions, M);
@@ -166,7 +167,7 @@ MicroBatchViews MicroBatchStage::borrow(const batch::MicroBatch& micro_batch) {
           .samples = micro_batch.samples};
 }
 
-MicroBatchViews MicroBatchStage::write(const batch::MicroBatch& micro_batch) {
+MicroBatchViews MicroBatchStaging::write(const batch::MicroBatch& micro_batch) {
   const std::int64_t T = rounded_up(micro_batch.num_rows, kRowStep);
   const std::int64_t S = rounded_up(count_of(micro_batch.starts), kSequenceStep);
   const std::int64_t M = rounded_up(count_of(micro_batch.masked_rows), kMaskedStep);

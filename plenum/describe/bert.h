@@ -1,0 +1,12 @@
+#pragma once
+
+#include "plenum/describe/model_config.h"
+#include "plenum/describe/model_description.h"
+
+namespace plenum::describe {
+
+/// A BERT (Devlin et al., 2019) as Hugging Face's BertForMaskedLM, or BertForPreTraining where it has a
+/// next-sentence head. Throws UserError for a configuration that is not valid.
+ModelDescription describe_bert(const ModelConfig& config);
+
+}  // namespace plenum::describe

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace plenum::describe {
+
+/// Which rows of the last layer's output an objective reads. Each that it reads has one label.
+enum class RowsRead : std::uint8_t {
+  Chosen,           ///< tokens that the data chooses, such as masked ones
+  FirstOfSequence,  ///< the first token of every sequence
+};
+
+/// How a row's logits and its label become a loss.
+enum class LossKind : std::uint8_t {
+  WordCrossEntropy,   ///< the label is a token of the vocabulary
+  ClassCrossEntropy,  ///< the label is one of a few classes
+};
+
+/// What a model is trained to predict. Its loss is the mean over its labels in the global batch, whatever the
+/// micro-batches and ranks: their number is what normalises it. The model's loss is the sum over objectives.
+struct Objective {
+  std::string name;   ///< before the names of its metrics: mlm_loss, mlm_accuracy
+  std::string title;  ///< as people read it
+  RowsRead rows = RowsRead::Chosen;
+  LossKind loss = LossKind::WordCrossEntropy;
+  std::int64_t num_classes = 0;  ///< labels are below it
+
+  friend bool operator==(const Objective&, const Objective&) = default;
+};
+
+/// The token that stood where a masked one stands (Devlin et al., 2019).
+Objective masked_token_objective(std::int64_t vocabulary);
+/// Whether the second segment follows the first (0) or comes from elsewhere (1).
+Objective next_sentence_objective();
+
+}  // namespace plenum::describe

@@ -1,0 +1,200 @@
+#include "plenum/train/run.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "plenum/base/check.h"
+#include "plenum/base/progress.h"
+#include "plenum/base/thread_pool.h"
+#include "plenum/base/units.h"
+#include "plenum/io/checksum.h"
+#include "plenum/tensor/cuda_device.h"
+#include "plenum/train/checkpoint.h"
+#include "plenum/train/product_rate.h"
+#include "plenum/train/starting_model.h"
+#include "plenum/train/timeline_file.h"
+
+namespace plenum::train {
+namespace {
+
+/// Steps of a GPU that are counted after the next one was asked for.
+constexpr std::size_t kGpuLag = 1;
+
+/// Passes on what reading checkpoints has to say.
+class ObservedNotes final : public base::Progress {
+ public:
+  explicit ObservedNotes(TrainingObserver& observer) : observer_(observer) {}
+  void begin(std::string_view, std::string_view, std::uint64_t) override {}
+  void advance_to(std::uint64_t) override {}
+  void end() override {}
+  void note(std::string_view line) override { observer_.on_note(line); }
+
+ private:
+  TrainingObserver& observer_;
+};
+
+bool is_on_gpu(const Run& run) {
+  return run.plan->program().device == tensor::Device::Cuda;
+}
+
+/// Compares the files of a dataset with their checksums, or says that they are too large for that to be
+/// quick.
+void require_unchanged(const data::Dataset& dataset, const Note& note) {
+  constexpr std::uint64_t kMostVerifiedBytes = std::uint64_t{1} << 30;
+  std::uint64_t bytes = 0;
+  for (const io::FileRecord& file : dataset.description().files) bytes += file.size_bytes;
+  if (bytes > kMostVerifiedBytes) {
+    note(fmt::format("{} of data are not compared with their checksums; plenum inspect {} --verify does",
+                     base::format_bytes(bytes), dataset.directory()));
+    return;
+  }
+  for (const io::FileRecord& file : dataset.description().files) dataset.verify_file(file.name);
+}
+
+/// What a run that begins now remembers of its data.
+TrainingState first_state(const RunOptions& options, const data::Dataset& dataset) {
+  TrainingState state;
+  state.seed = static_cast<std::uint64_t>(options.run.seed);
+  state.fingerprint = dataset.description().fingerprint;
+  if (!options.data.packing_plan.empty()) state.packing_plan = io::file_checksum(options.data.packing_plan);
+  return state;
+}
+
+/// The checkpoint to resume from, if there is one. Throws UserError if it is of another run than the one that
+/// would begin with `first`.
+std::optional<FoundCheckpoint> find_checkpoint(const RunOptions& options, const RunDirectory& directory,
+                                               const TrainingState& first, TrainingObserver& observer) {
+  ObservedNotes notes(observer);
+  std::optional<FoundCheckpoint> found = CheckpointStore(options.run.directory, 1).find_latest(notes);
+  if (!found) return found;
+  directory.require_same(found->state.options);
+  base::require(found->state.fingerprint == first.fingerprint,
+                "{} was trained on other data than {} holds; give the dataset it was begun with, or choose "
+                "another --run",
+                options.run.directory, options.data.directory);
+  base::require(
+      found->state.packing_plan == first.packing_plan,
+      "{} was trained with another packing plan than {}; give the plan it was begun with, or choose "
+      "another --run",
+      options.run.directory, first.packing_plan.empty() ? "none" : options.data.packing_plan + " now holds");
+  return found;
+}
+
+std::unique_ptr<RunPlan> plan_run(const RunOptions& options, const data::Dataset& dataset,
+                                  const std::optional<FoundCheckpoint>& found,
+                                  const DeviceMemory& device_memory) {
+  auto plan = std::make_unique<RunPlan>(options, dataset,
+                                        found ? found->model : starting_model(options.model, dataset));
+  plan->require_memory(device_memory.available_bytes());
+  return plan;
+}
+
+/// Gives the ranks the weights and moments of a checkpoint; returns where the run stands with them.
+TrainingState resume(const FoundCheckpoint& found, Replicas& replicas, const Note& note) {
+  load(found, replicas.tensors());
+  replicas.begin(found.state.step, found.state.num_updates);
+  note(fmt::format("goes on from {}", found.directory));
+  return found.state;
+}
+
+void begin_anew(const RunOptions& options, const RunPlan& plan, Replicas& replicas, const Note& note) {
+  base::ThreadPool pool(plan.evaluation_threads());
+  replicas.write_weights([&](const tensor::TensorView& weights_N) {
+    write_starting_weights(options.model, replicas.parameters(), plan.program().seed, pool, weights_N, note);
+  });
+  replicas.begin(0, 0);
+}
+
+/// Nothing where no data is held out.
+std::unique_ptr<model::BertInference> open_inference(const RunPlan& plan, const Replicas& replicas,
+                                                     const Note& note) {
+  if (const auto& held_out = plan.held_out()) {
+    return std::make_unique<model::BertInference>(plan.program().model, held_out->capacity(),
+                                                  plan.evaluation_threads(), replicas.weights(),
+                                                  plan.program().device);
+  }
+  note("no data is held out, so nothing is evaluated; plenum prepare --holdout 1% does");
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<TunedStream> Run::tuned_streams() const {
+  std::vector<TunedStream> streams{{"training", replicas->stream()}};
+  if (inference) streams.push_back({"evaluation", inference->stream()});
+  return streams;
+}
+
+Run open_run(const RunOptions& options, TrainingObserver& observer) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Note note = [&observer](std::string_view line) { observer.on_note(line); };
+  const DeviceMemory device_memory(options.run.device);  // first: without the device nothing is touched
+
+  auto dataset = std::make_unique<data::Dataset>(options.data.directory);
+  require_unchanged(*dataset, note);
+  TrainingState state = first_state(options, *dataset);
+  auto directory = std::make_unique<RunDirectory>(options, *dataset);
+  const std::optional<FoundCheckpoint> found = find_checkpoint(options, *directory, state, observer);
+
+  std::unique_ptr<RunPlan> plan = plan_run(options, *dataset, found, device_memory);
+  auto replicas = std::make_unique<Replicas>(plan->schedule(), plan->program());
+  const std::string& trace = options.run.process.trace;
+  if (!trace.empty()) require_timeline_path(trace, options.run.directory);
+  if (found) {
+    state = resume(*found, *replicas, note);
+  } else {
+    begin_anew(options, *plan, *replicas, note);
+  }
+  state.options = directory->kept_options();
+  std::unique_ptr<model::BertInference> inference = open_inference(*plan, *replicas, note);
+
+  Run run{.begin = begin,
+          .options = options,
+          .device_memory = device_memory,
+          .dataset = std::move(dataset),
+          .directory = std::move(directory),
+          .plan = std::move(plan),
+          .replicas = std::move(replicas),
+          .inference = std::move(inference),
+          .tuning = TuningFile(RunPaths(options.run.directory).tuning),
+          .state = std::move(state),
+          .checkpoint = found ? found->directory : ""};
+  // A run that begins anew measures anew: what lies there may be of another configuration.
+  if (found) run.tuning.restore(run.tuned_streams(), note);
+  run.directory->make();
+  return run;
+}
+
+RunCadence cadence_of(const Run& run) {
+  const ProcessSettings& process = run.options.run.process;
+  RunCadence cadence{.num_steps = run.plan->num_steps(),
+                     .evaluate_every = run.plan->evaluate_every(),
+                     .checkpoint_every = run.plan->checkpoint_every(),
+                     .traced_step = std::nullopt,
+                     .lag = is_on_gpu(run) ? kGpuLag : 0};
+  if (!process.trace.empty())
+    cadence.traced_step = run.state.step + static_cast<std::uint64_t>(process.trace_step);
+  if (!process.stop_after.empty())
+    cadence.time_limit_seconds = base::parse_seconds(process.stop_after, "stop-after");
+  return cadence;
+}
+
+RunSummary summarise(const Run& run) {
+  const RunPlan& plan = *run.plan;
+  return {.first_step = run.state.step,
+          .num_steps = plan.num_steps(),
+          .steps_per_epoch = plan.batches().steps_per_epoch(),
+          .model = plan.program().model,
+          .num_parameters = run.replicas->parameters().num_parameters(),
+          .num_ranks = plan.batches().num_ranks(),
+          .threads_per_rank = plan.program().num_threads,
+          .micro_batches_per_rank = plan.batches().micro_batches_per_rank(),
+          .expected_tokens_per_step = plan.batches().expected_tokens_per_step(),
+          .gpu = is_on_gpu(run) ? tensor::cuda_device_info().name : "",
+          .product_rate = run.options.run.process.quiet ? 0 : measure_product_rate(plan, run.device_memory),
+          .memory = plan.memory(),
+          .device_memory = run.device_memory};
+}
+
+}  // namespace plenum::train

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plenum/data/corpus/dataset.h"
+#include "plenum/model/inference.h"
+#include "plenum/train/device_memory.h"
+#include "plenum/train/replicas.h"
+#include "plenum/train/run_directory.h"
+#include "plenum/train/run_options.h"
+#include "plenum/train/run_plan.h"
+#include "plenum/train/run_policy.h"
+#include "plenum/train/training_observer.h"
+#include "plenum/train/training_state.h"
+#include "plenum/train/tuning_file.h"
+
+namespace plenum::train {
+
+/// A run as this process has taken it up: what is open, locked, planned and loaded when its next step can
+/// begin. What others borrow lies behind pointers, so a Run can be moved.
+struct Run {
+  std::chrono::steady_clock::time_point begin;  ///< of this process's part
+  const RunOptions& options;
+  DeviceMemory device_memory;
+  std::unique_ptr<const data::Dataset> dataset;
+  std::unique_ptr<RunDirectory> directory;
+  std::unique_ptr<const RunPlan> plan;
+  std::unique_ptr<Replicas> replicas;
+  std::unique_ptr<model::BertInference> inference;  ///< none where no data is held out
+  TuningFile tuning;
+  TrainingState state;
+  std::string checkpoint;  ///< that it was loaded from; empty where the run begins
+
+  /// Those that choose algorithms by measuring.
+  std::vector<TunedStream> tuned_streams() const;
+};
+
+/// Opens a run, to begin it or to resume it from its newest checkpoint. Borrows the options. Throws UserError
+/// for whatever could refuse it, before a new run's directory is made.
+Run open_run(const RunOptions& options, TrainingObserver& observer);
+
+/// When an opened run pauses and ends.
+RunCadence cadence_of(const Run& run);
+
+/// What is told of an opened run before its next step. Measures what matrix products reach here, unless
+/// progress is not shown.
+RunSummary summarise(const Run& run);
+
+}  // namespace plenum::train

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "plenum/pipeline/bert_program.h"
+
+namespace plenum::train {
+
+/// How a run is to go, known before its first step. Steps count from 1.
+struct RunCadence {
+  std::uint64_t num_steps = 0;
+  std::uint64_t evaluate_every = 0;                                     ///< 0: at the end only
+  std::uint64_t checkpoint_every = 0;                                   ///< 0: at the end only
+  std::optional<std::uint64_t> traced_step;                             ///< whose measured actions are drawn
+  double time_limit_seconds = std::numeric_limits<double>::infinity();  ///< of this process
+  std::size_t lag = 0;  ///< how many steps may run on uncounted while training goes on
+};
+
+/// How long things took in this process.
+struct RunTimes {
+  double elapsed_seconds = 0;  ///< since it began
+  double step_seconds = 0;     ///< of the last step
+  double pause_seconds = 0;    ///< of the longest pause
+};
+
+/// What ranks told each other with the steps counted since the last one was begun.
+struct Agreed {
+  bool is_stop_asked = false;  ///< by some rank, with any of them
+  bool is_skipped = false;     ///< the newest of them
+
+  void add(const pipeline::StepOutcome& outcome) {
+    is_stop_asked |= outcome.is_stop_asked;
+    is_skipped = outcome.is_skipped;
+  }
+};
+
+/// What is done between a step and the next, in this order.
+struct Pause {
+  bool is_traced = false;
+  bool is_evaluated = false;
+  bool is_saved = false;
+  bool is_end = false;  ///< no step follows; whoever ends a run writes a last checkpoint
+
+  bool is_needed() const { return is_traced || is_evaluated || is_saved || is_end; }
+  friend bool operator==(const Pause&, const Pause&) = default;
+};
+
+/// Decides when a run is evaluated and saved, and when it ends. Nothing is decided alone: decisions follow
+/// from the number of a step and from what all ranks agreed on, so all come to the same one. What a rank
+/// knows for itself, as its clock, makes a wish: it goes into the next step's agreement and comes back in its
+/// outcome.
+class RunPolicy {
+ public:
+  explicit RunPolicy(const RunCadence& cadence) : cadence_(cadence) {}
+
+  /// Before a step: whether to ask all ranks to stop after it, because with what may follow it it is the last
+  /// that surely ends within the limit.
+  bool asks_to_stop(const RunTimes& times) const;
+
+  /// What a step's number alone makes due after it.
+  Pause due_after(std::uint64_t step) const;
+
+  /// With a step begun that has this due after it: how many steps may stay uncounted, the newest ones. None
+  /// before a pause, none if a stop is asked for: the step that was begun is the last then.
+  std::size_t most_uncounted(const Pause& due, bool is_stop_asked) const;
+
+  /// What is done after a step, once it and all before it are counted. Who asks for a stop waits for the last
+  /// checkpoint and for nothing else. While steps are skipped no checkpoint takes the place of a good one.
+  Pause after(std::uint64_t step, const Agreed& agreed) const;
+
+ private:
+  bool is_due(std::uint64_t step, std::uint64_t every) const;
+
+  RunCadence cadence_;
+};
+
+}  // namespace plenum::train

@@ -1,0 +1,73 @@
+#include "plenum/train/run_writer.h"
+
+#include <fmt/format.h>
+
+#include "plenum/base/check.h"
+#include "plenum/train/mendable_failure.h"
+
+namespace plenum::train {
+
+RunWriter::RunWriter(Run& run, TrainingObserver& observer)
+    : run_(run),
+      observer_(observer),
+      checkpoints_(run.options.run.directory, static_cast<std::size_t>(run.options.checkpoint.keep)),
+      metrics_(run.directory->paths(), run.state.step) {
+  if (run.checkpoint.empty()) return;
+  tried_step_ = saved_step_ = run.state.step;
+  saved_path_ = run.checkpoint;
+}
+
+void RunWriter::add(const StepReport& report) {
+  add_to_metrics([&] { metrics_.add(report); });
+}
+
+void RunWriter::add(const Evaluation& evaluation) {
+  add_to_metrics([&] { metrics_.add(run_.state.step, evaluation); });
+}
+
+void RunWriter::save() {
+  if (const auto failure = try_to_save()) go_on_without(*failure);
+}
+
+void RunWriter::save_last() {
+  if (saved_step_ == run_.state.step) return;
+  if (const auto failure = try_to_save()) throw base::UserError(*failure);
+}
+
+void RunWriter::save_before_error() {
+  if (tried_step_ == run_.state.step) return;
+  if (const auto failure = try_to_save()) observer_.on_note(*failure);
+}
+
+std::optional<std::string> RunWriter::try_to_save() {
+  const TrainingState& state = run_.state;
+  tried_step_ = state.step;
+  const auto failure = mendable_failure_of([&] {
+    metrics_.sync();
+    run_.tuning.save(run_.tuned_streams());  // before the checkpoint that was computed with it
+    saved_path_ = checkpoints_.save(state, run_.plan->program().model, run_.replicas->tensors());
+    saved_step_ = state.step;
+  });
+  if (failure) {
+    return fmt::format("a checkpoint of step {} could not be written: {}; the last checkpoint: {}",
+                       state.step, *failure, saved_path_);
+  }
+  observer_.on_checkpoint(state.step, saved_path_);
+  return std::nullopt;
+}
+
+void RunWriter::add_to_metrics(base::FunctionRef<void()> add) {
+  if (const auto failure = mendable_failure_of(add)) {
+    go_on_without(fmt::format("metrics of step {} could not be written: {}; the last checkpoint: {}",
+                              run_.state.step, *failure, saved_path_));
+  }
+}
+
+void RunWriter::go_on_without(std::string_view what) {
+  const bool goes_on = run_.options.checkpoint.on_full_disk == OnFullDisk::Continue &&
+                       run_.state.step < run_.plan->num_steps();
+  if (!goes_on) throw base::UserError(what);
+  observer_.on_note(what);
+}
+
+}  // namespace plenum::train

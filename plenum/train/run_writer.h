@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "plenum/base/function_ref.h"
+#include "plenum/train/checkpoint.h"
+#include "plenum/train/evaluation.h"
+#include "plenum/train/metrics.h"
+#include "plenum/train/run.h"
+#include "plenum/train/training_observer.h"
+
+namespace plenum::train {
+
+/// Writes what a run leaves in its directory while it trains: metrics and checkpoints, with the tuning that
+/// they were computed with. What cannot be written for a reason that the user can mend, as a full disk, ends
+/// the run or is noted, as --on-full-disk says.
+class RunWriter {
+ public:
+  /// Borrows both.
+  RunWriter(Run& run, TrainingObserver& observer);
+
+  /// Adds to the metrics. Throws UserError where the run is not to go on without.
+  void add(const StepReport& report);
+  /// Of the run's step.
+  void add(const Evaluation& evaluation);
+
+  /// Writes a checkpoint of where the run stands. Throws UserError where the run is not to go on without.
+  void save();
+  /// Writes the last checkpoint, unless it is there. Throws UserError if it could not be written.
+  void save_last();
+  /// Writes a checkpoint of what was trained before an error, unless that was tried already; notes if it
+  /// could not.
+  void save_before_error();
+
+  std::uint64_t saved_step() const { return saved_step_; }
+  /// The newest checkpoint; "none" where there is none.
+  const std::string& saved_path() const { return saved_path_; }
+
+ private:
+  /// Returns a line that says why it could not be written, if so.
+  std::optional<std::string> try_to_save();
+  void add_to_metrics(base::FunctionRef<void()> add);
+  /// Throws UserError unless the run is to go on without what could not be written.
+  void go_on_without(std::string_view what);
+
+  Run& run_;
+  TrainingObserver& observer_;
+  CheckpointStore checkpoints_;
+  Metrics metrics_;
+  std::uint64_t tried_step_ = 0;  ///< the last of which a checkpoint was to be written
+  std::uint64_t saved_step_ = 0;
+  std::string saved_path_ = "none";
+};
+
+}  // namespace plenum::train

@@ -1,5 +1,7 @@
 #include "plenum/schedule/check/check.h"
 
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "plenum/schedule/generate/generator.h"
@@ -94,6 +96,14 @@ TEST(Check, AcceptsWhatIsRight) {
   }
 }
 
+TEST(Check, AcceptsTheExampleOfTheDocumentation) {
+  std::ifstream file(PLENUM_SOURCE_DIR "/docs/schedules.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t begin = text.find("plenum-schedule 1\n");
+  ASSERT_NE(begin, std::string::npos);
+  EXPECT_EQ(violation_of(text.substr(begin, text.find("```", begin) - begin)), "");
+}
+
 TEST(Check, AcceptsEveryGeneratedSchedule) {
   for (const Generator& generator : all_generators()) {
     for (const std::size_t depth : {1, 2, 4}) {
@@ -144,11 +154,12 @@ TEST(Check, FindsActionsThatWaitForEachOther) {
   EXPECT_EQ(
       pipeline_with("SF0.0 SF0.1 RB0.0", "SF0.0 RB0.0 SF0.1"),
       "rank 0, pipe, step 0, RB0.0: needs SB1.0 on rank 1, which comes after RF1.1 on rank 1, which waits "
-      "for this in turn");
+      "for this in turn; accepted is rank 0, pipe, step 0: … SF0.1 RB0.0 RB0.1");
   EXPECT_EQ(
       pipeline_with("F0.0 F0.1 B0.0", "F0.0 B0.0 F0.1"),
       "rank 0, pipe, step 0, SF0.1: needs the output of stage 0 from layer 0 for micro-batch 1, made by "
-      "F0.1 on rank 0, which comes after B0.0 on rank 0, which waits for this in turn");
+      "F0.1 on rank 0, which comes after B0.0 on rank 0, which waits for this in turn; accepted is rank 0, "
+      "pipe, step 0: … RB0.0 SF0.1 RB0.1 (first of 2 lanes)");
   EXPECT_EQ(
       replicas_with("1 data: AR0[1] AR0[0]", "1 data: AR0[0] AR0[1]"),
       "rank 0, data, step 0, AR0[1]: needs rank 1 to take part, which comes after AR0[0] on rank 1, which "
@@ -174,6 +185,40 @@ TEST(Check, MatchesSendsAndReceives) {
   EXPECT_EQ(
       violation_of(one_rank + "0 pipe: SF0.0\n"),
       "rank 0, pipe, step 0, SF0.0: stage 1 runs on the same rank: there is nothing to send or receive");
+}
+
+TEST(Check, RefusesASendOrderThatDiffersFromTheReceiveOrder) {
+  EXPECT_EQ(pipeline_with("SF0.0 SF0.1", "SF0.1 SF0.0"),
+            "rank 1, pipe, step 0, RF1.0: the next message from rank 0 is SF0.1: they come in the order in "
+            "which they are sent; accepted is rank 0, pipe, step 0: SF0.0 SF0.1 RB0.0 RB0.1");
+  EXPECT_EQ(pipeline_with("SB1.0 SB1.1", "SB1.1 SB1.0"),
+            "rank 0, pipe, step 0, RB0.0: the next message from rank 1 is SB1.1: they come in the order in "
+            "which they are sent; accepted is rank 1, pipe, step 0: … SB1.0 SB1.1");
+}
+
+TEST(Check, RefusesSendsThatWaitForEachOther) {
+  // With buffers this runs: each rank's send leaves before it receives.
+  constexpr std::string_view text = R"(plenum-schedule 1
+layers 1 1
+micro-batches 2
+rank 0 holds 0
+rank 1 holds 1
+0 compute: F0.0 F0.1 B0.0 B0.1 U0
+0 pipe: SF0.0 SF0.1 RB0.0 RB0.1
+0 data: N
+1 compute: F1.0 B1.0 F1.1 B1.1 U1
+1 pipe: RF1.0 SB1.0 RF1.1 SB1.1
+1 data: N
+)";
+  EXPECT_EQ(violation_of(text),
+            "rank 0, pipe, step 0, SF0.1: needs RF1.1 on rank 1, which comes after SB1.0 on rank 1, which "
+            "waits for this in turn; accepted is rank 1, pipe, step 0: … RF1.1 SB1.0 SB1.1");
+  EXPECT_EQ(violation_of(with(text, "SB1.0 RF1.1", "RF1.1 SB1.0")), "");
+}
+
+TEST(Check, OffersNoOrderOfMessagesWhereNoneHelps) {
+  EXPECT_EQ(replicas_with("1 data: AR0[1] AR0[0]", "1 data: AR0[0] AR0[1]").find("accepted"),
+            std::string::npos);
 }
 
 TEST(Check, WantsWholeGroups) {

@@ -82,14 +82,15 @@ TEST(Lifetimes, GiveAMessageItsPlaceBeforeItsForwardRuns) {
   const auto kept = [](std::string_view name) {
     return counts(example(generator_named(name)), TenantKind::Kept);
   };
-  // An input of a later micro-batch may be there while an earlier one's weight gradient still reads its own.
-  EXPECT_THAT(inputs("interleaved"), ElementsAre(12, 9, 7, 5));
+  // Messages are received when they are sent, so an input of a later micro-batch may be there while an
+  // earlier one's weight gradient still reads its own.
+  EXPECT_THAT(inputs("interleaved"), ElementsAre(12, 11, 9, 7));
   EXPECT_THAT(kept("interleaved"), ElementsAre(11, 9, 7, 5));
-  EXPECT_THAT(inputs("chimera"), ElementsAre(5, 5, 5, 5));
+  EXPECT_THAT(inputs("chimera"), ElementsAre(5, 6, 6, 5));
   EXPECT_THAT(kept("chimera"), ElementsAre(4, 5, 5, 4));
   EXPECT_THAT(inputs("zb-h1"), ElementsAre(4, 5, 5, 5));
   EXPECT_THAT(kept("zb-h1"), ElementsAre(4, 4, 4, 4));
-  EXPECT_THAT(inputs("1f1b"), ElementsAre(4, 3, 2, 1));
+  EXPECT_THAT(inputs("1f1b"), ElementsAre(4, 4, 3, 2));
   EXPECT_THAT(kept("1f1b"), ElementsAre(4, 3, 2, 1));
 }
 
@@ -97,7 +98,7 @@ TEST(Lifetimes, KeepWhatIsSentUntilItHasCome) {
   // The last rank knows that a gradient has come when the next message of the rank before is there, which is
   // one later than it needs the place.
   const Schedule schedule = example(generator_named("1f1b"));
-  EXPECT_THAT(counts(schedule, TenantKind::InputGradient), ElementsAre(1, 4, 3, 2));
+  EXPECT_THAT(counts(schedule, TenantKind::InputGradient), ElementsAre(1, 4, 2, 2));
   EXPECT_THAT(counts(schedule, TenantKind::Output), ElementsAre(4, 3, 2, 1));
 }
 

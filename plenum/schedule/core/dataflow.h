@@ -30,7 +30,7 @@ constexpr std::size_t owner_index(std::size_t layer_of_stage, std::size_t factor
 /// simulate, fill and the executor all ask it.
 ///
 /// Values lie on ranks and are numbered densely, so that readers keep arrays. Between ranks there are only
-/// messages (a receive waits for the send of its peer) and collectives (everyone in the group waits for
+/// messages (a send and its receive wait for each other) and collectives (everyone in the group waits for
 /// everyone). Values that belong to steps before the first one exist from the start.
 class Dataflow {
  public:
@@ -58,7 +58,7 @@ class Dataflow {
   std::span<const Rank> group(const Action& action) const;
   /// The other end of a send or receive; none where the pipeline ends or no rank runs that stage.
   Rank peer(const Action& action) const;
-  /// On the rank of a send, the value that says the message is on its way: what the peer's receive waits for.
+  /// On the rank of a send, the value that says that the message is on its way.
   std::uint32_t sent_value(Rank rank, const Action& send) const;
   /// The action that must stand on the peer for a send or receive.
   Action counterpart(const Action& action) const;

@@ -77,7 +77,7 @@ SteadyStep::SteadyStep(Schedule base, const Filler& filler, const CostModel& cos
       for (ActionTime& time : lane) time = {time.start - result.begin, time.end - result.begin};
     }
   }
-  times_ = gather_gaps(dataflow_, costs, times_, seconds_);
+  times_ = gather_gaps(dataflow_, times_, seconds_);
   first_start_ = seconds_;
   for (const RankTimes& rank : times_) {
     const LaneTimes& compute = rank[static_cast<std::size_t>(Lane::Compute)];

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "plenum/base/check.h"
+#include "plenum/schedule/simulate/message_order.h"
+
 namespace plenum::schedule {
 namespace {
 
@@ -172,7 +175,9 @@ class StepCompletion {
 }  // namespace
 
 Schedule complete_step(StepDraft draft) {
-  return StepCompletion(std::move(draft)).run();
+  Schedule schedule = StepCompletion(std::move(draft)).run();
+  base::check(order_messages(schedule), "a generator's order of computations must run: {}", schedule.name);
+  return schedule;
 }
 
 }  // namespace plenum::schedule

@@ -117,7 +117,7 @@ Schedule exchanging_rank() {
 layers 1
 micro-batches 1
 rank 0 holds 0
-0 compute: F0.0 B0.0 U0
+0 compute: F0.0 B0.0 NS0 U0
 0 data: N
 0 copy: X
 )",
@@ -139,6 +139,7 @@ class QueueProgram final : public StageProgram {
   }
   void forward(const ActionRun& run) override { put(compute_, run, on_forward); }
   void backward(const ActionRun&) override {}
+  void square_gradient(const ActionRun&) override {}
   void update(const ActionRun& run) override { put(compute_, run, on_update); }
   void exchange_data(const ActionRun& run, comm::Communicator&) override { put(copy_, run, on_exchange); }
   comm::Elements to_reduce(const ActionRun&) override {

@@ -105,10 +105,10 @@ layers 1 1
 micro-batches 2
 rank 0 holds 0
 rank 1 holds 1
-0 compute: F0.0 F0.1 B0.0 B0.1 U0
+0 compute: F0.0 F0.1 B0.0 B0.1 NS0 U0
 0 pipe: SF0.0 RB0.0 SF0.1 RB0.1
 0 data: N
-1 compute: F1.0 B1.0 F1.1 B1.1 U1
+1 compute: F1.0 B1.0 F1.1 B1.1 NS1 U1
 1 pipe: RF1.0 SB1.0 RF1.1 SB1.1
 1 data: N
 )",

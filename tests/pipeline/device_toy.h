@@ -78,6 +78,9 @@ class DeviceToyProgram final : public ToyProgram {
   void precondition(const ActionRun& run) override {
     compute_.put([this, run] { ToyProgram::precondition(run); });
   }
+  void square_gradient(const ActionRun& run) override {
+    compute_.put([this, run] { ToyProgram::square_gradient(run); });
+  }
   void update(const ActionRun& run) override {
     compute_.put([this, run] { ToyProgram::update(run); });
   }

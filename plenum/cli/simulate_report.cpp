@@ -46,14 +46,87 @@ double layers_per_micro_batch(const schedule::RankProgram& rank) {
   return micro_batches.empty() ? 1 : num_layers / static_cast<double>(micro_batches.size());
 }
 
-/// The most micro-batches whose activations lie on a rank at a time.
-double peak_micro_batches(const SimulatedSchedule& result) {
-  double peak = 0;
-  for (std::size_t rank = 0; rank < result.check.peak_activation_layers.size(); ++rank) {
-    peak = std::max(peak, static_cast<double>(result.check.peak_activation_layers[rank]) /
-                              layers_per_micro_batch(result.schedule.ranks[rank]));
+/// Activations on a rank.
+struct Activations {
+  std::size_t num_layers = 0;    ///< one layer of one micro-batch counts 1
+  double num_micro_batches = 0;  ///< as if all their layers on the rank lay there
+};
+
+/// The most that lie on a rank at a time, by the layers of each.
+Activations most_activations(const SimulatedSchedule& result, const std::vector<std::size_t>& peak_layers) {
+  Activations most;
+  for (std::size_t rank = 0; rank < peak_layers.size(); ++rank) {
+    most.num_layers = std::max(most.num_layers, peak_layers[rank]);
+    most.num_micro_batches =
+        std::max(most.num_micro_batches, static_cast<double>(peak_layers[rank]) /
+                                             layers_per_micro_batch(result.schedule.ranks[rank]));
   }
-  return peak;
+  return most;
+}
+
+/// Of the step itself.
+double peak_micro_batches(const SimulatedSchedule& result) {
+  return most_activations(result, result.check.peak_activation_layers).num_micro_batches;
+}
+
+/// What filling keeps alive on a rank, beside the step's own activations.
+struct KeptAlive {
+  Activations activations;  ///< that curvature still has to read
+  double bytes = 0;         ///< of all that waiting work reads; zero where the costs know none
+};
+
+KeptAlive kept_alive(const SimulatedSchedule& result) {
+  std::vector<std::size_t> added = result.check.peak_kept_layers;
+  for (std::size_t rank = 0; rank < added.size(); ++rank) {
+    added[rank] -= result.check.peak_activation_layers[rank];
+  }
+  const std::vector<double>& bytes = result.fill->peak_kept_bytes;
+  return {most_activations(result, added), *std::max_element(bytes.begin(), bytes.end())};
+}
+
+double preconditioning_percent(const SimulatedSchedule& result) {
+  return percent_more(result.fill->base_step_seconds, result.unfilled->step_seconds);
+}
+
+void add_fill_json(const SimulatedSchedule& result, nlohmann::ordered_json& object) {
+  const schedule::FillResult& fill = *result.fill;
+  const KeptAlive kept = kept_alive(result);
+  object["refresh_steps"] = fill.refresh_steps;
+  object["refresh_bound"] = fill.refresh_bound;
+  object["unfilled_step_ms"] = ms(result.unfilled->step_seconds);
+  object["unfilled_utilization"] = result.unfilled->utilization;
+  object["preconditioned_step_ms"] = ms(fill.base_step_seconds);
+  object["preconditioning_percent"] = preconditioning_percent(result);
+  object["filled_percent"] = percent_more(result.simulation->step_seconds, result.unfilled->step_seconds);
+  object["mean_age"] = fill.mean_age;
+  object["max_age"] = fill.max_age;
+  object["kept_layers"] = kept.activations.num_layers;
+  object["kept_micro_batches"] = kept.activations.num_micro_batches;
+  object["kept_bytes"] = nullptr;
+  if (kept.bytes > 0) object["kept_bytes"] = kept.bytes;
+}
+
+/// What filling does to a step and what it keeps alive, line by line.
+std::string fill_text(const SimulatedSchedule& result) {
+  const schedule::FillResult& fill = *result.fill;
+  const KeptAlive kept = kept_alive(result);
+  std::string text = fmt::format(
+      "first order    {:.2f} ms, {:.1f} % of it computing; preconditioning makes a step {:.1f} % longer, "
+      "with "
+      "the filling {:.1f} %\n",
+      ms(result.unfilled->step_seconds), 100 * result.unfilled->utilization, preconditioning_percent(result),
+      percent_more(result.simulation->step_seconds, result.unfilled->step_seconds));
+  text += fmt::format("refresh        every {:.2f} steps; no less than {:.2f} is possible (+{:.1f} %)\n",
+                      fill.refresh_steps, fill.refresh_bound,
+                      percent_more(fill.refresh_steps, fill.refresh_bound));
+  text += fmt::format("inverses       {:.1f} steps old when used, {} at most\n", fill.mean_age, fill.max_age);
+  text +=
+      fmt::format("kept for it    {} layers ({:.3g} micro-batches) on a rank at most, beside the step's own",
+                  kept.activations.num_layers, kept.activations.num_micro_batches);
+  if (kept.bytes > 0) {
+    text += fmt::format("; with factors {}", base::format_bytes(static_cast<std::uint64_t>(kept.bytes)));
+  }
+  return text + "\n";
 }
 
 double mean_bubble(const Simulation& simulation) {
@@ -138,14 +211,7 @@ std::string simulate_report_json(const SimulatedSchedule& result) {
   }
   object["refresh_steps"] = nullptr;
   object["refresh_bound"] = nullptr;
-  if (result.fill) {
-    object["refresh_steps"] = result.fill->refresh_steps;
-    object["refresh_bound"] = result.fill->refresh_bound;
-    object["unfilled_step_ms"] = ms(result.unfilled->step_seconds);
-    object["unfilled_utilization"] = result.unfilled->utilization;
-    object["mean_age"] = result.fill->mean_age;
-    object["max_age"] = result.fill->max_age;
-  }
+  if (result.fill) add_fill_json(result, object);
   object["violations"] = result.check.violations.size();
   object["first_violation"] = nullptr;
   if (!result.check.violations.empty()) {
@@ -166,18 +232,7 @@ std::string simulate_report_text(const SimulatedSchedule& result) {
                                  result.schedule.ranks.size() == 1 ? "" : "s");
   text += fmt::format("step           {:.2f} ms, {:.1f} % of it computing, {:.2f} ms idle on a rank\n",
                       ms(simulation.step_seconds), 100 * simulation.utilization, ms(mean_bubble(simulation)));
-  if (result.fill) {
-    const schedule::FillResult& fill = *result.fill;
-    text += fmt::format(
-        "before filling {:.2f} ms, {:.1f} % of it computing; filled, with preconditioning, +{:.1f} %\n",
-        ms(result.unfilled->step_seconds), 100 * result.unfilled->utilization,
-        percent_more(simulation.step_seconds, result.unfilled->step_seconds));
-    text += fmt::format("refresh        every {:.2f} steps; no less than {:.2f} is possible (+{:.1f} %)\n",
-                        fill.refresh_steps, fill.refresh_bound,
-                        percent_more(fill.refresh_steps, fill.refresh_bound));
-    text +=
-        fmt::format("inverses       {:.1f} steps old when used, {} at most\n", fill.mean_age, fill.max_age);
-  }
+  if (result.fill) text += fill_text(result);
   text +=
       fmt::format("activations    of {:.3g} micro-batches on a rank at most\n", peak_micro_batches(result));
   return text + fmt::format("critical path  {}\n", critical_path_text(result));

@@ -113,6 +113,29 @@ TEST_F(SimulateCommandTest, FillsTheBubblesOfThePublishedProfile) {
   }
 }
 
+TEST_F(SimulateCommandTest, SaysWhatFillingKeepsAliveAndWhatPreconditioningCosts) {
+  const std::string options = "--stages 4 --micro-batches 4 --schedule 1f1b " + kProfile;
+  const nlohmann::json filled = simulate_json(options + "--fill kfac");
+  EXPECT_EQ(filled["unfilled_step_ms"], simulate_json(options)["step_ms"]);
+  EXPECT_GT(filled["preconditioned_step_ms"], filled["unfilled_step_ms"]);
+  EXPECT_NEAR(
+      filled["preconditioning_percent"],
+      100 * (filled["preconditioned_step_ms"].get<double>() / filled["unfilled_step_ms"].get<double>() - 1),
+      1e-9);
+  EXPECT_GE(filled["filled_percent"], filled["preconditioning_percent"].get<double>() - 1e-6);
+  EXPECT_GT(filled["kept_layers"], 0);
+  EXPECT_NEAR(filled["kept_micro_batches"], filled["kept_layers"].get<double>() / 3, 1e-9);
+  EXPECT_GT(filled["kept_bytes"], 0);
+  const test::ProgramResult drawn = simulate(options + "--fill kfac");
+  EXPECT_THAT(drawn.output, HasSubstr("preconditioning makes a step"));
+  EXPECT_THAT(drawn.output,
+              HasSubstr(fmt::format("kept for it    {} layers", filled["kept_layers"].get<int>())));
+  const nlohmann::json shampoo = simulate_json(options + "--fill shampoo");
+  EXPECT_EQ(shampoo["kept_layers"], 0);
+  EXPECT_GT(shampoo["kept_bytes"], 0);
+  EXPECT_TRUE(simulate_json("--fill kfac --micro-batches 4")["kept_bytes"].is_null());
+}
+
 TEST_F(SimulateCommandTest, ReadsBackWhatItWrote) {
   for (const std::string name : {"filled.txt", "filled.json"}) {
     const std::string options = "--stages 4 --micro-batches 4 --schedule chimera --fill kfac " + kProfile;

@@ -223,7 +223,10 @@ void Executor::watch() {
   const std::optional<Failure> aborted = failure_ ? std::nullopt : aborted_;
   lock.unlock();
   if (aborted) fail(*aborted);
-  if (!has_ended && options_.on_stuck) options_.on_stuck(*failure_);
+  const auto is_idle = [](const std::unique_ptr<RankExecutor>& rank) { return rank->is_device_idle(); };
+  const bool device_hangs =
+      failure_ && failure_->is_hang && !std::all_of(ranks_.begin(), ranks_.end(), is_idle);
+  if ((!has_ended || device_hangs) && options_.on_stuck) options_.on_stuck(*failure_);
 }
 
 }  // namespace plenum::pipeline

@@ -44,6 +44,11 @@ const QueueEvent* LaneQueue::event_behind_step(std::uint64_t step) const {
   return num_actions == 0 ? nullptr : &event_behind(step, num_actions - 1);
 }
 
+bool LaneQueue::is_idle() const {
+  return std::all_of(events_.begin(), events_.end(),
+                     [](const std::unique_ptr<QueueEvent>& event) { return event->is_done(); });
+}
+
 schedule::ActionTime LaneQueue::time_of(std::size_t position, const QueueEvent& anchor,
                                         double anchor_seconds) const {
   const TimedAction& action = timed_[position];

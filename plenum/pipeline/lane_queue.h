@@ -34,6 +34,9 @@ class LaneQueue {
   /// Behind all of a step that is kept; null if the lane does nothing in it.
   const tensor::QueueEvent* event_behind_step(std::uint64_t step) const;
 
+  /// Whether nothing that was issued is still to be done.
+  bool is_idle() const;
+
   /// Whether an action was timed since prepare_times().
   bool is_timed(std::size_t position) const { return !timed_.empty() && timed_[position].is_recorded; }
   /// When an action that was timed, and is done, began and ended, in seconds on the clock on which `anchor`,

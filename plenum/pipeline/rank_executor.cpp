@@ -328,6 +328,13 @@ std::optional<Failure> RankExecutor::device_failure() const {
   return std::nullopt;
 }
 
+bool RankExecutor::is_device_idle() const {
+  if (device_failure()) return true;
+  return std::all_of(queues_.begin(), queues_.end(), [](const std::unique_ptr<LaneQueue>& queue) {
+    return queue == nullptr || queue->is_idle();
+  });
+}
+
 schedule::RankTimes RankExecutor::times() const {
   schedule::RankTimes times = times_;
   if (has_queues_ && range_.has_device_times) read_device_times(times);

@@ -59,6 +59,9 @@ class RankExecutor {
   /// others.
   std::optional<Failure> device_failure() const;
 
+  /// Whether the device has done, or given up, all that was issued.
+  bool is_device_idle() const;
+
   const LaneProgress& progress(schedule::Lane lane) const { return progress_[index_of(lane)]; }
   /// The action a lane is at, or was at last.
   const schedule::Action& action_at(schedule::Lane lane) const;

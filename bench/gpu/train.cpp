@@ -201,8 +201,8 @@ void run(const Options& options) {
   const auto wait_for_all_but = [&](std::size_t most) {
     while (replicas.num_under_way() > most) {
       const pipeline::StepOutcome outcome = replicas.end_step().outcome;
-      losses.push_back(outcome.masked_loss);
-      next_sentence_loss = outcome.next_sentence_loss;
+      losses.push_back(outcome.losses[0]);
+      next_sentence_loss = outcome.losses[1];
     }
   };
   std::vector<std::vector<std::int32_t>> drawn_lengths;  // of each step

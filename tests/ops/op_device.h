@@ -33,12 +33,12 @@ inline std::string device_of(const testing::TestParamInfo<tensor::Device>& info)
   return info.param == tensor::Device::Cpu ? "cpu" : "cuda";
 }
 
-/// How far results of the device's compute_dtype may be from the reference of the same inputs.
+/// How far activations of the device may be from the reference of the same inputs.
 inline double compute_tolerance(tensor::Device device) {
   return device == tensor::Device::Cpu ? kFloat32Relative : kBFloat16Relative;
 }
 
-/// The values that the device's compute_dtype can hold, nearest to these: so that a reference sees the same
+/// The values that activations of the device can hold, nearest to these: so that a reference sees the same
 /// inputs as the op.
 inline TestTensor<float> rounded(TestTensor<float> tensor, tensor::Device device) {
   if (device == tensor::Device::Cpu) return tensor;
@@ -58,7 +58,7 @@ class Arguments {
   tensor::ConstTensorView in(const TestTensor<Element>& tensor) {
     return is_on_host() ? tensor.view() : tensor::ConstTensorView(uploaded<Element>(tensor.view()));
   }
-  /// What it reads as compute_dtype. Values that it cannot hold are rounded: see rounded().
+  /// What it reads as activations or weights. Values that it cannot hold are rounded: see rounded().
   tensor::ConstTensorView in_compute(const TestTensor<float>& tensor) {
     return is_on_host() ? tensor.view() : tensor::ConstTensorView(uploaded_compute(tensor));
   }

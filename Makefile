@@ -4,7 +4,7 @@ PRESET ?= cpu
 JOBS ?= $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 
-.PHONY: help build demo test sanitize fuzz compare bench format lint bundle clean
+.PHONY: help build demo test soak sanitize fuzz compare bench format lint bundle clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -26,6 +26,13 @@ test: ## Run every test that needs no accelerator; compiles the CUDA backend whe
 	@tools/compare 5
 	@tools/build asan fuzzers
 	@tools/fuzz short
+
+soak: ## Run the long forms of tests: 10,000 damages of every schedule, for hours
+	@tools/bootstrap build test
+	@tools/build cpu
+	@for program in $$(find build/tests -maxdepth 1 -name 'test_*' -type f -perm -u+x); do \
+	  $$program --gtest_brief=1 --gtest_also_run_disabled_tests --gtest_filter='*Soak*' || exit 1; \
+	done
 
 sanitize: ## Run the tests under the sanitizers of the compiler, and of CUDA where there is a GPU
 	@tools/bootstrap build test

@@ -10,18 +10,18 @@
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
 #include "plenum/data/batches/step_batches.h"
-#include "plenum/data/batches/synthetic_sequences.h"
 #include "plenum/describe/bert.h"
 #include "plenum/describe/flops.h"
 
+#include "tests/support/synthetic_sequences.h"
 #include "tests/support/wikipedia_like_histogram.h"
 
 namespace plenum::data {
 namespace {
 
 /// A million sequences of up to 512 tokens whose lengths are like Wikipedia's.
-const SyntheticSequences& wikipedia_like() {
-  static const SyntheticSequences sequences(test::wikipedia_like_histogram(512, 1'000'000), {}, 1);
+const test::SyntheticSequences& wikipedia_like() {
+  static const test::SyntheticSequences sequences(test::wikipedia_like_histogram(512, 1'000'000), {}, 1);
   return sequences;
 }
 

@@ -26,12 +26,12 @@ packing::PackingProblem read_problem(const std::string& name, std::int64_t depth
   return problem;
 }
 
-void run_packer(benchmark::State& state, packing::Algorithm algorithm, const std::string& name,
+void run_packer(benchmark::State& state, const packing::Packer& packer, const std::string& name,
                 std::int64_t depth) {
   const packing::PackingProblem problem = read_problem(name, depth);
   packing::PackingResult result;
   for (auto _ : state) {
-    result = packing::pack(problem, algorithm, {});
+    result = packing::pack(problem, packer, {});
     // The packer's own time, without the check of its plan.
     state.SetIterationTime(result.seconds);
   }
@@ -42,13 +42,13 @@ void run_packer(benchmark::State& state, packing::Algorithm algorithm, const std
 
 void register_packers() {
   for (const std::string name : {"wikipedia_512", "squad_1_1_384"}) {
-    for (const packing::Algorithm algorithm : packing::all_algorithms()) {
+    for (const packing::Packer& packer : packing::all_packers()) {
       for (const std::int64_t depth : {2, 3, 4, 8, 0}) {
-        if (packing::reason_against(read_problem(name, depth), algorithm)) continue;
+        if (packing::reason_against(read_problem(name, depth), packer)) continue;
         const std::string depth_name = depth == 0 ? "unlimited" : fmt::format("{}", depth);
         benchmark::RegisterBenchmark(
-            fmt::format("Pack/{}/{}/depth:{}", name, packing::algorithm_name(algorithm), depth_name).c_str(),
-            [=](benchmark::State& state) { run_packer(state, algorithm, name, depth); })
+            fmt::format("Pack/{}/{}/depth:{}", name, packer.name, depth_name).c_str(),
+            [&packer, name, depth](benchmark::State& state) { run_packer(state, packer, name, depth); })
             ->UseManualTime()
             ->Unit(benchmark::kMillisecond);
       }

@@ -29,6 +29,7 @@ class PlainCosts final : public CostModel {
       case ActionType::SendActivation:
       case ActionType::SendGradient:
         return 0.01;
+      case ActionType::SquareGradient:
       case ActionType::Agree:
       case ActionType::Update:
         return 0;

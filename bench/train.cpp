@@ -18,7 +18,6 @@
 #include "plenum/batch/work.h"
 #include "plenum/data/batches/micro_batch_assembly.h"
 #include "plenum/data/batches/micro_batch_builder.h"
-#include "plenum/data/batches/synthetic_sequences.h"
 #include "plenum/describe/bert.h"
 #include "plenum/describe/flops.h"
 #include "plenum/io/json_file.h"
@@ -27,6 +26,8 @@
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
 #include "plenum/schedule/generate/single.h"
+
+#include "tests/support/synthetic_sequences.h"
 
 namespace plenum {
 namespace {
@@ -106,7 +107,7 @@ void run(const Options& options) {
   model.hidden_dropout = options.hidden_dropout;
   model.attention_dropout = options.attention_dropout;
   const packing::LengthHistogram histogram = histogram_of(steps);
-  const data::SyntheticSequences source(histogram, {.vocabulary = model.vocabulary}, kSeed);
+  const test::SyntheticSequences source(histogram, {.vocabulary = model.vocabulary}, kSeed);
   const auto sequences = sequences_of(steps, histogram);
   const batch::Capacity capacity = capacity_of(sequences, options.micro_batch_tokens);
   std::vector<std::vector<data::MicroBatchPlan>> plans;

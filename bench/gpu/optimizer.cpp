@@ -78,8 +78,10 @@ class Benchmark {
                 "of copy");
     const TensorView copied = tensors_.random(DType::Float32, {N});
     report("copy", 8, [&](int) { tensor::copy(stream_, gradient, copied); });
-    report("decide step", 4,
-           [&](int) { kernels::decide_step(stream_, {.gradient_N = gradient, .numbers_C = numbers_C}); });
+    report("squares, decide step", 4, [&](int) {
+      kernels::add_gradient_squares(stream_, {.gradient_N = gradient, .numbers_C = numbers_C});
+      kernels::decide_step(stream_, {.numbers_C = numbers_C});
+    });
     report("Adam", 30, [&](int) { kernels::adam_step(stream_, step); });
     report("LAMB", 42, [&](int) { kernels::lamb_step(stream_, step); });
   }

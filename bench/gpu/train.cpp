@@ -26,7 +26,6 @@
 #include "plenum/data/batches/histogram_file.h"
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/data/batches/step_batches.h"
-#include "plenum/data/batches/synthetic_sequences.h"
 #include "plenum/describe/bert.h"
 #include "plenum/describe/flops.h"
 #include "plenum/kernels/gemm_rate.h"
@@ -41,6 +40,7 @@
 #include "bench/gpu/profile/kernel_records.h"
 #include "bench/gpu/profile/kernel_table.h"
 #include "bench/gpu/profile/product_calls.h"
+#include "tests/support/synthetic_sequences.h"
 
 namespace plenum {
 namespace {
@@ -68,6 +68,9 @@ struct Options {
   double learning_rate = 1e-4;
   bool plain = false;
   bool kernels = false;
+
+  /// A recorded pass does not say what it multiplies.
+  bool is_plain() const { return plain || kernels; }
 };
 
 std::size_t used_bytes() {
@@ -98,9 +101,9 @@ class Sequences {
                     vocabulary);
       source_ = std::make_unique<data::DatasetSequences>(*dataset_, data::Split::Train);
     } else {
-      source_ = std::make_unique<data::SyntheticSequences>(
+      source_ = std::make_unique<test::SyntheticSequences>(
           data::read_histogram_file(options.lengths, packing::HistogramText::Form::Histogram),
-          data::SyntheticText{.vocabulary = vocabulary, .has_next_sentence = true}, kSeed);
+          test::SyntheticText{.vocabulary = vocabulary, .has_next_sentence = true}, kSeed);
     }
   }
   const data::SequenceSource& source() const { return *source_; }
@@ -154,61 +157,36 @@ void say(const char* what) {
   fmt::print(stderr, "{:6.1f} s: {}\n", seconds, what);
 }
 
-void run(const Options& options) {
-  say("begins");
-  const bool is_gpu = options.device == "cuda";
-  const bool is_plain = options.plain || options.kernels;  // a recorded pass does not say what it multiplies
-  base::require(!options.kernels || (is_gpu && bench::can_record_kernels()),
-                "--kernels needs a GPU and a build with CUPTI, which the CUDA toolkit has");
-  const bool has_packs = options.order == "packs";
-  base::require(has_packs || options.layout != "packed", "--layout packed needs --order packs");
-  const std::size_t before = is_gpu ? used_bytes() : 0;
-  describe::ModelConfig model = describe::preset(options.model);
-  model.hidden_dropout = options.hidden_dropout;
-  model.attention_dropout = options.attention_dropout;
-  const Sequences sequences(options, model.vocabulary);
-  model.has_next_sentence = sequences.source().has_next_sentence();
+data::TrainingDataOptions data_options(const Options& options) {
   data::TrainingDataOptions data;
   data.layout = layout_of(options.layout);
-  data.order_choice = has_packs ? data::OrderChoice::Packs : data::OrderChoice::Sequences;
+  data.order_choice = options.order == "packs" ? data::OrderChoice::Packs : data::OrderChoice::Sequences;
   data.global_batch = fmt::format("{}tok", options.tokens);
   data.micro_batch_tokens = options.tokens;
-  const data::StepBatchSource batches(sequences.source(), data, model, 1, kSeed);
-  const schedule::Schedule schedule =
-      schedule::generate_single({.num_micro_batches = batches.num_micro_batches(),
-                                 .stage_layers = {static_cast<std::uint16_t>(model.num_layers)}});
-  const pipeline::BertProgramOptions program{.model = model,
-                                             .capacity = batches.capacity(),
-                                             .seed = kSeed,
-                                             .device = is_gpu ? tensor::Device::Cuda : tensor::Device::Cpu,
-                                             .num_threads = 8,
-                                             .records_work = !is_plain};
-  train::Replicas replicas(schedule, program);
-  say("memory is taken");
-  base::ThreadPool pool(8);
-  replicas.write_weights([&](const tensor::TensorView& weights_N) {
-    model::initialise_weights(replicas.parameters(), kSeed, pool, weights_N);
-  });
-  say("weights are drawn");
-  replicas.begin(0, 0);
-  say("weights are there");
-  data::Prefetch prefetch(batches, 0);
+  return data;
+}
 
+/// What came of the steps. Work and time are without those that warm up.
+struct Trained {
   batch::Work work;
   std::int64_t rows = 0;
-  std::vector<double> losses;  // of masked tokens
+  double seconds = 0;
+  std::vector<double> losses;  ///< of masked tokens
   double next_sentence_loss = 0;
+  std::vector<std::vector<std::int32_t>> drawn_lengths;  ///< of each step
+};
+
+Trained run_steps(train::Replicas& replicas, data::Prefetch& prefetch, const Options& options) {
+  Trained trained;
   const auto wait_for_all_but = [&](std::size_t most) {
     while (replicas.num_under_way() > most) {
       const pipeline::StepOutcome outcome = replicas.end_step().outcome;
-      losses.push_back(outcome.losses[0]);
-      next_sentence_loss = outcome.losses[1];
+      trained.losses.push_back(outcome.losses[0]);
+      trained.next_sentence_loss = outcome.losses[1];
     }
   };
-  std::vector<std::vector<std::int32_t>> drawn_lengths;  // of each step
   auto begin = std::chrono::steady_clock::now();
-  const std::uint64_t num_steps = options.steps + kWarmUpSteps;
-  for (std::uint64_t step = 0; step < num_steps; ++step) {
+  for (std::uint64_t step = 0; step < options.steps + kWarmUpSteps; ++step) {
     if (step == kWarmUpSteps) {
       wait_for_all_but(0);
       begin = std::chrono::steady_clock::now();
@@ -222,46 +200,94 @@ void run(const Options& options) {
     }
     wait_for_all_but(1);
     if (step < kWarmUpSteps) continue;
-    work += batch.front().global;
-    rows += rows_of(batch.front());
-    drawn_lengths.push_back(lengths_of(batch.front()));
+    trained.work += batch.front().global;
+    trained.rows += rows_of(batch.front());
+    trained.drawn_lengths.push_back(lengths_of(batch.front()));
   }
   wait_for_all_but(0);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const std::size_t peak = is_gpu ? used_bytes() : 0;
-  const std::size_t planned =
-      pipeline::BertProgram::plan_memory(schedule, schedule::Rank{0}, program).num_bytes();
-  write_json(options.losses, losses);
-  write_json(options.drawn_lengths, drawn_lengths);
-  const double useful = describe::Flops(describe::describe_bert(model)).training(work) / seconds;
+  trained.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return trained;
+}
+
+/// Bytes of the GPU, or of the plan.
+struct Memory {
+  std::size_t planned = 0;
+  std::size_t before = 0;
+  std::size_t peak = 0;
+};
+
+nlohmann::json report(const Options& options, const Trained& trained, const Memory& memory, double flops,
+                      const kernels::GemmRate& product) {
+  const auto tokens = static_cast<double>(trained.work.tokens);
+  const auto steps = static_cast<double>(options.steps);
+  return {{"model", options.model},
+          {"layout", options.layout},
+          {"order", options.order},
+          {"attention_dropout", options.attention_dropout},
+          {"recorded", !options.is_plain()},
+          {"steps", options.steps},
+          {"tokens_per_second", tokens / trained.seconds},
+          {"ms_per_step", trained.seconds * 1e3 / steps},
+          {"tokens_per_step", tokens / steps},
+          {"filled", tokens / static_cast<double>(trained.rows)},
+          {"useful_tflops", flops / trained.seconds * 1e-12},
+          {"product_tflops", product.fastest * 1e-12},
+          {"sustained_product_tflops", product.sustained * 1e-12},
+          {"planned_gb", static_cast<double>(memory.planned) * 1e-9},
+          {"used_gb", static_cast<double>(memory.peak - memory.before) * 1e-9},
+          {"context_gb", static_cast<double>(memory.before) * 1e-9},
+          {"first_loss", trained.losses.front()},
+          {"last_loss", trained.losses.back()},
+          {"last_next_sentence_loss", trained.next_sentence_loss}};
+}
+
+void run(const Options& options) {
+  say("begins");
+  const bool is_gpu = options.device == "cuda";
+  base::require(!options.kernels || (is_gpu && bench::can_record_kernels()),
+                "--kernels needs a GPU and a build with CUPTI, which the CUDA toolkit has");
+  base::require(options.order == "packs" || options.layout != "packed",
+                "--layout packed needs --order packs");
+  Memory memory{.before = is_gpu ? used_bytes() : 0};
+  describe::ModelConfig model = describe::preset(options.model);
+  model.hidden_dropout = options.hidden_dropout;
+  model.attention_dropout = options.attention_dropout;
+  const Sequences sequences(options, model.vocabulary);
+  model.has_next_sentence = sequences.source().has_next_sentence();
+  const data::StepBatchSource batches(sequences.source(), data_options(options), model, 1, kSeed);
+  const schedule::Schedule schedule =
+      schedule::generate_single({.num_micro_batches = batches.num_micro_batches(),
+                                 .stage_layers = {static_cast<std::uint16_t>(model.num_layers)}});
+  const pipeline::BertProgramOptions program{.model = model,
+                                             .capacity = batches.capacity(),
+                                             .seed = kSeed,
+                                             .device = is_gpu ? tensor::Device::Cuda : tensor::Device::Cpu,
+                                             .num_threads = 8,
+                                             .records_work = !options.is_plain()};
+  train::Replicas replicas(schedule, program);
+  say("memory is taken");
+  base::ThreadPool pool(8);
+  replicas.write_weights([&](const tensor::TensorView& weights_N) {
+    model::initialise_weights(replicas.parameters(), kSeed, pool, weights_N);
+  });
+  say("weights are drawn");
+  replicas.begin(0, 0);
+  say("weights are there");
+  data::Prefetch prefetch(batches, 0);
+  const Trained trained = run_steps(replicas, prefetch, options);
+  memory.peak = is_gpu ? used_bytes() : 0;
+  memory.planned = pipeline::BertProgram::plan_memory(schedule, schedule::Rank{0}, program).num_bytes();
+  write_json(options.losses, trained.losses);
+  write_json(options.drawn_lengths, trained.drawn_lengths);
+  const double flops = describe::Flops(describe::describe_bert(model)).training(trained.work);
   const kernels::GemmRate product = is_gpu ? kernels::measure_cuda_gemm_rate(1.0) : kernels::GemmRate{};
   if (options.kernels) {
-    fmt::print("{}", record_kernels(replicas, prefetch, options, num_steps,
+    fmt::print("{}", record_kernels(replicas, prefetch, options, options.steps + kWarmUpSteps,
                                     {.model = model,
-                                     .seconds_of_step = seconds / static_cast<double>(options.steps),
+                                     .seconds_of_step = trained.seconds / static_cast<double>(options.steps),
                                      .flops_per_second = product.sustained}));
   }
-  const nlohmann::json result = {
-      {"model", options.model},
-      {"layout", options.layout},
-      {"order", options.order},
-      {"attention_dropout", options.attention_dropout},
-      {"recorded", !is_plain},
-      {"steps", options.steps},
-      {"tokens_per_second", static_cast<double>(work.tokens) / seconds},
-      {"ms_per_step", seconds * 1e3 / static_cast<double>(options.steps)},
-      {"tokens_per_step", static_cast<double>(work.tokens) / static_cast<double>(options.steps)},
-      {"filled", static_cast<double>(work.tokens) / static_cast<double>(rows)},
-      {"useful_tflops", useful * 1e-12},
-      {"product_tflops", product.fastest * 1e-12},
-      {"sustained_product_tflops", product.sustained * 1e-12},
-      {"planned_gb", static_cast<double>(planned) * 1e-9},
-      {"used_gb", static_cast<double>(peak - before) * 1e-9},
-      {"context_gb", static_cast<double>(before) * 1e-9},
-      {"first_loss", losses.front()},
-      {"last_loss", losses.back()},
-      {"last_next_sentence_loss", next_sentence_loss}};
-  fmt::print("{}\n", result.dump());
+  fmt::print("{}\n", report(options, trained, memory, flops, product).dump());
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Option {
   Kind kind = Kind::Text;
   bool positional = false;
   std::vector<std::string> choices;  ///< for Kind::Choice
-  std::string former_name;           ///< under which it was known before, if it was
+  std::string former_name = {};      ///< under which it was known before, if it was
   std::function<void(const std::vector<std::string>&)>
       set;                                        ///< throws UserError; lists get all values, others one
   std::function<std::vector<std::string>()> get;  ///< the value as text; an unset optional gives nothing

@@ -15,6 +15,7 @@
 #include "plenum/base/build_info.h"
 #include "plenum/base/check.h"
 #include "plenum/cli/command.h"
+#include "plenum/cli/exit_codes.h"
 #include "plenum/cli/terminal.h"
 #include "plenum/io/config_file.h"
 
@@ -23,9 +24,6 @@ namespace {
 
 using base::Option;
 using base::OptionTable;
-
-constexpr int kUserErrorCode = 2;
-constexpr int kInternalErrorCode = 70;
 
 /// A command as CLI11 sees it: flags gather raw text; the option tables give it meaning afterwards, so that a
 /// file's values can be laid under the flags.

@@ -20,12 +20,10 @@
 namespace plenum::cli {
 namespace {
 
-using packing::Algorithm;
 using packing::HistogramText;
+using packing::Packer;
 using packing::PackingProblem;
 using packing::PackingResult;
-
-constexpr std::int64_t kNnlshpDepth = 3;
 
 struct PackCommandOptions {
   std::string histogram;
@@ -33,7 +31,7 @@ struct PackCommandOptions {
   std::string data;
   std::optional<std::int64_t> max_length;
   std::optional<std::int64_t> depth;
-  std::optional<Algorithm> algorithm = Algorithm::Optimal;  ///< nothing: all of them
+  const Packer* packer = &packing::all_packers().front();  ///< null: all of them
   packing::BoundEffort bound = packing::BoundEffort::LinearProgram;
   double time_limit = 30;
   std::int64_t open_packs = 1024;
@@ -81,12 +79,14 @@ std::vector<base::OptionTable> PackCommand::tables() {
             "Tokens that a pack holds; default: the dataset's, or the longest length");
   table.add("depth", options_.depth, 1, packing::kGreatestCapacity,
             "Sequences that a pack holds at most; default: unlimited");
-  std::vector<std::pair<std::string, std::optional<Algorithm>>> algorithms;
-  for (const Algorithm algorithm : packing::all_algorithms()) {
-    algorithms.emplace_back(packing::algorithm_name(algorithm), algorithm);
+  std::vector<std::pair<std::string, const Packer*>> packers;
+  std::string help = "How to pack";
+  for (const Packer& packer : packing::all_packers()) {
+    packers.emplace_back(packer.name, &packer);
+    help += fmt::format("{}{}: {}", packers.size() == 1 ? " (" : "; ", packer.name, packer.summary);
   }
-  algorithms.emplace_back("all", std::nullopt);
-  table.add_choice("algorithm", options_.algorithm, algorithms, "How to pack");
+  packers.emplace_back("all", nullptr);
+  table.add_choice("algorithm", options_.packer, packers, help + ")");
   table.add_choice("bound", options_.bound,
                    {{"lp", packing::BoundEffort::LinearProgram}, {"quick", packing::BoundEffort::Quick}},
                    "How to prove a lower bound; quick leaves out the linear program");
@@ -122,9 +122,9 @@ PackingProblem PackCommand::make_problem(const Input& input) const {
   PackingProblem problem{.histogram = input.histogram,
                          .capacity = options_.max_length.value_or(input.default_capacity),
                          .depth = 0};
-  // nnlshp knows no other depths, so it gets its deepest where none is asked for.
-  const std::int64_t default_depth =
-      options_.algorithm == Algorithm::Nnlshp ? kNnlshpDepth : problem.capacity;
+  // A packer that knows a greatest depth gets it where none is asked for.
+  const std::int64_t greatest = options_.packer == nullptr ? 0 : options_.packer->greatest_depth;
+  const std::int64_t default_depth = greatest > 0 ? greatest : problem.capacity;
   problem.depth = std::min(options_.depth.value_or(default_depth), problem.capacity);
   const std::int64_t longest = problem.histogram.longest();
   base::require(longest <= problem.capacity, "{}: there are sequences of length {}, over --max-length {}",
@@ -140,21 +140,21 @@ packing::PackOptions PackCommand::pack_options() const {
           .seed = static_cast<std::uint64_t>(options_.seed)};
 }
 
-/// Runs the algorithm asked for, or each that applies, saying of the others why not. What optimal has proven
+/// Runs the packer asked for, or each that applies, saying of the others why not. What the first has proven
 /// holds for all.
 std::vector<PackingResult> PackCommand::pack_all(const PackingProblem& problem) const {
   packing::PackOptions options = pack_options();
-  if (options_.algorithm) return {packing::pack(problem, *options_.algorithm, options)};
+  if (options_.packer != nullptr) return {packing::pack(problem, *options_.packer, options)};
   options.bound = packing::BoundEffort::Quick;
   std::vector<PackingResult> results;
-  for (const Algorithm algorithm : packing::all_algorithms()) {
+  for (const Packer& packer : packing::all_packers()) {
     PackingProblem part = problem;
-    if (algorithm == Algorithm::Nnlshp) part.depth = std::min(part.depth, kNnlshpDepth);
-    if (const auto reason = packing::reason_against(part, algorithm)) {
-      fmt::print(stderr, "plenum: {} is left out: {}\n", packing::algorithm_name(algorithm), *reason);
+    if (packer.greatest_depth > 0) part.depth = std::min(part.depth, packer.greatest_depth);
+    if (const auto reason = packing::reason_against(part, packer)) {
+      fmt::print(stderr, "plenum: {} is left out: {}\n", packer.name, *reason);
       continue;
     }
-    results.push_back(packing::pack(part, algorithm, options));
+    results.push_back(packing::pack(part, packer, options));
     results.back().bound = results.front().bound;
   }
   return results;
@@ -165,7 +165,7 @@ void PackCommand::print(const PackingProblem& problem, const std::string& source
   if (options_.json) {
     std::vector<std::string> objects;
     for (const PackReportRow& row : rows) objects.push_back(pack_report_json(problem, row));
-    const bool is_list = !options_.algorithm && options_.verify.empty();
+    const bool is_list = options_.packer == nullptr && options_.verify.empty();
     fmt::print("{}\n", is_list ? fmt::format("[{}]", fmt::join(objects, ",\n ")) : objects.front());
     return;
   }
@@ -215,15 +215,15 @@ int PackCommand::run() {
 
   std::vector<PackReportRow> rows;
   for (const PackingResult& result : results) {
-    rows.push_back({.algorithm = std::string(packing::algorithm_name(result.algorithm)),
+    rows.push_back({.algorithm = std::string(result.packer->name),
                     .plan = &result.plan,
                     .bound = result.bound,
                     .seconds = result.seconds});
   }
   print(problem, input.source, rows);
   if (output && !options_.json) {
-    fmt::print("{} patterns of {} written to {}\n", fewest->plan.patterns.size(),
-               packing::algorithm_name(fewest->algorithm), options_.output);
+    fmt::print("{} patterns of {} written to {}\n", fewest->plan.patterns.size(), fewest->packer->name,
+               options_.output);
   }
   return 0;
 }

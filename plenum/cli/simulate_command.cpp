@@ -16,6 +16,7 @@
 #include "plenum/pipeline/rehearsal.h"
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/fill/shampoo_filler.h"
+#include "plenum/schedule/simulate/message_order.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/schedule/text/parse_schedule.h"
 #include "plenum/schedule/text/schedule_json.h"
@@ -41,6 +42,7 @@ class SimulateCommand final : public Command {
   int run_one() const;
   int run_comparison() const;
   Schedule read_schedule() const;
+  Schedule generate(const schedule::Generator& generator, const schedule::GeneratorOptions& wanted) const;
   SimulatedSchedule simulate(Schedule schedule, std::size_t num_micro_batches, FillKind kind) const;
   SimulatedSchedule simulate_if_possible_filled(const Schedule& schedule,
                                                 std::size_t num_micro_batches) const;
@@ -67,7 +69,17 @@ class SimulateCommand final : public Command {
 Schedule SimulateCommand::read_schedule() const {
   if (!options_.from.empty()) return schedule::parse_schedule(io::read_file(options_.from), options_.from);
   const schedule::Generator& generator = schedule::generator_named(options_.schedule);
-  return generator.generate(generator_options(options_, generator));
+  return generate(generator, generator_options(options_, generator));
+}
+
+/// With messages in the order that suits the costs.
+Schedule SimulateCommand::generate(const schedule::Generator& generator,
+                                   const schedule::GeneratorOptions& wanted) const {
+  Schedule schedule = generator.generate(wanted);
+  const schedule::ProfileCosts costs(schedule, layer_costs(options_),
+                                     profile_options(options_, schedule.problem));
+  base::check(schedule::order_messages(schedule, costs), "a generated schedule must run: {}", schedule.name);
+  return schedule;
 }
 
 schedule::FillResult SimulateCommand::fill(const Schedule& schedule, const schedule::CostModel& costs,
@@ -231,7 +243,7 @@ int SimulateCommand::run_comparison() const {
         wanted.num_micro_batches /= num_ranks;
         wanted.num_replicas *= num_ranks;
       }
-      results.push_back(simulate_if_possible_filled(generator.generate(wanted), wanted.num_micro_batches));
+      results.push_back(simulate_if_possible_filled(generate(generator, wanted), wanted.num_micro_batches));
       base::check(results.back().check.violations.empty(), "a generated schedule must be right: {}",
                   generator.name);
     } catch (const base::UserError& error) {

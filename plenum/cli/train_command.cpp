@@ -6,6 +6,7 @@
 
 #include "plenum/base/units.h"
 #include "plenum/cli/command.h"
+#include "plenum/cli/exit_codes.h"
 #include "plenum/cli/stop_signals.h"
 #include "plenum/cli/terminal.h"
 #include "plenum/cli/training_display.h"
@@ -79,11 +80,17 @@ class TrainCommand final : public Command {
     std::signal(SIGPIPE, SIG_IGN);  // training does not end because nobody listens
     SilentDisplay silent;
     TrainingDisplay display(stderr);
-    const train::TrainingResult result = train::train(
-        options_, options_.run.process.quiet ? static_cast<train::TrainingObserver&>(silent) : display,
-        signals.token());
-    display.erase();
-    say(stdout, result_text(result, options_.run.directory));
+    train::TrainingObserver& observer =
+        options_.run.process.quiet ? static_cast<train::TrainingObserver&>(silent) : display;
+    try {
+      const train::TrainingResult result = train::train(options_, observer, signals.token());
+      display.erase();
+      say(stdout, result_text(result, options_.run.directory));
+    } catch (const train::HangError& error) {
+      display.erase();
+      say(stderr, fmt::format("plenum: error: {}\n", error.what()));
+      return kHangCode;
+    }
     return 0;
   }
 

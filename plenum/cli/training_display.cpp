@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "plenum/base/units.h"
+#include "plenum/cli/exit_codes.h"
 
 namespace plenum::cli {
 namespace {
@@ -94,8 +95,17 @@ void TrainingDisplay::on_checkpoint(std::uint64_t /*step*/, const std::string& p
   line_.note(fmt::format("wrote {}", path));
 }
 
+void TrainingDisplay::on_hang(std::string_view line) {
+  line_.erase();
+  end_hanging_process(line);
+}
+
 void SilentDisplay::on_note(std::string_view line) {
   say(stderr, fmt::format("plenum: {}\n", line));
+}
+
+void SilentDisplay::on_hang(std::string_view line) {
+  end_hanging_process(line);
 }
 
 }  // namespace plenum::cli

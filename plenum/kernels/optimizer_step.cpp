@@ -37,8 +37,13 @@ void check_step(const AdamStep& args) {
 
 }  // namespace
 
-void decide_step(const tensor::Stream& stream, const StepDecision& args) {
+void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& args) {
   check_argument("gradient_N", args.gradient_N, args.gradient_N.shape());
+  check_numbers(args.numbers_C);
+  dispatch<&cpu::add_gradient_squares, &cuda::add_gradient_squares>(stream, args);
+}
+
+void decide_step(const tensor::Stream& stream, const StepDecision& args) {
   check_numbers(args.numbers_C);
   dispatch<&cpu::decide_step, &cuda::decide_step>(stream, args);
 }

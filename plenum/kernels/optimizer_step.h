@@ -21,16 +21,23 @@ struct FlatRange {
   bool is_decayed = false;
 };
 
-/// Decides what to do with a step's gradient: computes its norm and the factor that clips it, whether the
-/// step is skipped (loss or norm is not finite), and if not counts the update and computes its bias
-/// corrections.
+/// Adds the squares of a part of the gradient, or of all of it, to StepNumber::GradientSquares, in an order
+/// that depends on N alone.
+struct GradientSquares {
+  tensor::ConstTensorView gradient_N;  ///< on the GPU it begins at a multiple of 16 bytes
+  tensor::TensorView numbers_C;        ///< in and out
+};
+void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& args);
+
+/// Decides what to do with a step's gradient, of which the squares were added up: computes its norm and the
+/// factor that clips it, whether the step is skipped (loss or norm is not finite), and if not counts the
+/// update and computes its bias corrections.
 struct StepDecision {
-  tensor::ConstTensorView gradient_N;
   double clip_norm = 1;  ///< greatest norm of the whole gradient; 0: no clipping
   double beta1 = 0.9;
   double beta2 = 0.999;
   bool is_bias_corrected = true;
-  tensor::TensorView numbers_C;  ///< StepNumber; in: losses, number of updates; out: what is decided
+  tensor::TensorView numbers_C;  ///< StepNumber; in: losses, squares, number of updates; out: what is decided
 };
 void decide_step(const tensor::Stream& stream, const StepDecision& args);
 

@@ -21,9 +21,16 @@ void Optimizer::begin(const tensor::Stream& stream) {
   stream.wait();
 }
 
+void Optimizer::add_squares(const tensor::Stream& stream,
+                            const describe::ParameterTable::ElementRange& elements,
+                            const tensor::TensorView& numbers_C) const {
+  kernels::add_gradient_squares(
+      stream, {.gradient_N = buffers_.gradients_N.rows(elements.begin, elements.end - elements.begin),
+               .numbers_C = numbers_C});
+}
+
 void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& numbers_C) {
-  kernels::decide_step(stream, {.gradient_N = buffers_.gradients_N,
-                                .clip_norm = options_.clip_norm,
+  kernels::decide_step(stream, {.clip_norm = options_.clip_norm,
                                 .beta1 = options_.beta1,
                                 .beta2 = options_.beta2,
                                 .is_bias_corrected = options_.kind != OptimizerKind::BertAdam,

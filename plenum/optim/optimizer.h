@@ -49,9 +49,13 @@ class Optimizer {
 
   /// To be called once, before the first step.
   void begin(const tensor::Stream& stream);
+  /// Adds the squares of these elements of the gradient to those of the step, of which the whole gradient's
+  /// norm is made.
+  void add_squares(const tensor::Stream& stream, const describe::ParameterTable::ElementRange& elements,
+                   const tensor::TensorView& numbers_C) const;
   /// Clips the gradient and makes one update, unless loss or gradient are not finite. Among the step's
-  /// numbers, reads losses, learning rate and the number of updates before this one, and writes what was
-  /// decided. Gradients are only read.
+  /// numbers, reads losses, squares of the gradient, learning rate and the number of updates before this
+  /// one, and writes what was decided. Gradients are only read.
   void step(const tensor::Stream& stream, const tensor::TensorView& numbers_C);
 
  private:

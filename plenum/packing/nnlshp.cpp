@@ -87,14 +87,20 @@ void merge_equal(std::vector<PackPattern>& patterns) {
 
 }  // namespace
 
+std::optional<std::string> reason_against_nnlshp(const PackingProblem& problem) {
+  if (problem.depth < 2 || problem.depth > kNnlshpGreatestDepth) {
+    return fmt::format("it packs at most 2 or 3 sequences together, and the depth is {}", problem.depth);
+  }
+  if (problem.capacity > kNnlshpLargestCapacity) {
+    return fmt::format("it is for capacities up to {}, and this one is {}", kNnlshpLargestCapacity,
+                       problem.capacity);
+  }
+  return std::nullopt;
+}
+
 PackingPlan pack_nnlshp(const PackingProblem& problem) {
   check_problem(problem);
-  base::require(problem.depth == 2 || problem.depth == 3,
-                "nnlshp packs at most 2 or 3 sequences together: set the depth to one of them, not {}",
-                problem.depth);
-  base::require(problem.capacity <= kNnlshpLargestCapacity,
-                "nnlshp is for capacities up to {}: choose another algorithm for {}", kNnlshpLargestCapacity,
-                problem.capacity);
+  if (const auto reason = reason_against_nnlshp(problem)) base::fail("nnlshp cannot pack this: {}", *reason);
   std::vector<std::uint64_t> unplaced = problem.histogram.counts;
   unplaced.resize(static_cast<std::size_t>(problem.capacity) + 1);
   std::vector<double> target;

@@ -1,11 +1,19 @@
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "plenum/packing/plan.h"
 
 namespace plenum::packing {
 
 /// The greatest capacity that pack_nnlshp takes: patterns grow with its square, time with its fourth power.
 constexpr std::int64_t kNnlshpLargestCapacity = 1024;
+
+constexpr std::int64_t kNnlshpGreatestDepth = 3;
+
+/// Why pack_nnlshp cannot pack a problem; nothing if it can.
+std::optional<std::string> reason_against_nnlshp(const PackingProblem& problem);
 
 /// Packs by non-negative least-squares histogram packing (Krell et al., arXiv 2107.02027): finds weights
 /// x >= 0 of all patterns of at most `depth` lengths that sum exactly to the capacity, such that the patterns

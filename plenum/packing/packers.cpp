@@ -19,98 +19,73 @@ namespace {
 /// streaming.
 constexpr std::uint64_t kMostSinglePlacements = 10'000'000'000;
 
-constexpr std::array kAlgorithms = {
-    Algorithm::Optimal,           Algorithm::Nnlshp,   Algorithm::Lpfhp, Algorithm::Spfhp,
-    Algorithm::BestFitDecreasing, Algorithm::Streaming};
-
-PackingResult find_plan(const PackingProblem& problem, Algorithm algorithm, const PackOptions& options) {
-  PackingResult result{.algorithm = algorithm, .plan = {}, .bound = {}, .seconds = 0};
-  switch (algorithm) {
-    case Algorithm::Optimal: {
-      OptimalResult optimal = pack_optimal(problem, {.time_limit_seconds = options.time_limit_seconds});
-      result.plan = std::move(optimal.plan);
-      result.bound = std::move(optimal.bound);
-      break;
-    }
-    case Algorithm::Nnlshp:
-      result.plan = pack_nnlshp(problem);
-      break;
-    case Algorithm::Lpfhp:
-      result.plan = pack_lpfhp(problem);
-      break;
-    case Algorithm::Spfhp:
-      result.plan = pack_spfhp(problem);
-      break;
-    case Algorithm::BestFitDecreasing:
-      result.plan = pack_best_fit_decreasing(problem);
-      break;
-    case Algorithm::Streaming:
-      result.plan = pack_streaming(problem, {.max_open_packs = options.max_open_packs, .seed = options.seed});
-      break;
-  }
-  return result;
+std::optional<std::string> reason_against_many(const PackingProblem& problem) {
+  if (problem.histogram.num_sequences() <= kMostSinglePlacements) return std::nullopt;
+  return fmt::format("it places sequences one by one, which {} are too many for",
+                     base::format_count(problem.histogram.num_sequences()));
 }
+
+/// For packers that know nothing but the problem.
+template <PackingPlan (*kPack)(const PackingProblem&)>
+FoundPlan find_plan(const PackingProblem& problem, const PackOptions&) {
+  return {.plan = kPack(problem)};
+}
+
+constexpr std::array kPackers = {
+    Packer{.name = "optimal",
+           .summary = "close to the fewest packs, by column generation",
+           .find =
+               [](const PackingProblem& problem, const PackOptions& options) {
+                 OptimalResult found =
+                     pack_optimal(problem, {.time_limit_seconds = options.time_limit_seconds});
+                 return FoundPlan{.plan = std::move(found.plan), .bound = std::move(found.bound)};
+               },
+           .proves_bound = true},
+    Packer{.name = "nnlshp",
+           .summary = "non-negative least squares, 2 or 3 to a pack",
+           .find = find_plan<pack_nnlshp>,
+           .reason_against = reason_against_nnlshp,
+           .greatest_depth = kNnlshpGreatestDepth},
+    Packer{.name = "lpfhp", .summary = "longest pack first", .find = find_plan<pack_lpfhp>},
+    Packer{.name = "spfhp", .summary = "shortest pack first", .find = find_plan<pack_spfhp>},
+    Packer{.name = "bfd",
+           .summary = "best fit decreasing, sequence by sequence",
+           .find = find_plan<pack_best_fit_decreasing>,
+           .reason_against = reason_against_many},
+    Packer{.name = "streaming",
+           .summary = "sequences in the order in which they arrive",
+           .find =
+               [](const PackingProblem& problem, const PackOptions& options) {
+                 return FoundPlan{.plan = pack_streaming(problem, {.max_open_packs = options.max_open_packs,
+                                                                   .seed = options.seed})};
+               },
+           .reason_against = reason_against_many},
+};
 
 }  // namespace
 
-std::span<const Algorithm> all_algorithms() {
-  return kAlgorithms;
+std::span<const Packer> all_packers() {
+  return kPackers;
 }
 
-std::string_view algorithm_name(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::Optimal:
-      return "optimal";
-    case Algorithm::Nnlshp:
-      return "nnlshp";
-    case Algorithm::Lpfhp:
-      return "lpfhp";
-    case Algorithm::Spfhp:
-      return "spfhp";
-    case Algorithm::BestFitDecreasing:
-      return "bfd";
-    case Algorithm::Streaming:
-      return "streaming";
-  }
-  return "unknown";
+std::optional<std::string> reason_against(const PackingProblem& problem, const Packer& packer) {
+  return packer.reason_against == nullptr ? std::nullopt : packer.reason_against(problem);
 }
 
-std::optional<std::string> reason_against(const PackingProblem& problem, Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::Nnlshp:
-      if (problem.depth < 2 || problem.depth > 3) {
-        return fmt::format("it packs at most 2 or 3 sequences together, and the depth is {}", problem.depth);
-      }
-      if (problem.capacity > kNnlshpLargestCapacity) {
-        return fmt::format("it is for capacities up to {}, and this one is {}", kNnlshpLargestCapacity,
-                           problem.capacity);
-      }
-      return std::nullopt;
-    case Algorithm::BestFitDecreasing:
-    case Algorithm::Streaming:
-      if (problem.histogram.num_sequences() > kMostSinglePlacements) {
-        return fmt::format("it places sequences one by one, which {} are too many for",
-                           base::format_count(problem.histogram.num_sequences()));
-      }
-      return std::nullopt;
-    case Algorithm::Optimal:
-    case Algorithm::Lpfhp:
-    case Algorithm::Spfhp:
-      return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-PackingResult pack(const PackingProblem& problem, Algorithm algorithm, const PackOptions& options) {
+PackingResult pack(const PackingProblem& problem, const Packer& packer, const PackOptions& options) {
   check_problem(problem);
-  if (const auto reason = reason_against(problem, algorithm)) {
-    base::fail("{} cannot pack this: {}", algorithm_name(algorithm), *reason);
+  if (const auto reason = reason_against(problem, packer)) {
+    base::fail("{} cannot pack this: {}", packer.name, *reason);
   }
   const auto start = std::chrono::steady_clock::now();
-  PackingResult result = find_plan(problem, algorithm, options);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  check_plan(result.plan, problem);
-  if (algorithm != Algorithm::Optimal) result.bound = prove_bound(problem, result.plan.num_packs(), options);
+  FoundPlan found = packer.find(problem, options);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  check_plan(found.plan, problem);
+  base::check(found.bound.has_value() == packer.proves_bound, "a packer does not prove what it says: {}",
+              packer.name);
+  PackingResult result{.packer = &packer, .plan = std::move(found.plan), .bound = {}, .seconds = seconds};
+  result.bound =
+      found.bound ? *std::move(found.bound) : prove_bound(problem, result.plan.num_packs(), options);
   base::check(result.bound.packs <= result.plan.num_packs(), "a bound is above what was reached: {} > {}",
               result.bound.packs, result.plan.num_packs());
   return result;

@@ -11,19 +11,10 @@
 
 namespace plenum::packing {
 
-/// The ways to pack. Names are stable; `algorithm_name` gives them.
-enum class Algorithm { Optimal, Nnlshp, Lpfhp, Spfhp, BestFitDecreasing, Streaming };
-
-/// Every algorithm, in the order in which they are listed.
-std::span<const Algorithm> all_algorithms();
-
-/// "optimal", "nnlshp", "lpfhp", "spfhp", "bfd", "streaming".
-std::string_view algorithm_name(Algorithm algorithm);
-
-/// How much work goes into the lower bound that comes with a plan of another algorithm than optimal.
+/// How much work goes into the lower bound of a plan whose packer proves none.
 enum class BoundEffort {
   Quick,          ///< volume, L2 and depth, in microseconds
-  LinearProgram,  ///< also the dual of the linear program, at the cost of Algorithm::Optimal
+  LinearProgram,  ///< also the dual of the linear program, at the cost of pack_optimal()
 };
 
 struct PackOptions {
@@ -33,19 +24,39 @@ struct PackOptions {
   std::uint64_t seed = 0;              ///< streaming: names the order of arrival
 };
 
-struct PackingResult {
-  Algorithm algorithm = Algorithm::Optimal;
+/// What a packer found.
+struct FoundPlan {
   PackingPlan plan;
-  LowerBound bound;    ///< for the problem that was given
-  double seconds = 0;  ///< time to find the plan; for optimal, the proof too
+  std::optional<LowerBound> bound = {};  ///< where it proves one itself
 };
 
-/// Why `algorithm` cannot be asked to pack this problem; nothing if it can.
-std::optional<std::string> reason_against(const PackingProblem& problem, Algorithm algorithm);
+/// A way to pack. Its row in the table of packers.cpp is all that commands, tests and benchmarks know of it.
+struct Packer {
+  std::string_view name;     ///< stable: --algorithm takes it, reports have it
+  std::string_view summary;  ///< one line for help, no full stop
+  FoundPlan (*find)(const PackingProblem& problem, const PackOptions& options);
+  /// Why it cannot be asked to pack a problem; nothing if it can. Left out: it can pack every one.
+  std::optional<std::string> (*reason_against)(const PackingProblem& problem) = nullptr;
+  std::int64_t greatest_depth = 0;  ///< of what it can pack; 0: any
+  bool proves_bound = false;        ///< whether it does, which takes its time
+};
+
+/// Every packer, in the order in which they are listed. The first is the default and proves its bound.
+std::span<const Packer> all_packers();
+
+struct PackingResult {
+  const Packer* packer = nullptr;
+  PackingPlan plan;
+  LowerBound bound;    ///< for the problem that was given
+  double seconds = 0;  ///< time to find the plan; of a packer that proves its bound, that too
+};
+
+/// Why a packer cannot be asked to pack this problem; nothing if it can.
+std::optional<std::string> reason_against(const PackingProblem& problem, const Packer& packer);
 
 /// Packs, makes sure that every sequence is placed once within capacity and depth, and proves a lower bound.
-/// Throws UserError if the problem cannot be packed, or not by this algorithm.
-PackingResult pack(const PackingProblem& problem, Algorithm algorithm, const PackOptions& options);
+/// Throws UserError if the problem cannot be packed, or not by this packer.
+PackingResult pack(const PackingProblem& problem, const Packer& packer, const PackOptions& options);
 
 /// The greatest lower bound that can be proven with the effort given. Tries no harder than it takes to prove
 /// that `num_packs`, which some plan reaches, is best.

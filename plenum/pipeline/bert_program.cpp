@@ -23,6 +23,7 @@
 #include "plenum/model/objective_numbers.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
+#include "plenum/optim/counted_elements.h"
 #include "plenum/pipeline/recorded_work.h"
 #include "plenum/schedule/core/action_text.h"
 #include "plenum/tensor/arena.h"
@@ -76,7 +77,8 @@ void require_supported(const Schedule& schedule, const BertProgramOptions& optio
             action.type == ActionType::Forward || action.type == ActionType::Backward ||
             action.type == ActionType::Recompute || action.type == ActionType::ReduceGradient ||
             action.type == ActionType::Agree ||
-            (action.type == ActionType::Update && action.first_layer == schedule::LayerId{} &&
+            ((action.type == ActionType::SquareGradient || action.type == ActionType::Update) &&
+             action.first_layer == schedule::LayerId{} &&
              action.end_layer.index() == schedule.problem.stage_layers.front());
         base::require(is_known,
                       "BERT trains with schedules without sharding, preconditioning and tied parameters as "
@@ -149,6 +151,20 @@ StepOutcome outcome_of(Numbers numbers, const batch::Work& global, std::size_t n
   return outcome;
 }
 
+/// A rank's place among those that hold its stage.
+struct Holder {
+  Holder(const Schedule& schedule, Rank rank) {
+    for (std::size_t i = 0; i < schedule.ranks.size(); ++i) {
+      if (schedule.ranks[i].stages.empty()) continue;
+      if (i < rank.index()) ++index;
+      ++count;
+    }
+  }
+
+  std::size_t index = 0;
+  std::size_t count = 0;
+};
+
 /// A step under way, as the host knows it. What is copied to or from a GPU lies in memory that it reaches by
 /// itself.
 struct StepUnderWay {
@@ -164,6 +180,7 @@ struct BertProgram::State {
       : schedule(run),
         options(settings),
         table(describe::describe_bert(options.model)),
+        holder(schedule, rank),
         slots(schedule, rank),
         owner(options.device, options.num_threads),
         arena(memory::plan_memory(table, schedule, rank, request_of(options)), options.device),
@@ -254,6 +271,7 @@ struct BertProgram::State {
   const Schedule& schedule;
   BertProgramOptions options;
   describe::ParameterTable table;
+  Holder holder;
   memory::ActivationSlots slots;
   tensor::StreamOwner owner;
   tensor::Arena arena;
@@ -387,7 +405,7 @@ void BertProgram::backward(const ActionRun& run) {
 comm::Elements BertProgram::to_reduce(const ActionRun& run) {
   if (run.action.type == ActionType::Agree) {
     if (state_->gpu) return comm::elements_of(std::span<double>());  // one rank agrees with itself
-    // A loss that is not finite makes the sum not finite.
+    // A loss or a square that is not finite makes the sum not finite.
     return comm::elements_of(state_->memory.numbers_C.span<double>().first(kernels::kNumAgreedNumbers));
   }
   const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
@@ -397,8 +415,15 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
 
 void BertProgram::communicated(const ActionRun& /*run*/) {}
 
+void BertProgram::square_gradient(const ActionRun& run) {
+  // Every holder has the same gradient, byte for byte, of which each counts a part.
+  const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
+  state_->optimizer.add_squares(state_->stream,
+                                optim::counted_elements(range, state_->holder.index, state_->holder.count),
+                                state_->memory.numbers_C);
+}
+
 void BertProgram::update(const ActionRun& run) {
-  // Every rank has the same gradient now, byte for byte, and so comes to the same norm.
   state_->optimizer.step(state_->stream, state_->memory.numbers_C);
   StepUnderWay& step = state_->step_under_way(run.step);
   tensor::copy(state_->stream, state_->memory.numbers_C, view_of(step.decided, step.decided.size()));

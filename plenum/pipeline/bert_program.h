@@ -85,6 +85,7 @@ class BertProgram final : public StageProgram {
   void forward(const ActionRun& run) override;
   void backward(const ActionRun& run) override;
   void recompute(const ActionRun& run) override;
+  void square_gradient(const ActionRun& run) override;
   void update(const ActionRun& run) override;
   comm::Elements to_reduce(const ActionRun& run) override;
   void communicated(const ActionRun& run) override;

@@ -108,7 +108,13 @@ void Executor::run(std::uint64_t num_steps, DeviceTimes device_times) {
 void Executor::await_step(std::uint64_t step) {
   base::check(!failure_, "an executor that failed has no steps to wait for");
   for (const std::unique_ptr<RankExecutor>& rank : ranks_) {
-    const std::optional<Failure> hang = rank->await_step(step, options_.hang_limit);
+    std::optional<Failure> hang;
+    try {
+      hang = rank->await_step(step, options_.hang_limit);
+    } catch (const std::exception& error) {
+      fail(rank->failure_at(Lane::Compute, error.what(), std::current_exception()));
+      throw;
+    }
     if (!hang) continue;
     fail(*hang);
     if (options_.on_stuck) options_.on_stuck(*hang);
@@ -207,8 +213,10 @@ void Executor::watch() {
   while (!changed_.wait_for(lock, interval, is_over)) {
     lock.unlock();
     if (!watchdog) watchdog.emplace(ranks_, options_.hang_limit);
-    const std::optional<Failure> hang = watchdog->look(Clock::now());
-    if (hang) fail(*hang);
+    if (const std::optional<Failure> hang = watchdog->look(Clock::now())) fail(*hang);
+    for (const std::unique_ptr<RankExecutor>& rank : ranks_) {
+      if (const std::optional<Failure> broken = rank->device_failure()) fail(*broken);
+    }
     lock.lock();
   }
   const bool has_ended = changed_.wait_for(lock, options_.stop_limit, [this] { return num_running_ == 0; });

@@ -22,7 +22,10 @@ struct Failure {
   schedule::Rank aborted_by = schedule::Rank::none();
 };
 
-/// Thrown from a run that failed: "rank 1, compute, step 3, B1.2: message".
+/// "rank 1, compute, step 3, B1.2: message".
+std::string failure_text(const Failure& failure);
+
+/// Thrown from a run that failed: failure_text().
 class ExecutionError : public std::runtime_error {
  public:
   explicit ExecutionError(Failure failure);

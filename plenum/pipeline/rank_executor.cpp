@@ -211,6 +211,9 @@ std::optional<comm::Completion> RankExecutor::start(const ActionRun& run) {
     case ActionType::Precondition:
       program_.precondition(run);
       break;
+    case ActionType::SquareGradient:
+      program_.square_gradient(run);
+      break;
     case ActionType::Update:
       program_.update(run);
       break;
@@ -309,6 +312,18 @@ std::optional<Failure> RankExecutor::await_step(std::uint64_t step, std::chrono:
         fmt::format("hangs: it was issued, and the device has not done it for {} ms", limit.count()));
     failure.is_hang = true;
     return failure;
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> RankExecutor::device_failure() const {
+  for (std::size_t i = 0; i < schedule::kNumLanes; ++i) {
+    if (!queues_[i]) continue;
+    try {
+      static_cast<void>(queues_[i]->event_behind(progress_[i].step, 0).is_done());
+    } catch (const std::exception& error) {
+      return failure_at(static_cast<Lane>(i), error.what(), std::current_exception());
+    }
   }
   return std::nullopt;
 }

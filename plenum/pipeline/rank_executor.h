@@ -55,6 +55,10 @@ class RankExecutor {
   /// for `limit`, says where it is.
   std::optional<Failure> await_step(std::uint64_t step, std::chrono::milliseconds limit);
 
+  /// What went wrong on the device, if something did: it may be that no lane looks, since all wait for
+  /// others.
+  std::optional<Failure> device_failure() const;
+
   const LaneProgress& progress(schedule::Lane lane) const { return progress_[index_of(lane)]; }
   /// The action a lane is at, or was at last.
   const schedule::Action& action_at(schedule::Lane lane) const;

@@ -66,11 +66,15 @@ class StageProgram {
   virtual void accumulate_factor(const ActionRun& run) { refuse(run); }
   virtual void inverse_root(const ActionRun& run) { refuse(run); }
   virtual void precondition(const ActionRun& run) { refuse(run); }
+  /// Adds up the squares of the rank's part of the gradient, which Agree sums: each element is one rank's.
+  virtual void square_gradient(const ActionRun& run) = 0;
   virtual void update(const ActionRun& run) = 0;
 
   /// Communication: the program gives the buffer, which stays valid until the executor says communicated().
   /// The lane goes on before a send is complete, at most to the end of the step: what is sent stays as it is
-  /// while later actions of the lane run.
+  /// until it has come to its receiver. Messages have planned places (schedule::RankSlots), which are used
+  /// again once that is certain, perhaps before communicated(); a receive is posted when its lane comes to
+  /// it, not before.
   /// A message to another stage (SendActivation, SendGradient).
   virtual comm::ConstElements outgoing(const ActionRun& run) { refuse(run); }
   /// Where a message goes (ReceiveActivation, ReceiveGradient).

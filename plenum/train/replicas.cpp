@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <new>
 #include <utility>
 
@@ -16,9 +15,6 @@
 
 namespace plenum::train {
 namespace {
-
-/// An action is a whole micro-batch: minutes of a large model on a slow machine are no hang.
-constexpr std::chrono::minutes kHangLimit{30};
 
 /// What a checkpoint holds, in the order of CheckpointTensors.
 std::array<tensor::TensorView, 3> kept_buffers(const optim::OptimizerBuffers& buffers) {
@@ -51,8 +47,12 @@ void rethrow_for_user(const pipeline::Failure& failure) {
 
 }  // namespace
 
-Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options)
-    : schedule_(schedule), flops_(describe::describe_bert(options.model)), device_(options.device) {
+Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options,
+                   std::chrono::milliseconds hang_limit)
+    : schedule_(schedule),
+      flops_(describe::describe_bert(options.model)),
+      device_(options.device),
+      hang_limit_(hang_limit) {
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, schedule::Rank::at(rank), options));
   }
@@ -96,7 +96,11 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
   }
   num_ended_ = first_step;
   executor_.emplace(schedule_, std::move(programs),
-                    pipeline::ExecutorOptions{.hang_limit = kHangLimit, .first_step = first_step});
+                    pipeline::ExecutorOptions{.hang_limit = hang_limit_,
+                                              .first_step = first_step,
+                                              .on_stuck = [this](const pipeline::Failure& hang) {
+                                                if (on_stuck_) on_stuck_(hang);
+                                              }});
 }
 
 void Replicas::begin_step(std::span<const batch::StepBatch> batches, double learning_rate,

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,9 +29,14 @@ namespace plenum::train {
 class Replicas {
  public:
   using Clock = std::chrono::steady_clock;
+  /// An action is a whole micro-batch: minutes of a large model on a slow machine are no hang, nor is what a
+  /// GPU's first step measures.
+  static constexpr std::chrono::minutes kHangLimit{30};
 
-  /// Borrows the schedule. All memory is taken here, and the weights are zero.
-  Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options);
+  /// Borrows the schedule. All memory is taken here, and the weights are zero. An action that takes longer
+  /// than `hang_limit`, or ranks that wait for each other so long, are given up.
+  Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options,
+           std::chrono::milliseconds hang_limit = kHangLimit);
 
   /// The first rank's, which stand for all.
   const describe::ParameterTable& parameters() const { return first().parameters(); }
@@ -52,6 +58,8 @@ class Replicas {
   void begin_step(std::span<const batch::StepBatch> batches, double learning_rate,
                   Clock::time_point asked = Clock::now(),
                   pipeline::DeviceTimes device_times = pipeline::DeviceTimes::Skipped);
+  /// Who is told of a hang that nothing here can end: pipeline::ExecutorOptions::on_stuck.
+  void on_stuck(std::function<void(const pipeline::Failure&)> told) { on_stuck_ = std::move(told); }
   /// What came of the oldest step under way. Waits for it.
   StepReport end_step();
   /// Steps that were begun and are not ended.
@@ -79,6 +87,8 @@ class Replicas {
   const schedule::Schedule& schedule_;
   describe::Flops flops_;
   tensor::Device device_;
+  std::chrono::milliseconds hang_limit_;
+  std::function<void(const pipeline::Failure&)> on_stuck_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
   std::optional<tensor::HostWindow> window_;  ///< of a GPU
   std::optional<pipeline::Executor> executor_;

@@ -138,7 +138,7 @@ Run open_run(const RunOptions& options, TrainingObserver& observer) {
   const std::optional<FoundCheckpoint> found = find_checkpoint(options, *directory, state, observer);
 
   std::unique_ptr<RunPlan> plan = plan_run(options, *dataset, found, device_memory);
-  auto replicas = std::make_unique<Replicas>(plan->schedule(), plan->program());
+  auto replicas = std::make_unique<Replicas>(plan->schedule(), plan->program(), options.hang_limit());
   const std::string& trace = options.run.process.trace;
   if (!trace.empty()) require_timeline_path(trace, options.run.directory);
   if (found) {

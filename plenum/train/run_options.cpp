@@ -49,6 +49,8 @@ OptionTable RunSettings::table() {
               "Draw the measured actions of a step: .svg, or .json for Perfetto");
   options.add("trace-step", process.trace_step, 1, std::numeric_limits<std::int64_t>::max(),
               "Which step to draw, counted from where this process begins");
+  options.add("hang-limit", process.hang_limit, "TIME",
+              "Give the run up, and say where it hangs, when a micro-batch takes longer than this");
   options.add("quiet", process.quiet, "Show no progress");
   return options;
 }
@@ -120,8 +122,16 @@ void RunOptions::check() const {
                     run.process.trace.ends_with(".json"),
                 "--trace must end with .svg or .json: {}", run.process.trace);
   if (!run.process.stop_after.empty()) base::parse_seconds(run.process.stop_after, "stop-after");
+  hang_limit();
   data.check();
   optimizer.check();
+}
+
+std::chrono::milliseconds RunOptions::hang_limit() const {
+  const std::chrono::duration<double> limit(base::parse_seconds(run.process.hang_limit, "hang-limit"));
+  constexpr std::chrono::hours kLongest{24 * 365};  // clocks count nanoseconds
+  return std::chrono::ceil<std::chrono::milliseconds>(
+      std::min<std::chrono::duration<double>>(limit, kLongest));
 }
 
 std::size_t RunOptions::threads_per_rank() const {

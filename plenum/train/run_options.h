@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@ struct ProcessSettings {
   std::string stop_after;  ///< a time; none if empty
   std::string trace;
   std::int64_t trace_step = 3;
+  std::string hang_limit = "30min";  ///< a time
   bool quiet = false;
 };
 
@@ -87,6 +89,7 @@ struct RunOptions {
   /// Throws UserError for settings that are wrong or contradict each other.
   void check() const;
   std::size_t threads_per_rank() const;
+  std::chrono::milliseconds hang_limit() const;
 };
 
 }  // namespace plenum::train

@@ -58,11 +58,15 @@ class Trainer {
         stop_(std::move(stop)),
         first_step_(run.state.step),
         policy_(cadence_of(run)),
-        writer_(run, observer) {}
+        writer_(run, observer) {
+    run.replicas->on_stuck([this](const pipeline::Failure& hang) { observer_.on_hang(hang_text(hang)); });
+  }
 
   TrainingResult train();
 
  private:
+  /// Where it hangs, and where the run goes on.
+  std::string hang_text(const pipeline::Failure& hang) const;
   bool is_finished() const { return run_.state.step >= run_.plan->num_steps(); }
   /// Trains, and saves what was trained. What went wrong meanwhile is thrown when that is done.
   void train_and_save();
@@ -103,6 +107,9 @@ TrainingResult Trainer::train() {
   } catch (const tensor::DeviceError& error) {
     base::fail("{}; give the command again to go on from step {}; the last checkpoint: {}", error.what(),
                writer_.saved_step(), writer_.saved_path());
+  } catch (const pipeline::ExecutionError& error) {
+    if (!error.failure().is_hang) throw;
+    throw HangError(hang_text(error.failure()));
   }
   return {.end = is_finished() ? TrainingResult::End::Finished : TrainingResult::End::Stopped,
           .first_step = first_step_,
@@ -114,6 +121,11 @@ TrainingResult Trainer::train() {
           .best_step = run_.state.best_step,
           .memory = run_.plan->memory(),
           .used_bytes = run_.device_memory.used_bytes()};
+}
+
+std::string Trainer::hang_text(const pipeline::Failure& hang) const {
+  return fmt::format("{}; give the command again to go on from step {}; the last checkpoint: {}",
+                     pipeline::failure_text(hang), writer_.saved_step(), writer_.saved_path());
 }
 
 void Trainer::train_and_save() {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "plenum/train/evaluation.h"
+#include "plenum/train/hang_error.h"
 #include "plenum/train/memory_report.h"
 #include "plenum/train/run_options.h"
 #include "plenum/train/training_observer.h"
@@ -32,7 +33,8 @@ struct TrainingResult {
 /// Trains a run from where it stands to its end, or until `stop` is asked for or its time is up: the step
 /// under way is finished then, and a checkpoint written. Everything a step does is a function of options,
 /// data, weights and its number, so a run that was killed ends with the same bytes as one that was not.
-/// Throws UserError; what was checkpointed before is there then.
+/// Throws UserError, or HangError where a step hung and could be ended, else TrainingObserver::on_hang is
+/// told; what was checkpointed before is there then.
 TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop);
 
 }  // namespace plenum::train

@@ -51,6 +51,9 @@ class TrainingObserver {
   virtual void on_checkpoint(std::uint64_t step, const std::string& path) = 0;
   /// A fact worth one line, for instance that a step was skipped.
   virtual void on_note(std::string_view line) = 0;
+  /// A step hangs, as `line` says, and nothing in this process can end it. To end the process is all that is
+  /// left: if this returns, train() waits until what hangs goes on, perhaps for ever.
+  virtual void on_hang(std::string_view line) = 0;
 };
 
 }  // namespace plenum::train

@@ -173,7 +173,8 @@ micro-batches 1
 preconditioner kfac
 factors 2
 rank 0 holds 0
-0 compute: F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 KA0.0[0]/1 KB0.0[0]/1 KI0[0]/0 KI0[0]/1 P0 U0
+0 compute: F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 KA0.0[0]/1 KB0.0[0]/1 KI0[0]/0 KI0[0]/1 P0 NS0 U0
+0 data: N
 )");
   EXPECT_NEAR(simulate_json("--from kfac.txt")["step_ms"], 1 + 2 + 2.5 + 7 + 0.7, 1e-9);
 }

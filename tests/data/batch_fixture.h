@@ -9,7 +9,8 @@
 #include "plenum/batch/micro_batch.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/data/batches/step_batches.h"
-#include "plenum/data/batches/synthetic_sequences.h"
+
+#include "tests/support/synthetic_sequences.h"
 
 namespace plenum::data {
 
@@ -37,7 +38,8 @@ inline packing::LengthHistogram random_lengths(std::uint64_t index, std::int64_t
   return histogram;
 }
 
-inline SyntheticSequences synthetic(packing::LengthHistogram histogram, bool has_next_sentence = false) {
+inline test::SyntheticSequences synthetic(packing::LengthHistogram histogram,
+                                          bool has_next_sentence = false) {
   return {std::move(histogram), {.vocabulary = kTestVocabulary, .has_next_sentence = has_next_sentence}, 3};
 }
 

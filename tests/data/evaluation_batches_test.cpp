@@ -21,7 +21,7 @@ std::map<std::int64_t, SeenSequence> collect(const EvaluationBatches& batches) {
 }
 
 TEST(EvaluationBatches, HoldEverySequenceOnceWithinTheCapacity) {
-  const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(1, 64));
   const EvaluationBatches batches(sequences, {.micro_batch_tokens = 100});
   std::map<std::int64_t, SeenSequence> seen;
   batch::Work total;
@@ -45,14 +45,14 @@ TEST(EvaluationBatches, HoldEverySequenceOnceWithinTheCapacity) {
 }
 
 TEST(EvaluationBatches, MaskAlikeWhateverTheMicroBatches) {
-  const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(1, 64));
   const auto small = collect(EvaluationBatches(sequences, {.micro_batch_tokens = 64}));
   EXPECT_EQ(small, collect(EvaluationBatches(sequences, {.micro_batch_tokens = 1000})));
   EXPECT_NE(small, collect(EvaluationBatches(sequences, {.micro_batch_tokens = 64, .seed = 1})));
 }
 
 TEST(EvaluationBatches, DrawAsManySequencesAsAskedFor) {
-  const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(1, 64));
   const auto drawn = collect(EvaluationBatches(sequences, {.max_sequences = 20}));
   EXPECT_EQ(drawn.size(), 20U);
   EXPECT_EQ(drawn, collect(EvaluationBatches(sequences, {.max_sequences = 20})));
@@ -61,12 +61,12 @@ TEST(EvaluationBatches, DrawAsManySequencesAsAskedFor) {
 }
 
 TEST(EvaluationBatches, RefuseToEvaluateOnNothing) {
-  const SyntheticSequences sequences = synthetic({.counts = {0}});
+  const test::SyntheticSequences sequences = synthetic({.counts = {0}});
   EXPECT_THAT(test::user_error_of([&] { EvaluationBatches(sequences, {}); }), HasSubstr("--holdout"));
 }
 
 TEST(EvaluationBatches, CheckThatTheyAreAskedForSequences) {
-  const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(1, 64));
   for (const std::int64_t none : {0, -1})
     EXPECT_THROW(EvaluationBatches(sequences, {.max_sequences = none}), base::InternalError);
 }

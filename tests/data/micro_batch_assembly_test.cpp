@@ -138,7 +138,7 @@ void expect_groups(const batch::GroupedRows& groups, const batch::MicroBatch& ba
 }
 
 TEST(BuildMicroBatch, GroupsTheRowsOfSequencesByWhatTheyRead) {
-  const SyntheticSequences sequences = synthetic(random_lengths(1, 32), /*has_next_sentence=*/true);
+  const test::SyntheticSequences sequences = synthetic(random_lengths(1, 32), /*has_next_sentence=*/true);
   const MicroBatchPlan plan{.num_rows = 100,
                             .masked = 0,
                             .sequences = {{.id = 5, .start = 0, .length = sequences.length(5)},
@@ -164,7 +164,7 @@ TEST(BuildMicroBatch, GroupsTheRowsOfSequencesByWhatTheyRead) {
 }
 
 TEST(BuildMicroBatch, RestoresTheTextWhereLabelsStand) {
-  const SyntheticSequences sequences = synthetic(random_lengths(1, 32));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(1, 32));
   const MicroBatchPlan plan{.num_rows = 70,
                             .masked = 0,
                             .sequences = {{.id = 80, .start = 0, .length = sequences.length(80)},
@@ -207,7 +207,7 @@ class DamagedSequences final : public SequenceSource {
 };
 
 TEST(BuildMicroBatch, NamesTheSequenceThatNoModelCouldRead) {
-  const SyntheticSequences whole = synthetic(random_lengths(1, 32));
+  const test::SyntheticSequences whole = synthetic(random_lengths(1, 32));
   const DamagedSequences sequences(whole);
   const Masking masking({}, sequences.vocabulary(), 1, 0);
   for (const auto& [id, damage] : {std::pair{7, "sequence 7 has token 101"}, {8, "sequence 8 is a pair"}}) {

@@ -23,7 +23,7 @@ TrainingDataOptions small_steps() {
 }
 
 TEST(Prefetch, GivesWhatTheSourceMakesFromAnyStep) {
-  const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(1, 64));
   const StepBatchSource source(sequences, small_steps(), small_model(), 2, 7);
   for (const std::uint64_t first : {std::uint64_t{0}, source.steps_per_epoch() - 2}) {
     Prefetch prefetch(source, first);
@@ -67,7 +67,7 @@ class WatchedSequences final : public SequenceSource {
 };
 
 TEST(Prefetch, MakesNoMoreStepsOnceItEnds) {
-  const SyntheticSequences whole = synthetic(random_lengths(1, 64));
+  const test::SyntheticSequences whole = synthetic(random_lengths(1, 64));
   const WatchedSequences sequences(whole);
   const StepBatchSource source(sequences, small_steps(), small_model(), 1, 7);
   // It ends right after it began: at times before a single step is made, unless steps are made nevertheless.
@@ -80,7 +80,7 @@ TEST(Prefetch, MakesNoMoreStepsOnceItEnds) {
 }
 
 TEST(Prefetch, ThrowsWhatTheSourceThrewAtItsStep) {
-  const SyntheticSequences whole = synthetic(random_lengths(1, 64));
+  const test::SyntheticSequences whole = synthetic(random_lengths(1, 64));
   const StepBatchSource good(whole, small_steps(), small_model(), 1, 7);
   const auto unreadable = static_cast<std::uint64_t>(collect(good.make(3)).begin()->first);
   const WatchedSequences sequences(whole, unreadable);

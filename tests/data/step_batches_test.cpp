@@ -70,7 +70,7 @@ void expect_consistent(const batch::MicroBatch& batch) {
 }
 
 TEST(StepBatchSource, PlacesEverySequenceOfAnEpochOnce) {
-  const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(1, 64));
   for (const Layout layout : {Layout::Padded, Layout::Packed, Layout::Unpadded}) {
     for (const std::size_t num_ranks : {1U, 2U, 3U}) {
       const StepBatchSource source(sequences, options_for(layout), small_model(), num_ranks, 7);
@@ -88,7 +88,7 @@ TEST(StepBatchSource, PlacesEverySequenceOfAnEpochOnce) {
 }
 
 TEST(StepBatchSource, GivesTheSameSequencesAndMasksInEveryLayoutOnAnyRanks) {
-  const SyntheticSequences sequences = synthetic(random_lengths(2, 64), /*has_next_sentence=*/true);
+  const test::SyntheticSequences sequences = synthetic(random_lengths(2, 64), /*has_next_sentence=*/true);
   const StepBatchSource reference(sequences, options_for(Layout::Unpadded, OrderChoice::Packs), small_model(),
                                   1, 7);
   for (const Layout layout : {Layout::Padded, Layout::Packed, Layout::Unpadded}) {
@@ -104,7 +104,7 @@ TEST(StepBatchSource, GivesTheSameSequencesAndMasksInEveryLayoutOnAnyRanks) {
 }
 
 TEST(StepBatchSource, MasksASequenceAlikeWhateverTheOrder) {
-  const SyntheticSequences sequences = synthetic(random_lengths(2, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(2, 64));
   const auto epoch_of = [&](OrderChoice order) {
     const StepBatchSource source(sequences, options_for(Layout::Unpadded, order), small_model(), 2, 7);
     std::map<std::int64_t, SeenSequence> seen;
@@ -118,7 +118,7 @@ TEST(StepBatchSource, MasksASequenceAlikeWhateverTheOrder) {
 TEST(StepBatchSource, MasksAnewEveryEpoch) {
   packing::LengthHistogram histogram;
   histogram.counts = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10};
-  const SyntheticSequences sequences = synthetic(histogram);
+  const test::SyntheticSequences sequences = synthetic(histogram);
   const StepBatchSource source(sequences, options_for(Layout::Unpadded), small_model(), 1, 7);
   ASSERT_EQ(source.steps_per_epoch(), 1U);
   const auto first = collect(source.make(0));
@@ -134,7 +134,7 @@ TEST(StepBatchSource, MasksAnewEveryEpoch) {
 TEST(StepBatchSource, KeepsToItsBoundsWhateverTheLengths) {
   for (std::uint64_t index = 0; index < 60; ++index) {
     const std::int64_t max_length = 5 + static_cast<std::int64_t>(index * 7 % 60);
-    const SyntheticSequences sequences = synthetic(random_lengths(index, max_length));
+    const test::SyntheticSequences sequences = synthetic(random_lengths(index, max_length));
     TrainingDataOptions options =
         options_for(static_cast<Layout>(index % 3), index % 2 == 0 ? OrderChoice::Packs : OrderChoice::Auto);
     options.global_batch = index % 4 == 0 ? "200tok" : "11";
@@ -155,7 +155,7 @@ TEST(StepBatchSource, KeepsToItsBoundsWhateverTheLengths) {
 }
 
 TEST(StepBatchSource, KnowsTheBoundsOfOtherMicroBatches) {
-  const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(1, 64));
   for (const Layout layout : {Layout::Padded, Layout::Packed, Layout::Unpadded}) {
     TrainingDataOptions options = options_for(layout);
     const StepBatchSource source(sequences, options, small_model(), 2, 7);
@@ -174,7 +174,7 @@ TEST(StepBatchSource, KnowsTheBoundsOfOtherMicroBatches) {
 }
 
 TEST(StepBatchSource, FillsOneMicroBatchWithAStepOfAsManyTokens) {
-  const SyntheticSequences sequences = synthetic(random_lengths(5, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(5, 64));
   TrainingDataOptions options = options_for(Layout::Unpadded);
   options.global_batch = "256tok";
   options.micro_batch_tokens = 256;
@@ -188,7 +188,7 @@ TEST(StepBatchSource, FillsOneMicroBatchWithAStepOfAsManyTokens) {
 }
 
 TEST(StepBatchSource, CountsTheWholeGlobalBatchOnEveryRank) {
-  const SyntheticSequences sequences = synthetic(random_lengths(4, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(4, 64));
   const StepBatchSource source(sequences, options_for(Layout::Padded), small_model(), 3, 7);
   const std::vector<batch::StepBatch> ranks = source.make(2);
   batch::Work total;
@@ -206,7 +206,7 @@ TEST(StepBatchSource, CountsTheWholeGlobalBatchOnEveryRank) {
 }
 
 TEST(StepBatchSource, NumbersMicroBatchesAsTheScheduleDoes) {
-  const SyntheticSequences sequences = synthetic(random_lengths(5, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(5, 64));
   const StepBatchSource source(sequences, options_for(Layout::Unpadded), small_model(), 3, 7);
   schedule::GeneratorOptions generator;
   generator.depth = 1;
@@ -230,7 +230,7 @@ TEST(StepBatchSource, NumbersMicroBatchesAsTheScheduleDoes) {
 }
 
 TEST(StepBatchSource, MakesOneRankAsItMakesAll) {
-  const SyntheticSequences sequences = synthetic(random_lengths(6, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(6, 64));
   const StepBatchSource source(sequences, options_for(Layout::Packed), small_model(), 2, 7);
   const std::vector<batch::StepBatch> all = source.make(1);
   for (std::size_t rank = 0; rank < 2; ++rank) {
@@ -239,7 +239,7 @@ TEST(StepBatchSource, MakesOneRankAsItMakesAll) {
 }
 
 TEST(StepBatchSource, HasNoPaddingUnlessTheLayoutHas) {
-  const SyntheticSequences sequences = synthetic(random_lengths(7, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(7, 64));
   const auto rows_and_tokens = [&](Layout layout) {
     const StepBatchSource source(sequences, options_for(layout, OrderChoice::Packs), small_model(), 1, 7);
     std::pair<std::int64_t, std::int64_t> sums;
@@ -259,7 +259,7 @@ TEST(StepBatchSource, HasNoPaddingUnlessTheLayoutHas) {
 }
 
 TEST(StepBatchSource, PacksAsThePlanOfAFileSays) {
-  const SyntheticSequences sequences = synthetic(random_lengths(7, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(7, 64));
   const test::TemporaryDirectory directory;
   const packing::PackingPlan plan =
       packing::pack_lpfhp({.histogram = sequences.histogram(), .capacity = 64, .depth = 2});
@@ -270,13 +270,13 @@ TEST(StepBatchSource, PacksAsThePlanOfAFileSays) {
   const StepBatchSource source(sequences, from_file, small_model(), 2, 7);
   EXPECT_EQ(collect(source.make(3)), collect(StepBatchSource(sequences, made, small_model(), 2, 7).make(3)));
 
-  const SyntheticSequences others = synthetic(random_lengths(8, 64));
+  const test::SyntheticSequences others = synthetic(random_lengths(8, 64));
   EXPECT_THAT(test::user_error_of([&] { StepBatchSource(others, from_file, small_model(), 2, 7); }),
               HasSubstr("the packing plan does not belong to these sequences"));
 }
 
 TEST(StepBatchSource, RefusesSequencesThatDoNotBelongToTheModel) {
-  const SyntheticSequences sequences = synthetic(random_lengths(1, 64));
+  const test::SyntheticSequences sequences = synthetic(random_lengths(1, 64));
   const auto error_with = [&](describe::ModelConfig model, std::int64_t rows = 150) {
     TrainingDataOptions options = options_for(Layout::Unpadded);
     options.micro_batch_tokens = rows;

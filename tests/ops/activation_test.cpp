@@ -85,8 +85,6 @@ class GeluBackward : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(On, GeluBackward, kDevices, device_of);
 class TanhForward : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(On, TanhForward, kDevices, device_of);
-class TanhBackward : public OnDevice {};
-INSTANTIATE_TEST_SUITE_P(On, TanhBackward, kDevices, device_of);
 class Activation : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(On, Activation, kDevices, device_of);
 
@@ -122,17 +120,6 @@ TEST_P(GeluForward, HasItsLimits) {
   EXPECT_TRUE(std::isnan(y.values()[4]));
 }
 
-TEST_P(GeluBackward, IsGradientOfForward) {
-  const TestTensor<float> x = rounded(random_tensor({5, 7}, 1, 4), device());
-  const TestTensor<float> dy = rounded(random_tensor({5, 7}, 2), device());
-  const auto loss = [&](std::vector<double> at) {
-    for (double& value : at) value = reference::gelu(value);
-    return dot(at, dy.doubles());
-  };
-  expect_near(gelu_gradient_of(x, dy, device()), numeric_gradient(x.doubles(), loss), "dx",
-              std::max(kGradientRelative, compute_tolerance(device())));
-}
-
 TEST_P(GeluBackward, IsRightEverywhere) {
   const TestTensor<float> x = rounded(ramp(-20, 20), device());
   std::vector<double> expected = x.doubles();
@@ -148,30 +135,6 @@ TEST_P(TanhForward, IsRightForSmallAndLarge) {
   }
 }
 
-TEST_P(TanhBackward, IsGradientOfForward) {
-  const TestTensor<float> x = rounded(random_tensor({5, 7}, 1, 2), device());
-  const TestTensor<float> dy = rounded(random_tensor({5, 7}, 2), device());
-  const auto loss = [&](std::vector<double> at) {
-    for (double& value : at) value = std::tanh(value);
-    return dot(at, dy.doubles());
-  };
-  const TestTensor<float> y = in_place_tanh_of(x, device());
-  expect_near(tanh_gradient_of(y, dy, device()), numeric_gradient(x.doubles(), loss), "dx",
-              std::max(kGradientRelative, compute_tolerance(device())));
-}
-
-TEST(ActivationOfThreads, DoesNotChangeABit) {
-  const TestTensor<float> x = random_tensor({7, 9001}, 1, 6);
-  std::vector<TestTensor<float>> results;
-  for (const std::size_t num_threads : {1U, 3U}) {
-    const OpContext context(num_threads);
-    TestTensor<float>& y = results.emplace_back(x.shape());
-    gelu_forward(context.stream(), {.x = x, .y = y});
-    tanh_forward(context.stream(), {.x = y, .y = y});
-  }
-  EXPECT_EQ(results[0], results[1]);
-}
-
 TEST_P(Activation, KeepsWhateverIsNotANumber) {
   const TestTensor<float> one({1}, 1.0F);
   // Quiet and signalling, either sign, and with all or none of the bits that lie in the fields of a number.
@@ -184,12 +147,6 @@ TEST_P(Activation, KeepsWhateverIsNotANumber) {
       EXPECT_TRUE(std::isnan(result.values()[0])) << std::hex << bits << ": " << result.values()[0];
     }
   }
-}
-
-TEST_P(Activation, NothingIsNoError) {
-  const TestTensor<float> nothing({0, 4});
-  EXPECT_EQ(gelu_of(nothing, device()), nothing);
-  EXPECT_EQ(in_place_tanh_of(nothing, device()), nothing);
 }
 
 TEST(ActivationArguments, AreRefusedWhereTheyAreLeftOutOrDoNotFit) {

@@ -10,7 +10,7 @@
 #include "plenum/kernels/attention.h"
 #include "plenum/kernels/attention_work.h"
 
-#include "tests/ops/op_device.h"
+#include "tests/ops/op_arguments.h"
 #include "tests/reference/attention.h"
 #include "tests/reference/attention_gradient.h"
 
@@ -43,7 +43,28 @@ inline reference::AttentionShape shape_of(std::size_t heads, std::size_t width,
 struct AttentionCase {
   reference::AttentionShape shape;
   std::uint32_t threshold;
+
+  std::string name() const {
+    std::string text = fmt::format("H={} K={} threshold={} lengths", shape.heads, shape.width, threshold);
+    for (const std::int32_t length : shape.lengths) text += fmt::format(" {}", length);
+    return text;
+  }
 };
+
+/// Of the head widths that the GPU has kernels for. Lengths at the edges of their blocks, longer than a tile,
+/// gaps.
+inline std::vector<AttentionCase> wide_cases() {
+  std::vector<AttentionCase> cases;
+  for (const std::uint32_t threshold : {0U, 26U, 200U}) {
+    cases.push_back({shape_of(1, 64, {1}), threshold});
+    cases.push_back({shape_of(2, 64, {1, 2, 63, 64, 65, 127, 128, 129}, 3), threshold});
+    cases.push_back({shape_of(3, 128, {1, 70, 130, 40}, 1), threshold});
+  }
+  cases.push_back({shape_of(1, 64, {300, 600}), 26});
+  cases.push_back({shape_of(1, 64, {700}), 26});
+  cases.push_back({shape_of(1, 128, {513, 2}), 26});
+  return cases;
+}
 
 /// What attention and its gradient write.
 struct AttentionResult {
@@ -72,6 +93,13 @@ class AttentionRun {
     const std::int64_t K = size(shape_.width);
     qkv_ = ops::rounded(ops::random_tensor({T_, 3, H_, K}, 1, 2.0), device);
     dcontext_ = ops::rounded(ops::random_tensor({T_, H_, K}, 2), device);
+    const AttentionWorkList list = attention_work_list(offsets());
+    const std::int64_t num_tiles = size(list.tiles_N4.size()) / 4;
+    const std::int64_t num_gaps = size(list.gaps_G2.size()) / 2;
+    counts_ = {{2}, {static_cast<std::int32_t>(num_tiles), static_cast<std::int32_t>(num_gaps)}};
+    tiles_ = {{num_tiles, 4}, list.tiles_N4};
+    gaps_ = {{num_gaps, 2}, list.gaps_G2};
+    samples_ = {{size(shape_.samples.size())}, shape_.samples};
     // Nothing may read padding: what it holds in the gradient would be seen.
     const batch::SequenceOffsets sequences = offsets();
     for (std::int64_t row = 0; row < T_; ++row) {
@@ -124,38 +152,68 @@ class AttentionRun {
     }
   }
 
+  /// What lies where results go, beforehand.
+  AttentionResult begun() const {
+    const std::int64_t K = size(shape_.width);
+    return {.context = ops::TestTensor<float>({T_, H_, K}, 7.0F),
+            .lse = ops::TestTensor<float>({H_, T_}, 7.0F),
+            .dqkv = ops::TestTensor<float>({T_, 3, H_, K}, 7.0F)};
+  }
+
+  struct Bound {
+    AttentionForward forward;
+    AttentionBackward backward;
+  };
+  /// Borrows the results until they are fetched.
+  Bound bind(ops::Arguments& arguments, AttentionResult& result,
+             const tensor::TensorView& keep_bits = {}) const {
+    const AttentionWork work{.counts_2 = arguments.in(counts_),
+                             .tiles_N4 = arguments.in(tiles_),
+                             .gaps_G2 = arguments.in(gaps_),
+                             .sample_S = arguments.in(samples_)};
+    const tensor::ConstTensorView qkv = arguments.in_compute(qkv_);
+    const tensor::TensorView out = arguments.out_compute(result.context);
+    const tensor::TensorView lse = arguments.out(result.lse);
+    return {.forward = {.qkv_T3HK = qkv,
+                        .sequences = offsets(),
+                        .samples = shape_.samples,
+                        .work = work,
+                        .dropout = dropout_,
+                        .context_THK = out,
+                        .lse_HT = lse,
+                        .keep_bits = keep_bits},
+            .backward = {.qkv_T3HK = qkv,
+                         .context_THK = out,
+                         .lse_HT = lse,
+                         .dcontext_THK = arguments.in_compute(dcontext_),
+                         .sequences = offsets(),
+                         .samples = shape_.samples,
+                         .work = work,
+                         .dropout = dropout_,
+                         .keep_bits = keep_bits,
+                         .dqkv_T3HK = arguments.out_compute(result.dqkv)}};
+  }
+
   AttentionResult run() const { return run(ops::OpContext(device_, scratch_bytes())); }
   /// With bits of dropout that forward keeps for backward.
   AttentionResult run_keeping_bits(const KeptBits& kept = {}) const {
     return run(ops::OpContext(device_, scratch_bytes()), kept);
   }
-  /// On the CPU with more threads.
-  AttentionResult run_threads(std::size_t num_threads) const {
-    return run(ops::OpContext(num_threads, scratch_bytes()));
-  }
-
   reference::Attention expected() const { return reference::attention(shape_, qkv_.doubles(), dropout_); }
 
   std::vector<double> expected_gradient() const {
     return reference::attention_gradient(shape_, qkv_.doubles(), dropout_, dcontext_.doubles());
   }
-  /// Central differences of the oracle for some of the elements.
-  std::vector<double> expected_gradient(const std::vector<std::size_t>& elements) const {
-    const std::vector<double> dcontext = dcontext_.doubles();
-    std::vector<double> qkv = qkv_.doubles();
-    std::vector<double> point;
-    for (const std::size_t i : elements) point.push_back(qkv[i]);
-    return ops::numeric_gradient(point, [&](const std::vector<double>& at) {
-      for (std::size_t i = 0; i < elements.size(); ++i) qkv[elements[i]] = at[i];
-      return ops::dot(reference::attention(shape_, qkv, dropout_).context, dcontext);
-    });
+  /// The loss whose gradient backward computes, of other queries, keys and values.
+  double loss(const std::vector<double>& qkv) const {
+    return ops::dot(reference::attention(shape_, qkv, dropout_).context, dcontext_.doubles());
   }
 
-  std::string name() const {
-    std::string text = fmt::format("H={} K={} threshold={} lengths", H_, shape_.width, dropout_.threshold);
-    for (const std::int32_t length : shape_.lengths) text += fmt::format(" {}", length);
-    return text;
-  }
+  const ops::TestTensor<float>& qkv() const { return qkv_; }
+  const reference::AttentionShape& shape() const { return shape_; }
+  std::size_t scratch_bytes() const { return attention_scratch_bytes(device_, attention_size()) + 64; }
+
+  std::string name() const { return AttentionCase{shape_, dropout_.threshold}.name(); }
 
  private:
   static std::int64_t size(std::size_t value) { return static_cast<std::int64_t>(value); }
@@ -165,7 +223,6 @@ class AttentionRun {
     for (const std::int32_t length : shape_.lengths) longest = std::max(longest, length);
     return {T_, longest, H_, size(shape_.width)};
   }
-  std::size_t scratch_bytes() const { return attention_scratch_bytes(device_, attention_size()) + 64; }
 
   static void invert(const tensor::Stream& stream, const tensor::TensorView& bits) {
     ops::TestTensor<std::byte> host(bits.shape());
@@ -177,52 +234,18 @@ class AttentionRun {
   }
 
   AttentionResult run(const ops::OpContext& context, const std::optional<KeptBits>& kept = {}) const {
-    const std::int64_t K = size(shape_.width);
-    AttentionResult result{.context = ops::TestTensor<float>({T_, H_, K}, 7.0F),
-                           .lse = ops::TestTensor<float>({H_, T_}, 7.0F),
-                           .dqkv = ops::TestTensor<float>({T_, 3, H_, K}, 7.0F)};
-    const AttentionWorkList list = attention_work_list(offsets());
-    const std::int64_t num_tiles = size(list.tiles_N4.size()) / 4;
-    const std::int64_t num_gaps = size(list.gaps_G2.size()) / 2;
-    const ops::TestTensor<std::int32_t> counts(
-        {2}, {static_cast<std::int32_t>(num_tiles), static_cast<std::int32_t>(num_gaps)});
-    const ops::TestTensor<std::int32_t> tiles({num_tiles, 4}, list.tiles_N4);
-    const ops::TestTensor<std::int32_t> gaps({num_gaps, 2}, list.gaps_G2);
-    const ops::TestTensor<std::int64_t> samples({size(shape_.samples.size())}, shape_.samples);
-
+    AttentionResult result = begun();
     ops::Arguments arguments(context);
-    const AttentionWork work{.counts_2 = arguments.in(counts),
-                             .tiles_N4 = arguments.in(tiles),
-                             .gaps_G2 = arguments.in(gaps),
-                             .sample_S = arguments.in(samples)};
-    const tensor::ConstTensorView qkv = arguments.in_compute(qkv_);
-    const tensor::TensorView out = arguments.out_compute(result.context);
-    const tensor::TensorView lse = arguments.out(result.lse);
     tensor::TensorView keep_bits;
     const std::int64_t num_bytes = size(attention_keep_bytes(device_, attention_size()));
     ops::TestTensor<std::byte> place({num_bytes + (kept ? kept->offset : 0)}, std::byte{0xA5});
     if (kept) {
       keep_bits = {arguments.out(place).data<std::byte>() + kept->offset, {num_bytes - kept->missing}};
     }
-    attention_forward(context.stream(), {.qkv_T3HK = qkv,
-                                         .sequences = offsets(),
-                                         .samples = shape_.samples,
-                                         .work = work,
-                                         .dropout = dropout_,
-                                         .context_THK = out,
-                                         .lse_HT = lse,
-                                         .keep_bits = keep_bits});
+    const Bound bound = bind(arguments, result, keep_bits);
+    attention_forward(context.stream(), bound.forward);
     if (kept && kept->are_inverted) invert(context.stream(), keep_bits);
-    attention_backward(context.stream(), {.qkv_T3HK = qkv,
-                                          .context_THK = out,
-                                          .lse_HT = lse,
-                                          .dcontext_THK = arguments.in_compute(dcontext_),
-                                          .sequences = offsets(),
-                                          .samples = shape_.samples,
-                                          .work = work,
-                                          .dropout = dropout_,
-                                          .keep_bits = keep_bits,
-                                          .dqkv_T3HK = arguments.out_compute(result.dqkv)});
+    attention_backward(context.stream(), bound.backward);
     arguments.fetch();
     return result;
   }
@@ -234,6 +257,8 @@ class AttentionRun {
   std::int64_t H_;
   ops::TestTensor<float> qkv_;
   ops::TestTensor<float> dcontext_;
+  ops::TestTensor<std::int32_t> counts_, tiles_, gaps_;
+  ops::TestTensor<std::int64_t> samples_;
 };
 
 /// What belongs to one sequence: context and dqkv, or of [H, T] its columns.

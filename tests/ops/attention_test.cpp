@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/ops/attention_run.h"
+#include "tests/ops/op_device.h"
 
 namespace plenum::kernels {
 namespace {
@@ -12,79 +13,6 @@ namespace {
 using ops::OpContext;
 using ops::TestTensor;
 using reference::AttentionShape;
-
-std::vector<AttentionCase> small_cases() {
-  std::vector<AttentionCase> cases;
-  for (const std::uint32_t threshold : {0U, 26U, 128U}) {
-    cases.push_back({shape_of(1, 1, {1}), threshold});
-    cases.push_back({shape_of(2, 4, {1, 5, 3}), threshold});
-    cases.push_back({shape_of(3, 5, {2, 1, 4}, 2), threshold});
-    cases.push_back({shape_of(1, 16, {17}), threshold});
-  }
-  return cases;
-}
-
-std::vector<std::size_t> all_elements(const TestTensor<float>& tensor) {
-  std::vector<std::size_t> elements(tensor.values().size());
-  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = i;
-  return elements;
-}
-
-TEST(AttentionForward, AgreesWithTheReference) {
-  for (const AttentionCase& c : small_cases()) {
-    const AttentionRun run(c);
-    const AttentionResult result = run.run();
-    const reference::Attention expected = run.expected();
-    ops::expect_near(result.context, expected.context, "context " + run.name());
-    ops::expect_near(result.lse, expected.lse, "lse " + run.name());
-  }
-}
-
-TEST(AttentionBackward, AgreesWithDifferencesOfTheReference) {
-  for (const AttentionCase& c : small_cases()) {
-    const AttentionRun run(c);
-    const AttentionResult result = run.run();
-    ops::expect_near(result.dqkv, run.expected_gradient(all_elements(result.dqkv)), "dqkv " + run.name(),
-                     ops::kGradientRelative);
-  }
-}
-
-/// Compares results with the reference, of the gradient only these elements: a difference costs two passes.
-void expect_agreement(const AttentionRun& run, const std::vector<std::size_t>& elements) {
-  const AttentionResult result = run.run_threads(2);
-  const reference::Attention expected = run.expected();
-  ops::expect_near(result.context, expected.context, "context");
-  ops::expect_near(result.lse, expected.lse, "lse");
-  std::vector<float> gradients;
-  for (const std::size_t i : elements) gradients.push_back(result.dqkv.values()[i]);
-  ops::expect_near(gradients, run.expected_gradient(elements), "dqkv", ops::kGradientRelative);
-}
-
-TEST(Attention, AgreesWithTheReferenceOverSeveralBlocksOfQueries) {
-  const AttentionCase c = {shape_of(2, 24, {131, 7, 300}, 1), 26};
-  const std::size_t count = c.shape.rows * 3 * c.shape.heads * c.shape.width;
-  std::vector<std::size_t> elements;
-  for (std::size_t i = 5; i < count; i += count / 8 + 1) elements.push_back(i);
-  expect_agreement(AttentionRun(c), elements);
-}
-
-TEST(Attention, AgreesWithTheReferenceOverSeveralBlocksOfKeys) {
-  constexpr std::size_t kWidth = 3;
-  std::vector<std::size_t> elements;
-  for (const std::size_t row : {2UL, 431UL, 432UL, 799UL}) {
-    for (const std::size_t which : {0UL, 1UL, 2UL}) elements.push_back((row * 3 + which) * kWidth + 1);
-  }
-  expect_agreement(AttentionRun({shape_of(1, kWidth, {800}), 0}), elements);
-}
-
-TEST(Attention, WritesTheSameBytesTwiceAndForAnyNumberOfThreads) {
-  for (const std::uint32_t threshold : {0U, 26U}) {
-    const AttentionRun run({shape_of(3, 16, {5, 140, 1, 64, 65, 300}, 3), threshold});
-    const AttentionResult once = run.run_threads(1);
-    EXPECT_EQ(once, run.run_threads(1));
-    EXPECT_EQ(once, run.run_threads(3));
-  }
-}
 
 TEST(Attention, DoesNotDependOnWhereASequenceLies) {
   AttentionCase c = {shape_of(2, 8, {37, 5, 37}, 3), 26};
@@ -105,63 +33,10 @@ TEST(Attention, LeavesPaddingZero) {
   }
 }
 
-TEST(Attention, DoesNothingWithoutSequences) {
-  const AttentionResult none = AttentionRun({shape_of(2, 4, {}), 26}).run();
-  EXPECT_TRUE(none.dqkv.values().empty());
-  const AttentionResult padding = AttentionRun({shape_of(2, 4, {}, 3), 26}).run();
-  for (const float value : padding.dqkv.values()) EXPECT_EQ(value, 0);
-}
-
-/// Of the head widths that the GPU has kernels for. Lengths at the edges of their blocks, longer than a tile,
-/// gaps.
-std::vector<AttentionCase> wide_cases() {
-  std::vector<AttentionCase> cases;
-  for (const std::uint32_t threshold : {0U, 26U, 200U}) {
-    cases.push_back({shape_of(1, 64, {1}), threshold});
-    cases.push_back({shape_of(2, 64, {1, 2, 63, 64, 65, 127, 128, 129}, 3), threshold});
-    cases.push_back({shape_of(3, 128, {1, 70, 130, 40}, 1), threshold});
-  }
-  cases.push_back({shape_of(1, 64, {300, 600}), 26});
-  cases.push_back({shape_of(1, 64, {700}), 26});
-  cases.push_back({shape_of(1, 128, {513, 2}), 26});
-  return cases;
-}
-
 class AttentionOfWideHeads : public ops::OnDevice {};
 class AttentionOnGpu : public ops::OnDevice {};
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionOfWideHeads, ops::kDevices, ops::device_of);
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionOnGpu, ops::kGpuAlone, ops::device_of);
-
-TEST_P(AttentionOfWideHeads, AgreesWithTheReference) {
-  const double tolerance = ops::compute_tolerance(device());
-  for (const AttentionCase& c : wide_cases()) {
-    const AttentionRun run(c, device());
-    const AttentionResult result = run.run();
-    const reference::Attention expected = run.expected();
-    ops::expect_near(result.context, expected.context, "context " + run.name(), tolerance);
-    const auto of_sequences = [&](const auto& lse_HT) {  // in padding it means nothing
-      std::vector<std::remove_cvref_t<decltype(lse_HT[0])>> values;
-      for (std::size_t head = 0; head < c.shape.heads; ++head) {
-        for (std::size_t s = 0; s < c.shape.starts.size(); ++s) {
-          const auto begin =
-              lse_HT.begin() + static_cast<std::ptrdiff_t>(head * c.shape.rows) + c.shape.starts[s];
-          values.insert(values.end(), begin, begin + c.shape.lengths[s]);
-        }
-      }
-      return values;
-    };
-    ops::expect_near(of_sequences(result.lse.values()), of_sequences(expected.lse), "lse " + run.name());
-    // A single key has no gradient but dV, so dQ and dK may be all zeros: compare with dV among them.
-    ops::expect_near(result.dqkv, run.expected_gradient(), "dqkv " + run.name(), tolerance);
-  }
-}
-
-TEST_P(AttentionOfWideHeads, WritesTheSameBytesTwice) {
-  for (const AttentionCase& c : wide_cases()) {
-    const AttentionRun run(c, device());
-    EXPECT_EQ(run.run(), run.run()) << run.name();
-  }
-}
 
 TEST_P(AttentionOfWideHeads, WritesTheSameBytesWithBitsThatForwardKeeps) {
   for (const AttentionCase& c : wide_cases()) {

@@ -264,12 +264,14 @@ TestTensor<double> decided(const OpContext& context, const TestTensor<float>& gr
                            double masked_loss = 7, bool is_bias_corrected = true) {
   TestTensor<double> numbers = numbers_of({.masked_loss = masked_loss, .num_updates = 3});
   Arguments arguments(context);
-  kernels::decide_step(context.stream(), {.gradient_N = arguments.in(gradient),
-                                          .clip_norm = clip_norm,
+  const tensor::TensorView numbers_C = arguments.out(numbers);
+  kernels::add_gradient_squares(context.stream(),
+                                {.gradient_N = arguments.in(gradient), .numbers_C = numbers_C});
+  kernels::decide_step(context.stream(), {.clip_norm = clip_norm,
                                           .beta1 = kBeta1,
                                           .beta2 = kBeta2,
                                           .is_bias_corrected = is_bias_corrected,
-                                          .numbers_C = arguments.out(numbers)});
+                                          .numbers_C = numbers_C});
   arguments.fetch();
   return numbers;
 }
@@ -288,6 +290,22 @@ TEST_P(DecideStepOn, TakesTheNormOfADoubleSumForAnyCount) {
     EXPECT_NEAR(at(numbers, StepNumber::GradientNorm), expected, 1e-12 * expected) << count;
     EXPECT_EQ(numbers, decided(context, values)) << count;
   }
+}
+
+TEST_P(DecideStepOn, AddsUpTheSquaresOfParts) {
+  const OpContext context = DecideStepOn::context();
+  const TestTensor<float> gradient({1000}, 3.0F);
+  TestTensor<double> numbers = numbers_of({});
+  at(numbers, StepNumber::GradientSquares) = 5;
+  Arguments arguments(context);
+  const tensor::ConstTensorView gradient_N = arguments.in(gradient);
+  const tensor::TensorView numbers_C = arguments.out(numbers);
+  for (const auto& [begin, count] : {std::pair<std::int64_t, std::int64_t>{0, 128}, {128, 0}, {128, 872}}) {
+    kernels::add_gradient_squares(context.stream(),
+                                  {.gradient_N = gradient_N.rows(begin, count), .numbers_C = numbers_C});
+  }
+  arguments.fetch();
+  EXPECT_EQ(at(numbers, StepNumber::GradientSquares), 5 + 9 * 1000);
 }
 
 TEST_P(DecideStepOn, ClipsAndCountsAndCorrects) {

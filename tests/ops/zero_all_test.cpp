@@ -33,11 +33,6 @@ TEST_P(ZeroAllOn, ZeroesEveryTensorAndNothingElse) {
   }
 }
 
-TEST_P(ZeroAllOn, TakesNoTensors) {
-  const OpContext context(device());
-  kernels::zero_all(context.stream(), {});
-}
-
 TEST(ZeroAll, RefusesOtherTypes) {
   const OpContext context;
   TestTensor<double> doubles({3});

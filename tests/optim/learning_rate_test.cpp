@@ -84,7 +84,9 @@ TEST(LearningRate, TakesDurationsInEveryUnit) {
                                       std::pair(Duration{0.06, DurationUnit::Run}, 3U)}) {
     LearningRateOptions given = options(LearningRateSchedule::Linear, 0);
     given.warmup = warmup;
-    EXPECT_EQ(LearningRate(given, 50, kRun).warmup_steps(), steps);
+    const LearningRate rate(given, 50, kRun);
+    EXPECT_LT(rate.at(steps - 1), 1);
+    EXPECT_EQ(rate.at(steps), 1);
   }
 }
 

@@ -57,11 +57,16 @@ class OptimizerTest : public testing::Test {
   std::vector<float> gradients_ = std::vector<float>(size_);
   std::vector<float> first_moments_ = std::vector<float>(size_);
   std::vector<float> second_moments_ = std::vector<float>(size_);
-  /// One step with a gradient that is not clipped.
+  /// One step, with the squares of all gradients counted in two parts.
   void step(Optimizer& optimizer, double learning_rate) {
+    const tensor::TensorView numbers_C(numbers_.data(),
+                                       tensor::Shape{static_cast<std::int64_t>(kernels::kNumStepNumbers)});
     numbers_[static_cast<std::size_t>(kernels::StepNumber::LearningRate)] = learning_rate;
-    optimizer.step(stream_,
-                   {numbers_.data(), tensor::Shape{static_cast<std::int64_t>(kernels::kNumStepNumbers)}});
+    numbers_[static_cast<std::size_t>(kernels::StepNumber::GradientSquares)] = 0;
+    const std::int64_t middle = table_[transform_weight()].begin;
+    optimizer.add_squares(stream_, {0, middle}, numbers_C);
+    optimizer.add_squares(stream_, {middle, table_.num_elements()}, numbers_C);
+    optimizer.step(stream_, numbers_C);
   }
 
   std::array<double, kernels::kNumStepNumbers> numbers_{};

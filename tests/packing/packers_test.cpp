@@ -1,5 +1,7 @@
 #include "plenum/packing/packers.h"
 
+#include <algorithm>
+#include <set>
 #include <tuple>
 
 #include <gtest/gtest.h>
@@ -14,6 +16,12 @@
 
 namespace plenum::packing {
 namespace {
+
+const Packer& find_packer(std::string_view name) {
+  const auto found = std::ranges::find(all_packers(), name, &Packer::name);
+  base::check(found != all_packers().end(), "there is no packer of this name: {}", name);
+  return *found;
+}
 
 // Counts published for the histograms (arXiv 2107.02027 and its code); depth 0 is unlimited.
 TEST(Spfhp, GivesThePublishedCounts) {
@@ -85,15 +93,14 @@ TEST(BestFitDecreasing, GivesAsManyPacksAsOnCounts) {
   }
 }
 
-class EveryAlgorithm : public testing::TestWithParam<Algorithm> {};
+class EveryPacker : public testing::TestWithParam<Packer> {};
 
-INSTANTIATE_TEST_SUITE_P(Packers, EveryAlgorithm,
-                         testing::ValuesIn(all_algorithms().begin(), all_algorithms().end()),
-                         [](const auto& name) { return std::string(algorithm_name(name.param)); });
+INSTANTIATE_TEST_SUITE_P(Packers, EveryPacker, testing::ValuesIn(all_packers().begin(), all_packers().end()),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 // pack() itself checks the plan and the bound; here they are checked again from outside.
-TEST_P(EveryAlgorithm, PlacesEverySequenceOnceOnRandomHistograms) {
-  const std::uint64_t num_problems = GetParam() == Algorithm::Optimal ? 300 : 3000;
+TEST_P(EveryPacker, PlacesEverySequenceOnceOnRandomHistograms) {
+  const std::uint64_t num_problems = GetParam().proves_bound ? 300 : 3000;
   std::uint64_t num_packed = 0;
   for (std::uint64_t index = 0; index < num_problems; ++index) {
     const PackingProblem problem = shaped_problem(index, 40);
@@ -109,7 +116,7 @@ TEST_P(EveryAlgorithm, PlacesEverySequenceOnceOnRandomHistograms) {
   EXPECT_GT(num_packed, num_problems / 8);
 }
 
-TEST_P(EveryAlgorithm, PacksOneSequence) {
+TEST_P(EveryPacker, PacksOneSequence) {
   const PackingProblem problem{.histogram = {{0, 0, 0, 1}}, .capacity = 8, .depth = 3};
   const PackingResult result = pack(problem, GetParam(), {});
   ASSERT_EQ(result.plan.patterns.size(), 1u);
@@ -118,7 +125,7 @@ TEST_P(EveryAlgorithm, PacksOneSequence) {
   EXPECT_DOUBLE_EQ(packing_efficiency(result.plan, 3), 3.0 / 8);
 }
 
-TEST_P(EveryAlgorithm, GivesTheSamePlanTwice) {
+TEST_P(EveryPacker, GivesTheSamePlanTwice) {
   for (std::uint64_t index = 0; index < 50; ++index) {
     const PackingProblem problem = shaped_problem(index, 40);
     if (reason_against(problem, GetParam())) continue;
@@ -132,7 +139,7 @@ TEST_P(EveryAlgorithm, GivesTheSamePlanTwice) {
   }
 }
 
-TEST_P(EveryAlgorithm, RefusesWhatCannotBePacked) {
+TEST_P(EveryPacker, RefusesWhatCannotBePacked) {
   EXPECT_THROW(pack({.histogram = {{0}}, .capacity = 4, .depth = 2}, GetParam(), {}), base::UserError);
   EXPECT_THROW(pack({.histogram = {{}}, .capacity = 4, .depth = 2}, GetParam(), {}), base::UserError);
   EXPECT_THROW(pack({.histogram = {{0, 0, 1}}, .capacity = 1, .depth = 2}, GetParam(), {}), base::UserError);
@@ -143,20 +150,30 @@ TEST_P(EveryAlgorithm, RefusesWhatCannotBePacked) {
                base::UserError);
 }
 
-TEST(Packers, GiveReasonsAgainstAnAlgorithm) {
+TEST(Packers, HaveDifferentNamesAndTheFirstProvesItsBound) {
+  std::set<std::string_view> names;
+  for (const Packer& packer : all_packers()) {
+    EXPECT_FALSE(packer.summary.empty()) << packer.name;
+    names.insert(packer.name);
+  }
+  EXPECT_EQ(names.size(), all_packers().size());
+  EXPECT_TRUE(all_packers().front().proves_bound);
+}
+
+TEST(Packers, GiveReasonsAgainstAPacker) {
   const PackingProblem problem{.histogram = {{0, std::uint64_t{1} << 40}}, .capacity = 4, .depth = 4};
-  EXPECT_NE(reason_against(problem, Algorithm::Nnlshp)->find("depth is 4"), std::string::npos);
-  EXPECT_NE(reason_against(problem, Algorithm::Streaming)->find("1,099,511,627,776"), std::string::npos);
-  EXPECT_EQ(reason_against(problem, Algorithm::Lpfhp), std::nullopt);
-  EXPECT_THROW(pack(problem, Algorithm::BestFitDecreasing, {}), base::UserError);
+  EXPECT_NE(reason_against(problem, find_packer("nnlshp"))->find("depth is 4"), std::string::npos);
+  EXPECT_NE(reason_against(problem, find_packer("streaming"))->find("1,099,511,627,776"), std::string::npos);
+  EXPECT_EQ(reason_against(problem, find_packer("lpfhp")), std::nullopt);
+  EXPECT_THROW(pack(problem, find_packer("bfd"), {}), base::UserError);
 }
 
 // Counts near the limit: a plan of 2^61 packs is found, checked and bounded without overflow.
 TEST(Packers, PackAsManySequencesAsCanBeCounted) {
   const PackingProblem problem{.histogram = {{0, 0, std::uint64_t{1} << 61}}, .capacity = 4, .depth = 4};
-  EXPECT_EQ(pack(problem, Algorithm::Lpfhp, {}).plan.num_packs(), std::uint64_t{1} << 60);
+  EXPECT_EQ(pack(problem, find_packer("lpfhp"), {}).plan.num_packs(), std::uint64_t{1} << 60);
   // As published, SPFHP opens a pack for each sequence that fits nowhere.
-  EXPECT_EQ(pack(problem, Algorithm::Spfhp, {}).plan.num_packs(), std::uint64_t{1} << 61);
+  EXPECT_EQ(pack(problem, find_packer("spfhp"), {}).plan.num_packs(), std::uint64_t{1} << 61);
 }
 
 }  // namespace

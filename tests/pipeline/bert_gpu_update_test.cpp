@@ -82,7 +82,10 @@ Trained updated(Trained state, std::vector<float> gradients, const Training& tra
                               .gradients_N = view_of(gradients),
                               .first_moments_N = view_of(state.first_moments),
                               .second_moments_N = view_of(state.second_moments)});
-  optimizer.step(tensor::Stream(pool, {}), {numbers.data(), {static_cast<std::int64_t>(numbers.size())}});
+  const tensor::Stream stream(pool, {});
+  const tensor::TensorView numbers_C(numbers.data(), {static_cast<std::int64_t>(numbers.size())});
+  optimizer.add_squares(stream, {0, static_cast<std::int64_t>(gradients.size())}, numbers_C);
+  optimizer.step(stream, numbers_C);
   return state;
 }
 

@@ -229,15 +229,6 @@ TEST(BertProgram, SkipsAStepThatIsNotFinite) {
   EXPECT_NE(run.weights(0), sound);
 }
 
-TEST(BertProgram, TellsAllRanksThatOneAsksToStop) {
-  const Arrangement arrangement{.num_ranks = 2};
-  BertRun run = arrangement.run(small_model());
-  EXPECT_FALSE(run.step(arrangement.batch(0)).is_stop_asked);
-  run.program(1).ask_to_stop();
-  EXPECT_TRUE(run.step(arrangement.batch(1)).is_stop_asked);
-  EXPECT_TRUE(run.outcome(1, 1).is_stop_asked);
-}
-
 TEST(BertProgram, TakesThePlannedMemory) {
   const describe::ModelConfig model = small_model();
   std::vector<std::size_t> bytes;
@@ -267,7 +258,7 @@ TEST(BertProgram, RefusesSchedulesThatItCannotRun) {
   refused(schedule::generator_named("1f1b").generate({.depth = 3, .stage_layers = {1}}), "one stage");
   refused(schedule::generator_named("single").generate({.stage_layers = {2}}), "model's layers");
   refused(schedule::parse_schedule("plenum-schedule 1\nlayers 3\nmicro-batches 1\nrecompute full\n"
-                                   "rank 0 holds 0\n0 compute: F0.0 RC0.0 B0.0 U0\n0 data: N\n",
+                                   "rank 0 holds 0\n0 compute: F0.0 RC0.0 B0.0 NS0 U0\n0 data: N\n",
                                    "test"),
           "right before its backward");
   refused(schedule::generator_named("data-parallel")

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "plenum/comm/local/local_world.h"
 #include "plenum/schedule/core/action_text.h"
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
@@ -14,8 +13,8 @@
 #include "plenum/schedule/generate/generator.h"
 #include "plenum/schedule/simulate/function_costs.h"
 
-#include "tests/pipeline/rendezvous_communicator.h"
 #include "tests/pipeline/toy_run.h"
+#include "tests/support/blocking_communicator.h"
 #include "tests/support/fitted_options.h"
 
 namespace plenum::pipeline {
@@ -113,28 +112,27 @@ TEST_P(Generators, TakeUnequalStagesAndMicroBatches) {
   EXPECT_EQ(difference_from_serial(generator.generate(options), kNumSteps), "");
 }
 
-/// Of ranks whose sends wait for their receivers.
-ToyRun::Communicators rendezvous_ranks(std::size_t num_ranks) {
-  comm::local::LocalWorld world(num_ranks);
-  ToyRun::Communicators communicators;
-  for (std::size_t rank = 0; rank < num_ranks; ++rank) {
-    communicators.push_back(
-        std::make_unique<comm::RendezvousCommunicator>(world.communicator(Rank::at(rank))));
-  }
-  return communicators;
+/// On an engine that has neither buffers nor tags.
+std::string difference_when_blocking(const Schedule& schedule, std::uint64_t num_steps) {
+  return difference_from_serial(schedule, num_steps, {.hang_limit = std::chrono::seconds(5)},
+                                test::blocking_ranks(schedule.ranks.size()));
 }
 
-TEST_P(Generators, RunWhereSendsWaitForTheirReceivers) {
+TEST_P(Generators, RunWithoutBuffersAndTags) {
+  const Generator& generator = generator_named(GetParam());
   for (const std::size_t depth : {2, 4}) {
     for (const std::size_t num_replicas : {1, 2}) {
-      SCOPED_TRACE(testing::Message() << "depth " << depth << " replicas " << num_replicas);
-      const Generator& generator = generator_named(GetParam());
-      const Schedule schedule = generator.generate(fitted(
-          generator,
-          {.depth = depth, .num_micro_batches = 8, .num_replicas = num_replicas, .stage_layers = {1}}));
-      const ExecutorOptions options{.hang_limit = std::chrono::seconds(5)};
-      EXPECT_EQ(difference_from_serial(schedule, kNumSteps, options, rendezvous_ranks(schedule.ranks.size())),
-                "");
+      for (const Recomputation recomputation : {Recomputation::None, Recomputation::Full}) {
+        SCOPED_TRACE(testing::Message() << "depth " << depth << " replicas " << num_replicas);
+        const Schedule schedule = generator.generate(fitted(generator, {.depth = depth,
+                                                                        .num_micro_batches = 8,
+                                                                        .num_replicas = num_replicas,
+                                                                        .stage_layers = {2},
+                                                                        .num_buckets = 2,
+                                                                        .recomputation = recomputation,
+                                                                        .has_tied_parameters = true}));
+        EXPECT_EQ(difference_when_blocking(schedule, kNumSteps), "");
+      }
     }
   }
 }
@@ -148,11 +146,20 @@ class FilledGenerators : public Generators {
                                                        schedule::FunctionCosts(&toy_seconds));
     const std::size_t num_steps = 2 * filled.schedule.num_steps() + filled.max_age;
     EXPECT_EQ(difference_from_serial(filled.schedule, num_steps), "");
+    EXPECT_EQ(difference_when_blocking(filled.schedule, num_steps), "");
   }
 };
 
 TEST_P(FilledGenerators, GiveTheCurvatureOfKfac) {
   expect_serial_results(schedule::KfacFiller(2), {.depth = 4, .num_micro_batches = 4, .stage_layers = {2}});
+}
+
+TEST_P(FilledGenerators, RecomputeBesideKfac) {
+  expect_serial_results(schedule::KfacFiller(2), {.depth = 4,
+                                                  .num_micro_batches = 4,
+                                                  .num_replicas = 2,
+                                                  .stage_layers = {2},
+                                                  .recomputation = Recomputation::Full});
 }
 
 TEST_P(FilledGenerators, DivideKfacOverReplicas) {

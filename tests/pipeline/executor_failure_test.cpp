@@ -33,10 +33,10 @@ layers 1
 micro-batches 2
 rank 0 holds 0
 rank 1 holds 0
-0 compute: F0.0 B0.0 U0
+0 compute: F0.0 B0.0 NS0 U0
 0 data: AR0 N
 0 copy: X
-1 compute: F0.1 B0.1 U0
+1 compute: F0.1 B0.1 NS0 U0
 1 data: AR0 N
 1 copy: X
 )",
@@ -54,6 +54,7 @@ class IdleProgram final : public StageProgram {
 
   void forward(const ActionRun& run) override { on_forward(run); }
   void backward(const ActionRun&) override {}
+  void square_gradient(const ActionRun&) override {}
   void update(const ActionRun&) override {}
   comm::Elements to_reduce(const ActionRun&) override { return comm::elements_of(std::span(sum_)); }
   PartitionedElements to_partition(const ActionRun&) override {
@@ -189,6 +190,43 @@ TEST(Executor, NamesAnActionThatTheProgramLacks) {
   IdleProgram second;
   Executor executor(schedule, std::vector<StageProgram*>{&first, &second});
   EXPECT_THAT(error_of(executor), HasSubstr("this program has no action "));
+}
+
+/// Trains with a rank whose forward never returns, and ends as who is told of that.
+[[noreturn]] void run_with_an_action_that_never_returns() {
+  const Schedule schedule = two_ranks();
+  IdleProgram first;
+  IdleProgram second;
+  second.on_forward = [](const ActionRun& run) {
+    while (run.step == 1) ::pause();
+  };
+  Executor executor(schedule, std::vector<StageProgram*>{&first, &second},
+                    {.hang_limit = 100ms, .stop_limit = 20ms, .on_stuck = [](const Failure& failure) {
+                       fmt::print(stderr, "{}\n", failure_text(failure));
+                       _exit(75);
+                     }});
+  executor.run(5);
+  _exit(0);
+}
+
+TEST(ExecutorDeathTest, TellsOfAnActionThatNeverReturns) {
+  EXPECT_EXIT(run_with_an_action_that_never_returns(), testing::ExitedWithCode(75),
+              "rank 1, compute, step 1, F0.1: hangs: it has not ended for 100 ms; rank 0, .* waits for ");
+}
+
+TEST(Executor, TellsOnlyWhatCannotBeEnded) {
+  const Schedule schedule = two_ranks();
+  IdleProgram first;
+  IdleProgram second;
+  second.on_forward = [](const ActionRun& run) {
+    while (!run.stop.stop_requested()) std::this_thread::sleep_for(1ms);
+  };
+  bool is_stuck = false;
+  Executor executor(
+      schedule, std::vector<StageProgram*>{&first, &second},
+      {.hang_limit = 100ms, .stop_limit = 60s, .on_stuck = [&](const Failure&) { is_stuck = true; }});
+  EXPECT_THAT(error_of(executor), HasSubstr("hangs"));
+  EXPECT_FALSE(is_stuck);
 }
 
 /// Runs more lanes than there is room for, in a process of its own. Exits with 0 if the error says so.

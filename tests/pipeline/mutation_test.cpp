@@ -1,16 +1,23 @@
+#include <cstdio>
+#include <map>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "plenum/schedule/check/check.h"
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/function_costs.h"
 #include "plenum/schedule/simulate/profile_costs.h"
 #include "plenum/schedule/text/parse_schedule.h"
 #include "plenum/schedule/text/schedule_text.h"
 
 #include "tests/pipeline/schedule_mutation.h"
 #include "tests/pipeline/toy_run.h"
+#include "tests/support/blocking_communicator.h"
+#include "tests/support/fitted_options.h"
 #include "tests/support/kfac_schedule.h"
 
 namespace plenum::pipeline {
@@ -28,12 +35,12 @@ staleness 1
 tied
 rank 0 holds 0
 rank 1 holds 1
-0 compute: SR0[0]/0#0/2~1 F0.0 SR0[0]/0#1/2~1 F0.1 SR0[1]/0~1 B0.0 B0.1 SA0 P0~1 U0
+0 compute: SR0[0]/0#0/2~1 F0.0 SR0[0]/0#1/2~1 F0.1 SR0[1]/0~1 B0.0 B0.1 SA0 P0~1 NS0 U0
 0 data: TR N
 0 pipe: SF0.0 SF0.1 RB0.0 RB0.1
-1 compute: SR1[2]/0~1 F1.0 B1.0 F1.1 B1.1 SA1 P1~1 U1
+1 compute: SR1[2]/0~1 F1.0 B1.0 F1.1 B1.1 SA1 P1~1 NS1 U1
 1 data: TR N
-1 pipe: RF1.0 SB1.0 RF1.1 SB1.1
+1 pipe: RF1.0 RF1.1 SB1.0 SB1.1
 )";
 
 using schedule::GeneratorOptions;
@@ -132,12 +139,12 @@ std::uint64_t num_steps_to_run(const Schedule& schedule) {
   return schedule.problem.staleness + 2 * schedule.num_steps() + 1;
 }
 
-/// How an unchecked run differs from the serial one; empty if it does not.
-std::string difference_unchecked(const Schedule& schedule) {
+/// How a run differs from the serial one on an engine with buffers or on one without; empty if it does not.
+std::string difference(const Schedule& schedule, const ExecutorOptions& options, bool has_buffers) {
   try {
     return difference_from_serial(
-        schedule, num_steps_to_run(schedule),
-        {.checked = ExecutorOptions::Checked::No, .hang_limit = std::chrono::milliseconds(40)});
+        schedule, num_steps_to_run(schedule), options,
+        has_buffers ? ToyRun::Communicators() : test::blocking_ranks(schedule.ranks.size()));
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -160,28 +167,38 @@ constexpr bool kRunsRefused = false;
 constexpr bool kRunsRefused = true;
 #endif
 
-/// Damage is either refused or harmless, and what is refused is seldom harmless.
-TEST_P(Mutations, AreRefusedOrHarmless) {
-  constexpr std::size_t kNumMutants = 1000;
-  constexpr std::size_t kRunOneRefusedOf = 40;
-  const Schedule original = GetParam().make();
-  ASSERT_EQ(difference_from_serial(original, num_steps_to_run(original)), "");
+/// Damages a schedule many times: each damage is either refused, or harmless with and without buffers. One of
+/// `run_one_refused_of` refused schedules runs, too.
+Tally damage(const Schedule& original, std::size_t num_mutants, std::size_t run_one_refused_of) {
+  const ExecutorOptions patient{.hang_limit = std::chrono::seconds(20)};
+  const ExecutorOptions unchecked{.checked = ExecutorOptions::Checked::No,
+                                  .hang_limit = std::chrono::milliseconds(40)};
   std::mt19937_64 random(2026);
   Tally tally;
-  for (std::size_t i = 0; i < kNumMutants; ++i) {
+  for (std::size_t i = 0; i < num_mutants; ++i) {
     const schedule::Mutant mutant = schedule::mutate(original, random);
-    const std::vector<schedule::Violation> violations = schedule::check(mutant.schedule).violations;
-    if (violations.empty()) {
+    if (schedule::check(mutant.schedule).violations.empty()) {
       ++tally.accepted;
-      EXPECT_EQ(difference_from_serial(mutant.schedule, num_steps_to_run(mutant.schedule)), "")
-          << mutant.damage << '\n'
-          << schedule::print_schedule_text(mutant.schedule);
+      for (const bool has_buffers : {true, false}) {
+        EXPECT_EQ(difference(mutant.schedule, patient, has_buffers), "")
+            << (has_buffers ? "with buffers" : "without buffers") << ", damage " << i << ": " << mutant.damage
+            << '\n'
+            << schedule::print_schedule_text(mutant.schedule);
+      }
       continue;
     }
-    if (tally.refused++ % kRunOneRefusedOf != 0 || !kRunsRefused) continue;
+    if (tally.refused++ % run_one_refused_of != 0 || !kRunsRefused) continue;
     ++tally.refused_run;
-    tally.refused_but_right += difference_unchecked(mutant.schedule).empty();
+    tally.refused_but_right += difference(mutant.schedule, unchecked, false).empty();
   }
+  return tally;
+}
+
+/// What is refused is seldom harmless.
+TEST_P(Mutations, AreRefusedOrHarmless) {
+  const Schedule original = GetParam().make();
+  ASSERT_EQ(difference_from_serial(original, num_steps_to_run(original)), "");
+  const Tally tally = damage(original, 500, 40);
   RecordProperty("refused", static_cast<int>(tally.refused));
   RecordProperty("accepted", static_cast<int>(tally.accepted));
   RecordProperty("refused_run", static_cast<int>(tally.refused_run));
@@ -193,8 +210,60 @@ TEST_P(Mutations, AreRefusedOrHarmless) {
   }
 }
 
+/// The long form of the same.
+TEST_P(Mutations, DISABLED_SoakAreRefusedOrHarmless) {
+  damage(GetParam().make(), 10'000, 200);
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, Mutations, testing::ValuesIn(kOriginals),
                          [](const auto& original) { return original.param.name; });
+
+/// Every generator alone and, where it leaves idle time, with every filler.
+std::map<std::string, Schedule> all_schedules() {
+  std::map<std::string, Schedule> schedules;
+  for (const schedule::Generator& generator : schedule::all_generators()) {
+    const auto generated = [&](GeneratorOptions options) {
+      return generator.generate(test::fitted(generator, std::move(options)));
+    };
+    const std::string name(generator.name);
+    schedules[name] = generated({.depth = 3,
+                                 .num_micro_batches = 3,
+                                 .num_replicas = 2,
+                                 .stage_layers = {2},
+                                 .num_buckets = 2,
+                                 .has_tied_parameters = true});
+    schedules[name + " recomputed"] = generated({.depth = 2,
+                                                 .num_micro_batches = 4,
+                                                 .num_replicas = 2,
+                                                 .stage_layers = {2},
+                                                 .recomputation = Recomputation::Full,
+                                                 .sharding = Sharding::Optimizer});
+    if (!generator.is_pipeline()) continue;
+    const schedule::FunctionCosts costs(&toy_seconds);
+    const Schedule base = generated({.depth = 4, .num_micro_batches = 4, .stage_layers = {1}});
+    const Schedule replicated = generated({.depth = 4,
+                                           .num_micro_batches = 2,
+                                           .num_replicas = 2,
+                                           .stage_layers = {1},
+                                           .has_tied_parameters = true});
+    schedules[name + " with kfac"] = schedule::fill(base, schedule::KfacFiller(1), costs).schedule;
+    schedules[name + " with kfac on replicas"] =
+        schedule::fill(replicated, schedule::KfacFiller(2), costs).schedule;
+    schedules[name + " with shampoo"] = schedule::fill(base, schedule::ShampooFiller(2), costs).schedule;
+  }
+  return schedules;
+}
+
+TEST(Damages, DISABLED_SoakOfEveryGeneratorAndFiller) {
+  for (const auto& [name, schedule] : all_schedules()) {
+    SCOPED_TRACE(name);
+    ASSERT_EQ(difference(schedule, {}, true), "");
+    ASSERT_EQ(difference(schedule, {}, false), "");
+    const Tally tally = damage(schedule, 10'000, 1'000);
+    fmt::print("{}: {} refused, {} harmless\n", name, tally.refused, tally.accepted);
+    std::fflush(stdout);
+  }
+}
 
 }  // namespace
 }  // namespace plenum::pipeline

@@ -146,7 +146,7 @@ class Mutation {
 
   Action retargeted(Action action) {
     const Problem& problem = schedule_.problem;
-    switch (below(6)) {
+    switch (below(7)) {
       case 0:
         action.type = static_cast<ActionType>(below(kNumActionTypes));
         return with_fields_of_type(action);
@@ -167,6 +167,12 @@ class Mutation {
       case 4:
         if (traits_of(action.type).has_factor && problem.num_factors > 0) {
           action.factor = static_cast<std::uint16_t>(below(problem.num_factors));
+        }
+        return action;
+      case 5:
+        if (traits_of(action.type).is_splittable) {
+          action.num_pieces = static_cast<std::uint8_t>(1 + below(3));
+          action.piece = static_cast<std::uint8_t>(below(action.num_pieces));
         }
         return action;
       default:

@@ -312,13 +312,6 @@ class SerialTraining {
             inverse_fourth_root_of(with_diagonal(of.right, model_.damping))};
   }
 
-  bool has_agreement() const {
-    for (const Action& action : schedule_.ranks.front().lane(schedule::Lane::DataParallel).actions()) {
-      if (action.type == ActionType::Agree) return true;
-    }
-    return false;
-  }
-
   void update() {
     double sum = 0;
     for (std::size_t layer = 0; layer < parameters_.size(); ++layer) {
@@ -330,8 +323,7 @@ class SerialTraining {
       }
     }
     const double norm = std::sqrt(sum);
-    const double clipping =
-        has_agreement() && norm > model_.greatest_norm ? model_.greatest_norm / norm : 1.0;
+    const double clipping = norm > model_.greatest_norm ? model_.greatest_norm / norm : 1.0;
     for (std::size_t layer = 0; layer < parameters_.size(); ++layer) {
       for (std::size_t p = 0; p < parameters_[layer].size(); ++p) {
         for (std::size_t i = 0; i < momentum_[layer][p].size(); ++i) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "plenum/base/check.h"
@@ -18,19 +17,21 @@ comm::ConstElements ToyProgram::outgoing(const ActionRun& run) {
   bool& has_sent = is_activation ? record.has_sent_activation : record.has_sent_gradient;
   check(!has_sent, "sent twice");
   has_sent = true;
-  const Values& values = is_activation ? record.output : record.layer_gradients.front();
-  check(!values.empty(), "what is to be sent is not there");
-  return comm::elements_of(std::span(values));
+  check(is_activation ? record.has_output : record.layers.front().has_errors,
+        "what is to be sent is not there");
+  const schedule::Tenant sent = schedule::message_tenant(run.action, dataflow_.layers());
+  return comm::elements_of(
+      std::span<const double>(memory_.at(sent, run.step)).first(record.tokens.size() * model_.width));
 }
 
 comm::Elements ToyProgram::incoming(const ActionRun& run) {
-  if (run.action.type == ActionType::ReceiveActivation) {
-    MicroBatchRecord& record = open_record(run.action.stage, run.action.micro_batch, run.step);
-    return comm::elements_of(std::span(record.layers.front().input));
-  }
-  MicroBatchRecord& record = record_of(run.action, run.step);
-  check(!record.has_output_gradient, "the output gradient comes twice");
-  return comm::elements_of(std::span(record.output_gradient));
+  const bool is_activation = run.action.type == ActionType::ReceiveActivation;
+  MicroBatchRecord& record = is_activation ? open_record(run.action.stage, run.action.micro_batch, run.step)
+                                           : record_of(run.action, run.step);
+  check(is_activation || !record.has_output_gradient, "the output gradient comes twice");
+  memory_.begin(run);
+  const schedule::Tenant received = schedule::message_tenant(run.action, dataflow_.layers());
+  return comm::elements_of(memory_.at(received, run.step).first(record.tokens.size() * model_.width));
 }
 
 /// Calls visit(block, holder) for what a collective over layers packs, part of one holder after another.
@@ -145,9 +146,10 @@ void ToyProgram::communicated(const ActionRun& run) {
   switch (action.type) {
     case ActionType::SendActivation:
     case ActionType::SendGradient:
+      memory_.end(run);
       break;
     case ActionType::ReceiveActivation:
-      record_of(action, run.step).has_input = true;
+      record_of(action, run.step).layers.front().has_input = true;
       break;
     case ActionType::ReceiveGradient:
       record_of(action, run.step).has_output_gradient = true;
@@ -159,13 +161,9 @@ void ToyProgram::communicated(const ActionRun& run) {
     case ActionType::ReduceCurvature:
       map_of(held(action.stage), action).curvature.find(run.data_step())->is_reduced = true;
       break;
-    case ActionType::Agree: {
-      const double norm = std::sqrt(buffer_[0]);
-      clipping_ = norm > model_.greatest_norm ? model_.greatest_norm / norm : 1;
-      is_finite_ = buffer_[1] == 0;
-      agreed_step_ = run.step;
+    case ActionType::Agree:
+      take_agreement(run.step);
       break;
-    }
     default:
       communicated_gradient(run);
   }

@@ -14,14 +14,20 @@ using schedule::LayerId;
 using schedule::MicroBatchId;
 using schedule::Rank;
 using schedule::StageId;
+using schedule::TenantKind;
 
 ToyProgram::ToyProgram(const schedule::Schedule& schedule, const schedule::Dataflow& dataflow, Rank rank)
+    : ToyProgram(schedule, dataflow, rank, toy_slots(dataflow, rank)) {}
+
+ToyProgram::ToyProgram(const schedule::Schedule& schedule, const schedule::Dataflow& dataflow, Rank rank,
+                       schedule::RankSlots slots)
     : schedule_(schedule),
       dataflow_(dataflow),
       rank_(rank),
       model_(toy_model_for(schedule.problem)),
       num_tokens_(static_cast<double>(num_toy_tokens(schedule.problem))),
-      num_kept_steps_(std::max<std::size_t>(1, schedule.problem.staleness) + 2) {
+      num_kept_steps_(std::max<std::size_t>(1, schedule.problem.staleness) + 2),
+      memory_(dataflow, rank, model_, std::move(slots)) {
   for (const StageId stage : schedule.ranks[rank.index()].stages) add_stage(stage);
   exchanges_data_ = !schedule.ranks[rank.index()].lane(schedule::Lane::Copy).actions().empty();
 }
@@ -91,9 +97,6 @@ MicroBatchRecord& ToyProgram::open_record(StageId stage, MicroBatchId micro_batc
   MicroBatchRecord& record = found->second.open(step);
   record.tokens = toy_tokens(model_, schedule_.problem, step, micro_batch.index());
   record.layers.resize(place.layers.size());
-  record.layer_gradients.resize(place.layers.size());
-  record.layers.front().input.resize(record.tokens.size() * model_.width);
-  record.output_gradient.resize(record.tokens.size() * model_.width);
   return record;
 }
 
@@ -110,62 +113,114 @@ LayerRecord& ToyProgram::layer_of(MicroBatchRecord& record, const Action& action
   return record.layers[layer - dataflow_.layers().first(action.stage).index()];
 }
 
+std::span<double> ToyProgram::values_of(TenantKind kind, const Action& action, LayerId layer,
+                                        std::uint64_t step) {
+  return memory_.at({kind, action.stage, action.micro_batch, layer}, step);
+}
+
+std::span<double> ToyProgram::values_of(TenantKind kind, StageId stage, MicroBatchId micro_batch,
+                                        std::uint64_t step) {
+  return memory_.at({kind, stage, micro_batch, dataflow_.layers().first(stage)}, step);
+}
+
+std::span<double> ToyProgram::kept_of(const Action& action, LayerId layer, std::uint64_t step) {
+  const bool recomputes = schedule_.problem.recomputation != schedule::Recomputation::None;
+  return values_of(recomputes ? TenantKind::Recomputed : TenantKind::Kept, action, layer, step);
+}
+
+std::span<double> ToyProgram::part_of(std::span<double> kept, MapPart part, std::size_t map) const {
+  const std::size_t size = kept.size() / (3 * model_.maps_per_layer);
+  return kept.subspan((static_cast<std::size_t>(part) * model_.maps_per_layer + map) * size, size);
+}
+
+std::span<const double> ToyProgram::map_input(const Action& action, LayerId layer, std::size_t map,
+                                              std::uint64_t step) {
+  if (map == 0 && memory_.has_input(layer)) return values_of(TenantKind::Input, action, layer, step);
+  return part_of(kept_of(action, layer, step), MapPart::Input, map);
+}
+
 void ToyProgram::forward(const ActionRun& run) {
   const Action& action = run.action;
   HeldStage& place = held(action.stage);
-  const bool begins = action.first_layer == dataflow_.layers().first(action.stage);
-  if (begins && action.stage.value == 0) {
+  const bool is_embedded = action.first_layer == LayerId{};
+  if (is_embedded) {
     check(!exchanges_data_ || run.step == run.first_step || exchanged_step_ + 1 >= run.step,
           "the data of the step is not there");
-    embed(open_record(action.stage, action.micro_batch, run.step));
+    open_record(action.stage, action.micro_batch, run.step).layers.front().has_input = true;
   }
   MicroBatchRecord& record = record_of(action, run.step);
-  check(record.has_input, "the input is not there");
+  memory_.begin(run);
+  if (is_embedded) embed(record, values_of(TenantKind::Input, action, {}, run.step));
   const bool keeps = schedule_.problem.recomputation == schedule::Recomputation::None;
-  const bool is_sharded =
-      place.num_holders > 1 && schedule_.problem.sharding == schedule::Sharding::Optimizer;
-  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
-    const LayerState& state = layer_of(place, layer);
-    LayerRecord& own = layer_of(record, action, layer);
-    check(!own.has_run, "forward twice");
-    check(!own.input.empty(), "the layer before has not run");
-    check(run.step == run.first_step || state.updated_step + 1 == run.step, "the last update is missing");
-    check(run.step == run.first_step || !is_sharded || state.whole_step + 1 == run.step,
-          "the parameters are not gathered");
-    Values output = run_layer(state, own, keeps);
+  Values h;
+  for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) {
+    LayerRecord& own = layer_of(record, action, layer.index());
+    const LayerState& state = layer_of(place, layer.index());
+    check_forward(run, place, state, own);
+    if (memory_.has_input(layer)) {
+      const std::span<double> input = values_of(TenantKind::Input, action, layer, run.step);
+      if (layer == action.first_layer) {
+        h.assign(input.begin(), input.end());
+      } else {
+        std::copy(h.begin(), h.end(), input.begin());
+      }
+    }
+    h = run_layer(state, h, keeps ? kept_of(action, layer, run.step) : std::span<double>(),
+                  !memory_.has_input(layer));
     own.has_run = true;
-    (&own == &record.layers.back() ? record.output : (&own + 1)->input) = std::move(output);
+    own.is_saved = keeps;
+    if (&own != &record.layers.back()) (&own + 1)->has_input = true;
   }
-  if (action.end_layer != dataflow_.layers().end(action.stage)) return;
-  record.has_output = true;
-  const StageId next = StageId::at(action.stage.index() + 1);
-  if (next.index() == schedule_.num_stages()) {
-    run_loss(record, run.step);
-  } else if (dataflow_.runner(next, action.micro_batch) == rank_) {
-    MicroBatchRecord& after = open_record(next, action.micro_batch, run.step);
-    after.layers.front().input = record.output;
-    after.has_input = true;
-  }
+  hand_on(run, record, h);
+  memory_.end(run);
 }
 
-void ToyProgram::embed(MicroBatchRecord& record) {
+void ToyProgram::check_forward(const ActionRun& run, const HeldStage& place, const LayerState& state,
+                               const LayerRecord& record) const {
+  const bool is_sharded =
+      place.num_holders > 1 && schedule_.problem.sharding == schedule::Sharding::Optimizer;
+  check(!record.has_run, "forward twice");
+  check(record.has_input, "the input is not there");
+  check(run.step == run.first_step || state.updated_step + 1 == run.step, "the last update is missing");
+  check(run.step == run.first_step || !is_sharded || state.whole_step + 1 == run.step,
+        "the parameters are not gathered");
+}
+
+/// Puts the output of a forward where the next layer, stage or rank finds it.
+void ToyProgram::hand_on(const ActionRun& run, MicroBatchRecord& record, const Values& output) {
+  const Action& action = run.action;
+  const auto put = [&output](std::span<double> place) {
+    std::copy(output.begin(), output.end(), place.begin());
+  };
+  if (action.end_layer != dataflow_.layers().end(action.stage)) {
+    return put(values_of(TenantKind::Input, action, action.end_layer, run.step));
+  }
+  record.has_output = true;
+  const StageId next = StageId::at(action.stage.index() + 1);
+  if (next.index() < schedule_.num_stages() && dataflow_.runner(next, action.micro_batch) == rank_) {
+    open_record(next, action.micro_batch, run.step).layers.front().has_input = true;
+    return put(values_of(TenantKind::Input, next, action.micro_batch, run.step));
+  }
+  put(values_of(TenantKind::Output, action.stage, action.micro_batch, run.step));
+  if (next.index() < schedule_.num_stages()) return;
+  run_loss(record, output, values_of(TenantKind::OutputGradient, action.stage, action.micro_batch, run.step),
+           run.step);
+  record.has_output_gradient = true;
+}
+
+void ToyProgram::embed(const MicroBatchRecord& record, std::span<double> output) const {
   const Values& table = held({}).layers.front().blocks[2 * model_.maps_per_layer].parameter;
   for (std::size_t t = 0; t < record.tokens.size(); ++t) {
     const auto row = table.begin() + static_cast<std::ptrdiff_t>(record.tokens[t].input * model_.width);
-    std::copy_n(row, model_.width,
-                record.layers.front().input.begin() + static_cast<std::ptrdiff_t>(t * model_.width));
+    std::copy_n(row, model_.width, output.begin() + static_cast<std::ptrdiff_t>(t * model_.width));
   }
-  record.has_input = true;
 }
 
-/// Gives the layer's output; keeps what the backward needs if asked to.
-Values ToyProgram::run_layer(const LayerState& state, LayerRecord& record, bool saves) const {
+/// Gives the layer's output; keeps what the backward needs where there is a place for it.
+Values ToyProgram::run_layer(const LayerState& state, const Values& input, std::span<double> kept,
+                             bool keeps_input) const {
   const std::size_t width = model_.width;
-  Values h = record.input;
-  if (saves) {
-    record.map_inputs.resize(model_.maps_per_layer);
-    record.map_outputs.resize(model_.maps_per_layer);
-  }
+  Values h = input;
   for (std::size_t map = 0; map < model_.maps_per_layer; ++map) {
     const Values& weight = state.blocks[2 * map].parameter;
     const Values& bias = state.blocks[2 * map + 1].parameter;
@@ -177,28 +232,28 @@ Values ToyProgram::run_layer(const LayerState& state, LayerRecord& record, bool 
         y[t + i] = std::tanh(z);
       }
     }
-    if (saves) {
-      record.map_inputs[map] = h;
-      record.map_outputs[map] = y;
+    if (!kept.empty()) {
+      if (map > 0 || keeps_input) std::copy(h.begin(), h.end(), part_of(kept, MapPart::Input, map).begin());
+      std::copy(y.begin(), y.end(), part_of(kept, MapPart::Output, map).begin());
     }
     for (std::size_t i = 0; i < h.size(); ++i) h[i] += model_.branch * y[i];
   }
   return h;
 }
 
-void ToyProgram::run_loss(MicroBatchRecord& record, std::uint64_t step) {
+/// Gives the gradients of the output, then of the logits.
+void ToyProgram::run_loss(const MicroBatchRecord& record, const Values& output, std::span<double> gradients,
+                          std::uint64_t step) {
   const std::size_t width = model_.width;
   const std::size_t vocabulary = model_.vocabulary;
   const Values& decoder = held(StageId::at(schedule_.num_stages() - 1)).layers.back().blocks.back().parameter;
-  record.logit_gradient.assign(record.tokens.size() * vocabulary, 0.0);
-  std::fill(record.output_gradient.begin(), record.output_gradient.end(), 0.0);
+  std::fill(gradients.begin(), gradients.end(), 0.0);
+  const std::span<double> output_gradient = gradients.first(output.size());
   for (std::size_t t = 0; t < record.tokens.size(); ++t) {
-    const std::span<double> logits(record.logit_gradient.data() + t * vocabulary, vocabulary);
+    const std::span<double> logits = gradients.subspan(output.size() + t * vocabulary, vocabulary);
     double sum = 0;
     for (std::size_t v = 0; v < vocabulary; ++v) {
-      for (std::size_t i = 0; i < width; ++i) {
-        logits[v] += decoder[v * width + i] * record.output[t * width + i];
-      }
+      for (std::size_t i = 0; i < width; ++i) logits[v] += decoder[v * width + i] * output[t * width + i];
       sum += std::exp(logits[v]);
     }
     const std::size_t target = record.tokens[t].target;
@@ -206,66 +261,93 @@ void ToyProgram::run_loss(MicroBatchRecord& record, std::uint64_t step) {
     for (std::size_t v = 0; v < vocabulary; ++v) {
       logits[v] = (std::exp(logits[v]) / sum - (v == target ? 1.0 : 0.0)) / num_tokens_;
       for (std::size_t i = 0; i < width; ++i) {
-        record.output_gradient[t * width + i] += logits[v] * decoder[v * width + i];
+        output_gradient[t * width + i] += logits[v] * decoder[v * width + i];
       }
     }
   }
-  record.has_output_gradient = true;
 }
 
 void ToyProgram::recompute(const ActionRun& run) {
   const Action& action = run.action;
   MicroBatchRecord& record = record_of(action, run.step);
-  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
-    LayerRecord& own = layer_of(record, action, layer);
+  memory_.begin(run);
+  Values h;
+  for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) {
+    LayerRecord& own = layer_of(record, action, layer.index());
     check(own.has_run, "there is nothing to compute again");
-    check(own.map_inputs.empty(), "recomputed what is there");
-    run_layer(layer_of(held(action.stage), layer), own, true);
+    check(!own.is_saved, "recomputed what is there");
+    if (memory_.has_input(layer)) {
+      const std::span<double> input = values_of(TenantKind::Input, action, layer, run.step);
+      h.assign(input.begin(), input.end());
+    }
+    h = run_layer(layer_of(held(action.stage), layer.index()), h, kept_of(action, layer, run.step),
+                  !memory_.has_input(layer));
+    own.is_saved = true;
   }
+  memory_.end(run);
 }
 
 void ToyProgram::backward(const ActionRun& run) {
-  input_gradient(run);
-  weight_gradient(run);
+  memory_.begin(run);
+  back_propagate(run);
+  add_weight_gradients(run);
+  memory_.end(run);
 }
 
 void ToyProgram::input_gradient(const ActionRun& run) {
+  memory_.begin(run);
+  back_propagate(run);
+  memory_.end(run);
+}
+
+void ToyProgram::weight_gradient(const ActionRun& run) {
+  add_weight_gradients(run);
+  memory_.end(run);
+}
+
+void ToyProgram::back_propagate(const ActionRun& run) {
   const Action& action = run.action;
   MicroBatchRecord& record = record_of(action, run.step);
-  const std::size_t first = dataflow_.layers().first(action.stage).index();
+  const bool is_last = action.end_layer == dataflow_.layers().end(action.stage);
+  check(is_last ? record.has_output_gradient : layer_of(record, action, action.end_layer.index()).has_errors,
+        "the output gradient is not there");
+  const std::span<double> given =
+      is_last ? values_of(TenantKind::OutputGradient, action.stage, action.micro_batch, run.step)
+              : values_of(TenantKind::InputGradient, action, action.end_layer, run.step);
+  const std::size_t size = record.tokens.size() * model_.width;
+  Values gradient(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(size));
   for (std::size_t layer = action.end_layer.index(); layer > action.first_layer.index(); --layer) {
-    const std::size_t index = layer - 1 - first;
-    LayerRecord& own = record.layers[index];
-    const bool is_last = index + 1 == record.layers.size();
-    check(!own.map_inputs.empty(), "backward without activations");
-    check(own.errors.empty(), "backward twice");
-    check(is_last ? record.has_output_gradient : !record.layer_gradients[index + 1].empty(),
-          "the output gradient is not there");
-    record.layer_gradients[index] =
-        back_through_layer(layer_of(held(action.stage), layer - 1), own,
-                           is_last ? record.output_gradient : record.layer_gradients[index + 1]);
+    LayerRecord& own = layer_of(record, action, layer - 1);
+    check(own.is_saved, "backward without activations");
+    check(!own.has_errors, "backward twice");
+    gradient = back_through_layer(layer_of(held(action.stage), layer - 1),
+                                  kept_of(action, LayerId::at(layer - 1), run.step), std::move(gradient));
+    own.has_errors = true;
   }
-  if (action.first_layer.index() != first || action.stage.value == 0) return;
-  const StageId previous = StageId::at(action.stage.index() - 1u);
-  if (dataflow_.runner(previous, action.micro_batch) != rank_) return;
-  MicroBatchRecord& before = record_of({.stage = previous, .micro_batch = action.micro_batch}, run.step);
-  check(!before.has_output_gradient, "the output gradient comes twice");
-  before.output_gradient = record.layer_gradients.front();
-  before.has_output_gradient = true;
+  if (action.stage.value > 0 && action.first_layer == dataflow_.layers().first(action.stage)) {
+    const StageId previous = StageId::at(action.stage.index() - 1u);
+    if (dataflow_.runner(previous, action.micro_batch) == rank_) {
+      MicroBatchRecord& before = record_of({.stage = previous, .micro_batch = action.micro_batch}, run.step);
+      check(!before.has_output_gradient, "the output gradient comes twice");
+      std::copy(gradient.begin(), gradient.end(),
+                values_of(TenantKind::OutputGradient, previous, action.micro_batch, run.step).begin());
+      before.has_output_gradient = true;
+      return;
+    }
+  }
+  std::copy(gradient.begin(), gradient.end(),
+            values_of(TenantKind::InputGradient, action, action.first_layer, run.step).begin());
 }
 
 /// Gives the gradient of the layer's input; keeps the errors of its maps.
-Values ToyProgram::back_through_layer(const LayerState& state, LayerRecord& record,
-                                      const Values& gradient) const {
+Values ToyProgram::back_through_layer(const LayerState& state, std::span<double> kept, Values dh) const {
   const std::size_t width = model_.width;
-  Values dh = gradient;
-  record.errors.resize(model_.maps_per_layer);
   for (std::size_t map = model_.maps_per_layer; map-- > 0;) {
     const Values& weight = state.blocks[2 * map].parameter;
-    Values& error = record.errors[map];
-    error.resize(dh.size());
+    const std::span<const double> output = part_of(kept, MapPart::Output, map);
+    const std::span<double> error = part_of(kept, MapPart::Error, map);
     for (std::size_t i = 0; i < dh.size(); ++i) {
-      error[i] = model_.branch * dh[i] * (1 - record.map_outputs[map][i] * record.map_outputs[map][i]);
+      error[i] = model_.branch * dh[i] * (1 - output[i] * output[i]);
     }
     for (std::size_t t = 0; t < dh.size(); t += width) {
       for (std::size_t j = 0; j < width; ++j) {
@@ -276,35 +358,36 @@ Values ToyProgram::back_through_layer(const LayerState& state, LayerRecord& reco
   return dh;
 }
 
-void ToyProgram::weight_gradient(const ActionRun& run) {
-  const Action& action = run.action;
-  MicroBatchRecord& record = record_of(action, run.step);
-  for (std::size_t layer = action.end_layer.index(); layer > action.first_layer.index(); --layer) {
-    add_weight_gradient(layer_of(held(action.stage), layer - 1), layer_of(record, action, layer - 1), record,
-                        run.step);
+void ToyProgram::add_weight_gradients(const ActionRun& run) {
+  MicroBatchRecord& record = record_of(run.action, run.step);
+  for (std::size_t layer = run.action.end_layer.index(); layer > run.action.first_layer.index(); --layer) {
+    LayerRecord& own = layer_of(record, run.action, layer - 1);
+    check(own.has_errors, "the errors are not there");
+    check(!own.has_weight_gradient, "weight gradient twice");
+    own.has_weight_gradient = true;
+    add_weight_gradient(run, LayerId::at(layer - 1), record);
   }
 }
 
-void ToyProgram::add_weight_gradient(LayerState& state, LayerRecord& record, MicroBatchRecord& micro_batch,
-                                     std::uint64_t step) {
+void ToyProgram::add_weight_gradient(const ActionRun& run, LayerId layer, const MicroBatchRecord& record) {
+  const Action& action = run.action;
   const std::size_t width = model_.width;
-  check(!record.errors.empty(), "the errors are not there");
-  check(!record.has_weight_gradient, "weight gradient twice");
-  check(state.updated_step != step && state.reduced_step != step, "the gradient comes too late");
-  record.has_weight_gradient = true;
-  if (state.gradient_step != step) {
-    state.gradient_step = step;
+  LayerState& state = layer_of(held(action.stage), layer.index());
+  check(state.updated_step != run.step && state.reduced_step != run.step, "the gradient comes too late");
+  if (state.gradient_step != run.step) {
+    state.gradient_step = run.step;
     state.num_contributions = 0;
     for (Block& block : state.blocks) std::fill(block.gradient.begin(), block.gradient.end(), 0.0);
   }
   ++state.num_contributions;
   for (Block& block : state.blocks) {
     if (block.kind == ParameterKind::Embedding || block.kind == ParameterKind::Decoder) {
-      add_table_gradient(block, micro_batch);
+      add_table_gradient(block, run, record);
       continue;
     }
-    const Values& input = record.map_inputs[block.map];
-    const Values& error = record.errors[block.map];
+    const std::span<const double> input = map_input(action, layer, block.map, run.step);
+    const std::span<const double> error =
+        part_of(kept_of(action, layer, run.step), MapPart::Error, block.map);
     for (std::size_t t = 0; t < error.size(); t += width) {
       for (std::size_t i = 0; i < width; ++i) {
         if (block.kind == ParameterKind::Bias) {
@@ -317,17 +400,25 @@ void ToyProgram::add_weight_gradient(LayerState& state, LayerRecord& record, Mic
   }
 }
 
-void ToyProgram::add_table_gradient(Block& block, const MicroBatchRecord& record) const {
+void ToyProgram::add_table_gradient(Block& block, const ActionRun& run, const MicroBatchRecord& record) {
+  const Action& action = run.action;
   const std::size_t width = model_.width;
+  const bool is_embedding = block.kind == ParameterKind::Embedding;
+  const std::span<const double> rows =
+      is_embedding ? values_of(TenantKind::InputGradient, action, {}, run.step)
+                   : values_of(TenantKind::Output, action.stage, action.micro_batch, run.step);
+  const std::span<const double> logits =
+      is_embedding ? std::span<const double>()
+                   : values_of(TenantKind::OutputGradient, action.stage, action.micro_batch, run.step)
+                         .subspan(record.tokens.size() * width);
   for (std::size_t t = 0; t < record.tokens.size(); ++t) {
     for (std::size_t i = 0; i < width; ++i) {
-      if (block.kind == ParameterKind::Embedding) {
-        block.gradient[record.tokens[t].input * width + i] += record.layer_gradients.front()[t * width + i];
+      if (is_embedding) {
+        block.gradient[record.tokens[t].input * width + i] += rows[t * width + i];
         continue;
       }
       for (std::size_t v = 0; v < model_.vocabulary; ++v) {
-        block.gradient[v * width + i] +=
-            record.logit_gradient[t * model_.vocabulary + v] * record.output[t * width + i];
+        block.gradient[v * width + i] += logits[t * model_.vocabulary + v] * rows[t * width + i];
       }
     }
   }

@@ -8,17 +8,21 @@
 #include "plenum/pipeline/stage_program.h"
 #include "plenum/schedule/core/dataflow.h"
 
+#include "tests/pipeline/toy_memory.h"
 #include "tests/pipeline/toy_state.h"
 
 namespace plenum::pipeline {
 
 /// The toy model on one rank, in double precision: proves what a schedule computes. Throws InternalError at
 /// everything that makes no sense (twice, too early, incomplete, not its own), so that a damaged schedule
-/// stops here or gives other numbers.
+/// stops here or gives other numbers. What belongs to micro-batches lies in the planned slots, messages too.
 class ToyProgram : public StageProgram {
  public:
   /// Borrows the schedule and its dataflow.
   ToyProgram(const schedule::Schedule& schedule, const schedule::Dataflow& dataflow, schedule::Rank rank);
+  /// With another plan than the schedule's.
+  ToyProgram(const schedule::Schedule& schedule, const schedule::Dataflow& dataflow, schedule::Rank rank,
+             schedule::RankSlots slots);
 
   void forward(const ActionRun& run) override;
   void backward(const ActionRun& run) override;
@@ -30,6 +34,7 @@ class ToyProgram : public StageProgram {
   void accumulate_factor(const ActionRun& run) override;
   void inverse_root(const ActionRun& run) override;
   void precondition(const ActionRun& run) override;
+  void square_gradient(const ActionRun& run) override;
   void update(const ActionRun& run) override;
   comm::ConstElements outgoing(const ActionRun& run) override;
   comm::Elements incoming(const ActionRun& run) override;
@@ -46,8 +51,12 @@ class ToyProgram : public StageProgram {
   /// The reduced K-FAC factors (A, then B) of a step, if they are still there.
   const Values* curvature_of(schedule::StageId stage, schedule::LayerId layer, std::size_t map,
                              std::uint64_t step);
+  /// Makes the gradients that this rank counts of a stage not finite.
+  void spoil_gradients(schedule::StageId stage);
   /// This rank's part of the loss of each step.
   const std::map<std::uint64_t, double>& losses() const { return losses_; }
+  /// The steps that changed nothing, since the ranks agreed that a gradient is not finite.
+  const std::vector<std::uint64_t>& skipped_steps() const { return skipped_steps_; }
 
  private:
   /// What the rank has of one of its stages.
@@ -71,23 +80,44 @@ class ToyProgram : public StageProgram {
   MicroBatchRecord& record_of(const schedule::Action& action, std::uint64_t step);
   LayerRecord& layer_of(MicroBatchRecord& record, const schedule::Action& action, std::size_t layer);
 
+  /// What a layer keeps of each of its maps, in memory.
+  enum class MapPart : std::uint8_t { Input, Output, Error };
+  std::span<double> values_of(schedule::TenantKind kind, const schedule::Action& action,
+                              schedule::LayerId layer, std::uint64_t step);
+  /// Of a stage as a whole.
+  std::span<double> values_of(schedule::TenantKind kind, schedule::StageId stage,
+                              schedule::MicroBatchId micro_batch, std::uint64_t step);
+  std::span<double> kept_of(const schedule::Action& action, schedule::LayerId layer, std::uint64_t step);
+  std::span<double> part_of(std::span<double> kept, MapPart part, std::size_t map) const;
+  /// The input of the layer's first map is the layer's, which may be kept apart.
+  std::span<const double> map_input(const schedule::Action& action, schedule::LayerId layer, std::size_t map,
+                                    std::uint64_t step);
+
   /// compute (toy_program.cpp)
-  void embed(MicroBatchRecord& record);
-  Values run_layer(const LayerState& state, LayerRecord& record, bool saves) const;
-  void run_loss(MicroBatchRecord& record, std::uint64_t step);
-  Values back_through_layer(const LayerState& state, LayerRecord& record, const Values& gradient) const;
-  void add_weight_gradient(LayerState& state, LayerRecord& record, MicroBatchRecord& micro_batch,
-                           std::uint64_t step);
-  void add_table_gradient(Block& block, const MicroBatchRecord& record) const;
+  void check_forward(const ActionRun& run, const HeldStage& place, const LayerState& state,
+                     const LayerRecord& record) const;
+  void embed(const MicroBatchRecord& record, std::span<double> output) const;
+  Values run_layer(const LayerState& state, const Values& input, std::span<double> kept,
+                   bool keeps_input) const;
+  void hand_on(const ActionRun& run, MicroBatchRecord& record, const Values& output);
+  void run_loss(const MicroBatchRecord& record, const Values& output, std::span<double> gradients,
+                std::uint64_t step);
+  void back_propagate(const ActionRun& run);
+  Values back_through_layer(const LayerState& state, std::span<double> kept, Values gradient) const;
+  void add_weight_gradients(const ActionRun& run);
+  void add_weight_gradient(const ActionRun& run, schedule::LayerId layer, const MicroBatchRecord& record);
+  void add_table_gradient(Block& block, const ActionRun& run, const MicroBatchRecord& record);
 
   /// statistics, updates (toy_updates.cpp)
   void check_gradient(const HeldStage& stage, const LayerState& layer, std::uint64_t step) const;
+  void check_ready(const HeldStage& stage, const LayerState& layer, std::uint64_t step) const;
   void check_owner(const schedule::Action& action) const;
   Values sum_curvature(HeldStage& stage, const schedule::Action& action, std::uint64_t step);
   Inverse& continue_inverse(const ActionRun& run);
   Values tied_gradient(std::uint64_t step) const;
   const Values& ready_gradient(const Block& block) const;
   void fill_agreement(std::uint64_t step);
+  void take_agreement(std::uint64_t step);
   void update_block(Block& block, const Values& gradient);
 
   /// communication (toy_communication.cpp)
@@ -105,6 +135,7 @@ class ToyProgram : public StageProgram {
   ToyModel model_;
   double num_tokens_;
   std::size_t num_kept_steps_;
+  ToyMemory memory_;
   bool exchanges_data_ = false;
   std::vector<HeldStage> stages_;
   std::map<std::uint64_t, double> losses_;
@@ -113,8 +144,10 @@ class ToyProgram : public StageProgram {
   std::vector<std::size_t> counts_;
   Values tied_gradient_;
   std::uint64_t tied_step_ = kNever;
+  double squares_ = 0;  ///< of what this rank counts
+  std::uint64_t squares_step_ = kNever;
   double clipping_ = 1;
-  bool is_finite_ = true;
+  std::vector<std::uint64_t> skipped_steps_;
   std::uint64_t agreed_step_ = kNever;
   std::atomic<std::uint64_t> exchanged_step_ = kNever;  ///< the copy lane may be a step ahead
 };

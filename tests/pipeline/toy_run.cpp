@@ -143,6 +143,9 @@ std::string difference_from_serial(const schedule::Schedule& schedule, std::uint
   } catch (const ExecutionError& error) {
     return error.what();
   }
+  for (const std::unique_ptr<ToyProgram>& program : run.programs()) {
+    if (!program->skipped_steps().empty()) return "a gradient is not finite";
+  }
   const SerialResult expected = train_serially(schedule, num_steps, first_step);
   std::vector<double> losses(num_steps, 0.0);
   for (const std::unique_ptr<ToyProgram>& program : run.programs()) {

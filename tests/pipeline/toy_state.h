@@ -38,27 +38,21 @@ class StepRing {
   std::vector<Place> places_;
 };
 
-/// What a rank keeps of a layer for a micro-batch.
+/// What a rank knows of a layer for a micro-batch; its activations lie in ToyMemory.
 struct LayerRecord {
-  Values input;                     ///< [tokens, width]
-  std::vector<Values> map_inputs;   ///< of each map; empty until saved
-  std::vector<Values> map_outputs;  ///< of each tanh
-  std::vector<Values> errors;       ///< gradients before each tanh; empty until the input gradient
-  std::vector<Values> a;            ///< K-FAC factors of each map; empty until computed
+  std::vector<Values> a;  ///< K-FAC factors of each map; empty until computed
   std::vector<Values> b;
+  bool has_input = false;
   bool has_run = false;
+  bool is_saved = false;    ///< what the backward needs
+  bool has_errors = false;  ///< and so the gradient of its input
   bool has_weight_gradient = false;
 };
 
-/// What a rank keeps of a stage for a micro-batch in a step.
+/// What a rank knows of a stage for a micro-batch in a step.
 struct MicroBatchRecord {
   std::vector<ToyToken> tokens;
   std::vector<LayerRecord> layers;
-  Values output;
-  Values output_gradient;
-  Values logit_gradient;                ///< [tokens, vocabulary], last stage
-  std::vector<Values> layer_gradients;  ///< of each layer's input
-  bool has_input = false;
   bool has_output = false;
   bool has_output_gradient = false;
   bool has_sent_activation = false;
@@ -85,6 +79,7 @@ struct LayerState {
   std::uint64_t reduced_step = kNever;
   std::uint64_t preconditioned_step = kNever;
   std::uint64_t gathered_step = kNever;  ///< preconditioned gradients
+  std::uint64_t squared_step = kNever;
   std::uint64_t updated_step = kNever;
   std::uint64_t whole_step = kNever;  ///< parameters, after shards were updated
   std::uint64_t accumulated_step = kNever;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "plenum/base/check.h"
 
@@ -13,13 +14,12 @@ using schedule::Action;
 using schedule::ActionType;
 using schedule::LayerId;
 using schedule::Preconditioner;
-using schedule::Rank;
 using schedule::StageId;
 
 namespace {
 
 /// Adds the products of rows of `rows` [tokens, n] with themselves.
-Values second_moment(const Values& rows, std::size_t n, double scale) {
+Values second_moment(std::span<const double> rows, std::size_t n, double scale) {
   Values sum(n * n, 0.0);
   for (std::size_t t = 0; t < rows.size(); t += n) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -42,6 +42,14 @@ void ToyProgram::check_gradient(const HeldStage& stage, const LayerState& layer,
   check(stage.num_holders == 1 || layer.reduced_step == step, "the gradient is not reduced");
 }
 
+/// That it is what the update uses.
+void ToyProgram::check_ready(const HeldStage& stage, const LayerState& layer, std::uint64_t step) const {
+  check_gradient(stage, layer, step);
+  if (schedule_.problem.preconditioner == Preconditioner::None) return;
+  check(layer.preconditioned_step == step, "the gradient is not preconditioned");
+  check(stage.num_holders == 1 || layer.gathered_step == step, "the preconditioned gradient is not gathered");
+}
+
 void ToyProgram::check_owner(const Action& action) const {
   check(dataflow_.owner(action.stage, action.first_layer, action.factor) == rank_,
         "another rank owns the linear map");
@@ -52,13 +60,15 @@ void ToyProgram::curvature(const ActionRun& run) {
   MicroBatchRecord& record = record_of(action, run.data_step());
   LayerRecord& layer = layer_of(record, action, action.first_layer.index());
   const bool is_a = action.type == ActionType::CurvatureA;
-  const std::vector<Values>& rows = is_a ? layer.map_inputs : layer.errors;
-  check(!rows.empty(), "what the curvature is made of is not there");
+  check(is_a ? layer.is_saved : layer.has_errors, "what the curvature is made of is not there");
   std::vector<Values>& factors = is_a ? layer.a : layer.b;
   factors.resize(model_.maps_per_layer);
   check(factors[action.factor].empty(), "curvature twice");
-  factors[action.factor] =
-      second_moment(rows[action.factor], model_.width, is_a ? 1 / num_tokens_ : num_tokens_);
+  const std::span<const double> rows =
+      is_a ? map_input(action, action.first_layer, action.factor, run.data_step())
+           : part_of(kept_of(action, action.first_layer, run.data_step()), MapPart::Error, action.factor);
+  factors[action.factor] = second_moment(rows, model_.width, is_a ? 1 / num_tokens_ : num_tokens_);
+  memory_.end(run);
 }
 
 /// A, then B, over the micro-batches of this rank, in their order.
@@ -212,42 +222,68 @@ Values ToyProgram::tied_gradient(std::uint64_t step) const {
   return sum;
 }
 
-/// Adds the squares of what this rank is the first to own, so that nothing is counted twice.
-void ToyProgram::fill_agreement(std::uint64_t step) {
-  double sum = 0;
-  for (const HeldStage& stage : stages_) {
-    for (const LayerState& layer : stage.layers) {
-      check_gradient(stage, layer, step);
-      for (const Block& block : layer.blocks) {
-        if (block.is_tied || block.owner != stage.holder) continue;
-        for (const double g : ready_gradient(block)) sum += g * g;
+void ToyProgram::spoil_gradients(StageId stage) {
+  HeldStage& place = held(stage);
+  for (LayerState& layer : place.layers) {
+    for (Block& block : layer.blocks) {
+      if (block.is_tied || block.owner != place.holder) continue;
+      block.gradient.back() = std::numeric_limits<double>::quiet_NaN();
+      if (!block.preconditioned.empty()) block.preconditioned.back() = block.gradient.back();
+    }
+  }
+}
+
+/// Of what this rank owns; the shared table is counted by the first that holds the model's beginning.
+void ToyProgram::square_gradient(const ActionRun& run) {
+  const Action& action = run.action;
+  HeldStage& stage = held(action.stage);
+  if (squares_step_ != run.step) squares_ = 0;
+  squares_step_ = run.step;
+  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
+    LayerState& state = layer_of(stage, layer);
+    check_ready(stage, state, run.step);
+    check(state.squared_step != run.step, "squares are counted twice");
+    state.squared_step = run.step;
+    for (const Block& block : state.blocks) {
+      if (block.is_tied) {
+        if (block.kind != ParameterKind::Embedding || stage.holder != 0) continue;
+        for (const double g : tied_gradient(run.step)) squares_ += g * g;
+      } else if (block.owner == stage.holder) {
+        for (const double g : ready_gradient(block)) squares_ += g * g;
       }
     }
   }
-  const std::span<const Rank> tied = dataflow_.group({.type = ActionType::ReduceTied});
-  if (!tied.empty() && tied.front() == rank_) {
-    for (const double g : tied_gradient(step)) sum += g * g;
+}
+
+void ToyProgram::fill_agreement(std::uint64_t step) {
+  for (const HeldStage& stage : stages_) {
+    for (const LayerState& layer : stage.layers) {
+      check(layer.squared_step == step, "the squares of a layer are not counted");
+    }
   }
-  const bool is_finite = std::isfinite(sum);
-  buffer_ = {is_finite ? sum : 0.0, is_finite ? 0.0 : 1.0};
+  buffer_ = {squares_};
+}
+
+void ToyProgram::take_agreement(std::uint64_t step) {
+  const double norm = std::sqrt(buffer_[0]);
+  clipping_ = norm > model_.greatest_norm ? model_.greatest_norm / norm : 1;
+  if (!std::isfinite(norm)) skipped_steps_.push_back(step);
+  agreed_step_ = step;
 }
 
 void ToyProgram::update(const ActionRun& run) {
   const Action& action = run.action;
   HeldStage& stage = held(action.stage);
-  check(!dataflow_.has_agree() || agreed_step_ == run.step, "the ranks have not agreed");
-  check(is_finite_, "a gradient is not finite");
+  check(agreed_step_ == run.step, "the ranks have not agreed");
+  const bool is_skipped = !skipped_steps_.empty() && skipped_steps_.back() == run.step;
   const bool is_sharded =
       stage.num_holders > 1 && schedule_.problem.sharding == schedule::Sharding::Optimizer;
-  const bool is_preconditioned = schedule_.problem.preconditioner != Preconditioner::None;
   for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
     LayerState& state = layer_of(stage, layer);
     check(state.updated_step != run.step, "update twice");
-    check_gradient(stage, state, run.step);
-    check(!is_preconditioned || state.preconditioned_step == run.step, "the gradient is not preconditioned");
-    check(!is_preconditioned || stage.num_holders == 1 || state.gathered_step == run.step,
-          "the preconditioned gradient is not gathered");
+    check_ready(stage, state, run.step);
     state.updated_step = run.step;
+    if (is_skipped) continue;
     for (Block& block : state.blocks) {
       if (block.is_tied) {
         update_block(block, tied_gradient(run.step));

@@ -47,6 +47,35 @@ TEST(ValueBoard, KeepsWhatTheStepBeforeMade) {
   EXPECT_TRUE(board.wait(Lane::Compute, {&kBefore, 1}, 5));
 }
 
+/// Never asked.
+class NamedEvent final : public tensor::QueueEvent {
+ public:
+  bool is_done() const override { return false; }
+  double seconds_since(const tensor::QueueEvent&) const override { return 0; }
+};
+
+TEST(ValueBoard, GivesTheEventsBehindValuesThatOtherLanesMade) {
+  ValueBoard board(4, 0, 0);
+  const NamedEvent first;
+  const NamedEvent second;
+  const ValueRef by_first[] = {{.index = 0}, {.index = 1}};
+  const ValueRef by_second[] = {{.index = 2}};
+  const ValueRef by_host[] = {{.index = 3}};
+  board.publish(Lane::Compute, by_first, 1, &first);
+  board.publish(Lane::Pipeline, by_second, 1, &second);
+  board.publish(Lane::Copy, by_host, 1);
+  const ValueRef all[] = {{.index = 0}, {.index = 1}, {.index = 2}, {.index = 3}};
+  std::vector<const tensor::QueueEvent*> events;
+  board.collect_events(Lane::DataParallel, all, 1, events);
+  EXPECT_EQ(events, (std::vector<const tensor::QueueEvent*>{&first, &second}));
+  board.collect_events(Lane::Compute, all, 1, events);
+  EXPECT_EQ(events, (std::vector<const tensor::QueueEvent*>{&second}));
+  board.collect_events(Lane::DataParallel, {&kBefore, 1}, 2, events);
+  EXPECT_EQ(events, (std::vector<const tensor::QueueEvent*>{&first}));
+  board.collect_events(Lane::DataParallel, {&kBefore, 1}, 0, events);  // of a step before the first
+  EXPECT_TRUE(events.empty());
+}
+
 TEST(ValueBoard, HoldsALaneThatIsTwoStepsAhead) {
   ValueBoard board(1, 0, 0);
   board.enlist(Lane::Compute, 0);

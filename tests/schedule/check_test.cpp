@@ -1,5 +1,7 @@
 #include "plenum/schedule/check/check.h"
 
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "plenum/schedule/generate/generator.h"
@@ -32,10 +34,10 @@ micro-batches 2
 tied
 rank 0 holds 0
 rank 1 holds 1
-0 compute: F0.0 F0.1 B0.0 B0.1 U0
+0 compute: F0.0 F0.1 B0.0 B0.1 NS0 U0
 0 data: TR N
 0 pipe: SF0.0 SF0.1 RB0.0 RB0.1
-1 compute: F1.0 B1.0 F1.1 B1.1 U1
+1 compute: F1.0 B1.0 F1.1 B1.1 NS1 U1
 1 data: TR N
 1 pipe: RF1.0 RF1.1 SB1.0 SB1.1
 )";
@@ -45,9 +47,9 @@ layers 2
 micro-batches 2
 rank 0 holds 0
 rank 1 holds 0
-0 compute: F0.0 B0.0[1] B0.0[0] U0
+0 compute: F0.0 B0.0[1] B0.0[0] NS0 U0
 0 data: AR0[1] AR0[0] N
-1 compute: F0.1 B0.1[1] B0.1[0] U0
+1 compute: F0.1 B0.1[1] B0.1[0] NS0 U0
 1 data: AR0[1] AR0[0] N
 )";
 
@@ -58,9 +60,9 @@ recompute full
 sharding optimizer
 rank 0 holds 0
 rank 1 holds 0
-0 compute: F0.0 RC0.0 B0.0 U0
+0 compute: F0.0 RC0.0 B0.0 NS0 U0
 0 data: RS0 N AG0
-1 compute: F0.1 RC0.1 I0.1 W0.1 U0
+1 compute: F0.1 RC0.1 I0.1 W0.1 NS0 U0
 1 data: RS0 N AG0
 )";
 
@@ -71,7 +73,8 @@ preconditioner shampoo
 factors 1
 staleness 1
 rank 0 holds 0
-0 compute: SR0[0]/0~1 F0.0 B0.0 SA0 P0~1 U0
+0 compute: SR0[0]/0~1 F0.0 B0.0 SA0 P0~1 NS0 U0
+0 data: N
 )";
 
 std::string pipeline_with(std::string_view from, std::string_view to) {
@@ -91,6 +94,14 @@ TEST(Check, AcceptsWhatIsRight) {
   for (const std::string_view text : {kPipeline, kReplicas, kSharded, test::kKfacSchedule, kShampoo}) {
     EXPECT_EQ(violation_of(text), "") << text;
   }
+}
+
+TEST(Check, AcceptsTheExampleOfTheDocumentation) {
+  std::ifstream file(PLENUM_SOURCE_DIR "/docs/schedules.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t begin = text.find("plenum-schedule 1\n");
+  ASSERT_NE(begin, std::string::npos);
+  EXPECT_EQ(violation_of(text.substr(begin, text.find("```", begin) - begin)), "");
 }
 
 TEST(Check, AcceptsEveryGeneratedSchedule) {
@@ -143,11 +154,12 @@ TEST(Check, FindsActionsThatWaitForEachOther) {
   EXPECT_EQ(
       pipeline_with("SF0.0 SF0.1 RB0.0", "SF0.0 RB0.0 SF0.1"),
       "rank 0, pipe, step 0, RB0.0: needs SB1.0 on rank 1, which comes after RF1.1 on rank 1, which waits "
-      "for this in turn");
+      "for this in turn; accepted is rank 0, pipe, step 0: … SF0.1 RB0.0 RB0.1");
   EXPECT_EQ(
       pipeline_with("F0.0 F0.1 B0.0", "F0.0 B0.0 F0.1"),
       "rank 0, pipe, step 0, SF0.1: needs the output of stage 0 from layer 0 for micro-batch 1, made by "
-      "F0.1 on rank 0, which comes after B0.0 on rank 0, which waits for this in turn");
+      "F0.1 on rank 0, which comes after B0.0 on rank 0, which waits for this in turn; accepted is rank 0, "
+      "pipe, step 0: … RB0.0 SF0.1 RB0.1 (first of 2 lanes)");
   EXPECT_EQ(
       replicas_with("1 data: AR0[1] AR0[0]", "1 data: AR0[0] AR0[1]"),
       "rank 0, data, step 0, AR0[1]: needs rank 1 to take part, which comes after AR0[0] on rank 1, which "
@@ -165,21 +177,55 @@ TEST(Check, MatchesSendsAndReceives) {
       "after SF0.0 on rank 0");
   EXPECT_EQ(pipeline_with("SF0.0", "SF0.0 SB0.0"), "rank 0, pipe, step 0, SB0.0: the pipeline ends here");
   EXPECT_EQ(pipeline_with("RF1.0", "RF1.0 RB1.0"), "rank 1, pipe, step 0, RB1.0: the pipeline ends here");
-  const std::string one_rank = with(with(kPipeline, "rank 0 holds 0\nrank 1 holds 1", "rank 0 holds 0 1"),
-                                    kPipeline.substr(kPipeline.find("0 compute")),
-                                    "0 compute: F0.0 F0.1 F1.0 F1.1 B1.0 B1.1 B0.0 B0.1 U0 U1\n");
+  const std::string one_rank =
+      with(with(kPipeline, "rank 0 holds 0\nrank 1 holds 1", "rank 0 holds 0 1"),
+           kPipeline.substr(kPipeline.find("0 compute")),
+           "0 compute: F0.0 F0.1 F1.0 F1.1 B1.0 B1.1 B0.0 B0.1 NS1 NS0 U0 U1\n0 data: N\n");
   EXPECT_EQ(violation_of(one_rank), "");
   EXPECT_EQ(
       violation_of(one_rank + "0 pipe: SF0.0\n"),
       "rank 0, pipe, step 0, SF0.0: stage 1 runs on the same rank: there is nothing to send or receive");
 }
 
+TEST(Check, RefusesASendOrderThatDiffersFromTheReceiveOrder) {
+  EXPECT_EQ(pipeline_with("SF0.0 SF0.1", "SF0.1 SF0.0"),
+            "rank 1, pipe, step 0, RF1.0: the next message from rank 0 is SF0.1: they come in the order in "
+            "which they are sent; accepted is rank 0, pipe, step 0: SF0.0 SF0.1 RB0.0 RB0.1");
+  EXPECT_EQ(pipeline_with("SB1.0 SB1.1", "SB1.1 SB1.0"),
+            "rank 0, pipe, step 0, RB0.0: the next message from rank 1 is SB1.1: they come in the order in "
+            "which they are sent; accepted is rank 1, pipe, step 0: … SB1.0 SB1.1");
+}
+
+TEST(Check, RefusesSendsThatWaitForEachOther) {
+  // With buffers this runs: each rank's send leaves before it receives.
+  constexpr std::string_view text = R"(plenum-schedule 1
+layers 1 1
+micro-batches 2
+rank 0 holds 0
+rank 1 holds 1
+0 compute: F0.0 F0.1 B0.0 B0.1 NS0 U0
+0 pipe: SF0.0 SF0.1 RB0.0 RB0.1
+0 data: N
+1 compute: F1.0 B1.0 F1.1 B1.1 NS1 U1
+1 pipe: RF1.0 SB1.0 RF1.1 SB1.1
+1 data: N
+)";
+  EXPECT_EQ(violation_of(text),
+            "rank 0, pipe, step 0, SF0.1: needs RF1.1 on rank 1, which comes after SB1.0 on rank 1, which "
+            "waits for this in turn; accepted is rank 1, pipe, step 0: … RF1.1 SB1.0 SB1.1");
+  EXPECT_EQ(violation_of(with(text, "SB1.0 RF1.1", "RF1.1 SB1.0")), "");
+}
+
+TEST(Check, OffersNoOrderOfMessagesWhereNoneHelps) {
+  EXPECT_EQ(replicas_with("1 data: AR0[1] AR0[0]", "1 data: AR0[0] AR0[1]").find("accepted"),
+            std::string::npos);
+}
+
 TEST(Check, WantsWholeGroups) {
   EXPECT_EQ(replicas_with("0 data: AR0[1] AR0[0] N", "0 data: AR0[1] AR0[0]"),
             "rank 1, data, step 0, N: rank 0 does not take part in this step");
   EXPECT_EQ(violation_of(with(with(kReplicas, " N\n", "\n"), " N\n", "\n")),
-            "rank 0, data, step 0, end of the step: there is no N: with more than one rank all agree before "
-            "they update");
+            "rank 0, data, step 0, end of the step: there is no N: all ranks agree before they update");
   EXPECT_EQ(replicas_with("0 data: AR0[1] AR0[0]", "0 data: AR0"),
             "rank 0, data, step 0, AR0: rank 1 does not take part in this step");
   EXPECT_EQ(replicas_with("0 data: AR0[1] AR0[0] N", "0 data: AR0[1] AR0[0] N N"),
@@ -200,10 +246,10 @@ TEST(Check, WantsEveryMicroBatchToPassEveryStageOnce) {
   EXPECT_EQ(replicas_with("F0.1 B0.1[1]", "F0.1 F0.0 B0.1[1]"),
             "rank 1, compute, step 0, F0.0: micro-batch 0 passes stage 0 on rank 0");
   EXPECT_EQ(
-      violation_of(with(with(kReplicas, "F0.1 B0.1[1] B0.1[0] U0", "U0"), "0 holds 0", "0 holds 0")),
+      violation_of(with(with(kReplicas, "F0.1 B0.1[1] B0.1[0] NS0 U0", "NS0 U0"), "0 holds 0", "0 holds 0")),
       "rank 0, compute, step 0, end of the step: no rank runs the forward of stage 0 for micro-batch 1");
   EXPECT_EQ(
-      pipeline_with("B1.1 U1", "B1.1 W1.1 U1"),
+      pipeline_with("B1.1 NS1", "B1.1 W1.1 NS1"),
       "rank 1, compute, step 0, W1.1: makes the weight gradient of stage 1 from layer 2 for micro-batch 1 a "
       "second time, after B1.1 on rank 1");
   EXPECT_EQ(sharded_with("I0.1 W0.1", "I0.1"),
@@ -220,13 +266,26 @@ TEST(Check, WantsEveryLayerUpdatedOnceWithItsWholeGradient) {
   EXPECT_EQ(pipeline_with("U0", "U0 U0[1]"),
             "rank 0, compute, step 0, U0[1]: makes the update of layer 1 a second time, after U0 on rank 0");
   EXPECT_EQ(
-      pipeline_with("B0.1 U0", "U0 B0.1"),
-      "rank 0, compute, step 0, U0: needs the weight gradient of stage 0 from layer 0 for micro-batch 1, "
+      pipeline_with("B0.1 NS0", "NS0 B0.1"),
+      "rank 0, compute, step 0, NS0: needs the weight gradient of stage 0 from layer 0 for micro-batch 1, "
       "which B0.1 on rank 0 makes only later in the same lane");
   EXPECT_EQ(violation_of(with(with(kReplicas, "AR0[1] AR0[0] N", "AR0[1] N"), "AR0[1] AR0[0] N", "AR0[1] N")),
-            "rank 0, data, step 0, N: needs the reduced gradient of layer 0, which nothing makes");
+            "rank 0, compute, step 0, NS0: needs the reduced gradient of layer 0, which nothing makes");
   EXPECT_EQ(violation_of(with(with(kPipeline, "TR N", "N"), "TR N", "N")),
-            "rank 0, data, step 0, N: needs the gradient of the tied parameter, which nothing makes");
+            "rank 0, compute, step 0, NS0: needs the gradient of the tied parameter, which nothing makes");
+}
+
+TEST(Check, WantsRanksToAgreeOnTheWholeGradientBeforeTheyUpdate) {
+  EXPECT_EQ(violation_of(with(kShampoo, "0 data: N\n", "")),
+            "rank 0, data, step 0, end of the step: there is no N: all ranks agree before they update");
+  EXPECT_EQ(replicas_with("NS0 U0", "U0"),
+            "rank 0, data, step 0, N: needs the squares of the gradient of layer 0, which nothing makes");
+  EXPECT_EQ(replicas_with("NS0 U0", "NS0[1] U0"),
+            "rank 0, data, step 0, N: needs the squares of the gradient of layer 0, which nothing makes");
+  EXPECT_EQ(replicas_with("NS0 U0", "NS0[1] NS0[0] U0"), "");
+  EXPECT_EQ(replicas_with("NS0 U0", "NS0[1] NS0 U0"),
+            "rank 0, compute, step 0, NS0: makes the squares of the gradient of layer 1 a second time, after "
+            "NS0[1] on rank 0");
 }
 
 TEST(Check, KeepsToTheSettings) {
@@ -242,7 +301,7 @@ TEST(Check, KeepsToTheSettings) {
   EXPECT_EQ(replicas_with("0 data: AR0[1] AR0[0] N", "0 data: AR0[1] AR0[0] TR N"),
             "rank 0, data, step 0, TR: the schedule has no tied parameter");
   EXPECT_EQ(replicas_with("U0", "P0 U0"), "rank 0, compute, step 0, P0: the schedule has no preconditioner");
-  EXPECT_EQ(kfac_with("P0~2 U0", "SA0 P0~2 U0"),
+  EXPECT_EQ(kfac_with("P0~2 NS0", "SA0 P0~2 NS0"),
             "rank 0, compute, step 0, SA0: the preconditioner is not shampoo");
   EXPECT_EQ(violation_of(with(kShampoo, "SA0", "KA0.0[0]/0 SA0")),
             "rank 0, compute, step 0, KA0.0[0]/0: the preconditioner is not kfac");
@@ -270,7 +329,7 @@ TEST(Check, FollowsCurvatureOverSteps) {
             "rank 0, compute, step 0, P0~1: needs the inverse of layer 0, factor 0 of the step before, which "
             "nothing makes in that step");
   EXPECT_EQ(
-      kfac_with("P0~2 U0", "U0"),
+      kfac_with("P0~2 NS0", "NS0"),
       "rank 0, data, step 0, PG0: needs the preconditioned gradient of layer 0, which nothing makes in that "
       "step");
   EXPECT_EQ(kfac_with("PG0 ", ""), "rank 1, data, step 0, PG0: rank 0 does not take part in this step");
@@ -309,7 +368,8 @@ preconditioner kfac
 factors 1
 staleness 4
 rank 0 holds 0
-0 compute: F0.0 B0.0 KA0.0[0]/0~2 KB0.0[0]/0~3 KI0[0]/0~3 P0~4 U0
+0 compute: F0.0 B0.0 KA0.0[0]/0~2 KB0.0[0]/0~3 KI0[0]/0~3 P0~4 NS0 U0
+0 data: N
 )";
   EXPECT_EQ(check(parse_schedule(shared, "test")).peak_kept_layers, (std::vector<std::size_t>{4}));
   EXPECT_EQ(violation_of(shared), "");
@@ -331,15 +391,15 @@ factors 1
 staleness 2
 rank 0 holds 0
 rank 1 holds 0
-0 compute: F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 P0~2 U0 KI0[0]/0~2
+0 compute: F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 P0~2 NS0 U0 KI0[0]/0~2
 0 data: KR0[0]/0~2 AR0 PG0 N
-1 compute: F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 P0~2 U0
+1 compute: F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 P0~2 NS0 U0
 1 data: KR0[0]/0~2 AR0 PG0 N
 )";
   EXPECT_EQ(violation_of(text),
             "rank 0, compute, step 0, P0~2: needs the inverse of layer 0, factor 0 of 2 steps before, which "
             "KI0[0]/0~2 on rank 0 makes only later in the same lane");
-  EXPECT_EQ(violation_of(with(text, "P0~2 U0 KI0[0]/0~2", "KI0[0]/0~2 P0~2 U0")), "");
+  EXPECT_EQ(violation_of(with(text, "P0~2 NS0 U0 KI0[0]/0~2", "KI0[0]/0~2 P0~2 NS0 U0")), "");
 }
 
 TEST(Check, RecomputesLayersInAnyOrderFromTheirKeptInputs) {
@@ -359,7 +419,8 @@ layers 2
 micro-batches 2
 recompute full
 rank 0 holds 0
-0 compute: F0.0[0] F0.0[1] F0.1 RC0.0[1] B0.0[1] RC0.0[0] B0.0[0] RC0.1[1] B0.1[1] RC0.1[0] B0.1[0] U0
+0 compute: F0.0[0] F0.0[1] F0.1 RC0.0[1] B0.0[1] RC0.0[0] B0.0[0] RC0.1[1] B0.1[1] RC0.1[0] B0.1[0] NS0 U0
+0 data: N
 )";
   EXPECT_EQ(violation_of(text), "");
   EXPECT_EQ(violation_of(with(text, "RC0.1[1] B0.1[1]", "B0.1[1] RC0.1[1]")),
@@ -373,7 +434,8 @@ layers 2
 micro-batches 1
 recompute full
 rank 0 holds 0
-0 compute: F0.0[1] RC0.0[0] RC0.0[1] B0.0 U0
+0 compute: F0.0[1] RC0.0[0] RC0.0[1] B0.0 NS0 U0
+0 data: N
 )";
   EXPECT_EQ(violation_of(text),
             "rank 0, compute, step 0, F0.0[1]: needs the output of stage 0 from layer 0 for micro-batch 0, "
@@ -390,7 +452,8 @@ micro-batches 1
 preconditioner kfac
 factors 6
 rank 0 holds 0
-0 compute: F0.0 B0.0 P0 U0
+0 compute: F0.0 B0.0 P0 NS0 U0
+0 data: N
 )";
   EXPECT_EQ(violation_of(text),
             "rank 0, compute, step 0, P0: needs the inverse of layer 0, factor 0, which nothing makes");

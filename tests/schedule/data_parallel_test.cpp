@@ -33,7 +33,7 @@ class ReductionCosts final : public CostModel {
 TEST(DataParallel, CutsTheLastBackwardAtTheBordersOfBuckets) {
   const Schedule schedule = generate(
       "data-parallel", {.num_micro_batches = 2, .num_replicas = 3, .stage_layers = {5}, .num_buckets = 2});
-  EXPECT_EQ(lane_text(schedule, 1, Lane::Compute), "F0.2 B0.2 F0.3 B0.3[2:5] B0.3[0:2] U0");
+  EXPECT_EQ(lane_text(schedule, 1, Lane::Compute), "F0.2 B0.2 F0.3 B0.3[2:5] B0.3[0:2] NS0 U0");
   EXPECT_EQ(lane_text(schedule, 1, Lane::DataParallel), "AR0[2:5] AR0[0:2] N");
 }
 

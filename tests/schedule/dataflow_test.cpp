@@ -79,9 +79,13 @@ TEST(Dataflow, OfAPipelineGoesForwardAndBackThroughItsStages) {
   EXPECT_THAT(gpipe.inputs(1, "SB1.1"),
               ElementsAre("the input gradient of stage 1 from layer 2 for micro-batch 1"));
   EXPECT_THAT(gpipe.outputs(0, "RB0.1"), ElementsAre("the output gradient of stage 0 for micro-batch 1"));
-  EXPECT_THAT(gpipe.inputs(0, "N"),
+  EXPECT_THAT(gpipe.inputs(0, "NS0"),
               UnorderedElementsAre("the weight gradient of stage 0 from layer 0 for micro-batch 0",
                                    "the weight gradient of stage 0 from layer 0 for micro-batch 1"));
+  EXPECT_THAT(gpipe.outputs(0, "NS0"), ElementsAre("the squares of the gradient of layer 0",
+                                                   "the squares of the gradient of layer 1"));
+  EXPECT_THAT(gpipe.inputs(0, "N"), ElementsAre("the squares of the gradient of layer 0",
+                                                "the squares of the gradient of layer 1"));
   EXPECT_THAT(gpipe.inputs(0, "U0"),
               UnorderedElementsAre("the weight gradient of stage 0 from layer 0 for micro-batch 0",
                                    "the weight gradient of stage 0 from layer 0 for micro-batch 1",
@@ -105,8 +109,10 @@ TEST(Dataflow, OfChimeraSumsEachStageOverBothDirections) {
               UnorderedElementsAre("the weight gradient of stage 1 from layer 1 for micro-batch 0",
                                    "the weight gradient of stage 1 from layer 1 for micro-batch 1"));
   EXPECT_THAT(chimera.outputs(1, "AR1"), ElementsAre("the reduced gradient of layer 1"));
-  EXPECT_THAT(chimera.inputs(1, "N"),
-              UnorderedElementsAre("the reduced gradient of layer 0", "the reduced gradient of layer 1"));
+  EXPECT_THAT(chimera.inputs(1, "NS0"), ElementsAre("the reduced gradient of layer 0"));
+  EXPECT_THAT(chimera.inputs(1, "NS1"), ElementsAre("the reduced gradient of layer 1"));
+  EXPECT_THAT(chimera.inputs(1, "N"), UnorderedElementsAre("the squares of the gradient of layer 0",
+                                                           "the squares of the gradient of layer 1"));
 }
 
 TEST(Dataflow, OfDataParallelismFollowsBuckets) {

@@ -17,6 +17,8 @@
 #include "plenum/schedule/simulate/profile_costs.h"
 #include "plenum/schedule/simulate/simulate.h"
 
+#include "tests/schedule/pipeline_figures.h"
+
 namespace plenum::schedule {
 namespace {
 
@@ -54,8 +56,6 @@ constexpr LayerCosts kBertLargeV100Batch1 = {.forward_seconds = 1.305604e-3,
                                              .curvature_seconds = 3.119731e-3,
                                              .inversion_seconds = 80.857325e-3,
                                              .precondition_seconds = 8.970785e-3};
-
-constexpr std::string_view kPipelines[] = {"gpipe", "1f1b", "chimera", "interleaved", "zb-h1"};
 
 /// Messages, reductions and updates that take time.
 ProfileOptions slow_communication() {
@@ -144,7 +144,7 @@ void expect_sound(const FillResult& result, const CostModel& costs) {
 
 TEST(Fill, RefreshesAlmostAsOftenAsTheBubblesAllow) {
   const std::map<std::string_view, double> published = {{"gpipe", 2.21}, {"1f1b", 2.21}, {"chimera", 5.28}};
-  for (const std::string_view name : kPipelines) {
+  for (const std::string_view name : pipeline_names()) {
     SCOPED_TRACE(name);
     const Schedule base =
         generator_named(name).generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
@@ -162,7 +162,7 @@ TEST(Fill, RefreshesAlmostAsOftenAsTheBubblesAllow) {
 }
 
 TEST(Fill, CutsInversionsThatAreLongerThanEveryGap) {
-  for (const std::string_view name : kPipelines) {
+  for (const std::string_view name : pipeline_names()) {
     SCOPED_TRACE(name);
     const Schedule base =
         generator_named(name).generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
@@ -175,7 +175,7 @@ TEST(Fill, CutsInversionsThatAreLongerThanEveryGap) {
 }
 
 TEST(Fill, KeepsEightStagesBusy) {
-  for (const std::string_view name : kPipelines) {
+  for (const std::string_view name : pipeline_names()) {
     SCOPED_TRACE(name);
     const Schedule base =
         generator_named(name).generate({.depth = 8, .num_micro_batches = 8, .stage_layers = {3}});
@@ -188,7 +188,7 @@ TEST(Fill, KeepsEightStagesBusy) {
 }
 
 TEST(Fill, RefreshesAlmostAsOftenOnOtherDevicesAndModels) {
-  for (const std::string_view name : kPipelines) {
+  for (const std::string_view name : pipeline_names()) {
     SCOPED_TRACE(name);
     const Schedule base =
         generator_named(name).generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
@@ -225,11 +225,11 @@ TEST(Fill, KeepsSixteenStagesBusy) {
 }
 
 TEST(Fill, HoldsUnderReplicasUnequalWorkAndSlowCommunication) {
-  for (const std::string_view name : kPipelines) {
+  for (const std::string_view name : pipeline_names()) {
     for (const auto& [sharding, recomputation] :
          {std::pair{Sharding::None, Recomputation::Full}, {Sharding::Optimizer, Recomputation::None}}) {
       SCOPED_TRACE(name);
-      const std::size_t num_stages = name == "interleaved" ? 8 : 4;
+      const std::size_t num_stages = generator_named(name).has_chunks ? 8 : 4;
       std::vector<std::uint16_t> stage_layers(num_stages, 2);
       stage_layers[1] = 3;
       stage_layers[2] = 1;
@@ -269,7 +269,7 @@ TEST(Fill, KeepsReplicasBusy) {
 }
 
 TEST(Fill, ReducesBesideAgreementsThatTakeNoTime) {
-  for (const std::string_view name : kPipelines) {
+  for (const std::string_view name : pipeline_names()) {
     SCOPED_TRACE(name);
     const Schedule base = generator_named(name).generate(
         {.depth = 4, .num_micro_batches = 4, .num_replicas = 2, .stage_layers = {3}});
@@ -295,7 +295,7 @@ TEST(Fill, BoundsARefreshByTheLinkThatReducesIt) {
 }
 
 TEST(Fill, PlacesInverseRootsOfShampoo) {
-  for (const std::string_view name : kPipelines) {
+  for (const std::string_view name : pipeline_names()) {
     for (const std::size_t num_replicas : {1, 2}) {
       SCOPED_TRACE(name);
       const Schedule base = generator_named(name).generate(
@@ -381,7 +381,7 @@ TEST(Fill, AllowsForRoundingWithoutAMargin) {
                                                .curvature_seconds = 13.223e-3,
                                                .inversion_seconds = 71.759e-3,
                                                .precondition_seconds = 6.81e-3};
-  for (const std::string_view name : kPipelines) {
+  for (const std::string_view name : pipeline_names()) {
     SCOPED_TRACE(name);
     const Schedule base =
         generator_named(name).generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});

@@ -26,10 +26,10 @@ using Counts = std::vector<std::size_t>;
 /// Four ranks (one, where a generator has no pipeline), eight micro-batches.
 Schedule example(const Generator& generator, Recomputation recomputation = Recomputation::None) {
   return generate(generator.name,
-                  {.depth = generator.is_pipeline ? 4u : 1u,
+                  {.depth = generator.is_pipeline() ? 4u : 1u,
                    .num_micro_batches = 8,
                    .num_replicas = generator.name == "data-parallel" ? 2u : 1u,
-                   .stage_layers = {generator.is_pipeline ? std::uint16_t{1} : std::uint16_t{3}},
+                   .stage_layers = {generator.is_pipeline() ? std::uint16_t{1} : std::uint16_t{3}},
                    .num_buckets = 2,
                    .recomputation = recomputation});
 }
@@ -48,6 +48,7 @@ std::vector<Schedule> all_examples() {
   std::vector<Schedule> schedules;
   for (const Generator& generator : all_generators()) {
     schedules.push_back(example(generator));
+    schedules.push_back(example(generator, Recomputation::Mlp));
     schedules.push_back(example(generator, Recomputation::Full));
   }
   schedules.push_back(generate("interleaved", {.depth = 1, .num_micro_batches = 3, .stage_layers = {2}}));
@@ -81,14 +82,15 @@ TEST(Lifetimes, GiveAMessageItsPlaceBeforeItsForwardRuns) {
   const auto kept = [](std::string_view name) {
     return counts(example(generator_named(name)), TenantKind::Kept);
   };
-  // An input of a later micro-batch may be there while an earlier one's weight gradient still reads its own.
-  EXPECT_THAT(inputs("interleaved"), ElementsAre(12, 9, 7, 5));
+  // Messages are received when they are sent, so an input of a later micro-batch may be there while an
+  // earlier one's weight gradient still reads its own.
+  EXPECT_THAT(inputs("interleaved"), ElementsAre(12, 11, 9, 7));
   EXPECT_THAT(kept("interleaved"), ElementsAre(11, 9, 7, 5));
-  EXPECT_THAT(inputs("chimera"), ElementsAre(5, 5, 5, 5));
+  EXPECT_THAT(inputs("chimera"), ElementsAre(5, 6, 6, 5));
   EXPECT_THAT(kept("chimera"), ElementsAre(4, 5, 5, 4));
   EXPECT_THAT(inputs("zb-h1"), ElementsAre(4, 5, 5, 5));
   EXPECT_THAT(kept("zb-h1"), ElementsAre(4, 4, 4, 4));
-  EXPECT_THAT(inputs("1f1b"), ElementsAre(4, 3, 2, 1));
+  EXPECT_THAT(inputs("1f1b"), ElementsAre(4, 4, 3, 2));
   EXPECT_THAT(kept("1f1b"), ElementsAre(4, 3, 2, 1));
 }
 
@@ -96,7 +98,7 @@ TEST(Lifetimes, KeepWhatIsSentUntilItHasCome) {
   // The last rank knows that a gradient has come when the next message of the rank before is there, which is
   // one later than it needs the place.
   const Schedule schedule = example(generator_named("1f1b"));
-  EXPECT_THAT(counts(schedule, TenantKind::InputGradient), ElementsAre(1, 4, 3, 2));
+  EXPECT_THAT(counts(schedule, TenantKind::InputGradient), ElementsAre(1, 4, 2, 2));
   EXPECT_THAT(counts(schedule, TenantKind::Output), ElementsAre(4, 3, 2, 1));
 }
 
@@ -113,7 +115,7 @@ layers 3
 micro-batches 2
 recompute full
 rank 0 holds 0
-0 compute: F0.0[0] F0.0[1] F0.0[2] RC0.0[2] B0.0[2] RC0.0[1] B0.0[1] RC0.0[0] B0.0[0] F0.1 RC0.1 B0.1 U0
+0 compute: F0.0[0] F0.0[1] F0.0[2] RC0.0[2] B0.0[2] RC0.0[1] B0.0[1] RC0.0[0] B0.0[0] F0.1 RC0.1 B0.1 NS0 U0
 0 data: N
 )",
                                            "test");
@@ -122,7 +124,7 @@ rank 0 holds 0
   for (const Lifetime& life : all) {
     if (life.tenant.micro_batch != MicroBatchId{0}) continue;
     const std::int64_t layer = life.tenant.layer.value;
-    if (life.tenant.kind == TenantKind::Kept) {
+    if (life.tenant.kind == TenantKind::Recomputed) {
       EXPECT_EQ(life.time, (Interval{2 * (7 - 2 * layer), 2 * (8 - 2 * layer) + 1})) << layer;
     }
     if (life.tenant.kind == TenantKind::Input) {
@@ -141,7 +143,7 @@ preconditioner kfac
 factors 1
 staleness 4
 rank 0 holds 0
-0 compute: F0.0 B0.0 KA0.0[0]/0~2 KB0.0[0]/0~3 KI0[0]/0~3 P0~4 U0
+0 compute: F0.0 B0.0 KA0.0[0]/0~2 KB0.0[0]/0~3 KI0[0]/0~3 P0~4 NS0 U0
 0 data: N
 )",
                                            "test");
@@ -162,7 +164,7 @@ preconditioner kfac
 factors 1
 staleness 1
 rank 0 holds 0
-0 compute: F0.0 B0.0 F0.1 B0.1 KA0.0[0]/0 KB0.0[0]/0 KA0.0[1]/0 KB0.0[1]/0 KA0.1[0]/0 KB0.1[0]/0 KA0.1[1]/0 KB0.1[1]/0 KI0[0]/0 KI0[1]/0 P0~1 U0
+0 compute: F0.0 B0.0 F0.1 B0.1 KA0.0[0]/0 KB0.0[0]/0 KA0.0[1]/0 KB0.0[1]/0 KA0.1[0]/0 KB0.1[0]/0 KA0.1[1]/0 KB0.1[1]/0 KI0[0]/0 KI0[1]/0 P0~1 NS0 U0
 0 data: N
 )",
                                            "test");
@@ -187,7 +189,7 @@ std::string conflict_of(const Dataflow& dataflow, const std::vector<RankSlots>& 
 
 TEST(Lifetimes, HoldWhereCurvatureWaitsForBubbles) {
   for (const Generator& generator : all_generators()) {
-    if (!generator.is_pipeline) continue;
+    if (!generator.is_pipeline()) continue;
     SCOPED_TRACE(generator.name);
     const Schedule schedule = filled(generator);
     const Dataflow dataflow(schedule);
@@ -280,7 +282,7 @@ TEST(SlotPlan, TakesAsFewSlotsAsMeet) {
       most = std::max(most, slots.size());
       std::sort(slots.begin(), slots.end());
       EXPECT_EQ(std::adjacent_find(slots.begin(), slots.end()), slots.end()) << "two in a slot";
-      if (!slots.empty()) EXPECT_LT(slots.back(), plan.num_slots());
+      EXPECT_TRUE(slots.empty() || slots.back() < plan.num_slots());
     }
     EXPECT_EQ(plan.num_slots(), most);
   }

@@ -4,7 +4,10 @@
 #include <string_view>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/message_order.h"
 #include "plenum/schedule/simulate/simulate.h"
 
 namespace plenum::schedule {
@@ -48,8 +51,25 @@ inline Schedule generate(std::string_view name, const GeneratorOptions& options)
   return schedule;
 }
 
+/// Those that lay stages on a row of ranks.
+inline std::vector<std::string_view> pipeline_names() {
+  std::vector<std::string_view> names;
+  for (const Generator& generator : all_generators()) {
+    if (generator.is_pipeline()) names.push_back(generator.name);
+  }
+  return names;
+}
+
+/// With messages in the order that suits these times.
+inline Simulation simulated(std::string_view name, const GeneratorOptions& options, LayerTimes times = {}) {
+  Schedule schedule = generate(name, options);
+  const UnitCosts costs(times);
+  EXPECT_TRUE(order_messages(schedule, costs));
+  return simulate(schedule, costs);
+}
+
 inline double step_seconds(std::string_view name, const GeneratorOptions& options, LayerTimes times = {}) {
-  return simulate(generate(name, options), UnitCosts(times)).step_seconds;
+  return simulated(name, options, times).step_seconds;
 }
 
 /// For each rank, the most layers whose activations it keeps at a time: a forward adds its layers, a backward

@@ -1,5 +1,6 @@
 #include "plenum/schedule/simulate/replay.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "plenum/schedule/core/action_text.h"
@@ -66,20 +67,21 @@ ReplayResult run_once(const Schedule& schedule) {
   return replay(schedule, Dataflow(schedule), StaggeredCosts(), 1);
 }
 
-TEST(Replay, DeliversAMessageAfterItsLatency) {
+TEST(Replay, DeliversAMessageAfterItsTimeAndLatency) {
   const Schedule schedule = generate("gpipe", {.depth = 2, .num_micro_batches = 2, .stage_layers = {1}});
   const ReplayResult result = run_once(schedule);
   ASSERT_TRUE(result.blocked.empty());
-  EXPECT_EQ(time_of(schedule, result, 0, "SF0.0").end, 1.5);
-  EXPECT_EQ(time_of(schedule, result, 1, "RF1.0").start, 1.5);
-  EXPECT_EQ(time_of(schedule, result, 1, "RF1.0").end, 1.75);
+  for (const auto& [rank, word] : {std::pair(0, "SF0.0"), {1, "RF1.0"}}) {
+    EXPECT_EQ(time_of(schedule, result, rank, word).start, 1);
+    EXPECT_EQ(time_of(schedule, result, rank, word).end, 1.75);
+  }
   EXPECT_EQ(time_of(schedule, result, 1, "F1.0").start, 1.75);
-  // The second message waits on the receiver's lane for nothing, its forward for the first one.
+  // The second message waits for nothing, its forward for the first one.
   EXPECT_EQ(time_of(schedule, result, 1, "RF1.1").end, 2.75);
   EXPECT_EQ(time_of(schedule, result, 1, "F1.1").start, 3.75);
 }
 
-TEST(Replay, ReceivesMessagesOneAfterAnother) {
+TEST(Replay, HoldsBothLanesOfAMessageUntilItHasArrived) {
   const Schedule schedule = generate("gpipe", {.depth = 2, .num_micro_batches = 2, .stage_layers = {1}});
   class LongWay final : public CostModel {
    public:
@@ -89,42 +91,59 @@ TEST(Replay, ReceivesMessagesOneAfterAnother) {
     double latency_seconds(Rank, Rank) const override { return 4; }
   };
   const ReplayResult result = replay(schedule, Dataflow(schedule), LongWay(), 1);
-  EXPECT_EQ(time_of(schedule, result, 1, "RF1.0").start, 1);
-  EXPECT_EQ(time_of(schedule, result, 1, "RF1.0").end, 5);
-  // On its way from second 2 on, but the lane is free from second 5 on.
+  EXPECT_EQ(time_of(schedule, result, 0, "SF0.0").end, 5);
+  // Made in second 2, but the lanes are free from second 5 on.
+  EXPECT_EQ(time_of(schedule, result, 0, "SF0.1").start, 5);
   EXPECT_EQ(time_of(schedule, result, 1, "RF1.1").start, 5);
-  EXPECT_EQ(time_of(schedule, result, 1, "RF1.1").end, 6);
+  EXPECT_EQ(time_of(schedule, result, 1, "RF1.1").end, 9);
 }
 
-TEST(Replay, LetsAReceivePassASendThatIsStillLeaving) {
-  // Rank 1's second forward begins when its first backward ends, not when that one's gradient has left.
-  const Schedule schedule = generate("1f1b", {.depth = 2, .num_micro_batches = 4, .stage_layers = {1}});
-  const ConstantCosts costs({{ActionType::Forward, 1},
-                             {ActionType::Backward, 2},
-                             {ActionType::SendActivation, 0.5},
-                             {ActionType::SendGradient, 0.5}});
+TEST(Replay, LetsASendWaitForItsReceiver) {
+  // Rank 1 comes to its second receive only when its first gradient is sent.
+  const Schedule schedule = parse_schedule(R"(plenum-schedule 1
+layers 1 1
+micro-batches 2
+rank 0 holds 0
+rank 1 holds 1
+0 compute: F0.0 F0.1 B0.0 B0.1 NS0 U0
+0 pipe: SF0.0 RB0.0 SF0.1 RB0.1
+0 data: N
+1 compute: F1.0 B1.0 F1.1 B1.1 NS1 U1
+1 pipe: RF1.0 SB1.0 RF1.1 SB1.1
+1 data: N
+)",
+                                           "test");
+  const ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
   const ReplayResult result = replay(schedule, Dataflow(schedule), costs, 1);
-  EXPECT_EQ(time_of(schedule, result, 1, "B1.0").end, 4.5);
-  EXPECT_EQ(time_of(schedule, result, 1, "F1.1").start, 4.5);
-  EXPECT_EQ(time_of(schedule, result, 1, "SB1.0").end, 5);
-  EXPECT_EQ(result.end, 17);
-}
-
-TEST(Replay, SendsMessagesOneAfterAnother) {
-  const Schedule schedule = generate("gpipe", {.depth = 2, .num_micro_batches = 2, .stage_layers = {1}});
-  const ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::SendActivation, 3}});
-  const ReplayResult result = replay(schedule, Dataflow(schedule), costs, 1);
+  ASSERT_TRUE(result.blocked.empty());
+  EXPECT_EQ(time_of(schedule, result, 0, "F0.1").end, 2);
+  EXPECT_EQ(time_of(schedule, result, 1, "SB1.0").start, 4);
   EXPECT_EQ(time_of(schedule, result, 0, "SF0.1").start, 4);
-  EXPECT_EQ(time_of(schedule, result, 1, "F1.1").start, 7);
 }
 
-TEST(Replay, LetsSendsRunWithoutTheirReceiver) {
+TEST(Replay, BlocksASendWithoutItsReceiver) {
   const Schedule schedule =
       without(generate("gpipe", {.depth = 2, .num_micro_batches = 1, .stage_layers = {1}}), 1, "RF1.0");
   const ReplayResult result = run_once(schedule);
-  EXPECT_EQ(time_of(schedule, result, 0, "SF0.0").end, 1.5);
-  EXPECT_EQ(blocked_words(schedule, result).front(),
-            "0 B0.0: the output gradient of stage 0 for micro-batch 0");
+  EXPECT_THAT(blocked_words(schedule, result), testing::Contains("0 SF0.0"));
+}
+
+TEST(Replay, NeedsNoPipelineLanesWhereMessagesAreFree) {
+  const Schedule schedule = generate("1f1b", {.depth = 4, .num_micro_batches = 6, .stage_layers = {1}});
+  Schedule scrambled = schedule;
+  for (RankProgram& rank : scrambled.ranks) {
+    LaneProgram& lane = rank.lane(Lane::Pipeline);
+    std::vector<Action> actions(lane.actions().rbegin(), lane.actions().rend());
+    lane = {};
+    for (const Action& action : actions) lane.append(action);
+    lane.end_step();
+  }
+  const ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
+  const ReplayResult ordered = replay(schedule, Dataflow(schedule), costs, 2);
+  EXPECT_FALSE(replay(scrambled, Dataflow(scrambled), costs, 2).blocked.empty());
+  const ReplayResult result = replay(scrambled, Dataflow(scrambled), costs, 2, MessageOrder::Free);
+  EXPECT_TRUE(result.blocked.empty());
+  EXPECT_EQ(result.end, ordered.end);
 }
 
 TEST(Replay, StartsACollectiveWhenTheLastOfItsGroupComes) {
@@ -147,10 +166,10 @@ TEST(Replay, ReportsTheHeadOfEveryBlockedLaneAndWhatItLacks) {
   EXPECT_EQ(blocked_words(schedule, run_once(schedule)),
             std::vector<std::string>({
                 "0 B0.0: the output gradient of stage 0 for micro-batch 0",
-                "0 N: the weight gradient of stage 0 from layer 0 for micro-batch 0",
+                "0 N: the squares of the gradient of layer 0",
                 "0 RB0.0",
                 "1 F1.0: the input of stage 1 for micro-batch 0",
-                "1 N: the weight gradient of stage 1 from layer 1 for micro-batch 0",
+                "1 N: the squares of the gradient of layer 1",
                 "1 RF1.0",
             }));
 }
@@ -159,10 +178,10 @@ TEST(Replay, ReportsThoseWhoWaitInACollectiveThatOneNeverComesTo) {
   const Schedule schedule = without(
       generate("data-parallel", {.num_micro_batches = 1, .num_replicas = 2, .stage_layers = {1}}), 1, "AR0");
   EXPECT_EQ(blocked_words(schedule, run_once(schedule)), std::vector<std::string>({
-                                                             "0 U0: the reduced gradient of layer 0",
+                                                             "0 NS0: the reduced gradient of layer 0",
                                                              "0 AR0",
-                                                             "1 U0: the reduced gradient of layer 0",
-                                                             "1 N: the reduced gradient of layer 0",
+                                                             "1 NS0: the reduced gradient of layer 0",
+                                                             "1 N: the squares of the gradient of layer 0",
                                                          }));
 }
 
@@ -193,9 +212,9 @@ factors 1
 staleness 2
 rank 0 holds 0
 rank 1 holds 0
-0 compute: F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 P0~2 U0 | KI0[0]/0~1 F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 P0~1 U0
+0 compute: F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 P0~2 NS0 U0 | KI0[0]/0~1 F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 P0~1 NS0 U0
 0 data: AR0 PG0 N | KR0[0]/0~1 AR0 PG0 N KR0[0]/0~2
-1 compute: F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 P0~2 U0 | F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 P0~1 U0
+1 compute: F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 P0~2 NS0 U0 | F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 P0~1 NS0 U0
 1 data: AR0 PG0 N | KR0[0]/0~1 AR0 PG0 N KR0[0]/0~2
 )",
                         6),
@@ -207,7 +226,8 @@ TEST(Replay, HoldsBackALaneThatNeedsNothing) {
 layers 1
 micro-batches 1
 rank 0 holds 0
-0 compute: F0.0 B0.0 U0
+0 compute: F0.0 B0.0 NS0 U0
+0 data: N
 0 copy: X
 )",
                         10),
@@ -218,7 +238,7 @@ TEST(Replay, LetsNoLaneRunAwayFromTheOthers) {
   // Nothing else would hold the exchange of data back: it needs nothing.
   const Schedule schedule = parse_schedule(
       "plenum-schedule 1\nlayers 1\nmicro-batches 1\nrank 0 holds 0\n"
-      "0 compute: F0.0 B0.0 U0\n0 data: N\n0 copy: X\n",
+      "0 compute: F0.0 B0.0 NS0 U0\n0 data: N\n0 copy: X\n",
       "test");
   const ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
   const ReplayResult result = replay(schedule, Dataflow(schedule), costs, 5);
@@ -235,7 +255,8 @@ TEST(Replay, NeedsMoreCyclesWhereAgesReachFurtherBack) {
   LaneProgram& compute = schedule.ranks[0].lane(Lane::Compute);
   compute = {};
   const StageLayers layers(schedule.problem);
-  for (const char* word : {"F0.0", "B0.0", "KA0.0[0]/0~3", "KB0.0[0]/0~3", "KI0[0]/0~5", "P0~7", "U0"}) {
+  for (const char* word :
+       {"F0.0", "B0.0", "KA0.0[0]/0~3", "KB0.0[0]/0~3", "KI0[0]/0~5", "P0~7", "NS0", "U0"}) {
     compute.append(parse_action(word, layers));
   }
   compute.end_step();

@@ -15,7 +15,7 @@ TEST(Single, AccumulatesOneMicroBatchAfterAnother) {
   for (const Action& action : schedule.ranks.front().lane(Lane::Compute).actions()) {
     text += action_text(action, layers) + " ";
   }
-  EXPECT_EQ(text, "F0.0 B0.0 F0.1 B0.1 U0 ");
+  EXPECT_EQ(text, "F0.0 B0.0 F0.1 B0.1 NS0 U0 ");
   EXPECT_EQ(peak_activations(schedule), std::vector<std::size_t>({12}));
 }
 

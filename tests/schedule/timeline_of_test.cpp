@@ -109,8 +109,9 @@ TEST(TimelineOf, LeadsFromEverySendToItsReceive) {
     EXPECT_EQ(from.step, to.step);
     EXPECT_EQ(std::abs(from.stage - to.stage), 1);
     EXPECT_EQ(from.category, Category::Message);
-    EXPECT_GE(to.start_seconds, from.end_seconds);
-    EXPECT_GE(to.end_seconds, from.end_seconds + 0.25);
+    EXPECT_EQ(to.start_seconds, from.start_seconds);
+    EXPECT_EQ(to.end_seconds, from.start_seconds + 0.25);
+    EXPECT_EQ(to.end_seconds, from.end_seconds);
     EXPECT_TRUE(ends.insert(flow.from).second && ends.insert(flow.to).second);
   }
 }

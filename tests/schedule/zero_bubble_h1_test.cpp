@@ -14,7 +14,7 @@ TEST(ZeroBubbleH1, LeavesTheClosedFormOfTheBubble) {
             .depth = depth, .num_micro_batches = num_micro_batches, .stage_layers = {2}};
         const double bubble = 2 * static_cast<double>(depth - 1) *
                               (times.forward + times.input_gradient - times.weight_gradient);
-        const Simulation simulation = simulate(generate("zb-h1", options), UnitCosts(times));
+        const Simulation simulation = simulated("zb-h1", options, times);
         for (const double seconds : simulation.bubble_seconds) EXPECT_NEAR(seconds, bubble, 1e-9);
       }
     }

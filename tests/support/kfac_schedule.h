@@ -14,9 +14,9 @@ factors 2
 staleness 2
 rank 0 holds 0
 rank 1 holds 0
-0 compute: F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 KA0.0[0]/1 P0~2 U0 | KB0.0[0]/1~1 F0.0 KI0[0]/0#0/2~1 B0.0 KI0[0]/0#1/2~1 P0~1 U0
+0 compute: F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 KA0.0[0]/1 P0~2 NS0 U0 | KB0.0[0]/1~1 F0.0 KI0[0]/0#0/2~1 B0.0 KI0[0]/0#1/2~1 P0~1 NS0 U0
 0 data: AR0 PG0 N | KR0[0]/0~1 KR0[0]/1~1 AR0 PG0 N
-1 compute: F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 KA0.1[0]/1 P0~2 U0 | KB0.1[0]/1~1 F0.1 B0.1 KI0[0]/1~1 P0~1 U0
+1 compute: F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 KA0.1[0]/1 P0~2 NS0 U0 | KB0.1[0]/1~1 F0.1 B0.1 KI0[0]/1~1 P0~1 NS0 U0
 1 data: AR0 PG0 N | KR0[0]/0~1 KR0[0]/1~1 AR0 PG0 N
 )";
 

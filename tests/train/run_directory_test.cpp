@@ -91,12 +91,17 @@ TEST_F(RunDirectoryTest, LetsHardwareCadenceAndLengthChange) {
 
 TEST_F(RunDirectoryTest, KeepsNothingThatIsForOneProcess) {
   RunOptions drawn = options("drawn", 3);
-  drawn.run.process = {.stop_after = "1h", .trace = directory_ / "step.svg", .trace_step = 2, .quiet = true};
+  drawn.run.process = {.stop_after = "1h",
+                       .trace = directory_ / "step.svg",
+                       .trace_step = 2,
+                       .hang_limit = "2h",
+                       .quiet = true};
   run(drawn);
   const ProcessSettings kept = read_run_options(drawn.run.directory).run.process;
   EXPECT_EQ(kept.stop_after, "");
   EXPECT_EQ(kept.trace, "");
   EXPECT_EQ(kept.trace_step, ProcessSettings().trace_step);
+  EXPECT_EQ(kept.hang_limit, ProcessSettings().hang_limit);
   EXPECT_EQ(kept.quiet, false);
 }
 

@@ -78,6 +78,15 @@ TEST_F(TrainingTest, AStoppedRunEndsWithTheBytesOfOneThatWasNot) {
   EXPECT_EQ(timeless_metrics(parts), timeless_metrics(whole));
 }
 
+TEST_F(TrainingTest, MeasuresMatrixProductsWhereProgressIsShown) {
+  RunOptions given = options("run", 1);
+  run(given);
+  EXPECT_EQ(observer_.summary.product_rate, 0);
+  given.run.process.quiet = false;
+  run(given);
+  EXPECT_GT(observer_.summary.product_rate, 0);
+}
+
 TEST_F(TrainingTest, RefusesDataThatWasAlteredAndTouchesNothing) {
   const RunOptions given = options("run", 20);
   run_and_stop(given, 7);

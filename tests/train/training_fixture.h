@@ -37,12 +37,14 @@ class RecordingObserver final : public TrainingObserver {
     if (after_checkpoint) after_checkpoint(step);
   }
   void on_note(std::string_view line) override { notes.emplace_back(line); }
+  void on_hang(std::string_view line) override { hangs.emplace_back(line); }
 
   RunSummary summary;
   std::vector<StepReport> steps;
   std::vector<std::pair<std::uint64_t, Evaluation>> evaluations;
   std::vector<std::uint64_t> checkpoints;
   std::vector<std::string> notes;
+  std::vector<std::string> hangs;
   std::function<void(const StepReport&)> after_step;
   std::function<void(std::uint64_t)> after_checkpoint;
 };

@@ -188,10 +188,16 @@ double sum_of_squares(const tensor::Stream& stream, std::span<const float> value
 
 }  // namespace
 
-void decide_step(const tensor::Stream& stream, const StepDecision& args) {
+void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& args) {
+  double* const numbers = args.numbers_C.data<double>();
+  numbers[static_cast<std::size_t>(StepNumber::GradientSquares)] +=
+      sum_of_squares(stream, args.gradient_N.span<float>());
+}
+
+void decide_step(const tensor::Stream&, const StepDecision& args) {
   double* const numbers = args.numbers_C.data<double>();
   const auto at = [&](StepNumber which) -> double& { return numbers[static_cast<std::size_t>(which)]; };
-  const double norm = std::sqrt(sum_of_squares(stream, args.gradient_N.span<float>()));
+  const double norm = std::sqrt(at(StepNumber::GradientSquares));
   const double loss = at(StepNumber::MaskedLoss) + at(StepNumber::NextSentenceLoss);
   const bool is_skipped = !std::isfinite(loss) || !std::isfinite(norm);
   if (!is_skipped) at(StepNumber::NumUpdates) += 1;

@@ -4,6 +4,7 @@
 
 namespace plenum::kernels::cpu {
 
+void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& args);
 void decide_step(const tensor::Stream& stream, const StepDecision& args);
 void adam_step(const tensor::Stream& stream, const AdamStep& args);
 void lamb_step(const tensor::Stream& stream, const AdamStep& args);

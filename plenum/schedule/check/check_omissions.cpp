@@ -61,11 +61,10 @@ bool has_agreement(const Schedule& schedule, std::size_t step) {
 
 /// That all ranks take part where one does is for find_incomplete_groups().
 void find_missing_agreement(RuleContext& context) {
-  if (context.schedule.ranks.size() == 1) return;
   for (std::size_t step = 0; step < context.schedule.num_steps(); ++step) {
     if (has_agreement(context.schedule, step)) continue;
     context.add(end_of_step(context.schedule, {}, step, Lane::DataParallel),
-                "there is no N: with more than one rank all agree before they update");
+                "there is no N: all ranks agree before they update");
   }
 }
 

@@ -103,8 +103,15 @@ void find_omissions(RuleContext& context);
 void find_unmatched_messages(RuleContext& context);
 /// Collectives in which a rank of the group does not take part in the same step.
 void find_incomplete_groups(RuleContext& context);
-/// Says why a replay did not come to its end: the action whose input nothing makes, or one of those that wait
-/// for each other.
+/// Receives that stand in another order than the sends of their messages: at most one of each rank and step.
+/// Sends and receives must match.
+void find_reordered_messages(RuleContext& context);
+/// An order of messages in which the schedule runs: the first lane that must change, from the first action
+/// on that does, "rank 1, pipe, step 0: RF1.0 SB1.0 …". Empty if no order of the pipeline lanes alone helps.
+std::string accepted_message_order(const RuleContext& context);
+/// Says why a replay did not come to its end: the action whose input nothing makes, messages that stand in
+/// another order at one end than at the other, or one of the actions that wait for each other. Where another
+/// order of messages would do, says which.
 void explain_blocked(RuleContext& context, const std::vector<BlockedAction>& blocked);
 
 }  // namespace plenum::schedule

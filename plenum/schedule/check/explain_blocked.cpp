@@ -32,9 +32,13 @@ class WaitGraph {
     }
     if (first) {
       context_.add(place_of(*first), fmt::format("{}, {}", waits_[*first].need, waits_[*first].final));
-    } else {
-      explain_circle();
+      return;
     }
+    find_reordered_messages(context_);
+    if (context_.findings.empty()) explain_circle();
+    const std::string accepted = accepted_message_order(context_);
+    if (accepted.empty()) return;
+    for (Finding& finding : context_.findings) finding.why += "; accepted is " + accepted;
   }
 
  private:
@@ -124,10 +128,10 @@ class WaitGraph {
 
   Wait wait_for_message(std::size_t index) const {
     const Rank peer = context_.dataflow.peer(action(index));
-    const Action send = context_.dataflow.counterpart(action(index));
-    Wait wait{
-        .need = fmt::format("needs {} on rank {}", action_text(send, context_.dataflow.layers()), peer.value),
-        .final = {}};
+    const Action other_end = context_.dataflow.counterpart(action(index));
+    Wait wait{.need = fmt::format("needs {} on rank {}", action_text(other_end, context_.dataflow.layers()),
+                                  peer.value),
+              .final = {}};
     const std::optional<std::size_t> other = head_of(peer, Lane::Pipeline);
     if (other) {
       wait.on = *other;

@@ -44,6 +44,8 @@ constexpr std::array<ActionTraits, kNumActionTypes> kTraits = {{
     {Precondition, "P", "precondition", Lane::Compute, true, false, Layers::Range, false, false, true, false},
     {GatherPreconditioned, "PG", "gather-preconditioned", Lane::DataParallel, true, false, Layers::Range,
      false, true, false, false},
+    {SquareGradient, "NS", "square-gradient", Lane::Compute, true, false, Layers::Range, false, false, false,
+     false},
     {Agree, "N", "agree", Lane::DataParallel, false, false, Layers::None, false, true, false, false},
     {Update, "U", "update", Lane::Compute, true, false, Layers::Range, false, false, false, false},
     {ExchangeData, "X", "exchange-data", Lane::Copy, false, false, Layers::None, false, true, false, false},

@@ -44,7 +44,8 @@ enum class ActionType : std::uint8_t {
   InverseRoot,       ///< Shampoo, SOAP: inverse root (or basis) of an accumulated factor, on its owner
   Precondition,      ///< the gradients whose factors this rank owns
   GatherPreconditioned,
-  Agree,  ///< gradient norm, finite and stop flags over all ranks
+  SquareGradient,  ///< sum of squares of the part of the final gradient that this rank counts
+  Agree,           ///< gradient norm, losses and wishes to stop over all ranks
   Update,
   ExchangeData,  ///< sequences between ranks, for the next step
 };

@@ -33,7 +33,6 @@ void Dataflow::find_runners() {
     for (const StageId stage : schedule_.ranks[rank].stages) held.push_back({.stage = stage});
     for (const LaneProgram& lane : schedule_.ranks[rank].lanes) {
       for (const Action& action : lane.actions()) {
-        has_agree_ |= action.type == ActionType::Agree;
         has_exchange_ |= action.type == ActionType::ExchangeData;
         max_pieces_ = std::max<std::uint32_t>(max_pieces_, action.num_pieces);
         max_age_ = std::max<std::size_t>(max_age_, action.age);
@@ -261,259 +260,22 @@ void Dataflow::add_tied_gradients(Rank rank, std::vector<ValueRef>& values) cons
   }
 }
 
+/// The gradient of the tied parameter, summed over all that contribute. Where both ends lie on one rank there
+/// is nothing to reduce, but to wait for.
+void Dataflow::add_reduced_tied(Rank rank, std::vector<ValueRef>& values) const {
+  if (!schedule_.problem.has_tied_parameters) return;
+  if (takes_part_in_tied(rank)) {
+    values.push_back({ranks_[rank.index()].rank_begin + kTied});
+  } else {
+    add_tied_gradients(rank, values);
+  }
+}
+
 void Dataflow::add_curvature(Rank rank, const Action& action, std::vector<ValueRef>& values) const {
   for_each_local_micro_batch(rank, action.stage, [&](MicroBatchId micro_batch) {
     values.push_back({curvature_value(rank, action, micro_batch, 1), action.age});
     values.push_back({curvature_value(rank, action, micro_batch, 0), action.age});
   });
-}
-
-void Dataflow::inputs(Rank rank, const Action& action, std::vector<ValueRef>& values) const {
-  values.clear();
-  const StageId stage = action.stage;
-  const MicroBatchId micro_batch = action.micro_batch;
-  const auto of_micro_batch = [&](MicroBatchKind kind, std::uint32_t segment = 0) {
-    values.push_back({micro_batch_value(rank, stage, micro_batch, kind, segment), action.age});
-  };
-  const auto for_each_segment = [&](auto visit) {
-    const std::uint32_t last = segment_of(LayerId::at(action.end_layer.index() - 1));
-    for (std::uint32_t segment = segment_of(action.first_layer); segment <= last; ++segment) visit(segment);
-  };
-  const auto for_each_layer = [&](auto visit) {
-    for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) visit(layer);
-  };
-
-  switch (action.type) {
-    case ActionType::Forward: {
-      const std::uint32_t segment = segment_of(action.first_layer);
-      if (segment > 0) {
-        of_micro_batch(kOutput, segment - 1);
-      } else if (stage.value > 0) {
-        of_micro_batch(kInput);
-      } else if (has_exchange_) {
-        values.push_back({ranks_[rank.index()].rank_begin + kExchanged, 1});
-      }
-      const bool is_sharded = schedule_.problem.sharding == Sharding::Optimizer && holders(stage).size() > 1;
-      for_each_layer([&](LayerId layer) {
-        values.push_back({layer_value(rank, stage, layer, is_sharded ? kParameters : kUpdated), 1});
-      });
-      break;
-    }
-    case ActionType::Backward:
-    case ActionType::InputGradient: {
-      const std::uint32_t last = segment_of(LayerId::at(action.end_layer.index() - 1));
-      if (last + 1 == num_segments(stage)) {
-        of_micro_batch(kOutputGradient);
-      } else {
-        of_micro_batch(kInputGradient, last + 1);
-      }
-      for_each_segment([&](std::uint32_t segment) { of_micro_batch(kSaved, segment); });
-      break;
-    }
-    case ActionType::WeightGradient:
-      for_each_segment([&](std::uint32_t segment) { of_micro_batch(kInputGradient, segment); });
-      break;
-    case ActionType::Recompute:
-      // A forward keeps the input of every layer, so any of them can be computed again by itself.
-      if (segment_of(action.first_layer) > 0) {
-        of_micro_batch(kOutput, segment_of(action.first_layer) - 1);
-      } else if (stage.value > 0) {
-        of_micro_batch(kInput);
-      }
-      for_each_segment([&](std::uint32_t segment) { of_micro_batch(kOutput, segment); });
-      break;
-    case ActionType::SendActivation:
-      of_micro_batch(kOutput, static_cast<std::uint32_t>(num_segments(stage)) - 1);
-      break;
-    case ActionType::SendGradient:
-      of_micro_batch(kInputGradient, 0);
-      break;
-    case ActionType::ReceiveActivation:
-    case ActionType::ReceiveGradient:
-    case ActionType::ExchangeData:
-      break;
-    case ActionType::ReduceGradient:
-    case ActionType::ReduceScatterGradient:
-      for_each_segment([&](std::uint32_t segment) { add_weight_gradients(rank, stage, segment, values); });
-      break;
-    case ActionType::ReduceTied:
-      add_tied_gradients(rank, values);
-      break;
-    case ActionType::CurvatureA:
-      of_micro_batch(kSaved, segment_of(action.first_layer));
-      break;
-    case ActionType::CurvatureB:
-      of_micro_batch(kInputGradient, segment_of(action.first_layer));
-      break;
-    case ActionType::ReduceCurvature:
-      add_curvature(rank, action, values);
-      break;
-    case ActionType::Invert:
-    case ActionType::InverseRoot:
-      if (action.piece > 0) {
-        values.push_back(
-            {factor_value(rank, stage, action.first_layer, action.factor, kFirstPiece + action.piece - 1u),
-             action.age});
-      } else if (action.type == ActionType::InverseRoot) {
-        values.push_back({layer_value(rank, stage, action.first_layer, kFactor), action.age});
-      } else if (holders(stage).size() > 1) {
-        values.push_back(
-            {factor_value(rank, stage, action.first_layer, action.factor, kCurvature), action.age});
-      } else {
-        add_curvature(rank, action, values);
-      }
-      break;
-    case ActionType::AccumulateFactor:
-      add_final_gradients(rank, stage, action.first_layer, action.end_layer, values);
-      break;
-    case ActionType::Precondition:
-      add_final_gradients(rank, stage, action.first_layer, action.end_layer, values);
-      for_each_layer([&](LayerId layer) {
-        for (std::uint16_t factor = 0; factor < schedule_.problem.num_factors; ++factor) {
-          if (owner(stage, layer, factor) == rank) {
-            values.push_back({factor_value(rank, stage, layer, factor, kInverse), action.age});
-          }
-        }
-      });
-      break;
-    case ActionType::GatherPreconditioned:
-      add_layers(rank, stage, action.first_layer, action.end_layer, kPreconditioned, values);
-      break;
-    case ActionType::Agree:
-      for (const StageBlock& held : ranks_[rank.index()].stages) {
-        add_ready_gradients(rank, held.stage, layers_.first(held.stage), layers_.end(held.stage), values);
-      }
-      if (takes_part_in_tied(rank)) values.push_back({ranks_[rank.index()].rank_begin + kTied});
-      break;
-    case ActionType::Update:
-      add_ready_gradients(rank, stage, action.first_layer, action.end_layer, values);
-      if (has_agree_) values.push_back({ranks_[rank.index()].rank_begin + kAgreed});
-      if (stage.value == 0 || stage.index() + 1 == schedule_.num_stages()) {
-        if (takes_part_in_tied(rank)) {
-          values.push_back({ranks_[rank.index()].rank_begin + kTied});
-        } else if (schedule_.problem.has_tied_parameters) {
-          add_tied_gradients(rank,
-                             values);  // both ends lie here: there is nothing to reduce, but to wait for
-        }
-      }
-      break;
-    case ActionType::GatherParameters:
-      add_layers(rank, stage, action.first_layer, action.end_layer, kUpdated, values);
-      break;
-  }
-}
-
-void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& values) const {
-  values.clear();
-  const StageId stage = action.stage;
-  const MicroBatchId micro_batch = action.micro_batch;
-  const auto of_micro_batch = [&](StageId of_stage, MicroBatchKind kind, std::uint32_t segment = 0) {
-    values.push_back({micro_batch_value(rank, of_stage, micro_batch, kind, segment)});
-  };
-  const auto for_each_segment = [&](auto visit) {
-    const std::uint32_t last = segment_of(LayerId::at(action.end_layer.index() - 1));
-    for (std::uint32_t segment = segment_of(action.first_layer); segment <= last; ++segment) visit(segment);
-  };
-  const auto of_weights = [&](std::uint32_t segment) {
-    values.push_back({weight_gradient_value(rank, stage, micro_batch, segment)});
-  };
-  const auto of_layers = [&](LayerValueKind kind) {
-    add_layers(rank, stage, action.first_layer, action.end_layer, kind, values);
-  };
-  const auto of_rank = [&](RankValueKind kind) {
-    values.push_back({ranks_[rank.index()].rank_begin + kind});
-  };
-
-  switch (action.type) {
-    case ActionType::Forward: {
-      const bool keeps_all = schedule_.problem.recomputation == Recomputation::None;
-      for_each_segment([&](std::uint32_t segment) {
-        of_micro_batch(stage, kOutput, segment);
-        if (keeps_all) of_micro_batch(stage, kSaved, segment);
-      });
-      if (action.end_layer != layers_.end(stage)) break;
-      const StageId next = StageId::at(stage.index() + 1);
-      if (next.index() == schedule_.num_stages()) {
-        of_micro_batch(stage, kOutputGradient);
-      } else if (runner(next, micro_batch) == rank) {
-        of_micro_batch(next, kInput);
-      }
-      break;
-    }
-    case ActionType::Backward:
-    case ActionType::InputGradient:
-      for_each_segment([&](std::uint32_t segment) {
-        of_micro_batch(stage, kInputGradient, segment);
-        if (action.type == ActionType::Backward) of_weights(segment);
-      });
-      if (stage.value > 0 && action.first_layer == layers_.first(stage)) {
-        const StageId previous = StageId::at(stage.index() - 1u);
-        if (runner(previous, micro_batch) == rank) of_micro_batch(previous, kOutputGradient);
-      }
-      break;
-    case ActionType::WeightGradient:
-      for_each_segment(of_weights);
-      break;
-    case ActionType::Recompute:
-      for_each_segment([&](std::uint32_t segment) { of_micro_batch(stage, kSaved, segment); });
-      break;
-    case ActionType::SendActivation:
-      of_micro_batch(stage, kSentActivation);
-      break;
-    case ActionType::SendGradient:
-      of_micro_batch(stage, kSentGradient);
-      break;
-    case ActionType::ReceiveActivation:
-      of_micro_batch(stage, kInput);
-      break;
-    case ActionType::ReceiveGradient:
-      of_micro_batch(stage, kOutputGradient);
-      break;
-    case ActionType::ReduceGradient:
-    case ActionType::ReduceScatterGradient:
-      of_layers(kReduced);
-      break;
-    case ActionType::GatherParameters:
-      of_layers(kParameters);
-      break;
-    case ActionType::ReduceTied:
-      of_rank(kTied);
-      break;
-    case ActionType::CurvatureA:
-    case ActionType::CurvatureB:
-      values.push_back(
-          {curvature_value(rank, action, micro_batch, action.type == ActionType::CurvatureB), action.age});
-      break;
-    case ActionType::ReduceCurvature:
-      values.push_back(
-          {factor_value(rank, stage, action.first_layer, action.factor, kCurvature), action.age});
-      break;
-    case ActionType::Invert:
-    case ActionType::InverseRoot:
-      values.push_back(
-          {factor_value(rank, stage, action.first_layer, action.factor,
-                        action.piece + 1 == action.num_pieces ? kInverse : kFirstPiece + action.piece + 0u),
-           action.age});
-      break;
-    case ActionType::AccumulateFactor:
-      of_layers(kFactor);
-      break;
-    case ActionType::Precondition:
-      of_layers(kPreconditioned);
-      break;
-    case ActionType::GatherPreconditioned:
-      of_layers(kGathered);
-      break;
-    case ActionType::Agree:
-      of_rank(kAgreed);
-      break;
-    case ActionType::Update:
-      of_layers(kUpdated);
-      break;
-    case ActionType::ExchangeData:
-      of_rank(kExchanged);
-      break;
-  }
 }
 
 }  // namespace plenum::schedule

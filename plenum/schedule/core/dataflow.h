@@ -30,7 +30,7 @@ constexpr std::size_t owner_index(std::size_t layer_of_stage, std::size_t factor
 /// simulate, fill and the executor all ask it.
 ///
 /// Values lie on ranks and are numbered densely, so that readers keep arrays. Between ranks there are only
-/// messages (a receive waits for the send of its peer) and collectives (everyone in the group waits for
+/// messages (a send and its receive wait for each other) and collectives (everyone in the group waits for
 /// everyone). Values that belong to steps before the first one exist from the start.
 class Dataflow {
  public:
@@ -58,14 +58,13 @@ class Dataflow {
   std::span<const Rank> group(const Action& action) const;
   /// The other end of a send or receive; none where the pipeline ends or no rank runs that stage.
   Rank peer(const Action& action) const;
-  /// On the rank of a send, the value that says the message is on its way: what the peer's receive waits for.
+  /// On the rank of a send, the value that says that the message is on its way.
   std::uint32_t sent_value(Rank rank, const Action& send) const;
   /// The action that must stand on the peer for a send or receive.
   Action counterpart(const Action& action) const;
 
   const Schedule& schedule() const { return schedule_; }
   const StageLayers& layers() const { return layers_; }
-  bool has_agree() const { return has_agree_; }
   /// How many steps back an action reads at most: its age, and one for the parameters that a step begins
   /// with.
   std::size_t max_age() const { return max_age_; }
@@ -94,6 +93,9 @@ class Dataflow {
     std::uint32_t num_values = 0;
   };
 
+  class Inputs;
+  class Outputs;
+
   const StageBlock& block(Rank rank, StageId stage) const;
   std::uint32_t micro_batch_value(Rank rank, StageId stage, MicroBatchId micro_batch, std::uint32_t kind,
                                   std::uint32_t segment = 0) const;
@@ -105,6 +107,9 @@ class Dataflow {
   std::uint32_t factor_value(Rank rank, StageId stage, LayerId layer, std::uint16_t factor,
                              std::uint32_t kind) const;
   std::uint32_t segment_of(LayerId layer) const { return segment_of_layer_[layer.index()]; }
+
+  std::string describe_of_micro_batch(const StageBlock& held, std::uint32_t value_index) const;
+  std::string describe_of_layer(const StageBlock& held, std::uint32_t value_index) const;
 
   void find_runners();
   void find_segments();
@@ -121,13 +126,13 @@ class Dataflow {
   void add_layers(Rank rank, StageId stage, LayerId first, LayerId end, std::uint32_t kind,
                   std::vector<ValueRef>& values) const;
   void add_tied_gradients(Rank rank, std::vector<ValueRef>& values) const;
+  void add_reduced_tied(Rank rank, std::vector<ValueRef>& values) const;
   void add_curvature(Rank rank, const Action& action, std::vector<ValueRef>& values) const;
   bool takes_part_in_tied(Rank rank) const;
 
   const Schedule& schedule_;
   StageLayers layers_;
   std::size_t num_micro_batches_;
-  bool has_agree_ = false;
   bool has_exchange_ = false;
   std::uint32_t max_pieces_ = 1;
   std::size_t max_age_ = 1;

@@ -144,6 +144,8 @@ void EventOrder::add_causes_of_end(Rank rank, const Action& action, std::size_t 
   } else if (sums_for_all(action) && action.age == 0) {
     // All meet at the end of the group's first rank.
     const std::span<const Rank> group = dataflow_.group(action);
+    base::check(std::binary_search(group.begin(), group.end(), rank),
+                "a collective must stand on ranks of its group: rank {}", rank.value);
     std::vector<ValueRef> made;
     for (const Rank member : rank == group.front() ? group : group.first(1)) {
       dataflow_.outputs(member, action, made);
@@ -244,8 +246,9 @@ MessageBounds EventOrder::message_bounds(Rank rank) const {
       dataflow_.schedule().ranks[rank.index()].lane(Lane::Pipeline).actions();
   std::vector<WatchedLane> watched = {watched_lane(rank, Lane::Compute)};
   for (const Action& message : messages) {
+    if (!is_send(message.type)) continue;
     const Rank receiver = dataflow_.peer(message);
-    if (!is_send(message.type) || receiver.is_none()) continue;
+    base::check(!receiver.is_none(), "a message of rank {} goes nowhere", rank.value);
     const WatchedLane lane = watched_lane(receiver, Lane::Pipeline);
     if (std::find(watched.begin(), watched.end(), lane) == watched.end()) watched.push_back(lane);
   }

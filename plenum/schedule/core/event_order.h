@@ -25,8 +25,8 @@ struct MessageBounds {
 /// for its receiver, nor what holds only once the first steps of training are over.
 class EventOrder {
  public:
-  /// Borrows the dataflow. Throws InternalError if the schedule does not run to its end: check() proves that
-  /// it does.
+  /// Borrows the dataflow, of a schedule that check() accepts. Throws InternalError if it does not run to its
+  /// end.
   explicit EventOrder(const Dataflow& dataflow);
 
   const Dataflow& dataflow() const { return dataflow_; }

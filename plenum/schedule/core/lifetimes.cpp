@@ -25,10 +25,12 @@ class LifetimesOfRank {
         program_(schedule_.ranks[rank.index()]),
         uses_of_(dataflow, rank),
         wanted_(wanted),
+        kept_kind_(schedule_.problem.recomputation == Recomputation::Full ? TenantKind::Recomputed
+                                                                          : TenantKind::Kept),
         cycle_time_(cycle_time(schedule_, rank)) {
     for (const StageId stage : program_.stages) {
       first_place_.push_back({stage, num_places_});
-      num_places_ += wanted.is_kept_only ? layers_.count(stage) : 2 + 3 * layers_.count(stage);
+      num_places_ += wanted.is_kept_only ? layers_.count(stage) : 2 + 4 * layers_.count(stage);
     }
     std::size_t end = 0;
     for (const LaneProgram& lane : program_.lanes) {
@@ -105,7 +107,7 @@ class LifetimesOfRank {
     const std::size_t row = of_step * num_micro_batches_ + action.micro_batch.index() - first_micro_batch_;
     uses_of_.of(action, uses_);
     for (const TenantUse& use : uses_) {
-      if (wanted_.is_kept_only && use.tenant.kind != TenantKind::Kept) continue;
+      if (wanted_.is_kept_only && use.tenant.kind != kept_kind_) continue;
       visit(use, times_[row * num_places_ + place_of(use.tenant)],
             static_cast<std::int64_t>(cycles) * cycle_time_);
     }
@@ -124,11 +126,13 @@ class LifetimesOfRank {
       case TenantKind::OutputGradient:
         return held->first + 1;
       case TenantKind::Kept:
-        return held->first + 2 + 3 * layer;
+        return held->first + 2 + 4 * layer;
       case TenantKind::Input:
-        return held->first + 3 + 3 * layer;
+        return held->first + 3 + 4 * layer;
       case TenantKind::InputGradient:
-        return held->first + 4 + 3 * layer;
+        return held->first + 4 + 4 * layer;
+      case TenantKind::Recomputed:
+        return held->first + 5 + 4 * layer;
     }
     return 0;
   }
@@ -142,10 +146,11 @@ class LifetimesOfRank {
     const auto of_layer = [&](TenantKind kind, std::size_t layer) -> Tenant {
       return {kind, stage, {}, LayerId::at(layers_.first(stage).index() + layer)};
     };
-    if (wanted_.is_kept_only) return of_layer(TenantKind::Kept, offset);
+    if (wanted_.is_kept_only) return of_layer(kept_kind_, offset);
     if (offset < 2) return of_layer(offset == 0 ? TenantKind::Output : TenantKind::OutputGradient, 0);
-    constexpr TenantKind kKinds[] = {TenantKind::Kept, TenantKind::Input, TenantKind::InputGradient};
-    return of_layer(kKinds[(offset - 2) % 3], (offset - 2) / 3);
+    constexpr TenantKind kKinds[] = {TenantKind::Kept, TenantKind::Input, TenantKind::InputGradient,
+                                     TenantKind::Recomputed};
+    return of_layer(kKinds[(offset - 2) % 4], (offset - 2) / 4);
   }
 
   const Schedule& schedule_;
@@ -153,6 +158,7 @@ class LifetimesOfRank {
   const RankProgram& program_;
   TenantUses uses_of_;
   Wanted wanted_;
+  TenantKind kept_kind_;
   std::int64_t cycle_time_;
   std::vector<StagePlace> first_place_;
   std::size_t num_places_ = 0;  ///< of a micro-batch in a step

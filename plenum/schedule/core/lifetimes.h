@@ -33,7 +33,7 @@ enum class KeptFor : std::uint8_t { Backward, Curvature };
 /// read until it has come to its receiver.
 std::vector<Lifetime> lifetimes(const Dataflow& dataflow, Rank rank, const MessageBounds& messages);
 
-/// Of what layers keep (TenantKind::Kept) alone, which the compute lane decides.
+/// Of what layers keep (under full recomputation: recompute) alone, which the compute lane decides.
 std::vector<Lifetime> kept_lifetimes(const Dataflow& dataflow, Rank rank, KeptFor kept_for);
 
 /// The cycle of a rank in the time of its lifetimes; 2 if it computes nothing.

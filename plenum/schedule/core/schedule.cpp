@@ -127,6 +127,20 @@ Action StageLayers::whole(ActionType type, StageId stage, MicroBatchId micro_bat
   return action;
 }
 
+std::optional<Action> message_after(const Action& action, const StageLayers& layers) {
+  const StageId stage = action.stage;
+  if (action.type == ActionType::Forward && action.end_layer == layers.end(stage) &&
+      stage.index() + 1 < layers.num_stages()) {
+    return layers.whole(ActionType::SendActivation, stage, action.micro_batch);
+  }
+  const bool makes_input_gradient =
+      action.type == ActionType::Backward || action.type == ActionType::InputGradient;
+  if (makes_input_gradient && stage.value > 0 && action.first_layer == layers.first(stage)) {
+    return layers.whole(ActionType::SendGradient, stage, action.micro_batch);
+  }
+  return std::nullopt;
+}
+
 void require_well_formed(const Problem& problem) {
   base::require(!problem.stage_layers.empty(), "a schedule needs at least one stage");
   base::require(problem.num_micro_batches > 0, "a schedule needs at least one micro-batch");

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -97,6 +98,10 @@ class StageLayers {
  private:
   std::vector<std::uint32_t> begin_;
 };
+
+/// The send of what a computation makes for the stage after or before its own; nothing if it makes no such
+/// thing. Whether that stage lies on another rank is not asked.
+std::optional<Action> message_after(const Action& action, const StageLayers& layers);
 
 /// Throws UserError unless there are stages with layers, micro-batches, and as many sizes and factors as the
 /// rest asks for.

@@ -48,22 +48,23 @@ void TenantUses::of(const Action& action, std::vector<TenantUse>& uses) const {
       add_forward(action, uses);
       break;
     case ActionType::Recompute:
-      add_layers(action, true, uses);
+      add_layers(action, uses);
+      for (TenantUse& use : uses) use.is_written = use.tenant.kind == Recomputed;
       break;
     case ActionType::Backward:
     case ActionType::InputGradient:
       add_backward(action, uses);
       break;
     case ActionType::WeightGradient:
-      add_layers(action, false, uses);
+      add_layers(action, uses);
       add_head(action, uses);
       add_embedding(action, uses);
       break;
     case ActionType::CurvatureA:
-      add_layers(action, false, uses);
+      add_layers(action, uses);
       break;
     case ActionType::CurvatureB:
-      uses.push_back({of_layer(Kept, action, action.first_layer)});
+      add_kept(action, action.first_layer, uses);
       break;
     case ActionType::SendActivation:
     case ActionType::SendGradient:
@@ -78,25 +79,31 @@ void TenantUses::of(const Action& action, std::vector<TenantUse>& uses) const {
   }
 }
 
-/// Reads the inputs of the action's layers; writes or reads what they keep.
-void TenantUses::add_layers(const Action& action, bool writes_kept, std::vector<TenantUse>& uses) const {
+/// Reads all that there is of the action's layers.
+void TenantUses::add_layers(const Action& action, std::vector<TenantUse>& uses) const {
   for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) {
-    if (begins(layer)) uses.push_back({of_layer(Input, action, layer)});
-    uses.push_back({of_layer(Kept, action, layer), writes_kept});
+    if (has_input(layer)) uses.push_back({of_layer(Input, action, layer)});
+    add_kept(action, layer, uses);
   }
+}
+
+void TenantUses::add_kept(const Action& action, LayerId layer, std::vector<TenantUse>& uses) const {
+  const Recomputation recomputation = dataflow_.schedule().problem.recomputation;
+  if (recomputation != Recomputation::Full) uses.push_back({of_layer(Kept, action, layer)});
+  if (recomputation != Recomputation::None) uses.push_back({of_layer(Recomputed, action, layer)});
 }
 
 void TenantUses::add_forward(const Action& action, std::vector<TenantUse>& uses) const {
   const StageLayers& layers = dataflow_.layers();
-  const bool keeps = dataflow_.schedule().problem.recomputation == Recomputation::None;
+  const bool keeps = dataflow_.schedule().problem.recomputation != Recomputation::Full;
   for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) {
     const bool is_made_here = layer != action.first_layer || layer == LayerId{};
-    if (begins(layer)) uses.push_back({of_layer(Input, action, layer), is_made_here});
+    if (has_input(layer)) uses.push_back({of_layer(Input, action, layer), is_made_here});
     if (keeps) uses.push_back({of_layer(Kept, action, layer), true});
   }
   const LayerId first = layers.first(action.stage);
   if (action.end_layer != layers.end(action.stage)) {
-    if (begins(action.end_layer)) uses.push_back({of_layer(Input, action, action.end_layer), true});
+    if (has_input(action.end_layer)) uses.push_back({of_layer(Input, action, action.end_layer), true});
   } else if (action.stage.index() + 1 == layers.num_stages()) {
     uses.push_back({of_layer(Output, action, first), true});
     uses.push_back({of_layer(OutputGradient, action, first), true});
@@ -110,7 +117,7 @@ void TenantUses::add_forward(const Action& action, std::vector<TenantUse>& uses)
 
 void TenantUses::add_backward(const Action& action, std::vector<TenantUse>& uses) const {
   const StageLayers& layers = dataflow_.layers();
-  add_layers(action, false, uses);
+  add_layers(action, uses);
   if (action.end_layer == layers.end(action.stage)) {
     uses.push_back({of_layer(OutputGradient, action, layers.first(action.stage))});
     if (action.type == ActionType::Backward) add_head(action, uses);

@@ -7,16 +7,18 @@
 
 namespace plenum::schedule {
 
-/// What lies in memory for a micro-batch of a step. Things of one kind have the same size for the same
-/// micro-batch (a layer's, or a message's), so they can take turns in a slot.
+/// What lies in memory for a micro-batch of a step. What backward leaves for weight gradient and curvature of
+/// a layer takes the place of what the layer kept, or recomputed. Things of one kind have the same size for
+/// the same micro-batch (a layer's, or a message's), so they can take turns in a slot.
 enum class TenantKind : std::uint8_t {
   Input,           ///< of a layer at which a forward or recomputation begins; of a stage's first, the message
-  Kept,            ///< of a layer: what its backward, weight gradient and curvature read beside its input
+  Kept,            ///< of a layer: what its forward keeps beside the input; nothing if all is recomputed
+  Recomputed,      ///< of a layer: what its recomputation makes
   Output,          ///< of a stage whose next is on another rank; of the last, for the gradient of the head
   OutputGradient,  ///< of a stage; of the last, what its forward makes with the loss
   InputGradient,   ///< of a layer at which a backward begins, for the stage or layers before
 };
-inline constexpr std::size_t kNumTenantKinds = 5;
+inline constexpr std::size_t kNumTenantKinds = 6;
 
 /// One such thing.
 struct Tenant {
@@ -48,13 +50,17 @@ class TenantUses {
   /// itself is named twice.
   void of(const Action& action, std::vector<TenantUse>& uses) const;
 
+  /// Whether the input of a layer is a tenant of its own: a forward or recomputation begins there. Where it
+  /// is not, it is part of what the layer keeps.
+  bool has_input(LayerId layer) const { return begins_[layer.index()]; }
+
  private:
-  bool begins(LayerId layer) const { return begins_[layer.index()]; }
   void add_forward(const Action& action, std::vector<TenantUse>& uses) const;
   void add_backward(const Action& action, std::vector<TenantUse>& uses) const;
   void add_head(const Action& action, std::vector<TenantUse>& uses) const;
   static void add_embedding(const Action& action, std::vector<TenantUse>& uses);
-  void add_layers(const Action& action, bool writes_kept, std::vector<TenantUse>& uses) const;
+  void add_layers(const Action& action, std::vector<TenantUse>& uses) const;
+  void add_kept(const Action& action, LayerId layer, std::vector<TenantUse>& uses) const;
 
   const Dataflow& dataflow_;
   Rank rank_;

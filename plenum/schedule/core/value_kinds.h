@@ -26,6 +26,7 @@ enum LayerValueKind : std::uint32_t {
   kFactor,
   kPreconditioned,
   kGathered,
+  kSquares,
   kUpdated,
   kParameters,
   kNumLayerKinds

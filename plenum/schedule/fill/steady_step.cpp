@@ -17,7 +17,8 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 /// What a filler adds to a step stands before the first action of these types in its lane.
 bool ends_step(ActionType type) {
-  return type == ActionType::Update || type == ActionType::Agree || type == ActionType::GatherParameters;
+  return type == ActionType::SquareGradient || type == ActionType::Agree || type == ActionType::Update ||
+         type == ActionType::GatherParameters;
 }
 
 LaneProgram with_actions(const LaneProgram& lane, std::span<const Action> added) {
@@ -76,7 +77,7 @@ SteadyStep::SteadyStep(Schedule base, const Filler& filler, const CostModel& cos
       for (ActionTime& time : lane) time = {time.start - result.begin, time.end - result.begin};
     }
   }
-  times_ = gather_gaps(dataflow_, costs, times_, seconds_);
+  times_ = gather_gaps(dataflow_, times_, seconds_);
   first_start_ = seconds_;
   for (const RankTimes& rank : times_) {
     const LaneTimes& compute = rank[static_cast<std::size_t>(Lane::Compute)];

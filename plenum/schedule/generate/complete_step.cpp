@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "plenum/base/check.h"
+#include "plenum/schedule/simulate/message_order.h"
+
 namespace plenum::schedule {
 namespace {
 
@@ -54,7 +57,7 @@ class StepCompletion {
     program.stages = draft_.stages[rank.index()];
     const std::vector<Action>& order = draft_.compute[rank.index()];
     LaneProgram& compute = program.lane(Lane::Compute);
-    compute.reserve(order.size() + program.stages.size());
+    compute.reserve(order.size() + 2 * program.stages.size());
     program.lane(Lane::Pipeline).reserve(order.size() * 2);
 
     std::vector<std::size_t> last_gradient(layers_.num_stages(), order.size());
@@ -143,9 +146,13 @@ class StepCompletion {
                      data);
     }
     if (num_tied_ranks_ > 1 && holds_tied(rank)) data.append({.type = ActionType::ReduceTied});
+    LaneProgram& compute = program.lane(Lane::Compute);
+    for (auto stage = program.stages.rbegin(); stage != program.stages.rend(); ++stage) {
+      compute.append(layers_.whole(ActionType::SquareGradient, *stage));
+    }
     data.append({.type = ActionType::Agree});
     for (const StageId stage : program.stages) {
-      program.lane(Lane::Compute).append(layers_.whole(ActionType::Update, stage));
+      compute.append(layers_.whole(ActionType::Update, stage));
       if (is_sharded) add_collective(ActionType::GatherParameters, stage, data);
     }
   }
@@ -168,7 +175,9 @@ class StepCompletion {
 }  // namespace
 
 Schedule complete_step(StepDraft draft) {
-  return StepCompletion(std::move(draft)).run();
+  Schedule schedule = StepCompletion(std::move(draft)).run();
+  base::check(order_messages(schedule), "a generator's order of computations must run: {}", schedule.name);
+  return schedule;
 }
 
 }  // namespace plenum::schedule

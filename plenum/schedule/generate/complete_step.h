@@ -17,10 +17,11 @@ struct StepDraft {
   std::vector<std::vector<Action>> compute;
 };
 
-/// Adds what follows from it: messages between stages in the order of the computations that need and make
-/// them; reduction of gradients bucket by bucket as the last backward of a stage (cut at the borders of
-/// buckets) completes them, where a stage has several holders; the tied parameter's reduction; agreement;
-/// updates; gathering of parameters where they are sharded. Gives a schedule of one step.
+/// Adds what follows from it: messages between stages in an order that needs no buffers (order_messages());
+/// reduction of gradients bucket by bucket as the last backward of a stage (cut at the borders of
+/// buckets) completes them, where a stage has several holders; the tied parameter's reduction; squares of
+/// the gradient, agreement, updates; gathering of parameters where they are sharded. Gives a schedule of one
+/// step.
 Schedule complete_step(StepDraft draft);
 
 }  // namespace plenum::schedule

@@ -13,11 +13,9 @@ constexpr std::uint32_t kNoMaker = std::numeric_limits<std::uint32_t>::max();
 
 class BackwardWalk {
  public:
-  BackwardWalk(const Schedule& schedule, const Dataflow& dataflow, const CostModel& costs,
-               const ReplayResult& replay)
+  BackwardWalk(const Schedule& schedule, const Dataflow& dataflow, const ReplayResult& replay)
       : schedule_(schedule),
         dataflow_(dataflow),
-        costs_(costs),
         replay_(replay),
         num_steps_(schedule.num_steps() + dataflow.max_age()),
         makers_(schedule.ranks.size()) {}
@@ -58,63 +56,38 @@ class BackwardWalk {
   /// The action of this cycle that the one at `place` began right after; nothing if there is none.
   std::optional<CriticalAction> predecessor(const CriticalAction& place) {
     const Action& action = action_at(place);
-    // A receive ends with what it waited for: the arrival of its message, or its lane.
-    const double start = is_receive(action.type) ? time_of(place).end : time_of(place).start;
+    const double start = time_of(place).start;
     if (const auto found = local_predecessor(place, start)) return found;
-    if (is_receive(action.type)) return sender(place, start);
+    if (place.lane == Lane::Pipeline) {
+      const Rank peer = dataflow_.peer(action);
+      return local_predecessor(part_of(peer, dataflow_.counterpart(action), step_of(place)), start);
+    }
     if (!traits_of(action.type).is_collective) return std::nullopt;
     for (const Rank member : dataflow_.group(action)) {
       if (member == place.rank) continue;
-      dataflow_.outputs(member, action, values_);
-      const auto attendance = maker(member, values_.front(), step_of(place));
-      base::check(attendance.has_value(), "a collective must stand on every rank of its group");
-      if (const auto found = local_predecessor(*attendance, start)) return found;
+      if (const auto found = local_predecessor(part_of(member, action, step_of(place)), start)) return found;
     }
     return std::nullopt;
   }
 
-  bool sends(const CriticalAction& place) const { return is_send(action_at(place).type); }
-
-  /// The message of this cycle that left before the one at `place`.
-  std::optional<CriticalAction> message_before(CriticalAction place) const {
-    while (place.position > 0) {
-      --place.position;
-      if (sends(place)) return place;
-    }
-    return std::nullopt;
+  /// Where an action of a step stands on a rank that takes part in a message or collective.
+  CriticalAction part_of(Rank rank, const Action& action, std::size_t step) {
+    dataflow_.outputs(rank, action, values_);
+    const auto found = maker(rank, values_.front(), step);
+    base::check(found.has_value(), "a message or collective must stand on every rank that has a part in it");
+    return *found;
   }
 
-  /// What the action at `place`, or what its lane began then, followed on its own rank.
+  /// The action before it in its lane, or the maker of an input on its own rank, that ended at `start`.
   std::optional<CriticalAction> local_predecessor(const CriticalAction& place, double start) {
-    if (sends(place)) {
-      const auto message = message_before(place);
-      if (message && time_of(*message).end == start) return message;
+    const CriticalAction before{place.rank, place.lane, place.position - 1};
+    if (place.position > 0 && time_of(before).end == start) return before;
+    dataflow_.inputs(place.rank, action_at(place), values_);
+    for (const ValueRef& value : values_) {
+      const auto found = maker(place.rank, value, step_of(place));
+      if (found && time_of(*found).end == start) return found;
     }
-    return started_after(place, start);
-  }
-
-  /// The action before it in its lane, or the maker of an input on its own rank, that ended at `start`. A
-  /// lane goes on once a send is started, so behind a send it is what that followed.
-  std::optional<CriticalAction> started_after(CriticalAction place, double start) {
-    for (;; --place.position) {
-      const CriticalAction before{place.rank, place.lane, place.position - 1};
-      if (place.position > 0 && !sends(before) && time_of(before).end == start) return before;
-      dataflow_.inputs(place.rank, action_at(place), values_);
-      for (const ValueRef& value : values_) {
-        const auto found = maker(place.rank, value, step_of(place));
-        if (found && time_of(*found).end == start) return found;
-      }
-      if (place.position == 0 || !sends(before)) return std::nullopt;
-    }
-  }
-
-  std::optional<CriticalAction> sender(const CriticalAction& place, double arrival) {
-    const Rank from = dataflow_.peer(action_at(place));
-    const Action send = dataflow_.counterpart(action_at(place));
-    const auto found = maker(from, {dataflow_.sent_value(from, send)}, step_of(place));
-    if (!found || time_of(*found).end + costs_.latency_seconds(from, place.rank) != arrival)
-      return std::nullopt;
-    return found;
+    return std::nullopt;
   }
 
   std::size_t step_of(const CriticalAction& place) const { return program(place).step_of(place.position); }
@@ -158,7 +131,6 @@ class BackwardWalk {
 
   const Schedule& schedule_;
   const Dataflow& dataflow_;
-  const CostModel& costs_;
   const ReplayResult& replay_;
   std::size_t num_steps_;
   std::vector<std::vector<Maker>> makers_;
@@ -168,9 +140,9 @@ class BackwardWalk {
 }  // namespace
 
 std::vector<CriticalAction> critical_path(const Schedule& schedule, const Dataflow& dataflow,
-                                          const CostModel& costs, const ReplayResult& replay) {
+                                          const ReplayResult& replay) {
   base::check(replay.blocked.empty(), "a critical path needs a replay that ran to its end");
-  return BackwardWalk(schedule, dataflow, costs, replay).run();
+  return BackwardWalk(schedule, dataflow, replay).run();
 }
 
 }  // namespace plenum::schedule

@@ -17,12 +17,11 @@ struct CriticalAction {
 };
 
 /// The chain of actions, first to last, that ends with the last action to end in the replay's last cycle,
-/// each of which began when the one before it ended (a receive may begin later, and ends with the arrival):
-/// the one before it in its lane, the maker of an input, the send of its message, or what the last rank to
-/// come to a collective waited for. It begins with the action that waited for the cycle before. The replay
-/// must have run to its end; `dataflow` and `costs` must be those it used. Looks only at ranks that the chain
-/// or its collectives touch.
+/// each of which began when the one before it ended: the one before it in its lane, the maker of an input, or
+/// what the last rank to come to a message or collective waited for. It begins with the action that waited
+/// for the cycle before. The replay must have run to its end; `dataflow` must be the one it used. Looks only
+/// at ranks that the chain, its messages or its collectives touch.
 std::vector<CriticalAction> critical_path(const Schedule& schedule, const Dataflow& dataflow,
-                                          const CostModel& costs, const ReplayResult& replay);
+                                          const ReplayResult& replay);
 
 }  // namespace plenum::schedule

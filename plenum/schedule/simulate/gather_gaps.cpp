@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <optional>
 #include <tuple>
 
 #include "plenum/base/check.h"
@@ -25,28 +24,21 @@ struct Tie {
 
 struct ActionOrder {
   bool operator()(const Action& a, const Action& b) const {
-    return std::tie(a.type, a.stage, a.first_layer, a.end_layer, a.factor, a.age) <
-           std::tie(b.type, b.stage, b.first_layer, b.end_layer, b.factor, b.age);
+    return std::tie(a.type, a.stage, a.micro_batch, a.first_layer, a.end_layer, a.factor, a.age) <
+           std::tie(b.type, b.stage, b.micro_batch, b.first_layer, b.end_layer, b.factor, b.age);
   }
 };
 
 class GapGatherer {
  public:
-  GapGatherer(const Dataflow& dataflow, const CostModel& costs, const std::vector<RankTimes>& times,
-              double step_seconds)
-      : dataflow_(dataflow),
-        schedule_(dataflow.schedule()),
-        costs_(costs),
-        times_(times),
-        step_seconds_(step_seconds) {
+  GapGatherer(const Dataflow& dataflow, const std::vector<RankTimes>& times, double step_seconds)
+      : dataflow_(dataflow), schedule_(dataflow.schedule()), times_(times), step_seconds_(step_seconds) {
     number_nodes();
     for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
       const std::vector<std::uint32_t> makers = makers_of(Rank::at(rank));
       tie_lanes(Rank::at(rank));
       tie_values(Rank::at(rank), makers);
-      tie_message_lane(Rank::at(rank), makers);
     }
-    tie_messages();
     sort();
   }
 
@@ -78,28 +70,30 @@ class GapGatherer {
     return nodes_[rank.index()][lane][i];
   }
 
-  /// An action is a node; the members of a collective start together and are one.
+  /// An action is a node; the two ends of a message and the members of a collective start together and are
+  /// one.
   void number_nodes() {
     nodes_.resize(schedule_.ranks.size());
-    std::map<Action, std::uint32_t, ActionOrder> collectives;
+    std::map<Action, std::uint32_t, ActionOrder> shared;
     for_each_action([&](Rank rank, std::size_t lane, std::size_t i) {
       const Action& action = actions(rank, lane)[i];
       auto node = static_cast<std::uint32_t>(starts_.size());
-      if (traits_of(action.type).is_collective) node = collectives.try_emplace(action, node).first->second;
+      if (is_send(action.type) || traits_of(action.type).is_collective) {
+        node = shared.try_emplace(action, node).first->second;
+      } else if (is_receive(action.type)) {
+        node = shared.try_emplace(dataflow_.counterpart(action), node).first->second;
+      }
       nodes_[rank.index()][lane].push_back(node);
       if (node < starts_.size()) return;
       const ActionTime& time = times_[rank.index()][lane][i];
-      // A receive is its arrival: the latency stands between it and its send.
-      const double start = is_receive(action.type) ? time.end : time.start;
-      starts_.push_back(start);
-      seconds_.push_back(time.end - start);
+      starts_.push_back(time.start);
+      seconds_.push_back(time.end - time.start);
       next_computation_.push_back({.from = node, .to = kNone});
     });
   }
 
   void tie_lanes(Rank rank) {
     for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
-      if (static_cast<Lane>(lane) == Lane::Pipeline) continue;
       const std::vector<std::uint32_t>& nodes = nodes_[rank.index()][lane];
       for (std::size_t i = 0; i < nodes.size(); ++i) {
         const bool is_last = i + 1 == nodes.size();
@@ -122,79 +116,17 @@ class GapGatherer {
     return makers;
   }
 
-  /// Ties `node` to what makes the inputs of `action`, which runs `num_steps` steps before it.
-  void tie_inputs(Rank rank, const Action& action, const std::vector<std::uint32_t>& makers,
-                  std::uint32_t node, std::uint32_t num_steps) {
-    dataflow_.inputs(rank, action, values_);
-    for (const ValueRef& value : values_) {
-      const std::uint32_t maker = makers[value.index];
-      if (maker != kNone) ties_.push_back({maker, node, seconds_[maker], value.age + num_steps});
-    }
-  }
-
+  /// Ties actions to what makes their inputs.
   void tie_values(Rank rank, const std::vector<std::uint32_t>& makers) {
     for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
       for (std::size_t i = 0; i < actions(rank, lane).size(); ++i) {
-        tie_inputs(rank, actions(rank, lane)[i], makers, node_of(rank, lane, i), 0);
-      }
-    }
-  }
-
-  /// Messages leave one after another, but the lane goes on once a send is started: what comes behind it
-  /// waits for the send's inputs, not for the message to leave. Goes round twice; the second time every
-  /// action has others before it, of this step or the one before.
-  void tie_message_lane(Rank rank, const std::vector<std::uint32_t>& makers) {
-    constexpr auto kLane = static_cast<std::size_t>(Lane::Pipeline);
-    struct Passed {
-      std::size_t position = 0;
-      std::uint32_t round = 0;
-    };
-    std::optional<Passed> message;
-    std::optional<Passed> receive;
-    std::vector<Passed> sends;  // since the receive
-    for (const std::uint32_t round : {0u, 1u}) {
-      for (std::size_t i = 0; i < actions(rank, kLane).size(); ++i) {
-        const std::uint32_t node = node_of(rank, kLane, i);
-        const bool sends_message = is_send(actions(rank, kLane)[i].type);
-        if (round == 1) {
-          const auto tie_after = [&](const Passed& passed) {
-            const std::uint32_t from = node_of(rank, kLane, passed.position);
-            ties_.push_back({from, node, seconds_[from], round - passed.round});
-          };
-          if (receive) tie_after(*receive);
-          if (sends_message && message) tie_after(*message);
-          for (const Passed& passed : sends) {
-            if (sends_message) break;
-            tie_inputs(rank, actions(rank, kLane)[passed.position], makers, node, round - passed.round);
-          }
-        }
-        if (sends_message) {
-          message = Passed{i, round};
-          sends.push_back(*message);
-        } else {
-          receive = Passed{i, round};
-          sends.clear();
+        dataflow_.inputs(rank, actions(rank, lane)[i], values_);
+        for (const ValueRef& value : values_) {
+          const std::uint32_t maker = makers[value.index];
+          if (maker != kNone) ties_.push_back({maker, node_of(rank, lane, i), seconds_[maker], value.age});
         }
       }
     }
-  }
-
-  void tie_messages() {
-    std::map<std::pair<Rank, std::uint32_t>, std::pair<std::uint32_t, double>> sends;
-    for_each_action([&](Rank rank, std::size_t lane, std::size_t i) {
-      const Action& action = actions(rank, lane)[i];
-      if (!is_send(action.type)) return;
-      const double latency = costs_.latency_seconds(rank, dataflow_.peer(action));
-      sends[{rank, dataflow_.sent_value(rank, action)}] = {node_of(rank, lane, i), latency};
-    });
-    for_each_action([&](Rank rank, std::size_t lane, std::size_t i) {
-      const Action& action = actions(rank, lane)[i];
-      if (!is_receive(action.type)) return;
-      const Rank from = dataflow_.peer(action);
-      const auto& [send, latency] =
-          sends.at({from, dataflow_.sent_value(from, dataflow_.counterpart(action))});
-      ties_.push_back({send, node_of(rank, lane, i), seconds_[send] + latency, 0});
-    });
   }
 
   /// Orders the nodes so that ties within a step point forwards, and lists the ties of each.
@@ -246,7 +178,6 @@ class GapGatherer {
 
   const Dataflow& dataflow_;
   const Schedule& schedule_;
-  const CostModel& costs_;
   const std::vector<RankTimes>& times_;
   double step_seconds_;
   std::vector<std::array<std::vector<std::uint32_t>, kNumLanes>> nodes_;  ///< of each rank, lane and action
@@ -262,9 +193,9 @@ class GapGatherer {
 
 }  // namespace
 
-std::vector<RankTimes> gather_gaps(const Dataflow& dataflow, const CostModel& costs,
-                                   const std::vector<RankTimes>& times, double step_seconds) {
-  return GapGatherer(dataflow, costs, times, step_seconds).run();
+std::vector<RankTimes> gather_gaps(const Dataflow& dataflow, const std::vector<RankTimes>& times,
+                                   double step_seconds) {
+  return GapGatherer(dataflow, times, step_seconds).run();
 }
 
 }  // namespace plenum::schedule

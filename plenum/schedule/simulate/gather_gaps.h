@@ -10,7 +10,7 @@ namespace plenum::schedule {
 /// lies in few long gaps instead of many short ones. Takes and gives the times of a one-step schedule whose
 /// step repeats every `step_seconds`; no lane changes its order and the step does not get longer. Ties with a
 /// step before are kept where the step itself makes the value.
-std::vector<RankTimes> gather_gaps(const Dataflow& dataflow, const CostModel& costs,
-                                   const std::vector<RankTimes>& times, double step_seconds);
+std::vector<RankTimes> gather_gaps(const Dataflow& dataflow, const std::vector<RankTimes>& times,
+                                   double step_seconds);
 
 }  // namespace plenum::schedule

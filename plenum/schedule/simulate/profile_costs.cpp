@@ -164,6 +164,8 @@ double ProfileCosts::seconds(Rank rank, const Action& action) const {
     case ActionType::AccumulateFactor:
     case ActionType::Precondition:
       return owned_layers(rank, action) * layer_.precondition_seconds;
+    case ActionType::SquareGradient:
+      return 0;
     case ActionType::Update: {
       const double num_shards =
           is_sharded_ ? static_cast<double>(holders_[action.stage.index()].size()) : 1.0;

@@ -33,7 +33,7 @@ struct ProfileOptions {
   double mlp_share = 1.0 / 3;
   /// An inverse root (Shampoo, SOAP) as a multiple of the inversion of the same factors.
   double inverse_root_factor = 1;
-  double update_seconds_per_layer = 0;
+  double update_seconds_per_layer = 0;  ///< with the gradient's squares, which are read once before it
   std::vector<LinearMap> maps = bert_layer_maps();  ///< those of a layer that have factors
 };
 

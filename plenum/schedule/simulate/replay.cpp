@@ -39,23 +39,27 @@ struct Attendance {
   double ready = 0;
 };
 
+constexpr auto kPipeline = static_cast<std::size_t>(Lane::Pipeline);
+
 struct LaneState {
   std::size_t position = 0;  ///< in actions()
   std::size_t step_end = 0;  ///< the position at which the running step ends
   std::size_t step = 0;      ///< from the start of the replay
   double free = 0;
-  double wire_free = 0;                   ///< when the messages that the lane sent have left
   std::array<double, 3> step_ended = {};  ///< when the lane came to the end of each of the last three steps
   std::optional<ValueRef> missing;
-  bool is_present = false;  ///< has come to its collective and waits for the others
+  bool is_present = false;  ///< has come to its collective or message and waits for the others
+  double present_since = 0;
 };
 
 class Replay {
  public:
-  Replay(const Schedule& schedule, const Dataflow& dataflow, const CostModel& costs, std::size_t num_cycles)
+  Replay(const Schedule& schedule, const Dataflow& dataflow, const CostModel& costs, std::size_t num_cycles,
+         MessageOrder message_order)
       : schedule_(schedule),
         dataflow_(dataflow),
         costs_(costs),
+        message_order_(message_order),
         num_steps_(num_cycles * schedule.num_steps()),
         // The oldest values that are read, those of the step itself, and those of the step ahead that one
         // lane of the rank may be in while another still reads the oldest.
@@ -70,6 +74,10 @@ class Replay {
         const LaneProgram& program = schedule.ranks[rank].lanes[lane];
         result_.times[rank][lane].resize(program.actions().size());
         lanes_[rank][lane].step_end = program.step(0).size();
+      }
+      if (message_order == MessageOrder::Free) {
+        lanes_[rank][kPipeline].step_end = 0;
+        lanes_[rank][kPipeline].step = num_steps_;
       }
     }
     for (std::size_t rank = schedule.ranks.size(); rank > 0; --rank) pending_.push_back(Rank::at(rank - 1));
@@ -172,41 +180,48 @@ class Replay {
       }
       start = std::max(start, *time);
     }
-    if (is_receive(action.type)) return receive(rank, lane, action, start);
-    if (is_send(action.type)) {
-      send(rank, lane, action, start);
-      return true;
-    }
+    if (lane == kPipeline) return meet(rank, action, start);
     if (traits_of(action.type).is_collective) return attend(rank, lane, action, start);
     const double end = start + costs_.seconds(rank, action);
-    finish(rank, lane, action, {start, end}, end);
+    finish(rank, lane, action, {start, end});
+    if (message_order_ == MessageOrder::Free) deliver(rank, action, step, end);
     return true;
   }
 
-  /// Messages leave one after another, but the lane does not wait for them: it goes on once a send is
-  /// started.
-  void send(Rank rank, std::size_t lane, const Action& action, double started) {
-    LaneState& state = lanes_[rank.index()][lane];
-    const Rank to = dataflow_.peer(action);
-    const double start = std::max(started, state.wire_free);
-    const double end = start + costs_.seconds(rank, action);
-    finish(rank, lane, action, {start, end}, to.is_none() ? end : end + costs_.latency_seconds(rank, to));
-    state.free = started;
-    state.wire_free = end;
-    if (!to.is_none()) wake(to);
+  /// Comes to a message. The second of the two to come finishes it for both.
+  bool meet(Rank rank, const Action& action, double start) {
+    LaneState& state = lanes_[rank.index()][kPipeline];
+    state.is_present = true;
+    state.present_since = start;
+    const Rank peer = dataflow_.peer(action);
+    if (peer.is_none()) return false;
+    LaneState& other = lanes_[peer.index()][kPipeline];
+    if (!other.is_present || other.step != state.step) return false;
+    const Action awaited = dataflow_.counterpart(action);
+    if (schedule_.ranks[peer.index()].lane(Lane::Pipeline).actions()[other.position] != awaited) return false;
+    const bool sends = is_send(action.type);
+    const double begin = std::max(start, other.present_since);
+    const double end = begin + (sends ? costs_.seconds(rank, action) + costs_.latency_seconds(rank, peer)
+                                      : costs_.seconds(peer, awaited) + costs_.latency_seconds(peer, rank));
+    finish(rank, kPipeline, action, {begin, end});
+    finish(peer, kPipeline, awaited, {begin, end});
+    state.is_present = other.is_present = false;
+    wake(peer);
+    return true;
   }
 
-  bool receive(Rank rank, std::size_t lane, const Action& action, double start) {
-    const Rank from = dataflow_.peer(action);
-    if (from.is_none()) return false;
-    const auto step = static_cast<std::int64_t>(lanes_[rank.index()][lane].step);
-    const Action send = dataflow_.counterpart(action);
-    const std::optional<double> sent = ready(from, dataflow_.sent_value(from, send), step);
-    if (!sent) return false;
-    const double arrival = std::max(start, *sent);
-    const double departure = *sent - costs_.latency_seconds(from, rank);
-    finish(rank, lane, action, {std::clamp(departure, start, arrival), arrival}, arrival);
-    return true;
+  /// Gives another rank what a computation made for it.
+  void deliver(Rank rank, const Action& action, std::int64_t step, double time) {
+    const std::optional<Action> send = message_after(action, dataflow_.layers());
+    if (!send) return;
+    const Rank to = dataflow_.peer(*send);
+    if (to.is_none() || to == rank) return;
+    const double arrival = time + costs_.seconds(rank, *send) + costs_.latency_seconds(rank, to);
+    dataflow_.outputs(to, dataflow_.counterpart(*send), values_);
+    for (const ValueRef& value : values_) {
+      cell(to, value.index, step) = {arrival, static_cast<std::int32_t>(step)};
+    }
+    wake(to);
   }
 
   /// Comes to a collective. The last of the group to come finishes it for all.
@@ -224,15 +239,14 @@ class Replay {
     const double end = begin + costs_.seconds(rank, action);
     meetings_.erase(meeting);
     for (const Rank member : group) {
-      finish(member, lane, action, {begin, end}, end);
+      finish(member, lane, action, {begin, end});
       lanes_[member.index()][lane].is_present = false;
       wake(member);
     }
     return true;
   }
 
-  /// What the action makes exists from `ready` on.
-  void finish(Rank rank, std::size_t lane, const Action& action, ActionTime time, double ready) {
+  void finish(Rank rank, std::size_t lane, const Action& action, ActionTime time) {
     LaneState& state = lanes_[rank.index()][lane];
     result_.times[rank.index()][lane][state.position] = time;
     state.free = time.end;
@@ -240,7 +254,7 @@ class Replay {
     const auto step = static_cast<std::int64_t>(state.step);
     for (const ValueRef& value : values_) {
       if (step < value.age) continue;
-      cell(rank, value.index, step - value.age) = {ready, static_cast<std::int32_t>(step - value.age)};
+      cell(rank, value.index, step - value.age) = {time.end, static_cast<std::int32_t>(step - value.age)};
     }
     double& latest = state.step < num_steps_ - schedule_.num_steps() ? result_.begin : result_.end;
     latest = std::max(latest, time.end);
@@ -261,6 +275,7 @@ class Replay {
   const Schedule& schedule_;
   const Dataflow& dataflow_;
   const CostModel& costs_;
+  MessageOrder message_order_;
   std::size_t num_steps_;
   std::size_t ring_;
   std::vector<std::array<LaneState, kNumLanes>> lanes_;
@@ -280,9 +295,9 @@ std::size_t num_cycles_to_steady_state(const Dataflow& dataflow) {
 }
 
 ReplayResult replay(const Schedule& schedule, const Dataflow& dataflow, const CostModel& costs,
-                    std::size_t num_cycles) {
+                    std::size_t num_cycles, MessageOrder message_order) {
   base::check(num_cycles > 0, "a replay needs a cycle");
-  return Replay(schedule, dataflow, costs, num_cycles).run();
+  return Replay(schedule, dataflow, costs, num_cycles, message_order).run();
 }
 
 }  // namespace plenum::schedule

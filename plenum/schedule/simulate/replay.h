@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -41,13 +42,21 @@ struct ReplayResult {
 /// for that one holds for all that follow: they read and make the same things, a cycle later.
 std::size_t num_cycles_to_steady_state(const Dataflow& dataflow);
 
+/// Whether messages keep to the order of their lanes.
+enum class MessageOrder : std::uint8_t {
+  OfLanes,
+  /// Pipeline lanes stay empty: every message is sent when what it carries is made, beside all others. No
+  /// order of these lanes lets anything run earlier. Every message that could be sent counts, also one that
+  /// the schedule does not send.
+  Free,
+};
+
 /// Runs a schedule for `num_cycles` cycles from an idle machine: every lane in order, each action as soon as
-/// its inputs exist, its lane is free, its message has arrived, its group is complete, and no lane of the
-/// rank is two steps behind. A send does not wait for its receiver,
-/// nor its lane for the message to leave; messages of a lane leave one after another. A
-/// receive lasts while its message is on its way: from the end of the send, or later where its lane was not
-/// free, to the arrival. Cost linear in actions and their inputs.
+/// its inputs exist, its lane is free, its group is complete, and no lane of the rank is two steps behind. A
+/// message is the meeting of two lanes: it starts when the send and the receive are each the next action of
+/// their lane, and both lanes are busy until it has arrived, its own time and the latency later. That is what
+/// an engine does that has no buffers and delivers in order. Cost linear in actions and their inputs.
 ReplayResult replay(const Schedule& schedule, const Dataflow& dataflow, const CostModel& costs,
-                    std::size_t num_cycles);
+                    std::size_t num_cycles, MessageOrder message_order = MessageOrder::OfLanes);
 
 }  // namespace plenum::schedule

@@ -25,7 +25,7 @@ Simulation simulate(const Schedule& schedule, const CostModel& costs) {
     base::fail("the schedule does not run to its end: rank {} waits at {} for ever", blocked.rank.value,
                action_text(lane.actions()[blocked.position], dataflow.layers()));
   }
-  simulation.critical_path = critical_path(schedule, dataflow, costs, simulation.replay);
+  simulation.critical_path = critical_path(schedule, dataflow, simulation.replay);
   const double cycle_seconds = simulation.replay.end - simulation.replay.begin;
   const auto num_steps = static_cast<double>(schedule.num_steps());
   simulation.step_seconds = cycle_seconds / num_steps;

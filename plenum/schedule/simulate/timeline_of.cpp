@@ -68,7 +68,7 @@ class TimelineBuilder {
       }
     };
     if (lane == Lane::Pipeline) {
-      // The lane does not wait for its messages to leave: it may receive meanwhile.
+      // Where the engine has buffers, what was measured receives while it sends.
       add_all("pipe out", [](const Action& action) { return is_send(action.type); });
       add_all("pipe in", [](const Action& action) { return !is_send(action.type); });
       return;
@@ -168,6 +168,7 @@ trace::Category category_of(ActionType type) {
       return trace::Category::Inversion;
     case ActionType::Precondition:
       return trace::Category::Precondition;
+    case ActionType::SquareGradient:
     case ActionType::Update:
       return trace::Category::Update;
     case ActionType::SendActivation:

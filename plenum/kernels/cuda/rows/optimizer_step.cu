@@ -12,7 +12,7 @@ namespace plenum::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kDecisionThreads = 1024;
+constexpr int kTotalThreads = 1024;
 
 __device__ double& number(double* numbers_C, StepNumber which) {
   return numbers_C[static_cast<std::size_t>(which)];
@@ -53,21 +53,26 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
+/// Adds the sums of all blocks to the step's squares.
+__global__ void __launch_bounds__(kTotalThreads)
+    add_sums(const double* __restrict__ sums, std::int64_t num_sums, double* __restrict__ numbers_C) {
+  double part = 0;
+  for (std::int64_t i = threadIdx.x; i < num_sums; i += kTotalThreads) part += sums[i];
+  __shared__ BlockReductionOf<double> shared;
+  const double total = block_sum(part, shared);
+  if (threadIdx.x == 0) number(numbers_C, StepNumber::GradientSquares) += total;
+}
+
 /// What the host says of a decision.
 struct DecisionSettings {
   double clip_norm, beta1, beta2;
   bool is_bias_corrected;
 };
 
-__global__ void __launch_bounds__(kDecisionThreads)
-    decide(const double* __restrict__ sums, std::int64_t num_sums, DecisionSettings settings,
-           double* __restrict__ numbers_C) {
-  double part = 0;
-  for (std::int64_t i = threadIdx.x; i < num_sums; i += kDecisionThreads) part += sums[i];
-  __shared__ BlockReductionOf<double> shared;
-  const double norm = sqrt(block_sum(part, shared));
-  if (threadIdx.x != 0) return;
+/// By one thread.
+__global__ void decide(DecisionSettings settings, double* __restrict__ numbers_C) {
   const auto at = [&](StepNumber which) -> double& { return number(numbers_C, which); };
+  const double norm = sqrt(at(StepNumber::GradientSquares));
   const double loss = at(StepNumber::MaskedLoss) + at(StepNumber::NextSentenceLoss);
   const bool is_skipped = !isfinite(loss) || !isfinite(norm);
   if (!is_skipped) at(StepNumber::NumUpdates) += 1;
@@ -281,19 +286,25 @@ unsigned num_chunks(const AdamStep& args) {
 
 }  // namespace
 
-void decide_step(const tensor::Stream& stream, const StepDecision& args) {
+void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& args) {
   const std::int64_t num_elements = args.gradient_N.num_elements();
   const std::int64_t num_sums = num_square_blocks(num_elements);
+  if (num_sums == 0) return;
+  const float* const gradient_N = args.gradient_N.data<float>();
+  base::check(reinterpret_cast<std::uintptr_t>(gradient_N) % (kFlatVector * sizeof(float)) == 0,
+              "the GPU loads gradients by whole vectors, which must lie at their multiples");
   check_scratch(stream, optimizer_scratch_bytes(num_elements, 0));
   auto* const sums = reinterpret_cast<double*>(stream.scratch().data());
-  if (num_sums > 0) {
-    add_squares<<<static_cast<unsigned>(num_sums), kThreads, 0, stream.cuda().handle()>>>(
-        args.gradient_N.data<float>(), num_elements, sums);
-    check_launch("add up the squares of a gradient");
-  }
-  decide<<<1, kDecisionThreads, 0, stream.cuda().handle()>>>(
-      sums, num_sums, {args.clip_norm, args.beta1, args.beta2, args.is_bias_corrected},
-      args.numbers_C.data<double>());
+  const cudaStream_t queue = stream.cuda().handle();
+  add_squares<<<static_cast<unsigned>(num_sums), kThreads, 0, queue>>>(gradient_N, num_elements, sums);
+  check_launch("add up the squares of a gradient");
+  add_sums<<<1, kTotalThreads, 0, queue>>>(sums, num_sums, args.numbers_C.data<double>());
+  check_launch("add up the sums of squares");
+}
+
+void decide_step(const tensor::Stream& stream, const StepDecision& args) {
+  decide<<<1, 1, 0, stream.cuda().handle()>>>(
+      {args.clip_norm, args.beta1, args.beta2, args.is_bias_corrected}, args.numbers_C.data<double>());
   check_launch("decide on a step");
 }
 

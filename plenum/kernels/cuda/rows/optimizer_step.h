@@ -8,6 +8,7 @@ namespace plenum::kernels::cuda {
 /// less is idle at the end. 4096 take 5 % less time than 32768.
 inline constexpr std::int64_t kOptimizerChunk = 1 << 12;
 
+void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& args);
 void decide_step(const tensor::Stream& stream, const StepDecision& args);
 void adam_step(const tensor::Stream& stream, const AdamStep& args);
 void lamb_step(const tensor::Stream& stream, const AdamStep& args);
@@ -24,11 +25,11 @@ struct LambSquares {
 };
 
 inline std::size_t optimizer_scratch_bytes(std::int64_t num_elements, std::int64_t num_ranges) {
-  const auto decision = static_cast<std::size_t>(num_square_blocks(num_elements)) * sizeof(double);
+  const auto squares = static_cast<std::size_t>(num_square_blocks(num_elements)) * sizeof(double);
   const auto chunks = static_cast<std::size_t>(num_elements / kOptimizerChunk + num_ranges);
   const std::size_t lamb =
       chunks * sizeof(LambSquares) + static_cast<std::size_t>(num_ranges) * sizeof(float);
-  return decision > lamb ? decision : lamb;
+  return squares > lamb ? squares : lamb;
 }
 
 }  // namespace plenum::kernels::cuda

@@ -1,17 +1,20 @@
 #pragma once
 
+#include <array>
+#include <cstring>
 #include <memory>
 #include <utility>
 
+#include "plenum/base/check.h"
 #include "plenum/comm/communicator.h"
 
 namespace plenum::comm {
 
-/// A communicator whose sends are complete only when they are received, as those of MPI and NCCL may be:
-/// every receive is answered by an empty message.
-class RendezvousCommunicator final : public Communicator {
+/// A communicator of threads that reads what is sent as late as it may: when it is received. Whoever uses the
+/// buffer again too early changes the message.
+class LateReadingCommunicator final : public Communicator {
  public:
-  explicit RendezvousCommunicator(std::unique_ptr<Communicator> ranks)
+  explicit LateReadingCommunicator(std::unique_ptr<Communicator> ranks)
       : ranks_(std::move(ranks)), answers_(ranks_->duplicate()) {}
 
   std::size_t index() const override { return ranks_->index(); }
@@ -41,43 +44,56 @@ class RendezvousCommunicator final : public Communicator {
   Completion start_barrier(Tag tag) override { return ranks_->start_barrier(tag); }
 
   Completion start_send(std::size_t to, Tag tag, ConstElements elements) override {
-    ranks_->start_send(to, tag, elements).wait();
+    const std::array<std::int64_t, 1> address = {reinterpret_cast<std::intptr_t>(elements.bytes.data())};
+    ranks_->start_send(to, tag, elements_of(std::span<const std::int64_t>(address))).wait();
     return answers_->start_receive(to, tag, {});
   }
   Completion start_receive(std::size_t from, Tag tag, Elements elements) override {
-    return Completion(
-        std::make_unique<AnsweredReceive>(ranks_->start_receive(from, tag, elements), *answers_, from, tag));
+    return Completion(std::make_unique<LateReceive>(*ranks_, *answers_, from, tag, elements));
   }
 
   std::unique_ptr<Communicator> group(std::span<const std::size_t> members) override {
-    return std::make_unique<RendezvousCommunicator>(ranks_->group(members));
+    return std::make_unique<LateReadingCommunicator>(ranks_->group(members));
   }
   void abort_all(Rank failed_rank, std::string_view reason) override {
     ranks_->abort_all(failed_rank, reason);
   }
 
  private:
-  class AnsweredReceive final : public Operation {
+  /// Gets the address of what was sent, reads it, and answers.
+  class LateReceive final : public Operation {
    public:
-    AnsweredReceive(Completion received, Communicator& answers, std::size_t from, Tag tag)
-        : received_(std::move(received)), answers_(answers), from_(from), tag_(tag) {}
+    LateReceive(Communicator& ranks, Communicator& answers, std::size_t from, Tag tag, Elements destination)
+        : answers_(answers),
+          from_(from),
+          tag_(tag),
+          destination_(destination),
+          received_(ranks.start_receive(from, tag, elements_of(std::span<std::int64_t>(address_)))) {}
 
     void wait() override {
       received_.wait();
-      answers_.send(from_, tag_, {});
+      read();
     }
     bool test() override {
       if (!received_.test()) return false;
-      answers_.send(from_, tag_, {});
+      read();
       return true;
     }
     void abandon() noexcept override { received_ = {}; }
 
    private:
-    Completion received_;
+    void read() {
+      std::memcpy(destination_.bytes.data(), reinterpret_cast<const void*>(address_[0]),
+                  destination_.bytes.size());
+      answers_.start_send(from_, tag_, {}).wait();
+    }
+
     Communicator& answers_;
     std::size_t from_;
     Tag tag_;
+    Elements destination_;
+    std::array<std::int64_t, 1> address_ = {};
+    Completion received_;
   };
 
   std::unique_ptr<Communicator> ranks_;

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string_view>
+
+namespace plenum::cli {
+
+/// How the program ends where all did not go well.
+inline constexpr int kUserErrorCode = 2;
+inline constexpr int kInternalErrorCode = 70;
+/// Training hung, and goes on from its last checkpoint if it is started again.
+inline constexpr int kHangCode = 75;
+
+/// Says what hangs on standard error, and ends the process with kHangCode, without the destructors that would
+/// wait for it.
+[[noreturn]] void end_hanging_process(std::string_view what);
+
+}  // namespace plenum::cli

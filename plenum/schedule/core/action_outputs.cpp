@@ -1,0 +1,134 @@
+#include "plenum/base/check.h"
+#include "plenum/schedule/core/dataflow.h"
+#include "plenum/schedule/core/value_kinds.h"
+
+namespace plenum::schedule {
+
+/// Gathers what exists once one action is done.
+class Dataflow::Outputs {
+ public:
+  Outputs(const Dataflow& flow, Rank rank, const Action& action, std::vector<ValueRef>& values)
+      : flow_(flow), rank_(rank), action_(action), values_(values) {}
+
+  void gather() {
+    switch (action_.type) {
+      case ActionType::Forward:
+        return of_forward();
+      case ActionType::Backward:
+      case ActionType::InputGradient:
+        return of_backward();
+      case ActionType::WeightGradient:
+        return for_each_segment([&](std::uint32_t segment) { add_weight_gradient(segment); });
+      case ActionType::Recompute:
+        return for_each_segment([&](std::uint32_t segment) { add(action_.stage, kSaved, segment); });
+      case ActionType::SendActivation:
+        return add(action_.stage, kSentActivation);
+      case ActionType::SendGradient:
+        return add(action_.stage, kSentGradient);
+      case ActionType::ReceiveActivation:
+        return add(action_.stage, kInput);
+      case ActionType::ReceiveGradient:
+        return add(action_.stage, kOutputGradient);
+      case ActionType::ReduceGradient:
+      case ActionType::ReduceScatterGradient:
+        return add_layers(kReduced);
+      case ActionType::GatherParameters:
+        return add_layers(kParameters);
+      case ActionType::ReduceTied:
+        return add_of_rank(kTied);
+      case ActionType::SquareGradient:
+        return add_layers(kSquares);
+      case ActionType::Agree:
+        return add_of_rank(kAgreed);
+      case ActionType::Update:
+        return add_layers(kUpdated);
+      case ActionType::ExchangeData:
+        return add_of_rank(kExchanged);
+      default:
+        return of_second_order();
+    }
+  }
+
+ private:
+  void of_second_order() {
+    switch (action_.type) {
+      case ActionType::CurvatureA:
+      case ActionType::CurvatureB:
+        return values_.push_back({flow_.curvature_value(rank_, action_, action_.micro_batch,
+                                                        action_.type == ActionType::CurvatureB),
+                                  action_.age});
+      case ActionType::ReduceCurvature:
+        return add_factor(kCurvature);
+      case ActionType::Invert:
+      case ActionType::InverseRoot:
+        return add_factor(action_.piece + 1 == action_.num_pieces ? kInverse
+                                                                  : kFirstPiece + action_.piece + 0u);
+      case ActionType::AccumulateFactor:
+        return add_layers(kFactor);
+      case ActionType::Precondition:
+        return add_layers(kPreconditioned);
+      case ActionType::GatherPreconditioned:
+        return add_layers(kGathered);
+      default:
+        base::check(false, "nobody says what an action of this type makes: {}", traits_of(action_.type).name);
+    }
+  }
+
+  void of_forward() {
+    const bool keeps_all = flow_.schedule_.problem.recomputation == Recomputation::None;
+    for_each_segment([&](std::uint32_t segment) {
+      add(action_.stage, kOutput, segment);
+      if (keeps_all) add(action_.stage, kSaved, segment);
+    });
+    if (action_.end_layer != flow_.layers_.end(action_.stage)) return;
+    const StageId next = StageId::at(action_.stage.index() + 1);
+    if (next.index() == flow_.schedule_.num_stages()) {
+      add(action_.stage, kOutputGradient);
+    } else if (flow_.runner(next, action_.micro_batch) == rank_) {
+      add(next, kInput);
+    }
+  }
+
+  void of_backward() {
+    for_each_segment([&](std::uint32_t segment) {
+      add(action_.stage, kInputGradient, segment);
+      if (action_.type == ActionType::Backward) add_weight_gradient(segment);
+    });
+    if (action_.stage.value == 0 || action_.first_layer != flow_.layers_.first(action_.stage)) return;
+    const StageId previous = StageId::at(action_.stage.index() - 1u);
+    if (flow_.runner(previous, action_.micro_batch) == rank_) add(previous, kOutputGradient);
+  }
+
+  void add(StageId stage, MicroBatchKind kind, std::uint32_t segment = 0) {
+    values_.push_back({flow_.micro_batch_value(rank_, stage, action_.micro_batch, kind, segment)});
+  }
+  void add_weight_gradient(std::uint32_t segment) {
+    values_.push_back({flow_.weight_gradient_value(rank_, action_.stage, action_.micro_batch, segment)});
+  }
+  void add_layers(LayerValueKind kind) {
+    flow_.add_layers(rank_, action_.stage, action_.first_layer, action_.end_layer, kind, values_);
+  }
+  void add_factor(std::uint32_t kind) {
+    values_.push_back(
+        {flow_.factor_value(rank_, action_.stage, action_.first_layer, action_.factor, kind), action_.age});
+  }
+  void add_of_rank(RankValueKind kind) { values_.push_back({flow_.ranks_[rank_.index()].rank_begin + kind}); }
+  template <typename Visit>
+  void for_each_segment(Visit visit) const {
+    const std::uint32_t last = flow_.segment_of(LayerId::at(action_.end_layer.index() - 1));
+    for (std::uint32_t segment = flow_.segment_of(action_.first_layer); segment <= last; ++segment)
+      visit(segment);
+  }
+
+  const Dataflow& flow_;
+  Rank rank_;
+  const Action& action_;
+  std::vector<ValueRef>& values_;
+};
+
+void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& values) const {
+  values.clear();
+  Outputs(*this, rank, action, values).gather();
+}
+
+}  // namespace plenum::schedule

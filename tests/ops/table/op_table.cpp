@@ -1,0 +1,39 @@
+#include "tests/ops/table/op_table.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plenum::ops {
+
+const std::vector<OpDescriptor>& op_table() {
+  static const std::vector<OpDescriptor> ops = {
+      linear_op(),           mlp_gelu_op(),
+      attention_op(),        layer_norm_op(),
+      embedding_op(),        activation_gelu_op(),
+      activation_tanh_op(),  vocabulary_loss_op(),
+      class_loss_op(),       rows_op(),
+      column_sums_op(),      sum_op(),
+      adam_step_op(),        lamb_step_op(),
+      round_to_compute_op(), zero_all_op(),
+  };
+  return ops;
+}
+
+std::string support_table() {
+  std::string text = "| op | functions | CPU | GPU |\n|---|---|---|---|\n";
+  for (const OpDescriptor& op : op_table()) {
+    std::string functions;
+    for (const std::string& function : op.functions) {
+      functions += fmt::format("{}`{}`", functions.empty() ? "" : ", ", function);
+    }
+    const auto mark = [&](tensor::Device device) {
+      return std::ranges::find(op.devices, device) != op.devices.end() ? "yes" : "no";
+    };
+    text += fmt::format("| {} | {} | {} | {} |\n", op.name, functions, mark(tensor::Device::Cpu),
+                        mark(tensor::Device::Cuda));
+  }
+  return text;
+}
+
+}  // namespace plenum::ops

@@ -59,7 +59,7 @@ void make_steps(benchmark::State& state, Layout layout, OrderChoice order) {
   state.counters["tokens/rows"] = tokens / rows;
   state.counters["tokens/budget"] = tokens / filled;
   state.counters["load"] = greatest_over_mean / static_cast<double>(step);
-  state.counters["masked"] = static_cast<double>(source.capacity().masked);
+  state.counters["masked"] = static_cast<double>(source.capacity().labels[0]);
   state.counters["planned"] = static_cast<double>(source.micro_batches_per_rank());
 }
 BENCHMARK_CAPTURE(make_steps, padded, Layout::Padded, OrderChoice::Sequences)->Arg(1)->Arg(4);
@@ -71,10 +71,11 @@ BENCHMARK_CAPTURE(make_steps, unpadded_packs, Layout::Unpadded, OrderChoice::Pac
 /// than n log n. The last sequence masks fewer tokens, so that no micro-batch is ever quite full.
 void fill_with_short_sequences(benchmark::State& state) {
   const auto num_short = static_cast<std::size_t>(state.range(0));
-  std::vector<BatchSequence> sequences(num_short, {.id = 0, .length = 10, .masked = masked_count(10, 0.15)});
-  sequences.push_back({.id = 0, .length = 3, .masked = masked_count(3, 0.15)});
+  std::vector<BatchSequence> sequences(num_short,
+                                       {.id = 0, .length = 10, .labels = {masked_count(10, 0.15)}});
+  sequences.push_back({.id = 0, .length = 3, .labels = {masked_count(3, 0.15)}});
   const std::vector<BatchItem> items = cut_items({}, sequences, Layout::Unpadded, 512);
-  const batch::Capacity capacity{.rows = 4096, .sequences = 4096, .masked = 693, .max_length = 512};
+  const batch::Capacity capacity{.rows = 4096, .sequences = 4096, .labels = {693}, .max_length = 512};
   for (auto unused : state) benchmark::DoNotOptimize(fill_micro_batches(items, capacity));
 }
 BENCHMARK(fill_with_short_sequences)->Arg(100'000)->Arg(200'000)->Arg(400'000)->Unit(benchmark::kMillisecond);

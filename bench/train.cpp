@@ -69,7 +69,7 @@ std::vector<std::vector<data::BatchSequence>> sequences_of(const Lengths& steps,
     for (const std::int64_t length : lengths) {
       result.back().push_back({.id = ids.first(length) + used[length]++,
                                .length = length,
-                               .masked = data::masked_count(length, data::MaskingOptions{}.rate)});
+                               .labels = {data::masked_count(length, data::MaskingOptions{}.rate)}});
     }
   }
   return result;
@@ -83,7 +83,7 @@ batch::Capacity capacity_of(const std::vector<std::vector<data::BatchSequence>>&
     }
     capacity.sequences = std::max(capacity.sequences, static_cast<std::int64_t>(step.size()));
   }
-  capacity.masked = rows / 3;
+  capacity.labels[0] = rows / 3;
   return capacity;
 }
 

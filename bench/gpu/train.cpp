@@ -181,8 +181,8 @@ Trained run_steps(train::Replicas& replicas, data::Prefetch& prefetch, const Opt
   const auto wait_for_all_but = [&](std::size_t most) {
     while (replicas.num_under_way() > most) {
       const pipeline::StepOutcome outcome = replicas.end_step().outcome;
-      trained.losses.push_back(outcome.masked_loss);
-      trained.next_sentence_loss = outcome.next_sentence_loss;
+      trained.losses.push_back(outcome.losses[0]);
+      trained.next_sentence_loss = outcome.losses[1];
     }
   };
   auto begin = std::chrono::steady_clock::now();

@@ -15,6 +15,12 @@ struct GroupedRows {
   std::vector<std::int32_t> rows;
 };
 
+/// What an objective reads of a micro-batch and is to predict there.
+struct ObjectiveRows {
+  std::vector<std::int32_t> rows;    ///< increasing
+  std::vector<std::int32_t> labels;  ///< of each
+};
+
 /// The sequences that one forward works on, laid end to end, with what is to be predicted. A micro-batch
 /// without sequences is allowed: nothing is done for it.
 struct MicroBatch {
@@ -28,11 +34,9 @@ struct MicroBatch {
   std::vector<std::int32_t> starts;
   std::vector<std::int32_t> lengths;
   std::vector<std::int64_t> samples;
-  std::vector<std::int32_t>
-      next_sentence_labels;  ///< 0: B follows A, 1: B is random; empty without the objective
-  // Of each masked token.
-  std::vector<std::int32_t> masked_rows;  ///< increasing
-  std::vector<std::int32_t> masked_labels;
+  // By the model's objectives; there may be fewer, if nothing is known for the last of them, and more, which
+  // are not read.
+  std::vector<ObjectiveRows> objectives;
   // For the gradients of the embedding tables; entries increase, and so do the rows of each. Empty where the
   // micro-batch is for evaluation.
   GroupedRows by_word;
@@ -40,6 +44,8 @@ struct MicroBatch {
   GroupedRows by_segment;
 
   SequenceOffsets sequences() const { return {starts, lengths, num_rows}; }
+  /// Nothing where there is none for the objective.
+  const ObjectiveRows& objective(std::size_t index) const;
   Work work() const;  ///< padding left out
 };
 

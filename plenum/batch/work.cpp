@@ -5,9 +5,9 @@ namespace plenum::batch {
 Work& Work::operator+=(const Work& other) {
   tokens += other.tokens;
   squared_lengths += other.squared_lengths;
-  windowed_pairs += other.windowed_pairs;
-  masked += other.masked;
   sequences += other.sequences;
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] += other.labels[i];
+  windowed_pairs += other.windowed_pairs;
   return *this;
 }
 

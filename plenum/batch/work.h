@@ -2,14 +2,16 @@
 
 #include <cstdint>
 
+#include "plenum/batch/label_counts.h"
+
 namespace plenum::batch {
 
 /// What a batch asks of a model, padding left out.
 struct Work {
   std::int64_t tokens = 0;
   std::int64_t squared_lengths = 0;  ///< sum over sequences of length^2
-  std::int64_t masked = 0;
   std::int64_t sequences = 0;
+  LabelCounts labels = {};          ///< of each objective: what normalises its loss
   std::int64_t windowed_pairs = 0;  ///< of a query and a key in its window, where the model has windows
 
   Work& operator+=(const Work& other);

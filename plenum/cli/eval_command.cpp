@@ -115,19 +115,15 @@ void EvalCommand::print(const train::ModelSource& model, const data::TrainingDat
                         const train::Evaluation& evaluation) const {
   const char* unit = masking.mask_unit == data::MaskUnit::Word ? "word" : "token";
   if (json_) {
-    nlohmann::ordered_json object = {{"model", model.directory},
-                                     {"data", data_},
-                                     {"sequences", evaluation.sequences},
-                                     {"masked", evaluation.masked},
-                                     {"mask_rate", masking.mask_rate},
-                                     {"mask_unit", unit},
-                                     {"mask_split", masking.mask_split},
-                                     {"mlm_loss", evaluation.masked_loss},
-                                     {"mlm_accuracy", evaluation.masked_accuracy},
-                                     {"pseudo_perplexity", evaluation.pseudo_perplexity()}};
-    if (evaluation.has_next_sentence) {
-      object["nsp_loss"] = evaluation.next_sentence_loss;
-      object["nsp_accuracy"] = evaluation.next_sentence_accuracy;
+    nlohmann::ordered_json object = {
+        {"model", model.directory},          {"data", data_},
+        {"sequences", evaluation.sequences}, {"masked", evaluation.words().labels},
+        {"mask_rate", masking.mask_rate},    {"mask_unit", unit},
+        {"mask_split", masking.mask_split}};
+    for (const train::ObjectiveResult& result : evaluation.objectives) {
+      object[result.objective.name + "_loss"] = result.loss;
+      object[result.objective.name + "_accuracy"] = result.accuracy;
+      if (&result == &evaluation.words()) object["pseudo_perplexity"] = evaluation.pseudo_perplexity();
     }
     object["seconds"] = evaluation.seconds;
     fmt::print("{}\n", object.dump());
@@ -135,13 +131,14 @@ void EvalCommand::print(const train::ModelSource& model, const data::TrainingDat
   }
   fmt::print("{} on {} held-out sequences ({} masked tokens) of {}\n", model.directory,
              base::format_count(static_cast<std::uint64_t>(evaluation.sequences)),
-             base::format_count(static_cast<std::uint64_t>(evaluation.masked)), data_);
+             base::format_count(static_cast<std::uint64_t>(evaluation.words().labels)), data_);
   fmt::print("  masked             {:.4g} % by {}, {}\n", 100 * masking.mask_rate, unit, masking.mask_split);
-  fmt::print("  MLM loss           {:.4f}\n  MLM accuracy       {:.2f} %\n  pseudo-perplexity  {:.2f}\n",
-             evaluation.masked_loss, 100 * evaluation.masked_accuracy, evaluation.pseudo_perplexity());
-  if (evaluation.has_next_sentence) {
-    fmt::print("  NSP loss           {:.4f}\n  NSP accuracy       {:.2f} %\n", evaluation.next_sentence_loss,
-               100 * evaluation.next_sentence_accuracy);
+  for (const train::ObjectiveResult& result : evaluation.objectives) {
+    const std::string& title = result.objective.title;
+    fmt::print("  {:<19}{:.4f}\n  {:<19}{:.2f} %\n", title + " loss", result.loss, title + " accuracy",
+               100 * result.accuracy);
+    if (&result == &evaluation.words())
+      fmt::print("  pseudo-perplexity  {:.2f}\n", evaluation.pseudo_perplexity());
   }
 }
 

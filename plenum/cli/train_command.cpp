@@ -33,7 +33,7 @@ std::string result_text(const train::TrainingResult& result, const std::string& 
   std::string text = progress_text(result);
   if (result.evaluation) {
     text += fmt::format("held-out MLM loss {:.4f}, accuracy {:.2f} %, pseudo-perplexity {:.2f}\n",
-                        result.evaluation->masked_loss, 100 * result.evaluation->masked_accuracy,
+                        result.evaluation->words().loss, 100 * result.evaluation->words().accuracy,
                         result.evaluation->pseudo_perplexity());
   }
   if (result.best_loss && result.best_step != result.step) {

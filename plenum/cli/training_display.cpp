@@ -86,8 +86,9 @@ void TrainingDisplay::on_step(const train::StepReport& report) {
 }
 
 void TrainingDisplay::on_evaluation(std::uint64_t step, const train::Evaluation& evaluation) {
-  line_.note(fmt::format("step {}: held-out loss {:.4f}, {:.2f} % of masked tokens right", format_count(step),
-                         evaluation.loss(), 100 * evaluation.masked_accuracy));
+  line_.note(fmt::format("step {}: held-out loss {:.4f}, {:.2f} % of {} right", format_count(step),
+                         evaluation.loss(), 100 * evaluation.words().accuracy,
+                         evaluation.words().objective.labelled));
 }
 
 void TrainingDisplay::on_checkpoint(std::uint64_t /*step*/, const std::string& path) {

@@ -20,13 +20,13 @@ void Communicator::issue_into(const tensor::WorkQueue&) {
   base::check(size() == 1, "an engine that works in the host's memory has no queue: {} members", size());
 }
 
-void Communicator::all_reduce(Elements elements, Reduction reduction, Tag tag) {
-  start_all_reduce(elements, reduction, tag).wait();
+void Communicator::all_reduce(Elements elements, Tag tag) {
+  start_all_reduce(elements, tag).wait();
 }
 
 void Communicator::reduce_scatter(ConstElements source, Elements destination,
-                                  std::span<const std::size_t> counts, Reduction reduction, Tag tag) {
-  start_reduce_scatter(source, destination, counts, reduction, tag).wait();
+                                  std::span<const std::size_t> counts, Tag tag) {
+  start_reduce_scatter(source, destination, counts, tag).wait();
 }
 
 void Communicator::all_gather(ConstElements source, Elements destination, std::span<const std::size_t> counts,

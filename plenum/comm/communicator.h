@@ -17,8 +17,6 @@ namespace plenum::comm {
 
 using base::Rank;
 
-enum class Reduction : std::uint8_t { Sum, Min, Max };
-
 /// Names a message or a collective: what both ends must agree on. Messages with different tags may be
 /// received in another order than they were sent in. An engine whose own tags are too narrow for all 64 bits
 /// (MPI: an int up to MPI_TAG_UB) or that has none (NCCL) puts the tag into a header, or keeps what arrives
@@ -55,13 +53,12 @@ class Communicator {
   /// The rank of a member, for messages to people.
   virtual Rank rank_of(std::size_t member) const = 0;
 
-  /// Overwrites `elements` of every member with the sum (least, greatest) over all members.
-  virtual Completion start_all_reduce(Elements elements, Reduction reduction, Tag tag) = 0;
+  /// Overwrites `elements` of every member with the sum over all members.
+  virtual Completion start_all_reduce(Elements elements, Tag tag) = 0;
   /// Sums `source` of counts[0] + counts[1] + ... elements over all members and overwrites `destination` with
   /// part index() of the result. `destination` may be that part of `source`; the rest of `source` is kept.
   virtual Completion start_reduce_scatter(ConstElements source, Elements destination,
-                                          std::span<const std::size_t> counts, Reduction reduction,
-                                          Tag tag) = 0;
+                                          std::span<const std::size_t> counts, Tag tag) = 0;
   /// Overwrites `destination` with the sources of all members one after another, counts[i] elements of member
   /// i. `source` may be part index() of `destination`.
   virtual Completion start_all_gather(ConstElements source, Elements destination,
@@ -97,9 +94,9 @@ class Communicator {
   /// Aborted. The first call counts. May be called by any thread.
   virtual void abort_all(Rank failed_rank, std::string_view reason) = 0;
 
-  void all_reduce(Elements elements, Reduction reduction = Reduction::Sum, Tag tag = 0);
+  void all_reduce(Elements elements, Tag tag = 0);
   void reduce_scatter(ConstElements source, Elements destination, std::span<const std::size_t> counts,
-                      Reduction reduction = Reduction::Sum, Tag tag = 0);
+                      Tag tag = 0);
   void all_gather(ConstElements source, Elements destination, std::span<const std::size_t> counts,
                   Tag tag = 0);
   void broadcast(Elements elements, std::size_t root, Tag tag = 0);

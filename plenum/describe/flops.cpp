@@ -26,8 +26,7 @@ double Flops::forward(const batch::Work& work) const {
                  static_cast<double>(work.squared_lengths) * of_pair_ +
                  static_cast<double>(work.windowed_pairs) * of_windowed_pair_;
   for (std::size_t i = 0; i < of_label_.size(); ++i) {
-    const double labels = i == 0 ? static_cast<double>(work.masked) : static_cast<double>(work.sequences);
-    flops += labels * (of_read_row_ + of_label_[i]);
+    flops += static_cast<double>(work.labels[i]) * (of_read_row_ + of_label_[i]);
   }
   return flops;
 }

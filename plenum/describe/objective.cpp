@@ -5,6 +5,8 @@ namespace plenum::describe {
 Objective masked_token_objective(std::int64_t vocabulary) {
   return {.name = "mlm",
           .title = "MLM",
+          .labelled = "masked tokens",
+          .count_key = "masked",
           .rows = RowsRead::Chosen,
           .loss = LossKind::WordCrossEntropy,
           .num_classes = vocabulary};
@@ -12,7 +14,9 @@ Objective masked_token_objective(std::int64_t vocabulary) {
 
 Objective next_sentence_objective() {
   return {.name = "nsp",
-          .title = "next-sentence",
+          .title = "NSP",
+          .labelled = "sequences",
+          .count_key = "",
           .rows = RowsRead::FirstOfSequence,
           .loss = LossKind::ClassCrossEntropy,
           .num_classes = 2};

@@ -20,8 +20,10 @@ enum class LossKind : std::uint8_t {
 /// What a model is trained to predict. Its loss is the mean over its labels in the global batch, whatever the
 /// micro-batches and ranks: their number is what normalises it. The model's loss is the sum over objectives.
 struct Objective {
-  std::string name;   ///< before the names of its metrics: mlm_loss, mlm_accuracy
-  std::string title;  ///< as people read it
+  std::string name;       ///< before the names of its metrics: mlm_loss, mlm_accuracy
+  std::string title;      ///< as people read it
+  std::string labelled;   ///< what has its labels, in the plural
+  std::string count_key;  ///< of their number among metrics; empty: they are as many as the sequences
   RowsRead rows = RowsRead::Chosen;
   LossKind loss = LossKind::WordCrossEntropy;
   std::int64_t num_classes = 0;  ///< labels are below it

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plenum/base/check.h"
+#include "plenum/batch/label_counts.h"
 
 namespace plenum::describe {
 namespace {
@@ -21,6 +22,8 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 60;
 ParameterTable::ParameterTable(ModelDescription model) : model_(std::move(model)) {
   const std::size_t num_layers = model_.layers.size();
   base::check(num_layers > 0, "a model needs a layer");
+  base::check(model_.heads.size() <= batch::kMostObjectives, "a model has too many objectives: {}",
+              model_.heads.size());
   layer_begin_.resize(num_layers);
   current_layer_ = base::LayerId::at(num_layers - 1);
   for (current_index_ = model_.heads.size(); current_index_-- > 0;) add_head(model_.heads[current_index_]);

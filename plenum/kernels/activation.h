@@ -5,7 +5,7 @@
 
 namespace plenum::kernels {
 
-// Element by element; all arguments of one shape and of the device's compute_dtype. See
+// Element by element; all arguments of one shape and of the type that activations have. See
 // docs/math/activations.md.
 
 /// Computes y = gelu(x) = x (1 + erf(x / sqrt 2)) / 2, the exact form; on the GPU the form by tanh, which

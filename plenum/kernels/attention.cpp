@@ -63,7 +63,7 @@ void check_work(const AttentionWork& work, const Dropout& dropout) {
 }  // namespace
 
 void attention_forward(const tensor::Stream& stream, const AttentionForward& args) {
-  const tensor::DType dtype = tensor::compute_dtype(stream.device());
+  const tensor::DType dtype = stream.precision().of(tensor::Role::Activation);
   const tensor::Shape shape = check_qkv(dtype, args.qkv_T3HK);
   check_sequences(args.sequences, args.samples, args.dropout, shape[0]);
   check_argument("context_THK", args.context_THK, dtype, shape);
@@ -74,7 +74,7 @@ void attention_forward(const tensor::Stream& stream, const AttentionForward& arg
 }
 
 void attention_backward(const tensor::Stream& stream, const AttentionBackward& args) {
-  const tensor::DType dtype = tensor::compute_dtype(stream.device());
+  const tensor::DType dtype = stream.precision().of(tensor::Role::Activation);
   const tensor::Shape shape = check_qkv(dtype, args.qkv_T3HK);
   check_sequences(args.sequences, args.samples, args.dropout, shape[0]);
   check_argument("context_THK", args.context_THK, dtype, shape);

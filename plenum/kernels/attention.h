@@ -10,7 +10,7 @@
 
 namespace plenum::kernels {
 
-// T rows, H heads of width K; everything of the device's compute_dtype but lse_HT, which is Float32.
+// T rows, H heads of width K; everything has the type of activations but lse_HT, which is Float32.
 // Sequences attend to themselves alone: no score between two sequences and none of padding is ever computed.
 // See docs/math/attention.md.
 

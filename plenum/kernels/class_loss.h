@@ -5,7 +5,7 @@
 
 namespace plenum::kernels {
 
-// S rows, C classes, few of both: next sentence. Logits are of the device's compute_dtype. The label -1
+// S rows, C classes, few of both. Logits have the type of activations. The label -1
 // stands for no label: its row has the loss 0 and the gradient 0.
 
 /// Computes the cross-entropy -log softmax(logits)[label] of every row.

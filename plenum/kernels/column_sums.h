@@ -12,7 +12,7 @@ namespace plenum::kernels {
 /// not read. Every sum has one owner and an order that depends on the shape alone. Takes the scratch of
 /// linear maps.
 struct AddColumnSums {
-  tensor::ConstTensorView x_T3D;              ///< of the device's compute_dtype
+  tensor::ConstTensorView x_T3D;              ///< an activation
   std::array<tensor::TensorView, 3> sum_3_D;  ///< Float32; added to; may be left out
 };
 void add_column_sums(const tensor::Stream& stream, const AddColumnSums& args);

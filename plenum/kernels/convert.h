@@ -5,7 +5,7 @@
 
 namespace plenum::kernels {
 
-/// Rounds every element to the compute_dtype of the GPU.
+/// Rounds every element to the type that products on the GPU read.
 struct RoundToCompute {
   tensor::ConstTensorView x_N;  ///< Float32
   tensor::TensorView y_N;       ///< BFloat16; overwritten

@@ -57,11 +57,12 @@ void check_groups(std::string_view name, tensor::Device device, const RowGroups&
 
 void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& args) {
   const tensor::Shape& shape = args.y_TD.shape();
-  const tensor::DType dtype = tensor::compute_dtype(stream.device());
+  const tensor::DType dtype = stream.precision().of(tensor::Role::Activation);
+  const tensor::DType weight_dtype = stream.precision().of(tensor::Role::Weight);
   base::check(shape.num_dims() == 2 && shape[1] > 0, "y_TD must be rows of a width: {}", to_string(shape));
-  check_table("word_VD", args.word_VD, dtype, shape[1]);
-  check_table("position_PD", args.position_PD, dtype, shape[1]);
-  check_table("segment_GD", args.segment_GD, dtype, shape[1]);
+  check_table("word_VD", args.word_VD, weight_dtype, shape[1]);
+  check_table("position_PD", args.position_PD, weight_dtype, shape[1]);
+  check_table("segment_GD", args.segment_GD, weight_dtype, shape[1]);
   check_ids("id_T", stream.device(), args.id_T, shape[0], args.word_VD);
   check_ids("position_T", stream.device(), args.position_T, shape[0], args.position_PD);
   check_ids("segment_T", stream.device(), args.segment_T, shape[0], args.segment_GD);
@@ -78,7 +79,7 @@ void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& arg
 
 void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& args) {
   const tensor::Shape& shape = args.z_TD.shape();
-  const tensor::DType dtype = tensor::compute_dtype(stream.device());
+  const tensor::DType dtype = stream.precision().of(tensor::Role::Activation);
   base::check(shape.num_dims() == 2 && shape[1] > 0, "z_TD must be rows of a width: {}", to_string(shape));
   check_argument("dy_TD", args.dy_TD, dtype, shape);
   check_argument("z_TD", args.z_TD, dtype, shape);

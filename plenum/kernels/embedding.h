@@ -8,8 +8,9 @@
 
 namespace plenum::kernels {
 
-// T rows, D width, V words, P positions, G segments. Ids are Int32; rows and tables are of the device's
-// compute_dtype, the rest and all gradients of parameters Float32. See docs/math/embedding.md.
+// T rows, D width, V words, P positions, G segments. Ids are Int32; rows have the type of
+// activations and tables that of weights, the rest and all gradients of parameters Float32. See
+// docs/math/embedding.md.
 
 /// Computes z = word[id] + position[p] + segment[g], y = dropout(layer_norm(z)), row by row.
 struct EmbeddingForward {

@@ -9,6 +9,7 @@
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/bfloat16.h"
 #include "plenum/tensor/copy.h"
+#include "plenum/tensor/precision.h"
 #include "plenum/tensor/stream.h"
 
 namespace plenum::kernels {
@@ -19,9 +20,9 @@ class Product {
  public:
   Product(tensor::Device device, std::int64_t T, std::int64_t D, std::int64_t E, std::size_t scratch_bytes)
       : flops_(2.0 * static_cast<double>(T * D * E)),
-        x_TD_(layout_.add("rate", tensor::compute_dtype(device), {T, D})),
-        w_ED_(layout_.add("rate", tensor::compute_dtype(device), {E, D})),
-        y_TE_(layout_.add("rate", tensor::compute_dtype(device), {T, E})),
+        x_TD_(layout_.add("rate", tensor::precision_of(device).of(tensor::Role::Activation), {T, D})),
+        w_ED_(layout_.add("rate", tensor::precision_of(device).of(tensor::Role::Weight), {E, D})),
+        y_TE_(layout_.add("rate", tensor::precision_of(device).of(tensor::Role::Activation), {T, E})),
         scratch_(layout_.add("rate", tensor::DType::Byte, {static_cast<std::int64_t>(scratch_bytes)})),
         arena_(layout_, device) {}
 

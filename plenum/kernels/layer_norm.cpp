@@ -12,7 +12,7 @@ namespace plenum::kernels {
 void layer_norm_forward(const tensor::Stream& stream, const LayerNormForward& args) {
   const tensor::Shape& shape = args.x_TD.shape();
   base::check(shape.num_dims() == 2 && shape[1] > 0, "x_TD must be rows of a width: {}", to_string(shape));
-  const tensor::DType dtype = tensor::compute_dtype(stream.device());
+  const tensor::DType dtype = stream.precision().of(tensor::Role::Activation);
   const tensor::Shape of_row = {shape[1]};
   const tensor::Shape of_rows = {shape[0]};
   check_argument("x_TD", args.x_TD, dtype, shape);
@@ -31,7 +31,7 @@ void layer_norm_forward(const tensor::Stream& stream, const LayerNormForward& ar
 void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& args) {
   const tensor::Shape& shape = args.z_TD.shape();
   base::check(shape.num_dims() == 2 && shape[1] > 0, "z_TD must be rows of a width: {}", to_string(shape));
-  const tensor::DType dtype = tensor::compute_dtype(stream.device());
+  const tensor::DType dtype = stream.precision().of(tensor::Role::Activation);
   const tensor::Shape of_row = {shape[1]};
   const tensor::Shape of_rows = {shape[0]};
   check_argument("dy_TD", args.dy_TD, dtype, shape);

@@ -6,7 +6,7 @@
 
 namespace plenum::kernels {
 
-// T rows, D width. Rows are of the device's compute_dtype; what is one for each row or one for each column is
+// T rows, D width. Rows have the type of activations; what is one for each row or one for each column is
 // Float32. See docs/math/layer_norm.md.
 
 /// Computes z = residual + dropout(x) and y = gamma (z - mean(z)) / sqrt(var(z) + epsilon) + beta, row by

@@ -6,10 +6,10 @@
 
 namespace plenum::kernels {
 
-// T rows, D input width, E output width. Everything is row-major and of the device's compute_dtype, except
-// the gradients of weights, which are Float32. No argument may overlap another. Every sum has one owner and
-// an order that depends on shapes alone: the bytes do not depend on the number of threads. See
-// docs/math/linear.md.
+// T rows, D input width, E output width. Everything is row-major; rows have the type of activations and
+// weights that of weights, except the gradients of weights, which are Float32. No argument may overlap
+// another. Every sum has one owner and an order that depends on shapes alone: the bytes do not depend on the
+// number of threads. See docs/math/linear.md.
 
 /// Computes y = x w^T + b. With a GELU behind it: mlp_gelu.h.
 struct LinearForward {

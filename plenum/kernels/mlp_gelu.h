@@ -6,10 +6,10 @@
 namespace plenum::kernels {
 
 // What of a multilayer perceptron y = gelu(u) w2^T + b2, u = x w1^T + b1, lies around its GELU. T rows, D
-// width, F inner width. Everything is row-major and of the device's compute_dtype, except the gradient of the
-// bias, which is Float32. No argument may overlap another. On a GPU all but that gradient begin at multiples
-// of 16 bytes, whatever the shape. Every sum has one owner and an order that depends on shapes alone. See
-// docs/math/linear.md.
+// width, F inner width. Everything is row-major; rows have the type of activations and weights that of
+// weights, except the gradient of the bias, which is Float32. No argument may overlap another. On a GPU all
+// but that gradient begin at multiples of 16 bytes, whatever the shape. Every sum has one owner and an order
+// that depends on shapes alone. See docs/math/linear.md.
 
 /// Computes h = gelu(u), and with `kept_TF` keeps what mlp_gelu_backward() wants to know of u.
 struct MlpGeluForward {

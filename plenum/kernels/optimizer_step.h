@@ -59,7 +59,7 @@ struct AdamStep {
   tensor::TensorView weight_N;               ///< in and out
   tensor::TensorView first_moment_N;         ///< in and out
   tensor::TensorView second_moment_N;        ///< in and out
-  tensor::TensorView compute_weight_N = {};  ///< of the GPU's compute_dtype: overwritten by the new weights
+  tensor::TensorView compute_weight_N = {};  ///< as products read them: overwritten by the new weights
   tensor::ConstTensorView numbers_C;
   double beta1 = 0.9;
   double beta2 = 0.999;

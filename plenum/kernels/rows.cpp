@@ -8,14 +8,14 @@
 namespace plenum::kernels {
 namespace {
 
-void check_rows(tensor::Device device, tensor::ConstTensorView x_TD, tensor::ConstTensorView index_M,
+void check_rows(const tensor::Stream& stream, tensor::ConstTensorView x_TD, tensor::ConstTensorView index_M,
                 tensor::ConstTensorView y_MD) {
   base::check(x_TD.shape().num_dims() == 2 && y_MD.shape().num_dims() == 2, "rows of what shape? {} and {}",
               to_string(x_TD.shape()), to_string(y_MD.shape()));
-  check_argument("x_TD", x_TD, tensor::compute_dtype(device), x_TD.shape());
-  check_argument("y_MD", y_MD, tensor::compute_dtype(device), {y_MD.size(0), x_TD.size(1)});
+  check_argument("x_TD", x_TD, stream.precision().of(tensor::Role::Activation), x_TD.shape());
+  check_argument("y_MD", y_MD, stream.precision().of(tensor::Role::Activation), {y_MD.size(0), x_TD.size(1)});
   check_argument("index_M", index_M, tensor::DType::Int32, {y_MD.size(0)});
-  if (device == tensor::Device::Cuda) return;  // the host does not see the indices
+  if (stream.device() == tensor::Device::Cuda) return;  // the host does not see the indices
   for (const std::int32_t index : index_M.span<std::int32_t>()) {
     base::check(index >= -1 && index < x_TD.size(0), "a row's index is outside: index={} T={}", index,
                 x_TD.size(0));
@@ -25,12 +25,12 @@ void check_rows(tensor::Device device, tensor::ConstTensorView x_TD, tensor::Con
 }  // namespace
 
 void gather_rows_forward(const tensor::Stream& stream, const GatherRowsForward& args) {
-  check_rows(stream.device(), args.x_TD, args.index_M, args.y_MD);
+  check_rows(stream, args.x_TD, args.index_M, args.y_MD);
   dispatch<&cpu::gather_rows_forward, &cuda::gather_rows_forward>(stream, args);
 }
 
 void gather_rows_backward(const tensor::Stream& stream, const GatherRowsBackward& args) {
-  check_rows(stream.device(), args.dx_TD, args.index_M, args.dy_MD);
+  check_rows(stream, args.dx_TD, args.index_M, args.dy_MD);
   dispatch<&cpu::gather_rows_backward, &cuda::gather_rows_backward>(stream, args);
 }
 

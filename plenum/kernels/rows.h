@@ -5,7 +5,7 @@
 
 namespace plenum::kernels {
 
-// Rows are of the device's compute_dtype. The index -1 stands for no row: nothing is read or added for it.
+// Rows have the type of activations. The index -1 stands for no row: nothing is read or added for it.
 
 /// Copies the rows y[i] = x[index[i]], and zero where there is none.
 struct GatherRowsForward {

@@ -27,12 +27,13 @@ void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossF
   base::check(args.h_MD.shape().num_dims() == 2 && args.w_VD.shape().num_dims() == 2,
               "h and w must be matrices: h={} w={}", to_string(args.h_MD.shape()),
               to_string(args.w_VD.shape()));
-  const DType dtype = tensor::compute_dtype(stream.device());
+  const DType dtype = stream.precision().of(tensor::Role::Activation);
+  const DType weight_dtype = stream.precision().of(tensor::Role::Weight);
   const std::int64_t masked = args.h_MD.size(0);
   const std::int64_t vocabulary = args.w_VD.size(0);
   check_argument("h_MD", args.h_MD, dtype, {masked, args.w_VD.size(1)});
-  check_argument("w_VD", args.w_VD, dtype, {vocabulary, args.w_VD.size(1)});
-  check_argument("b_V", args.b_V, dtype, {vocabulary});
+  check_argument("w_VD", args.w_VD, weight_dtype, {vocabulary, args.w_VD.size(1)});
+  check_argument("b_V", args.b_V, weight_dtype, {vocabulary});
   check_argument("label_M", args.label_M, DType::Int32, {masked});
   check_argument("logits_MW", args.logits_MW, dtype,
                  {masked, vocabulary_stride(stream.device(), vocabulary)});
@@ -50,12 +51,13 @@ void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLoss
   base::check(args.h_MD.shape().num_dims() == 2 && args.w_VD.shape().num_dims() == 2,
               "h and w must be matrices: h={} w={}", to_string(args.h_MD.shape()),
               to_string(args.w_VD.shape()));
-  const DType dtype = tensor::compute_dtype(stream.device());
+  const DType dtype = stream.precision().of(tensor::Role::Activation);
+  const DType weight_dtype = stream.precision().of(tensor::Role::Weight);
   const std::int64_t masked = args.h_MD.size(0);
   const std::int64_t vocabulary = args.w_VD.size(0);
   const std::int64_t width = args.w_VD.size(1);
   check_argument("h_MD", args.h_MD, dtype, {masked, width});
-  check_argument("w_VD", args.w_VD, dtype, {vocabulary, width});
+  check_argument("w_VD", args.w_VD, weight_dtype, {vocabulary, width});
   check_argument("label_M", args.label_M, DType::Int32, {masked});
   check_argument("lse_M", args.lse_M, {masked});
   check_argument("scale_1", args.scale_1, DType::Float64, {1});

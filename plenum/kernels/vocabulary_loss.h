@@ -10,9 +10,9 @@
 namespace plenum::kernels {
 
 // M masked positions (there may be none), D width, V words in rows of W = vocabulary_stride(V), N tiles of
-// the vocabulary. Rows, weights and logits are of the device's compute_dtype, the rest Float32 unless it says
-// otherwise; no argument may overlap another. The label -1 stands for no label: its position has the loss 0
-// and the gradient 0.
+// the vocabulary. Rows and logits have the type of activations, weights that of weights, the rest Float32
+// unless it says otherwise; no argument may overlap another. The label -1 stands for no label: its position
+// has the loss 0 and the gradient 0.
 //
 // On the CPU a tile of logits is made, summed up and differentiated by one thread while it is in its cache;
 // tiles follow from V alone and are combined in their order, so the bytes do not depend on the number of

@@ -1,11 +1,12 @@
 #include "plenum/model/bert.h"
 
 #include "plenum/kernels/sum.h"
+#include "plenum/model/class_head.h"
 #include "plenum/model/embedding_block.h"
 #include "plenum/model/encoder_layer.h"
-#include "plenum/model/masked_language_head.h"
-#include "plenum/model/next_sentence_head.h"
+#include "plenum/model/objective_numbers.h"
 #include "plenum/model/read_rows.h"
+#include "plenum/model/word_head.h"
 #include "plenum/model/zero_gradients.h"
 
 namespace plenum::model {
@@ -18,7 +19,6 @@ namespace {
 //           the heads it is dread_RD
 
 using base::LayerId;
-using kernels::StepNumber;
 using tensor::ConstTensorView;
 using tensor::TensorView;
 
@@ -42,34 +42,32 @@ void layer_forward(const Pass& pass, const BertWeights& weights, const Activatio
   const LayerRows rows = rows_of(pass, layer);
   const TensorView& y_RD = pass.is_last(layer) ? kept.read_RD : kept.x_TD[layer + 1];
   encoder_layer_forward(pass, layer, weights.layers[layer], kept.x_TD[layer].first_rows(rows.attended),
-                        kept.layers[layer].of(rows), transients.of(rows, pass.micro_batch),
+                        kept.layers[layer].of(rows), transients.of(rows, pass.micro_batch.num_labels()),
                         y_RD.first_rows(rows.behind));
 }
 
+bool is_of_words(const Pass& pass, std::size_t objective) {
+  return pass.model.heads[objective].objective.loss == describe::LossKind::WordCrossEntropy;
+}
+
 void heads_forward(const Pass& pass, const BertWeights& weights, const Activations& kept) {
-  if (pass.num_masked() > 0) {
-    masked_language_head_forward(pass, weights.masked_language, masked_rows_of(pass, kept.read_RD),
-                                 kept.masked_language.of(pass.num_masked()));
-  }
-  if (pass.num_labelled() > 0) {
-    next_sentence_head_forward(pass, weights.next_sentence, first_rows_of(pass, kept.read_RD),
-                               kept.next_sentence.of(pass.num_labelled()));
+  for (std::size_t i = 0; i < pass.model.heads.size(); ++i) {
+    if (pass.num_labels(i) == 0) continue;
+    const auto forward = is_of_words(pass, i) ? word_head_forward : class_head_forward;
+    forward(pass, weights.heads[i], rows_of_objective(pass, kept.read_RD, i),
+            pass.micro_batch.objectives[i].label_M, kept.heads[i].of(pass.num_labels(i)));
   }
 }
 
 void heads_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
                     const Activations& kept, const Transients& transients, const ConstTensorView& numbers_C) {
-  if (pass.num_masked() > 0) {
-    masked_language_head_backward(
-        pass, weights.masked_language, gradients.masked_language, masked_rows_of(pass, kept.read_RD),
-        kept.masked_language.of(pass.num_masked()), transients,
-        step_number(numbers_C, StepNumber::MaskedScale), masked_rows_of(pass, transients.dread_RD));
-  }
-  if (pass.num_labelled() > 0) {
-    next_sentence_head_backward(pass, weights.next_sentence, gradients.next_sentence,
-                                first_rows_of(pass, kept.read_RD), kept.next_sentence.of(pass.num_labelled()),
-                                transients, step_number(numbers_C, StepNumber::NextSentenceScale),
-                                first_rows_of(pass, transients.dread_RD));
+  for (std::size_t i = 0; i < pass.model.heads.size(); ++i) {
+    if (pass.num_labels(i) == 0) continue;
+    const auto backward = is_of_words(pass, i) ? word_head_backward : class_head_backward;
+    backward(pass, weights.heads[i], gradients.heads[i], rows_of_objective(pass, kept.read_RD, i),
+             pass.micro_batch.objectives[i].label_M, kept.heads[i].of(pass.num_labels(i)),
+             step_number(numbers_C, scale_number(i)), transients.dy_MD[i],
+             rows_of_objective(pass, transients.dread_RD, i));
   }
 }
 
@@ -94,13 +92,10 @@ void bert_forward(const Pass& pass, const BertWeights& weights, const Activation
 }
 
 void add_losses(const Pass& pass, const Activations& kept, const TensorView& numbers_C) {
-  if (pass.num_masked() > 0) {
-    kernels::add_sum(pass.stream, {.x_N = kept.masked_language.of(pass.num_masked()).loss_M,
-                                   .sum_1 = step_number(numbers_C, StepNumber::MaskedLoss)});
-  }
-  if (pass.num_labelled() > 0) {
-    kernels::add_sum(pass.stream, {.x_N = kept.next_sentence.of(pass.num_labelled()).loss_S,
-                                   .sum_1 = step_number(numbers_C, StepNumber::NextSentenceLoss)});
+  for (std::size_t i = 0; i < pass.model.heads.size(); ++i) {
+    if (pass.num_labels(i) == 0) continue;
+    kernels::add_sum(pass.stream, {.x_N = kept.heads[i].of(pass.num_labels(i)).loss_M,
+                                   .sum_1 = step_number(numbers_C, loss_number(i))});
   }
 }
 
@@ -111,7 +106,7 @@ void bert_recompute(const Pass& pass, const BertWeights& weights, const Activati
     return layer_forward(pass, weights, kept, transients, layer.index());
   const LayerRows rows = rows_of(pass, layer.index());
   recompute_mlp(pass, weights.layers[layer.index()], kept.layers[layer.index()].of(rows),
-                transients.of(rows, pass.micro_batch));
+                transients.of(rows, pass.micro_batch.num_labels()));
 }
 
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
@@ -122,7 +117,7 @@ void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradi
   const TensorView dx_TD = kept.dx_TD.first_rows(pass.num_rows());
   TensorView dy_RD = dx_TD;
   if (ends_with_heads(pass, end)) {
-    const Transients of_heads = transients.of(rows_of(pass, end.index() - 1), pass.micro_batch);
+    const Transients of_heads = transients.of(rows_of(pass, end.index() - 1), pass.micro_batch.num_labels());
     heads_backward(pass, weights, gradients, kept, of_heads, numbers_C);
     dy_RD = of_heads.dread_RD;
   }
@@ -130,7 +125,7 @@ void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradi
     const LayerRows rows = rows_of(pass, layer);
     encoder_layer_backward(pass, layer, weights.layers[layer], gradients.layers[layer],
                            kept.x_TD[layer].first_rows(rows.attended), kept.layers[layer].of(rows),
-                           transients.of(rows, pass.micro_batch), dy_RD, dx_TD);
+                           transients.of(rows, pass.micro_batch.num_labels()), dy_RD, dx_TD);
     dy_RD = dx_TD;
   }
   if (first.index() == 0) {

@@ -2,7 +2,7 @@
 
 #include "plenum/base/ids.h"
 #include "plenum/kernels/step_numbers.h"
-#include "plenum/model/activation_layout.h"
+#include "plenum/model/activations.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "plenum/base/check.h"
@@ -33,6 +34,17 @@ void check_groups(std::string_view what, const batch::GroupedRows& grouped, std:
   check_below(what, grouped.rows, num_rows);
 }
 
+void check_objective(const describe::Objective& objective, const batch::ObjectiveRows& read,
+                     std::int64_t num_rows) {
+  const std::string labels = "labels of " + objective.labelled;
+  const std::string rows = "rows of " + objective.labelled;
+  check_length(labels, read.labels, static_cast<std::int64_t>(read.rows.size()));
+  check_below(labels, read.labels, objective.num_classes);
+  check_below(rows, read.rows, num_rows);
+  base::check(std::ranges::adjacent_find(read.rows, std::ranges::greater_equal()) == read.rows.end(),
+              "{} must increase", rows);
+}
+
 /// Entries that a table has; without it nothing is looked up, and any index will do.
 std::int64_t rows_of(const std::optional<describe::Table>& table) {
   return table ? table->num_rows : std::numeric_limits<std::int32_t>::max();
@@ -41,7 +53,6 @@ std::int64_t rows_of(const std::optional<describe::Table>& table) {
 }  // namespace
 
 void check_micro_batch(const batch::MicroBatch& micro_batch, const describe::ModelDescription& model) {
-  constexpr std::int64_t kNextSentenceClasses = 2;
   const std::int64_t num_rows = micro_batch.num_rows;
   const std::int64_t vocabulary = model.vocabulary();
   const std::int64_t num_positions = rows_of(model.embedding.positions);
@@ -52,19 +63,12 @@ void check_micro_batch(const batch::MicroBatch& micro_batch, const describe::Mod
   check_length("samples of rows", micro_batch.row_samples, num_rows);
   const auto num_sequences = static_cast<std::int64_t>(micro_batch.starts.size());
   check_length("samples of sequences", micro_batch.samples, num_sequences);
-  if (!micro_batch.next_sentence_labels.empty())
-    check_length("labels of sequences", micro_batch.next_sentence_labels, num_sequences);
-  check_length("labels of masked tokens", micro_batch.masked_labels,
-               static_cast<std::int64_t>(micro_batch.masked_rows.size()));
   check_below("tokens", micro_batch.ids, vocabulary);
   check_below("segments", micro_batch.segments, num_segments);
   check_below("positions", micro_batch.positions, num_positions);
-  check_below("labels of masked tokens", micro_batch.masked_labels, vocabulary);
-  check_below("rows of masked tokens", micro_batch.masked_rows, num_rows);
-  base::check(std::ranges::adjacent_find(micro_batch.masked_rows, std::ranges::greater_equal()) ==
-                  micro_batch.masked_rows.end(),
-              "rows of masked tokens must increase");
-  check_below("labels of sequences", micro_batch.next_sentence_labels, kNextSentenceClasses);
+  for (std::size_t i = 0; i < model.heads.size(); ++i) {
+    check_objective(model.heads[i].objective, micro_batch.objective(i), num_rows);
+  }
   check_groups("rows by token", micro_batch.by_word, vocabulary, num_rows);
   check_groups("rows by position", micro_batch.by_position, num_positions, num_rows);
   check_groups("rows by segment", micro_batch.by_segment, num_segments, num_rows);

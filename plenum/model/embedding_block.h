@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plenum/model/activation_layout.h"
+#include "plenum/model/activations.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "plenum/model/activation_layout.h"
+#include "plenum/model/activations.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 

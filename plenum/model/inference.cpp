@@ -12,13 +12,15 @@
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/linear.h"
 #include "plenum/kernels/step_numbers.h"
-#include "plenum/model/activation_layout.h"
+#include "plenum/memory/activation_layout.h"
+#include "plenum/memory/micro_batch_layout.h"
 #include "plenum/model/bert.h"
-#include "plenum/model/masked_language_head.h"
 #include "plenum/model/micro_batch_staging.h"
+#include "plenum/model/objective_numbers.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/model/read_rows.h"
+#include "plenum/model/word_head.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/memory_plan.h"
 #include "plenum/tensor/stream_owner.h"
@@ -40,7 +42,7 @@ struct Memory {
   TensorView exact_N;    ///< left out where weights are borrowed
   TensorView compute_N;  ///< the same; exact_N on the CPU
   TensorView numbers_C;
-  InferenceMemory model;
+  memory::InferenceMemory model;
   TensorView scratch;
   std::optional<MicroBatchStaging> staging;
 };
@@ -56,21 +58,25 @@ Memory plan(const ParameterTable& table, const batch::Capacity& capacity, std::s
   }
   memory.numbers_C =
       plan.add("scratch", DType::Float64, {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
-  memory.model = plan_inference_memory(table.model(), capacity, plan);
-  memory.scratch = plan_scratch(table, capacity, num_threads, plan);
-  memory.staging.emplace(table.model(), capacity, plan);
+  memory.model = memory::plan_inference_memory(table.model(), capacity, plan);
+  memory.scratch = memory::plan_scratch(table, capacity, num_threads, plan);
+  if (plan.device() == tensor::Device::Cpu) {
+    memory.staging.emplace(table.model());
+  } else {
+    const auto bytes = static_cast<std::int64_t>(memory::MicroBatchLayout(table.model(), capacity).num_bytes);
+    memory.staging.emplace(table.model(), capacity, plan.add("micro-batches", DType::Byte, {bytes}));
+  }
   return memory;
 }
 
 }  // namespace
 
 EvaluationSums& EvaluationSums::operator+=(const EvaluationSums& other) {
-  masked_loss += other.masked_loss;
-  masked += other.masked;
-  masked_correct += other.masked_correct;
-  next_sentence_loss += other.next_sentence_loss;
-  sequences += other.sequences;
-  next_sentence_correct += other.next_sentence_correct;
+  for (std::size_t i = 0; i < objectives.size(); ++i) {
+    objectives[i].loss += other.objectives[i].loss;
+    objectives[i].labels += other.objectives[i].labels;
+    objectives[i].correct += other.objectives[i].correct;
+  }
   return *this;
 }
 
@@ -78,7 +84,7 @@ struct BertInference::State {
   State(const ModelConfig& model, const batch::Capacity& given, std::size_t num_threads,
         std::optional<FlatWeights> borrowed, tensor::Device device)
       : table(describe::describe_bert(model)), owner(device, num_threads) {
-    const batch::Capacity capacity = computed_capacity(given, device);
+    const batch::Capacity capacity = memory::computed_capacity(given, device);
     const Weights whose = borrowed ? Weights::Borrowed : Weights::Own;
     tensor::MemoryPlan sizes(device);
     plan(table, capacity, num_threads, whose, sizes);
@@ -122,6 +128,19 @@ struct BertInference::State {
     return values;
   }
 
+  /// The label that each row of an objective's logits predicts.
+  std::vector<std::int32_t> predictions(std::size_t objective, std::int64_t count) const {
+    const HeadActivations& head = memory.model.activations.heads[objective];
+    if (head.prediction_M) return fetched<std::int32_t>(head.prediction_M.first_rows(count));
+    const std::vector<float> logits = fetched_compute(head.logits_MW.first_rows(count));
+    const auto width = static_cast<std::ptrdiff_t>(head.logits_MW.size(1));
+    std::vector<std::int32_t> greatest;
+    for (auto row = logits.begin(); row != logits.end(); row += width) {
+      greatest.push_back(static_cast<std::int32_t>(std::max_element(row, row + width) - row));
+    }
+    return greatest;
+  }
+
   ParameterTable table;
   tensor::StreamOwner owner;
   std::optional<tensor::Arena> arena;
@@ -149,8 +168,8 @@ BertInference::~BertInference() = default;
 tensor::MemoryLayout BertInference::plan_memory(const ModelConfig& config, const batch::Capacity& capacity,
                                                 std::size_t num_threads, tensor::Device device) {
   tensor::MemoryPlan sizes(device);
-  plan(ParameterTable(describe::describe_bert(config)), computed_capacity(capacity, device), num_threads,
-       Weights::Borrowed, sizes);
+  plan(ParameterTable(describe::describe_bert(config)), memory::computed_capacity(capacity, device),
+       num_threads, Weights::Borrowed, sizes);
   return sizes.layout();
 }
 
@@ -182,47 +201,36 @@ EvaluationSums BertInference::evaluate(const batch::MicroBatch& micro_batch) {
   bert_forward(pass, state_->weights, kept, state_->memory.model.transients, {}, state_->end());
   add_losses(pass, kept, numbers_C);
   const std::vector<double> numbers = state_->fetched<double>(numbers_C);
-  const auto num_labelled =
-      static_cast<std::int64_t>(pass.num_labelled() > 0 ? micro_batch.next_sentence_labels.size() : 0);
-  EvaluationSums sums{
-      .masked_loss = numbers[static_cast<std::size_t>(kernels::StepNumber::MaskedLoss)],
-      .masked = static_cast<std::int64_t>(micro_batch.masked_rows.size()),
-      .next_sentence_loss = numbers[static_cast<std::size_t>(kernels::StepNumber::NextSentenceLoss)],
-      .sequences = num_labelled};
-  if (sums.masked > 0) {
-    const auto predictions =
-        state_->fetched<std::int32_t>(kept.masked_language.prediction_M.first_rows(sums.masked));
-    for (std::size_t i = 0; i < predictions.size(); ++i) {
-      sums.masked_correct += predictions[i] == micro_batch.masked_labels[i];
-    }
-  }
-  if (num_labelled > 0) {
-    const std::vector<float> logits =
-        state_->fetched_compute(kept.next_sentence.logits_S2.first_rows(num_labelled));
-    for (std::size_t s = 0; s < logits.size() / 2; ++s) {
-      const std::int32_t prediction = logits[2 * s + 1] > logits[2 * s] ? 1 : 0;
-      sums.next_sentence_correct += prediction == micro_batch.next_sentence_labels[s];
-    }
+  EvaluationSums sums;
+  for (std::size_t i = 0; i < pass.model.heads.size(); ++i) {
+    const std::vector<std::int32_t>& labels = micro_batch.objective(i).labels;
+    if (labels.empty()) continue;
+    ObjectiveSums& of = sums.objectives[i];
+    of.labels = static_cast<std::int64_t>(labels.size());
+    of.loss = numbers[static_cast<std::size_t>(loss_number(i))];
+    const std::vector<std::int32_t> predictions = state_->predictions(i, of.labels);
+    for (std::size_t j = 0; j < labels.size(); ++j) of.correct += predictions[j] == labels[j];
   }
   return sums;
 }
 
 std::vector<float> BertInference::masked_logits(const batch::MicroBatch& micro_batch) {
   const Pass pass = state_->pass(micro_batch);
-  if (pass.num_masked() == 0) return {};
+  constexpr std::size_t kWords = 0;  // the objective
+  if (pass.num_labels(kWords) == 0) return {};
   const Activations& kept = state_->memory.model.activations;
   bert_encoder_forward(pass, state_->weights, kept, state_->memory.model.transients, {}, state_->end());
-  const MaskedLanguageActivations head = kept.masked_language.of(pass.num_masked());
-  const MaskedLanguageWeights& weights = state_->weights.masked_language;
-  masked_language_transform_forward(pass, weights, masked_rows_of(pass, kept.read_RD), head);
+  const HeadActivations head = kept.heads[kWords].of(pass.num_labels(kWords));
+  const HeadWeights& weights = state_->weights.heads[kWords];
+  word_head_transform_forward(pass, weights, rows_of_objective(pass, kept.read_RD, kWords), head);
   // Without the stride of logits that go into a loss.
-  const std::int64_t V = weights.word_VD.size(0);
-  const TensorView logits_MV(head.logits_MW.raw(), head.logits_MW.dtype(), {pass.num_masked(), V});
+  const std::int64_t V = weights.output_weight.size(0);
+  const TensorView logits_MV(head.logits_MW.raw(), head.logits_MW.dtype(), {pass.num_labels(kWords), V});
   kernels::linear_forward(
       *state_->stream,
-      {.x_TD = head.y_MD, .w_ED = weights.word_VD, .b_E = weights.decoder_bias_V, .y_TE = logits_MV});
+      {.x_TD = head.y_MD, .w_ED = weights.output_weight, .b_E = weights.output_bias, .y_TE = logits_MV});
   return state_->fetched_compute(
-      logits_MV.first_rows(static_cast<std::int64_t>(micro_batch.masked_rows.size())));
+      logits_MV.first_rows(static_cast<std::int64_t>(micro_batch.objective(kWords).rows.size())));
 }
 
 }  // namespace plenum::model

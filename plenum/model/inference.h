@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,14 +18,15 @@
 
 namespace plenum::model {
 
-/// What evaluation counts, over any number of micro-batches.
+/// What evaluation counts of an objective, over any number of micro-batches.
+struct ObjectiveSums {
+  double loss = 0;
+  std::int64_t labels = 0;
+  std::int64_t correct = 0;  ///< the label has the greatest logit
+};
+
 struct EvaluationSums {
-  double masked_loss = 0;  ///< sum of the cross-entropies
-  std::int64_t masked = 0;
-  std::int64_t masked_correct = 0;  ///< the label has the greatest logit
-  double next_sentence_loss = 0;
-  std::int64_t sequences = 0;  ///< with a next-sentence label
-  std::int64_t next_sentence_correct = 0;
+  std::array<ObjectiveSums, batch::kMostObjectives> objectives;  ///< the model's
 
   EvaluationSums& operator+=(const EvaluationSums& other);
 };
@@ -58,10 +60,9 @@ class BertInference {
   /// Of its device.
   const tensor::Stream& stream() const;
 
-  /// Losses and predictions at the masked tokens, and of next sentences where model and micro-batch have
-  /// them.
+  /// Losses and predictions of the objectives that model and micro-batch have.
   EvaluationSums evaluate(const batch::MicroBatch& micro_batch);
-  /// The logits of all words at masked_rows, [M, V], row by row; masked_labels are not read.
+  /// The logits of all words at the rows of the first objective, [M, V], row by row; labels are not read.
   std::vector<float> masked_logits(const batch::MicroBatch& micro_batch);
 
  private:

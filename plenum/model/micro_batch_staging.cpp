@@ -15,15 +15,6 @@ namespace {
 using tensor::ConstTensorView;
 using tensor::DType;
 
-// What counts are rounded up to: large enough that few shapes occur, small enough that little is added.
-constexpr std::int64_t kRowStep = 256;
-constexpr std::int64_t kMaskedStep = 128;
-constexpr std::int64_t kSequenceStep = 128;
-
-std::int64_t rounded_up(std::int64_t count, std::int64_t step) {
-  return (count + step - 1) / step * step;
-}
-
 std::int64_t count_of(const auto& values) {
   return static_cast<std::int64_t>(values.size());
 }
@@ -39,75 +30,28 @@ kernels::RowGroups groups_of(const batch::GroupedRows& grouped) {
           .row_R = view_of(grouped.rows)};
 }
 
-/// What every row has of `of_row`, for the rows that heads read: masked tokens', zeros up to `num_masked`,
-/// and with labels the sequences' first ones.
+/// What every row has of `of_row`, for the rows that heads read, objective by objective; zeros up to each
+/// one's number of labels.
 template <typename Element>
 std::vector<Element> of_read_rows(const batch::MicroBatch& micro_batch, const std::vector<Element>& of_row,
-                                  std::int64_t num_masked) {
+                                  std::span<const std::int64_t> num_labels) {
   std::vector<Element> read;
-  const auto append = [&](const std::vector<std::int32_t>& rows) {
-    for (const std::int32_t row : rows) read.push_back(of_row[static_cast<std::size_t>(row)]);
-  };
-  append(micro_batch.masked_rows);
-  read.resize(static_cast<std::size_t>(num_masked));
-  if (!micro_batch.next_sentence_labels.empty()) append(micro_batch.starts);
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i < num_labels.size(); ++i) {
+    for (const std::int32_t row : micro_batch.objective(i).rows)
+      read.push_back(of_row[static_cast<std::size_t>(row)]);
+    end += num_labels[i];
+    read.resize(static_cast<std::size_t>(end));
+  }
   return read;
 }
 
 }  // namespace
 
-std::int64_t computed_rows(std::int64_t num_rows, tensor::Device device) {
-  return device == tensor::Device::Cpu ? num_rows : rounded_up(num_rows, kRowStep);
-}
-
-batch::Capacity computed_capacity(const batch::Capacity& capacity, tensor::Device device) {
-  if (device == tensor::Device::Cpu) return capacity;
-  return {.rows = computed_rows(capacity.rows, device),
-          .sequences = rounded_up(capacity.sequences, kSequenceStep),
-          .masked = rounded_up(capacity.masked, kMaskedStep),
-          .max_length = capacity.max_length};
-}
-
 MicroBatchStaging::MicroBatchStaging(const describe::ModelDescription& model, const batch::Capacity& capacity,
-                                     tensor::MemoryPlan& plan)
-    : model_(&model) {
-  if (plan.device() == tensor::Device::Cpu) return;
-  const std::int64_t T = capacity.rows;
-  id_ = add(DType::Int32, T);
-  segment_ = add(DType::Int32, T);
-  position_ = add(DType::Int32, T);
-  row_sample_ = add(DType::Int64, T);
-  start_ = add(DType::Int32, capacity.sequences);
-  label_ = add(DType::Int32, capacity.sequences);
-  sample_ = add(DType::Int64, capacity.sequences);
-  masked_row_ = add(DType::Int32, capacity.masked);
-  masked_label_ = add(DType::Int32, capacity.masked);
-  read_sample_ = add(DType::Int64, capacity.read());
-  read_position_ = add(DType::Int32, capacity.read());
-  by_word_ = add_groups(std::min(model.vocabulary(), T), T);
-  by_position_ = add_groups(std::min(model.embedding.positions->num_rows, T), T);
-  by_segment_ = add_groups(std::min(model.embedding.segments->num_rows, T), T);
-  const kernels::AttentionWorkCapacity work = kernels::attention_work_capacity(T, capacity.sequences);
-  work_counts_ = add(DType::Int32, 2);
-  tiles_ = add(DType::Int32, 4 * work.tiles);
-  gaps_ = add(DType::Int32, 2 * work.gaps);
-  room_ = plan.add("micro-batches", DType::Byte, {static_cast<std::int64_t>(num_bytes_)});
-  if (room_) pinned_ = std::make_unique<tensor::PinnedMemory>(num_bytes_);
-}
-
-MicroBatchStaging::Field MicroBatchStaging::add(DType dtype, std::int64_t capacity) {
-  constexpr std::size_t kAlignment = 256;
-  const Field field{.offset = num_bytes_, .dtype = dtype, .capacity = capacity};
-  const std::size_t bytes = static_cast<std::size_t>(capacity) * tensor::size_of(dtype);
-  num_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  return field;
-}
-
-MicroBatchStaging::GroupFields MicroBatchStaging::add_groups(std::int64_t num_entries,
-                                                             std::int64_t num_rows) {
-  return {.entry = add(DType::Int32, num_entries),
-          .start = add(DType::Int32, num_entries + 1),
-          .row = add(DType::Int32, num_rows)};
+                                     const tensor::TensorView& room)
+    : model_(&model), layout_(model, capacity), room_(room) {
+  if (room_) pinned_ = std::make_unique<tensor::PinnedMemory>(layout_.num_bytes);
 }
 
 /// The values, and `rest` from there to `count`.
@@ -141,70 +85,89 @@ const MicroBatchViews& MicroBatchStaging::put(const batch::MicroBatch& micro_bat
     views_ = borrow(micro_batch);
   } else {
     views_ = write(micro_batch);
-    tensor::copy_cuda(*copies, pinned_->data(), room_.raw(), num_bytes_);
+    tensor::copy_cuda(*copies, pinned_->data(), room_.raw(), layout_.num_bytes);
   }
   return views_;
 }
 
 MicroBatchViews MicroBatchStaging::borrow(const batch::MicroBatch& micro_batch) {
-  const std::int64_t M = count_of(micro_batch.masked_rows);
-  read_samples_ = of_read_rows(micro_batch, micro_batch.row_samples, M);
-  read_positions_ = of_read_rows(micro_batch, micro_batch.positions, M);
-  return {.id_T = view_of(micro_batch.ids),
-          .segment_T = view_of(micro_batch.segments),
-          .position_T = view_of(micro_batch.positions),
-          .row_sample_T = view_of(micro_batch.row_samples),
-          .start_S = view_of(micro_batch.starts),
-          .next_sentence_label_S = view_of(micro_batch.next_sentence_labels),
-          .masked_row_M = view_of(micro_batch.masked_rows),
-          .masked_label_M = view_of(micro_batch.masked_labels),
-          .read_rows = {.sample_T = view_of(read_samples_), .position_T = view_of(read_positions_)},
-          .by_word = groups_of(micro_batch.by_word),
-          .by_position = groups_of(micro_batch.by_position),
-          .by_segment = groups_of(micro_batch.by_segment),
-          .attention = {},
-          .sequences = micro_batch.sequences(),
-          .samples = micro_batch.samples};
+  MicroBatchViews views{.id_T = view_of(micro_batch.ids),
+                        .segment_T = view_of(micro_batch.segments),
+                        .position_T = view_of(micro_batch.positions),
+                        .row_sample_T = view_of(micro_batch.row_samples),
+                        .objectives = {},
+                        .read_rows = {},
+                        .by_word = groups_of(micro_batch.by_word),
+                        .by_position = groups_of(micro_batch.by_position),
+                        .by_segment = groups_of(micro_batch.by_segment),
+                        .attention = {},
+                        .sequences = micro_batch.sequences(),
+                        .samples = micro_batch.samples};
+  batch::LabelCounts counts{};
+  const std::span<std::int64_t> num_labels = std::span(counts).first(model_->heads.size());
+  for (std::size_t i = 0; i < num_labels.size(); ++i) {
+    const batch::ObjectiveRows& objective = micro_batch.objective(i);
+    views.objectives[i] = {.row_M = view_of(objective.rows), .label_M = view_of(objective.labels)};
+    num_labels[i] = count_of(objective.rows);
+  }
+  read_samples_ = of_read_rows(micro_batch, micro_batch.row_samples, num_labels);
+  read_positions_ = of_read_rows(micro_batch, micro_batch.positions, num_labels);
+  views.read_rows = {.sample_T = view_of(read_samples_), .position_T = view_of(read_positions_)};
+  return views;
 }
 
 MicroBatchViews MicroBatchStaging::write(const batch::MicroBatch& micro_batch) {
-  const std::int64_t T = rounded_up(micro_batch.num_rows, kRowStep);
-  const std::int64_t S = rounded_up(count_of(micro_batch.starts), kSequenceStep);
-  const std::int64_t M = rounded_up(count_of(micro_batch.masked_rows), kMaskedStep);
-  const std::int64_t labels = micro_batch.next_sentence_labels.empty() ? 0 : S;
-  const std::vector<std::int64_t> read_samples = of_read_rows(micro_batch, micro_batch.row_samples, M);
-  const std::vector<std::int32_t> read_positions = of_read_rows(micro_batch, micro_batch.positions, M);
+  constexpr tensor::Device kGpu = tensor::Device::Cuda;
+  const std::int64_t T = memory::computed_rows(micro_batch.num_rows, kGpu);
+  const std::int64_t S = memory::computed_sequences(count_of(micro_batch.starts), kGpu);
   batch::SequenceOffsets sequences = micro_batch.sequences();
   sequences.num_rows = T;
   const kernels::AttentionWorkList work = kernels::attention_work_list(sequences);
   const std::array<std::int32_t, 2> work_counts = {static_cast<std::int32_t>(work.tiles_N4.size() / 4),
                                                    static_cast<std::int32_t>(work.gaps_G2.size() / 2)};
+  const auto write_all = [&]<typename Element>(const Field& field, const std::vector<Element>& values) {
+    return write<Element>(field, values, field.capacity, 0);
+  };
   MicroBatchViews views{
-      .id_T = write<std::int32_t>(id_, micro_batch.ids, T, 0),
-      .segment_T = write<std::int32_t>(segment_, micro_batch.segments, T, 0),
-      .position_T = write<std::int32_t>(position_, micro_batch.positions, T, 0),
-      .row_sample_T = write<std::int64_t>(row_sample_, micro_batch.row_samples, T, 0),
-      .start_S = write<std::int32_t>(start_, micro_batch.starts, S, -1),
-      .next_sentence_label_S = write<std::int32_t>(label_, micro_batch.next_sentence_labels, labels, -1),
-      .masked_row_M = write<std::int32_t>(masked_row_, micro_batch.masked_rows, M, -1),
-      .masked_label_M = write<std::int32_t>(masked_label_, micro_batch.masked_labels, M, -1),
-      .read_rows = {.sample_T = write<std::int64_t>(read_sample_, read_samples, M + labels, 0),
-                    .position_T = write<std::int32_t>(read_position_, read_positions, M + labels, 0)},
-      .by_word = write(by_word_, micro_batch.by_word, T),
-      .by_position = write(by_position_, micro_batch.by_position, T),
-      .by_segment = write(by_segment_, micro_batch.by_segment, T),
-      .attention = {.counts_2 = write<std::int32_t>(work_counts_, work_counts, 2, 0),
-                    .tiles_N4 = write<std::int32_t>(tiles_, work.tiles_N4, tiles_.capacity, 0),
-                    .gaps_G2 = write<std::int32_t>(gaps_, work.gaps_G2, gaps_.capacity, 0),
-                    .sample_S = write<std::int64_t>(sample_, micro_batch.samples, S, 0)},
+      .id_T = write<std::int32_t>(layout_.id, micro_batch.ids, T, 0),
+      .segment_T = write<std::int32_t>(layout_.segment, micro_batch.segments, T, 0),
+      .position_T = write<std::int32_t>(layout_.position, micro_batch.positions, T, 0),
+      .row_sample_T = write<std::int64_t>(layout_.row_sample, micro_batch.row_samples, T, 0),
+      .objectives = {},
+      .read_rows = {},
+      .by_word = write(layout_.by_word, micro_batch.by_word, T),
+      .by_position = write(layout_.by_position, micro_batch.by_position, T),
+      .by_segment = write(layout_.by_segment, micro_batch.by_segment, T),
+      .attention = {.counts_2 = write<std::int32_t>(layout_.work_counts, work_counts, 2, 0),
+                    .tiles_N4 = write_all(layout_.tiles, work.tiles_N4),
+                    .gaps_G2 = write_all(layout_.gaps, work.gaps_G2),
+                    .sample_S = write<std::int64_t>(layout_.sample, micro_batch.samples, S, 0)},
       .sequences = sequences,
       .samples = micro_batch.samples};
+  write_objectives(micro_batch, views);
   const auto by = [](const ConstTensorView& list, std::int64_t columns) {
     return ConstTensorView(list.raw(), list.dtype(), {list.num_elements() / columns, columns});
   };
   views.attention.tiles_N4 = by(views.attention.tiles_N4, 4);
   views.attention.gaps_G2 = by(views.attention.gaps_G2, 2);
   return views;
+}
+
+void MicroBatchStaging::write_objectives(const batch::MicroBatch& micro_batch, MicroBatchViews& views) {
+  batch::LabelCounts counts{};
+  const std::span<std::int64_t> num_labels = std::span(counts).first(model_->heads.size());
+  for (std::size_t i = 0; i < num_labels.size(); ++i) {
+    const batch::ObjectiveRows& objective = micro_batch.objective(i);
+    num_labels[i] = memory::computed_labels(count_of(objective.rows), tensor::Device::Cuda);
+    views.objectives[i] = {
+        .row_M = write<std::int32_t>(layout_.labelled_row[i], objective.rows, num_labels[i], -1),
+        .label_M = write<std::int32_t>(layout_.label[i], objective.labels, num_labels[i], -1)};
+  }
+  const std::vector<std::int64_t> samples = of_read_rows(micro_batch, micro_batch.row_samples, num_labels);
+  const std::vector<std::int32_t> positions = of_read_rows(micro_batch, micro_batch.positions, num_labels);
+  const std::int64_t num_read = batch::total(counts);
+  views.read_rows = {.sample_T = write<std::int64_t>(layout_.read_sample, samples, num_read, 0),
+                     .position_T = write<std::int32_t>(layout_.read_position, positions, num_read, 0)};
 }
 
 }  // namespace plenum::model

@@ -35,32 +35,28 @@ class Views {
 
   BertParameters<View> all() const {
     const describe::Embedding& embedding = model_.embedding;
-    const describe::Head& words = model_.heads[0];
     BertParameters<View> parameters{.embedding = {.word_VD = of(embedding.words.weight),
                                                   .position_PD = of(embedding.positions->weight),
                                                   .segment_GD = of(embedding.segments->weight),
                                                   .norm_weight_D = exact(embedding.norm->weight),
                                                   .norm_bias_D = exact(embedding.norm->bias)},
                                     .layers = {},
-                                    .masked_language = {.transform_weight_DD = of(words.transform.weight),
-                                                        .transform_bias_D = of(words.transform.bias),
-                                                        .norm_weight_D = exact(words.norm->weight),
-                                                        .norm_bias_D = exact(words.norm->bias),
-                                                        .word_VD = of(words.output.weight),
-                                                        .decoder_bias_V = of(words.output.bias)},
-                                    .next_sentence = {}};
+                                    .heads = {}};
     for (const describe::Layer& layer : model_.layers) parameters.layers.push_back(of_layer(layer));
-    if (model_.heads.size() > 1) {
-      const describe::Head& head = model_.heads[1];
-      parameters.next_sentence = {.pooler_weight_DD = of(head.transform.weight),
-                                  .pooler_bias_D = of(head.transform.bias),
-                                  .weight_2D = of(head.output.weight),
-                                  .bias_2 = of(head.output.bias)};
-    }
+    for (const describe::Head& head : model_.heads) parameters.heads.push_back(of_head(head));
     return parameters;
   }
 
  private:
+  HeadParameters<View> of_head(const describe::Head& head) const {
+    return {.transform_weight = of(head.transform.weight),
+            .transform_bias = of(head.transform.bias),
+            .norm_weight = head.norm ? exact(head.norm->weight) : View(),
+            .norm_bias = head.norm ? exact(head.norm->bias) : View(),
+            .output_weight = of(head.output.weight),
+            .output_bias = of(head.output.bias)};
+  }
+
   EncoderLayerParameters<View> of_layer(const describe::Layer& layer) const {
     const describe::Attention& attention = layer.attention;
     const LinearMap& queries = attention.projections.front();

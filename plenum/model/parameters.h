@@ -27,36 +27,27 @@ struct EncoderLayerParameters {
   View output_norm_weight_D, output_norm_bias_D;
 };
 
+/// D width, E words or classes.
 template <typename View>
-struct MaskedLanguageParameters {
-  View transform_weight_DD, transform_bias_D;
-  View norm_weight_D, norm_bias_D;
-  View word_VD;  ///< the embedding's: tied
-  View decoder_bias_V;
-};
-
-template <typename View>
-struct NextSentenceParameters {
-  View pooler_weight_DD, pooler_bias_D;
-  View weight_2D, bias_2;
+struct HeadParameters {
+  View transform_weight, transform_bias;  ///< [D, D], [D]
+  View norm_weight, norm_bias;            ///< [D]; left out where the head has no norm
+  View output_weight, output_bias;        ///< [E, D], the embedding's words where they are tied; [E]
 };
 
 template <typename View>
 struct BertParameters {
   EmbeddingParameters<View> embedding;
   std::vector<EncoderLayerParameters<View>> layers;
-  MaskedLanguageParameters<View> masked_language;
-  NextSentenceParameters<View> next_sentence;  ///< left out where the model has none
+  std::vector<HeadParameters<View>> heads;  ///< by objective
 };
 
 using EmbeddingWeights = EmbeddingParameters<tensor::ConstTensorView>;
 using EmbeddingGradients = EmbeddingParameters<tensor::TensorView>;
 using EncoderLayerWeights = EncoderLayerParameters<tensor::ConstTensorView>;
 using EncoderLayerGradients = EncoderLayerParameters<tensor::TensorView>;
-using MaskedLanguageWeights = MaskedLanguageParameters<tensor::ConstTensorView>;
-using MaskedLanguageGradients = MaskedLanguageParameters<tensor::TensorView>;
-using NextSentenceWeights = NextSentenceParameters<tensor::ConstTensorView>;
-using NextSentenceGradients = NextSentenceParameters<tensor::TensorView>;
+using HeadWeights = HeadParameters<tensor::ConstTensorView>;
+using HeadGradients = HeadParameters<tensor::TensorView>;
 using BertWeights = BertParameters<tensor::ConstTensorView>;
 
 /// The gradients of a part of the model. Tensors that lie together are one.

@@ -28,15 +28,14 @@ struct Pass {
   kernels::Accumulate accumulate = kernels::Accumulate::Yes;
 
   std::int64_t num_rows() const { return micro_batch.num_rows(); }
-  std::int64_t num_masked() const { return micro_batch.num_masked(); }
-  /// Those that count for the next-sentence objective.
-  std::int64_t num_labelled() const {
-    return model.heads.size() > 1 ? micro_batch.next_sentence_label_S.num_elements() : 0;
+  /// Labels of an objective of the model.
+  std::int64_t num_labels(std::size_t objective) const {
+    return micro_batch.objectives[objective].num_labels();
   }
 
   bool is_last(std::size_t layer) const { return layer + 1 == model.layers.size(); }
   /// Rows of the last layer's output that heads read (plenum/model/read_rows.h).
-  std::int64_t num_read() const { return num_masked() + num_labelled(); }
+  std::int64_t num_read() const { return batch::total(micro_batch.num_labels()); }
 
   kernels::Dropout dropout_at(std::size_t layer, kernels::DropoutSite site) const {
     const bool is_attention = site == kernels::DropoutSite::AttentionWeights;

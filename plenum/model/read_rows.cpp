@@ -9,28 +9,21 @@ using tensor::ConstTensorView;
 using tensor::TensorView;
 
 void gather_read_rows(const Pass& pass, const ConstTensorView& x_TD, const TensorView& y_RD) {
-  const MicroBatchViews& micro_batch = pass.micro_batch;
-  if (pass.num_masked() > 0) {
-    kernels::gather_rows_forward(
-        pass.stream, {.x_TD = x_TD, .index_M = micro_batch.masked_row_M, .y_MD = masked_rows_of(pass, y_RD)});
-  }
-  if (pass.num_labelled() > 0) {
-    kernels::gather_rows_forward(
-        pass.stream, {.x_TD = x_TD, .index_M = micro_batch.start_S, .y_MD = first_rows_of(pass, y_RD)});
+  for (std::size_t i = 0; i < pass.model.heads.size(); ++i) {
+    if (pass.num_labels(i) == 0) continue;
+    kernels::gather_rows_forward(pass.stream, {.x_TD = x_TD,
+                                               .index_M = pass.micro_batch.objectives[i].row_M,
+                                               .y_MD = rows_of_objective(pass, y_RD, i)});
   }
 }
 
 void scatter_read_rows(const Pass& pass, const ConstTensorView& dy_RD, const TensorView& dx_TD) {
-  const MicroBatchViews& micro_batch = pass.micro_batch;
   tensor::set_zero(pass.stream, dx_TD);
-  if (pass.num_masked() > 0) {
-    kernels::gather_rows_backward(
-        pass.stream,
-        {.dy_MD = masked_rows_of(pass, dy_RD), .index_M = micro_batch.masked_row_M, .dx_TD = dx_TD});
-  }
-  if (pass.num_labelled() > 0) {
-    kernels::gather_rows_backward(
-        pass.stream, {.dy_MD = first_rows_of(pass, dy_RD), .index_M = micro_batch.start_S, .dx_TD = dx_TD});
+  for (std::size_t i = 0; i < pass.model.heads.size(); ++i) {
+    if (pass.num_labels(i) == 0) continue;
+    kernels::gather_rows_backward(pass.stream, {.dy_MD = rows_of_objective(pass, dy_RD, i),
+                                                .index_M = pass.micro_batch.objectives[i].row_M,
+                                                .dx_TD = dx_TD});
   }
 }
 

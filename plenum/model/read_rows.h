@@ -5,25 +5,23 @@
 
 namespace plenum::model {
 
-// Heads read few rows of the last layer's output: those of masked tokens and, with the next-sentence
-// objective, the first of every sequence. What no head reads has no gradient. So the last layer's attention
-// gathers these R rows, and everything behind it works on them alone.
+// Heads read few rows of the last layer's output: those that the objectives have labels for. What no head
+// reads has no gradient. So the last layer's attention gathers these R rows, and everything behind it works
+// on them alone.
 
-/// Copies the rows that heads read: masked tokens', then the first ones.
+/// Copies the rows that heads read, one objective's after the other's.
 void gather_read_rows(const Pass& pass, const tensor::ConstTensorView& x_TD, const tensor::TensorView& y_RD);
 
 /// Overwrites dx_TD with their gradient, zero in all other rows. A row that two heads read has the sum.
 void scatter_read_rows(const Pass& pass, const tensor::ConstTensorView& dy_RD,
                        const tensor::TensorView& dx_TD);
 
-/// The part of the rows that a head reads.
+/// The part of these rows that one objective reads.
 template <typename View>
-View masked_rows_of(const Pass& pass, const View& x_RD) {
-  return x_RD.first_rows(pass.num_masked());
-}
-template <typename View>
-View first_rows_of(const Pass& pass, const View& x_RD) {
-  return x_RD.rows(pass.num_masked(), pass.num_labelled());
+View rows_of_objective(const Pass& pass, const View& x_RD, std::size_t objective) {
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < objective; ++i) first += pass.num_labels(i);
+  return x_RD.rows(first, pass.num_labels(objective));
 }
 
 }  // namespace plenum::model

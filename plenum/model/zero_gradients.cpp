@@ -16,8 +16,9 @@ void zero_gradients(const Pass& pass, const BertGradients& gradients, base::Laye
     if (!is_computed) zeros.insert(zeros.end(), part.overwritten.begin(), part.overwritten.end());
   };
   if (end.index() == gradients.of_layers.size()) {
-    add(gradients.of_heads[0], pass.num_masked() > 0);
-    if (gradients.of_heads.size() > 1) add(gradients.of_heads[1], pass.num_labelled() > 0);
+    for (std::size_t i = 0; i < gradients.of_heads.size(); ++i) {
+      add(gradients.of_heads[i], pass.num_labels(i) > 0);
+    }
   }
   for (std::size_t layer = first.index(); layer < end.index(); ++layer) {
     add(gradients.of_layers[layer], pass.num_read() > 0);

@@ -1,5 +1,6 @@
 #include "plenum/optim/optimizer.h"
 
+#include "plenum/memory/rank_memory.h"
 #include "plenum/tensor/copy.h"
 
 namespace plenum::optim {
@@ -9,19 +10,14 @@ double default_epsilon(OptimizerKind kind) {
 }
 
 Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
-                     OptimizerBuffers buffers, tensor::MemoryPlan& plan)
-    : options_(options), buffers_(buffers) {
-  for (const describe::Parameter& parameter : table.parameters()) {
-    ranges_.push_back({parameter.begin, parameter.end(), parameter.is_decayed});
-  }
-  if (plan.device() == tensor::Device::Cpu) return;
-  chunks_C4_ = plan.add("optimizer state", tensor::DType::Int64, {kernels::num_optimizer_chunks(ranges_), 4});
-}
+                     OptimizerBuffers buffers)
+    : options_(options), ranges_(memory::flat_ranges(table)), buffers_(buffers) {}
 
 void Optimizer::begin(const tensor::Stream& stream) {
-  if (!chunks_C4_) return;
+  if (!buffers_.chunks_C4) return;
   const std::vector<std::int64_t> chunks = kernels::optimizer_chunks(ranges_);
-  tensor::copy(stream, tensor::ConstTensorView(chunks.data(), chunks_C4_.shape()), chunks_C4_);
+  tensor::copy(stream, tensor::ConstTensorView(chunks.data(), buffers_.chunks_C4.shape()),
+               buffers_.chunks_C4);
   stream.wait();
 }
 
@@ -42,7 +38,7 @@ void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& num
   const bool is_exact = buffers_.compute_weights_N.dtype() == tensor::DType::Float32;
   const kernels::AdamStep step{
       .ranges = ranges_,
-      .work = {.chunks_C4 = chunks_C4_},
+      .work = {.chunks_C4 = buffers_.chunks_C4},
       .gradient_N = buffers_.gradients_N,
       .weight_N = buffers_.weights_N,
       .first_moment_N = buffers_.first_moments_N,

@@ -6,7 +6,6 @@
 
 #include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/optimizer_step.h"
-#include "plenum/tensor/memory_plan.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 
@@ -36,18 +35,17 @@ double default_epsilon(OptimizerKind kind);
 /// The flat buffers that an optimizer works on, borrowed; all of ParameterTable::num_elements() elements.
 struct OptimizerBuffers {
   tensor::TensorView weights_N;
-  tensor::TensorView compute_weights_N;  ///< the weights in the device's compute_dtype; weights_N on the CPU
+  tensor::TensorView compute_weights_N;  ///< as products read them; weights_N where that is the same type
   tensor::TensorView gradients_N;
   tensor::TensorView first_moments_N;
   tensor::TensorView second_moments_N;
+  tensor::TensorView chunks_C4 = {};  ///< kernels::OptimizerWork: written by begin(); needed on the GPU
 };
 
 /// Updates all parameters at once. See docs/math/optimizers.md.
 class Optimizer {
  public:
-  /// Plans what it needs beside the buffers.
-  Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table, OptimizerBuffers buffers,
-            tensor::MemoryPlan& plan);
+  Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table, OptimizerBuffers buffers);
 
   /// To be called once, before the first step.
   void begin(const tensor::Stream& stream);
@@ -63,7 +61,6 @@ class Optimizer {
  private:
   OptimizerOptions options_;
   std::vector<kernels::FlatRange> ranges_;
-  tensor::TensorView chunks_C4_;  ///< on the GPU
   OptimizerBuffers buffers_;
 };
 

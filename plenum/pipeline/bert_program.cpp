@@ -16,13 +16,14 @@
 #include "plenum/kernels/attention_work.h"
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/step_numbers.h"
-#include "plenum/model/activation_layout.h"
+#include "plenum/memory/activation_slots.h"
+#include "plenum/memory/rank_memory.h"
 #include "plenum/model/bert.h"
 #include "plenum/model/micro_batch_staging.h"
+#include "plenum/model/objective_numbers.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/optim/counted_elements.h"
-#include "plenum/pipeline/activation_slots.h"
 #include "plenum/pipeline/recorded_work.h"
 #include "plenum/schedule/core/action_text.h"
 #include "plenum/tensor/arena.h"
@@ -40,7 +41,6 @@ using schedule::Action;
 using schedule::ActionType;
 using schedule::Rank;
 using schedule::Schedule;
-using tensor::Role;
 using tensor::TensorView;
 
 /// There is memory for one recomputed layer: its backward comes right behind its recomputation.
@@ -92,46 +92,33 @@ void require_supported(const Schedule& schedule, const BertProgramOptions& optio
 
 constexpr std::size_t kStepsUnderWay = BertProgram::kStepsUnderWay;
 
-/// All that lies in a rank's arena.
-struct Memory {
-  optim::OptimizerBuffers buffers;
-  std::optional<optim::Optimizer> optimizer;
-  TensorView numbers_C;
-  model::TrainingMemory model;
-  TensorView scratch;
-  /// For every micro-batch of the steps under way.
-  std::vector<model::MicroBatchStaging> stagings;
-};
-
-Memory plan(const BertProgramOptions& options, const describe::ParameterTable& table,
-            const schedule::Problem& problem, std::size_t num_slots, tensor::MemoryPlan& plan) {
-  const tensor::Shape flat{table.num_elements()};
-  const batch::Capacity capacity = model::computed_capacity(options.capacity, plan.device());
-  Memory memory;
-  memory.buffers = {.weights_N = plan.add("parameters", Role::Master, flat),
-                    .compute_weights_N = {},
-                    .gradients_N = plan.add("gradients", Role::Gradient, flat),
-                    .first_moments_N = plan.add("optimizer state", Role::State, flat),
-                    .second_moments_N = plan.add("optimizer state", Role::State, flat)};
-  memory.buffers.compute_weights_N = plan.precision().shares_weights()
-                                         ? memory.buffers.weights_N
-                                         : plan.add("parameters", Role::Weight, flat);
-  memory.optimizer.emplace(options.optimizer, table, memory.buffers, plan);
-  memory.numbers_C = plan.add("optimizer state", tensor::DType::Float64,
-                              {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
-  memory.model = model::plan_training_memory(table.model(), capacity, problem.recomputation, num_slots, plan);
-  memory.scratch = model::plan_scratch(table, capacity, options.num_threads, plan);
-  for (std::size_t i = 0; i < kStepsUnderWay * problem.num_micro_batches; ++i) {
-    memory.stagings.emplace_back(table.model(), capacity, plan);
-  }
-  return memory;
+memory::MemoryRequest request_of(const BertProgramOptions& options) {
+  return {.capacity = options.capacity, .device = options.device, .num_threads = options.num_threads};
 }
 
-tensor::MemoryLayout layout_of(const BertProgramOptions& options, const describe::ParameterTable& table,
-                               const schedule::Problem& problem, std::size_t num_slots) {
-  tensor::MemoryPlan sizes(options.device);
-  plan(options, table, problem, num_slots, sizes);
-  return sizes.layout();
+optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
+  return {.weights_N = memory.weights_N,
+          .compute_weights_N = memory.compute_weights_N,
+          .gradients_N = memory.gradients_N,
+          .first_moments_N = memory.first_moments_N,
+          .second_moments_N = memory.second_moments_N,
+          .chunks_C4 = memory.chunks_C4};
+}
+
+/// For every micro-batch of the steps under way.
+std::vector<model::MicroBatchStaging> stagings_of(const describe::ParameterTable& table,
+                                                  const BertProgramOptions& options, std::size_t count,
+                                                  const memory::RankMemory& memory) {
+  std::vector<model::MicroBatchStaging> stagings;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (options.device == tensor::Device::Cpu) {
+      stagings.emplace_back(table.model());
+    } else {
+      stagings.emplace_back(table.model(), memory::computed_capacity(options.capacity, options.device),
+                            memory.micro_batches[i]);
+    }
+  }
+  return stagings;
 }
 
 /// 1 / count; nothing is summed where there is nothing to count.
@@ -153,13 +140,15 @@ TensorView view_of(Numbers& numbers, std::size_t count) {
   return {numbers.data(), {static_cast<std::int64_t>(count)}};
 }
 
-StepOutcome outcome_of(Numbers numbers, const batch::Work& global) {
-  return {.masked_loss = mean_of(at(numbers, StepNumber::MaskedLoss), global.masked),
-          .next_sentence_loss = mean_of(at(numbers, StepNumber::NextSentenceLoss), global.sequences),
-          .gradient_norm = at(numbers, StepNumber::GradientNorm),
-          .is_skipped = at(numbers, StepNumber::IsSkipped) > 0,
-          .is_stop_asked = at(numbers, StepNumber::Stop) > 0,
-          .num_updates = static_cast<std::uint64_t>(at(numbers, StepNumber::NumUpdates))};
+StepOutcome outcome_of(Numbers numbers, const batch::Work& global, std::size_t num_objectives) {
+  StepOutcome outcome{.gradient_norm = at(numbers, StepNumber::GradientNorm),
+                      .is_skipped = at(numbers, StepNumber::IsSkipped) > 0,
+                      .is_stop_asked = at(numbers, StepNumber::Stop) > 0,
+                      .num_updates = static_cast<std::uint64_t>(at(numbers, StepNumber::NumUpdates))};
+  for (std::size_t i = 0; i < num_objectives; ++i) {
+    outcome.losses[i] = mean_of(at(numbers, model::loss_number(i)), global.labels[i]);
+  }
+  return outcome;
 }
 
 /// A rank's place among those that hold its stage.
@@ -194,12 +183,16 @@ struct BertProgram::State {
         holder(schedule, rank),
         slots(schedule, rank),
         owner(options.device, options.num_threads),
-        arena(layout_of(options, table, schedule.problem, slots.num_slots()), options.device),
+        arena(memory::plan_memory(table, schedule, rank, request_of(options)), options.device),
         views(arena),
-        memory(plan(options, table, schedule.problem, slots.num_slots(), views)),
+        memory(
+            memory::plan_rank_memory(table, schedule.problem, slots.num_slots(), request_of(options), views)),
+        buffers(buffers_of(memory)),
+        optimizer(options.optimizer, table, buffers),
+        stagings(stagings_of(table, options, kStepsUnderWay * num_micro_batches(), memory)),
         stream(owner.stream(memory.scratch)),
-        weights(model::weights_of(table, {memory.buffers.weights_N, memory.buffers.compute_weights_N})),
-        gradients(model::gradients_of(table, memory.buffers.gradients_N)),
+        weights(model::weights_of(table, {buffers.weights_N, buffers.compute_weights_N})),
+        gradients(model::gradients_of(table, buffers.gradients_N)),
         has_gradient(gradients.layers.size()) {
     if (options.device == tensor::Device::Cpu) return;
     gpu = std::make_unique<Gpu>();
@@ -212,7 +205,7 @@ struct BertProgram::State {
     return step % kStepsUnderWay * num_micro_batches() + micro_batch;
   }
   model::MicroBatchStaging& staging_of(std::uint64_t step, std::size_t micro_batch) {
-    return memory.stagings[staging_index(step, micro_batch)];
+    return stagings[staging_index(step, micro_batch)];
   }
 
   model::Pass pass(const ActionRun& run) {
@@ -236,7 +229,7 @@ struct BertProgram::State {
     return is_accumulated ? Accumulate::Yes : Accumulate::No;
   }
   const model::Activations& activations_of(const ActionRun& run) const {
-    return memory.model.slots[slots.slot(run.step, run.action.micro_batch)];
+    return memory.activations.slots[slots.slot(run.step, run.action.micro_batch)];
   }
   /// A pass over a micro-batch: on a GPU recorded where it repeats, unless no head reads anything, which
   /// leaves gradients to zero at most.
@@ -257,9 +250,8 @@ struct BertProgram::State {
             .first_layer = run.action.first_layer.index(),
             .end_layer = run.action.end_layer.index(),
             .num_rows = micro_batch.num_rows(),
-            .num_masked = micro_batch.num_masked(),
-            .num_sequences = micro_batch.num_sequences(),
-            .num_labelled = micro_batch.next_sentence_label_S.num_elements(),
+            .num_sequences = micro_batch.attention.sample_S.num_elements(),
+            .num_labels = micro_batch.num_labels(),
             .max_length = kernels::attention_launch_length(std::ranges::max(micro_batch.sequences.lengths)),
             .dropout = pass.dropout.key};
   }
@@ -280,11 +272,14 @@ struct BertProgram::State {
   BertProgramOptions options;
   describe::ParameterTable table;
   Holder holder;
-  ActivationSlots slots;
+  memory::ActivationSlots slots;
   tensor::StreamOwner owner;
   tensor::Arena arena;
   tensor::MemoryPlan views;
-  Memory memory;
+  memory::RankMemory memory;
+  optim::OptimizerBuffers buffers;
+  optim::Optimizer optimizer;
+  std::vector<model::MicroBatchStaging> stagings;
   tensor::Stream stream;
   model::BertWeights weights;
   model::BertGradients gradients;
@@ -314,8 +309,8 @@ BertProgram::~BertProgram() {
 tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank rank,
                                               const BertProgramOptions& options) {
   require_supported(schedule, options);
-  return layout_of(options, describe::ParameterTable(describe::describe_bert(options.model)),
-                   schedule.problem, ActivationSlots(schedule, rank).num_slots());
+  return memory::plan_memory(describe::ParameterTable(describe::describe_bert(options.model)), schedule, rank,
+                             request_of(options));
 }
 
 const tensor::MemoryLayout& BertProgram::memory() const {
@@ -325,7 +320,7 @@ const describe::ParameterTable& BertProgram::parameters() const {
   return state_->table;
 }
 const optim::OptimizerBuffers& BertProgram::buffers() const {
-  return state_->memory.buffers;
+  return state_->buffers;
 }
 const tensor::Stream& BertProgram::stream() const {
   return state_->stream;
@@ -339,14 +334,14 @@ const tensor::WorkQueue* BertProgram::queue(schedule::Lane lane) {
 }
 
 void BertProgram::begin(std::uint64_t num_updates) {
-  const optim::OptimizerBuffers& buffers = state_->memory.buffers;
+  const optim::OptimizerBuffers& buffers = state_->buffers;
   if (state_->gpu) {
     kernels::round_to_compute(state_->stream, {.x_N = buffers.weights_N, .y_N = buffers.compute_weights_N});
   }
   Numbers numbers{};
   at(numbers, StepNumber::NumUpdates) = static_cast<double>(num_updates);
   tensor::copy(state_->stream, view_of(numbers, numbers.size()), state_->memory.numbers_C);
-  state_->memory.optimizer->begin(state_->stream);
+  state_->optimizer.begin(state_->stream);
   state_->stream.wait();
 }
 
@@ -360,8 +355,9 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
   step.global = batch.global;
   step.given = {};
   at(step.given, StepNumber::Stop) = state_->is_stop_asked ? 1 : 0;
-  at(step.given, StepNumber::MaskedScale) = inverse_of(batch.global.masked);
-  at(step.given, StepNumber::NextSentenceScale) = inverse_of(batch.global.sequences);
+  for (std::size_t i = 0; i < state_->table.model().heads.size(); ++i) {
+    at(step.given, model::scale_number(i)) = inverse_of(batch.global.labels[i]);
+  }
   at(step.given, StepNumber::LearningRate) = learning_rate;
   for (std::size_t i = 0; i < batch.micro_batches.size(); ++i) {
     state_->staging_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
@@ -379,8 +375,8 @@ void BertProgram::forward(const ActionRun& run) {
   const model::Pass pass = state_->pass(run);
   const model::Activations& kept = state_->activations_of(run);
   state_->run_recorded(run, pass, [&] {
-    model::bert_forward(pass, state_->weights, kept, state_->memory.model.transients, run.action.first_layer,
-                        run.action.end_layer);
+    model::bert_forward(pass, state_->weights, kept, state_->memory.activations.transients,
+                        run.action.first_layer, run.action.end_layer);
     if (run.action.end_layer.index() == state_->weights.layers.size()) {
       model::add_losses(pass, kept, state_->memory.numbers_C);
     }
@@ -390,8 +386,9 @@ void BertProgram::forward(const ActionRun& run) {
 void BertProgram::recompute(const ActionRun& run) {
   const model::Pass pass = state_->pass(run);
   state_->run_recorded(run, pass, [&] {
-    model::bert_recompute(pass, state_->weights, state_->activations_of(run), state_->memory.model.transients,
-                          state_->schedule.problem.recomputation, run.action.first_layer);
+    model::bert_recompute(pass, state_->weights, state_->activations_of(run),
+                          state_->memory.activations.transients, state_->schedule.problem.recomputation,
+                          run.action.first_layer);
   });
 }
 
@@ -400,8 +397,8 @@ void BertProgram::backward(const ActionRun& run) {
   pass.accumulate = state_->begin_gradients(run.action);
   state_->run_recorded(run, pass, [&] {
     model::bert_backward(pass, state_->weights, state_->gradients, state_->activations_of(run),
-                         state_->memory.model.transients, state_->memory.numbers_C, run.action.first_layer,
-                         run.action.end_layer);
+                         state_->memory.activations.transients, state_->memory.numbers_C,
+                         run.action.first_layer, run.action.end_layer);
   });
 }
 
@@ -412,7 +409,7 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
     return comm::elements_of(state_->memory.numbers_C.span<double>().first(kernels::kNumAgreedNumbers));
   }
   const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
-  return comm::elements_of(state_->memory.buffers.gradients_N.span<float>().subspan(
+  return comm::elements_of(state_->buffers.gradients_N.span<float>().subspan(
       static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.end - range.begin)));
 }
 
@@ -421,20 +418,20 @@ void BertProgram::communicated(const ActionRun& /*run*/) {}
 void BertProgram::square_gradient(const ActionRun& run) {
   // Every holder has the same gradient, byte for byte, of which each counts a part.
   const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
-  state_->memory.optimizer->add_squares(
-      state_->stream, optim::counted_elements(range, state_->holder.index, state_->holder.count),
-      state_->memory.numbers_C);
+  state_->optimizer.add_squares(state_->stream,
+                                optim::counted_elements(range, state_->holder.index, state_->holder.count),
+                                state_->memory.numbers_C);
 }
 
 void BertProgram::update(const ActionRun& run) {
-  state_->memory.optimizer->step(state_->stream, state_->memory.numbers_C);
+  state_->optimizer.step(state_->stream, state_->memory.numbers_C);
   StepUnderWay& step = state_->step_under_way(run.step);
   tensor::copy(state_->stream, state_->memory.numbers_C, view_of(step.decided, step.decided.size()));
 }
 
 StepOutcome BertProgram::outcome(std::uint64_t step) const {
   const StepUnderWay& ended = state_->step_under_way(step);
-  return outcome_of(ended.decided, ended.global);
+  return outcome_of(ended.decided, ended.global, state_->table.model().heads.size());
 }
 
 }  // namespace plenum::pipeline

@@ -1,13 +1,16 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
+#include "plenum/memory/rank_memory.h"
 #include "plenum/optim/optimizer.h"
 #include "plenum/pipeline/stage_program.h"
 #include "plenum/schedule/core/schedule.h"
@@ -28,14 +31,14 @@ struct BertProgramOptions {
 
 /// What a step gave. The same on every rank.
 struct StepOutcome {
-  double masked_loss = 0;         ///< mean over the masked tokens of the global batch
-  double next_sentence_loss = 0;  ///< mean over its sequences
+  /// Of each objective of the model: mean over its labels in the global batch.
+  std::array<double, batch::kMostObjectives> losses = {};
   double gradient_norm = 0;       ///< before clipping
   bool is_skipped = false;        ///< loss or gradient was not finite: nothing was changed
   bool is_stop_asked = false;     ///< some rank asked to stop
   std::uint64_t num_updates = 0;  ///< steps of the run that were not skipped, with this one
 
-  double loss() const { return masked_loss + next_sentence_loss; }
+  double loss() const { return std::accumulate(losses.begin(), losses.end(), 0.0); }
 };
 
 /// Trains a BERT on one rank: what its share of a schedule's actions do. All memory is planned and taken at
@@ -46,7 +49,7 @@ struct StepOutcome {
 class BertProgram final : public StageProgram {
  public:
   /// Steps that may be under way at the same time: one runs, one is prepared.
-  static constexpr std::size_t kStepsUnderWay = 2;
+  static constexpr std::size_t kStepsUnderWay = memory::kStepsUnderWay;
 
   /// Borrows the schedule. Throws UserError if the schedule has more than one stage, or memory is short.
   BertProgram(const schedule::Schedule& schedule, schedule::Rank rank, const BertProgramOptions& options);

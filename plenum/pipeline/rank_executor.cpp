@@ -255,7 +255,7 @@ comm::Completion RankExecutor::start_collective(const ActionRun& run) {
   const bool gathers =
       run.action.type == ActionType::GatherParameters || run.action.type == ActionType::GatherPreconditioned;
   if (!scatters && !gathers) {
-    return group.start_all_reduce(program_.to_reduce(run), comm::Reduction::Sum, tag);
+    return group.start_all_reduce(program_.to_reduce(run), tag);
   }
   const PartitionedElements buffer = program_.to_partition(run);
   base::check(buffer.counts.size() == group.size(), "there must be a part for each member: {} of {}",
@@ -267,7 +267,7 @@ comm::Completion RankExecutor::start_collective(const ActionRun& run) {
   const auto own = buffer.counts.begin() + static_cast<std::ptrdiff_t>(group.index());
   const comm::Elements part =
       buffer.whole.part(std::accumulate(buffer.counts.begin(), own, std::size_t{0}), *own);
-  return scatters ? group.start_reduce_scatter(buffer.whole, part, buffer.counts, comm::Reduction::Sum, tag)
+  return scatters ? group.start_reduce_scatter(buffer.whole, part, buffer.counts, tag)
                   : group.start_all_gather(part, buffer.whole, buffer.counts, tag);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "plenum/batch/label_counts.h"
 #include "plenum/pipeline/recording_cache.h"
 #include "plenum/schedule/core/action.h"
 #include "plenum/tensor/cuda_graph.h"
@@ -19,7 +20,8 @@ struct RecordingKey {
   std::size_t staging = 0;     ///< where the micro-batch lies
   std::size_t slot = 0;        ///< where its activations lie
   std::size_t first_layer = 0, end_layer = 0;
-  std::int64_t num_rows = 0, num_masked = 0, num_sequences = 0, num_labelled = 0;
+  std::int64_t num_rows = 0, num_sequences = 0;
+  batch::LabelCounts num_labels = {};
   std::int64_t max_length = 0;                ///< of its sequences, as attention rounds it
   std::array<std::uint32_t, 2> dropout = {};  ///< the key of an epoch's random numbers
 

@@ -8,7 +8,6 @@ namespace {
 using comm::Completion;
 using comm::ConstElements;
 using comm::Elements;
-using comm::Reduction;
 using comm::Tag;
 
 class WatchedOperation final : public comm::Operation {
@@ -46,14 +45,13 @@ Completion WatchedCommunicator::watched(Completion completion) {
   return Completion(std::make_unique<WatchedOperation>(std::move(completion), progress_));
 }
 
-Completion WatchedCommunicator::start_all_reduce(Elements elements, Reduction reduction, Tag tag) {
-  return watched(ranks_->start_all_reduce(elements, reduction, tag));
+Completion WatchedCommunicator::start_all_reduce(Elements elements, Tag tag) {
+  return watched(ranks_->start_all_reduce(elements, tag));
 }
 
 Completion WatchedCommunicator::start_reduce_scatter(ConstElements source, Elements destination,
-                                                     std::span<const std::size_t> counts, Reduction reduction,
-                                                     Tag tag) {
-  return watched(ranks_->start_reduce_scatter(source, destination, counts, reduction, tag));
+                                                     std::span<const std::size_t> counts, Tag tag) {
+  return watched(ranks_->start_reduce_scatter(source, destination, counts, tag));
 }
 
 Completion WatchedCommunicator::start_all_gather(ConstElements source, Elements destination,

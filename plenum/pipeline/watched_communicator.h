@@ -19,11 +19,9 @@ class WatchedCommunicator final : public comm::Communicator {
   std::size_t size() const override { return ranks_->size(); }
   comm::Rank rank_of(std::size_t member) const override { return ranks_->rank_of(member); }
 
-  comm::Completion start_all_reduce(comm::Elements elements, comm::Reduction reduction,
-                                    comm::Tag tag) override;
+  comm::Completion start_all_reduce(comm::Elements elements, comm::Tag tag) override;
   comm::Completion start_reduce_scatter(comm::ConstElements source, comm::Elements destination,
-                                        std::span<const std::size_t> counts, comm::Reduction reduction,
-                                        comm::Tag tag) override;
+                                        std::span<const std::size_t> counts, comm::Tag tag) override;
   comm::Completion start_all_gather(comm::ConstElements source, comm::Elements destination,
                                     std::span<const std::size_t> counts, comm::Tag tag) override;
   comm::Completion start_broadcast(comm::Elements elements, std::size_t root, comm::Tag tag) override;

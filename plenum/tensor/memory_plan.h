@@ -14,10 +14,12 @@ namespace plenum::tensor {
 class MemoryPlan {
  public:
   /// Without an arena the views have a shape but no memory: they count as left out.
-  explicit MemoryPlan(Device device = Device::Cpu) : device_(device), precision_(precision_of(device)) {}
+  explicit MemoryPlan(Device device = Device::Cpu) : MemoryPlan(device, precision_of(device)) {}
+  MemoryPlan(Device device, const Precision& precision) : device_(device), precision_(precision) {}
   /// Borrows the arena.
-  explicit MemoryPlan(const Arena& arena)
-      : arena_(&arena), device_(arena.device()), precision_(precision_of(device_)) {}
+  explicit MemoryPlan(const Arena& arena) : MemoryPlan(arena, precision_of(arena.device())) {}
+  MemoryPlan(const Arena& arena, const Precision& precision)
+      : arena_(&arena), device_(arena.device()), precision_(precision) {}
 
   Device device() const { return device_; }
   const Precision& precision() const { return precision_; }

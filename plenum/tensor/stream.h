@@ -7,6 +7,7 @@
 #include "plenum/base/thread_pool.h"
 #include "plenum/tensor/cuda_stream.h"
 #include "plenum/tensor/device.h"
+#include "plenum/tensor/precision.h"
 
 namespace plenum::tensor {
 
@@ -21,6 +22,8 @@ class Stream {
   Stream(const CudaStream& cuda, std::span<std::byte> scratch) : cuda_(&cuda), scratch_(scratch) {}
 
   Device device() const { return cuda_ == nullptr ? Device::Cpu : Device::Cuda; }
+  /// What kernels on it compute with.
+  Precision precision() const { return precision_of(device()); }
   base::ThreadPool& pool() const {
     base::check(pool_ != nullptr, "a stream of the GPU has no threads");
     return *pool_;

@@ -12,8 +12,14 @@ double mean(double sum, std::int64_t count) {
 
 }  // namespace
 
+double Evaluation::loss() const {
+  double sum = 0;
+  for (const ObjectiveResult& result : objectives) sum += result.loss;
+  return sum;
+}
+
 double Evaluation::pseudo_perplexity() const {
-  return std::exp(masked_loss);
+  return std::exp(words().loss);
 }
 
 std::optional<Evaluation> evaluate(model::BertInference& model, const data::EvaluationBatches& batches,
@@ -24,15 +30,20 @@ std::optional<Evaluation> evaluate(model::BertInference& model, const data::Eval
     if (stop.stop_requested()) return std::nullopt;
     sums += model.evaluate(batches.make(i));
   }
-  return Evaluation{
-      .masked_loss = mean(sums.masked_loss, sums.masked),
-      .masked_accuracy = mean(static_cast<double>(sums.masked_correct), sums.masked),
-      .next_sentence_loss = mean(sums.next_sentence_loss, sums.sequences),
-      .next_sentence_accuracy = mean(static_cast<double>(sums.next_sentence_correct), sums.sequences),
-      .sequences = batches.work().sequences,
-      .masked = sums.masked,
-      .has_next_sentence = sums.sequences > 0,
-      .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  Evaluation evaluation;
+  const std::vector<describe::Objective> known = model.parameters().model().objectives();
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const model::ObjectiveSums& of = sums.objectives[i];
+    // Data without labels for an objective says nothing of it.
+    if (of.labels == 0 && i > 0) continue;
+    evaluation.objectives.push_back({.objective = known[i],
+                                     .loss = mean(of.loss, of.labels),
+                                     .accuracy = mean(static_cast<double>(of.correct), of.labels),
+                                     .labels = of.labels});
+  }
+  evaluation.sequences = batches.work().sequences;
+  evaluation.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return evaluation;
 }
 
 }  // namespace plenum::train

@@ -3,25 +3,31 @@
 #include <cstdint>
 #include <optional>
 #include <stop_token>
+#include <vector>
 
 #include "plenum/data/batches/evaluation_batches.h"
+#include "plenum/describe/objective.h"
 #include "plenum/model/inference.h"
 
 namespace plenum::train {
 
-/// How well a model predicts masked tokens that it was not trained on.
+/// How well a model does what an objective asks for, on text that it was not trained on.
+struct ObjectiveResult {
+  describe::Objective objective;
+  double loss = 0;  ///< mean over labels
+  double accuracy = 0;
+  std::int64_t labels = 0;
+};
+
 struct Evaluation {
-  double masked_loss = 0;  ///< mean cross-entropy of a masked token
-  double masked_accuracy = 0;
-  double next_sentence_loss = 0;  ///< mean of a sequence; 0 where model or data have no such objective
-  double next_sentence_accuracy = 0;
+  std::vector<ObjectiveResult> objectives;  ///< that both model and data have, the words' first
   std::int64_t sequences = 0;
-  std::int64_t masked = 0;
-  bool has_next_sentence = false;
   double seconds = 0;
 
-  double loss() const { return masked_loss + next_sentence_loss; }
-  /// exp(masked_loss): of the fixed mask, not of each token in turn.
+  const ObjectiveResult& words() const { return objectives.front(); }
+  /// The sum over objectives.
+  double loss() const;
+  /// exp(words().loss): of the fixed mask, not of each token in turn.
   double pseudo_perplexity() const;
 };
 

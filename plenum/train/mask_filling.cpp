@@ -39,11 +39,12 @@ batch::MicroBatch encode(std::string_view text, const data::Tokenizer& tokenizer
   batch.starts = {0};
   batch.lengths = {static_cast<std::int32_t>(length)};
   batch.samples = {0};
+  batch::ObjectiveRows& masks = batch.objectives.emplace_back();
   for (std::size_t row = 0; row < length; ++row) {
-    if (ids[row] == special.mask) batch.masked_rows.push_back(static_cast<std::int32_t>(row));
+    if (ids[row] == special.mask) masks.rows.push_back(static_cast<std::int32_t>(row));
   }
-  base::require(!batch.masked_rows.empty(), "a text has no [MASK] to fill: '{}'", trace::excerpt(text));
-  batch.masked_labels.assign(batch.masked_rows.size(), 0);
+  base::require(!masks.rows.empty(), "a text has no [MASK] to fill: '{}'", trace::excerpt(text));
+  masks.labels.assign(masks.rows.size(), 0);
   return batch;
 }
 
@@ -51,7 +52,8 @@ batch::Capacity capacity_of(const std::vector<batch::MicroBatch>& texts) {
   batch::Capacity capacity{.sequences = 1};
   for (const batch::MicroBatch& text : texts) {
     capacity.rows = std::max(capacity.rows, text.num_rows);
-    capacity.masked = std::max(capacity.masked, static_cast<std::int64_t>(text.masked_rows.size()));
+    std::int64_t& masked = capacity.labels.front();
+    masked = std::max(masked, text.work().labels.front());
   }
   capacity.max_length = capacity.rows;
   return capacity;
@@ -77,9 +79,10 @@ MaskFilling::MaskFilling(const ModelSource& source, const std::vector<std::strin
 std::vector<std::vector<Guess>> MaskFilling::guesses(std::size_t text_index, std::size_t top) {
   const batch::MicroBatch& text = texts_[text_index];
   const std::vector<float> logits_MV = model_->masked_logits(text);
-  const std::size_t width = logits_MV.size() / text.masked_rows.size();
+  const std::size_t num_masks = text.objectives.front().rows.size();
+  const std::size_t width = logits_MV.size() / num_masks;
   std::vector<std::vector<Guess>> guesses;
-  for (std::size_t i = 0; i < text.masked_rows.size(); ++i) {
+  for (std::size_t i = 0; i < num_masks; ++i) {
     guesses.push_back(best(std::span(logits_MV).subspan(i * width, width), top));
   }
   return guesses;

@@ -40,34 +40,34 @@ std::uint64_t size_up_to(const std::string& path, std::uint64_t last_step) {
   return 0;
 }
 
-ordered_json to_json(const StepReport& report) {
+ordered_json to_json(const StepReport& report, const std::vector<describe::Objective>& objectives) {
   const double seconds = report.seconds;
-  return {{"step", report.step},
-          {"loss", report.outcome.loss()},
-          {"mlm_loss", report.outcome.masked_loss},
-          {"nsp_loss", report.outcome.next_sentence_loss},
-          {"lr", report.learning_rate},
-          {"gradient_norm", report.outcome.gradient_norm},
-          {"real_tokens", report.work.tokens},
-          {"padded_tokens", report.padded_tokens},
-          {"sequences", report.work.sequences},
-          {"seconds", seconds},
-          {"tokens_per_second", seconds > 0 ? static_cast<double>(report.work.tokens) / seconds : 0.0},
-          {"flops", report.flops},
-          {"skipped", report.outcome.is_skipped}};
+  ordered_json object = {{"step", report.step}, {"loss", report.outcome.loss()}};
+  for (std::size_t i = 0; i < objectives.size(); ++i) {
+    object[objectives[i].name + "_loss"] = report.outcome.losses[i];
+  }
+  object.update({{"lr", report.learning_rate},
+                 {"gradient_norm", report.outcome.gradient_norm},
+                 {"real_tokens", report.work.tokens},
+                 {"padded_tokens", report.padded_tokens},
+                 {"sequences", report.work.sequences},
+                 {"seconds", seconds},
+                 {"tokens_per_second", seconds > 0 ? static_cast<double>(report.work.tokens) / seconds : 0.0},
+                 {"flops", report.flops},
+                 {"skipped", report.outcome.is_skipped}});
+  return object;
 }
 
 ordered_json to_json(std::uint64_t step, const Evaluation& evaluation) {
-  ordered_json object = {{"step", step},
-                         {"loss", evaluation.loss()},
-                         {"mlm_loss", evaluation.masked_loss},
-                         {"mlm_accuracy", evaluation.masked_accuracy}};
-  if (evaluation.has_next_sentence) {
-    object["nsp_loss"] = evaluation.next_sentence_loss;
-    object["nsp_accuracy"] = evaluation.next_sentence_accuracy;
+  ordered_json object = {{"step", step}, {"loss", evaluation.loss()}};
+  for (const ObjectiveResult& result : evaluation.objectives) {
+    object[result.objective.name + "_loss"] = result.loss;
+    object[result.objective.name + "_accuracy"] = result.accuracy;
   }
   object["sequences"] = evaluation.sequences;
-  object["masked"] = evaluation.masked;
+  for (const ObjectiveResult& result : evaluation.objectives) {
+    if (!result.objective.count_key.empty()) object[result.objective.count_key] = result.labels;
+  }
   object["seconds"] = evaluation.seconds;
   return object;
 }
@@ -105,34 +105,39 @@ void StepLines::sync() const {
   if (file_) file_->sync();
 }
 
-Metrics::Metrics(const RunPaths& paths, std::uint64_t last_step)
-    : steps_(paths.metrics, last_step),
+Metrics::Metrics(const RunPaths& paths, std::uint64_t last_step, std::vector<describe::Objective> objectives)
+    : objectives_(std::move(objectives)),
+      steps_(paths.metrics, last_step),
       evaluations_(paths.evaluations, last_step),
       events_(paths.tensorboard, host_name(), ::getpid(), wall_time(),
               static_cast<std::int64_t>(last_step + 1)) {}
 
 void Metrics::add(const StepReport& report) {
-  steps_.append(to_json(report).dump());
+  steps_.append(to_json(report, objectives_).dump());
   const double tokens_per_second = static_cast<double>(report.work.tokens) / report.seconds;
-  const std::array<io::Scalar, 6> scalars = {{
-      {"train/loss", static_cast<float>(report.outcome.loss())},
-      {"train/mlm_loss", static_cast<float>(report.outcome.masked_loss)},
-      {"train/nsp_loss", static_cast<float>(report.outcome.next_sentence_loss)},
-      {"train/learning_rate", static_cast<float>(report.learning_rate)},
-      {"train/gradient_norm", static_cast<float>(report.outcome.gradient_norm)},
-      {"train/tokens_per_second", static_cast<float>(tokens_per_second)},
-  }};
-  events_.append(static_cast<std::int64_t>(report.step), wall_time(), scalars);
-  events_.flush();
+  Values values = {{"train/loss", report.outcome.loss()}};
+  for (std::size_t i = 0; i < objectives_.size(); ++i) {
+    values.emplace_back("train/" + objectives_[i].name + "_loss", report.outcome.losses[i]);
+  }
+  values.emplace_back("train/learning_rate", report.learning_rate);
+  values.emplace_back("train/gradient_norm", report.outcome.gradient_norm);
+  values.emplace_back("train/tokens_per_second", tokens_per_second);
+  add_scalars(report.step, values);
 }
 
 void Metrics::add(std::uint64_t step, const Evaluation& evaluation) {
   evaluations_.append(to_json(step, evaluation).dump());
-  const std::array<io::Scalar, 3> scalars = {{
-      {"eval/loss", static_cast<float>(evaluation.loss())},
-      {"eval/mlm_loss", static_cast<float>(evaluation.masked_loss)},
-      {"eval/mlm_accuracy", static_cast<float>(evaluation.masked_accuracy)},
-  }};
+  Values values = {{"eval/loss", evaluation.loss()}};
+  for (const ObjectiveResult& result : evaluation.objectives) {
+    values.emplace_back("eval/" + result.objective.name + "_loss", result.loss);
+    values.emplace_back("eval/" + result.objective.name + "_accuracy", result.accuracy);
+  }
+  add_scalars(step, values);
+}
+
+void Metrics::add_scalars(std::uint64_t step, const Values& values) {
+  std::vector<io::Scalar> scalars;
+  for (const auto& [tag, value] : values) scalars.push_back({tag, static_cast<float>(value)});
   events_.append(static_cast<std::int64_t>(step), wall_time(), scalars);
   events_.flush();
 }

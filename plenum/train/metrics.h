@@ -3,7 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "plenum/describe/objective.h"
 #include "plenum/io/append_file.h"
 #include "plenum/io/tensorboard.h"
 #include "plenum/train/evaluation.h"
@@ -33,7 +36,8 @@ class StepLines {
 /// evaluations.jsonl and TensorBoard scalars.
 class Metrics {
  public:
-  Metrics(const RunPaths& paths, std::uint64_t last_step);
+  /// The objectives, which are the model's, give metrics their names.
+  Metrics(const RunPaths& paths, std::uint64_t last_step, std::vector<describe::Objective> objectives);
 
   /// Throw UserError when the disk is full.
   void add(const StepReport& report);
@@ -42,6 +46,11 @@ class Metrics {
   void sync() const;
 
  private:
+  /// Values of TensorBoard by their tags.
+  using Values = std::vector<std::pair<std::string, double>>;
+  void add_scalars(std::uint64_t step, const Values& values);
+
+  std::vector<describe::Objective> objectives_;
   StepLines steps_;
   StepLines evaluations_;
   io::EventFile events_;

@@ -22,6 +22,7 @@ constexpr std::int64_t kLongest = 64;
 /// for.
 batch::MicroBatch probe(const describe::ModelConfig& config) {
   batch::MicroBatch batch;
+  batch.objectives.resize(1);
   for (std::int64_t s = 0; s < kSequences; ++s) {
     const std::int64_t length = std::min(kLongest >> (kSequences - 1 - s), config.max_positions);
     batch.starts.push_back(static_cast<std::int32_t>(batch.num_rows));
@@ -34,8 +35,8 @@ batch::MicroBatch probe(const describe::ModelConfig& config) {
       batch.positions.push_back(static_cast<std::int32_t>(position));
       batch.row_samples.push_back(s);
       if (position % 4 != 0) continue;
-      batch.masked_rows.push_back(static_cast<std::int32_t>(batch.num_rows));
-      batch.masked_labels.push_back(0);
+      batch.objectives.front().rows.push_back(static_cast<std::int32_t>(batch.num_rows));
+      batch.objectives.front().labels.push_back(0);
     }
   }
   return batch;
@@ -55,7 +56,7 @@ ExportReport export_model(const ModelSource& source, const std::string& output, 
   const batch::MicroBatch sequences = probe(source.config);
   const batch::Capacity capacity{.rows = sequences.num_rows,
                                  .sequences = kSequences,
-                                 .masked = static_cast<std::int64_t>(sequences.masked_rows.size()),
+                                 .labels = sequences.work().labels,
                                  .max_length = kLongest};
   const std::unique_ptr<model::BertInference> before = load_model(source, capacity, num_threads);
   const tensor::ConstTensorView weights_N = before->weights();

@@ -9,7 +9,7 @@
 #include "plenum/batch/micro_batch.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/describe/bert.h"
-#include "plenum/model/micro_batch_staging.h"
+#include "plenum/memory/micro_batch_layout.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/tensor/copy.h"
 
@@ -26,7 +26,7 @@ std::int64_t rows_of(std::span<const batch::StepBatch> batches, tensor::Device d
   std::int64_t rows = 0;
   for (const batch::StepBatch& batch : batches) {
     for (const batch::MicroBatch& micro_batch : batch.micro_batches)
-      rows += model::computed_rows(micro_batch.num_rows, device);
+      rows += memory::computed_rows(micro_batch.num_rows, device);
   }
   return rows;
 }

@@ -11,7 +11,7 @@ RunWriter::RunWriter(Run& run, TrainingObserver& observer)
     : run_(run),
       observer_(observer),
       checkpoints_(run.options.run.directory, static_cast<std::size_t>(run.options.checkpoint.keep)),
-      metrics_(run.directory->paths(), run.state.step) {
+      metrics_(run.directory->paths(), run.state.step, run.replicas->parameters().model().objectives()) {
   if (run.checkpoint.empty()) return;
   tried_step_ = saved_step_ = run.state.step;
   saved_path_ = run.checkpoint;

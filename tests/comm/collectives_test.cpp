@@ -62,17 +62,6 @@ TEST_P(LocalCollectives, AllReduceSumsInTheOrderOfRanks) {
   });
 }
 
-TEST_P(LocalCollectives, AllReduceFindsTheGreatestAndTheLeast) {
-  run([&](Communicator& all) {
-    std::vector<std::int64_t> greatest(count(), static_cast<std::int64_t>(all.index()));
-    std::vector<std::int64_t> least = greatest;
-    all.all_reduce(elements_of(std::span(greatest)), Reduction::Max);
-    all.all_reduce(elements_of(std::span(least)), Reduction::Min);
-    EXPECT_THAT(greatest, Each(all.size() - 1));
-    EXPECT_THAT(least, Each(0));
-  });
-}
-
 TEST_P(LocalCollectives, ReduceScatterGivesEachItsPart) {
   run([&](Communicator& all) {
     const std::vector<double> source = values_of(all.index(), count());
@@ -154,7 +143,7 @@ TEST_P(LocalCollectives, ManyMayBeInFlightAndAreWaitedForInAnyOrder) {
     for (std::size_t i = 0; i < kNumInFlight; ++i) buffers.push_back(values_of(all.index(), count() + i));
     std::vector<Completion> completions;
     for (std::size_t i = 0; i < kNumInFlight; ++i) {
-      completions.push_back(all.start_all_reduce(elements(buffers[i]), Reduction::Sum, i));
+      completions.push_back(all.start_all_reduce(elements(buffers[i]), i));
     }
     for (std::size_t i = 0; i < kNumInFlight; ++i) {
       const std::size_t which = all.index() % 2 == 0 ? i : kNumInFlight - 1 - i;
@@ -196,8 +185,8 @@ TEST(LocalCommunicator, GroupsTalkAmongThemselves) {
                                 const std::unique_ptr<Communicator> again = group->duplicate();
                                 std::int64_t sum = static_cast<std::int64_t>(all.index());
                                 std::int64_t second = 1;
-                                Completion late = again->start_all_reduce(elements_of(std::span(&second, 1)),
-                                                                          Reduction::Sum, 0);
+                                Completion late =
+                                    again->start_all_reduce(elements_of(std::span(&second, 1)), 0);
                                 group->all_reduce(elements_of(std::span(&sum, 1)));
                                 late.wait();
                                 EXPECT_EQ(sum, all.index() % 2 == 0 ? 6 : 9);
@@ -213,7 +202,7 @@ TEST(LocalCommunicator, LanesOfARankDoNotMixTheirCollectives) {
                                 const auto sum_often = [](Communicator& lane, double start) {
                                   for (std::size_t i = 0; i < 200; ++i) {
                                     std::vector<double> values(33, start + static_cast<double>(i));
-                                    lane.all_reduce(elements(values), Reduction::Sum, i);
+                                    lane.all_reduce(elements(values), i);
                                     ASSERT_THAT(values, Each(3 * (start + static_cast<double>(i))));
                                   }
                                 };

@@ -145,7 +145,7 @@ TEST(LocalAbort, LeavesNoThreadInABufferThatIsFreed) {
     run_local_ranks(4, [&](Communicator& all) {
       for (std::size_t i = 0;; ++i) {
         std::vector<float> values(50'000, 1.0f);
-        Completion completion = all.start_all_reduce(elements_of(std::span(values)), Reduction::Sum, i);
+        Completion completion = all.start_all_reduce(elements_of(std::span(values)), i);
         if (all.index() == 3 && i == 2) all.abort_all({3}, "enough");
         completion.wait();
       }
@@ -177,7 +177,7 @@ TEST(LocalCompletion, OfAReceiveDoesNotHoldUpAnException) {
 
 TEST(LocalCompletion, OfACollectiveDoesNotHoldUpAnException) {
   const std::vector<std::string> errors = run_ranks_of_which_one_fails([](Communicator& all, Elements one) {
-    if (all.index() == 0) return all.start_all_reduce(one, Reduction::Sum, 0);
+    if (all.index() == 0) return all.start_all_reduce(one, 0);
     return all.start_receive(0, 1, one);  // the collective waits for this rank in vain
   });
   EXPECT_THAT(errors,
@@ -205,8 +205,8 @@ TEST(LocalCompletion, ThatIsDroppedFinishesACollectiveToWhichAllHaveCome) {
   const std::unique_ptr<Communicator> second = world.communicator({1});
   std::vector<double> one(1000, 1.0);
   std::vector<double> other(1000, 2.0);
-  Completion kept = first->start_all_reduce(elements_of(std::span(one)), Reduction::Sum, 0);
-  { const Completion dropped = second->start_all_reduce(elements_of(std::span(other)), Reduction::Sum, 0); }
+  Completion kept = first->start_all_reduce(elements_of(std::span(one)), 0);
+  { const Completion dropped = second->start_all_reduce(elements_of(std::span(other)), 0); }
   EXPECT_THAT(other, Each(3.0));
   kept.wait();
   EXPECT_THAT(one, Each(3.0));

@@ -43,8 +43,8 @@ TEST(LocalCollective, TellsAllMembersThatOneCouldNotDoItsWork) {
   const std::unique_ptr<Communicator> second = world.communicator({1});
   std::vector<double> one(4, 1.0);
   std::vector<double> other(4, 2.0);
-  Completion done_first = first->start_all_reduce(elements_of(std::span(one)), Reduction::Sum, 0);
-  Completion done_second = second->start_all_reduce(elements_of(std::span(other)), Reduction::Sum, 0);
+  Completion done_first = first->start_all_reduce(elements_of(std::span(one)), 0);
+  Completion done_second = second->start_all_reduce(elements_of(std::span(other)), 0);
   bool has_failed = false;
   is_out_of_memory = true;
   try {

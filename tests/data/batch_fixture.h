@@ -65,11 +65,11 @@ inline void collect(const batch::MicroBatch& batch, std::map<std::int64_t, SeenS
       sequence.ids.push_back(batch.ids[row]);
       sequence.segments.push_back(batch.segments[row]);
     }
-    for (; m < batch.masked_rows.size() && batch.masked_rows[m] < end; ++m) {
-      sequence.masked_positions.push_back(batch.masked_rows[m] - batch.starts[s]);
-      sequence.labels.push_back(batch.masked_labels[m]);
+    for (; m < batch.objective(0).rows.size() && batch.objective(0).rows[m] < end; ++m) {
+      sequence.masked_positions.push_back(batch.objective(0).rows[m] - batch.starts[s]);
+      sequence.labels.push_back(batch.objective(0).labels[m]);
     }
-    if (!batch.next_sentence_labels.empty()) sequence.next_sentence = batch.next_sentence_labels[s];
+    if (batch.objectives.size() > 1) sequence.next_sentence = batch.objective(1).labels[s];
   }
 }
 

@@ -32,7 +32,7 @@ TEST(EvaluationBatches, HoldEverySequenceOnceWithinTheCapacity) {
     EXPECT_TRUE(batch.by_word.starts.empty());
     most.rows = std::max(most.rows, batch.num_rows);
     most.sequences = std::max(most.sequences, static_cast<std::int64_t>(batch.starts.size()));
-    most.masked = std::max(most.masked, static_cast<std::int64_t>(batch.masked_rows.size()));
+    most.labels[0] = std::max(most.labels[0], static_cast<std::int64_t>(batch.objective(0).rows.size()));
     total += batch.work();
     collect(batch, seen);
   }
@@ -40,7 +40,7 @@ TEST(EvaluationBatches, HoldEverySequenceOnceWithinTheCapacity) {
   EXPECT_EQ(seen.size(), sequences.histogram().num_sequences());
   EXPECT_EQ(total.tokens, static_cast<std::int64_t>(sequences.histogram().num_tokens()));
   EXPECT_EQ(total.tokens, batches.work().tokens);
-  EXPECT_EQ(total.masked, batches.work().masked);
+  EXPECT_EQ(total.labels, batches.work().labels);
   EXPECT_EQ(total.sequences, batches.work().sequences);
 }
 

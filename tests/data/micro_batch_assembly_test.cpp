@@ -20,7 +20,7 @@ using testing::HasSubstr;
 std::vector<BatchSequence> sequences_of(const std::vector<std::int64_t>& lengths) {
   std::vector<BatchSequence> sequences;
   for (const std::int64_t length : lengths)
-    sequences.push_back({.id = sequences.size(), .length = length, .masked = masked_count(length, 0.15)});
+    sequences.push_back({.id = sequences.size(), .length = length, .labels = {masked_count(length, 0.15)}});
   return sequences;
 }
 
@@ -33,7 +33,7 @@ std::vector<std::vector<std::int64_t>> lengths_in(const std::vector<MicroBatchPl
   return lengths;
 }
 
-constexpr batch::Capacity kCapacity{.rows = 20, .sequences = 20, .masked = 100, .max_length = 20};
+constexpr batch::Capacity kCapacity{.rows = 20, .sequences = 20, .labels = {100}, .max_length = 20};
 
 TEST(FillMicroBatches, PutsEachSequenceWhereItFitsBest) {
   const auto sequences = sequences_of({3, 12, 8, 15, 5});
@@ -47,7 +47,7 @@ TEST(FillMicroBatches, PutsEachSequenceWhereItFitsBest) {
 TEST(FillMicroBatches, StopsWhereTooManyTokensWouldBeMasked) {
   const auto sequences = sequences_of({5, 5, 5, 5});
   batch::Capacity capacity = kCapacity;
-  capacity.masked = 3;
+  capacity.labels[0] = 3;
   const auto plans = fill_micro_batches(cut_items({}, sequences, Layout::Unpadded, 20), capacity);
   EXPECT_THAT(lengths_in(plans), ElementsAre(ElementsAre(5, 5, 5), ElementsAre(5)));
 }
@@ -63,13 +63,13 @@ TEST(FillMicroBatches, FillsBestWhicheverOfRowsAndMaskedTokensIsScarce) {
     std::stable_sort(items.begin(), items.end(),
                      [](const BatchItem& a, const BatchItem& b) { return a.num_rows > b.num_rows; });
     batch::Capacity capacity = kCapacity;
-    capacity.masked = 3 + static_cast<std::int64_t>(index % 6);
+    capacity.labels[0] = 3 + static_cast<std::int64_t>(index % 6);
     std::vector<std::pair<std::int64_t, std::int64_t>> expected;  // rows and masked tokens of each
     for (const BatchItem& item : items) {
       std::pair<std::int64_t, std::int64_t>* best = nullptr;
       for (auto& filled : expected) {
-        const bool fits =
-            filled.first + item.num_rows <= capacity.rows && filled.second + item.masked <= capacity.masked;
+        const bool fits = filled.first + item.num_rows <= capacity.rows &&
+                          filled.second + item.masked <= capacity.labels[0];
         if (fits && (best == nullptr || filled.first > best->first)) best = &filled;
       }
       if (best == nullptr) best = &expected.emplace_back();
@@ -151,15 +151,15 @@ TEST(BuildMicroBatch, GroupsTheRowsOfSequencesByWhatTheyRead) {
   expect_groups(batch.by_segment, batch, batch.segments);
   EXPECT_THAT(batch.by_segment.entries, ElementsAre(0, 1));
   EXPECT_THAT(batch.samples, ElementsAre(5, 90, 40));
-  ASSERT_EQ(batch.next_sentence_labels.size(), 3U);
+  ASSERT_EQ(batch.objectives[1].labels.size(), 3U);
   for (std::size_t s = 0; s < 3; ++s) {
     const auto sample = static_cast<std::uint64_t>(batch.samples[s]);
-    EXPECT_EQ(batch.next_sentence_labels[s], sequences.is_random_next(sample) ? 1 : 0);
+    EXPECT_EQ(batch.objectives[1].labels[s], sequences.is_random_next(sample) ? 1 : 0);
   }
 
   const batch::MicroBatch evaluated = build_micro_batch(plan, sequences, masking, MicroBatchUse::Evaluation);
   EXPECT_EQ(evaluated.ids, batch.ids);
-  EXPECT_EQ(evaluated.masked_rows, batch.masked_rows);
+  EXPECT_EQ(evaluated.objectives[0].rows, batch.objectives[0].rows);
   EXPECT_TRUE(evaluated.by_word.starts.empty());
 }
 
@@ -171,8 +171,8 @@ TEST(BuildMicroBatch, RestoresTheTextWhereLabelsStand) {
                                           {.id = 100, .start = 35, .length = sequences.length(100)}}};
   const Masking masking({}, sequences.vocabulary(), 1, 0);
   batch::MicroBatch batch = build_micro_batch(plan, sequences, masking, MicroBatchUse::Training);
-  for (std::size_t m = 0; m < batch.masked_rows.size(); ++m)
-    batch.ids[static_cast<std::size_t>(batch.masked_rows[m])] = batch.masked_labels[m];
+  for (std::size_t m = 0; m < batch.objectives[0].rows.size(); ++m)
+    batch.ids[static_cast<std::size_t>(batch.objectives[0].rows[m])] = batch.objectives[0].labels[m];
   for (std::size_t s = 0; s < 2; ++s) {
     std::vector<TokenId> ids;
     std::vector<std::uint8_t> segments;
@@ -180,7 +180,7 @@ TEST(BuildMicroBatch, RestoresTheTextWhereLabelsStand) {
     const auto begin = batch.ids.begin() + batch.starts[s];
     EXPECT_TRUE(std::equal(ids.begin(), ids.end(), begin, begin + batch.lengths[s]));
   }
-  EXPECT_TRUE(batch.next_sentence_labels.empty());
+  EXPECT_EQ(batch.objectives.size(), 1U);
 }
 
 /// Sequences with a token that the vocabulary does not have.

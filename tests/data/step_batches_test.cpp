@@ -35,7 +35,7 @@ TrainingDataOptions options_for(Layout layout, OrderChoice order = OrderChoice::
 void expect_within(const batch::MicroBatch& batch, const batch::Capacity& capacity) {
   EXPECT_LE(batch.num_rows, capacity.rows);
   EXPECT_LE(static_cast<std::int64_t>(batch.starts.size()), capacity.sequences);
-  EXPECT_LE(static_cast<std::int64_t>(batch.masked_rows.size()), capacity.masked);
+  EXPECT_LE(static_cast<std::int64_t>(batch.objective(0).rows.size()), capacity.labels[0]);
   for (const std::int32_t length : batch.lengths) EXPECT_LE(length, capacity.max_length);
 }
 
@@ -46,8 +46,8 @@ void expect_consistent(const batch::MicroBatch& batch) {
   ASSERT_EQ(batch.segments.size(), num_rows);
   ASSERT_EQ(batch.positions.size(), num_rows);
   ASSERT_EQ(batch.row_samples.size(), num_rows);
-  ASSERT_EQ(batch.masked_rows.size(), batch.masked_labels.size());
-  EXPECT_TRUE(std::is_sorted(batch.masked_rows.begin(), batch.masked_rows.end()));
+  ASSERT_EQ(batch.objective(0).rows.size(), batch.objective(0).labels.size());
+  EXPECT_TRUE(std::is_sorted(batch.objective(0).rows.begin(), batch.objective(0).rows.end()));
   std::vector<bool> is_padding(num_rows, true);
   std::int32_t end = 0;
   for (std::size_t s = 0; s < batch.starts.size(); ++s) {
@@ -167,7 +167,7 @@ TEST(StepBatchSource, KnowsTheBoundsOfOtherMicroBatches) {
       EXPECT_EQ(bounds.micro_batches_per_rank, other.micro_batches_per_rank());
       EXPECT_EQ(bounds.capacity.rows, other.capacity().rows);
       EXPECT_EQ(bounds.capacity.sequences, other.capacity().sequences);
-      EXPECT_EQ(bounds.capacity.masked, other.capacity().masked);
+      EXPECT_EQ(bounds.capacity.labels, other.capacity().labels);
       EXPECT_NE(bounds.capacity.rows, source.capacity().rows);
     }
   }
@@ -199,7 +199,7 @@ TEST(StepBatchSource, CountsTheWholeGlobalBatchOnEveryRank) {
     EXPECT_EQ(batch.step, 2U);
     EXPECT_EQ(batch.global.tokens, total.tokens);
     EXPECT_EQ(batch.global.squared_lengths, total.squared_lengths);
-    EXPECT_EQ(batch.global.masked, total.masked);
+    EXPECT_EQ(batch.global.labels, total.labels);
     EXPECT_EQ(batch.global.sequences, total.sequences);
   }
   EXPECT_EQ(total.sequences, 17);

@@ -27,7 +27,7 @@ TEST(StepBounds, AreExactForSequencesOfOneLength) {
         {.histogram = histogram, .layout = layout, .max_length = 512, .items_per_step = 100, .num_ranks = 3});
     EXPECT_EQ(bounds.micro_batches_per_rank, 5);  // 34 sequences of a rank, 8 in a micro-batch
     EXPECT_EQ(bounds.capacity,
-              (batch::Capacity{.rows = 4096, .sequences = 8, .masked = 8 * 77, .max_length = 512}));
+              (batch::Capacity{.rows = 4096, .sequences = 8, .labels = {8 * 77}, .max_length = 512}));
   }
 }
 
@@ -36,7 +36,7 @@ TEST(StepBounds, PlanNoMoreThanAStepHas) {
   const StepBounds bounds = bound_steps({.histogram = histogram, .max_length = 512, .items_per_step = 2});
   EXPECT_EQ(bounds.micro_batches_per_rank, 1);
   EXPECT_EQ(bounds.capacity,
-            (batch::Capacity{.rows = 1024, .sequences = 2, .masked = 2 * 77, .max_length = 512}));
+            (batch::Capacity{.rows = 1024, .sequences = 2, .labels = {2 * 77}, .max_length = 512}));
 }
 
 TEST(StepBounds, LimitMaskedTokensOfShortSequences) {
@@ -44,7 +44,7 @@ TEST(StepBounds, LimitMaskedTokensOfShortSequences) {
   const StepBounds bounds =
       bound_steps({.histogram = histogram, .max_length = 512, .items_per_step = 10'000});
   EXPECT_EQ(bounds.capacity.sequences, 4096 / 5);
-  EXPECT_EQ(bounds.capacity.masked, 8 * 77 * 9 / 8);
+  EXPECT_EQ(bounds.capacity.labels[0], 8 * 77 * 9 / 8);
 }
 
 TEST(StepBounds, FollowThePlan) {
@@ -60,12 +60,14 @@ TEST(StepBounds, FollowThePlan) {
   StepBounds bounds = bound_steps(problem);
   EXPECT_EQ(bounds.item_rows, 64);
   EXPECT_EQ(bounds.micro_batches_per_rank, 3);
-  EXPECT_EQ(bounds.capacity, (batch::Capacity{.rows = 192, .sequences = 15, .masked = 30, .max_length = 60}));
+  EXPECT_EQ(bounds.capacity,
+            (batch::Capacity{.rows = 192, .sequences = 15, .labels = {30}, .max_length = 60}));
 
   problem.layout = Layout::Padded;  // six packs of five sequences and two of two
   bounds = bound_steps(problem);
   EXPECT_EQ(bounds.micro_batches_per_rank, 12);
-  EXPECT_EQ(bounds.capacity, (batch::Capacity{.rows = 180, .sequences = 3, .masked = 27, .max_length = 60}));
+  EXPECT_EQ(bounds.capacity,
+            (batch::Capacity{.rows = 180, .sequences = 3, .labels = {27}, .max_length = 60}));
 }
 
 TEST(StepBounds, RefuseMicroBatchesThatAreTooSmall) {

@@ -15,10 +15,10 @@ TEST(Flops, OfBertBasePerTokenAreThePublishedOnes) {
   // Published are whole layers: those of tokens that are all read, less their head.
   const ModelConfig config = preset("bert-base");
   const double head = 2.0 * 768 * (768 + config.vocabulary);
-  const double layers = forward(config, {.tokens = 1, .masked = 1}) - head;
+  const double layers = forward(config, {.tokens = 1, .labels = {1}}) - head;
   EXPECT_NEAR(layers, 169.9e6, 0.1e6);
   EXPECT_NEAR(head * 0.15, 7.2e6, 0.1e6);
-  const batch::Work sequence{.tokens = 512, .squared_lengths = 512 * 512, .masked = 512};
+  const batch::Work sequence{.tokens = 512, .squared_lengths = 512 * 512, .labels = {512}};
   EXPECT_NEAR((forward(config, sequence) - 512 * head) / (512 * layers), 1.111, 0.001);
   EXPECT_DOUBLE_EQ(Flops(describe_bert(config)).training(sequence), 3 * forward(config, sequence));
 }
@@ -28,13 +28,13 @@ TEST(Flops, OfTheLastLayerBehindAttentionAreThoseOfTokensThatHeadsRead) {
   const double behind_attention = 2.0 * 768 * 768 + 4.0 * 768 * 3072;
   const double masked_head = 2.0 * 768 * (768 + config.vocabulary);
   const double nothing_read = forward(config, {.tokens = 512});
-  EXPECT_DOUBLE_EQ(forward(config, {.tokens = 512, .masked = 7}),
+  EXPECT_DOUBLE_EQ(forward(config, {.tokens = 512, .labels = {7}}),
                    nothing_read + 7 * (behind_attention + masked_head));
   config.has_next_sentence = true;
-  EXPECT_DOUBLE_EQ(forward(config, {.tokens = 512, .sequences = 3}),
+  EXPECT_DOUBLE_EQ(forward(config, {.tokens = 512, .labels = {0, 3}}),
                    nothing_read + 3 * (behind_attention + 2.0 * 768 * (768 + 2)));
   config.has_next_sentence = false;
-  EXPECT_DOUBLE_EQ(forward(config, {.tokens = 512, .sequences = 3}), nothing_read);
+  EXPECT_DOUBLE_EQ(forward(config, {.tokens = 512, .labels = {0, 3}}), nothing_read);
 }
 
 }  // namespace

@@ -69,12 +69,12 @@ TEST(SecondArchitecture, NeedsThePublishedFlops) {
   constexpr std::int64_t kTokens = 1024;
   const batch::Work work{.tokens = kTokens,
                          .squared_lengths = kTokens * kTokens,
-                         .masked = kTokens * 3 / 10,
                          .sequences = 1,
+                         .labels = {kTokens * 3 / 10},
                          .windowed_pairs = attended_pairs(kTokens, 64)};
   // 825 MFLOP a token where every token passes through all of the last layer: 662 of layers, 71 of the head,
   // 92 of attention, of which 8 layers of 22 read 1,024 keys and the others 125.
-  const double not_read = 6.0 * (768 * 768 + 768 * 3 * 1152) * static_cast<double>(kTokens - work.masked);
+  const double not_read = 6.0 * (768 * 768 + 768 * 3 * 1152) * static_cast<double>(kTokens - work.labels[0]);
   const double per_token = (Flops(model).training(work) + not_read) / kTokens;
   EXPECT_NEAR(per_token, 824e6, 1e6);
   // To the last operation.

@@ -58,7 +58,7 @@ TEST(Bert, AgreesWithTheReferenceWithDropout) {
     const LossSums sums = run.forward(batch, kDropout);
     EXPECT_NEAR(sums.masked, expected.masked, ops::kFloat32Relative * expected.masked);
     EXPECT_NEAR(sums.next_sentence, expected.next_sentence, ops::kFloat32Relative * expected.next_sentence);
-    ops::expect_near(run.kept().masked_language.logits_MW.span<float>(), expected.logits_MV, "logits");
+    ops::expect_near(run.kept().heads[0].logits_MW.span<float>(), expected.logits_MV, "logits");
   }
 }
 
@@ -104,17 +104,17 @@ TEST(Bert, BackwardAddsTheReferencesDifferencesToGradients) {
 
 TEST(Bert, ARowThatBothHeadsReadHasBothGradients) {
   batch::MicroBatch batch = lay_out(random_sequences(3, 12, 31, 2));
-  batch.masked_rows = batch.starts;
-  batch.masked_labels.assign(batch.starts.size(), 7);
+  batch.objectives[0].rows = batch.starts;
+  batch.objectives[0].labels.assign(batch.starts.size(), 7);
   expect_differences_of_the_reference(batch);
 }
 
 TEST(Bert, TrainsWithMoreRowsReadThanThereAre) {
   // Every token is masked, and first tokens are read twice.
   batch::MicroBatch batch = lay_out(random_sequences(3, 12, 31, 2));
-  batch.masked_rows.resize(static_cast<std::size_t>(batch.num_rows));
-  std::iota(batch.masked_rows.begin(), batch.masked_rows.end(), 0);
-  batch.masked_labels.assign(batch.masked_rows.size(), 5);
+  batch.objectives[0].rows.resize(static_cast<std::size_t>(batch.num_rows));
+  std::iota(batch.objectives[0].rows.begin(), batch.objectives[0].rows.end(), 0);
+  batch.objectives[0].labels.assign(batch.objectives[0].rows.size(), 5);
   expect_differences_of_the_reference(batch);
 }
 
@@ -131,12 +131,12 @@ TEST(Bert, DoesNothingForAnEmptyMicroBatch) {
 TEST(Bert, BackwardOverwritesWhateverGradientsWere) {
   const batch::MicroBatch full = lay_out(random_sequences(4, 12, 31, 2));
   batch::MicroBatch unmasked = full;
-  unmasked.masked_rows.clear();
-  unmasked.masked_labels.clear();
+  unmasked.objectives[0].rows.clear();
+  unmasked.objectives[0].labels.clear();
   batch::MicroBatch unlabelled = full;
-  unlabelled.next_sentence_labels.clear();
+  unlabelled.objectives[1] = {};
   batch::MicroBatch unread = unmasked;
-  unread.next_sentence_labels.clear();
+  unread.objectives[1] = {};
   for (const batch::MicroBatch& batch : {full, unmasked, unlabelled, unread, lay_out({})}) {
     ModelRun added(kConfig, capacity_of(full));
     ModelRun overwritten(kConfig, capacity_of(full));
@@ -150,8 +150,8 @@ TEST(Bert, BackwardOverwritesWhateverGradientsWere) {
     }
     for (const describe::Parameter& parameter : added.table().parameters()) {
       EXPECT_TRUE(std::ranges::equal(overwritten.gradient(parameter), added.gradient(parameter)))
-          << parameter.name << " of " << batch.masked_rows.size() << " masked tokens and "
-          << batch.next_sentence_labels.size() << " labels";
+          << parameter.name << " of " << batch.objectives[0].rows.size() << " masked tokens and "
+          << batch.objectives[1].labels.size() << " labels";
     }
   }
 }
@@ -161,7 +161,7 @@ TEST(Bert, ReadsNoLabelsWithoutANextSentenceHead) {
   config.has_next_sentence = false;
   const batch::MicroBatch labelled = lay_out(random_sequences(4, 12, 31, 2));
   batch::MicroBatch unlabelled = labelled;
-  unlabelled.next_sentence_labels.clear();
+  unlabelled.objectives[1] = {};
   ModelRun actual(config, capacity_of(labelled));
   ModelRun expected(config, capacity_of(labelled));
   const auto train_on = [](ModelRun& run, const batch::MicroBatch& batch) {
@@ -197,7 +197,7 @@ TEST(Bert, RefusesASequenceThatIsLongerThanItsMemory) {
 std::size_t kept_bytes(const describe::ModelConfig& config, const batch::Capacity& capacity,
                        Recomputation recompute, tensor::Device device) {
   tensor::MemoryPlan plan(device);
-  plan_training_memory(describe::describe_bert(config), capacity, recompute, 1, plan);
+  memory::plan_training_memory(describe::describe_bert(config), capacity, recompute, 1, plan);
   for (const tensor::MemoryLayout::Line& line : plan.layout().lines()) {
     if (line.purpose == "activations") return line.bytes;
   }
@@ -205,7 +205,7 @@ std::size_t kept_bytes(const describe::ModelConfig& config, const batch::Capacit
 }
 
 TEST(Bert, RecomputationKeepsLess) {
-  const batch::Capacity capacity{.rows = 512, .sequences = 4, .masked = 60, .max_length = 128};
+  const batch::Capacity capacity{.rows = 512, .sequences = 4, .labels = {60, 4}, .max_length = 128};
   const auto bytes_of = [&](Recomputation recompute) {
     return kept_bytes(describe::preset("bert-mini"), capacity, recompute, tensor::Device::Cpu);
   };
@@ -227,11 +227,11 @@ TEST(Bert, RecomputationKeepsLess) {
 TEST(Bert, ARecomputedLayerTakesNoMoreThanItsGradients) {
   // What passes are sharing: with and without recomputation the gradients of a layer, a recomputed layer, and
   // of its MLP one matrix more, in whose place there are gradients otherwise.
-  const batch::Capacity capacity{.rows = 512, .sequences = 4, .masked = 60, .max_length = 128};
+  const batch::Capacity capacity{.rows = 512, .sequences = 4, .labels = {60, 4}, .max_length = 128};
   const auto bytes_of = [&](Recomputation recompute) {
     tensor::MemoryPlan plan(tensor::Device::Cpu);
-    plan_training_memory(describe::describe_bert(describe::preset("bert-mini")), capacity, recompute, 1,
-                         plan);
+    memory::plan_training_memory(describe::describe_bert(describe::preset("bert-mini")), capacity, recompute,
+                                 1, plan);
     return plan.layout().lines().front().bytes;
   };
   const std::size_t gradients = bytes_of(Recomputation::None);
@@ -243,7 +243,7 @@ TEST(Bert, ARecomputedLayerTakesNoMoreThanItsGradients) {
 
 TEST(Bert, RecomputationKeepsLessOnAGpu) {
   if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
-  const batch::Capacity capacity{.rows = 512, .sequences = 128, .masked = 128, .max_length = 128};
+  const batch::Capacity capacity{.rows = 512, .sequences = 128, .labels = {128, 128}, .max_length = 128};
   describe::ModelConfig config = describe::preset("bert-mini");
   const auto bytes_of = [&](Recomputation recompute, double attention_dropout) {
     config.attention_dropout = attention_dropout;

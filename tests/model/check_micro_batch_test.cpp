@@ -50,8 +50,8 @@ TEST(CheckMicroBatch, RefusesWhatLiesOutsideATable) {
   expect_refusal("tokens must be below 31: -1", [](batch::MicroBatch& batch) { batch.ids[3] = -1; });
   expect_refusal("segments", [](batch::MicroBatch& batch) { batch.segments[3] = 2; });
   expect_refusal("positions", [](batch::MicroBatch& batch) { batch.positions[3] = 12; });
-  expect_refusal("labels of masked", [](batch::MicroBatch& batch) { batch.masked_labels[0] = -1; });
-  expect_refusal("labels of sequences", [](batch::MicroBatch& batch) { batch.next_sentence_labels[0] = 2; });
+  expect_refusal("labels of masked", [](batch::MicroBatch& batch) { batch.objectives[0].labels[0] = -1; });
+  expect_refusal("labels of sequences", [](batch::MicroBatch& batch) { batch.objectives[1].labels[0] = 2; });
   expect_refusal("by token", [](batch::MicroBatch& batch) { batch.by_word.entries.back() = 31; });
   expect_refusal("by position", [](batch::MicroBatch& batch) { batch.by_position.entries.back() = 12; });
   expect_refusal("by segment", [](batch::MicroBatch& batch) { batch.by_segment.entries.back() = 2; });
@@ -59,7 +59,8 @@ TEST(CheckMicroBatch, RefusesWhatLiesOutsideATable) {
 
 TEST(CheckMicroBatch, RefusesRowsThatAreNotThere) {
   constexpr std::int32_t kNumRows = 3 * kRowLength;
-  expect_refusal("rows of masked", [](batch::MicroBatch& batch) { batch.masked_rows.back() = kNumRows; });
+  expect_refusal("rows of masked",
+                 [](batch::MicroBatch& batch) { batch.objectives[0].rows.back() = kNumRows; });
   expect_refusal("by token", [](batch::MicroBatch& batch) { batch.by_word.rows.back() = kNumRows; });
   expect_refusal("by position", [](batch::MicroBatch& batch) { batch.by_position.rows.front() = -1; });
   expect_refusal("by segment", [](batch::MicroBatch& batch) { ++batch.by_segment.starts.back(); });
@@ -72,14 +73,16 @@ TEST(CheckMicroBatch, RefusesListsThatDoNotBelongTogether) {
   expect_refusal("42 samples of rows: 41", [](batch::MicroBatch& batch) { batch.row_samples.pop_back(); });
   expect_refusal("3 samples of sequences: 2", [](batch::MicroBatch& batch) { batch.samples.pop_back(); });
   expect_refusal("3 labels of sequences: 2",
-                 [](batch::MicroBatch& batch) { batch.next_sentence_labels.pop_back(); });
-  expect_refusal("labels of masked tokens", [](batch::MicroBatch& batch) { batch.masked_labels.pop_back(); });
+                 [](batch::MicroBatch& batch) { batch.objectives[1].labels.pop_back(); });
+  expect_refusal("labels of masked tokens",
+                 [](batch::MicroBatch& batch) { batch.objectives[0].labels.pop_back(); });
 }
 
 TEST(CheckMicroBatch, RefusesMaskedRowsThatDoNotIncrease) {
   expect_refusal("must increase",
-                 [](batch::MicroBatch& batch) { batch.masked_rows[1] = batch.masked_rows[0]; });
-  expect_refusal("must increase", [](batch::MicroBatch& batch) { std::ranges::reverse(batch.masked_rows); });
+                 [](batch::MicroBatch& batch) { batch.objectives[0].rows[1] = batch.objectives[0].rows[0]; });
+  expect_refusal("must increase",
+                 [](batch::MicroBatch& batch) { std::ranges::reverse(batch.objectives[0].rows); });
 }
 
 TEST(CheckMicroBatch, RefusesSequencesThatDoNotFit) {

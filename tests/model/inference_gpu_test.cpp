@@ -48,17 +48,20 @@ TEST_F(InferenceOnGpu, EvaluatesAsTheCpuDoes) {
     Model cpu(batch, Device::Cpu);
     const EvaluationSums actual = gpu->evaluate(batch);
     const EvaluationSums expected = cpu->evaluate(batch);
-    EXPECT_EQ(actual.masked, expected.masked);
-    EXPECT_EQ(actual.sequences, expected.sequences);
-    EXPECT_NEAR(actual.masked_loss, expected.masked_loss, kBFloat16Loss * expected.masked_loss);
-    EXPECT_NEAR(actual.next_sentence_loss, expected.next_sentence_loss,
-                kBFloat16Loss * expected.next_sentence_loss);
+    EXPECT_EQ(actual.objectives[0].labels, expected.objectives[0].labels);
+    EXPECT_EQ(actual.objectives[1].labels, expected.objectives[1].labels);
+    EXPECT_NEAR(actual.objectives[0].loss, expected.objectives[0].loss,
+                kBFloat16Loss * expected.objectives[0].loss);
+    EXPECT_NEAR(actual.objectives[1].loss, expected.objectives[1].loss,
+                kBFloat16Loss * expected.objectives[1].loss);
     // Only near ties may be decided otherwise.
-    EXPECT_NEAR(static_cast<double>(actual.masked_correct), static_cast<double>(expected.masked_correct), 2);
-    EXPECT_NEAR(static_cast<double>(actual.next_sentence_correct),
-                static_cast<double>(expected.next_sentence_correct), 1);
-    EXPECT_EQ(gpu->evaluate(batch).masked_loss, actual.masked_loss);
-    RecordProperty("masked_loss", std::to_string(actual.masked_loss / expected.masked_loss - 1));
+    EXPECT_NEAR(static_cast<double>(actual.objectives[0].correct),
+                static_cast<double>(expected.objectives[0].correct), 2);
+    EXPECT_NEAR(static_cast<double>(actual.objectives[1].correct),
+                static_cast<double>(expected.objectives[1].correct), 1);
+    EXPECT_EQ(gpu->evaluate(batch).objectives[0].loss, actual.objectives[0].loss);
+    RecordProperty("masked_loss",
+                   std::to_string(actual.objectives[0].loss / expected.objectives[0].loss - 1));
   }
 }
 
@@ -86,25 +89,26 @@ TEST_F(InferenceOnGpu, TakesMicroBatchesOfAnySize) {
     actual += gpu->evaluate(batch);
     expected += cpu->evaluate(batch);
   }
-  EXPECT_EQ(actual.masked, expected.masked);
-  EXPECT_NEAR(actual.masked_loss, expected.masked_loss, kBFloat16Loss * expected.masked_loss);
+  EXPECT_EQ(actual.objectives[0].labels, expected.objectives[0].labels);
+  EXPECT_NEAR(actual.objectives[0].loss, expected.objectives[0].loss,
+              kBFloat16Loss * expected.objectives[0].loss);
 
   batch::MicroBatch unmasked = for_evaluation(lay_out(std::span(sequences).first(2)));
-  unmasked.masked_rows.clear();
-  unmasked.masked_labels.clear();
-  unmasked.next_sentence_labels.clear();
+  unmasked.objectives[0].rows.clear();
+  unmasked.objectives[0].labels.clear();
+  unmasked.objectives[1] = {};
   EXPECT_TRUE(gpu->masked_logits(unmasked).empty());
-  EXPECT_EQ(gpu->evaluate(unmasked).masked_loss, 0);
+  EXPECT_EQ(gpu->evaluate(unmasked).objectives[0].loss, 0);
 }
 
 TEST_F(InferenceOnGpu, TakesWeightsThatAreWrittenLater) {
   const batch::MicroBatch batch = for_evaluation(lay_out(random_sequences(3, 100, 97, 5)));
   Model gpu(batch, Device::Cuda);
-  const double loss = gpu->evaluate(batch).masked_loss;
+  const double loss = gpu->evaluate(batch).objectives[0].loss;
   std::vector<float> weights = test::random_weights(gpu->parameters(), test::wide_heads().width);
   for (float& weight : weights) weight *= 1.5F;
   std::ranges::copy(weights, gpu->weights().span<float>().begin());
-  EXPECT_NE(gpu->evaluate(batch).masked_loss, loss);
+  EXPECT_NE(gpu->evaluate(batch).objectives[0].loss, loss);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/micro_batch.h"
 #include "plenum/describe/bert.h"
+#include "plenum/memory/activation_layout.h"
 #include "plenum/model/bert.h"
 #include "plenum/model/micro_batch_staging.h"
 #include "plenum/tensor/arena.h"
@@ -85,9 +86,9 @@ class ModelRun {
   void plan(const batch::Capacity& capacity, schedule::Recomputation recompute, tensor::MemoryPlan& plan) {
     weights_N_ = plan.add("parameters", tensor::Role::Master, {table_.num_elements()});
     gradients_N_ = plan.add("gradients", tensor::Role::Gradient, {table_.num_elements()});
-    memory_ = plan_training_memory(table_.model(), capacity, recompute, 1, plan);
-    scratch_ = plan_scratch(table_, capacity, pool_.num_threads(), plan);
-    staging_.emplace(table_.model(), capacity, plan);
+    memory_ = memory::plan_training_memory(table_.model(), capacity, recompute, 1, plan);
+    scratch_ = memory::plan_scratch(table_, capacity, pool_.num_threads(), plan);
+    staging_.emplace(table_.model());
   }
   tensor::MemoryLayout planned(const batch::Capacity& capacity, schedule::Recomputation recompute) {
     tensor::MemoryPlan sizes;
@@ -98,7 +99,7 @@ class ModelRun {
   describe::ParameterTable table_;
   base::ThreadPool pool_;
   tensor::TensorView weights_N_, gradients_N_, scratch_;
-  TrainingMemory memory_;
+  memory::TrainingMemory memory_;
   std::optional<MicroBatchStaging> staging_;
   tensor::Arena arena_;
   tensor::MemoryPlan views_;

@@ -33,13 +33,13 @@ TEST(BertParity, LogitsAndLossesAgreeWithPyTorch) {
     ModelRun run(BertGolden::config(), capacity_of(batch));
     golden.read_weights(run.table(), run.weights());
     const LossSums sums = run.forward(batch);
-    const auto num_masked = static_cast<double>(batch.masked_rows.size());
+    const auto num_masked = static_cast<double>(batch.objectives[0].rows.size());
     const auto num_sequences = static_cast<double>(batch.starts.size());
     EXPECT_NEAR(sums.masked / num_masked, steps[0], kParity * steps[0]);
     EXPECT_NEAR(sums.next_sentence / num_sequences, steps[1], kParity * steps[1]);
-    ops::expect_near(run.kept().masked_language.logits_MW.span<float>(), golden.expected("masked_logits"),
+    ops::expect_near(run.kept().heads[0].logits_MW.span<float>(), golden.expected("masked_logits"),
                      "masked logits", kParity);
-    ops::expect_near(run.kept().next_sentence.logits_S2.span<float>(),
+    ops::expect_near(run.kept().heads[1].logits_MW.span<float>(),
                      golden.expected("next_sentence_logits"), "next-sentence logits", kParity);
   }
 }
@@ -51,7 +51,7 @@ TEST(BertParity, EveryGradientAgreesWithPyTorch) {
     ModelRun run(BertGolden::config(), capacity_of(batch));
     golden.read_weights(run.table(), run.weights());
     run.forward(batch);
-    run.backward(batch, {.masked = 1.0F / static_cast<float>(batch.masked_rows.size()),
+    run.backward(batch, {.masked = 1.0F / static_cast<float>(batch.objectives[0].rows.size()),
                          .next_sentence = 1.0F / static_cast<float>(batch.starts.size())});
     for (const describe::Parameter& parameter : run.table().parameters()) {
       if (parameter.name.ends_with("key.bias")) {
@@ -76,20 +76,20 @@ TEST(BertParity, InferenceGivesTheSameLogitsAndLosses) {
     ops::expect_near(inference.masked_logits(batch), logits, "masked logits", kParity);
 
     const EvaluationSums sums = inference.evaluate(batch);
-    EXPECT_EQ(sums.masked, 13);
-    EXPECT_EQ(sums.sequences, 5);
-    EXPECT_NEAR(sums.masked_loss / 13, steps[0], kParity * steps[0]);
-    EXPECT_NEAR(sums.next_sentence_loss / 5, steps[1], kParity * steps[1]);
+    EXPECT_EQ(sums.objectives[0].labels, 13);
+    EXPECT_EQ(sums.objectives[1].labels, 5);
+    EXPECT_NEAR(sums.objectives[0].loss / 13, steps[0], kParity * steps[0]);
+    EXPECT_NEAR(sums.objectives[1].loss / 5, steps[1], kParity * steps[1]);
     std::int64_t correct = 0;
-    for (std::size_t i = 0; i < batch.masked_labels.size(); ++i) {
+    for (std::size_t i = 0; i < batch.objectives[0].labels.size(); ++i) {
       const auto row = logits.begin() + static_cast<std::ptrdiff_t>(97 * i);
-      correct += std::max_element(row, row + 97) - row == batch.masked_labels[i];
+      correct += std::max_element(row, row + 97) - row == batch.objectives[0].labels[i];
     }
-    EXPECT_EQ(sums.masked_correct, correct);
+    EXPECT_EQ(sums.objectives[0].correct, correct);
 
     BertInference borrower(BertGolden::config(), capacity_of(batch), 1,
                            {.exact_N = inference.weights(), .compute_N = inference.weights()});
-    EXPECT_EQ(borrower.evaluate(batch).masked_loss, sums.masked_loss);
+    EXPECT_EQ(borrower.evaluate(batch).objectives[0].loss, sums.objectives[0].loss);
     EXPECT_LT(borrower.memory().num_bytes(), inference.memory().num_bytes());
   }
 }

@@ -70,7 +70,6 @@ class OptimizerTest : public testing::Test {
   }
 
   std::array<double, kernels::kNumStepNumbers> numbers_{};
-  tensor::MemoryPlan plan_;
   base::ThreadPool pool_{1};
   tensor::Stream stream_{pool_, {}};
 };
@@ -84,7 +83,7 @@ TEST_F(OptimizerTest, FollowsPyTorchForTenSteps) {
                        .epsilon = hyper.at("epsilon").get<double>(),
                        .decay = hyper.at("decay"),
                        .clip_norm = 0},
-                      table_, buffers(), plan_);
+                      table_, buffers());
   const std::array<std::size_t, 2> tensors = {transform_weight(), table_.index_of(head().output.bias)};
   const auto assign = [](std::span<float> to, const std::vector<float>& from) {
     std::copy(from.begin(), from.end(), to.begin());
@@ -103,8 +102,7 @@ TEST_F(OptimizerTest, FollowsPyTorchForTenSteps) {
 }
 
 TEST_F(OptimizerTest, OfTheOriginalBertDoesNotCorrectBias) {
-  Optimizer optimizer({.kind = OptimizerKind::BertAdam, .decay = 0.5, .clip_norm = 0}, table_, buffers(),
-                      plan_);
+  Optimizer optimizer({.kind = OptimizerKind::BertAdam, .decay = 0.5, .clip_norm = 0}, table_, buffers());
   float& weight = weights(transform_weight())[3];
   weight = 2;
   gradients(transform_weight())[3] = 0.5F;
@@ -133,7 +131,7 @@ TEST_F(OptimizerTest, GivesQueriesKeysAndValuesTheirOwnRatio) {
                         std::vector<double>(w.size())});
   }
   const OptimizerOptions options{.kind = OptimizerKind::Lamb, .decay = 0.02, .clip_norm = 0};
-  Optimizer optimizer(options, table_, buffers(), plan_);
+  Optimizer optimizer(options, table_, buffers());
   for (std::uint64_t update = 1; update <= 5; ++update) {
     step(optimizer, 0.1);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -152,8 +150,7 @@ TEST_F(OptimizerTest, GivesQueriesKeysAndValuesTheirOwnRatio) {
 }
 
 TEST_F(OptimizerTest, ClipsByTheNormOfTheWholeGradient) {
-  Optimizer optimizer({.kind = OptimizerKind::BertAdam, .decay = 0, .clip_norm = 2}, table_, buffers(),
-                      plan_);
+  Optimizer optimizer({.kind = OptimizerKind::BertAdam, .decay = 0, .clip_norm = 2}, table_, buffers());
   gradients(transform_weight())[3] = 8;
   step(optimizer, 0.1);
   EXPECT_NEAR(first_moments_[static_cast<std::size_t>(table_[transform_weight()].begin) + 3], 0.1 * 2, 1e-6);

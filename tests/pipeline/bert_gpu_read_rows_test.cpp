@@ -19,16 +19,16 @@ using plenum::test::wide_heads;
 using tensor::Device;
 
 void clear_masked(MicroBatch& batch) {
-  batch.masked_rows.clear();
-  batch.masked_labels.clear();
+  batch.objectives[0].rows.clear();
+  batch.objectives[0].labels.clear();
 }
 /// With one label for all sequences: the gradients of different ones nearly cancel, and roundings do not.
 void leave_next_sentence(MicroBatch& batch) {
   clear_masked(batch);
-  std::ranges::fill(batch.next_sentence_labels, 1);
+  std::ranges::fill(batch.objectives[1].labels, 1);
 }
 void clear_labels(MicroBatch& batch) {
-  batch.next_sentence_labels.clear();
+  batch.objectives[1] = {};
 }
 void clear_both(MicroBatch& batch) {
   clear_masked(batch);
@@ -36,9 +36,9 @@ void clear_both(MicroBatch& batch) {
 }
 /// Heads then read more rows than there are: first ones twice.
 void mask_every_token(MicroBatch& batch) {
-  batch.masked_rows.resize(static_cast<std::size_t>(batch.num_rows));
-  std::iota(batch.masked_rows.begin(), batch.masked_rows.end(), 0);
-  batch.masked_labels = batch.ids;
+  batch.objectives[0].rows.resize(static_cast<std::size_t>(batch.num_rows));
+  std::iota(batch.objectives[0].rows.begin(), batch.objectives[0].rows.end(), 0);
+  batch.objectives[0].labels = batch.ids;
 }
 
 struct Change {
@@ -68,7 +68,7 @@ batch::StepBatch step_of(std::uint64_t step, const std::vector<MicroBatch>& micr
 /// With room for any change.
 BertProgramOptions options_on(Device device) {
   batch::Capacity capacity = test::capacity_of(unchanged());
-  capacity.masked = capacity.rows;
+  capacity.labels[0] = capacity.rows;
   return {.model = wide_heads(), .capacity = capacity, .seed = 17, .device = device};
 }
 
@@ -124,8 +124,8 @@ TEST_F(BertOnGpu, ReadsNoLabelsWithoutANextSentenceHead) {
   options.model.has_next_sentence = false;
   const StepResult labelled = first_step(options, {unchanged()});
   const StepResult unlabelled = first_step(options, {changed({"no labels", clear_labels})});
-  EXPECT_GT(labelled.outcome.masked_loss, 0);
-  EXPECT_EQ(labelled.outcome.next_sentence_loss, 0);
+  EXPECT_GT(labelled.outcome.losses[0], 0);
+  EXPECT_EQ(labelled.outcome.losses[1], 0);
   EXPECT_EQ(labelled.outcome.loss(), unlabelled.outcome.loss());
   EXPECT_TRUE(are_same(labelled.gradients, unlabelled.gradients));
 }

@@ -4,7 +4,7 @@
 
 #include "plenum/batch/micro_batch.h"
 #include "plenum/batch/step_batch.h"
-#include "plenum/model/micro_batch_staging.h"
+#include "plenum/memory/micro_batch_layout.h"
 
 #include "tests/pipeline/bert_run.h"
 #include "tests/pipeline/step_result.h"
@@ -72,7 +72,7 @@ using BertOnGpu = test::OnGpu<>;
 
 TEST(BertArrangements, AreOnBothSidesOfHoppersOwnGelu) {
   const auto capacity = [](const Arrangement& arrangement) {
-    return model::computed_capacity(arrangement.options().capacity, Device::Cuda);
+    return memory::computed_capacity(arrangement.options().capacity, Device::Cuda);
   };
   EXPECT_LT(capacity(kOwnGeluInNoLayer).rows, kRowsOfOwnGelu);
   EXPECT_GE(capacity(kOwnGeluBeforeTheLastLayer).rows, kRowsOfOwnGelu);
@@ -245,9 +245,9 @@ TEST_F(BertOnGpu, ReadsNoMemoryThatAnIdDoesNotName) {
   expect_refusal([](batch::MicroBatch& batch) { batch.ids[3] = 97; });
   expect_refusal([](batch::MicroBatch& batch) { batch.segments[3] = 2; });
   expect_refusal([](batch::MicroBatch& batch) { batch.positions[3] = 200; });
-  expect_refusal([](batch::MicroBatch& batch) { batch.masked_labels[3] = -1; });
-  expect_refusal([](batch::MicroBatch& batch) { batch.next_sentence_labels[0] = 2; });
-  expect_refusal([](batch::MicroBatch& batch) { batch.masked_rows[3] = 1 << 20; });
+  expect_refusal([](batch::MicroBatch& batch) { batch.objectives[0].labels[3] = -1; });
+  expect_refusal([](batch::MicroBatch& batch) { batch.objectives[1].labels[0] = 2; });
+  expect_refusal([](batch::MicroBatch& batch) { batch.objectives[0].rows[3] = 1 << 20; });
   expect_refusal([](batch::MicroBatch& batch) { batch.starts.back() = 1 << 20; });
   expect_refusal([](batch::MicroBatch& batch) { batch.lengths.back() += 1; });
   expect_refusal([](batch::MicroBatch& batch) { batch.by_word.entries.back() = 97; });

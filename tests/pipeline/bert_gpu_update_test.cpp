@@ -75,15 +75,13 @@ Trained updated(Trained state, std::vector<float> gradients, const Training& tra
   numbers[static_cast<std::size_t>(kernels::StepNumber::LearningRate)] = training.learning_rate;
   numbers[static_cast<std::size_t>(kernels::StepNumber::NumUpdates)] = static_cast<double>(num_updates);
   base::ThreadPool pool(1);
-  tensor::MemoryPlan plan;
   optim::Optimizer optimizer({.kind = training.optimizer},
                              describe::ParameterTable(describe::describe_bert(wide_heads())),
                              {.weights_N = view_of(state.weights),
                               .compute_weights_N = view_of(state.weights),
                               .gradients_N = view_of(gradients),
                               .first_moments_N = view_of(state.first_moments),
-                              .second_moments_N = view_of(state.second_moments)},
-                             plan);
+                              .second_moments_N = view_of(state.second_moments)});
   const tensor::Stream stream(pool, {});
   const tensor::TensorView numbers_C(numbers.data(), {static_cast<std::int64_t>(numbers.size())});
   optimizer.add_squares(stream, {0, static_cast<std::int64_t>(gradients.size())}, numbers_C);

@@ -25,9 +25,8 @@ TEST(BertParity, TenAdamWStepsAgreeWithPyTorch) {
   golden.read_weights(run.program().parameters(), run.program().buffers().weights_N.span<float>());
   for (std::uint64_t step = 0; step < 10; ++step) {
     const StepOutcome& outcome = run.step(deal_out(step, sequences, 1), 1e-3);
-    EXPECT_NEAR(outcome.masked_loss, steps[3 * step], kParity * steps[3 * step]) << "step " << step;
-    EXPECT_NEAR(outcome.next_sentence_loss, steps[3 * step + 1], kParity * steps[3 * step + 1])
-        << "step " << step;
+    EXPECT_NEAR(outcome.losses[0], steps[3 * step], kParity * steps[3 * step]) << "step " << step;
+    EXPECT_NEAR(outcome.losses[1], steps[3 * step + 1], kParity * steps[3 * step + 1]) << "step " << step;
     EXPECT_NEAR(outcome.gradient_norm, steps[3 * step + 2], kParity * steps[3 * step + 2]) << "step " << step;
   }
   const std::vector<float> weights = run.weights();

@@ -93,11 +93,9 @@ void expect_same_training(const Arrangement& arrangement, const describe::ModelC
   }
   for (std::size_t step = 0; step < 20; ++step) {
     const StepOutcome& reference = expected_outcomes[step];
-    EXPECT_NEAR(outcomes[step].masked_loss, reference.masked_loss,
-                kLossesOfTwentySteps * reference.masked_loss)
+    EXPECT_NEAR(outcomes[step].losses[0], reference.losses[0], kLossesOfTwentySteps * reference.losses[0])
         << "step " << step;
-    EXPECT_NEAR(outcomes[step].next_sentence_loss, reference.next_sentence_loss,
-                kLossesOfTwentySteps * reference.next_sentence_loss)
+    EXPECT_NEAR(outcomes[step].losses[1], reference.losses[1], kLossesOfTwentySteps * reference.losses[1])
         << "step " << step;
   }
   EXPECT_LT(outcomes.back().loss(), outcomes.front().loss());

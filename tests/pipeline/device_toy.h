@@ -154,14 +154,12 @@ class QueuedCommunicator final : public comm::Communicator {
   std::size_t index() const override { return ranks_->index(); }
   std::size_t size() const override { return ranks_->size(); }
   comm::Rank rank_of(std::size_t member) const override { return ranks_->rank_of(member); }
-  comm::Completion start_all_reduce(comm::Elements elements, comm::Reduction reduction,
-                                    comm::Tag tag) override {
-    return ranks_->start_all_reduce(elements, reduction, tag);
+  comm::Completion start_all_reduce(comm::Elements elements, comm::Tag tag) override {
+    return ranks_->start_all_reduce(elements, tag);
   }
   comm::Completion start_reduce_scatter(comm::ConstElements source, comm::Elements destination,
-                                        std::span<const std::size_t> counts, comm::Reduction reduction,
-                                        comm::Tag tag) override {
-    return ranks_->start_reduce_scatter(source, destination, counts, reduction, tag);
+                                        std::span<const std::size_t> counts, comm::Tag tag) override {
+    return ranks_->start_reduce_scatter(source, destination, counts, tag);
   }
   comm::Completion start_all_gather(comm::ConstElements source, comm::Elements destination,
                                     std::span<const std::size_t> counts, comm::Tag tag) override {

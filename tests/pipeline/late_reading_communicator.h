@@ -21,13 +21,12 @@ class LateReadingCommunicator final : public Communicator {
   std::size_t size() const override { return ranks_->size(); }
   Rank rank_of(std::size_t member) const override { return ranks_->rank_of(member); }
 
-  Completion start_all_reduce(Elements elements, Reduction reduction, Tag tag) override {
-    return ranks_->start_all_reduce(elements, reduction, tag);
+  Completion start_all_reduce(Elements elements, Tag tag) override {
+    return ranks_->start_all_reduce(elements, tag);
   }
   Completion start_reduce_scatter(ConstElements source, Elements destination,
-                                  std::span<const std::size_t> counts, Reduction reduction,
-                                  Tag tag) override {
-    return ranks_->start_reduce_scatter(source, destination, counts, reduction, tag);
+                                  std::span<const std::size_t> counts, Tag tag) override {
+    return ranks_->start_reduce_scatter(source, destination, counts, tag);
   }
   Completion start_all_gather(ConstElements source, Elements destination, std::span<const std::size_t> counts,
                               Tag tag) override {

@@ -31,12 +31,12 @@ inline StepResult result_of(BertRun& run, const batch::StepBatch& batch) {
 inline void expect_in_band(StepResult actual, StepResult expected, double gradient_band) {
   using test::kBFloat16Loss;
   EXPECT_FALSE(actual.outcome.is_skipped);
-  testing::Test::RecordProperty(
-      "masked_loss", std::to_string(actual.outcome.masked_loss / expected.outcome.masked_loss - 1));
-  EXPECT_NEAR(actual.outcome.masked_loss, expected.outcome.masked_loss,
-              kBFloat16Loss * expected.outcome.masked_loss);
-  EXPECT_NEAR(actual.outcome.next_sentence_loss, expected.outcome.next_sentence_loss,
-              kBFloat16Loss * expected.outcome.next_sentence_loss);
+  testing::Test::RecordProperty("masked_loss",
+                                std::to_string(actual.outcome.losses[0] / expected.outcome.losses[0] - 1));
+  EXPECT_NEAR(actual.outcome.losses[0], expected.outcome.losses[0],
+              kBFloat16Loss * expected.outcome.losses[0]);
+  EXPECT_NEAR(actual.outcome.losses[1], expected.outcome.losses[1],
+              kBFloat16Loss * expected.outcome.losses[1]);
   EXPECT_NEAR(actual.outcome.gradient_norm, expected.outcome.gradient_norm,
               gradient_band * expected.outcome.gradient_norm);
   const describe::ParameterTable table(describe::describe_bert(test::wide_heads()));

@@ -46,15 +46,16 @@ class Bert {
 
     Losses losses;
     const std::string head = "cls.predictions.";
-    std::vector<double> h = map(flat, head + "transform.dense", gather_rows(x, batch.masked_rows, width()));
+    std::vector<double> h =
+        map(flat, head + "transform.dense", gather_rows(x, batch.objective(0).rows, width()));
     for (double& value : h) value = gelu(value);
-    const VocabularyLoss loss{.masked = batch.masked_rows.size(),
+    const VocabularyLoss loss{.masked = batch.objective(0).rows.size(),
                               .width = width(),
                               .vocabulary = static_cast<std::size_t>(config_.vocabulary),
                               .h_MD = norm(flat, head + "transform.LayerNorm", h),
                               .w_VD = get(flat, "bert.embeddings.word_embeddings.weight"),
                               .b_V = get(flat, head + "bias"),
-                              .label_M = batch.masked_labels};
+                              .label_M = batch.objective(0).labels};
     losses.masked = loss.total_loss();
     for (std::size_t row = 0; row < loss.masked; ++row) {
       for (std::size_t word = 0; word < loss.vocabulary; ++word) {
@@ -65,7 +66,7 @@ class Bert {
       std::vector<double> pooled = map(flat, "bert.pooler.dense", gather_rows(x, batch.starts, width()));
       for (double& value : pooled) value = std::tanh(value);
       losses.next_sentence =
-          class_loss(map(flat, "cls.seq_relationship", pooled), batch.next_sentence_labels);
+          class_loss(map(flat, "cls.seq_relationship", pooled), batch.objective(1).labels);
     }
     return losses;
   }

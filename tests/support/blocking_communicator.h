@@ -22,14 +22,13 @@ class BlockingCommunicator final : public comm::Communicator {
   std::size_t size() const override { return ranks_->size(); }
   comm::Rank rank_of(std::size_t member) const override { return ranks_->rank_of(member); }
 
-  comm::Completion start_all_reduce(comm::Elements elements, comm::Reduction reduction, comm::Tag) override {
-    ranks_->all_reduce(elements, reduction);
+  comm::Completion start_all_reduce(comm::Elements elements, comm::Tag) override {
+    ranks_->all_reduce(elements);
     return {};
   }
   comm::Completion start_reduce_scatter(comm::ConstElements source, comm::Elements destination,
-                                        std::span<const std::size_t> counts, comm::Reduction reduction,
-                                        comm::Tag) override {
-    ranks_->reduce_scatter(source, destination, counts, reduction);
+                                        std::span<const std::size_t> counts, comm::Tag) override {
+    ranks_->reduce_scatter(source, destination, counts);
     return {};
   }
   comm::Completion start_all_gather(comm::ConstElements source, comm::Elements destination,

@@ -64,6 +64,7 @@ inline batch::GroupedRows group_rows(const std::vector<std::int32_t>& entries,
 /// Lays sequences end to end, or with `row_length` each at the beginning of a row of that length.
 inline batch::MicroBatch lay_out(std::span<const TestSequence> sequences, std::int64_t row_length = 0) {
   batch::MicroBatch batch;
+  batch.objectives.resize(2);  // masked tokens, next sentence
   std::vector<std::int32_t> real_rows;
   for (const TestSequence& sequence : sequences) {
     const auto length = static_cast<std::int64_t>(sequence.ids.size());
@@ -83,12 +84,13 @@ inline batch::MicroBatch lay_out(std::span<const TestSequence> sequences, std::i
     batch.starts.push_back(start);
     batch.lengths.push_back(static_cast<std::int32_t>(length));
     batch.samples.push_back(sequence.sample);
-    batch.next_sentence_labels.push_back(sequence.next_sentence_label);
+    batch.objectives[1].rows.push_back(start);
+    batch.objectives[1].labels.push_back(sequence.next_sentence_label);
     for (const std::int32_t position : sequence.masked_positions) {
-      batch.masked_rows.push_back(start + position);
+      batch.objectives[0].rows.push_back(start + position);
     }
-    batch.masked_labels.insert(batch.masked_labels.end(), sequence.masked_labels.begin(),
-                               sequence.masked_labels.end());
+    batch.objectives[0].labels.insert(batch.objectives[0].labels.end(), sequence.masked_labels.begin(),
+                                      sequence.masked_labels.end());
   }
   batch.by_word = group_rows(batch.ids, real_rows);
   batch.by_position = group_rows(batch.positions, real_rows);
@@ -102,7 +104,10 @@ inline batch::Capacity capacity_of(std::span<const batch::MicroBatch> batches) {
   for (const batch::MicroBatch& batch : batches) {
     capacity.rows = std::max(capacity.rows, batch.num_rows);
     capacity.sequences = std::max(capacity.sequences, static_cast<std::int64_t>(batch.starts.size()));
-    capacity.masked = std::max(capacity.masked, static_cast<std::int64_t>(batch.masked_rows.size()));
+    const batch::LabelCounts labels = batch.work().labels;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      capacity.labels[i] = std::max(capacity.labels[i], labels[i]);
+    }
     for (const std::int32_t length : batch.lengths) {
       capacity.max_length = std::max<std::int64_t>(capacity.max_length, length);
     }

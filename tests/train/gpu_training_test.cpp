@@ -141,7 +141,7 @@ TEST_F(TrainingOnGpu, FollowsTheCurveOfTheCpuFor200Steps) {
   EXPECT_LE(distance.largest, kBand.largest);
   EXPECT_LE(distance.mean, kBand.mean);
   ASSERT_TRUE(evaluation_ && expected_evaluation);
-  EXPECT_NEAR(evaluation_->masked_loss, expected_evaluation->masked_loss, kBand.largest);
+  EXPECT_NEAR(evaluation_->words().loss, expected_evaluation->words().loss, kBand.largest);
   record(distance);
 }
 

@@ -44,9 +44,9 @@ TEST_F(TrainingTest, LossGoesDownAndEverythingIsWritten) {
   EXPECT_LT(observer_.steps.back().outcome.loss(), observer_.steps.front().outcome.loss() - 0.3);
   EXPECT_THAT(observer_.checkpoints, ElementsAre(5, 10, 15, 20, 25, 30));
   ASSERT_EQ(observer_.evaluations.size(), 3U);
-  EXPECT_LT(observer_.evaluations.back().second.masked_loss,
-            observer_.evaluations.front().second.masked_loss);
-  EXPECT_EQ(result.evaluation->masked_loss, observer_.evaluations.back().second.masked_loss);
+  EXPECT_LT(observer_.evaluations.back().second.words().loss,
+            observer_.evaluations.front().second.words().loss);
+  EXPECT_EQ(result.evaluation->words().loss, observer_.evaluations.back().second.words().loss);
   EXPECT_EQ(CheckpointStore(given.run.directory, 1).list().size(), 2U);
   EXPECT_TRUE(std::filesystem::exists(given.run.directory + "/tokenizer/vocab.txt"));
   EXPECT_FALSE(std::filesystem::is_empty(given.run.directory + "/tensorboard"));
@@ -57,7 +57,7 @@ TEST_F(TrainingTest, LossGoesDownAndEverythingIsWritten) {
   EXPECT_EQ(metrics[29].at("loss"), observer_.steps.back().outcome.loss());
   EXPECT_EQ(metrics[29].at("padded_tokens"), 0);
   for (const char* key :
-       {"mlm_loss", "nsp_loss", "lr", "gradient_norm", "real_tokens", "sequences", "flops", "skipped"}) {
+       {"mlm_loss", "lr", "gradient_norm", "real_tokens", "sequences", "flops", "skipped"}) {
     EXPECT_TRUE(metrics[0].contains(key)) << key;
   }
   EXPECT_GT(result.memory.planned_bytes, 0U);
@@ -145,7 +145,8 @@ TEST_F(TrainingTest, TellsTheBestEvaluationOfTheWholeRun) {
 TEST_F(TrainingTest, ThreadsAndRecomputationChangeNoBit) {
   const RunOptions plain = options("plain", 6);
   run(plain);
-  for (const schedule::Recomputation recompute : {schedule::Recomputation::Mlp, schedule::Recomputation::Full}) {
+  for (const schedule::Recomputation recompute :
+       {schedule::Recomputation::Mlp, schedule::Recomputation::Full}) {
     RunOptions other = options(recompute == schedule::Recomputation::Mlp ? "mlp" : "full", 6);
     other.run.recompute = recompute;
     other.run.threads = 2;
@@ -240,8 +241,8 @@ TEST_F(TrainingTest, StartsFromADirectoryAndSaysWhatIsNew) {
   run(other);
   EXPECT_THAT(observer_.notes, Contains(AllOf(HasSubstr("begun with random numbers"),
                                               HasSubstr("cls.seq_relationship.weight"))));
-  EXPECT_LT(observer_.steps.front().outcome.masked_loss, 4.0);
-  EXPECT_GT(observer_.steps.front().outcome.next_sentence_loss, 0.3);
+  EXPECT_LT(observer_.steps.front().outcome.losses[0], 4.0);
+  EXPECT_GT(observer_.steps.front().outcome.losses[1], 0.3);
 }
 
 TEST_F(TrainingTest, DrawsTheStepThatIsAskedFor) {

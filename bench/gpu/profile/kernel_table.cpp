@@ -43,10 +43,10 @@ std::vector<Group> engine_groups(const RecordedSteps& steps) {
   const auto F = static_cast<double>(model.mlp_width);
   const double T = static_cast<double>(steps.num_rows) / num_steps;
   const double TD = kSizeOfBFloat16 * T * D;
-  const double M = static_cast<double>(steps.work.masked) / num_steps;
+  const double M = static_cast<double>(steps.work.labels[0]) / num_steps;
   const double MD = kSizeOfBFloat16 * M * D;
   // Rows behind attention, over all layers: in the last one those that heads read.
-  const double S = model.has_next_sentence ? static_cast<double>(steps.work.sequences) / num_steps : 0;
+  const double S = static_cast<double>(steps.work.labels[1]) / num_steps;
   const double C = (L - 1) * T + M + S;
   const double CD = kSizeOfBFloat16 * C * D;
   const double MW = kSizeOfBFloat16 * M *

@@ -61,20 +61,14 @@ Completion LocalCommunicator::start(Contribution contribution) {
       std::make_unique<CollectiveOperation>(world_, group_, rank_of(index_), std::move(pending)));
 }
 
-Completion LocalCommunicator::start_all_reduce(Elements elements, Reduction reduction, Tag tag) {
-  return start({.kind = CollectiveKind::AllReduce,
-                .tag = tag,
-                .reduction = reduction,
-                .source = elements,
-                .destination = elements});
+Completion LocalCommunicator::start_all_reduce(Elements elements, Tag tag) {
+  return start({.kind = CollectiveKind::AllReduce, .tag = tag, .source = elements, .destination = elements});
 }
 
 Completion LocalCommunicator::start_reduce_scatter(ConstElements source, Elements destination,
-                                                   std::span<const std::size_t> counts, Reduction reduction,
-                                                   Tag tag) {
+                                                   std::span<const std::size_t> counts, Tag tag) {
   return start({.kind = CollectiveKind::ReduceScatter,
                 .tag = tag,
-                .reduction = reduction,
                 .source = source,
                 .destination = destination,
                 .counts = copy_of(counts)});

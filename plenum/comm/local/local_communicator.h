@@ -19,9 +19,9 @@ class LocalCommunicator final : public Communicator {
   std::size_t size() const override { return group_->ranks().size(); }
   Rank rank_of(std::size_t member) const override { return group_->ranks()[member]; }
 
-  Completion start_all_reduce(Elements elements, Reduction reduction, Tag tag) override;
+  Completion start_all_reduce(Elements elements, Tag tag) override;
   Completion start_reduce_scatter(ConstElements source, Elements destination,
-                                  std::span<const std::size_t> counts, Reduction reduction, Tag tag) override;
+                                  std::span<const std::size_t> counts, Tag tag) override;
   Completion start_all_gather(ConstElements source, Elements destination, std::span<const std::size_t> counts,
                               Tag tag) override;
   Completion start_broadcast(Elements elements, std::size_t root, Tag tag) override;

@@ -70,9 +70,8 @@ void check_contribution(const Contribution& own, std::size_t member, std::size_t
 /// Whether two members mean the same collective.
 bool agree(const Contribution& one, const Contribution& other) {
   const bool is_exchange = one.kind == CollectiveKind::AllToAll;
-  return one.kind == other.kind && one.tag == other.tag && one.reduction == other.reduction &&
-         one.root == other.root && one.source.dtype == other.source.dtype &&
-         (is_exchange || one.counts == other.counts) &&
+  return one.kind == other.kind && one.tag == other.tag && one.root == other.root &&
+         one.source.dtype == other.source.dtype && (is_exchange || one.counts == other.counts) &&
          // Where there are parts, only the sum of their sizes is the same everywhere.
          (is_exchange || !one.counts.empty() || one.source.bytes.size() == other.source.bytes.size());
 }
@@ -80,7 +79,6 @@ bool agree(const Contribution& one, const Contribution& other) {
 /// In words, what members must have in common.
 std::string describe(const Contribution& of) {
   std::string text(kind_name(of.kind));
-  if (of.reduction != Reduction::Sum) text += of.reduction == Reduction::Min ? " (least)" : " (greatest)";
   if (of.tag != 0) text += fmt::format(" {:#x}", of.tag);
   if (of.kind == CollectiveKind::Broadcast) text += fmt::format(" from member {}", of.root);
   if (of.kind == CollectiveKind::AllToAll) return text + fmt::format(" of {}", dtype_name(of.source.dtype));
@@ -191,7 +189,7 @@ void Meeting::reduce_part(std::size_t first, std::size_t count) {
     destinations.push_back(of.destination.part(first, count).bytes.data());
   }
   const Contribution& of = contributions_.front();
-  reduce(sources, destinations, of.source.part(first, count).bytes.size(), of.source.dtype, of.reduction);
+  reduce(sources, destinations, of.source.part(first, count).bytes.size(), of.source.dtype);
 }
 
 void Meeting::scatter_part(std::size_t first, std::size_t count) {
@@ -204,7 +202,7 @@ void Meeting::scatter_part(std::size_t first, std::size_t count) {
                   const Contribution& own = contributions_[member];
                   const Elements destination = own.destination.part(begin - part_begin, num);
                   std::byte* const data = destination.bytes.data();
-                  reduce(sources, {&data, 1}, destination.bytes.size(), destination.dtype, own.reduction);
+                  reduce(sources, {&data, 1}, destination.bytes.size(), destination.dtype);
                 });
 }
 

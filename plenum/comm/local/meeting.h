@@ -22,7 +22,6 @@ enum class CollectiveKind : std::uint8_t {
 struct Contribution {
   CollectiveKind kind = CollectiveKind::Barrier;
   Tag tag = 0;
-  Reduction reduction = Reduction::Sum;
   std::size_t root = 0;
   ConstElements source = {};
   Elements destination = {};

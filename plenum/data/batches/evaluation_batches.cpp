@@ -7,6 +7,7 @@
 #include "plenum/base/permutation.h"
 #include "plenum/batch/micro_batch.h"
 #include "plenum/data/batches/micro_batch_builder.h"
+#include "plenum/data/batches/objective_index.h"
 #include "plenum/data/batches/step_bounds.h"
 
 namespace plenum::data {
@@ -38,15 +39,18 @@ EvaluationBatches::EvaluationBatches(const SequenceSource& sequences, const Eval
                                          .items_per_step = static_cast<std::int64_t>(measured.size()),
                                          .num_ranks = 1,
                                          .micro_batch_tokens = options.micro_batch_tokens,
-                                         .mask_rate = options.masking.rate});
+                                         .mask_rate = options.masking.rate,
+                                         .labels_sequences = sequences.has_next_sentence()});
   plans_ =
       fill_micro_batches(cut_items(drawn, measured, Layout::Unpadded, bounds.item_rows), bounds.capacity);
   capacity_.max_length = sequences.max_length();
   for (const MicroBatchPlan& plan : plans_) {
     capacity_.rows = std::max(capacity_.rows, plan.num_rows);
-    capacity_.masked = std::max(capacity_.masked, plan.masked);
+    std::int64_t& masked = capacity_.labels[kMaskedTokens];
+    masked = std::max(masked, plan.masked);
     capacity_.sequences = std::max(capacity_.sequences, static_cast<std::int64_t>(plan.sequences.size()));
   }
+  if (sequences.has_next_sentence()) capacity_.labels[kNextSentence] = capacity_.sequences;
   for (const BatchSequence& sequence : measured) work_ += sequence.work();
 }
 

@@ -8,6 +8,7 @@
 #include "plenum/base/check.h"
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/work.h"
+#include "plenum/data/batches/objective_index.h"
 #include "plenum/packing/sequence_ids.h"
 
 namespace plenum::data {
@@ -18,7 +19,7 @@ BatchItem make_item(std::span<const BatchSequence> sequences, Layout layout, std
   std::int64_t tokens = 0;
   for (const BatchSequence& sequence : sequences) {
     tokens += sequence.length;
-    item.masked += sequence.masked;
+    item.masked += sequence.labels[kMaskedTokens];
   }
   item.num_rows = layout == Layout::Unpadded ? tokens : item_rows;
   base::check(tokens <= item_rows,
@@ -33,9 +34,9 @@ class Filling {
   explicit Filling(const batch::Capacity& capacity) : capacity_(capacity) {}
 
   void place(const BatchItem& item) {
-    base::check(item.num_rows <= capacity_.rows && item.masked <= capacity_.masked,
+    base::check(item.num_rows <= capacity_.rows && item.masked <= capacity_.labels[kMaskedTokens],
                 "an item must fit into a micro-batch: rows={} of {} masked={} of {}", item.num_rows,
-                capacity_.rows, item.masked, capacity_.masked);
+                capacity_.rows, item.masked, capacity_.labels[kMaskedTokens]);
     reopen(item.masked);
     auto tightest = by_free_rows_.lower_bound({item.num_rows, 0});
     while (tightest != by_free_rows_.end() && free_masked(tightest->second) < item.masked) {
@@ -56,7 +57,9 @@ class Filling {
 
  private:
   std::int64_t free_rows(std::size_t index) const { return capacity_.rows - plans_[index].num_rows; }
-  std::int64_t free_masked(std::size_t index) const { return capacity_.masked - plans_[index].masked; }
+  std::int64_t free_masked(std::size_t index) const {
+    return capacity_.labels[kMaskedTokens] - plans_[index].masked;
+  }
 
   /// Takes back the micro-batches that wait for an item with no more than `masked` masked tokens.
   void reopen(std::int64_t masked) {
@@ -103,7 +106,9 @@ std::vector<BatchSequence> measure_sequences(const GlobalBatch& batch, const Seq
         length == ids.length_of(id),
         "{} is damaged: sequence {} has {} tokens where the histogram has {}; prepare the dataset again",
         source.name(), id, length, ids.length_of(id));
-    sequences.push_back({.id = id, .length = length, .masked = masked_count(length, mask_rate)});
+    BatchSequence& sequence = sequences.emplace_back(BatchSequence{.id = id, .length = length});
+    sequence.labels[kMaskedTokens] = masked_count(length, mask_rate);
+    if (source.has_next_sentence()) sequence.labels[kNextSentence] = 1;
   }
   return sequences;
 }

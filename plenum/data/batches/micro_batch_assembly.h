@@ -17,10 +17,10 @@ namespace plenum::data {
 struct BatchSequence {
   std::uint64_t id = 0;
   std::int64_t length = 0;
-  std::int64_t masked = 0;
+  batch::LabelCounts labels = {};
 
   batch::Work work() const {
-    return {.tokens = length, .squared_lengths = length * length, .masked = masked, .sequences = 1};
+    return {.tokens = length, .squared_lengths = length * length, .sequences = 1, .labels = labels};
   }
 };
 
@@ -60,9 +60,9 @@ struct MicroBatchPlan {
   std::vector<PlacedSequence> sequences;
 };
 
-/// Fills micro-batches with at most capacity.rows rows and capacity.masked masked tokens, best fit
-/// decreasing: from the largest item to the smallest, the first of equals first, each goes where the fewest
-/// rows remain that suffice, or into a new micro-batch if it fits nowhere.
+/// Fills micro-batches with at most capacity.rows rows and as many masked tokens as it has labels for, best
+/// fit decreasing: from the largest item to the smallest, the first of equals first, each goes where the
+/// fewest rows remain that suffice, or into a new micro-batch if it fits nowhere.
 ///
 /// *How many.* Say no item has more than r rows and m masked tokens, and the capacity is at least k r rows
 /// and k m masked tokens. Then n items fill at most ceil(n / k) micro-batches. When one is opened, each that

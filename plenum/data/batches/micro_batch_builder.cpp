@@ -6,6 +6,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/batch/micro_batch.h"
+#include "plenum/data/batches/objective_index.h"
 
 namespace plenum::data {
 namespace {
@@ -50,9 +51,10 @@ void add_sequence(const SequenceText& text, const PlacedSequence& placed, batch:
   batch.starts.push_back(static_cast<std::int32_t>(placed.start));
   batch.lengths.push_back(static_cast<std::int32_t>(placed.length));
   batch.samples.push_back(static_cast<std::int64_t>(placed.id));
+  batch::ObjectiveRows& masked = batch.objectives[kMaskedTokens];
   for (const std::int32_t position : text.masked_positions)
-    batch.masked_rows.push_back(batch.starts.back() + position);
-  batch.masked_labels.insert(batch.masked_labels.end(), text.labels.begin(), text.labels.end());
+    masked.rows.push_back(batch.starts.back() + position);
+  masked.labels.insert(masked.labels.end(), text.labels.begin(), text.labels.end());
 }
 
 /// Groups the rows of sequences by the entry that each reads, by counting.
@@ -98,6 +100,7 @@ batch::MicroBatch build_micro_batch(const MicroBatchPlan& plan, const SequenceSo
   batch.segments.resize(num_rows);
   batch.positions.resize(num_rows);
   batch.row_samples.resize(num_rows);
+  batch.objectives.resize(source.has_next_sentence() ? 2 : 1);
   SequenceText text;
   for (const PlacedSequence& placed : plan.sequences) {
     text.clear();
@@ -105,8 +108,11 @@ batch::MicroBatch build_micro_batch(const MicroBatchPlan& plan, const SequenceSo
     require_tokens(text, placed, source);
     masking.mask(placed.id, text.ids, text.segments, text.masked_positions, text.labels);
     add_sequence(text, placed, batch);
-    if (source.has_next_sentence())
-      batch.next_sentence_labels.push_back(source.is_random_next(placed.id) ? 1 : 0);
+    if (source.has_next_sentence()) {
+      batch::ObjectiveRows& pairs = batch.objectives[kNextSentence];
+      pairs.rows.push_back(batch.starts.back());
+      pairs.labels.push_back(source.is_random_next(placed.id) ? 1 : 0);
+    }
   }
   if (use == MicroBatchUse::Training) {
     batch.by_word = group_rows(batch, batch.ids);

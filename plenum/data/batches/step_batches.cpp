@@ -62,7 +62,8 @@ StepBounds StepBatchSource::bounds_with(std::optional<std::int64_t> micro_batch_
                       .items_per_step = static_cast<std::int64_t>(order_.items_per_step()),
                       .num_ranks = static_cast<std::int64_t>(num_ranks_),
                       .micro_batch_tokens = micro_batch_tokens,
-                      .mask_rate = masking_.rate});
+                      .mask_rate = masking_.rate,
+                      .labels_sequences = sequences_.has_next_sentence()});
 }
 
 std::vector<batch::StepBatch> StepBatchSource::make(std::uint64_t step) const {

@@ -7,6 +7,7 @@
 #include "plenum/base/check.h"
 #include "plenum/batch/capacity.h"
 #include "plenum/data/batches/masking.h"
+#include "plenum/data/batches/objective_index.h"
 
 namespace plenum::data {
 namespace {
@@ -136,14 +137,16 @@ StepBounds bound_steps(const StepProblem& problem) {
   capacity.rows = is_unpadded ? std::min(budget, items_of_rank * items.rows) : any_items * items.rows;
   capacity.sequences =
       std::min(most_items * items.sequences, most_sequences(problem.histogram, capacity.rows));
-  capacity.masked =
+  std::int64_t& masked = capacity.labels[kMaskedTokens];
+  masked =
       std::min(most_items * items.masked, most_masked(problem.histogram, capacity.rows, problem.mask_rate));
   if (is_unpadded) {
     // Many short sequences would mask more of a micro-batch than long ones do, which rarely happens, and the
     // logits of masked tokens are the largest buffer. Filling stops there too; an eighth is left for chance.
     const std::int64_t masked_of_any = any_items * items.masked;
-    capacity.masked = std::min(capacity.masked, masked_of_any + ceil_divide(masked_of_any, 8));
+    masked = std::min(masked, masked_of_any + ceil_divide(masked_of_any, 8));
   }
+  if (problem.labels_sequences) capacity.labels[kNextSentence] = capacity.sequences;
   return bounds;
 }
 

@@ -24,6 +24,7 @@ struct StepProblem {
   /// That the user allows; if nothing is said, kDefaultMicroBatchTokens, or the longest item if that is more.
   std::optional<std::int64_t> micro_batch_tokens = {};
   double mask_rate = 0.15;
+  bool labels_sequences = false;  ///< every sequence has a label, too
 };
 
 /// What every step keeps to, whichever sequences it draws: known before training.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -8,16 +9,15 @@
 #include "plenum/describe/kept_tensors.h"
 #include "plenum/describe/model_description.h"
 #include "plenum/describe/parameter_table.h"
-#include "plenum/model/micro_batch_views.h"
 #include "plenum/schedule/core/recomputation.h"
 #include "plenum/tensor/memory_plan.h"
 #include "plenum/tensor/tensor_view.h"
 
-namespace plenum::model {
+namespace plenum::memory {
 
 // What a model's parts keep from forward to backward, and what they need in between. Planned for the largest
-// micro-batch; a smaller one uses the first rows. T rows, D width, H heads, F feed-forward width, M masked
-// positions, W words in a row of logits, S sequences, R rows behind a layer's attention: T, in the last layer
+// micro-batch; a smaller one uses the first rows. T rows, D width, H heads, F feed-forward width, M labels of
+// an objective, W words in a row of logits, R rows behind a layer's attention: T, in the last layer
 // those that heads read. docs/math/bert.md says why each is kept.
 
 /// What a layer norm keeps of its input and of that input's rows. All that the embedding keeps.
@@ -34,30 +34,28 @@ struct LayerActivations {
   tensor::TensorView qkv_T3D, context_TD, lse_HT;
   tensor::TensorView keep_bits;  ///< Byte: what attention's dropout keeps; left out where it is drawn again
   tensor::TensorView read_context_RD;  ///< the rows of context_TD that heads read; for the last layer
-  NormActivations norm1;               ///< behind attention
+  NormActivations norm1;               ///< behind attention, or before it
   tensor::TensorView y1_RD;            ///< its output
   tensor::TensorView gelu_RF;          ///< as mlp_gelu_forward() keeps it; left out where no backward follows
   tensor::TensorView h_RF;             ///< behind the GELU; left out where backward makes it of gelu_RF
-  NormActivations norm2;               ///< behind the MLP
+  NormActivations norm2;               ///< behind the MLP, or before it
+  tensor::TensorView mlp_input_RD;     ///< the output of a norm before it
 
   LayerActivations of(const LayerRows& rows) const;
 };
 
-struct MaskedLanguageActivations {
-  tensor::TensorView u_MD;  ///< before the GELU
+/// What a head keeps of M labels. One without a norm leaves out what belongs to it, one of classes what only
+/// a vocabulary needs.
+struct HeadActivations {
+  tensor::TensorView u_MD;  ///< before the activation; left out where its backward reads its output
   NormActivations norm;     ///< with M rows
-  tensor::TensorView y_MD;  ///< its output
-  tensor::TensorView logits_MW, lse_M, loss_M;
+  tensor::TensorView y_MD;  ///< what the output map reads
+  tensor::TensorView logits_MW, loss_M;
+  tensor::TensorView lse_M;
   tensor::TensorView tiles_MN2;     ///< room for the loss to work in
   tensor::TensorView prediction_M;  ///< Int32
 
-  MaskedLanguageActivations of(std::int64_t num_masked) const;
-};
-
-struct NextSentenceActivations {
-  tensor::TensorView pooled_SD, logits_S2, loss_S;
-
-  NextSentenceActivations of(std::int64_t num_sequences) const;
+  HeadActivations of(std::int64_t num_labels) const;
 };
 
 /// What one micro-batch keeps from its forward to the end of its backward.
@@ -66,9 +64,9 @@ struct Activations {
   std::vector<tensor::TensorView> x_TD;  ///< the input of every layer
   tensor::TensorView read_RD;            ///< the last one's output: what heads read
   std::vector<LayerActivations> layers;  ///< recomputed ones are views of the same memory
-  MaskedLanguageActivations masked_language;
-  NextSentenceActivations next_sentence;
-  tensor::TensorView dx_TD;  ///< the gradient that backward has come to
+  NormActivations final_norm;            ///< behind the last; left out where there is none
+  std::vector<HeadActivations> heads;    ///< by objective
+  tensor::TensorView dx_TD;              ///< the gradient that backward has come to
 };
 
 /// What a part needs only while it runs, so that parts share it.
@@ -81,10 +79,10 @@ struct Transients {
   // The last layer's, while the heads' and its own others come and go.
   tensor::TensorView dread_RD;  ///< gradient of what the heads read
   tensor::TensorView dread_context_RD;
-  // The heads'.
-  tensor::TensorView dy_MD, dpooled_SD;
+  // The heads', by objective.
+  std::array<tensor::TensorView, batch::kMostObjectives> dy_MD;
 
-  Transients of(const LayerRows& rows, const MicroBatchViews& micro_batch) const;
+  Transients of(const LayerRows& rows, const batch::LabelCounts& num_labels) const;
 };
 
 /// Where a micro-batch is computed: the activations of `num_slots` that are alive at the same time.
@@ -108,4 +106,4 @@ InferenceMemory plan_inference_memory(const describe::ModelDescription& model,
 tensor::TensorView plan_scratch(const describe::ParameterTable& table, const batch::Capacity& capacity,
                                 std::size_t num_threads, tensor::MemoryPlan& plan);
 
-}  // namespace plenum::model
+}  // namespace plenum::memory

@@ -1,8 +1,8 @@
-#include "plenum/pipeline/activation_slots.h"
+#include "plenum/memory/activation_slots.h"
 
 #include "plenum/base/check.h"
 
-namespace plenum::pipeline {
+namespace plenum::memory {
 namespace {
 
 schedule::RankSlots slots_of(const schedule::Schedule& schedule, schedule::Rank rank) {
@@ -18,4 +18,4 @@ schedule::RankSlots slots_of(const schedule::Schedule& schedule, schedule::Rank 
 ActivationSlots::ActivationSlots(const schedule::Schedule& schedule, schedule::Rank rank)
     : slots_(slots_of(schedule, rank)) {}
 
-}  // namespace plenum::pipeline
+}  // namespace plenum::memory

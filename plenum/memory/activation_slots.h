@@ -4,7 +4,7 @@
 
 #include "plenum/schedule/core/rank_slots.h"
 
-namespace plenum::pipeline {
+namespace plenum::memory {
 
 /// Which memory each micro-batch of a rank keeps its activations in, all that it has from the first of its
 /// forwards to the last of its backwards: as few places as the schedule lets be taken at the same time.
@@ -23,4 +23,4 @@ class ActivationSlots {
   schedule::RankSlots slots_;
 };
 
-}  // namespace plenum::pipeline
+}  // namespace plenum::memory

@@ -1,6 +1,7 @@
-#include "plenum/model/activation_layout.h"
+#include "plenum/memory/activation_layout.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "plenum/base/check.h"
 #include "plenum/batch/capacity.h"
@@ -12,7 +13,7 @@
 #include "plenum/kernels/optimizer_step.h"
 #include "plenum/kernels/vocabulary_loss.h"
 
-namespace plenum::model {
+namespace plenum::memory {
 namespace {
 
 using describe::ModelDescription;
@@ -90,9 +91,9 @@ TensorView& place_of(LayerActivations& kept, describe::Kept what) {
     case Kept::MlpOutput:
       return kept.h_RF;
     case Kept::MlpNormOutput:
-      break;
+      return kept.mlp_input_RD;
   }
-  throw base::InternalError("BERT's layers do not keep the output of the MLP's norm");
+  throw base::InternalError("a kept tensor has no place");
 }
 
 /// With `recomputed` where the layer keeps nothing of its MLP.
@@ -108,36 +109,50 @@ LayerActivations plan_layer(const describe::Layer& layer, const LayerRows& rows,
   return kept;
 }
 
+/// The layer of which the most is kept: memory for it does for any other.
+const describe::Layer& largest_layer(const ModelDescription& model) {
+  const LayerRows one{.attended = 1, .behind = 1};
+  const auto size = [&](const describe::Layer& layer) {
+    return kept_bytes(kept_tensors(layer, one, {}, tensor::Precision()));
+  };
+  return *std::ranges::max_element(model.layers, std::less<>(), size);
+}
+
 /// For any layer, the last among them: a capacity may name more rows that heads read than rows.
 LayerRows most_rows(const batch::Capacity& capacity) {
   return {
       .attended = capacity.rows, .behind = std::max(capacity.rows, capacity.read()), .read = capacity.read()};
 }
 
-MaskedLanguageActivations plan_masked_language(const describe::Head& head, std::int64_t M, MemoryPlan& plan) {
+HeadActivations plan_word_head(const describe::Head& head, std::int64_t M, MemoryPlan& plan) {
   const std::int64_t D = head.transform.out_width;
   const std::int64_t V = head.output.out_width;
+  const std::int64_t W = kernels::vocabulary_stride(plan.device(), V);
   return {.u_MD = plan.add(kHead, Role::Activation, {M, D}),
           .norm = plan_norm(M, D, kHead, plan),
           .y_MD = plan.add(kHead, Role::Activation, {M, D}),
-          .logits_MW = plan.add(kHead, Role::Activation, {M, kernels::vocabulary_stride(plan.device(), V)}),
-          .lse_M = plan.add(kHead, Role::Statistic, {M}),
+          .logits_MW = plan.add(kHead, Role::Activation, {M, W}),
           .loss_M = plan.add(kHead, Role::Statistic, {M}),
+          .lse_M = plan.add(kHead, Role::Statistic, {M}),
           .tiles_MN2 = plan.add(kHead, Role::Statistic, {M, kernels::vocabulary_tiles(plan.device(), V), 2}),
           .prediction_M = plan.add(kHead, DType::Int32, {M})};
 }
 
-NextSentenceActivations plan_next_sentence(const describe::Head& head, std::int64_t S, MemoryPlan& plan) {
-  return {.pooled_SD = plan.add(kHead, Role::Activation, {S, head.transform.out_width}),
-          .logits_S2 = plan.add(kHead, Role::Activation, {S, head.output.out_width}),
-          .loss_S = plan.add(kHead, Role::Statistic, {S})};
+HeadActivations plan_class_head(const describe::Head& head, std::int64_t M, MemoryPlan& plan) {
+  HeadActivations kept;
+  kept.y_MD = plan.add(kHead, Role::Activation, {M, head.transform.out_width});
+  kept.logits_MW = plan.add(kHead, Role::Activation, {M, head.output.out_width});
+  kept.loss_M = plan.add(kHead, Role::Statistic, {M});
+  return kept;
 }
 
 void plan_heads(const ModelDescription& model, const batch::Capacity& capacity, Activations& kept,
                 MemoryPlan& plan) {
-  kept.masked_language = plan_masked_language(model.heads[0], capacity.masked, plan);
-  if (model.heads.size() > 1)
-    kept.next_sentence = plan_next_sentence(model.heads[1], capacity.sequences, plan);
+  for (std::size_t i = 0; i < model.heads.size(); ++i) {
+    const describe::Head& head = model.heads[i];
+    const bool is_of_words = head.objective.loss == describe::LossKind::WordCrossEntropy;
+    kept.heads.push_back((is_of_words ? plan_word_head : plan_class_head)(head, capacity.labels[i], plan));
+  }
 }
 
 /// The widest of what layers have.
@@ -176,9 +191,10 @@ SharedMemory plan_shared(const ModelDescription& model, const batch::Capacity& c
   transients.dread_RD = plan.add(kTransients, Role::Activation, {num_read, D});
   transients.dread_context_RD = plan.add(kTransients, Role::Activation, {num_read, widths.context});
   const std::size_t begin = plan.mark();
-  transients.dy_MD = plan.add(kTransients, Role::Activation, {capacity.masked, D});
-  if (model.heads.size() > 1)
-    transients.dpooled_SD = plan.add(kTransients, Role::Activation, {capacity.sequences, D});
+  for (std::size_t i = 0; i < model.heads.size(); ++i) {
+    const std::int64_t width = model.heads[i].transform.out_width;
+    transients.dy_MD[i] = plan.add(kTransients, Role::Activation, {capacity.labels[i], width});
+  }
   const std::size_t behind_heads = plan.mark();
   plan.rewind(begin);
   transients.dbranch_RD = plan.add(kTransients, Role::Activation, {R, D});
@@ -220,36 +236,32 @@ LayerActivations LayerActivations::of(const LayerRows& of_rows) const {
           .y1_RD = rows(y1_RD, R),
           .gelu_RF = rows(gelu_RF, R),
           .h_RF = rows(h_RF, R),
-          .norm2 = norm2.of(R)};
+          .norm2 = norm2.of(R),
+          .mlp_input_RD = rows(mlp_input_RD, R)};
 }
 
-MaskedLanguageActivations MaskedLanguageActivations::of(std::int64_t num_masked) const {
-  return {.u_MD = rows(u_MD, num_masked),
-          .norm = norm.of(num_masked),
-          .y_MD = rows(y_MD, num_masked),
-          .logits_MW = rows(logits_MW, num_masked),
-          .lse_M = rows(lse_M, num_masked),
-          .loss_M = rows(loss_M, num_masked),
-          .tiles_MN2 = rows(tiles_MN2, num_masked),
-          .prediction_M = rows(prediction_M, num_masked)};
+HeadActivations HeadActivations::of(std::int64_t num_labels) const {
+  return {.u_MD = rows(u_MD, num_labels),
+          .norm = norm.of(num_labels),
+          .y_MD = rows(y_MD, num_labels),
+          .logits_MW = rows(logits_MW, num_labels),
+          .loss_M = rows(loss_M, num_labels),
+          .lse_M = rows(lse_M, num_labels),
+          .tiles_MN2 = rows(tiles_MN2, num_labels),
+          .prediction_M = rows(prediction_M, num_labels)};
 }
 
-NextSentenceActivations NextSentenceActivations::of(std::int64_t num_sequences) const {
-  return {.pooled_SD = rows(pooled_SD, num_sequences),
-          .logits_S2 = rows(logits_S2, num_sequences),
-          .loss_S = rows(loss_S, num_sequences)};
-}
-
-Transients Transients::of(const LayerRows& of_rows, const MicroBatchViews& micro_batch) const {
+Transients Transients::of(const LayerRows& of_rows, const batch::LabelCounts& num_labels) const {
   const auto [T, R, num_read] = of_rows;
-  return {.mlp_RF = rows(mlp_RF, R),
-          .dbranch_RD = rows(dbranch_RD, R),
-          .dcontext_TD = rows(dcontext_TD, T),
-          .dqkv_T3D = rows(dqkv_T3D, T),
-          .dread_RD = rows(dread_RD, num_read),
-          .dread_context_RD = rows(dread_context_RD, num_read),
-          .dy_MD = rows(dy_MD, micro_batch.num_masked()),
-          .dpooled_SD = rows(dpooled_SD, micro_batch.num_sequences())};
+  Transients part{.mlp_RF = rows(mlp_RF, R),
+                  .dbranch_RD = rows(dbranch_RD, R),
+                  .dcontext_TD = rows(dcontext_TD, T),
+                  .dqkv_T3D = rows(dqkv_T3D, T),
+                  .dread_RD = rows(dread_RD, num_read),
+                  .dread_context_RD = rows(dread_context_RD, num_read),
+                  .dy_MD = {}};
+  for (std::size_t i = 0; i < dy_MD.size(); ++i) part.dy_MD[i] = rows(dy_MD[i], num_labels[i]);
+  return part;
 }
 
 TrainingMemory plan_training_memory(const ModelDescription& model, const batch::Capacity& capacity,
@@ -263,14 +275,14 @@ TrainingMemory plan_training_memory(const ModelDescription& model, const batch::
   const auto keeping = [&](const describe::Layer& layer) {
     return keeping_of(model, layer, capacity, recompute, plan.device());
   };
-  const describe::Layer& any_layer = model.layers.front();
+  const describe::Layer& any_layer = largest_layer(model);
   LayerActivations recomputed_layer;
   if (recompute == Recomputation::Full)
     recomputed_layer =
         plan_layer(any_layer, most, keeping(any_layer), shared.recomputed_mlp, kTransients, plan);
   for (std::size_t i = 0; i < num_slots; ++i) {
     Activations& slot = memory.slots.emplace_back();
-    slot.embedding = plan_norm(T, model.width, kActivations, plan);
+    if (model.embedding.norm) slot.embedding = plan_norm(T, model.width, kActivations, plan);
     for (const describe::Layer& layer : model.layers) {
       const LayerRows& rows = &layer == &model.layers.back() ? last : middle;
       slot.x_TD.push_back(plan.add(kActivations, Role::Activation, {T, model.width}));
@@ -280,6 +292,7 @@ TrainingMemory plan_training_memory(const ModelDescription& model, const batch::
               : plan_layer(layer, rows, keeping(layer), shared.recomputed_mlp, kActivations, plan));
     }
     slot.read_RD = plan.add(kActivations, Role::Activation, {capacity.read(), model.width});
+    if (model.final_norm) slot.final_norm = plan_norm(capacity.read(), model.width, kActivations, plan);
     slot.dx_TD = plan.add(kActivations, Role::Activation, {T, model.width});
     plan_heads(model, capacity, slot, plan);
   }
@@ -298,7 +311,7 @@ InferenceMemory plan_inference_memory(const ModelDescription& model, const batch
   const std::size_t behind_x = plan.mark();
   activations.embedding = plan_norm(T, model.width, kActivations, plan);
   plan.rewind(behind_x);
-  const LayerActivations layer = plan_layer(model.layers.front(), most_rows(capacity),
+  const LayerActivations layer = plan_layer(largest_layer(model), most_rows(capacity),
                                             {.keeps_mlp_inner = false}, {}, kActivations, plan);
   activations.layers.assign(model.layers.size(), layer);
   memory.transients.mlp_RF =
@@ -344,4 +357,4 @@ TensorView plan_scratch(const describe::ParameterTable& table, const batch::Capa
   return plan.add("scratch", DType::Byte, {static_cast<std::int64_t>(each * count)});
 }
 
-}  // namespace plenum::model
+}  // namespace plenum::memory

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "plenum/batch/capacity.h"
+#include "plenum/describe/parameter_table.h"
+#include "plenum/kernels/optimizer_step.h"
+#include "plenum/memory/activation_layout.h"
+#include "plenum/memory/micro_batch_layout.h"
+#include "plenum/schedule/core/schedule.h"
+#include "plenum/tensor/memory_layout.h"
+#include "plenum/tensor/memory_plan.h"
+#include "plenum/tensor/tensor_view.h"
+
+namespace plenum::memory {
+
+/// Steps that may be under way at the same time: one runs, one is prepared. Each has its micro-batches.
+inline constexpr std::size_t kStepsUnderWay = 2;
+
+/// What a rank trains with, beside its model and its schedule.
+struct MemoryRequest {
+  batch::Capacity capacity;  ///< of a micro-batch
+  tensor::Device device = tensor::Device::Cpu;
+  tensor::Precision precision = tensor::precision_of(device);
+  std::size_t num_threads = 1;  ///< of the CPU
+};
+
+/// All that lies in a rank's arena.
+struct RankMemory {
+  // Of all parameters, flat in the order of the table.
+  tensor::TensorView weights_N;
+  tensor::TensorView compute_weights_N;  ///< as products read them; weights_N where that is the same type
+  tensor::TensorView gradients_N;
+  tensor::TensorView first_moments_N, second_moments_N;
+  tensor::TensorView chunks_C4;  ///< kernels::OptimizerWork; on the GPU
+  tensor::TensorView numbers_C;  ///< kernels::StepNumber
+  TrainingMemory activations;
+  tensor::TensorView scratch;
+  /// Byte: for every micro-batch of the steps under way, as MicroBatchLayout says; on the GPU.
+  std::vector<tensor::TensorView> micro_batches;
+};
+
+/// Lays it out for a rank with so many activations alive at a time (ActivationSlots).
+RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedule::Problem& problem,
+                            std::size_t num_slots, const MemoryRequest& request, tensor::MemoryPlan& plan);
+
+/// Every byte of a rank's arena, by purpose: a function of its arguments alone, for both devices in any
+/// build. Throws UserError for what kernels of the device cannot compute, such as the width of heads.
+tensor::MemoryLayout plan_memory(const describe::ParameterTable& table, const schedule::Schedule& schedule,
+                                 schedule::Rank rank, const MemoryRequest& request);
+
+/// The places of parameters in the flat buffers.
+std::vector<kernels::FlatRange> flat_ranges(const describe::ParameterTable& table);
+
+}  // namespace plenum::memory

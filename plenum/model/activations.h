@@ -1,0 +1,14 @@
+#pragma once
+
+#include "plenum/memory/activation_layout.h"
+
+namespace plenum::model {
+
+using memory::Activations;
+using memory::HeadActivations;
+using memory::LayerActivations;
+using memory::LayerRows;
+using memory::NormActivations;
+using memory::Transients;
+
+}  // namespace plenum::model

@@ -1,0 +1,87 @@
+#include "plenum/model/word_head.h"
+
+#include "plenum/kernels/activation.h"
+#include "plenum/kernels/layer_norm.h"
+#include "plenum/kernels/linear.h"
+#include "plenum/kernels/vocabulary_loss.h"
+
+namespace plenum::model {
+
+// M labels, D width, V words. Only the rows that the objective reads come here.
+//
+// Forward:  u = x W + b;  z = gelu(u);  y = norm(z);  logits = y word^T + b;  losses
+// Kept:     u, z, mean and inverse deviation, y, logits, log-sum-exp
+// Backward: from the last to the first. The word embedding gets a gradient here and another as embedding.
+
+using tensor::ConstTensorView;
+using tensor::TensorView;
+
+void word_head_transform_forward(const Pass& pass, const HeadWeights& weights, const ConstTensorView& x_MD,
+                                 const HeadActivations& kept) {
+  kernels::linear_forward(
+      pass.stream,
+      {.x_TD = x_MD, .w_ED = weights.transform_weight, .b_E = weights.transform_bias, .y_TE = kept.u_MD});
+  kernels::gelu_forward(pass.stream, {.x = kept.u_MD, .y = kept.norm.z_TD});
+  kernels::layer_norm_forward(pass.stream, {.x_TD = kept.norm.z_TD,
+                                            .residual_TD = {},
+                                            .gamma_D = weights.norm_weight,
+                                            .beta_D = weights.norm_bias,
+                                            .epsilon = pass.norm_epsilon(),
+                                            .dropout = {},
+                                            .rows = {},
+                                            .z_TD = {},
+                                            .y_TD = kept.y_MD,
+                                            .mean_T = kept.norm.mean_T,
+                                            .inverse_deviation_T = kept.norm.inverse_deviation_T});
+}
+
+void word_head_forward(const Pass& pass, const HeadWeights& weights, const ConstTensorView& x_MD,
+                       const ConstTensorView& label_M, const HeadActivations& kept) {
+  word_head_transform_forward(pass, weights, x_MD, kept);
+  kernels::vocabulary_loss_forward(pass.stream, {.h_MD = kept.y_MD,
+                                                 .w_VD = weights.output_weight,
+                                                 .b_V = weights.output_bias,
+                                                 .label_M = label_M,
+                                                 .logits_MW = kept.logits_MW,
+                                                 .tiles_MN2 = kept.tiles_MN2,
+                                                 .lse_M = kept.lse_M,
+                                                 .loss_M = kept.loss_M,
+                                                 .prediction_M = kept.prediction_M});
+}
+
+void word_head_backward(const Pass& pass, const HeadWeights& weights, const HeadGradients& gradients,
+                        const ConstTensorView& x_MD, const ConstTensorView& label_M,
+                        const HeadActivations& kept, const ConstTensorView& loss_scale_1,
+                        const TensorView& dy_MD, const TensorView& dx_MD) {
+  kernels::vocabulary_loss_backward(pass.stream, {.h_MD = kept.y_MD,
+                                                  .w_VD = weights.output_weight,
+                                                  .label_M = label_M,
+                                                  .lse_M = kept.lse_M,
+                                                  .scale_1 = loss_scale_1,
+                                                  .logits_MW = kept.logits_MW,
+                                                  .dh_MD = dy_MD,
+                                                  .dw_VD = gradients.output_weight,
+                                                  .db_V = gradients.output_bias,
+                                                  .accumulate = pass.accumulate});
+  kernels::layer_norm_backward(pass.stream, {.dy_TD = dy_MD,
+                                             .z_TD = kept.norm.z_TD,
+                                             .mean_T = kept.norm.mean_T,
+                                             .inverse_deviation_T = kept.norm.inverse_deviation_T,
+                                             .gamma_D = weights.norm_weight,
+                                             .dropout = {},
+                                             .rows = {},
+                                             .dz_TD = dy_MD,
+                                             .dx_TD = {},
+                                             .dgamma_D = gradients.norm_weight,
+                                             .dbeta_D = gradients.norm_bias});
+  kernels::gelu_backward(pass.stream, {.x = kept.u_MD, .dy = dy_MD, .dx = dy_MD});
+  kernels::linear_backward_weight(pass.stream, {.x_TD = x_MD,
+                                                .dy_TE = dy_MD,
+                                                .dw_ED = gradients.transform_weight,
+                                                .db_E = gradients.transform_bias,
+                                                .accumulate = pass.accumulate});
+  kernels::linear_backward_input(pass.stream,
+                                 {.dy_TE = dy_MD, .w_ED = weights.transform_weight, .dx_TD = dx_MD});
+}
+
+}  // namespace plenum::model

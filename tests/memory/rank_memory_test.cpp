@@ -1,0 +1,111 @@
+#include "plenum/memory/rank_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "plenum/describe/bert.h"
+#include "plenum/schedule/generate/gpipe.h"
+#include "plenum/schedule/generate/single.h"
+
+#include "tests/support/modern_encoder.h"
+
+namespace plenum::memory {
+namespace {
+
+using describe::ParameterTable;
+using tensor::Device;
+
+schedule::Schedule schedule_of(const ParameterTable& table, std::size_t num_micro_batches) {
+  return schedule::generate_single(
+      {.num_micro_batches = num_micro_batches,
+       .stage_layers = {static_cast<std::uint16_t>(table.model().layers.size())}});
+}
+
+tensor::MemoryLayout planned(const ParameterTable& table, Device device,
+                             const batch::Capacity& capacity = {
+                                 .rows = 512, .sequences = 128, .labels = {128}, .max_length = 128}) {
+  return plan_memory(table, schedule_of(table, 3), schedule::Rank{0},
+                     {.capacity = capacity, .device = device, .num_threads = 2});
+}
+
+std::size_t bytes_of(const tensor::MemoryLayout& layout, std::string_view purpose) {
+  for (const tensor::MemoryLayout::Line& line : layout.lines()) {
+    if (line.purpose == purpose) return line.bytes;
+  }
+  return 0;
+}
+
+TEST(RankMemory, HasParametersGradientsAndStateOfBothDevicesInAnyBuild) {
+  const ParameterTable table(describe::describe_bert(describe::preset("bert-mini")));
+  const auto N = static_cast<std::size_t>(table.num_elements());
+  const tensor::MemoryLayout cpu = planned(table, Device::Cpu);
+  EXPECT_EQ(bytes_of(cpu, "parameters"), 4 * N);
+  EXPECT_EQ(bytes_of(cpu, "gradients"), 4 * N);
+  EXPECT_EQ(bytes_of(cpu, "optimizer state"), 8 * N + 256);
+  EXPECT_EQ(bytes_of(cpu, "micro-batches"), 0U);
+  // In bfloat16 weights are there a second time, and what the optimizer's blocks take is listed: four numbers
+  // of 8 bytes for each 4096 elements of a tensor.
+  std::size_t chunks = 0;
+  for (const describe::Parameter& parameter : table.parameters()) {
+    chunks += static_cast<std::size_t>(parameter.num_elements() + 4095) / 4096;
+  }
+  const tensor::MemoryLayout gpu = planned(table, Device::Cuda);
+  EXPECT_EQ(bytes_of(gpu, "parameters"), 6 * N);
+  EXPECT_EQ(bytes_of(gpu, "gradients"), 4 * N);
+  EXPECT_EQ(bytes_of(gpu, "optimizer state"), 8 * N + (32 * chunks + 255) / 256 * 256 + 256);
+  // Of three micro-batches, of two steps.
+  EXPECT_EQ(bytes_of(gpu, "micro-batches") % 6, 0U);
+  EXPECT_GT(bytes_of(gpu, "micro-batches"), 6U * 512 * (3 * 4 + 8));
+}
+
+TEST(RankMemory, IsOfTheTypesThatRolesHave) {
+  const ParameterTable table(describe::describe_bert(describe::preset("bert-mini")));
+  const schedule::Schedule schedule = schedule_of(table, 1);
+  const auto N = static_cast<std::size_t>(table.num_elements());
+  // A CPU that would keep activations and the weights of products in two bytes.
+  const tensor::Precision half({.weight = tensor::DType::BFloat16, .activation = tensor::DType::BFloat16});
+  MemoryRequest request{.capacity = {.rows = 512, .sequences = 4, .labels = {128}, .max_length = 128},
+                        .num_threads = 1};
+  const std::size_t exact = bytes_of(plan_memory(table, schedule, schedule::Rank{0}, request), "activations");
+  request.precision = half;
+  const tensor::MemoryLayout layout = plan_memory(table, schedule, schedule::Rank{0}, request);
+  EXPECT_EQ(bytes_of(layout, "parameters"), 6 * N);
+  // But for the statistics, which keep their four bytes: two moments of each norm, and a number for each
+  // head.
+  const std::size_t statistics = 4 * (512 * (2 + 3 * (4 + 4) + 4) + 128 * 4);
+  EXPECT_EQ(bytes_of(layout, "activations"), (exact - statistics) / 2 + statistics);
+}
+
+TEST(RankMemory, OfASecondArchitectureIsWhatWasCountedByHand) {
+  // D = 128 in 2 heads of 64, F = 1152, two layers; T = 512 rows of which heads read R = 128.
+  const ParameterTable table(
+      test::describe_modern_encoder({.vocabulary = 100, .width = 128, .num_layers = 2, .num_heads = 2}));
+  constexpr std::size_t kT = 512;
+  constexpr std::size_t kR = 128;
+  // Of layers as tests/describe has it: the first without a norm before attention, the last with few rows
+  // behind it. Around them the input of each, the embedding's norm, what heads read, the norm behind the last
+  // layer, and the running gradient.
+  const auto bytes = [](std::size_t activation, std::size_t mlp_output) {
+    const std::size_t first = activation * (4 * 128 + 2 * 128 + 2 * 1152 + mlp_output) + 4 * (2 + 2);
+    const std::size_t last = activation * (4 * 128 + 128) + 4 * (2 + 2);
+    const std::size_t last_read = activation * (128 + 2 * 128 + 2 * 1152 + mlp_output) + 4 * 2;
+    const std::size_t around = activation * (2 * 128 + 128 + 128) + 4 * 2;
+    const std::size_t around_read = activation * (128 + 128) + 4 * 2;
+    return kT * (first + last + around) + kR * (last_read + around_read);
+  };
+  EXPECT_EQ(bytes_of(planned(table, Device::Cpu), "activations"), bytes(4, 0));
+  EXPECT_EQ(bytes_of(planned(table, Device::Cuda), "activations"), bytes(2, 1152));
+}
+
+TEST(RankMemory, GrowsWithTheActivationsThatAScheduleKeepsAlive) {
+  const ParameterTable table(describe::describe_bert(describe::preset("bert-mini")));
+  const batch::Capacity capacity{.rows = 512, .sequences = 4, .labels = {60}, .max_length = 128};
+  const MemoryRequest request{.capacity = capacity, .num_threads = 1};
+  const schedule::Schedule one_by_one = schedule_of(table, 4);
+  const schedule::Schedule all_forward =
+      schedule::generate_gpipe({.num_micro_batches = 4, .stage_layers = {4}});
+  const std::size_t one = bytes_of(plan_memory(table, one_by_one, schedule::Rank{0}, request), "activations");
+  EXPECT_EQ(bytes_of(plan_memory(table, all_forward, schedule::Rank{0}, request), "activations"), 4 * one);
+}
+
+}  // namespace
+}  // namespace plenum::memory

@@ -64,6 +64,10 @@ class OptionTable {
   template <typename Value, typename Parse, typename Format>
   Option& add_parsed(std::string name, Value& value, std::string placeholder, std::string help, Parse parse,
                      Format format);
+  /// One that may be absent.
+  template <typename Value, typename Parse, typename Format>
+  Option& add_parsed(std::string name, std::optional<Value>& value, std::string placeholder, std::string help,
+                     Parse parse, Format format);
 
  private:
   Option& add_option(Option option);
@@ -97,6 +101,18 @@ Option& OptionTable::add_parsed(std::string name, Value& value, std::string plac
   };
   option.get = [&value, format]() -> std::vector<std::string> { return {format(value)}; };
   return add_option(std::move(option));
+}
+
+template <typename Value, typename Parse, typename Format>
+Option& OptionTable::add_parsed(std::string name, std::optional<Value>& value, std::string placeholder,
+                                std::string help, Parse parse, Format format) {
+  Option& option = add_parsed<std::optional<Value>>(std::move(name), value, std::move(placeholder),
+                                                    std::move(help), parse, [](const auto&) { return ""; });
+  option.get = [&value, format]() -> std::vector<std::string> {
+    if (!value) return {};
+    return {format(*value)};
+  };
+  return option;
 }
 
 template <typename Enum>

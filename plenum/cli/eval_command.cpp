@@ -15,6 +15,7 @@
 #include "plenum/data/batches/evaluation_batches.h"
 #include "plenum/train/evaluation.h"
 #include "plenum/train/model_source.h"
+#include "plenum/train/run_defaults.h"
 #include "plenum/train/run_options.h"
 
 namespace plenum::cli {
@@ -48,7 +49,8 @@ class EvalCommand final : public Command {
   /// Options of training by name, with the text given here; empty where none is.
   std::array<std::pair<const char*, std::string>, 3> masking_ = {
       {{"mask-rate", ""}, {"mask-unit", ""}, {"mask-split", ""}}};
-  tensor::Device device_ = tensor::Device::Cpu;
+  train::CheckpointChoice checkpoint_;
+  train::DeviceChoice device_;
   std::optional<std::int64_t> threads_;
   bool json_ = false;
 };
@@ -72,7 +74,9 @@ std::vector<base::OptionTable> EvalCommand::tables() {
   base::OptionTable table("eval");
   table.add("model", model_, "DIR", "A Hugging Face directory, a run of plenum train, or a checkpoint")
       .positional = true;
-  table.add("data", data_, "DIR", "The dataset on whose held-out sequences to evaluate");
+  train::add_checkpoint_option(table, checkpoint_);
+  table.add("data", data_, "DIR",
+            "The dataset on whose held-out sequences to evaluate; that of the run if not given");
   table.add("sequences", sequences_, 1, std::int64_t{1} << 60,
             "How many of them, drawn at random but always the same; all if not given");
   add_masking(table);
@@ -94,9 +98,11 @@ data::TrainingDataOptions EvalCommand::masking(const train::ModelSource& model) 
 
 int EvalCommand::run() {
   base::require(!model_.empty(), "no model is given; name a Hugging Face directory or a run");
-  base::require(!data_.empty(), "no dataset is given; add --data DIR");
   ProgressBar notes(stderr);
-  const train::ModelSource model = train::find_model(model_, notes);
+  const train::ModelSource model = train::find_model(model_, notes, checkpoint_);
+  if (data_.empty()) data_ = train::training_data_of(model).directory;
+  base::require(!data_.empty(), "no dataset is given, and {} is not of a run that knows one; add --data DIR",
+                model_);
   const data::TrainingDataOptions masking = this->masking(model);
   const data::Dataset dataset(data_);
   train::require_same_tokens(dataset, model.tokenizer, model.config);
@@ -106,7 +112,9 @@ int EvalCommand::run() {
                                         {.masking = masking.masking(), .max_sequences = sequences_});
   const auto num_threads = static_cast<std::size_t>(threads_.value_or(base::usable_cores()));
   const std::unique_ptr<model::BertInference> inference =
-      train::load_model(model, batches.capacity(), num_threads, device_);
+      train::load_model(
+          model, batches.capacity(), num_threads,
+          train::settle_device(device_, 1, [&](std::string_view line) { notes.note(line); }));
   print(model, masking, train::evaluate(*inference, batches).value());
   return 0;
 }

@@ -21,6 +21,7 @@ class ExportCommand final : public Command {
   std::vector<base::OptionTable> tables() override {
     base::OptionTable table("export");
     table.add("model", model_, "DIR", "A run of plenum train, or one of its checkpoints").positional = true;
+    train::add_checkpoint_option(table, checkpoint_);
     table.add("output", output_, "DIR", "Where the Hugging Face directory goes");
     table.add("overwrite", overwrite_, "Replace an export that is there already");
     table.add("threads", threads_, 1, 4096, "Threads; all cores if not given");
@@ -32,7 +33,7 @@ class ExportCommand final : public Command {
     base::require(!model_.empty(), "no model is given; name a run of plenum train");
     base::require(!output_.empty(), "no place for the model is given; add --output DIR");
     ProgressBar notes(stderr);
-    const train::ModelSource source = train::find_model(model_, notes);
+    const train::ModelSource source = train::find_model(model_, notes, checkpoint_);
     const train::ExportReport report =
         train::export_model(source, output_, overwrite_ ? io::Replace::Yes : io::Replace::No,
                             static_cast<std::size_t>(threads_.value_or(base::usable_cores())));
@@ -45,7 +46,8 @@ class ExportCommand final : public Command {
       fmt::print("{}\n", object.dump());
       return 0;
     }
-    fmt::print("wrote {} from {}: {} parameters, {}\n", output_, source.directory,
+    fmt::print("wrote {} from {}{}: {} parameters, {}\n", output_, source.directory,
+               source.remark.empty() ? "" : fmt::format(" ({})", source.remark),
                base::format_count(static_cast<std::uint64_t>(report.num_parameters)),
                base::format_bytes(report.num_bytes));
     fmt::print("verified: read back, {} logits are the same bit for bit\n",
@@ -55,6 +57,7 @@ class ExportCommand final : public Command {
 
  private:
   std::string model_;
+  train::CheckpointChoice checkpoint_;
   std::string output_;
   bool overwrite_ = false;
   std::optional<std::int64_t> threads_;

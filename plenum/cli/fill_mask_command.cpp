@@ -11,6 +11,7 @@
 #include "plenum/cli/command.h"
 #include "plenum/cli/progress_bar.h"
 #include "plenum/train/mask_filling.h"
+#include "plenum/train/run_defaults.h"
 #include "plenum/train/run_options.h"
 
 namespace plenum::cli {
@@ -63,6 +64,7 @@ class FillMaskCommand final : public Command {
     table.add("text", texts_, "TEXT", "Texts with [MASK]; lines of standard input if none is given")
         .positional = true;
     table.add("model", model_, "DIR", "A Hugging Face directory, a run of plenum train, or a checkpoint");
+    train::add_checkpoint_option(table, checkpoint_);
     table.add("top", top_, 1, 1'000'000, "How many words to show for each [MASK]");
     train::add_device_option(table, device_);
     table.add("threads", threads_, 1, 4096, "Threads; all cores if not given");
@@ -75,8 +77,9 @@ class FillMaskCommand final : public Command {
     const std::vector<std::string> texts = texts_.empty() ? read_lines() : texts_;
     base::require(!texts.empty(), "no text is given; write one with a [MASK] in it");
     ProgressBar notes(stderr);
-    train::MaskFilling filling(train::find_model(model_, notes), texts,
-                               static_cast<std::size_t>(threads_.value_or(base::usable_cores())), device_);
+    train::MaskFilling filling(train::find_model(model_, notes, checkpoint_), texts,
+                               static_cast<std::size_t>(threads_.value_or(base::usable_cores())),
+                               train::settle_device(device_, 1, [&](std::string_view line) { notes.note(line); }));
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::vector<std::vector<train::Guess>> masks = filling.guesses(i, static_cast<std::size_t>(top_));
       if (json_) {
@@ -93,7 +96,8 @@ class FillMaskCommand final : public Command {
   std::vector<std::string> texts_;
   std::string model_;
   std::int64_t top_ = 5;
-  tensor::Device device_ = tensor::Device::Cpu;
+  train::CheckpointChoice checkpoint_;
+  train::DeviceChoice device_;
   std::optional<std::int64_t> threads_;
   bool json_ = false;
 };

@@ -38,6 +38,7 @@ class TrainingDisplay final : public train::TrainingObserver {
   void on_step(const train::StepReport& report) override;
   void on_evaluation(std::uint64_t step, const train::Evaluation& evaluation) override;
   void on_checkpoint(std::uint64_t step, const std::string& path) override;
+  void on_choice(std::string_view line) override { line_.note(line); }
   void on_note(std::string_view line) override { line_.note(line); }
   void on_hang(std::string_view line) override;
 
@@ -62,6 +63,7 @@ class SilentDisplay final : public train::TrainingObserver {
   void on_step(const train::StepReport&) override {}
   void on_evaluation(std::uint64_t, const train::Evaluation&) override {}
   void on_checkpoint(std::uint64_t, const std::string&) override {}
+  void on_choice(std::string_view) override {}
   void on_note(std::string_view line) override;
   void on_hang(std::string_view line) override;
 };

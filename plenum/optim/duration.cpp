@@ -13,12 +13,18 @@ namespace {
 struct Suffix {
   std::string_view text;
   DurationUnit unit;
+  double amount = 1;  ///< of the unit
 };
-constexpr std::array<Suffix, 5> kSuffixes = {{{"st", DurationUnit::Steps},
+/// Of one unit the largest amount comes first.
+constexpr std::array<Suffix, 9> kSuffixes = {{{"st", DurationUnit::Steps},
                                               {"tok", DurationUnit::Tokens},
                                               {"sp", DurationUnit::Sequences},
                                               {"ep", DurationUnit::Epochs},
-                                              {"dur", DurationUnit::Run}}};
+                                              {"dur", DurationUnit::Run},
+                                              {"d", DurationUnit::Seconds, 86400},
+                                              {"h", DurationUnit::Seconds, 3600},
+                                              {"min", DurationUnit::Seconds, 60},
+                                              {"s", DurationUnit::Seconds}}};
 
 /// Where the number ends: at the first letter that is not the e of an exponent.
 std::size_t number_length(std::string_view text) {
@@ -41,42 +47,56 @@ double steps_per_unit(DurationUnit unit, const RunLength& run, std::optional<std
       return static_cast<double>(run.steps_per_epoch);
     case DurationUnit::Run:
       return static_cast<double>(total_steps.value_or(0));
+    case DurationUnit::Seconds:
+      break;
   }
   return 0;
 }
 
-}  // namespace
-
-Duration parse_duration(std::string_view text, std::string_view what) {
+/// Throws UserError, with `examples`, for what is no duration.
+Duration parse(std::string_view text, std::string_view what, std::string_view examples) {
   const std::size_t length = number_length(text);
   const std::string_view suffix = text.substr(length);
-  Duration duration;
-  bool is_known = suffix.empty();
-  for (const Suffix& known : kSuffixes) {
-    if (known.text != suffix) continue;
-    duration.unit = known.unit;
-    is_known = true;
-  }
-  base::require(is_known && length > 0,
-                "{} must be a duration such as 1000st (steps), 2e9tok (tokens), 5000sp (sequences), 3ep "
-                "(epochs) or 0.06dur (share of the run): '{}'",
-                what, text);
-  duration.amount = base::parse_number(text.substr(0, length), what);
+  const auto known = std::ranges::find(kSuffixes, suffix, &Suffix::text);
+  const bool is_known = suffix.empty() || known != kSuffixes.end();
+  base::require(is_known && length > 0, "{} must be a duration such as {}: '{}'", what, examples, text);
+  Duration duration{base::parse_number(text.substr(0, length), what), DurationUnit::Steps};
+  if (!suffix.empty()) duration = {duration.amount * known->amount, known->unit};
   base::require(duration.amount >= 0, "{} must not be negative: {}", what, text);
   base::require(duration.unit != DurationUnit::Run || duration.amount <= 1,
                 "{} must be at most the whole run, 1dur: {}", what, text);
   return duration;
 }
 
+constexpr std::string_view kExamples =
+    "1000st (steps), 2e9tok (tokens), 5000sp (sequences), 3ep (epochs) or 0.06dur (share of the run)";
+
+}  // namespace
+
+Duration parse_duration(std::string_view text, std::string_view what) {
+  const Duration duration = parse(text, what, kExamples);
+  base::require(duration.unit != DurationUnit::Seconds,
+                "{} cannot be a time: '{}'; give {}, and --stop-after {} to end a run by the clock", what, text,
+                kExamples, text);
+  return duration;
+}
+
+Duration parse_interval(std::string_view text, std::string_view what) {
+  return parse(text, what, fmt::format("10min, 2h, {}", kExamples));
+}
+
 std::string to_string(const Duration& duration) {
   for (const Suffix& suffix : kSuffixes) {
-    if (suffix.unit == duration.unit) return fmt::format("{}{}", duration.amount, suffix.text);
+    const double amount = duration.amount / suffix.amount;
+    const bool is_whole = suffix.amount == 1 || (amount >= 1 && amount == std::floor(amount));
+    if (suffix.unit == duration.unit && is_whole) return fmt::format("{}{}", amount, suffix.text);
   }
   return {};
 }
 
 std::uint64_t num_steps(const Duration& duration, const RunLength& run, std::string_view what,
                         std::optional<std::uint64_t> total_steps) {
+  base::check(duration.unit != DurationUnit::Seconds, "{} is a time, not a number of steps", what);
   base::require(duration.unit != DurationUnit::Run || total_steps.has_value(),
                 "{} cannot be a share of the run, whose length it states: {}", what, to_string(duration));
   if (duration.amount == 0) return 0;

@@ -13,6 +13,7 @@ enum class DurationUnit : std::uint8_t {
   Sequences,  ///< sp
   Epochs,     ///< ep
   Run,        ///< dur: a share of the whole run
+  Seconds,    ///< s, min, h, d: by the clock
 };
 
 /// A length of training, in the unit that its author thinks in.
@@ -27,7 +28,10 @@ struct Duration {
 /// for anything else, a negative amount, or a share above 1.
 Duration parse_duration(std::string_view text, std::string_view what);
 
-/// What parse_duration reads back as the same value.
+/// The same, or a time by the clock: "90s", "10min", "2h", "1d".
+Duration parse_interval(std::string_view text, std::string_view what);
+
+/// What parse_interval reads back as the same value.
 std::string to_string(const Duration& duration);
 
 /// What a run does in a step, by which durations become steps.
@@ -37,8 +41,8 @@ struct RunLength {
   double sequences_per_step = 0;  ///< expected
 };
 
-/// The number of steps of a duration, rounded up: at least 1 unless it is 0. A share of the run needs
-/// `total_steps`. Throws UserError naming `what` where that is absent or the result is out of reach.
+/// The number of steps of a duration other than a time, rounded up: at least 1 unless it is 0. A share of the
+/// run needs `total_steps`. Throws UserError naming `what` where that is absent or the result is out of reach.
 std::uint64_t num_steps(const Duration& duration, const RunLength& run, std::string_view what,
                         std::optional<std::uint64_t> total_steps = std::nullopt);
 

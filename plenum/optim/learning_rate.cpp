@@ -7,12 +7,22 @@
 #include "plenum/base/check.h"
 
 namespace plenum::optim {
+namespace {
+
+std::uint64_t warmup_steps(const Duration& warmup, std::uint64_t total_steps, const RunLength& run) {
+  const std::uint64_t steps = num_steps(warmup, run, "warmup", total_steps);
+  const bool is_part = warmup.unit == DurationUnit::Run && warmup.amount < 1;
+  return is_part && total_steps > 0 ? std::min(steps, total_steps - 1) : steps;
+}
+
+}  // namespace
 
 LearningRate::LearningRate(const LearningRateOptions& options, std::uint64_t total_steps,
                            const RunLength& run)
     : options_(options),
+      peak_(options.peak.value()),
       total_steps_(total_steps),
-      warmup_steps_(num_steps(options.warmup, run, "warmup", total_steps)),
+      warmup_steps_(warmup_steps(options.warmup, total_steps, run)),
       decay_steps_(options.schedule == LearningRateSchedule::Wsd
                        ? num_steps(options.decay, run, "decay-duration", total_steps)
                        : 0) {
@@ -33,8 +43,8 @@ double LearningRate::at(std::uint64_t step) const {
     // NVIDIA's recipe counts steps from 1.
     t = std::min(t + 1, static_cast<double>(total_steps_));
   }
-  if (t < warmup) return options_.peak * t / warmup;
-  return options_.peak * (options_.final_ratio + (1 - options_.final_ratio) * share_at(t));
+  if (t < warmup) return peak_ * t / warmup;
+  return peak_ * (options_.final_ratio + (1 - options_.final_ratio) * share_at(t));
 }
 
 double LearningRate::share_at(double step) const {

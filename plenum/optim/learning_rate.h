@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "plenum/optim/duration.h"
 
@@ -18,7 +19,7 @@ enum class LearningRateSchedule : std::uint8_t {
 };
 
 struct LearningRateOptions {
-  double peak = 1e-4;
+  std::optional<double> peak;  ///< must be there when a LearningRate is made
   LearningRateSchedule schedule = LearningRateSchedule::Linear;
   Duration warmup{0.06, DurationUnit::Run};  ///< the rate grows from 0 in proportion to the step
   Duration decay{0.1, DurationUnit::Run};    ///< of Wsd: the last part of the run
@@ -29,7 +30,7 @@ struct LearningRateOptions {
 };
 
 /// The learning rate of every step: peak * (final_ratio + (1 - final_ratio) f), and peak * t / W in the
-/// warm-up.
+/// warm-up. A warm-up that is a share of the run, if not all of it, leaves at least one step.
 class LearningRate {
  public:
   /// Throws UserError if warm-up and decay do not fit into the run.
@@ -42,6 +43,7 @@ class LearningRate {
   double share_at(double step) const;
 
   LearningRateOptions options_;
+  double peak_;
   std::uint64_t total_steps_;
   std::uint64_t warmup_steps_;
   std::uint64_t decay_steps_;

@@ -36,7 +36,7 @@ void add_optimizer(base::OptionTable& options, OptimizerOptions& optimizer) {
 }
 
 void add_learning_rate(base::OptionTable& options, LearningRateOptions& learning_rate) {
-  options.add("learning-rate", learning_rate.peak, 0.0, kLargestRate, "Learning rate after the warm-up");
+  options.add("learning-rate", learning_rate.peak, 0.0, kLargestRate, "Learning rate after the warmup; by the size of the model if not given");
   base::Option& schedule = options.add_choice(
       "lr-schedule", learning_rate.schedule,
       {{"constant", LearningRateSchedule::Constant},
@@ -49,7 +49,7 @@ void add_learning_rate(base::OptionTable& options, LearningRateOptions& learning
       "warm-up; wsd is warm-up, stable, decay");
   schedule.former_name = "schedule";
   add_duration(options, "warmup", learning_rate.warmup,
-               "How long the learning rate grows: 1000st, 1e8tok, 5000sp, 0.1ep or 0.06dur of the run");
+               "How long the learning rate grows: 1000 steps, 1e8tok, 5000sp, 0.1ep or 0.06dur (share of the run)");
   add_duration(options, "decay-duration", learning_rate.decay, "How long it falls at the end (wsd)");
   options.add("power", learning_rate.power, 0.0, kLargestPower, "Exponent (polynomial)");
   options.add_fraction("final-ratio", learning_rate.final_ratio,
@@ -66,7 +66,8 @@ base::OptionTable TrainingOptions::table() {
 }
 
 void TrainingOptions::check() const {
-  base::require(learning_rate.peak > 0, "learning-rate must be positive: {}", learning_rate.peak);
+  base::require(learning_rate.peak.value_or(1) > 0, "learning-rate must be positive: {}",
+                learning_rate.peak.value_or(0));
 }
 
 }  // namespace plenum::optim

@@ -8,7 +8,10 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 #include "plenum/base/check.h"
+#include "plenum/base/units.h"
 #include "plenum/io/atomic_directory.h"
 #include "plenum/io/checksum.h"
 #include "plenum/io/directory.h"
@@ -36,6 +39,7 @@ constexpr std::string_view kFirstMoments = "exp_avg.";
 constexpr std::string_view kSecondMoments = "exp_avg_sq.";
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kRemovedEnding = ".removed";
+constexpr std::string_view kBestName = "best";
 
 std::string directory_name(std::uint64_t step) {
   return fmt::format("{}{:08}", kStepPrefix, step);
@@ -210,18 +214,32 @@ std::string CheckpointStore::save(const TrainingState& state, const describe::Mo
   }));
   output.write(kStateName, print_state(state, files));
   output.commit();
-  remove_old(state.step);
+  if (state.best_loss && state.best_step == state.step) name_best(state.step);
+  remove_old(state);
   return directory;
+}
+
+/// For people and other programs: whoever reads it here finds the best step in the state of the newest
+/// checkpoint. So it does no harm where links cannot be made.
+void CheckpointStore::name_best(std::uint64_t step) const {
+  std::error_code ignored;
+  const std::string link = fmt::format("{}/{}", directory_, kBestName);
+  const std::string next = link + ".partial";
+  fs::remove(next, ignored);
+  fs::create_directory_symlink(directory_name(step), next, ignored);
+  fs::rename(next, link, ignored);
 }
 
 /// Damaged checkpoints do not count, so that they never push out a whole one. Those of later steps, which are
 /// there only if they were refused, stay.
-void CheckpointStore::remove_old(std::uint64_t newest_step) const {
+void CheckpointStore::remove_old(const TrainingState& newest) const {
   std::vector<std::string> directories = list();
   std::reverse(directories.begin(), directories.end());
   std::size_t num_whole = 0;
   for (const std::string& directory : directories) {
-    if (step_of(fs::path(directory).filename().string()) > newest_step) continue;
+    const std::optional<std::uint64_t> step = step_of(fs::path(directory).filename().string());
+    const bool is_best = newest.best_loss && step == newest.best_step;
+    if (step > newest.step || (is_best && num_whole == keep_)) continue;
     if (num_whole == keep_) {
       remove_directory(directory);
     } else if (seems_whole(directory)) {
@@ -262,6 +280,53 @@ std::optional<FoundCheckpoint> CheckpointStore::find_latest(base::Progress& prog
                 directory_, reasons);
   if (found) found->refused = std::move(refused);
   return found;
+}
+
+std::optional<FoundCheckpoint> CheckpointStore::find(const CheckpointChoice& choice,
+                                                     base::Progress& progress) const {
+  if (choice.kind == CheckpointChoice::Kind::Step) {
+    const std::string directory = directory_ + "/" + directory_name(choice.step);
+    const std::vector<std::string> all = list();
+    std::vector<std::string> steps;
+    for (const std::string& other : all)
+      steps.push_back(fmt::format("{}", *step_of(fs::path(other).filename().string())));
+    base::require(std::ranges::find(all, directory) != all.end(),
+                  "{} has no checkpoint of step {}; there are: {}", directory_, choice.step,
+                  steps.empty() ? "none" : fmt::format("{}", fmt::join(steps, ", ")));
+    return verify_checkpoint(directory);
+  }
+  std::optional<FoundCheckpoint> latest = find_latest(progress);
+  const bool is_meant = !latest || choice.kind == CheckpointChoice::Kind::Last || !latest->state.best_loss ||
+                        latest->state.best_step == latest->state.step;
+  if (is_meant) return latest;
+  try {
+    return verify_checkpoint(directory_ + "/" + directory_name(latest->state.best_step));
+  } catch (const DamagedCheckpoint& error) {
+    progress.note(fmt::format("the best checkpoint, of step {}, cannot be used ({}); taking the last",
+                              latest->state.best_step, error.what()));
+    return latest;
+  }
+}
+
+CheckpointChoice parse_checkpoint_choice(std::string_view text, std::string_view what) {
+  if (text == "best") return {.kind = CheckpointChoice::Kind::Best};
+  if (text == "last") return {.kind = CheckpointChoice::Kind::Last};
+  const bool is_number = !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  base::require(is_number, "{} must be best, last or the number of a step: '{}'", what, text);
+  return {.kind = CheckpointChoice::Kind::Step,
+          .step = static_cast<std::uint64_t>(base::parse_integer(text, what))};
+}
+
+std::string to_string(const CheckpointChoice& choice) {
+  switch (choice.kind) {
+    case CheckpointChoice::Kind::Best:
+      return "best";
+    case CheckpointChoice::Kind::Last:
+      return "last";
+    case CheckpointChoice::Kind::Step:
+      return fmt::format("{}", choice.step);
+  }
+  return {};
 }
 
 void load(const FoundCheckpoint& checkpoint, const CheckpointTensors& tensors) {

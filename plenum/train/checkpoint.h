@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plenum/base/progress.h"
@@ -45,8 +47,18 @@ bool is_checkpoint(const std::string& directory);
 /// cannot be read.
 FoundCheckpoint verify_checkpoint(const std::string& directory);
 
+/// Which checkpoint of a run is meant: the best by its evaluations, the newest, or that of a step.
+struct CheckpointChoice {
+  enum class Kind : std::uint8_t { Best, Last, Step } kind = Kind::Best;
+  std::uint64_t step = 0;
+};
+
+/// "best", "last" or the number of a step. Throws UserError naming `what` for anything else.
+CheckpointChoice parse_checkpoint_choice(std::string_view text, std::string_view what);
+std::string to_string(const CheckpointChoice& choice);
+
 /// The checkpoints of a run: `<run>/checkpoints/step-00000200` and so on, each written whole or not at all
-/// and checksummed (docs/formats.md).
+/// and checksummed (docs/formats.md). `<run>/checkpoints/best` is a link to the best one.
 class CheckpointStore {
  public:
   /// `keep`: how many of the newest to keep, at least 1. Touches nothing yet.
@@ -57,7 +69,7 @@ class CheckpointStore {
   void remove_leftovers() const;
 
   /// Writes the checkpoint of `state.step`, in place of one of that step, then removes those before the
-  /// newest `keep` that are whole. Throws UserError if that fails (a full disk above all); the earlier ones
+  /// newest `keep` that are whole, but not the one of `state.best_step`. Throws UserError if that fails (a full disk above all); the earlier ones
   /// are there then. Returns its directory.
   std::string save(const TrainingState& state, const describe::ModelConfig& model,
                    const CheckpointTensors& tensors) const;
@@ -67,11 +79,16 @@ class CheckpointStore {
   /// that cannot be judged: of a newer version, or without permission to read it. A run may save meanwhile.
   std::optional<FoundCheckpoint> find_latest(base::Progress& progress) const;
 
+  /// The one that is meant, or the newest with a note where the best one is not there. Throws as find_latest
+  /// does, and if there is none of that step.
+  std::optional<FoundCheckpoint> find(const CheckpointChoice& choice, base::Progress& progress) const;
+
   /// The directories of all checkpoints, oldest first, whole or not. Throws UserError if that cannot be told.
   std::vector<std::string> list() const;
 
  private:
-  void remove_old(std::uint64_t newest_step) const;
+  void remove_old(const TrainingState& newest) const;
+  void name_best(std::uint64_t step) const;
 
   std::string directory_;
   std::size_t keep_;

@@ -23,14 +23,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-ModelSource find_in_run(const std::string& run, base::Progress& progress) {
-  const std::optional<FoundCheckpoint> found = CheckpointStore(run, 1).find_latest(progress);
+/// "step 900, the best held-out loss (3.2100)".
+std::string remark_on(const FoundCheckpoint& found) {
+  const TrainingState& state = found.state;
+  const bool is_best = state.best_loss && state.best_step == state.step;
+  return is_best ? fmt::format("step {}, the best held-out loss ({:.4f})", state.step, *state.best_loss)
+                 : fmt::format("step {}", state.step);
+}
+
+ModelSource find_in_run(const std::string& run, const CheckpointChoice& choice, base::Progress& progress) {
+  const std::optional<FoundCheckpoint> found = CheckpointStore(run, 1).find(choice, progress);
   base::require(found.has_value(), "{} has no checkpoint yet; let plenum train go on until it writes one",
                 run);
   return {.directory = found->directory,
           .tokenizer = RunPaths(run).tokenizer,
           .config = found->model,
-          .run = run};
+          .run = run,
+          .remark = remark_on(*found)};
 }
 
 /// The run whose checkpoint a directory is; empty if it is none, or lies elsewhere.
@@ -54,8 +63,14 @@ std::string tokenizer_beside(const std::string& directory) {
   return run.empty() ? directory : RunPaths(run).tokenizer;
 }
 
-ModelSource find_model(const std::string& path, base::Progress& progress) {
-  if (is_run_directory(path)) return find_in_run(path, progress);
+void add_checkpoint_option(base::OptionTable& options, CheckpointChoice& choice) {
+  options.add_parsed("checkpoint", choice, "best|last|N",
+                     "Which checkpoint of a run: the best by its evaluations, the last, or that of step N",
+                     parse_checkpoint_choice, [](const CheckpointChoice& value) { return to_string(value); });
+}
+
+ModelSource find_model(const std::string& path, base::Progress& progress, const CheckpointChoice& choice) {
+  if (is_run_directory(path)) return find_in_run(path, choice, progress);
   base::require(io::path_exists(path + "/config.json"),
                 "{} holds no model: give a Hugging Face directory, a run of plenum train, or a checkpoint",
                 path);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "plenum/base/options.h"
 #include "plenum/base/progress.h"
 #include "plenum/batch/capacity.h"
 #include "plenum/data/batches/training_data_options.h"
@@ -10,6 +11,7 @@
 #include "plenum/data/tokenizer/tokenizer.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/model/inference.h"
+#include "plenum/train/checkpoint.h"
 
 namespace plenum::train {
 
@@ -19,11 +21,16 @@ struct ModelSource {
   std::string tokenizer;  ///< where its tokenizer's files lie
   describe::ModelConfig config;
   std::string run = {};  ///< that trained it; empty where no run is known
+  /// Of a run: which checkpoint was taken, and why, in a few words.
+  std::string remark = {};
 };
 
-/// The model at `path`: a Hugging Face directory, a run (its newest checkpoint that is whole) or one of its
+/// The model at `path`: a Hugging Face directory, a run (`choice` says which checkpoint) or one of its
 /// checkpoints. Notes checkpoints that are passed over. Throws UserError if there is none.
-ModelSource find_model(const std::string& path, base::Progress& progress);
+ModelSource find_model(const std::string& path, base::Progress& progress, const CheckpointChoice& choice = {});
+
+/// Adds --checkpoint to a command's options.
+void add_checkpoint_option(base::OptionTable& options, CheckpointChoice& choice);
 
 /// Where the tokenizer of the model in a directory lies: a checkpoint has that of its run, other directories
 /// have their own.

@@ -15,8 +15,11 @@
 
 namespace plenum::train {
 
+/// What is to compute; none: what the machine has.
+using DeviceChoice = std::optional<tensor::Device>;
+
 /// Adds --device to a command's options.
-void add_device_option(base::OptionTable& options, tensor::Device& device);
+void add_device_option(base::OptionTable& options, DeviceChoice& device);
 
 /// What is for one process of a run alone: no other that takes the run up does it again unasked.
 struct ProcessSettings {
@@ -32,7 +35,7 @@ struct RunSettings {
   std::string directory;
   optim::Duration steps{1000, optim::DurationUnit::Steps};
   std::int64_t seed = 0;
-  tensor::Device device = tensor::Device::Cpu;
+  DeviceChoice device;
   std::int64_t ranks = 1;
   std::optional<std::int64_t> threads;  ///< over all ranks; all cores if absent
   schedule::Recomputation recompute = schedule::Recomputation::None;

@@ -43,7 +43,7 @@ pipeline::BertProgramOptions program_options(const RunOptions& options, const de
           .capacity = capacity,
           .optimizer = options.optimizer.optimizer,
           .seed = static_cast<std::uint64_t>(options.run.seed),
-          .device = options.run.device,
+          .device = options.run.device.value(),
           .num_threads = options.threads_per_rank()};
 }
 

@@ -13,6 +13,7 @@
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/tensor/device_error.h"
 #include "plenum/train/run.h"
+#include "plenum/train/run_defaults.h"
 #include "plenum/train/run_policy.h"
 #include "plenum/train/run_writer.h"
 #include "plenum/train/timeline_file.h"
@@ -235,7 +236,10 @@ void Trainer::save_before_error() {
 
 TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop) {
   options.check();
-  Run run = open_run(options, observer);
+  const RunOptions settled =
+      settle_defaults(options, [&](std::string_view line) { observer.on_choice(line); },
+                      [&](std::string_view line) { observer.on_note(line); });
+  Run run = open_run(settled, observer);
   return Trainer(run, observer, stop).train();
 }
 

@@ -49,6 +49,8 @@ class TrainingObserver {
   virtual void on_step(const StepReport& report) = 0;
   virtual void on_evaluation(std::uint64_t step, const Evaluation& evaluation) = 0;
   virtual void on_checkpoint(std::uint64_t step, const std::string& path) = 0;
+  /// What was chosen because the user did not say, in a line.
+  virtual void on_choice(std::string_view line) = 0;
   /// A fact worth one line, for instance that a step was skipped.
   virtual void on_note(std::string_view line) = 0;
   /// A step hangs, as `line` says, and nothing in this process can end it. To end the process is all that is

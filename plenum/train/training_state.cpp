@@ -6,6 +6,9 @@
 namespace plenum::train {
 namespace {
 
+/// Which states of earlier versions lack.
+constexpr std::string_view kLaterCount = "worse_in_a_row";
+
 /// The counts by name, of a state or of one to be filled.
 template <typename State, typename Visit>
 void visit_counts(State& state, Visit visit) {
@@ -16,6 +19,7 @@ void visit_counts(State& state, Visit visit) {
   visit("skipped_steps", state.skipped_steps);
   visit("skipped_in_a_row", state.skipped_in_a_row);
   visit("best_step", state.best_step);
+  visit("worse_in_a_row", state.worse_in_a_row);
   visit("seed", state.seed);
 }
 
@@ -40,6 +44,7 @@ nlohmann::json to_json_object(const TrainingState& state) {
 TrainingState parse_training_state(const nlohmann::json& object, const std::string& source) {
   TrainingState state;
   visit_counts(state, [&](const char* key, std::uint64_t& count) {
+    if (key == kLaterCount && !object.contains(key)) return;
     const nlohmann::json& value = io::require_key(object, key, source);
     base::require(value.is_number_unsigned(), "{}: {} must be a count: {}", source, key, value.dump());
     count = value.get<std::uint64_t>();

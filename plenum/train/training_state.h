@@ -22,6 +22,7 @@ struct TrainingState {
   std::uint64_t skipped_in_a_row = 0;  ///< up to now
   std::optional<double> best_loss;     ///< of evaluation, if there was one
   std::uint64_t best_step = 0;
+  std::uint64_t worse_in_a_row = 0;  ///< evaluations since the best one
   std::uint64_t seed = 0;
   std::string fingerprint;   ///< of the dataset: with another one it is another run
   std::string packing_plan;  ///< checksum of the file of --packing-plan; empty, and not written, without one

@@ -31,7 +31,8 @@ base::OptionTable TrainingDataOptions::table() {
       "What is shuffled; packs gives every layout the same steps, of nearly the same tokens; auto is packs "
       "for packed and where the global batch is in tokens");
   options.add("global-batch", global_batch, "N|Nsp|Ntok",
-              "What a step trains on, over all ranks: sequences (256 or 256sp) or tokens (32768tok)");
+              "What a step trains on: sequences (256 or 256sp) or tokens (32768tok); by the length of the run if "
+              "not given");
   options.add(
       "micro-batch-tokens", micro_batch_tokens, 1, std::int64_t{1} << 30,
       "Tokens of a micro-batch, padding included; 4096, or the longest sequence if that is longer, and on "
@@ -50,7 +51,7 @@ base::OptionTable TrainingDataOptions::table() {
 
 void TrainingDataOptions::check() const {
   base::require(!directory.empty(), "no dataset is given; add --data DIR");
-  global_batch_size();
+  if (!global_batch.empty()) global_batch_size();
   masking();
   base::require(mask_rate > 0, "mask-rate must be above 0: there would be nothing to learn");
   base::require(layout != Layout::Packed || order_choice != OrderChoice::Sequences,
@@ -66,7 +67,8 @@ OrderUnit TrainingDataOptions::order() const {
   if (order_choice == OrderChoice::Packs) return OrderUnit::Packs;
   if (order_choice == OrderChoice::Sequences) return OrderUnit::Sequences;
   const bool has_packs =
-      layout == Layout::Packed || global_batch_size().unit == GlobalBatchSize::Unit::Tokens;
+      layout == Layout::Packed || global_batch.empty() ||
+      global_batch_size().unit == GlobalBatchSize::Unit::Tokens;
   return has_packs ? OrderUnit::Packs : OrderUnit::Sequences;
 }
 

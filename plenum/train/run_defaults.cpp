@@ -1,0 +1,109 @@
+#include "plenum/train/run_defaults.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "plenum/base/units.h"
+#include "plenum/data/corpus/dataset.h"
+#include "plenum/io/directory.h"
+#include "plenum/tensor/cuda_device.h"
+#include "plenum/train/starting_model.h"
+
+namespace plenum::train {
+namespace {
+
+/// A run of fewer steps than these has batches of so many tokens.
+struct BatchOfLength {
+  double steps;
+  std::uint64_t tokens;
+};
+constexpr std::array<BatchOfLength, 2> kBatches = {{{10'000, 8'192}, {100'000, 32'768}}};
+constexpr std::uint64_t kLargestBatch = 131'072;
+constexpr std::uint64_t kLeastBatch = 256;
+constexpr std::uint64_t kLeastStepsPerEpoch = 8;
+
+/// How many steps a run has with batches of so many tokens.
+double steps_of(const optim::Duration& length, double batch_tokens, double epoch_tokens,
+                double epoch_sequences) {
+  switch (length.unit) {
+    case optim::DurationUnit::Tokens:
+      return length.amount / batch_tokens;
+    case optim::DurationUnit::Sequences:
+      return length.amount * epoch_tokens / epoch_sequences / batch_tokens;
+    case optim::DurationUnit::Epochs:
+      return length.amount * epoch_tokens / batch_tokens;
+    default:
+      return length.amount;
+  }
+}
+
+/// Whether the driver of NVIDIA's GPUs shows one here, whatever this build can do with it.
+bool is_gpu_visible() {
+  return io::path_exists("/dev/nvidia0");
+}
+
+/// How much lower the learning rate of a trained model is, which is to keep what it knows.
+constexpr double kContinuedShare = 0.25;
+
+}  // namespace
+
+double default_learning_rate(const describe::ModelConfig& model) {
+  constexpr double kScale = 0.018;
+  constexpr double kShallow = 4;  // layers; deeper models diverge at lower rates
+  const double depth = std::max(1.0, static_cast<double>(model.num_layers) / kShallow);
+  const double rate = kScale / (std::sqrt(static_cast<double>(model.width)) * depth);
+  const double digit = std::pow(10, std::floor(std::log10(rate)) - 1);  // of two digits
+  return std::round(rate / digit) * digit;
+}
+
+std::uint64_t default_batch_tokens(const optim::Duration& length, std::uint64_t epoch_tokens,
+                                   std::uint64_t epoch_sequences) {
+  std::uint64_t tokens = kLargestBatch;
+  for (const BatchOfLength& batch : kBatches) {
+    const double steps =
+        steps_of(length, static_cast<double>(batch.tokens), static_cast<double>(epoch_tokens),
+                 static_cast<double>(std::max<std::uint64_t>(1, epoch_sequences)));
+    if (steps >= batch.steps) continue;
+    tokens = batch.tokens;
+    break;
+  }
+  return std::clamp(std::bit_floor(epoch_tokens / kLeastStepsPerEpoch), kLeastBatch, tokens);
+}
+
+tensor::Device settle_device(const DeviceChoice& choice, std::int64_t ranks, const Note& note) {
+  if (choice) return *choice;
+  const std::optional<std::string> obstacle = tensor::cuda_obstacle();
+  const bool is_on_gpu = !obstacle && ranks == 1;
+  if (is_on_gpu || (obstacle && !is_gpu_visible())) return is_on_gpu ? tensor::Device::Cuda : tensor::Device::Cpu;
+  note(fmt::format("the CPU computes, and the GPU of this machine is not used: {}",
+                   obstacle ? *obstacle : "ranks run on the CPU only"));
+  return tensor::Device::Cpu;
+}
+
+RunOptions settle_defaults(RunOptions options, const Note& on_choice, const Note& note) {
+  options.run.device = settle_device(options.run.device, options.run.ranks, note);
+  std::optional<double>& rate = options.optimizer.learning_rate.peak;
+  if (rate && !options.data.global_batch.empty()) return options;
+  const data::Dataset dataset(options.data.directory);
+  if (!rate) {
+    const bool is_continued = !options.model.init.empty();
+    rate = (is_continued ? kContinuedShare : 1) * default_learning_rate(starting_model(options.model, dataset));
+    on_choice(fmt::format("learning rate {:g}, by the size of the model{} (--learning-rate)", *rate,
+                          is_continued ? ", a quarter because it is trained already" : ""));
+  }
+  if (options.data.global_batch.empty()) {
+    const std::uint64_t tokens =
+        default_batch_tokens(options.run.steps, dataset.histogram(data::Split::Train).num_tokens(),
+                             dataset.num_sequences(data::Split::Train));
+    options.data.global_batch = fmt::format("{}tok", tokens);
+    on_choice(fmt::format("batches of {} tokens, by the length of the run (--global-batch)",
+                          base::format_count(tokens)));
+  }
+  return options;
+}
+
+}  // namespace plenum::train

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+
+#include "plenum/describe/model_config.h"
+#include "plenum/optim/duration.h"
+#include "plenum/train/run_directory.h"
+#include "plenum/train/run_options.h"
+
+namespace plenum::train {
+
+// Defaults that depend on the model, the data, the length of the run or the machine, found by the sweep in
+// bench/results/defaults-202611.md. They are settled once, when a run begins; the run keeps them.
+
+/// The learning rate of a model that is trained from scratch with AdamW.
+double default_learning_rate(const describe::ModelConfig& model);
+
+/// The tokens of a batch for a run so long on data of so many tokens and sequences an epoch.
+std::uint64_t default_batch_tokens(const optim::Duration& length, std::uint64_t epoch_tokens,
+                                   std::uint64_t epoch_sequences);
+
+/// The GPU where one can be used, else the CPU; several ranks are on the CPU. Notes a GPU that stays unused,
+/// with the reason.
+tensor::Device settle_device(const DeviceChoice& choice, std::int64_t ranks, const Note& note);
+
+/// The options with nothing left to be chosen. `on_choice` gets a line for every default that was chosen
+/// here, with the option that changes it; `note` what the user may not expect.
+RunOptions settle_defaults(RunOptions options, const Note& on_choice, const Note& note);
+
+}  // namespace plenum::train

@@ -112,9 +112,8 @@ int EvalCommand::run() {
                                         {.masking = masking.masking(), .max_sequences = sequences_});
   const auto num_threads = static_cast<std::size_t>(threads_.value_or(base::usable_cores()));
   const std::unique_ptr<model::BertInference> inference =
-      train::load_model(
-          model, batches.capacity(), num_threads,
-          train::settle_device(device_, 1, [&](std::string_view line) { notes.note(line); }));
+      train::load_model(model, batches.capacity(), num_threads,
+                        train::settle_device(device_, 1, [&](std::string_view line) { notes.note(line); }));
   print(model, masking, train::evaluate(*inference, batches).value());
   return 0;
 }

@@ -76,8 +76,8 @@ constexpr std::string_view kExamples =
 Duration parse_duration(std::string_view text, std::string_view what) {
   const Duration duration = parse(text, what, kExamples);
   base::require(duration.unit != DurationUnit::Seconds,
-                "{} cannot be a time: '{}'; give {}, and --stop-after {} to end a run by the clock", what, text,
-                kExamples, text);
+                "{} cannot be a time: '{}'; give {}, and --stop-after {} to end a run by the clock", what,
+                text, kExamples, text);
   return duration;
 }
 

@@ -42,7 +42,8 @@ struct RunLength {
 };
 
 /// The number of steps of a duration other than a time, rounded up: at least 1 unless it is 0. A share of the
-/// run needs `total_steps`. Throws UserError naming `what` where that is absent or the result is out of reach.
+/// run needs `total_steps`. Throws UserError naming `what` where that is absent or the result is out of
+/// reach.
 std::uint64_t num_steps(const Duration& duration, const RunLength& run, std::string_view what,
                         std::optional<std::uint64_t> total_steps = std::nullopt);
 

@@ -36,7 +36,8 @@ void add_optimizer(base::OptionTable& options, OptimizerOptions& optimizer) {
 }
 
 void add_learning_rate(base::OptionTable& options, LearningRateOptions& learning_rate) {
-  options.add("learning-rate", learning_rate.peak, 0.0, kLargestRate, "Learning rate after the warmup; by the size of the model if not given");
+  options.add("learning-rate", learning_rate.peak, 0.0, kLargestRate,
+              "Learning rate after the warmup; by the size of the model if not given");
   base::Option& schedule = options.add_choice(
       "lr-schedule", learning_rate.schedule,
       {{"constant", LearningRateSchedule::Constant},
@@ -48,8 +49,9 @@ void add_learning_rate(base::OptionTable& options, LearningRateOptions& learning
       "How the learning rate falls: bert-linear counts from step 0, linear from the end of the "
       "warm-up; wsd is warm-up, stable, decay");
   schedule.former_name = "schedule";
-  add_duration(options, "warmup", learning_rate.warmup,
-               "How long the learning rate grows: 1000 steps, 1e8tok, 5000sp, 0.1ep or 0.06dur (share of the run)");
+  add_duration(
+      options, "warmup", learning_rate.warmup,
+      "How long the learning rate grows: 1000 steps, 1e8tok, 5000sp, 0.1ep or 0.06dur (share of the run)");
   add_duration(options, "decay-duration", learning_rate.decay, "How long it falls at the end (wsd)");
   options.add("power", learning_rate.power, 0.0, kLargestPower, "Exponent (polynomial)");
   options.add_fraction("final-ratio", learning_rate.final_ratio,

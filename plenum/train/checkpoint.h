@@ -69,8 +69,8 @@ class CheckpointStore {
   void remove_leftovers() const;
 
   /// Writes the checkpoint of `state.step`, in place of one of that step, then removes those before the
-  /// newest `keep` that are whole, but not the one of `state.best_step`. Throws UserError if that fails (a full disk above all); the earlier ones
-  /// are there then. Returns its directory.
+  /// newest `keep` that are whole, but not the one of `state.best_step`. Throws UserError if that fails (a
+  /// full disk above all); the earlier ones are there then. Returns its directory.
   std::string save(const TrainingState& state, const describe::ModelConfig& model,
                    const CheckpointTensors& tensors) const;
 

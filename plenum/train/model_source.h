@@ -27,7 +27,8 @@ struct ModelSource {
 
 /// The model at `path`: a Hugging Face directory, a run (`choice` says which checkpoint) or one of its
 /// checkpoints. Notes checkpoints that are passed over. Throws UserError if there is none.
-ModelSource find_model(const std::string& path, base::Progress& progress, const CheckpointChoice& choice = {});
+ModelSource find_model(const std::string& path, base::Progress& progress,
+                       const CheckpointChoice& choice = {});
 
 /// Adds --checkpoint to a command's options.
 void add_checkpoint_option(base::OptionTable& options, CheckpointChoice& choice);

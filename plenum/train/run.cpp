@@ -129,7 +129,8 @@ std::vector<TunedStream> Run::tuned_streams() const {
 Run open_run(const RunOptions& options, TrainingObserver& observer) {
   const auto begin = std::chrono::steady_clock::now();
   const Note note = [&observer](std::string_view line) { observer.on_note(line); };
-  const DeviceMemory device_memory(options.run.device.value());  // first: without the device nothing is touched
+  const DeviceMemory device_memory(
+      options.run.device.value());  // first: without the device nothing is touched
 
   auto dataset = std::make_unique<data::Dataset>(options.data.directory);
   require_unchanged(*dataset, note);

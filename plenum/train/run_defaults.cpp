@@ -78,7 +78,8 @@ tensor::Device settle_device(const DeviceChoice& choice, std::int64_t ranks, con
   if (choice) return *choice;
   const std::optional<std::string> obstacle = tensor::cuda_obstacle();
   const bool is_on_gpu = !obstacle && ranks == 1;
-  if (is_on_gpu || (obstacle && !is_gpu_visible())) return is_on_gpu ? tensor::Device::Cuda : tensor::Device::Cpu;
+  if (is_on_gpu || (obstacle && !is_gpu_visible()))
+    return is_on_gpu ? tensor::Device::Cuda : tensor::Device::Cpu;
   note(fmt::format("the CPU computes, and the GPU of this machine is not used: {}",
                    obstacle ? *obstacle : "ranks run on the CPU only"));
   return tensor::Device::Cpu;
@@ -91,7 +92,8 @@ RunOptions settle_defaults(RunOptions options, const Note& on_choice, const Note
   const data::Dataset dataset(options.data.directory);
   if (!rate) {
     const bool is_continued = !options.model.init.empty();
-    rate = (is_continued ? kContinuedShare : 1) * default_learning_rate(starting_model(options.model, dataset));
+    rate =
+        (is_continued ? kContinuedShare : 1) * default_learning_rate(starting_model(options.model, dataset));
     on_choice(fmt::format("learning rate {:g}, by the size of the model{} (--learning-rate)", *rate,
                           is_continued ? ", a quarter because it is trained already" : ""));
   }

@@ -236,9 +236,9 @@ void Trainer::save_before_error() {
 
 TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop) {
   options.check();
-  const RunOptions settled =
-      settle_defaults(options, [&](std::string_view line) { observer.on_choice(line); },
-                      [&](std::string_view line) { observer.on_note(line); });
+  const RunOptions settled = settle_defaults(
+      options, [&](std::string_view line) { observer.on_choice(line); },
+      [&](std::string_view line) { observer.on_note(line); });
   Run run = open_run(settled, observer);
   return Trainer(run, observer, stop).train();
 }

@@ -217,7 +217,7 @@ TEST_F(TrainingProgram, ReportsWhatTheUserCanMendInOneLine) {
   expect_error("train --data data --run x --model bert-tniy", "did you mean 'bert-tiny'");
   expect_error("train --data data --run x --model bert-huge",
                "model must be one of bert-tiny, bert-mini, bert-small, bert-base, bert-large: 'bert-huge'\n");
-  expect_error("train --data data --run x --device gpu", "--device must be one of cpu, cuda: 'gpu'\n");
+  expect_error("train --data data --run x --device gpu", "--device must be one of auto, cpu, cuda: 'gpu'\n");
   expect_error("train --run x --model bert-tiny", "add --data DIR");
   expect_error("train --data none --run x --model bert-tiny", "none");
   expect_error("train --data data --run x --model bert-tiny --steps 3weeks", "steps");

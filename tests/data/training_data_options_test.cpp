@@ -52,6 +52,8 @@ TEST(TrainingDataOptions, AreSetByName) {
 
 TEST(TrainingDataOptions, OrderPacksForThePackedLayoutAndForStepsOfTokens) {
   TrainingDataOptions options;
+  EXPECT_EQ(options.order(), OrderUnit::Packs);  // what is chosen by itself is a number of tokens
+  options.global_batch = "8";
   EXPECT_EQ(options.order(), OrderUnit::Sequences);
   options.layout = Layout::Packed;
   EXPECT_EQ(options.order(), OrderUnit::Packs);

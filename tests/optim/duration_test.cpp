@@ -37,6 +37,19 @@ TEST(Duration, IsReadBackAsWritten) {
   }
 }
 
+TEST(Interval, MayBeATime) {
+  EXPECT_EQ(parse_interval("10min", "x"), (Duration{600, DurationUnit::Seconds}));
+  EXPECT_EQ(parse_interval("1.5h", "x"), (Duration{5400, DurationUnit::Seconds}));
+  EXPECT_EQ(parse_interval("30s", "x"), (Duration{30, DurationUnit::Seconds}));
+  EXPECT_EQ(parse_interval("2d", "x"), (Duration{172800, DurationUnit::Seconds}));
+  EXPECT_EQ(parse_interval("500", "x"), (Duration{500, DurationUnit::Steps}));
+  for (const char* text : {"10min", "90min", "2d", "90s", "2h", "0.5s", "0.1dur"})
+    EXPECT_EQ(to_string(parse_interval(text, "x")), text);
+  test::expect_user_error([] { parse_interval("soon", "eval-every"); },
+                          "eval-every must be a duration such as 10min");
+  test::expect_user_error([] { parse_duration("10min", "steps"); }, "--stop-after 10min");
+}
+
 TEST(NumSteps, RoundsUp) {
   const auto steps = [](const char* text, std::optional<std::uint64_t> total = std::nullopt) {
     return num_steps(parse_duration(text, "x"), kRun, "x", total);

@@ -104,5 +104,9 @@ TEST(LearningRate, RefusesWhatDoesNotFitIntoTheRun) {
   test::expect_user_error([&] { LearningRate(given, 50, kRun); }, "--decay-duration");
 }
 
+TEST(LearningRate, IsNotZeroInARunOfOneStep) {
+  EXPECT_EQ(LearningRate({.peak = 3}, 1, kRun).at(0), 3);
+}
+
 }  // namespace
 }  // namespace plenum::optim

@@ -164,6 +164,28 @@ TEST_F(Checkpoints, OfWhichTheNewestAreKept) {
   expect_loads(100'000'000);
 }
 
+TEST_F(Checkpoints, OfWhichTheBestIsKeptAndNamed) {
+  for (const std::uint64_t step : {1u, 2u, 3u, 4u, 5u, 6u}) save(step);  // 3 is the best
+  EXPECT_THAT(names(), ElementsAre("best", "step-00000003", "step-00000005", "step-00000006"));
+  EXPECT_EQ(fs::read_symlink(directory_ / "checkpoints/best"), "step-00000003");
+  const auto step_of = [&](const char* choice) {
+    return store_.find(parse_checkpoint_choice(choice, "checkpoint"), notes_)->state.step;
+  };
+  EXPECT_EQ(step_of("best"), 3U);
+  EXPECT_EQ(step_of("last"), 6U);
+  EXPECT_EQ(step_of("5"), 5U);
+  test::expect_user_error([&] { step_of("4"); }, "has no checkpoint of step 4; there are: 3, 5, 6");
+  test::expect_user_error([&] { step_of("worst"); }, "checkpoint must be best, last or the number of a step");
+  EXPECT_THAT(notes_.lines, testing::IsEmpty());
+}
+
+TEST_F(Checkpoints, StandInForABestThatIsDamaged) {
+  for (const std::uint64_t step : {3u, 4u}) save(step);
+  fs::remove(directory_of(3) + "/model.safetensors");
+  EXPECT_EQ(store_.find({}, notes_)->state.step, 4U);
+  EXPECT_THAT(notes_.lines, ElementsAre(HasSubstr("the best checkpoint, of step 3, cannot be used")));
+}
+
 TEST_F(Checkpoints, ReplaceThoseOfTheSameStep) {
   save(1);
   fill(50);

@@ -116,7 +116,7 @@ TEST_F(CurveTest, TheBandIsNarrowerThanWhatASmallMistakeWouldMake) {
   const std::vector<double> curve = curve_of(given);
   EXPECT_GT(curve.front() - curve.back(), 20 * kBand.largest);
   given.run.directory = directory_ / "slower";
-  given.optimizer.learning_rate.peak *= 0.98;
+  *given.optimizer.learning_rate.peak *= 0.98;
   const CurveDistance distance = distance_of(curve_of(given), curve);
   EXPECT_GT(distance.mean, kBand.mean);
   record(distance);

@@ -36,6 +36,7 @@ class RecordingObserver final : public TrainingObserver {
     checkpoints.push_back(step);
     if (after_checkpoint) after_checkpoint(step);
   }
+  void on_choice(std::string_view line) override { choices.emplace_back(line); }
   void on_note(std::string_view line) override { notes.emplace_back(line); }
   void on_hang(std::string_view line) override { hangs.emplace_back(line); }
 
@@ -43,6 +44,7 @@ class RecordingObserver final : public TrainingObserver {
   std::vector<StepReport> steps;
   std::vector<std::pair<std::uint64_t, Evaluation>> evaluations;
   std::vector<std::uint64_t> checkpoints;
+  std::vector<std::string> choices;
   std::vector<std::string> notes;
   std::vector<std::string> hangs;
   std::function<void(const StepReport&)> after_step;
@@ -96,6 +98,7 @@ class TrainingTest : public testing::Test {
     options.run.directory = directory_ / run;
     options.run.steps = {steps, optim::DurationUnit::Steps};
     options.run.seed = 3;
+    options.run.device = tensor::Device::Cpu;
     options.run.threads = 1;
     options.run.process.quiet = true;  // whose runs do not measure the machine first
     options.model.preset = "bert-tiny";

@@ -30,9 +30,10 @@ base::OptionTable TrainingDataOptions::table() {
       {{"auto", OrderChoice::Auto}, {"sequences", OrderChoice::Sequences}, {"packs", OrderChoice::Packs}},
       "What is shuffled; packs gives every layout the same steps, of nearly the same tokens; auto is packs "
       "for packed and where the global batch is in tokens");
-  options.add("global-batch", global_batch, "N|Nsp|Ntok",
-              "What a step trains on: sequences (256 or 256sp) or tokens (32768tok); by the length of the run if "
-              "not given");
+  options.add(
+      "global-batch", global_batch, "N|Nsp|Ntok",
+      "What a step trains on: sequences (256 or 256sp) or tokens (32768tok); by the length of the run if "
+      "not given");
   options.add(
       "micro-batch-tokens", micro_batch_tokens, 1, std::int64_t{1} << 30,
       "Tokens of a micro-batch, padding included; 4096, or the longest sequence if that is longer, and on "
@@ -66,9 +67,8 @@ void TrainingDataOptions::check() const {
 OrderUnit TrainingDataOptions::order() const {
   if (order_choice == OrderChoice::Packs) return OrderUnit::Packs;
   if (order_choice == OrderChoice::Sequences) return OrderUnit::Sequences;
-  const bool has_packs =
-      layout == Layout::Packed || global_batch.empty() ||
-      global_batch_size().unit == GlobalBatchSize::Unit::Tokens;
+  const bool has_packs = layout == Layout::Packed || global_batch.empty() ||
+                         global_batch_size().unit == GlobalBatchSize::Unit::Tokens;
   return has_packs ? OrderUnit::Packs : OrderUnit::Sequences;
 }
 

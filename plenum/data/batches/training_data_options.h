@@ -24,7 +24,7 @@ struct TrainingDataOptions {
   std::string directory;
   Layout layout = Layout::Unpadded;
   OrderChoice order_choice = OrderChoice::Auto;
-  std::string global_batch;  ///< must be there when steps are made
+  std::string global_batch;                        ///< must be there when steps are made
   std::optional<std::int64_t> micro_batch_tokens;  ///< as StepProblem has it
   std::optional<std::int64_t> packing_depth;       ///< unlimited if absent
   std::string packing_plan;                        ///< a file; made anew if empty

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -340,6 +341,30 @@ TEST(Fill, PlacesWorkThatTakesNoTimeWithoutAnyGap) {
   const FillResult result = fill(base, KfacFiller(2), costs);
   EXPECT_DOUBLE_EQ(result.refresh_steps, 1);
   expect_sound(result, costs);
+}
+
+TEST(Fill, OrdersWorkThatTakesNoTimeByWhatItWaitsFor) {
+  const ConstantCosts costs({{ActionType::Forward, 1},
+                             {ActionType::Backward, 2},
+                             {ActionType::InputGradient, 1},
+                             {ActionType::WeightGradient, 1}});
+  for (const std::string_view name : pipeline_names()) {
+    for (const std::size_t num_replicas : {1, 2}) {
+      SCOPED_TRACE(fmt::format("{} {}", name, num_replicas));
+      const Schedule base = generator_named(name).generate({.depth = 4,
+                                                            .num_micro_batches = 4,
+                                                            .num_replicas = num_replicas,
+                                                            .stage_layers = {1},
+                                                            .has_tied_parameters = true});
+      for (const bool is_kfac : {true, false}) {
+        const FillResult result =
+            is_kfac ? fill(base, KfacFiller(2), costs) : fill(base, ShampooFiller(2), costs);
+        EXPECT_DOUBLE_EQ(result.refresh_steps, 1);
+        EXPECT_DOUBLE_EQ(result.filled_step_seconds, result.base_step_seconds);
+        expect_sound(result, costs);
+      }
+    }
+  }
 }
 
 TEST(Fill, RefusesAScheduleWithoutIdleTime) {

@@ -1,6 +1,6 @@
 #include "plenum/memory/rank_memory.h"
 
-#include "plenum/kernels/step_numbers.h"
+#include "plenum/kernels/step_scalars.h"
 #include "plenum/memory/activation_slots.h"
 
 namespace plenum::memory {
@@ -24,7 +24,7 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   if (is_gpu) {
     memory.chunks_C4 = plan.add(kState, DType::Int64, {kernels::num_optimizer_chunks(flat_ranges(table)), 4});
   }
-  memory.numbers_C = plan.add(kState, DType::Float64, {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
+  memory.scalars_C = plan.add(kState, DType::Float64, {static_cast<std::int64_t>(kernels::kNumStepScalars)});
   memory.activations = plan_training_memory(table.model(), capacity, problem.recomputation, num_slots, plan);
   memory.scratch = plan_scratch(table, capacity, request.num_threads, plan);
   if (!is_gpu) return memory;

@@ -1,5 +1,3 @@
-#include "plenum/pipeline/rehearsal.h"
-
 #include <array>
 #include <chrono>
 #include <memory>
@@ -7,6 +5,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/pipeline/executor.h"
+#include "plenum/pipeline/rehearsal.h"
 
 namespace plenum::pipeline {
 namespace {
@@ -50,7 +49,7 @@ class RehearsalProgram final : public StageProgram {
     if (schedule::traits_of(run.action.type).is_collective) spend(run);
   }
   void exchange_data(const ActionRun& run, comm::Communicator& ranks) override {
-    ranks.barrier();
+    ranks.start_barrier(0).wait();
     spend(run);
   }
 

@@ -11,11 +11,11 @@
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/function_costs.h"
 #include "plenum/schedule/text/parse_schedule.h"
 
 #include "tests/pipeline/device_toy.h"
 #include "tests/pipeline/toy_run.h"
+#include "tests/support/function_costs.h"
 
 namespace plenum::pipeline {
 namespace {
@@ -93,7 +93,7 @@ TEST(ExecutorOnDevices, ReadsWhatOlderStepsMade) {
   const Schedule base = schedule::generator_named("chimera").generate(
       {.depth = 4, .num_micro_batches = 4, .stage_layers = {1}, .has_tied_parameters = true});
   const schedule::FillResult filled =
-      schedule::fill(base, schedule::KfacFiller(2), schedule::FunctionCosts(&toy_seconds));
+      schedule::fill(base, schedule::KfacFiller(2), test::FunctionCosts(&toy_seconds));
   const std::size_t num_steps = 2 * filled.schedule.num_steps() + filled.max_age;
   EXPECT_EQ(difference_on_devices(filled.schedule, num_steps, {}), "");
 }
@@ -268,7 +268,7 @@ TEST(ExecutorOnDevices, NoticesADeviceThatBreaksDownWhileAllLanesWait) {
   QueueProgram program;
   program.on_reduce = [&] {
     is_waiting = true;
-    own->receive(0, 1, {});  // which nobody sends
+    own->start_receive(0, 1, {}).wait();  // which nobody sends
   };
   program.on_exchange = [&](const ActionRun&) {
     while (!is_waiting) std::this_thread::yield();

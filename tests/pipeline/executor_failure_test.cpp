@@ -50,7 +50,9 @@ class IdleProgram final : public StageProgram {
   using Exchange = std::function<void(const ActionRun&, Communicator&)>;
 
   Forward on_forward = [](const ActionRun&) {};
-  Exchange on_exchange = [](const ActionRun& run, Communicator& ranks) { ranks.barrier(run.step); };
+  Exchange on_exchange = [](const ActionRun& run, Communicator& ranks) {
+    ranks.start_barrier(run.step).wait();
+  };
 
   void forward(const ActionRun& run) override { on_forward(run); }
   void backward(const ActionRun&) override {}
@@ -92,7 +94,7 @@ TEST(Executor, SaysWhoAbortedAndWhy) {
   // Which of its lanes is told of it first depends on where they are.
   EXPECT_THAT(error_with_exchange([](const ActionRun& run, Communicator& ranks) {
                 if (run.step == 2) ranks.abort_all(ranks.rank_of(1), "my data differ");
-                ranks.barrier(run.step);
+                ranks.start_barrier(run.step).wait();
               }),
               AllOf(StartsWith("rank 1, "), EndsWith(": rank 1 failed: my data differ")));
 }
@@ -143,7 +145,7 @@ TEST(Executor, AbortsCommunicatorsThatAProgramHasOfItsOwn) {
   std::unique_ptr<Communicator> of_first = world.communicator({0});
   const std::unique_ptr<Communicator> own = of_first->group(std::vector<std::size_t>{0});
   IdleProgram first;
-  first.on_forward = [&](const ActionRun&) { own->receive(0, 1, {}); };  // which nobody sends
+  first.on_forward = [&](const ActionRun&) { own->start_receive(0, 1, {}).wait(); };  // which nobody sends
   IdleProgram second;
   second.on_forward = [](const ActionRun&) { throw std::runtime_error("the disk is full"); };
   std::vector<LocalRank> ranks;

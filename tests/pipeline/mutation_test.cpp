@@ -9,7 +9,6 @@
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/function_costs.h"
 #include "plenum/schedule/simulate/profile_costs.h"
 #include "plenum/schedule/text/parse_schedule.h"
 #include "plenum/schedule/text/schedule_text.h"
@@ -18,6 +17,7 @@
 #include "tests/pipeline/toy_run.h"
 #include "tests/support/blocking_communicator.h"
 #include "tests/support/fitted_options.h"
+#include "tests/support/function_costs.h"
 #include "tests/support/kfac_schedule.h"
 
 namespace plenum::pipeline {
@@ -239,7 +239,7 @@ std::map<std::string, Schedule> all_schedules() {
                                                  .recomputation = Recomputation::Full,
                                                  .sharding = Sharding::Optimizer});
     if (!generator.is_pipeline()) continue;
-    const schedule::FunctionCosts costs(&toy_seconds);
+    const test::FunctionCosts costs(&toy_seconds);
     const Schedule base = generated({.depth = 4, .num_micro_batches = 4, .stage_layers = {1}});
     const Schedule replicated = generated({.depth = 4,
                                            .num_micro_batches = 2,

@@ -1,3 +1,5 @@
+#include "plenum/pipeline/rehearsal.h"
+
 #include <array>
 #include <chrono>
 #include <memory>
@@ -5,7 +7,6 @@
 
 #include "plenum/base/check.h"
 #include "plenum/pipeline/executor.h"
-#include "plenum/pipeline/rehearsal.h"
 
 namespace plenum::pipeline {
 namespace {
@@ -87,7 +88,7 @@ std::vector<schedule::RankTimes> rehearse(const schedule::Schedule& schedule,
     programs.push_back(std::make_unique<RehearsalProgram>(Rank::at(rank), dataflow, costs));
     borrowed.push_back(programs.back().get());
   }
-  Executor executor(schedule, borrowed);
+  Executor executor(schedule, local_ranks(borrowed));
   executor.run(num_cycles * schedule.num_steps());
   return executor.measured().times;
 }

@@ -128,7 +128,7 @@ std::vector<std::vector<StepOutcome>> outcomes_of(std::size_t num_ranks, std::si
         program, rank == meddled_rank ? meddle : [](BertProgram&) {}));
     borrowed.push_back(meddled.back().get());
   }
-  Executor executor(schedule, borrowed);
+  Executor executor(schedule, local_ranks(borrowed));
   std::vector<std::vector<StepOutcome>> outcomes(num_ranks);
   for (std::uint64_t step = 0; step < 3; ++step) {
     const batch::StepBatch batch = deal_out(step, sequences, num_ranks);

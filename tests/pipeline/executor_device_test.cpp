@@ -180,7 +180,7 @@ TEST(ExecutorOnDevices, KeepsQueuesWithinTwoSteps) {
   program.on_exchange = [&](const ActionRun& run) {
     if (run.step >= 2 && num_updated < run.step - 1) is_too_early = true;
   };
-  Executor executor(schedule, {&program}, {.checked = ExecutorOptions::Checked::No});
+  Executor executor(schedule, local_ranks({&program}), {.checked = ExecutorOptions::Checked::No});
   executor.run(6);
   executor.await_step(5);
   EXPECT_EQ(num_updated, 6U);
@@ -196,7 +196,7 @@ TEST(ExecutorOnDevices, ReturnsBeforeADeviceIsDone) {
     while (!may_end) std::this_thread::yield();
     has_ended = true;
   };
-  Executor executor(schedule, {&program}, {.checked = ExecutorOptions::Checked::No});
+  Executor executor(schedule, local_ranks({&program}), {.checked = ExecutorOptions::Checked::No});
   executor.run(1);
   EXPECT_FALSE(has_ended);
   may_end = true;
@@ -213,7 +213,7 @@ TEST(ExecutorOnDevices, NamesTheActionAtWhichADeviceHangs) {
     while (run.step == 1 && !may_end) std::this_thread::sleep_for(1ms);
   };
   std::vector<std::string> stuck;
-  Executor executor(schedule, {&program},
+  Executor executor(schedule, local_ranks({&program}),
                     {.checked = ExecutorOptions::Checked::No,
                      .hang_limit = 100ms,
                      .on_stuck = [&](const Failure& failure) { stuck.push_back(failure.action); }});
@@ -240,7 +240,7 @@ TEST(ExecutorOnDevices, NamesTheActionThatAStepIsHeldUpBy) {
     while (!may_end) std::this_thread::sleep_for(1ms);
   };
   std::vector<std::string> stuck;
-  Executor executor(schedule, {&program},
+  Executor executor(schedule, local_ranks({&program}),
                     {.checked = ExecutorOptions::Checked::No,
                      .hang_limit = 100ms,
                      .on_stuck = [&](const Failure& failure) { stuck.push_back(failure.action); }});
@@ -255,7 +255,7 @@ TEST(ExecutorOnDevices, TellsWhatWentWrongOnADevice) {
   const Schedule schedule = exchanging_rank();
   QueueProgram program;
   program.on_forward = [](const ActionRun&) { base::fail("the device broke down"); };
-  Executor executor(schedule, {&program}, {.checked = ExecutorOptions::Checked::No});
+  Executor executor(schedule, local_ranks({&program}), {.checked = ExecutorOptions::Checked::No});
   EXPECT_THAT([&] { executor.run(1); },
               testing::ThrowsMessage<ExecutionError>(HasSubstr("the device broke down")));
 }

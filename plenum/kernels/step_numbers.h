@@ -15,6 +15,9 @@ enum class StepNumber : std::size_t {
   NextSentenceLoss,
   GradientSquares,  ///< each rank's of the elements that it counts: the square of the whole gradient's norm
   Stop,             ///< above 0 where a rank asks for it
+  TimeUp,           ///< above 0 where the clock of a rank says so, as the next two
+  CheckpointDue,
+  EvaluationDue,
   // What the host says before the step begins.
   MaskedScale,        ///< of losses in the gradient: 1 / masked tokens of the global batch
   NextSentenceScale,  ///< 1 / its sequences
@@ -28,9 +31,9 @@ enum class StepNumber : std::size_t {
   Correction1,    ///< 1 - beta1^t of update t, or 1 without bias correction
   Correction2,
 };
-inline constexpr std::size_t kNumAgreedNumbers = 4;  ///< that ranks add up, from the first
-inline constexpr std::size_t kNumGivenNumbers = 7;   ///< that are written before a step, from the first
-inline constexpr std::size_t kNumStepNumbers = 13;
+inline constexpr std::size_t kNumAgreedNumbers = 7;  ///< that ranks add up, from the first
+inline constexpr std::size_t kNumGivenNumbers = 10;  ///< that are written before a step, from the first
+inline constexpr std::size_t kNumStepNumbers = 16;
 
 /// One of them, for kernels that read or add to a single number.
 template <typename Void>

@@ -25,8 +25,10 @@ std::string progress_text(const train::TrainingResult& result) {
   if (result.first_step >= result.num_steps)
     return fmt::format("nothing remains to be done: {} steps are trained, {} are asked for\n", step,
                        num_steps);
-  const bool is_finished = result.end == train::TrainingResult::End::Finished;
-  return fmt::format("{} {} of {} steps\n", is_finished ? "trained" : "stopped after", step, num_steps);
+  using End = train::TrainingResult::End;
+  return fmt::format("{} {} of {} steps{}\n", result.end == End::Finished ? "trained" : "stopped after", step,
+                     num_steps,
+                     result.end == End::NoBetter ? ": the last evaluations found no better model" : "");
 }
 
 std::string result_text(const train::TrainingResult& result, const std::string& run) {

@@ -8,6 +8,7 @@
 #include "plenum/base/progress.h"
 #include "plenum/base/thread_pool.h"
 #include "plenum/base/units.h"
+#include "plenum/comm/local/local_world.h"
 #include "plenum/io/checksum.h"
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/train/checkpoint.h"
@@ -153,6 +154,7 @@ Run open_run(const RunOptions& options, TrainingObserver& observer) {
   Run run{.begin = begin,
           .options = options,
           .device_memory = device_memory,
+          .processes = comm::local::LocalWorld(1).communicator(comm::Rank::at(0)),
           .dataset = std::move(dataset),
           .directory = std::move(directory),
           .plan = std::move(plan),
@@ -170,9 +172,11 @@ Run open_run(const RunOptions& options, TrainingObserver& observer) {
 RunCadence cadence_of(const Run& run) {
   const ProcessSettings& process = run.options.run.process;
   RunCadence cadence{.num_steps = run.plan->num_steps(),
-                     .evaluate_every = run.plan->evaluate_every(),
-                     .checkpoint_every = run.plan->checkpoint_every(),
+                     .evaluate_every = run.plan->evaluate_every().steps,
+                     .checkpoint_every = run.plan->checkpoint_every().steps,
                      .traced_step = std::nullopt,
+                     .checkpoint_seconds = run.plan->checkpoint_every().seconds,
+                     .evaluation_seconds = run.plan->evaluate_every().seconds,
                      .lag = is_on_gpu(run) ? kGpuLag : 0};
   if (!process.trace.empty())
     cadence.traced_step = run.state.step + static_cast<std::uint64_t>(process.trace_step);

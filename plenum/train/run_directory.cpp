@@ -21,7 +21,7 @@ namespace {
 /// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows the
 /// fingerprint of the one and the checksum of the other; where the weights came from no longer matters; and
 /// steps is told (RunDirectory::changes).
-constexpr std::array<std::string_view, 21> kMayChange = {"run",
+constexpr std::array<std::string_view, 22> kMayChange = {"run",
                                                          "device",
                                                          "steps",
                                                          "ranks",
@@ -41,7 +41,8 @@ constexpr std::array<std::string_view, 21> kMayChange = {"run",
                                                          "keep",
                                                          "on-full-disk",
                                                          "eval-every",
-                                                         "eval-sequences"};
+                                                         "eval-sequences",
+                                                         "stop-when-worse"};
 
 constexpr std::array<const char*, 3> kTokenizerFiles = {"vocab.txt", "tokenizer.json",
                                                         "tokenizer_config.json"};

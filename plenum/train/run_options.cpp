@@ -34,6 +34,13 @@ void add_duration(OptionTable& options, std::string name, optim::Duration& value
                      [](const optim::Duration& duration) { return optim::to_string(duration); });
 }
 
+/// Of something that is done between steps; absent values too.
+template <typename Value>
+void add_interval(OptionTable& options, std::string name, Value& value, std::string help) {
+  options.add_parsed(std::move(name), value, "DURATION", std::move(help), optim::parse_interval,
+                     [](const optim::Duration& duration) { return optim::to_string(duration); });
+}
+
 }  // namespace
 
 OptionTable RunSettings::table() {
@@ -85,8 +92,9 @@ OptionTable ModelSettings::table() {
 
 OptionTable CheckpointSettings::table() {
   OptionTable options("checkpoint");
-  add_duration(options, "checkpoint-every", every, "How often to write a checkpoint; one at the end too");
-  options.add("keep", keep, 1, 1'000'000, "How many checkpoints to keep, the newest ones");
+  add_interval(options, "checkpoint-every", every,
+               "How often to write a checkpoint: 10min, 500 steps, 1ep; one at the end, too");
+  options.add("keep", keep, 1, 1'000'000, "How many of the newest checkpoints to keep, beside the best");
   options.add_choice("on-full-disk", on_full_disk,
                      {{"stop", OnFullDisk::Stop}, {"continue", OnFullDisk::Continue}},
                      "What to do when a checkpoint cannot be written; the earlier one survives");
@@ -95,9 +103,12 @@ OptionTable CheckpointSettings::table() {
 
 OptionTable EvaluationSettings::table() {
   OptionTable options("evaluation");
-  add_duration(options, "eval-every", every, "How often to evaluate on held-out data; at the end too");
+  add_interval(options, "eval-every", every,
+               "How often to evaluate on held-out data: 10min, 500 steps, 1ep; ten times a run if not given");
   options.add("eval-sequences", sequences, 0, std::numeric_limits<std::int64_t>::max(),
               "Held-out sequences to evaluate on; 0 for all");
+  options.add("stop-when-worse", stop_when_worse, 0, 1'000'000,
+              "End the run after this many evaluations in a row without a new best; 0 for never");
   return options;
 }
 

@@ -64,7 +64,7 @@ struct ModelSettings {
 enum class OnFullDisk { Stop, Continue };
 
 struct CheckpointSettings {
-  optim::Duration every{1000, optim::DurationUnit::Steps};
+  optim::Duration every{600, optim::DurationUnit::Seconds};
   std::int64_t keep = 2;
   OnFullDisk on_full_disk = OnFullDisk::Stop;
 
@@ -72,8 +72,10 @@ struct CheckpointSettings {
 };
 
 struct EvaluationSettings {
-  optim::Duration every{1000, optim::DurationUnit::Steps};
-  std::int64_t sequences = 1024;  ///< at most; 0: all that are held out
+  std::optional<optim::Duration> every;  ///< a tenth of the run if absent (RunPlan::evaluate_every)
+  std::int64_t sequences = 1024;         ///< at most; 0: all that are held out
+  /// Evaluations in a row without a new best after which the run ends; 0: it goes on.
+  std::int64_t stop_when_worse = 0;
 
   base::OptionTable table();
 };

@@ -1,6 +1,7 @@
 #include "plenum/train/run_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 
@@ -155,14 +156,40 @@ RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const 
                               options.run.recompute)),
       program_(program_options(options, model, batches_.capacity())),
       num_steps_(optim::num_steps(options.run.steps, length(), "steps")),
-      checkpoint_every_(optim::num_steps(options.checkpoint.every, length(), "checkpoint-every", num_steps_)),
-      evaluate_every_(optim::num_steps(options.evaluation.every, length(), "eval-every", num_steps_)) {
+      checkpoint_every_(interval_of(options.checkpoint.every, "checkpoint-every")) {
   base::require(num_steps_ > 0, "steps must be more than none: {}", optim::to_string(options.run.steps));
   learning_rate_.emplace(options.optimizer.learning_rate, num_steps_, length());
   if (dataset.num_sequences(Split::Holdout) == 0) return;
   holdout_.emplace(dataset, Split::Holdout);
   held_out_.emplace(*holdout_, data::EvaluationOptions{.masking = options.data.masking(),
                                                        .max_sequences = most_sequences(options.evaluation)});
+  evaluate_every_ = options.evaluation.every ? interval_of(*options.evaluation.every, "eval-every")
+                                             : default_evaluation_interval();
+}
+
+Interval RunPlan::interval_of(const optim::Duration& every, std::string_view what) const {
+  if (every.unit == optim::DurationUnit::Seconds)
+    return {.seconds = every.amount > 0 ? every.amount : RunCadence::kNever};
+  return {.steps = optim::num_steps(every, length(), what, num_steps_)};
+}
+
+/// A curve of ten points, or more where they would be far apart; but evaluating is to take a twentieth of the
+/// time at most, and a forward pass is a third of training.
+Interval RunPlan::default_evaluation_interval() const {
+  constexpr double kPoints = 10;
+  constexpr double kMostSeconds = 600;
+  constexpr double kTimesAsLong = 20;
+  constexpr double kShareOfForward = 1.0 / 3;
+  const auto held_out = static_cast<double>(dataset_.num_sequences(Split::Holdout));
+  const double evaluated = std::min(
+      held_out, static_cast<double>(
+                    most_sequences(options_.evaluation).value_or(dataset_.num_sequences(Split::Holdout))));
+  const double tokens =
+      evaluated * static_cast<double>(dataset_.histogram(Split::Holdout).num_tokens()) / held_out;
+  const double least = kTimesAsLong * kShareOfForward * tokens / batches_.expected_tokens_per_step();
+  const double steps = std::max(static_cast<double>(num_steps_) / kPoints, least);
+  return {.steps = static_cast<std::uint64_t>(std::ceil(std::min(steps, static_cast<double>(num_steps_)))),
+          .seconds = kMostSeconds};
 }
 
 optim::RunLength RunPlan::length() const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "plenum/data/batches/dataset_sequences.h"
 #include "plenum/data/batches/evaluation_batches.h"
@@ -11,8 +12,17 @@
 #include "plenum/schedule/core/schedule.h"
 #include "plenum/train/memory_report.h"
 #include "plenum/train/run_options.h"
+#include "plenum/train/run_policy.h"
 
 namespace plenum::train {
+
+/// How often something is done between steps. Either may hold, or both.
+struct Interval {
+  std::uint64_t steps = 0;  ///< 0: not by steps
+  double seconds = RunCadence::kNever;
+
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
 
 /// Everything that follows from options, data and model before any memory is taken: what each step works on,
 /// the schedule that it is, how long the run goes on, how large it is.
@@ -33,8 +43,8 @@ class RunPlan {
   std::size_t evaluation_threads() const { return program_.num_threads * batches_.num_ranks(); }
 
   std::uint64_t num_steps() const { return num_steps_; }
-  std::uint64_t checkpoint_every() const { return checkpoint_every_; }
-  std::uint64_t evaluate_every() const { return evaluate_every_; }
+  const Interval& checkpoint_every() const { return checkpoint_every_; }
+  const Interval& evaluate_every() const { return evaluate_every_; }
 
   /// What all arenas together will take.
   MemoryReport memory() const;
@@ -44,6 +54,9 @@ class RunPlan {
 
  private:
   optim::RunLength length() const;
+  Interval interval_of(const optim::Duration& every, std::string_view what) const;
+  /// Where none is asked for.
+  Interval default_evaluation_interval() const;
 
   const RunOptions& options_;
   const data::Dataset& dataset_;
@@ -54,8 +67,8 @@ class RunPlan {
   schedule::Schedule schedule_;
   pipeline::BertProgramOptions program_;
   std::uint64_t num_steps_;
-  std::uint64_t checkpoint_every_;
-  std::uint64_t evaluate_every_;
+  Interval checkpoint_every_;
+  Interval evaluate_every_;
   std::optional<optim::LearningRate> learning_rate_;
 };
 

@@ -18,6 +18,7 @@ struct TrainingResult {
   enum class End : std::uint8_t {
     Finished,  ///< all steps are done, perhaps before this process began
     Stopped,   ///< asked to, or out of time; a checkpoint was written
+    NoBetter,  ///< as many evaluations as --stop-when-worse says found no better model
   } end = End::Finished;
   std::uint64_t first_step = 0;  ///< that this process had to do; those before were done already
   std::uint64_t step = 0;

@@ -10,6 +10,8 @@
 namespace plenum::kernels {
 namespace {
 
+static_assert(kNumStepNumbers == workspace::kNumStepScalars);
+
 void check_numbers(tensor::ConstTensorView numbers_C) {
   check_argument("numbers_C", numbers_C, tensor::DType::Float64,
                  {static_cast<std::int64_t>(kNumStepNumbers)});
@@ -58,15 +60,8 @@ void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
   dispatch<&cpu::lamb_step, &cuda::lamb_step>(stream, args);
 }
 
-std::int64_t num_optimizer_chunks(std::span<const FlatRange> ranges) {
-  constexpr std::int64_t kChunk = cuda::kOptimizerChunk;
-  std::int64_t count = 0;
-  for (const FlatRange& range : ranges) count += (range.end - range.begin + kChunk - 1) / kChunk;
-  return count;
-}
-
 std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges) {
-  constexpr std::int64_t kChunk = cuda::kOptimizerChunk;
+  constexpr std::int64_t kChunk = workspace::kOptimizerChunk;
   std::vector<std::int64_t> chunks_C4;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     for (std::int64_t begin = ranges[i].begin; begin < ranges[i].end; begin += kChunk) {
@@ -75,11 +70,6 @@ std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges) {
     }
   }
   return chunks_C4;
-}
-
-std::size_t optimizer_scratch_bytes(tensor::Device device, std::int64_t num_elements,
-                                    std::int64_t num_ranges) {
-  return device == tensor::Device::Cuda ? cuda::optimizer_scratch_bytes(num_elements, num_ranges) : 0;
 }
 
 }  // namespace plenum::kernels

@@ -7,6 +7,7 @@
 #include "plenum/kernels/step_numbers.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
+#include "plenum/workspace/optimizer.h"
 
 namespace plenum::kernels {
 
@@ -75,13 +76,10 @@ void adam_step(const tensor::Stream& stream, const AdamStep& args);
 void lamb_step(const tensor::Stream& stream, const AdamStep& args);
 
 /// Int64, [C, 4]: the ranges cut into chunks that blocks of the GPU take, each {begin, end, is_decayed, index
-/// of the range}.
+/// of the range}; workspace::num_optimizer_chunks() of each.
 std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges);
-/// Their number C, without making them: plans may be of models that no memory holds.
-std::int64_t num_optimizer_chunks(std::span<const FlatRange> ranges);
 
-/// Scratch that any of these needs on the GPU, for buffers of so many elements in so many ranges.
-std::size_t optimizer_scratch_bytes(tensor::Device device, std::int64_t num_elements,
-                                    std::int64_t num_ranges);
+/// Scratch that any of these needs on the GPU.
+using workspace::optimizer_scratch_bytes;
 
 }  // namespace plenum::kernels

@@ -1,9 +1,20 @@
 #include "plenum/optim/optimizer.h"
 
-#include "plenum/memory/rank_memory.h"
 #include "plenum/tensor/copy.h"
 
 namespace plenum::optim {
+namespace {
+
+/// The places of parameters in the flat buffers.
+std::vector<kernels::FlatRange> flat_ranges(const describe::ParameterTable& table) {
+  std::vector<kernels::FlatRange> ranges;
+  for (const describe::Parameter& parameter : table.parameters()) {
+    ranges.push_back({parameter.begin, parameter.end(), parameter.is_decayed});
+  }
+  return ranges;
+}
+
+}  // namespace
 
 double default_epsilon(OptimizerKind kind) {
   return kind == OptimizerKind::AdamW ? 1e-8 : 1e-6;
@@ -11,7 +22,7 @@ double default_epsilon(OptimizerKind kind) {
 
 Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
                      OptimizerBuffers buffers)
-    : options_(options), ranges_(memory::flat_ranges(table)), buffers_(buffers) {}
+    : options_(options), ranges_(flat_ranges(table)), buffers_(buffers) {}
 
 void Optimizer::begin(const tensor::Stream& stream) {
   if (!buffers_.chunks_C4) return;

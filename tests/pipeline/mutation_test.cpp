@@ -58,11 +58,13 @@ Schedule filled(std::string_view name, std::size_t num_replicas) {
                                         .num_replicas = num_replicas,
                                         .stage_layers = {1},
                                         .has_tied_parameters = true});
-  const schedule::ProfileCosts costs(base, {.forward_seconds = 1,
-                                            .backward_seconds = 2,
-                                            .curvature_seconds = 1,
-                                            .inversion_seconds = 2,
-                                            .precondition_seconds = 0.1});
+  const schedule::ProfileCosts costs(base,
+                                     {.forward_seconds = 1,
+                                      .backward_seconds = 2,
+                                      .curvature_seconds = 1,
+                                      .inversion_seconds = 2,
+                                      .precondition_seconds = 0.1},
+                                     {.maps = {{}, {}}});
   return schedule::fill(base, schedule::KfacFiller(2), costs).schedule;
 }
 

@@ -32,7 +32,7 @@ TEST(SteadyStep, TakesAsLongAsThePipelineAndItsPreconditioning) {
   for (const std::string_view name : {"gpipe", "1f1b"}) {
     const SteadyStep step(
         generator_named(name).generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}}),
-        KfacFiller(), costs);
+        KfacFiller(6), costs);
     EXPECT_DOUBLE_EQ(step.seconds(), 3 * (3 * 7 + 0.25));
     for (std::uint32_t rank = 0; rank < 4; ++rank) EXPECT_DOUBLE_EQ(step.bubble_seconds({rank}), 3 * 3 * 3);
   }
@@ -42,7 +42,7 @@ TEST(SteadyStep, GathersTheGapsOfTheFirstAndLastStageIntoOne) {
   const ConstantCosts costs = unit_costs();
   const SteadyStep step(
       generator_named("1f1b").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}}),
-      KfacFiller(), costs);
+      KfacFiller(6), costs);
   for (const std::uint32_t rank : {0, 3}) {
     const std::vector<double> lengths = gap_lengths(step, {rank});
     ASSERT_EQ(lengths.size(), 1) << rank;

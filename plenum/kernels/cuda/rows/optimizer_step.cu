@@ -293,7 +293,7 @@ void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& a
   const float* const gradient_N = args.gradient_N.data<float>();
   base::check(reinterpret_cast<std::uintptr_t>(gradient_N) % (kFlatVector * sizeof(float)) == 0,
               "the GPU loads gradients by whole vectors, which must lie at their multiples");
-  check_scratch(stream, optimizer_scratch_bytes(num_elements, 0));
+  check_scratch(stream, optimizer_scratch_bytes(tensor::Device::Cuda, num_elements, 0));
   auto* const sums = reinterpret_cast<double*>(stream.scratch().data());
   const cudaStream_t queue = stream.cuda().handle();
   add_squares<<<static_cast<unsigned>(num_sums), kThreads, 0, queue>>>(gradient_N, num_elements, sums);

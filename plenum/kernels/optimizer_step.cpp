@@ -10,11 +10,11 @@
 namespace plenum::kernels {
 namespace {
 
-static_assert(kNumStepNumbers == workspace::kNumStepScalars);
+static_assert(kNumStepScalars == workspace::kNumStepScalars);
 
-void check_numbers(tensor::ConstTensorView numbers_C) {
-  check_argument("numbers_C", numbers_C, tensor::DType::Float64,
-                 {static_cast<std::int64_t>(kNumStepNumbers)});
+void check_scalars(tensor::ConstTensorView scalars_C) {
+  check_argument("scalars_C", scalars_C, tensor::DType::Float64,
+                 {static_cast<std::int64_t>(kNumStepScalars)});
 }
 
 void check_step(const AdamStep& args) {
@@ -24,7 +24,7 @@ void check_step(const AdamStep& args) {
   check_argument("gradient_N", args.gradient_N, shape);
   check_argument("first_moment_N", args.first_moment_N, shape);
   check_argument("second_moment_N", args.second_moment_N, shape);
-  check_numbers(args.numbers_C);
+  check_scalars(args.scalars_C);
   if (args.compute_weight_N) {
     check_argument("compute_weight_N", args.compute_weight_N, tensor::DType::BFloat16, shape);
   }
@@ -41,12 +41,12 @@ void check_step(const AdamStep& args) {
 
 void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& args) {
   check_argument("gradient_N", args.gradient_N, args.gradient_N.shape());
-  check_numbers(args.numbers_C);
+  check_scalars(args.scalars_C);
   dispatch<&cpu::add_gradient_squares, &cuda::add_gradient_squares>(stream, args);
 }
 
 void decide_step(const tensor::Stream& stream, const StepDecision& args) {
-  check_numbers(args.numbers_C);
+  check_scalars(args.scalars_C);
   dispatch<&cpu::decide_step, &cuda::decide_step>(stream, args);
 }
 

@@ -36,7 +36,7 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   if (is_gpu) {
     memory.chunks_C4 = plan.add(kState, DType::Int64, {num_chunks(table), 4});
   }
-  memory.numbers_C = plan.add(kState, DType::Float64, {workspace::kNumStepScalars});
+  memory.scalars_C = plan.add(kState, DType::Float64, {workspace::kNumStepScalars});
   memory.activations = plan_training_memory(table.model(), capacity, problem.recomputation, num_slots, plan);
   memory.scratch = plan_scratch(table, capacity, request.num_threads, plan);
   if (!is_gpu) return memory;

@@ -33,7 +33,7 @@ struct RankMemory {
   tensor::TensorView gradients_N;
   tensor::TensorView first_moments_N, second_moments_N;
   tensor::TensorView chunks_C4;  ///< kernels::OptimizerWork; on the GPU
-  tensor::TensorView numbers_C;  ///< kernels::StepNumber
+  tensor::TensorView scalars_C;  ///< kernels::StepScalar
   TrainingMemory activations;
   tensor::TensorView scratch;
   /// Byte: for every micro-batch of the steps under way, as MicroBatchLayout says; on the GPU.

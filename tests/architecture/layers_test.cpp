@@ -27,7 +27,7 @@ const std::map<std::string, std::set<std::string>> kPure = {
     {"batch", {"base"}},
     {"schedule", {"base", "trace"}},
     {"describe", {"base", "batch", "tensor"}},
-    {"workspace", {"base", "tensor"}},
+    {"workspace", {"base", "batch", "tensor"}},
     {"memory", {"base", "batch", "tensor", "schedule", "describe", "workspace"}},
     {"plan", {"base", "batch", "tensor", "trace", "packing", "schedule", "describe", "workspace", "memory"}},
 };

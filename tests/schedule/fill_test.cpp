@@ -14,12 +14,12 @@
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/constant_costs.h"
 #include "plenum/schedule/simulate/profile_costs.h"
 #include "plenum/schedule/simulate/simulate.h"
 
 #include "tests/schedule/pipeline_figures.h"
 #include "tests/support/bert_layer_maps.h"
+#include "tests/support/constant_costs.h"
 
 namespace plenum::schedule {
 namespace {
@@ -322,11 +322,11 @@ TEST(Fill, PlacesInverseRootsOfShampoo) {
 TEST(Fill, RefreshesOnceInAStepWhereThereIsRoomForMore) {
   const Schedule base =
       generator_named("gpipe").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-  const ConstantCosts costs({{ActionType::Forward, 1},
-                             {ActionType::Backward, 2},
-                             {ActionType::CurvatureA, 0.01},
-                             {ActionType::CurvatureB, 0.01},
-                             {ActionType::Invert, 0.1}});
+  const test::ConstantCosts costs({{ActionType::Forward, 1},
+                                   {ActionType::Backward, 2},
+                                   {ActionType::CurvatureA, 0.01},
+                                   {ActionType::CurvatureB, 0.01},
+                                   {ActionType::Invert, 0.1}});
   const FillResult result = fill(base, KfacFiller(kNumMaps), costs);
   EXPECT_DOUBLE_EQ(result.refresh_bound, 1);
   EXPECT_DOUBLE_EQ(result.refresh_steps, 1);
@@ -337,17 +337,17 @@ TEST(Fill, RefreshesOnceInAStepWhereThereIsRoomForMore) {
 
 TEST(Fill, PlacesWorkThatTakesNoTimeWithoutAnyGap) {
   const Schedule base = generator_named("single").generate({.num_micro_batches = 2, .stage_layers = {3}});
-  const ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
+  const test::ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
   const FillResult result = fill(base, KfacFiller(2), costs);
   EXPECT_DOUBLE_EQ(result.refresh_steps, 1);
   expect_sound(result, costs);
 }
 
 TEST(Fill, OrdersWorkThatTakesNoTimeByWhatItWaitsFor) {
-  const ConstantCosts costs({{ActionType::Forward, 1},
-                             {ActionType::Backward, 2},
-                             {ActionType::InputGradient, 1},
-                             {ActionType::WeightGradient, 1}});
+  const test::ConstantCosts costs({{ActionType::Forward, 1},
+                                   {ActionType::Backward, 2},
+                                   {ActionType::InputGradient, 1},
+                                   {ActionType::WeightGradient, 1}});
   for (const std::string_view name : pipeline_names()) {
     for (const std::size_t num_replicas : {1, 2}) {
       SCOPED_TRACE(fmt::format("{} {}", name, num_replicas));

@@ -4,8 +4,6 @@
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/constant_costs.h"
-#include "plenum/schedule/simulate/function_costs.h"
 #include "plenum/schedule/simulate/simulate.h"
 
 #include "tests/support/bert_layer_maps.h"
@@ -235,24 +233,6 @@ TEST(ProfileCosts, OfALayerWithoutMapsHaveNoSecondOrderWork) {
   EXPECT_DOUBLE_EQ(costs.seconds({}, layers.whole(ActionType::Forward, {})), kBertBase.forward_seconds);
   EXPECT_THROW(costs.seconds({}, of_map(ActionType::Invert, {}, 0)), base::InternalError);
   EXPECT_THROW(costs.seconds({}, layers.whole(ActionType::Precondition, {})), base::InternalError);
-}
-
-TEST(ConstantCosts, CountLayersAndPieces) {
-  const ConstantCosts costs({{ActionType::Forward, 2}, {ActionType::Invert, 6}, {ActionType::Agree, 1}}, 0.5);
-  const Action forward{.type = ActionType::Forward, .first_layer = {3}, .end_layer = {7}};
-  EXPECT_EQ(costs.seconds({}, forward), 8);
-  Action piece = of_map(ActionType::Invert, {}, 0);
-  piece.num_pieces = 3;
-  EXPECT_EQ(costs.seconds({}, piece), 2);
-  EXPECT_EQ(costs.seconds({}, {.type = ActionType::Agree}), 1);
-  EXPECT_EQ(costs.seconds({}, {.type = ActionType::Update}), 0);
-  EXPECT_EQ(costs.latency_seconds({}, {}), 0.5);
-}
-
-TEST(FunctionCosts, AskTheFunction) {
-  const FunctionCosts costs([](Rank rank, const Action&) { return rank.value + 0.25; });
-  EXPECT_EQ(costs.seconds(Rank{3}, {}), 3.25);
-  EXPECT_EQ(costs.latency_seconds({}, {}), 0);
 }
 
 }  // namespace

@@ -100,7 +100,13 @@ def spans_of(trace):
     """(rank, kind, step, begin, end) of what computes, in milliseconds."""
     events = json.loads(pathlib.Path(trace).read_text())["traceEvents"]
     return [
-        (event["pid"], KINDS[event["cat"]], event["args"]["step"], event["ts"] / 1000, (event["ts"] + event["dur"]) / 1000)
+        (
+            event["pid"],
+            KINDS[event["cat"]],
+            event["args"]["step"],
+            event["ts"] / 1000,
+            (event["ts"] + event["dur"]) / 1000,
+        )
         for event in events
         if event["ph"] == "X" and event["cat"] in KINDS
     ]
@@ -123,7 +129,11 @@ def draw_timeline(picture, spans, top, left, scale, window):
     for rank in range(ranks):
         picture.text(16, top + rank * pitch + 15, f"rank {rank}", "quiet")
         picture.box("none", left, top + rank * pitch, window * scale, height)
-    inside = [(rank, kind, max(begin, 0), min(end, window)) for rank, kind, begin, end in spans if end > 0 and begin < window]
+    inside = [
+        (rank, kind, max(begin, 0), min(end, window))
+        for rank, kind, begin, end in spans
+        if end > 0 and begin < window
+    ]
     for kind in KINDS.values():
         rectangles = [
             (left + begin * scale, top + rank * pitch, max((end - begin) * scale - 0.7, 0.4), height)
@@ -166,7 +176,14 @@ def draw_filled_pipeline(plain_trace, filled_trace):
     title = f"After: K-FAC in the gaps; {idle:.1f} % idle, steps {100 * longer:.1f} % longer"
     picture.text(16, 176, title, "title")
     draw_timeline(picture, shifted, 192, left, scale, window)
-    labels = [("fw", "forward"), ("bw", "backward"), ("cu", "curvature"), ("iv", "inversion"), ("pc", "preconditioning"), ("none", "idle")]
+    labels = [
+        ("fw", "forward"),
+        ("bw", "backward"),
+        ("cu", "curvature"),
+        ("iv", "inversion"),
+        ("pc", "preconditioning"),
+        ("none", "idle"),
+    ]
     x = left
     for kind, label in labels:
         picture.box(kind, x, 308, 16, 14)
@@ -178,14 +195,21 @@ def draw_filled_pipeline(plain_trace, filled_trace):
 
 def draw_curve():
     rows = list(csv.DictReader(open(IMAGES / "data/curve.csv")))
-    points = {split: [(int(row["step"]), float(row["loss"])) for row in rows if row["split"] == split] for split in ("train", "held-out")}
+    points = {"train": [], "held-out": []}
+    for row in rows:
+        points[row["split"]].append((int(row["step"]), float(row["loss"])))
     last = max(step for step, _ in points["train"])
     low = math.floor(min(loss for series in points.values() for _, loss in series))
     high = math.ceil(max(loss for series in points.values() for _, loss in series))
     picture = Picture(640, 300, "Loss over the steps of the quick start")
     left, top, right, bottom = 48, 44, 616, 258
-    to_x = lambda step: left + (right - left) * step / last
-    to_y = lambda loss: bottom - (bottom - top) * (loss - low) / (high - low)
+
+    def to_x(step):
+        return left + (right - left) * step / last
+
+    def to_y(loss):
+        return bottom - (bottom - top) * (loss - low) / (high - low)
+
     for loss in range(low, high + 1):
         picture.line([(left, to_y(loss)), (right, to_y(loss))], "grid")
         picture.text(left - 8, to_y(loss) + 4, str(loss), "quiet end")

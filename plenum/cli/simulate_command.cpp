@@ -90,7 +90,7 @@ schedule::FillResult SimulateCommand::fill(const Schedule& schedule, const sched
   if (options_.fill_memory_mib) {
     wanted.max_kept_bytes = static_cast<double>(*options_.fill_memory_mib) * 1024 * 1024;
   }
-  const std::vector<schedule::MapBytes> maps = schedule::map_bytes(layer, schedule::bert_layer_maps());
+  const std::vector<schedule::MapBytes> maps = schedule::map_bytes(layer, bert_factor_maps());
   if (kind == FillKind::Kfac) return schedule::fill(schedule, schedule::KfacFiller(maps), costs, wanted);
   return schedule::fill(schedule, schedule::ShampooFiller(maps), costs, wanted);
 }

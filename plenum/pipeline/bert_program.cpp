@@ -15,12 +15,11 @@
 #include "plenum/describe/bert.h"
 #include "plenum/kernels/attention_work.h"
 #include "plenum/kernels/convert.h"
-#include "plenum/kernels/step_numbers.h"
+#include "plenum/kernels/step_scalars.h"
 #include "plenum/memory/activation_slots.h"
 #include "plenum/memory/rank_memory.h"
 #include "plenum/model/bert.h"
 #include "plenum/model/micro_batch_staging.h"
-#include "plenum/model/objective_numbers.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/optim/counted_elements.h"
@@ -36,7 +35,7 @@ namespace plenum::pipeline {
 namespace {
 
 using kernels::Accumulate;
-using kernels::StepNumber;
+using kernels::StepScalar;
 using schedule::Action;
 using schedule::ActionType;
 using schedule::Rank;
@@ -130,23 +129,23 @@ double mean_of(double sum, std::int64_t count) {
   return count == 0 ? 0.0 : sum / static_cast<double>(count);
 }
 
-using Numbers = std::array<double, kernels::kNumStepNumbers>;
+using Scalars = std::array<double, kernels::kNumStepScalars>;
 
-double& at(Numbers& numbers, StepNumber which) {
-  return numbers[static_cast<std::size_t>(which)];
+double& at(Scalars& scalars, StepScalar which) {
+  return scalars[kernels::index_of(which)];
 }
 
-TensorView view_of(Numbers& numbers, std::size_t count) {
-  return {numbers.data(), {static_cast<std::int64_t>(count)}};
+TensorView view_of(Scalars& scalars, std::size_t count) {
+  return {scalars.data(), {static_cast<std::int64_t>(count)}};
 }
 
-StepOutcome outcome_of(Numbers numbers, const batch::Work& global, std::size_t num_objectives) {
-  StepOutcome outcome{.gradient_norm = at(numbers, StepNumber::GradientNorm),
-                      .is_skipped = at(numbers, StepNumber::IsSkipped) > 0,
-                      .is_stop_asked = at(numbers, StepNumber::Stop) > 0,
-                      .num_updates = static_cast<std::uint64_t>(at(numbers, StepNumber::NumUpdates))};
+StepOutcome outcome_of(Scalars scalars, const batch::Work& global, std::size_t num_objectives) {
+  StepOutcome outcome{.gradient_norm = at(scalars, StepScalar::GradientNorm),
+                      .is_skipped = at(scalars, StepScalar::IsSkipped) > 0,
+                      .is_stop_asked = at(scalars, StepScalar::Stop) > 0,
+                      .num_updates = static_cast<std::uint64_t>(at(scalars, StepScalar::NumUpdates))};
   for (std::size_t i = 0; i < num_objectives; ++i) {
-    outcome.losses[i] = mean_of(at(numbers, model::loss_number(i)), global.labels[i]);
+    outcome.losses[i] = mean_of(at(scalars, kernels::loss_of(i)), global.labels[i]);
   }
   return outcome;
 }
@@ -169,8 +168,8 @@ struct Holder {
 /// itself.
 struct StepUnderWay {
   batch::Work global;
-  Numbers given{};    ///< before it begins
-  Numbers decided{};  ///< when it has ended
+  Scalars given{};    ///< before it begins
+  Scalars decided{};  ///< when it has ended
 };
 
 }  // namespace
@@ -338,9 +337,9 @@ void BertProgram::begin(std::uint64_t num_updates) {
   if (state_->gpu) {
     kernels::round_to_compute(state_->stream, {.x_N = buffers.weights_N, .y_N = buffers.compute_weights_N});
   }
-  Numbers numbers{};
-  at(numbers, StepNumber::NumUpdates) = static_cast<double>(num_updates);
-  tensor::copy(state_->stream, view_of(numbers, numbers.size()), state_->memory.numbers_C);
+  Scalars scalars{};
+  at(scalars, StepScalar::NumUpdates) = static_cast<double>(num_updates);
+  tensor::copy(state_->stream, view_of(scalars, scalars.size()), state_->memory.scalars_C);
   state_->optimizer.begin(state_->stream);
   state_->stream.wait();
 }
@@ -354,11 +353,11 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
   StepUnderWay& step = state_->step_under_way(batch.step);
   step.global = batch.global;
   step.given = {};
-  at(step.given, StepNumber::Stop) = state_->is_stop_asked ? 1 : 0;
+  at(step.given, StepScalar::Stop) = state_->is_stop_asked ? 1 : 0;
   for (std::size_t i = 0; i < state_->table.model().heads.size(); ++i) {
-    at(step.given, model::scale_number(i)) = inverse_of(batch.global.labels[i]);
+    at(step.given, kernels::loss_scale_of(i)) = inverse_of(batch.global.labels[i]);
   }
-  at(step.given, StepNumber::LearningRate) = learning_rate;
+  at(step.given, StepScalar::LearningRate) = learning_rate;
   for (std::size_t i = 0; i < batch.micro_batches.size(); ++i) {
     state_->staging_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
   }
@@ -366,8 +365,8 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
     gpu->copies.record(gpu->is_copied);
     state_->stream.cuda().wait_for(gpu->is_copied);
   }
-  tensor::copy(state_->stream, view_of(step.given, kernels::kNumGivenNumbers),
-               state_->memory.numbers_C.first_rows(kernels::kNumGivenNumbers));
+  tensor::copy(state_->stream, view_of(step.given, kernels::kNumGivenScalars),
+               state_->memory.scalars_C.first_rows(kernels::kNumGivenScalars));
   state_->has_gradient.assign(state_->has_gradient.size(), false);
 }
 
@@ -378,7 +377,7 @@ void BertProgram::forward(const ActionRun& run) {
     model::bert_forward(pass, state_->weights, kept, state_->memory.activations.transients,
                         run.action.first_layer, run.action.end_layer);
     if (run.action.end_layer.index() == state_->weights.layers.size()) {
-      model::add_losses(pass, kept, state_->memory.numbers_C);
+      model::add_losses(pass, kept, state_->memory.scalars_C);
     }
   });
 }
@@ -397,7 +396,7 @@ void BertProgram::backward(const ActionRun& run) {
   pass.accumulate = state_->begin_gradients(run.action);
   state_->run_recorded(run, pass, [&] {
     model::bert_backward(pass, state_->weights, state_->gradients, state_->activations_of(run),
-                         state_->memory.activations.transients, state_->memory.numbers_C,
+                         state_->memory.activations.transients, state_->memory.scalars_C,
                          run.action.first_layer, run.action.end_layer);
   });
 }
@@ -406,7 +405,7 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
   if (run.action.type == ActionType::Agree) {
     if (state_->gpu) return comm::elements_of(std::span<double>());  // one rank agrees with itself
     // A loss or a square that is not finite makes the sum not finite.
-    return comm::elements_of(state_->memory.numbers_C.span<double>().first(kernels::kNumAgreedNumbers));
+    return comm::elements_of(state_->memory.scalars_C.span<double>().first(kernels::kNumAgreedScalars));
   }
   const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
   return comm::elements_of(state_->buffers.gradients_N.span<float>().subspan(
@@ -420,13 +419,13 @@ void BertProgram::square_gradient(const ActionRun& run) {
   const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
   state_->optimizer.add_squares(state_->stream,
                                 optim::counted_elements(range, state_->holder.index, state_->holder.count),
-                                state_->memory.numbers_C);
+                                state_->memory.scalars_C);
 }
 
 void BertProgram::update(const ActionRun& run) {
-  state_->optimizer.step(state_->stream, state_->memory.numbers_C);
+  state_->optimizer.step(state_->stream, state_->memory.scalars_C);
   StepUnderWay& step = state_->step_under_way(run.step);
-  tensor::copy(state_->stream, state_->memory.numbers_C, view_of(step.decided, step.decided.size()));
+  tensor::copy(state_->stream, state_->memory.scalars_C, view_of(step.decided, step.decided.size()));
 }
 
 StepOutcome BertProgram::outcome(std::uint64_t step) const {

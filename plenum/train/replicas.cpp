@@ -95,7 +95,7 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
     programs.push_back(program.get());
   }
   num_ended_ = first_step;
-  executor_.emplace(schedule_, std::move(programs),
+  executor_.emplace(schedule_, pipeline::local_ranks(programs),
                     pipeline::ExecutorOptions{.hang_limit = hang_limit_,
                                               .first_step = first_step,
                                               .on_stuck = [this](const pipeline::Failure& hang) {

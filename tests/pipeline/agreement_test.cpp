@@ -13,10 +13,10 @@
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/function_costs.h"
 
 #include "tests/pipeline/bert_run.h"
 #include "tests/pipeline/toy_run.h"
+#include "tests/support/function_costs.h"
 
 namespace plenum::pipeline {
 namespace {
@@ -76,7 +76,7 @@ TEST(Agreement, SkipsAStepOnAllRanksWhereOnePartOfTheGradientIsNotFinite) {
 }
 
 TEST(Agreement, ReadsTheGradientThatTheUpdateUses) {
-  const schedule::FunctionCosts costs(&toy_seconds);
+  const test::FunctionCosts costs(&toy_seconds);
   const Schedule filled =
       schedule::fill(schedule::generator_named("1f1b").generate(
                          {.depth = 2, .num_micro_batches = 4, .num_replicas = 2, .stage_layers = {2}}),
@@ -128,7 +128,7 @@ std::vector<std::vector<StepOutcome>> outcomes_of(std::size_t num_ranks, std::si
         program, rank == meddled_rank ? meddle : [](BertProgram&) {}));
     borrowed.push_back(meddled.back().get());
   }
-  Executor executor(schedule, borrowed);
+  Executor executor(schedule, local_ranks(borrowed));
   std::vector<std::vector<StepOutcome>> outcomes(num_ranks);
   for (std::uint64_t step = 0; step < 3; ++step) {
     const batch::StepBatch batch = deal_out(step, sequences, num_ranks);

@@ -71,7 +71,7 @@ class BertRun {
       set_weights(test::random_weights(programs_.back()->parameters(), options.model.width), rank);
       programs_.back()->begin(0);
     }
-    executor_ = std::make_unique<Executor>(schedule_, borrowed);
+    executor_ = std::make_unique<Executor>(schedule_, local_ranks(borrowed));
   }
 
   /// Without waiting for what comes of it.

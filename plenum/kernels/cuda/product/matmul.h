@@ -7,6 +7,7 @@
 #include "plenum/tensor/bfloat16.h"
 #include "plenum/tensor/dtype.h"
 #include "plenum/tensor/stream.h"
+#include "plenum/workspace/product.h"
 
 namespace plenum::kernels::cuda {
 
@@ -51,14 +52,8 @@ inline bool has_epilogue(const Matmul& args) {
 /// same products in the same order give the same bytes, whatever was measured.
 void matmul(const tensor::Stream& stream, const Matmul& args);
 
-inline constexpr std::size_t kMatmulWorkspaceBytes = std::size_t{32} << 20;  ///< of the library
-/// Of a trial of algorithms, beside the library's workspace and the room for what is accumulated.
-inline constexpr std::size_t kMatmulTrialBytes = 1024;
-
-/// Scratch that matmul() needs: the library's workspace and room to measure a product that accumulates into
-/// up to so many bytes. One that accumulates into more is not measured.
-inline std::size_t matmul_scratch_bytes(std::size_t accumulated_bytes = 0) {
-  return kMatmulWorkspaceBytes + kMatmulTrialBytes + accumulated_bytes;
-}
+using workspace::kMatmulTrialBytes;
+using workspace::kMatmulWorkspaceBytes;
+using workspace::matmul_scratch_bytes;
 
 }  // namespace plenum::kernels::cuda

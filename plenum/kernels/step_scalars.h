@@ -15,7 +15,11 @@ enum class StepScalar : std::size_t {
   FirstLoss,  ///< of the first objective; loss_of() names the others'
   /// Each rank's of the elements that it counts: together the square of the whole gradient's norm.
   GradientSquares = FirstLoss + batch::kMostObjectives,
-  Stop,  ///< above 0 where a rank asks for it
+  // Above 0 where a rank says so.
+  Stop,           ///< it asks for it
+  TimeUp,         ///< by its clock
+  CheckpointDue,  ///< by its clock
+  EvaluationDue,  ///< by its clock
   // What the host says before the step begins.
   FirstLossScale,  ///< of the first objective; loss_scale_of() names the others'
   LearningRate = FirstLossScale + batch::kMostObjectives,

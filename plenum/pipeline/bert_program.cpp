@@ -143,6 +143,9 @@ StepOutcome outcome_of(Scalars scalars, const batch::Work& global, std::size_t n
   StepOutcome outcome{.gradient_norm = at(scalars, StepScalar::GradientNorm),
                       .is_skipped = at(scalars, StepScalar::IsSkipped) > 0,
                       .is_stop_asked = at(scalars, StepScalar::Stop) > 0,
+                      .due = {.is_time_up = at(scalars, StepScalar::TimeUp) > 0,
+                              .is_checkpoint_due = at(scalars, StepScalar::CheckpointDue) > 0,
+                              .is_evaluation_due = at(scalars, StepScalar::EvaluationDue) > 0},
                       .num_updates = static_cast<std::uint64_t>(at(scalars, StepScalar::NumUpdates))};
   for (std::size_t i = 0; i < num_objectives; ++i) {
     outcome.losses[i] = mean_of(at(scalars, kernels::loss_of(i)), global.labels[i]);
@@ -164,10 +167,8 @@ struct Holder {
   std::size_t count = 0;
 };
 
-/// A step under way, as the host knows it. What is copied to or from a GPU lies in memory that it reaches by
-/// itself.
-struct StepUnderWay {
-  batch::Work global;
+/// What the host tells a step and is told by it. On a GPU it lies in memory that the GPU reaches by itself.
+struct ExchangedScalars {
   Scalars given{};    ///< before it begins
   Scalars decided{};  ///< when it has ended
 };
@@ -195,11 +196,11 @@ struct BertProgram::State {
         has_gradient(gradients.layers.size()) {
     if (options.device == tensor::Device::Cpu) return;
     gpu = std::make_unique<Gpu>();
-    for (std::size_t i = 0; i < kStepsUnderWay; ++i) steps[i] = gpu->steps() + i;
+    for (std::size_t i = 0; i < kStepsUnderWay; ++i) exchanged[i] = gpu->exchanged() + i;
   }
 
   std::size_t num_micro_batches() const { return schedule.problem.num_micro_batches; }
-  StepUnderWay& step_under_way(std::uint64_t step) { return *steps[step % kStepsUnderWay]; }
+  ExchangedScalars& exchanged_with(std::uint64_t step) { return *exchanged[step % kStepsUnderWay]; }
   std::size_t staging_index(std::uint64_t step, std::size_t micro_batch) const {
     return step % kStepsUnderWay * num_micro_batches() + micro_batch;
   }
@@ -261,10 +262,10 @@ struct BertProgram::State {
     tensor::CudaEvent is_copied;
     tensor::CudaStream communication;
     RecordedWork recorded;
-    tensor::PinnedMemory pinned{kStepsUnderWay * sizeof(StepUnderWay)};
+    tensor::PinnedMemory pinned{kStepsUnderWay * sizeof(ExchangedScalars)};
 
-    Gpu() { std::uninitialized_value_construct_n(steps(), kStepsUnderWay); }
-    StepUnderWay* steps() const { return reinterpret_cast<StepUnderWay*>(pinned.data()); }
+    Gpu() { std::uninitialized_value_construct_n(exchanged(), kStepsUnderWay); }
+    ExchangedScalars* exchanged() const { return reinterpret_cast<ExchangedScalars*>(pinned.data()); }
   };
 
   const Schedule& schedule;
@@ -285,11 +286,18 @@ struct BertProgram::State {
   std::vector<bool> has_gradient;  ///< by layer: whether the step's gradient has been begun
   std::unique_ptr<Gpu> gpu;
 
-  std::array<StepUnderWay, kStepsUnderWay> own_steps;
-  std::array<StepUnderWay*, kStepsUnderWay> steps{&own_steps[0], &own_steps[1]};
+  std::array<ExchangedScalars, kStepsUnderWay> own_exchanged;
+  std::array<ExchangedScalars*, kStepsUnderWay> exchanged{&own_exchanged[0], &own_exchanged[1]};
   const batch::StepBatch* batch = nullptr;
   std::atomic<bool> is_stop_asked = false;
 };
+
+DueByClock& DueByClock::operator|=(const DueByClock& other) {
+  is_time_up |= other.is_time_up;
+  is_checkpoint_due |= other.is_checkpoint_due;
+  is_evaluation_due |= other.is_evaluation_due;
+  return *this;
+}
 
 BertProgram::BertProgram(const Schedule& schedule, Rank rank, const BertProgramOptions& options) {
   base::require_kernel_instruction_set();
@@ -344,20 +352,22 @@ void BertProgram::begin(std::uint64_t num_updates) {
   state_->stream.wait();
 }
 
-void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate) {
+void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate, const DueByClock& due) {
   base::check(batch.micro_batches.size() == state_->num_micro_batches(),
               "a step must have the schedule's micro-batches: {} instead of {}", batch.micro_batches.size(),
               state_->num_micro_batches());
   State::Gpu* const gpu = state_->gpu.get();
   state_->batch = &batch;
-  StepUnderWay& step = state_->step_under_way(batch.step);
-  step.global = batch.global;
-  step.given = {};
-  at(step.given, StepScalar::Stop) = state_->is_stop_asked ? 1 : 0;
+  Scalars& given = state_->exchanged_with(batch.step).given;
+  given = {};
+  at(given, StepScalar::Stop) = state_->is_stop_asked ? 1 : 0;
+  at(given, StepScalar::TimeUp) = due.is_time_up ? 1 : 0;
+  at(given, StepScalar::CheckpointDue) = due.is_checkpoint_due ? 1 : 0;
+  at(given, StepScalar::EvaluationDue) = due.is_evaluation_due ? 1 : 0;
   for (std::size_t i = 0; i < state_->table.model().heads.size(); ++i) {
-    at(step.given, kernels::loss_scale_of(i)) = inverse_of(batch.global.labels[i]);
+    at(given, kernels::loss_scale_of(i)) = inverse_of(batch.global.labels[i]);
   }
-  at(step.given, StepScalar::LearningRate) = learning_rate;
+  at(given, StepScalar::LearningRate) = learning_rate;
   for (std::size_t i = 0; i < batch.micro_batches.size(); ++i) {
     state_->staging_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
   }
@@ -365,7 +375,7 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
     gpu->copies.record(gpu->is_copied);
     state_->stream.cuda().wait_for(gpu->is_copied);
   }
-  tensor::copy(state_->stream, view_of(step.given, kernels::kNumGivenScalars),
+  tensor::copy(state_->stream, view_of(given, kernels::kNumGivenScalars),
                state_->memory.scalars_C.first_rows(kernels::kNumGivenScalars));
   state_->has_gradient.assign(state_->has_gradient.size(), false);
 }
@@ -420,17 +430,19 @@ void BertProgram::square_gradient(const ActionRun& run) {
   state_->optimizer.add_squares(state_->stream,
                                 optim::counted_elements(range, state_->holder.index, state_->holder.count),
                                 state_->memory.scalars_C);
+  if (state_->gpu || !state_->is_stop_asked) return;
+  // A step of the CPU may take minutes: who asks meanwhile does not wait for another.
+  state_->memory.scalars_C.span<double>()[kernels::index_of(StepScalar::Stop)] = 1;
 }
 
 void BertProgram::update(const ActionRun& run) {
   state_->optimizer.step(state_->stream, state_->memory.scalars_C);
-  StepUnderWay& step = state_->step_under_way(run.step);
-  tensor::copy(state_->stream, state_->memory.scalars_C, view_of(step.decided, step.decided.size()));
+  Scalars& decided = state_->exchanged_with(run.step).decided;
+  tensor::copy(state_->stream, state_->memory.scalars_C, view_of(decided, decided.size()));
 }
 
-StepOutcome BertProgram::outcome(std::uint64_t step) const {
-  const StepUnderWay& ended = state_->step_under_way(step);
-  return outcome_of(ended.decided, ended.global, state_->table.model().heads.size());
+StepOutcome BertProgram::outcome(std::uint64_t step, const batch::Work& global) const {
+  return outcome_of(state_->exchanged_with(step).decided, global, state_->table.model().heads.size());
 }
 
 }  // namespace plenum::pipeline

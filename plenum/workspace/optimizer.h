@@ -12,7 +12,7 @@ namespace plenum::workspace {
 
 /// Float64 scalars of a step that lie where the kernels run: each objective's loss and its scale, and what
 /// belongs to the whole step.
-inline constexpr std::int64_t kNumStepScalars = 2 * static_cast<std::int64_t>(batch::kMostObjectives) + 9;
+inline constexpr std::int64_t kNumStepScalars = 2 * static_cast<std::int64_t>(batch::kMostObjectives) + 12;
 
 /// Elements of a tensor that a block of the GPU takes at most: the fewer, the closer together in memory is
 /// what all blocks work on, and the less is idle at the end. 4096 take 5 % less time than 32768.

@@ -34,7 +34,7 @@ using schedule::Schedule;
 class SimulateCommand final : public Command {
  public:
   std::string name() const override { return "simulate"; }
-  std::string summary() const override { return "A schedule: checked, timed, its idle time filled, drawn"; }
+  std::string summary() const override { return "Plan, check and draw distributed training steps"; }
   std::vector<base::OptionTable> tables() override { return {simulate_option_table(options_)}; }
   int run() override;
 

@@ -165,7 +165,7 @@ TEST_F(RunPlanTest, CountsDurationsInEpochs) {
   const data::Dataset dataset(dataset_);
   const RunPlan plan(given, dataset, starting_model(given.model, dataset));
   EXPECT_EQ(plan.num_steps(), 3 * plan.batches().steps_per_epoch());
-  EXPECT_EQ(plan.checkpoint_every(), (plan.num_steps() + 1) / 2);
+  EXPECT_EQ(plan.checkpoint_every().steps, (plan.num_steps() + 1) / 2);
 }
 
 }  // namespace

@@ -31,12 +31,21 @@ std::string remark_on(const FoundCheckpoint& found) {
                  : fmt::format("step {}", state.step);
 }
 
+bool has_tokenizer(const std::string& directory) {
+  return io::path_exists(directory + "/tokenizer.json") || io::path_exists(directory + "/vocab.txt");
+}
+
 ModelSource find_in_run(const std::string& run, const CheckpointChoice& choice, base::Progress& progress) {
   const std::optional<FoundCheckpoint> found = CheckpointStore(run, 1).find(choice, progress);
   base::require(found.has_value(), "{} has no checkpoint yet; let plenum train go on until it writes one",
                 run);
+  const std::string tokenizer = RunPaths(run).tokenizer;
+  base::require(has_tokenizer(tokenizer),
+                "{0} lacks its tokenizer: no tokenizer.json or vocab.txt is in {1}; plenum train --run {0} "
+                "puts it back from the dataset, without training if the run is finished",
+                run, tokenizer);
   return {.directory = found->directory,
-          .tokenizer = RunPaths(run).tokenizer,
+          .tokenizer = tokenizer,
           .config = found->model,
           .run = run,
           .remark = remark_on(*found)};
@@ -52,11 +61,20 @@ std::string run_of(const std::string& directory) {
   return RunPaths(run).checkpoints == checkpoints && is_run_directory(run) ? run : std::string();
 }
 
-bool has_tokenizer(const std::string& directory) {
-  return io::path_exists(directory + "/tokenizer.json") || io::path_exists(directory + "/vocab.txt");
+/// "google-bert/bert-base-uncased" -> "bert-base-uncased".
+std::string last_part(const std::string& name) {
+  return name.substr(name.rfind('/') + 1);
 }
 
 }  // namespace
+
+void require_model_directory(const std::string& directory, std::string_view option) {
+  base::require(
+      io::path_exists(directory),
+      "there is no directory {0}; models are not downloaded: if it is a name of Hugging Face's hub, "
+      "hf download {0} --local-dir {1} (pip install huggingface_hub), then {2} {1}",
+      directory, last_part(directory), option);
+}
 
 std::string tokenizer_beside(const std::string& directory) {
   const std::string run = run_of(directory);
@@ -71,6 +89,12 @@ void add_checkpoint_option(base::OptionTable& options, CheckpointChoice& choice)
 
 ModelSource find_model(const std::string& path, base::Progress& progress, const CheckpointChoice& choice) {
   if (is_run_directory(path)) return find_in_run(path, choice, progress);
+  require_model_directory(path, "--model");
+  base::require(
+      !io::path_exists(RunPaths(path).checkpoints),
+      "{0} has no config.toml, which keeps the options of the run; put it back, or write it again by "
+      "plenum train --run {0} with all options that the run was begun with",
+      path);
   base::require(io::path_exists(path + "/config.json"),
                 "{} holds no model: give a Hugging Face directory, a run of plenum train, or a checkpoint",
                 path);

@@ -16,11 +16,12 @@ void add_device_option(base::OptionTable& options, DeviceChoice& device) {
       {{"auto", std::nullopt}, {"cpu", tensor::Device::Cpu}, {"cuda", tensor::Device::Cuda}},
       "What computes: the CPU (float32), an NVIDIA GPU (bfloat16), or the GPU if there is one");
   option.set = [set = option.set](const std::vector<std::string>& given) {
-    base::require(
-        !given.front().starts_with("cuda:"),
-        "device must be auto, cpu or cuda: '{0}'; CUDA_VISIBLE_DEVICES={1} with --device cuda chooses "
-        "a GPU",
-        given.front(), given.front().substr(std::string_view("cuda:").size()));
+    constexpr std::string_view kNumbered = "cuda:";
+    if (given.front().starts_with(kNumbered)) {
+      base::fail(
+          "device must be auto, cpu or cuda: '{}'; CUDA_VISIBLE_DEVICES={} with --device cuda chooses a GPU",
+          given.front(), given.front().substr(kNumbered.size()));
+    }
     set(given);
   };
 }
@@ -67,6 +68,7 @@ OptionTable RunSettings::table() {
               "Which step to draw, counted from the start of this process");
   options.add("hang-limit", process.hang_limit, "TIME",
               "Stop a run that hangs: the longest that a part of a step may take");
+  options.add("json", process.json, "Print the result as JSON");
   options.add("quiet", process.quiet, "Show no progress");
   return options;
 }

@@ -27,6 +27,7 @@ struct ProcessSettings {
   std::string trace;
   std::int64_t trace_step = 3;
   std::string hang_limit = "30min";  ///< a time
+  bool json = false;
   bool quiet = false;
 };
 

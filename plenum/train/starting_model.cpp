@@ -28,6 +28,7 @@ describe::ModelConfig altered_preset(const ModelSettings& settings, const data::
 }  // namespace
 
 describe::ModelConfig starting_model(const ModelSettings& settings, const data::Dataset& dataset) {
+  if (!settings.init.empty()) require_model_directory(settings.init, "--init");
   describe::ModelConfig model = settings.init.empty() ? altered_preset(settings, dataset.description())
                                                       : model::read_hugging_face_config(settings.init);
   if (!settings.init.empty()) require_same_tokens(dataset, tokenizer_beside(settings.init), model);

@@ -217,11 +217,10 @@ std::string option_text(RunOptions options, std::string_view name) {
 
 RunSummary summarise(const Run& run) {
   const RunPlan& plan = *run.plan;
-  const ModelSettings& model = run.options.model;
   return {.first_step = run.state.step,
           .num_steps = plan.num_steps(),
           .steps_per_epoch = plan.batches().steps_per_epoch(),
-          .model_name = model.init.empty() ? model.preset : model.init,
+          .model_name = model_name(run.options.model),
           .model = plan.program().model,
           .num_parameters = run.replicas->parameters().num_parameters(),
           .num_ranks = plan.batches().num_ranks(),

@@ -250,7 +250,8 @@ void Trainer::tell(const StepReport& report) {
 bool Trainer::pause(const Pause& pause) {
   if (pause.is_traced) {
     write_timeline(run_.options.run.process.trace,
-                   run_.replicas->timeline(fmt::format("step {}, measured", run_.state.step)));
+                   run_.replicas->timeline(fmt::format("{}, step {}, measured",
+                                                       model_name(run_.options.model), run_.state.step)));
   }
   evaluation_.reset();
   const Clock::time_point begin = Clock::now();

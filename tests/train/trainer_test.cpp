@@ -299,7 +299,23 @@ TEST_F(TrainingTest, DrawsTheStepThatIsAskedFor) {
   run(given);
   const nlohmann::json trace = nlohmann::json::parse(io::read_file(given.run.process.trace));
   EXPECT_GT(trace.at("traceEvents").size(), 8U);
+  EXPECT_THAT(trace.dump(), AllOf(HasSubstr("bert-tiny, step 2, measured"), HasSubstr("waiting for data"),
+                                  HasSubstr("forward, micro-batch 0, layers 0 to 1")));
   EXPECT_THAT(observer_.notes, Not(Contains(HasSubstr("will not be drawn"))));
+}
+
+TEST_F(TrainingTest, DrawsNoMicroBatchesThatAreEmpty) {
+  RunOptions given = options("run", 15);  // the last step of the epoch is shorter than the others
+  given.run.process.trace = directory_ / "step.json";
+  given.run.process.trace_step = 15;
+  run(given);
+  ASSERT_EQ(observer_.summary.steps_per_epoch, 15U);
+  const nlohmann::json trace = nlohmann::json::parse(io::read_file(given.run.process.trace));
+  std::size_t num_forwards = 0;
+  for (const nlohmann::json& event : trace.at("traceEvents"))
+    num_forwards += event.at("ph") == "X" && event.at("name").get<std::string>().starts_with("forward");
+  EXPECT_GT(num_forwards, 0U);
+  EXPECT_LT(num_forwards, observer_.summary.micro_batches_per_rank);
 }
 
 TEST_F(TrainingTest, RefusesADrawingThatCouldNotBeWrittenBeforeTheFirstStep) {

@@ -71,9 +71,8 @@ class LineEncoder {
     while (!lines.empty()) {
       const std::size_t end = std::min(lines.find('\n'), lines.size());
       const std::string_view line = lines.substr(0, end);
-      base::require(data::is_utf8(line),
-                    "a line is not UTF-8; convert the text, for instance by iconv -f latin1 -t utf-8: '{}'",
-                    trace::excerpt(line));
+      base::require(data::is_utf8(line), "a line is not UTF-8; convert the text, for instance by {}: '{}'",
+                    data::conversion_command(line), trace::excerpt(line));
       ids_.clear();
       encoder_.encode(line, ids_);
       printed_->append_line(ids_, output);

@@ -33,8 +33,11 @@ base::OptionTable PrepareOptions::table() {
   options.add("truncate", sequences.only_first, "Keep only the first sequence of each document");
   options.add_fraction("holdout", holdout, "Share of documents set aside for evaluation, such as 0.5%");
   options.add_choice("documents", text.documents,
-                     {{"blank-line", DocumentRule::BlankLine}, {"line", DocumentRule::Line}},
-                     "What separates the documents of a .txt file");
+                     {{"auto", DocumentRule::Auto},
+                      {"blank-line", DocumentRule::BlankLine},
+                      {"line", DocumentRule::Line},
+                      {"file", DocumentRule::File}},
+                     "What is a document in .txt files; auto looks at the text");
   options.add_choice(
       "invalid-utf8", text.invalid,
       {{"refuse", InvalidTextRule::Refuse}, {"replace", InvalidTextRule::Replace}},
@@ -44,7 +47,7 @@ base::OptionTable PrepareOptions::table() {
   options.add("seed", seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Seed of holdout and sentence pairs");
   options.add("threads", threads, 1, 4096, "Threads; all cores if not given");
-  options.add("overwrite", overwrite, "Replace a dataset that is there already");
+  options.add("overwrite", overwrite, "Replace the dataset that is in the output directory");
   return options;
 }
 

@@ -131,8 +131,10 @@ void require_same_tokens(const data::Dataset& dataset, const std::string& tokeni
                   dataset.directory(), known.size(), model.vocabulary, tokenizer_directory);
     return;
   }
-  const std::string difference = first_difference(
-      load_dataset_tokenizer(dataset), data::Tokenizer::load(tokenizer_directory, data::NormalizerRules()));
+  // Rules that the model's files do not state contradict nothing.
+  const std::string difference =
+      first_difference(load_dataset_tokenizer(dataset),
+                       data::Tokenizer::load(tokenizer_directory, dataset.description().rules));
   base::require(difference.empty(),
                 "{0} was prepared with another tokenizer than that of {1}; prepare the text with plenum "
                 "prepare --tokenizer {1}: {2}",

@@ -146,6 +146,21 @@ TEST_F(ModelSourceTest, RefusesADatasetMadeByOtherRulesForText) {
                     HasSubstr("lower case: yes in the dataset, no in the model")));
 }
 
+TEST_F(ModelSourceTest, TakesADatasetOfAnyRulesForAModelThatStatesNone) {
+  fs::remove(exported_ + "/tokenizer.json");
+  fs::remove(exported_ + "/tokenizer_config.json");
+  data::PrepareOptions cased;
+  cased.inputs = {dataset_ + ".txt"};
+  cased.output = directory_ / "cased";
+  cased.vocab_path = exported_ + "/vocab.txt";
+  cased.cased = true;
+  cased.sequences.max_length = 24;
+  cased.threads = 1;
+  base::SilentProgress silent;
+  data::prepare(cased, silent);
+  EXPECT_EQ(error_of_match(exported_, cased.output), "no error");
+}
+
 TEST_F(ModelSourceTest, MayHaveMoreEmbeddingsThanThereAreTokens) {
   pad_vocabulary(64);
   EXPECT_EQ(error_of_match(exported_, dataset_), "no error");

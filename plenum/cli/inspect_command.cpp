@@ -127,9 +127,9 @@ class InspectCommand final : public Command {
   std::string summary() const override { return "Show what a dataset holds: examples, lengths, padding"; }
   std::vector<base::OptionTable> tables() override {
     base::OptionTable table("inspect");
-    table.add("directory", options_.directory, "DIR", "A dataset that plenum prepare made").positional = true;
-    table.add("examples", options_.examples, 0, 10'000, "How many sequences to show as text");
-    table.add("verify", options_.verify, "Read everything and compare it with the checksums");
+    table.add("directory", options_.directory, "DIR", "Dataset made by plenum prepare").positional = true;
+    table.add("examples", options_.examples, 0, 10'000, "Number of sequences to show as text");
+    table.add("verify", options_.verify, "Verify the checksums of all files");
     table.add("json", options_.json, "Print JSON");
     return {std::move(table)};
   }

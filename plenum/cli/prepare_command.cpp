@@ -87,7 +87,7 @@ class PrepareCommand final : public Command {
   std::vector<base::OptionTable> tables() override {
     base::OptionTable prepare = options_.table();
     prepare.add("json", json_, "Print the summary as JSON");
-    prepare.add("quiet", quiet_, "Show warnings only, no progress");
+    prepare.add("quiet", quiet_, "Show warnings but no progress");
     return {std::move(prepare)};
   }
 

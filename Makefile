@@ -27,12 +27,10 @@ test: ## Run every test that needs no accelerator; compiles the CUDA backend whe
 	@tools/build asan fuzzers
 	@tools/fuzz short
 
-soak: ## Run the long forms of tests: 10,000 damages of every schedule, for hours
+soak: ## Run the long forms of tests, JOBS at a time: 10,000 damages of every schedule, for hours
 	@tools/bootstrap build test
 	@tools/build cpu
-	@for program in $$(find build/tests -maxdepth 1 -name 'test_*' -type f -perm -u+x); do \
-	  $$program --gtest_brief=1 --gtest_also_run_disabled_tests --gtest_filter='*Soak*' || exit 1; \
-	done
+	@tools/soak $(JOBS)
 
 sanitize: ## Run the tests under the sanitizers of the compiler, and of CUDA where there is a GPU
 	@tools/bootstrap build test

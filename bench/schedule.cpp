@@ -15,6 +15,8 @@
 #include "plenum/schedule/simulate/profile_costs.h"
 #include "plenum/schedule/simulate/simulate.h"
 
+#include "tests/support/bert_layer_maps.h"
+
 namespace plenum::schedule {
 namespace {
 
@@ -80,13 +82,16 @@ void measure_simulate(benchmark::State& state, const Generator& generator, std::
 /// With K-FAC: three layers of BERT-Base on a stage, P100, 32 sequences of 128 tokens.
 void measure_fill(benchmark::State& state, const Generator& generator, std::size_t size) {
   const Schedule schedule = generate_square(generator, size);
-  const ProfileCosts costs(schedule, {.forward_seconds = 9.748e-3,
-                                      .backward_seconds = 16.45e-3,
-                                      .curvature_seconds = 25.547e-3,
-                                      .inversion_seconds = 71.667e-3,
-                                      .precondition_seconds = 6.805e-3});
+  const ProfileCosts costs(schedule,
+                           {.forward_seconds = 9.748e-3,
+                            .backward_seconds = 16.45e-3,
+                            .curvature_seconds = 25.547e-3,
+                            .inversion_seconds = 71.667e-3,
+                            .precondition_seconds = 6.805e-3},
+                           {.maps = test::bert_layer_maps()});
+  const KfacFiller filler(test::bert_layer_maps().size());
   FillResult result;
-  for (auto _ : state) result = fill(schedule, KfacFiller(), costs);
+  for (auto _ : state) result = fill(schedule, filler, costs);
   count_actions(state, result.schedule.num_actions());
   state.counters["over_bound"] = result.refresh_steps / result.refresh_bound - 1;
 }

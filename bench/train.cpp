@@ -126,7 +126,8 @@ void run(const Options& options) {
   base::ThreadPool pool(options.threads);
   model::initialise_weights(program.parameters(), kSeed, pool, program.buffers().weights_N);
   program.begin(0);
-  pipeline::Executor executor(schedule, {&program}, {.hang_limit = std::chrono::hours(1)});
+  pipeline::Executor executor(schedule, pipeline::local_ranks({&program}),
+                              {.hang_limit = std::chrono::hours(1)});
   const data::Masking masking({}, source.vocabulary(), kSeed, 0);
 
   batch::Work work;

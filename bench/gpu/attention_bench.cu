@@ -189,7 +189,8 @@ struct Problem {
   }
   std::size_t num_keep_words() const {
     if (dropout_threshold == 0) return 0;
-    return attention_keep_bytes(
+    return plenum::workspace::attention_keep_bytes(
+               plenum::tensor::Device::Cuda,
                {.rows = sequences.num_rows, .max_length = max_length(), .heads = num_heads}) /
            sizeof(std::uint32_t);
   }

@@ -73,16 +73,15 @@ inline std::vector<Product> layer_products(const ProductBuffers& buffers, std::i
   using kernels::Accumulate;
   std::vector<Product> products;
   const auto add_map = [&](const std::string& name, std::int64_t in, std::int64_t out) {
-    products.push_back(
-        {name + " forward",
-         {.m = T,
-          .n = out,
-          .k = in,
-          .a = {.data = buffers.at(0), .stride = in},
-          .b = {.data = buffers.at(1), .stride = in, .is_transposed = true},
-          .c = buffers.at(2),
-          .c_stride = out,
-          .epilogue = {.bias = buffers.at(1), .gelu = name == "mlp1" ? buffers.at(3) : nullptr}}});
+    products.push_back({name + " forward",
+                        {.m = T,
+                         .n = out,
+                         .k = in,
+                         .a = {.data = buffers.at(0), .stride = in},
+                         .b = {.data = buffers.at(1), .stride = in, .is_transposed = true},
+                         .c = buffers.at(2),
+                         .c_stride = out,
+                         .bias = buffers.at(1)}});
     // Beside these goes the residual.
     const bool is_added = name == "qkv" || name == "mlp1";
     products.push_back({name + " dx",

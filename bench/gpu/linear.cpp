@@ -1,5 +1,5 @@
 // The matrix products of BERT's layers on the GPU: what the library's first choice of an algorithm reaches,
-// what the measured choice reaches, and what is left without the epilogue; then, at the limit of power, the
+// what the measured choice reaches, and what is left without the bias; then, at the limit of power, the
 // products with GELU as MLPs compute them beside the library's.
 //
 //     bench_gpu_linear [TOKENS]
@@ -43,9 +43,8 @@ double first_choice_ms(const tensor::Stream& stream, cublasLtHandle_t library, c
   const kernels::cuda::LtMatmul product(args);
   const std::span<std::byte> workspace = stream.scratch().first(kernels::cuda::kMatmulWorkspaceBytes);
   const auto first = product.candidates(library, workspace.size(), 1);
-  return time_ms(stream, [&] {
-    product.run(library, first.at(0), product.result(), workspace, stream.cuda().handle());
-  });
+  return time_ms(stream,
+                 [&] { product.run(library, first.at(0), args.c, workspace, stream.cuda().handle()); });
 }
 
 double tuned_ms(const tensor::Stream& stream, const Matmul& args) {
@@ -61,7 +60,7 @@ void bench_model(const tensor::Stream& stream, const ProductBuffers& buffers, cu
   for (const Product& one : bench::layer_products(buffers, T, D)) {
     const Matmul& product = one.args;
     Matmul plain = product;
-    plain.epilogue = {};
+    plain.bias = nullptr;
     const double flops = one.num_flops();
     const auto rate = [flops](double ms) { return flops / ms * 1e-9; };
     const double first = first_choice_ms(stream, library, product);
@@ -140,7 +139,11 @@ void bench_gelu_products(const tensor::Stream& stream, const ProductBuffers& buf
   };
   print_in_turn(fmt::format("forward {} x {} x {}", T, F, D),
                 in_turn_ms(
-                    stream, [&] { kernels::cuda::matmul(stream, product("mlp1 forward")); },
+                    stream,
+                    [&] {
+                      kernels::cuda::matmul(stream, product("mlp1 forward"));
+                      kernels::gelu_forward(stream, {.x = result_TF, .y = kept_TF});
+                    },
                     [&] {
                       kernels::mlp_gelu_forward(
                           stream,

@@ -61,9 +61,9 @@ class Benchmark {
 
   void run() {
     const std::vector<std::int64_t> chunks = kernels::optimizer_chunks(ranges_);
-    std::vector<double> numbers(kernels::kNumStepNumbers);
-    numbers[static_cast<std::size_t>(kernels::StepNumber::LearningRate)] = 1e-6;
-    const TensorView numbers_C = tensors_.given(numbers);
+    std::vector<double> scalars(kernels::kNumStepScalars);
+    scalars[kernels::index_of(kernels::StepScalar::LearningRate)] = 1e-6;
+    const TensorView scalars_C = tensors_.given(scalars);
     const TensorView gradient = tensors_.random(DType::Float32, {N}, -1e-3F, 1e-3F);
     const kernels::AdamStep step = {
         .ranges = ranges_,
@@ -73,14 +73,14 @@ class Benchmark {
         .first_moment_N = tensors_.random(DType::Float32, {N}, -1e-3F, 1e-3F),
         .second_moment_N = tensors_.random(DType::Float32, {N}, 0, 1e-6F),
         .compute_weight_N = tensors_.random(DType::BFloat16, {N}),
-        .numbers_C = numbers_C};
+        .scalars_C = scalars_C};
     std::printf("%ld parameters, %zu tensors\n%-36s %8s %8s %8s\n", N, ranges_.size(), "", "ms", "TB/s",
                 "of copy");
     const TensorView copied = tensors_.random(DType::Float32, {N});
     report("copy", 8, [&](int) { tensor::copy(stream_, gradient, copied); });
     report("squares, decide step", 4, [&](int) {
-      kernels::add_gradient_squares(stream_, {.gradient_N = gradient, .numbers_C = numbers_C});
-      kernels::decide_step(stream_, {.numbers_C = numbers_C});
+      kernels::add_gradient_squares(stream_, {.gradient_N = gradient, .scalars_C = scalars_C});
+      kernels::decide_step(stream_, {.scalars_C = scalars_C});
     });
     report("Adam", 30, [&](int) { kernels::adam_step(stream_, step); });
     report("LAMB", 42, [&](int) { kernels::lamb_step(stream_, step); });

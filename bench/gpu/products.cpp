@@ -141,7 +141,7 @@ class Comparison {
   std::span<std::byte> workspace() const { return stream_.scratch().first(kBytes); }
 
   void start(const Algorithm& algorithm) const {
-    product_.run(library_, algorithm, product_.result(), workspace(), queue());
+    product_.run(library_, algorithm, one_.args.c, workspace(), queue());
   }
   /// Of one, run so many times.
   double time_ms(int count, const Algorithm& algorithm) const {
@@ -169,9 +169,9 @@ class Comparison {
     const Words tuned_words = tuned();
     std::vector<Algorithm> all = product_.candidates(library_, kBytes, 16);
     const std::size_t num_proposals = all.size();
-    if (has_epilogue(one_.args)) {
+    if (one_.args.bias != nullptr) {
       Matmul plain = one_.args;
-      plain.epilogue = {};
+      plain.bias = nullptr;
       const std::vector<Algorithm> more = LtMatmul(plain).candidates(library_, kBytes, 16);
       all.insert(all.end(), more.begin(), more.end());
     }
@@ -206,10 +206,7 @@ class Comparison {
       tensor::zero_cuda(queue, args.c, static_cast<std::size_t>(args.m) * stride_bytes);
     }
     start(algorithm);
-    kernels::cuda::add_checksum(queue, product_.result(), args.m, row_bytes, stride_bytes, sum);
-    if (args.epilogue.gelu != nullptr) {
-      kernels::cuda::add_checksum(queue, args.c, args.m, row_bytes, stride_bytes, sum);
-    }
+    kernels::cuda::add_checksum(queue, args.c, args.m, row_bytes, stride_bytes, sum);
     std::uint64_t found = 0;
     tensor::copy_cuda(queue, sum, &found, sizeof(found));
     queue.wait();

@@ -140,7 +140,7 @@ std::string record_kernels(train::Replicas& replicas, data::Prefetch& prefetch, 
   bench::begin_product_calls();
   for (std::uint64_t step = first_step; step < first_step + kRecordedSteps; ++step) {
     const std::vector<batch::StepBatch> batch = prefetch.take();
-    replicas.begin_step(batch, learning_rate(options, step));
+    replicas.begin_step(batch, {.learning_rate = learning_rate(options, step)});
     if (step > first_step) replicas.end_step();
     steps.work += batch.front().global;
     steps.num_rows += rows_of(batch.front());
@@ -192,7 +192,7 @@ Trained run_steps(train::Replicas& replicas, data::Prefetch& prefetch, const Opt
       begin = std::chrono::steady_clock::now();
     }
     const std::vector<batch::StepBatch> batch = prefetch.take();
-    replicas.begin_step(batch, learning_rate(options, step));
+    replicas.begin_step(batch, {.learning_rate = learning_rate(options, step)});
     if (step == 0) {
       say("the first step is asked for");
       wait_for_all_but(0);

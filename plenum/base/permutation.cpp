@@ -23,10 +23,6 @@ std::uint64_t add_modulo(std::uint64_t a, std::uint64_t b, std::uint64_t radix) 
   return sum >= radix ? sum - radix : sum;
 }
 
-std::uint64_t subtract_modulo(std::uint64_t a, std::uint64_t b, std::uint64_t radix) {
-  return a >= b ? a - b : a + radix - b;
-}
-
 }  // namespace
 
 KeyedPermutation::KeyedPermutation(const RandomFunction& random, std::uint64_t sample, std::uint64_t size)
@@ -53,30 +49,12 @@ std::uint64_t KeyedPermutation::encrypt(std::uint64_t value) const {
   return left * right_radix_ + right;
 }
 
-std::uint64_t KeyedPermutation::decrypt(std::uint64_t value) const {
-  std::uint64_t left = value / right_radix_;
-  std::uint64_t right = value % right_radix_;
-  for (int round = kRounds - 2; round >= 0; round -= 2) {
-    right = subtract_modulo(right, round_function(left, round_keys_[round + 1], right_radix_), right_radix_);
-    left = subtract_modulo(left, round_function(right, round_keys_[round], left_radix_), left_radix_);
-  }
-  return left * right_radix_ + right;
-}
-
 std::uint64_t KeyedPermutation::operator()(std::uint64_t index) const {
   check(index < size_, "permutation index is out of range: index={} size={}", index, size_);
   do {
     index = encrypt(index);
   } while (index >= size_);
   return index;
-}
-
-std::uint64_t KeyedPermutation::inverse(std::uint64_t value) const {
-  check(value < size_, "permutation value is out of range: value={} size={}", value, size_);
-  do {
-    value = decrypt(value);
-  } while (value >= size_);
-  return value;
 }
 
 }  // namespace plenum::base

@@ -7,8 +7,8 @@
 
 namespace plenum::base {
 
-/// A keyed bijection of [0, size): a shuffle in which any element is computed at once, in either direction,
-/// without a table. A Feistel network over two mixed-radix halves with modular addition; the few values
+/// A keyed bijection of [0, size): a shuffle in which any element is computed at once, without a
+/// table. A Feistel network over two mixed-radix halves with modular addition; the few values
 /// outside [0, size) are walked along their cycle until they fall inside.
 class KeyedPermutation {
  public:
@@ -21,14 +21,10 @@ class KeyedPermutation {
   /// Where `index` goes. index < size().
   std::uint64_t operator()(std::uint64_t index) const;
 
-  /// The index that goes to `value`. value < size().
-  std::uint64_t inverse(std::uint64_t value) const;
-
  private:
   static constexpr int kRounds = 8;
 
   std::uint64_t encrypt(std::uint64_t value) const;
-  std::uint64_t decrypt(std::uint64_t value) const;
 
   std::uint64_t size_;
   std::uint64_t left_radix_;

@@ -7,7 +7,6 @@ Work& Work::operator+=(const Work& other) {
   squared_lengths += other.squared_lengths;
   sequences += other.sequences;
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] += other.labels[i];
-  windowed_pairs += other.windowed_pairs;
   return *this;
 }
 

@@ -11,8 +11,7 @@ struct Work {
   std::int64_t tokens = 0;
   std::int64_t squared_lengths = 0;  ///< sum over sequences of length^2
   std::int64_t sequences = 0;
-  LabelCounts labels = {};          ///< of each objective: what normalises its loss
-  std::int64_t windowed_pairs = 0;  ///< of a query and a key in its window, where the model has windows
+  LabelCounts labels = {};  ///< of each objective: what normalises its loss
 
   Work& operator+=(const Work& other);
 };

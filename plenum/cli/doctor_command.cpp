@@ -92,7 +92,7 @@ std::vector<Part> examine() {
 class DoctorCommand final : public Command {
  public:
   std::string name() const override { return "doctor"; }
-  std::string summary() const override { return "What this machine and this build can do, and why not more"; }
+  std::string summary() const override { return "Show what this machine and this build can do"; }
 
   std::vector<base::OptionTable> tables() override {
     base::OptionTable table("doctor");

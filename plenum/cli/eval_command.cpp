@@ -31,7 +31,7 @@ std::string checked(const char* name, const std::vector<std::string>& given) {
 class EvalCommand final : public Command {
  public:
   std::string name() const override { return "eval"; }
-  std::string summary() const override { return "How well a model predicts masked tokens of held-out data"; }
+  std::string summary() const override { return "Measure loss and accuracy on held-out text"; }
   std::vector<base::OptionTable> tables() override;
   int run() override;
 

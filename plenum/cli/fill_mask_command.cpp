@@ -57,7 +57,7 @@ nlohmann::ordered_json to_json(const std::string& text, const std::vector<std::v
 class FillMaskCommand final : public Command {
  public:
   std::string name() const override { return "fill-mask"; }
-  std::string summary() const override { return "What a model puts into the [MASK]s of a text"; }
+  std::string summary() const override { return "Predict the [MASK]s of a text"; }
   std::vector<base::OptionTable> tables() override {
     base::OptionTable table("fill-mask");
     table.add("text", texts_, "TEXT", "Texts with [MASK]; lines of standard input if none is given")

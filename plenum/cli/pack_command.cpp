@@ -51,9 +51,7 @@ struct Input {
 class PackCommand final : public Command {
  public:
   std::string name() const override { return "pack"; }
-  std::string summary() const override {
-    return "Sequences into packs of fixed length, with a proof of how good the packing is";
-  }
+  std::string summary() const override { return "Pack sequences into fixed lengths, beside a proven bound"; }
   std::vector<base::OptionTable> tables() override;
   int run() override;
 

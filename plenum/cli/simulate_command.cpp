@@ -34,7 +34,7 @@ using schedule::Schedule;
 class SimulateCommand final : public Command {
  public:
   std::string name() const override { return "simulate"; }
-  std::string summary() const override { return "A schedule: checked, timed, its idle time filled, drawn"; }
+  std::string summary() const override { return "Plan, check and draw distributed training steps"; }
   std::vector<base::OptionTable> tables() override { return {simulate_option_table(options_)}; }
   int run() override;
 
@@ -90,7 +90,7 @@ schedule::FillResult SimulateCommand::fill(const Schedule& schedule, const sched
   if (options_.fill_memory_mib) {
     wanted.max_kept_bytes = static_cast<double>(*options_.fill_memory_mib) * 1024 * 1024;
   }
-  const std::vector<schedule::MapBytes> maps = schedule::map_bytes(layer, schedule::bert_layer_maps());
+  const std::vector<schedule::MapBytes> maps = schedule::map_bytes(layer, bert_factor_maps());
   if (kind == FillKind::Kfac) return schedule::fill(schedule, schedule::KfacFiller(maps), costs, wanted);
   return schedule::fill(schedule, schedule::ShampooFiller(maps), costs, wanted);
 }

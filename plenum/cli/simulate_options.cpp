@@ -6,6 +6,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/units.h"
+#include "plenum/describe/bert.h"
 #include "plenum/io/file.h"
 
 namespace plenum::cli {
@@ -184,8 +185,17 @@ schedule::LayerCosts layer_costs(const SimulateOptions& options) {
           .precondition_seconds = options.precondition_ms * 1e-3};
 }
 
+std::vector<schedule::LinearMap> bert_factor_maps() {
+  const describe::ModelDescription model = describe::describe_bert(describe::preset("bert-base"));
+  std::vector<schedule::LinearMap> maps;
+  for (const describe::FactorShape& shape : describe::factor_shapes(model.layers.front())) {
+    maps.push_back({static_cast<double>(shape.in_width), static_cast<double>(shape.out_width)});
+  }
+  return maps;
+}
+
 schedule::ProfileOptions profile_options(const SimulateOptions& options, const schedule::Problem& problem) {
-  schedule::ProfileOptions costs;
+  schedule::ProfileOptions costs{.maps = bert_factor_maps()};
   if (problem.num_factors > 0 && problem.num_factors != costs.maps.size()) {
     costs.maps.assign(problem.num_factors, {});
   }

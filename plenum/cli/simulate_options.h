@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plenum/base/options.h"
 #include "plenum/schedule/generate/generator.h"
@@ -75,6 +76,9 @@ schedule::GeneratorOptions generator_options(const SimulateOptions& options,
 
 /// What one layer costs: from the profile, or by the single times.
 schedule::LayerCosts layer_costs(const SimulateOptions& options);
+
+/// The linear maps of a layer of BERT whose gradients have factors.
+std::vector<schedule::LinearMap> bert_factor_maps();
 
 /// How these become durations of actions. Where the layers of a schedule have another number of linear maps
 /// with factors than BERT's, second-order work is divided evenly over them.

@@ -89,7 +89,9 @@ class LineEncoder {
 class TokenizeCommand final : public Command {
  public:
   std::string name() const override { return "tokenize"; }
-  std::string summary() const override { return "Lines of text on standard input to lines of token ids"; }
+  std::string summary() const override {
+    return "Turn lines of standard input into the token ids of Hugging Face";
+  }
 
   std::vector<base::OptionTable> tables() override {
     base::OptionTable table("tokenize");

@@ -58,7 +58,7 @@ bool has_kept_options(const std::string& directory) {
 class TrainCommand final : public Command {
  public:
   std::string name() const override { return "train"; }
-  std::string summary() const override { return "Train a BERT on a dataset; goes on where it stopped"; }
+  std::string summary() const override { return "Pre-train a BERT; resumes automatically"; }
   std::vector<base::OptionTable> tables() override { return options_.tables(); }
 
   /// A run's own configuration means the run that it lies in, wherever that was moved.

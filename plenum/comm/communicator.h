@@ -93,21 +93,6 @@ class Communicator {
   /// Ends all communication of all ranks that come from the same world: whoever waits or will wait gets
   /// Aborted. The first call counts. May be called by any thread.
   virtual void abort_all(Rank failed_rank, std::string_view reason) = 0;
-
-  void all_reduce(Elements elements, Tag tag = 0);
-  void reduce_scatter(ConstElements source, Elements destination, std::span<const std::size_t> counts,
-                      Tag tag = 0);
-  void all_gather(ConstElements source, Elements destination, std::span<const std::size_t> counts,
-                  Tag tag = 0);
-  void broadcast(Elements elements, std::size_t root, Tag tag = 0);
-  void all_to_all(ConstElements source, std::span<const std::size_t> send_counts, Elements destination,
-                  std::span<const std::size_t> receive_counts, Tag tag = 0);
-  void barrier(Tag tag = 0);
-  void send(std::size_t to, Tag tag, ConstElements elements);
-  void receive(std::size_t from, Tag tag, Elements elements);
 };
-
-/// Divides `num_elements` over `num_parts` as evenly as can be.
-std::vector<std::size_t> even_counts(std::size_t num_elements, std::size_t num_parts);
 
 }  // namespace plenum::comm

@@ -1,5 +1,9 @@
 #include "plenum/describe/flops.h"
 
+#include <algorithm>
+
+#include "plenum/base/check.h"
+
 namespace plenum::describe {
 namespace {
 
@@ -15,16 +19,36 @@ Flops::Flops(const ModelDescription& model) {
     for (const LinearMap& projection : layer.attention.projections) of_token_ += of_map(projection);
     const double behind = of_map(layer.attention.output) + of_map(layer.mlp.in) + of_map(layer.mlp.out);
     (i + 1 == model.layers.size() ? of_read_row_ : of_token_) += behind;
-    (layer.attention.window ? of_windowed_pair_ : of_pair_) +=
-        4 * static_cast<double>(layer.attention.width());
+    const double of_pair = 4 * static_cast<double>(layer.attention.width());
+    if (!layer.attention.window) {
+      of_pair_ += of_pair;
+      continue;
+    }
+    auto same = std::ranges::find(windowed_, *layer.attention.window, &WindowedAttention::window);
+    if (same == windowed_.end()) same = windowed_.insert(same, {.window = *layer.attention.window});
+    same->of_pair += of_pair;
   }
   for (const Head& head : model.heads) of_label_.push_back(of_map(head.transform) + of_map(head.output));
 }
 
 double Flops::forward(const batch::Work& work) const {
-  double flops = static_cast<double>(work.tokens) * of_token_ +
-                 static_cast<double>(work.squared_lengths) * of_pair_ +
-                 static_cast<double>(work.windowed_pairs) * of_windowed_pair_;
+  base::check(windowed_.empty(), "attention with windows needs the lengths of sequences");
+  return outside_windows(work);
+}
+
+double Flops::forward(const batch::Work& work, std::span<const std::int32_t> lengths) const {
+  double flops = outside_windows(work);
+  for (const WindowedAttention& attention : windowed_) {
+    for (const std::int32_t length : lengths) {
+      flops += attention.of_pair * static_cast<double>(attended_pairs(length, attention.window));
+    }
+  }
+  return flops;
+}
+
+double Flops::outside_windows(const batch::Work& work) const {
+  double flops =
+      static_cast<double>(work.tokens) * of_token_ + static_cast<double>(work.squared_lengths) * of_pair_;
   for (std::size_t i = 0; i < of_label_.size(); ++i) {
     flops += static_cast<double>(work.labels[i]) * (of_read_row_ + of_label_[i]);
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "plenum/batch/work.h"
@@ -14,17 +16,31 @@ class Flops {
  public:
   explicit Flops(const ModelDescription& model);
 
-  /// Of a forward pass.
+  /// Of a forward pass, in a model whose layers all attend to whole sequences.
   double forward(const batch::Work& work) const;
-  /// Of a training step's forward and backward: three times the forward.
+  /// Of a forward pass in any model: how many pairs lie within a window follows from the length of each
+  /// sequence.
+  double forward(const batch::Work& work, std::span<const std::int32_t> lengths) const;
+  // Of a training step's forward and backward: three times the forward.
   double training(const batch::Work& work) const { return 3 * forward(work); }
+  double training(const batch::Work& work, std::span<const std::int32_t> lengths) const {
+    return 3 * forward(work, lengths);
+  }
 
  private:
-  double of_token_ = 0;           ///< in all layers but the last behind its attention
-  double of_read_row_ = 0;        ///< there
-  double of_pair_ = 0;            ///< in layers that attend to all of a sequence
-  double of_windowed_pair_ = 0;   ///< in the others
-  std::vector<double> of_label_;  ///< in the head of each objective
+  /// Attention of the layers with one window.
+  struct WindowedAttention {
+    std::int64_t window = 0;
+    double of_pair = 0;
+  };
+
+  double outside_windows(const batch::Work& work) const;
+
+  double of_token_ = 0;                      ///< in all layers but the last behind its attention
+  double of_read_row_ = 0;                   ///< there
+  double of_pair_ = 0;                       ///< in layers that attend to all of a sequence
+  std::vector<WindowedAttention> windowed_;  ///< the others, by window
+  std::vector<double> of_label_;             ///< in the head of each objective
 };
 
 }  // namespace plenum::describe

@@ -8,8 +8,7 @@ namespace plenum::kernels {
 // Element by element; all arguments of one shape and of the type that activations have. See
 // docs/math/activations.md.
 
-/// Computes y = gelu(x) = x (1 + erf(x / sqrt 2)) / 2, the exact form; on the GPU the form by tanh, which
-/// next to rounding to bf16 is the same (docs/decisions/cuda.md). y may be x.
+/// Computes y = gelu(x) = x (1 + erf(x / sqrt 2)) / 2, the exact form. y may be x.
 struct GeluForward {
   tensor::ConstTensorView x;
   tensor::TensorView y;  ///< overwritten

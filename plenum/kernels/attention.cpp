@@ -6,7 +6,6 @@
 #include "plenum/kernels/check_scratch.h"
 #include "plenum/kernels/cpu/attention.h"
 #include "plenum/kernels/cuda/attention/attention.h"
-#include "plenum/kernels/cuda/attention/attention_scratch.h"
 #include "plenum/kernels/dispatch.h"
 
 namespace plenum::kernels {
@@ -84,15 +83,6 @@ void attention_backward(const tensor::Stream& stream, const AttentionBackward& a
   check_memory_for(args.sequences, shape, args.keep_bits, stream);
   if (stream.device() == tensor::Device::Cuda) check_work(args.work, args.dropout);
   dispatch<&cpu::attention_backward, &cuda::attention_backward>(stream, args);
-}
-
-std::size_t attention_scratch_bytes(tensor::Device device, const AttentionSize& size) {
-  return device == tensor::Device::Cuda ? cuda::attention_scratch_bytes(size)
-                                        : cpu::attention_scratch_bytes(size.max_length, size.head_width);
-}
-
-std::size_t attention_keep_bytes(tensor::Device device, const AttentionSize& size) {
-  return device == tensor::Device::Cuda ? cuda::attention_keep_bytes(size) : 0;
 }
 
 }  // namespace plenum::kernels

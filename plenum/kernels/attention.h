@@ -7,6 +7,7 @@
 #include "plenum/kernels/dropout.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
+#include "plenum/workspace/attention.h"
 
 namespace plenum::kernels {
 
@@ -53,16 +54,9 @@ struct AttentionBackward {
 };
 void attention_backward(const tensor::Stream& stream, const AttentionBackward& args);
 
-struct AttentionSize {
-  std::int64_t rows = 0;
-  std::int64_t max_length = 0;  ///< of a sequence
-  std::int64_t heads = 0;
-  std::int64_t head_width = 0;
-};
-/// Scratch that either needs, on the CPU each thread.
-std::size_t attention_scratch_bytes(tensor::Device device, const AttentionSize& size);
-
-/// Bytes of keep_bits at least: none on the CPU, which draws where it reads.
-std::size_t attention_keep_bytes(tensor::Device device, const AttentionSize& size);
+/// Bytes of keep_bits at least, and scratch that either needs, on the CPU each thread.
+using workspace::attention_keep_bytes;
+using workspace::attention_scratch_bytes;
+using workspace::AttentionSize;
 
 }  // namespace plenum::kernels

@@ -17,12 +17,4 @@ AttentionWorkList attention_work_list(const batch::SequenceOffsets& sequences) {
   return list;
 }
 
-AttentionWorkCapacity attention_work_capacity(std::int64_t rows, std::int64_t sequences) {
-  return {.tiles = rows / cuda::kAttentionTileRows + sequences, .gaps = sequences + 1};
-}
-
-std::int64_t attention_launch_length(std::int64_t max_length) {
-  return (max_length + cuda::kAttentionTileRows - 1) / cuda::kAttentionTileRows * cuda::kAttentionTileRows;
-}
-
 }  // namespace plenum::kernels

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plenum/batch/sequence_offsets.h"
+#include "plenum/workspace/attention.h"
 
 namespace plenum::kernels {
 
@@ -19,15 +20,8 @@ struct AttentionWorkList {
 };
 AttentionWorkList attention_work_list(const batch::SequenceOffsets& sequences);
 
-/// The most tiles and gaps that so many rows and sequences can have.
-struct AttentionWorkCapacity {
-  std::int64_t tiles = 0;
-  std::int64_t gaps = 0;
-};
-AttentionWorkCapacity attention_work_capacity(std::int64_t rows, std::int64_t sequences);
-
-/// The length for which kernels are launched where no sequence is longer: sequences of other lengths with the
-/// same one can take their place.
-std::int64_t attention_launch_length(std::int64_t max_length);
+using workspace::attention_launch_length;
+using workspace::attention_work_capacity;
+using workspace::AttentionWorkCapacity;
 
 }  // namespace plenum::kernels

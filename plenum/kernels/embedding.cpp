@@ -100,9 +100,4 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
   dispatch<&cpu::embedding_backward, &cuda::embedding_backward>(stream, args);
 }
 
-std::size_t embedding_scratch_bytes(tensor::Device device, std::int64_t num_rows, std::int64_t width) {
-  return device == tensor::Device::Cuda ? cuda::embedding_scratch_bytes(num_rows, width)
-                                        : cpu::embedding_scratch_bytes(width);
-}
-
 }  // namespace plenum::kernels

@@ -5,6 +5,7 @@
 #include "plenum/kernels/dropout.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
+#include "plenum/workspace/rows.h"
 
 namespace plenum::kernels {
 
@@ -65,7 +66,7 @@ struct EmbeddingBackward {
 };
 void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& args);
 
-/// Scratch that either needs for this many rows, on the CPU each thread.
-std::size_t embedding_scratch_bytes(tensor::Device device, std::int64_t num_rows, std::int64_t width);
+/// Scratch that either needs, on the CPU each thread.
+using workspace::embedding_scratch_bytes;
 
 }  // namespace plenum::kernels

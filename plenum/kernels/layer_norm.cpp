@@ -50,9 +50,4 @@ void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& 
   dispatch<&cpu::layer_norm_backward, &cuda::layer_norm_backward>(stream, args);
 }
 
-std::size_t layer_norm_scratch_bytes(tensor::Device device, std::int64_t width) {
-  return device == tensor::Device::Cuda ? cuda::layer_norm_scratch_bytes(width)
-                                        : cpu::layer_norm_scratch_bytes(width);
-}
-
 }  // namespace plenum::kernels

@@ -3,6 +3,7 @@
 #include "plenum/kernels/dropout.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
+#include "plenum/workspace/rows.h"
 
 namespace plenum::kernels {
 
@@ -45,7 +46,7 @@ struct LayerNormBackward {
 };
 void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& args);
 
-/// Scratch that either needs for rows of this width, on the CPU each thread.
-std::size_t layer_norm_scratch_bytes(tensor::Device device, std::int64_t width);
+/// Scratch that either needs, on the CPU each thread.
+using workspace::layer_norm_scratch_bytes;
 
 }  // namespace plenum::kernels

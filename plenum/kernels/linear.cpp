@@ -51,8 +51,4 @@ void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWe
   dispatch<&cpu::linear_backward_weight, &cuda::linear_backward_weight>(stream, args);
 }
 
-std::size_t linear_scratch_bytes(tensor::Device device) {
-  return device == tensor::Device::Cuda ? cuda::linear_scratch_bytes() : cpu::linear_scratch_bytes();
-}
-
 }  // namespace plenum::kernels

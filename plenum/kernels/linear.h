@@ -3,6 +3,7 @@
 #include "plenum/kernels/accumulate.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
+#include "plenum/workspace/product.h"
 
 namespace plenum::kernels {
 
@@ -40,6 +41,6 @@ struct LinearBackwardWeight {
 void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args);
 
 /// Scratch that any of these needs, on the CPU each thread.
-std::size_t linear_scratch_bytes(tensor::Device device);
+using workspace::linear_scratch_bytes;
 
 }  // namespace plenum::kernels

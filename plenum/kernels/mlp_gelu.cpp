@@ -48,9 +48,4 @@ void mlp_gelu_backward(const tensor::Stream& stream, const MlpGeluBackward& args
   dispatch<&cpu::mlp_gelu_backward, &cuda::mlp_gelu_backward>(stream, args);
 }
 
-std::size_t mlp_gelu_scratch_bytes(tensor::Device device, std::int64_t num_rows, std::int64_t mlp_width) {
-  return device == tensor::Device::Cuda ? cuda::mlp_gelu_scratch_bytes(num_rows, mlp_width)
-                                        : cpu::mlp_gelu_scratch_bytes();
-}
-
 }  // namespace plenum::kernels

@@ -2,6 +2,7 @@
 
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
+#include "plenum/workspace/product.h"
 
 namespace plenum::kernels {
 
@@ -33,7 +34,7 @@ struct MlpGeluBackward {
 };
 void mlp_gelu_backward(const tensor::Stream& stream, const MlpGeluBackward& args);
 
-/// Scratch that these need for up to so many rows, on the CPU each thread.
-std::size_t mlp_gelu_scratch_bytes(tensor::Device device, std::int64_t num_rows, std::int64_t mlp_width);
+/// Scratch that either needs, on the CPU each thread.
+using workspace::mlp_gelu_scratch_bytes;
 
 }  // namespace plenum::kernels

@@ -10,9 +10,11 @@
 namespace plenum::kernels {
 namespace {
 
-void check_numbers(tensor::ConstTensorView numbers_C) {
-  check_argument("numbers_C", numbers_C, tensor::DType::Float64,
-                 {static_cast<std::int64_t>(kNumStepNumbers)});
+static_assert(kNumStepScalars == workspace::kNumStepScalars);
+
+void check_scalars(tensor::ConstTensorView scalars_C) {
+  check_argument("scalars_C", scalars_C, tensor::DType::Float64,
+                 {static_cast<std::int64_t>(kNumStepScalars)});
 }
 
 void check_step(const AdamStep& args) {
@@ -22,7 +24,7 @@ void check_step(const AdamStep& args) {
   check_argument("gradient_N", args.gradient_N, shape);
   check_argument("first_moment_N", args.first_moment_N, shape);
   check_argument("second_moment_N", args.second_moment_N, shape);
-  check_numbers(args.numbers_C);
+  check_scalars(args.scalars_C);
   if (args.compute_weight_N) {
     check_argument("compute_weight_N", args.compute_weight_N, tensor::DType::BFloat16, shape);
   }
@@ -39,12 +41,12 @@ void check_step(const AdamStep& args) {
 
 void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& args) {
   check_argument("gradient_N", args.gradient_N, args.gradient_N.shape());
-  check_numbers(args.numbers_C);
+  check_scalars(args.scalars_C);
   dispatch<&cpu::add_gradient_squares, &cuda::add_gradient_squares>(stream, args);
 }
 
 void decide_step(const tensor::Stream& stream, const StepDecision& args) {
-  check_numbers(args.numbers_C);
+  check_scalars(args.scalars_C);
   dispatch<&cpu::decide_step, &cuda::decide_step>(stream, args);
 }
 
@@ -58,15 +60,8 @@ void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
   dispatch<&cpu::lamb_step, &cuda::lamb_step>(stream, args);
 }
 
-std::int64_t num_optimizer_chunks(std::span<const FlatRange> ranges) {
-  constexpr std::int64_t kChunk = cuda::kOptimizerChunk;
-  std::int64_t count = 0;
-  for (const FlatRange& range : ranges) count += (range.end - range.begin + kChunk - 1) / kChunk;
-  return count;
-}
-
 std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges) {
-  constexpr std::int64_t kChunk = cuda::kOptimizerChunk;
+  constexpr std::int64_t kChunk = workspace::kOptimizerChunk;
   std::vector<std::int64_t> chunks_C4;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     for (std::int64_t begin = ranges[i].begin; begin < ranges[i].end; begin += kChunk) {
@@ -75,11 +70,6 @@ std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges) {
     }
   }
   return chunks_C4;
-}
-
-std::size_t optimizer_scratch_bytes(tensor::Device device, std::int64_t num_elements,
-                                    std::int64_t num_ranges) {
-  return device == tensor::Device::Cuda ? cuda::optimizer_scratch_bytes(num_elements, num_ranges) : 0;
 }
 
 }  // namespace plenum::kernels

@@ -4,9 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "plenum/kernels/step_numbers.h"
+#include "plenum/kernels/step_scalars.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
+#include "plenum/workspace/optimizer.h"
 
 namespace plenum::kernels {
 
@@ -21,11 +22,11 @@ struct FlatRange {
   bool is_decayed = false;
 };
 
-/// Adds the squares of a part of the gradient, or of all of it, to StepNumber::GradientSquares, in an order
+/// Adds the squares of a part of the gradient, or of all of it, to StepScalar::GradientSquares, in an order
 /// that depends on N alone.
 struct GradientSquares {
   tensor::ConstTensorView gradient_N;  ///< on the GPU it begins at a multiple of 16 bytes
-  tensor::TensorView numbers_C;        ///< in and out
+  tensor::TensorView scalars_C;        ///< in and out
 };
 void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& args);
 
@@ -37,7 +38,7 @@ struct StepDecision {
   double beta1 = 0.9;
   double beta2 = 0.999;
   bool is_bias_corrected = true;
-  tensor::TensorView numbers_C;  ///< StepNumber; in: losses, squares, number of updates; out: what is decided
+  tensor::TensorView scalars_C;  ///< StepScalar; in: losses, squares, number of updates; out: what is decided
 };
 void decide_step(const tensor::Stream& stream, const StepDecision& args);
 
@@ -51,7 +52,7 @@ struct OptimizerWork {
 ///   m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2
 ///   w = w - learning_rate (m / correction1 / (sqrt(v / correction2) + epsilon) + decay w)
 /// where decay counts for ranges with is_decayed only; gradient_scale, learning_rate and the corrections are
-/// StepNumbers. With corrections it is PyTorch's AdamW, without the original BERT's.
+/// StepScalars. With corrections it is PyTorch's AdamW, without the original BERT's.
 struct AdamStep {
   std::span<const FlatRange> ranges;  ///< in increasing order, without overlap
   OptimizerWork work = {};            ///< needed on the GPU
@@ -60,7 +61,7 @@ struct AdamStep {
   tensor::TensorView first_moment_N;         ///< in and out
   tensor::TensorView second_moment_N;        ///< in and out
   tensor::TensorView compute_weight_N = {};  ///< as products read them: overwritten by the new weights
-  tensor::ConstTensorView numbers_C;
+  tensor::ConstTensorView scalars_C;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
@@ -75,13 +76,10 @@ void adam_step(const tensor::Stream& stream, const AdamStep& args);
 void lamb_step(const tensor::Stream& stream, const AdamStep& args);
 
 /// Int64, [C, 4]: the ranges cut into chunks that blocks of the GPU take, each {begin, end, is_decayed, index
-/// of the range}.
+/// of the range}; workspace::num_optimizer_chunks() of each.
 std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges);
-/// Their number C, without making them: plans may be of models that no memory holds.
-std::int64_t num_optimizer_chunks(std::span<const FlatRange> ranges);
 
-/// Scratch that any of these needs on the GPU, for buffers of so many elements in so many ranges.
-std::size_t optimizer_scratch_bytes(tensor::Device device, std::int64_t num_elements,
-                                    std::int64_t num_ranges);
+/// Scratch that any of these needs on the GPU.
+using workspace::optimizer_scratch_bytes;
 
 }  // namespace plenum::kernels

@@ -75,20 +75,4 @@ void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLoss
   dispatch<&cpu::vocabulary_loss_backward, &cuda::vocabulary_loss_backward>(stream, args);
 }
 
-std::int64_t vocabulary_tiles(tensor::Device device, std::int64_t vocabulary) {
-  if (device == tensor::Device::Cuda) return 0;
-  return (vocabulary + cpu::kVocabularyTile - 1) / cpu::kVocabularyTile;
-}
-
-std::int64_t vocabulary_stride(tensor::Device device, std::int64_t vocabulary) {
-  if (device == tensor::Device::Cpu) return vocabulary;
-  constexpr std::int64_t kElements = 64;  // a line of the GPU's cache
-  return (vocabulary + kElements - 1) / kElements * kElements;
-}
-
-std::size_t vocabulary_loss_scratch_bytes(tensor::Device device) {
-  return device == tensor::Device::Cuda ? cuda::vocabulary_loss_scratch_bytes()
-                                        : cpu::vocabulary_loss_scratch_bytes();
-}
-
 }  // namespace plenum::kernels

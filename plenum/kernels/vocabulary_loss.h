@@ -6,6 +6,7 @@
 #include "plenum/kernels/accumulate.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
+#include "plenum/workspace/product.h"
 
 namespace plenum::kernels {
 
@@ -51,13 +52,9 @@ struct VocabularyLossBackward {
 };
 void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLossBackward& args);
 
-/// The number of tiles into which a vocabulary is cut; none on the GPU.
-std::int64_t vocabulary_tiles(tensor::Device device, std::int64_t vocabulary);
-
-/// From one row of logits to the next: the GPU's products want rows that begin at even places.
-std::int64_t vocabulary_stride(tensor::Device device, std::int64_t vocabulary);
-
 /// Scratch that either needs, on the CPU each thread.
-std::size_t vocabulary_loss_scratch_bytes(tensor::Device device);
+using workspace::vocabulary_loss_scratch_bytes;
+using workspace::vocabulary_stride;
+using workspace::vocabulary_tiles;
 
 }  // namespace plenum::kernels

@@ -5,13 +5,10 @@
 
 #include "plenum/base/check.h"
 #include "plenum/batch/capacity.h"
-#include "plenum/kernels/attention.h"
-#include "plenum/kernels/embedding.h"
-#include "plenum/kernels/layer_norm.h"
-#include "plenum/kernels/linear.h"
-#include "plenum/kernels/mlp_gelu.h"
-#include "plenum/kernels/optimizer_step.h"
-#include "plenum/kernels/vocabulary_loss.h"
+#include "plenum/workspace/attention.h"
+#include "plenum/workspace/optimizer.h"
+#include "plenum/workspace/product.h"
+#include "plenum/workspace/rows.h"
 
 namespace plenum::memory {
 namespace {
@@ -33,7 +30,8 @@ NormActivations plan_norm(std::int64_t T, std::int64_t width, const char* purpos
           .inverse_deviation_T = plan.add(purpose, Role::Statistic, {T})};
 }
 
-kernels::AttentionSize attention_size(const describe::Attention& attention, const batch::Capacity& capacity) {
+workspace::AttentionSize attention_size(const describe::Attention& attention,
+                                        const batch::Capacity& capacity) {
   return {.rows = capacity.rows,
           .max_length = capacity.max_length,
           .heads = attention.num_heads,
@@ -47,11 +45,11 @@ describe::Keeping keeping_of(const ModelDescription& model, const describe::Laye
                              const batch::Capacity& capacity, Recomputation recompute,
                              tensor::Device device) {
   if (recompute != Recomputation::None) return {.keeps_mlp_inner = false};
-  const bool has_dropout = kernels::dropout_threshold(model.attention_dropout) != 0;
-  return {
-      .keeps_mlp_output = device == tensor::Device::Cuda,
-      .dropout_bytes =
-          has_dropout ? kernels::attention_keep_bytes(device, attention_size(layer.attention, capacity)) : 0};
+  const bool has_dropout = model.attention_dropout > 0;
+  return {.keeps_mlp_output = device == tensor::Device::Cuda,
+          .dropout_bytes =
+              has_dropout ? workspace::attention_keep_bytes(device, attention_size(layer.attention, capacity))
+                          : 0};
 }
 
 /// What a layer has of its MLP from recomputation to backward; left out where no backward follows.
@@ -127,15 +125,16 @@ LayerRows most_rows(const batch::Capacity& capacity) {
 HeadActivations plan_word_head(const describe::Head& head, std::int64_t M, MemoryPlan& plan) {
   const std::int64_t D = head.transform.out_width;
   const std::int64_t V = head.output.out_width;
-  const std::int64_t W = kernels::vocabulary_stride(plan.device(), V);
-  return {.u_MD = plan.add(kHead, Role::Activation, {M, D}),
-          .norm = plan_norm(M, D, kHead, plan),
-          .y_MD = plan.add(kHead, Role::Activation, {M, D}),
-          .logits_MW = plan.add(kHead, Role::Activation, {M, W}),
-          .loss_M = plan.add(kHead, Role::Statistic, {M}),
-          .lse_M = plan.add(kHead, Role::Statistic, {M}),
-          .tiles_MN2 = plan.add(kHead, Role::Statistic, {M, kernels::vocabulary_tiles(plan.device(), V), 2}),
-          .prediction_M = plan.add(kHead, DType::Int32, {M})};
+  const std::int64_t W = workspace::vocabulary_stride(plan.device(), V);
+  return {
+      .u_MD = plan.add(kHead, Role::Activation, {M, D}),
+      .norm = plan_norm(M, D, kHead, plan),
+      .y_MD = plan.add(kHead, Role::Activation, {M, D}),
+      .logits_MW = plan.add(kHead, Role::Activation, {M, W}),
+      .loss_M = plan.add(kHead, Role::Statistic, {M}),
+      .lse_M = plan.add(kHead, Role::Statistic, {M}),
+      .tiles_MN2 = plan.add(kHead, Role::Statistic, {M, workspace::vocabulary_tiles(plan.device(), V), 2}),
+      .prediction_M = plan.add(kHead, DType::Int32, {M})};
 }
 
 HeadActivations plan_class_head(const describe::Head& head, std::int64_t M, MemoryPlan& plan) {
@@ -342,14 +341,14 @@ TensorView plan_scratch(const describe::ParameterTable& table, const batch::Capa
   const describe::Attention& attention = model.layers.front().attention;
   if (device == tensor::Device::Cuda) require_mlp_width(mlp_width);
   const std::size_t bytes =
-      std::max({kernels::linear_scratch_bytes(device),
-                kernels::mlp_gelu_scratch_bytes(device, most_rows(capacity).behind, mlp_width),
-                kernels::layer_norm_scratch_bytes(device, model.width),
-                kernels::embedding_scratch_bytes(device, capacity.rows, model.width),
-                kernels::attention_scratch_bytes(device, attention_size(attention, capacity)),
-                kernels::vocabulary_loss_scratch_bytes(device),
-                kernels::optimizer_scratch_bytes(device, table.num_elements(),
-                                                 static_cast<std::int64_t>(table.parameters().size()))});
+      std::max({workspace::linear_scratch_bytes(device),
+                workspace::mlp_gelu_scratch_bytes(device, most_rows(capacity).behind, mlp_width),
+                workspace::layer_norm_scratch_bytes(device, model.width),
+                workspace::embedding_scratch_bytes(device, capacity.rows, model.width),
+                workspace::attention_scratch_bytes(device, attention_size(attention, capacity)),
+                workspace::vocabulary_loss_scratch_bytes(device),
+                workspace::optimizer_scratch_bytes(device, table.num_elements(),
+                                                   static_cast<std::int64_t>(table.parameters().size()))});
   constexpr std::size_t kLine = tensor::MemoryLayout::kAlignment;
   const std::size_t each = (bytes + kLine - 1) / kLine * kLine;
   // Threads of the CPU work side by side, kernels of the GPU one behind the other.

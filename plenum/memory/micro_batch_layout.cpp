@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plenum/kernels/attention_work.h"
+#include "plenum/workspace/attention.h"
 
 namespace plenum::memory {
 namespace {
@@ -58,7 +58,7 @@ MicroBatchLayout::MicroBatchLayout(const describe::ModelDescription& model, cons
   by_word = add_groups(&model.embedding.words, T);
   by_position = add_groups(pointer_to(model.embedding.positions), T);
   by_segment = add_groups(pointer_to(model.embedding.segments), T);
-  const kernels::AttentionWorkCapacity work = kernels::attention_work_capacity(T, capacity.sequences);
+  const workspace::AttentionWorkCapacity work = workspace::attention_work_capacity(T, capacity.sequences);
   work_counts = add(DType::Int32, 2);
   tiles = add(DType::Int32, 4 * work.tiles);
   gaps = add(DType::Int32, 2 * work.gaps);

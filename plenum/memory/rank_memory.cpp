@@ -1,9 +1,21 @@
 #include "plenum/memory/rank_memory.h"
 
-#include "plenum/kernels/step_numbers.h"
 #include "plenum/memory/activation_slots.h"
+#include "plenum/workspace/optimizer.h"
 
 namespace plenum::memory {
+namespace {
+
+/// Into which the optimizer cuts all parameters.
+std::int64_t num_chunks(const describe::ParameterTable& table) {
+  std::int64_t count = 0;
+  for (const describe::Parameter& parameter : table.parameters()) {
+    count += workspace::num_optimizer_chunks(parameter.num_elements());
+  }
+  return count;
+}
+
+}  // namespace
 
 using tensor::DType;
 using tensor::Role;
@@ -22,9 +34,9 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   memory.compute_weights_N =
       plan.precision().shares_weights() ? memory.weights_N : plan.add("parameters", Role::Weight, flat);
   if (is_gpu) {
-    memory.chunks_C4 = plan.add(kState, DType::Int64, {kernels::num_optimizer_chunks(flat_ranges(table)), 4});
+    memory.chunks_C4 = plan.add(kState, DType::Int64, {num_chunks(table), 4});
   }
-  memory.numbers_C = plan.add(kState, DType::Float64, {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
+  memory.scalars_C = plan.add(kState, DType::Float64, {workspace::kNumStepScalars});
   memory.activations = plan_training_memory(table.model(), capacity, problem.recomputation, num_slots, plan);
   memory.scratch = plan_scratch(table, capacity, request.num_threads, plan);
   if (!is_gpu) return memory;
@@ -40,14 +52,6 @@ tensor::MemoryLayout plan_memory(const describe::ParameterTable& table, const sc
   tensor::MemoryPlan sizes(request.device, request.precision);
   plan_rank_memory(table, schedule.problem, ActivationSlots(schedule, rank).num_slots(), request, sizes);
   return sizes.layout();
-}
-
-std::vector<kernels::FlatRange> flat_ranges(const describe::ParameterTable& table) {
-  std::vector<kernels::FlatRange> ranges;
-  for (const describe::Parameter& parameter : table.parameters()) {
-    ranges.push_back({parameter.begin, parameter.end(), parameter.is_decayed});
-  }
-  return ranges;
 }
 
 }  // namespace plenum::memory

@@ -5,7 +5,6 @@
 
 #include "plenum/batch/capacity.h"
 #include "plenum/describe/parameter_table.h"
-#include "plenum/kernels/optimizer_step.h"
 #include "plenum/memory/activation_layout.h"
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/schedule/core/schedule.h"
@@ -34,7 +33,7 @@ struct RankMemory {
   tensor::TensorView gradients_N;
   tensor::TensorView first_moments_N, second_moments_N;
   tensor::TensorView chunks_C4;  ///< kernels::OptimizerWork; on the GPU
-  tensor::TensorView numbers_C;  ///< kernels::StepNumber
+  tensor::TensorView scalars_C;  ///< kernels::StepScalar
   TrainingMemory activations;
   tensor::TensorView scratch;
   /// Byte: for every micro-batch of the steps under way, as MicroBatchLayout says; on the GPU.
@@ -49,8 +48,5 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
 /// build. Throws UserError for what kernels of the device cannot compute, such as the width of heads.
 tensor::MemoryLayout plan_memory(const describe::ParameterTable& table, const schedule::Schedule& schedule,
                                  schedule::Rank rank, const MemoryRequest& request);
-
-/// The places of parameters in the flat buffers.
-std::vector<kernels::FlatRange> flat_ranges(const describe::ParameterTable& table);
 
 }  // namespace plenum::memory

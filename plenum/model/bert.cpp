@@ -4,7 +4,6 @@
 #include "plenum/model/class_head.h"
 #include "plenum/model/embedding_block.h"
 #include "plenum/model/encoder_layer.h"
-#include "plenum/model/objective_numbers.h"
 #include "plenum/model/read_rows.h"
 #include "plenum/model/word_head.h"
 #include "plenum/model/zero_gradients.h"
@@ -60,13 +59,13 @@ void heads_forward(const Pass& pass, const BertWeights& weights, const Activatio
 }
 
 void heads_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
-                    const Activations& kept, const Transients& transients, const ConstTensorView& numbers_C) {
+                    const Activations& kept, const Transients& transients, const ConstTensorView& scalars_C) {
   for (std::size_t i = 0; i < pass.model.heads.size(); ++i) {
     if (pass.num_labels(i) == 0) continue;
     const auto backward = is_of_words(pass, i) ? word_head_backward : class_head_backward;
     backward(pass, weights.heads[i], gradients.heads[i], rows_of_objective(pass, kept.read_RD, i),
              pass.micro_batch.objectives[i].label_M, kept.heads[i].of(pass.num_labels(i)),
-             step_number(numbers_C, scale_number(i)), transients.dy_MD[i],
+             step_scalar(scalars_C, kernels::loss_scale_of(i)), transients.dy_MD[i],
              rows_of_objective(pass, transients.dread_RD, i));
   }
 }
@@ -91,11 +90,11 @@ void bert_forward(const Pass& pass, const BertWeights& weights, const Activation
   if (ends_with_heads(pass, end)) heads_forward(pass, weights, kept);
 }
 
-void add_losses(const Pass& pass, const Activations& kept, const TensorView& numbers_C) {
+void add_losses(const Pass& pass, const Activations& kept, const TensorView& scalars_C) {
   for (std::size_t i = 0; i < pass.model.heads.size(); ++i) {
     if (pass.num_labels(i) == 0) continue;
     kernels::add_sum(pass.stream, {.x_N = kept.heads[i].of(pass.num_labels(i)).loss_M,
-                                   .sum_1 = step_number(numbers_C, loss_number(i))});
+                                   .sum_1 = step_scalar(scalars_C, kernels::loss_of(i))});
   }
 }
 
@@ -110,7 +109,7 @@ void bert_recompute(const Pass& pass, const BertWeights& weights, const Activati
 }
 
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
-                   const Activations& kept, const Transients& transients, const ConstTensorView& numbers_C,
+                   const Activations& kept, const Transients& transients, const ConstTensorView& scalars_C,
                    LayerId first, LayerId end) {
   if (pass.accumulate == kernels::Accumulate::No) zero_gradients(pass, gradients, first, end);
   if (is_empty(pass)) return;
@@ -118,7 +117,7 @@ void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradi
   TensorView dy_RD = dx_TD;
   if (ends_with_heads(pass, end)) {
     const Transients of_heads = transients.of(rows_of(pass, end.index() - 1), pass.micro_batch.num_labels());
-    heads_backward(pass, weights, gradients, kept, of_heads, numbers_C);
+    heads_backward(pass, weights, gradients, kept, of_heads, scalars_C);
     dy_RD = of_heads.dread_RD;
   }
   for (std::size_t layer = end.index(); layer-- > first.index();) {

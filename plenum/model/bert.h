@@ -1,7 +1,7 @@
 #pragma once
 
 #include "plenum/base/ids.h"
-#include "plenum/kernels/step_numbers.h"
+#include "plenum/kernels/step_scalars.h"
 #include "plenum/model/activations.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
@@ -21,8 +21,8 @@ void bert_encoder_forward(const Pass& pass, const BertWeights& weights, const Ac
 void bert_forward(const Pass& pass, const BertWeights& weights, const Activations& kept,
                   const Transients& transients, base::LayerId first, base::LayerId end);
 
-/// Adds what the forward of the last layer gave to the losses among the step's numbers.
-void add_losses(const Pass& pass, const Activations& kept, const tensor::TensorView& numbers_C);
+/// Adds what the forward of the last layer gave to the losses among the step's scalars.
+void add_losses(const Pass& pass, const Activations& kept, const tensor::TensorView& scalars_C);
 
 /// Computes again what forward did not keep of a layer, into memory that all layers share: the layer's
 /// backward comes before the next recomputation and before any other pass.
@@ -32,9 +32,9 @@ void bert_recompute(const Pass& pass, const BertWeights& weights, const Activati
 /// Adds to the gradients of layers [first, end), or overwrites them whatever lies there: pass.accumulate,
 /// which must be the same for all layers of a micro-batch. Their backward comes from the last layer to the
 /// first; where layers are recomputed, it goes layer by layer, each behind its recomputation. Losses are
-/// multiplied by the scales among the step's numbers.
+/// multiplied by the scales among the step's scalars.
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
                    const Activations& kept, const Transients& transients,
-                   const tensor::ConstTensorView& numbers_C, base::LayerId first, base::LayerId end);
+                   const tensor::ConstTensorView& scalars_C, base::LayerId first, base::LayerId end);
 
 }  // namespace plenum::model

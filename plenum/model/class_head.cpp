@@ -3,6 +3,7 @@
 #include "plenum/kernels/activation.h"
 #include "plenum/kernels/class_loss.h"
 #include "plenum/kernels/linear.h"
+#include "plenum/model/head_dense.h"
 
 namespace plenum::model {
 
@@ -17,9 +18,7 @@ using tensor::TensorView;
 
 void class_head_forward(const Pass& pass, const HeadWeights& weights, const ConstTensorView& x_MD,
                         const ConstTensorView& label_M, const HeadActivations& kept) {
-  kernels::linear_forward(
-      pass.stream,
-      {.x_TD = x_MD, .w_ED = weights.transform_weight, .b_E = weights.transform_bias, .y_TE = kept.y_MD});
+  head_dense_forward(pass, weights, x_MD, kept.y_MD);
   kernels::tanh_forward(pass.stream, {.x = kept.y_MD, .y = kept.y_MD});
   kernels::linear_forward(
       pass.stream,
@@ -44,13 +43,7 @@ void class_head_backward(const Pass& pass, const HeadWeights& weights, const Hea
   kernels::linear_backward_input(pass.stream,
                                  {.dy_TE = dlogits_MC, .w_ED = weights.output_weight, .dx_TD = dy_MD});
   kernels::tanh_backward(pass.stream, {.y = kept.y_MD, .dy = dy_MD, .dx = dy_MD});
-  kernels::linear_backward_weight(pass.stream, {.x_TD = x_MD,
-                                                .dy_TE = dy_MD,
-                                                .dw_ED = gradients.transform_weight,
-                                                .db_E = gradients.transform_bias,
-                                                .accumulate = pass.accumulate});
-  kernels::linear_backward_input(pass.stream,
-                                 {.dy_TE = dy_MD, .w_ED = weights.transform_weight, .dx_TD = dx_MD});
+  head_dense_backward(pass, weights, gradients, x_MD, dy_MD, dx_MD);
 }
 
 }  // namespace plenum::model

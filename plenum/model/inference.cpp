@@ -11,12 +11,11 @@
 #include "plenum/describe/bert.h"
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/linear.h"
-#include "plenum/kernels/step_numbers.h"
+#include "plenum/kernels/step_scalars.h"
 #include "plenum/memory/activation_layout.h"
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/model/bert.h"
 #include "plenum/model/micro_batch_staging.h"
-#include "plenum/model/objective_numbers.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/model/read_rows.h"
@@ -41,7 +40,7 @@ enum class Weights : std::uint8_t { Own, Borrowed };
 struct Memory {
   TensorView exact_N;    ///< left out where weights are borrowed
   TensorView compute_N;  ///< the same; exact_N on the CPU
-  TensorView numbers_C;
+  TensorView scalars_C;
   memory::InferenceMemory model;
   TensorView scratch;
   std::optional<MicroBatchStaging> staging;
@@ -56,8 +55,8 @@ Memory plan(const ParameterTable& table, const batch::Capacity& capacity, std::s
     memory.compute_N =
         plan.precision().shares_weights() ? memory.exact_N : plan.add("parameters", Role::Weight, flat);
   }
-  memory.numbers_C =
-      plan.add("scratch", DType::Float64, {static_cast<std::int64_t>(kernels::kNumStepNumbers)});
+  memory.scalars_C =
+      plan.add("scratch", DType::Float64, {static_cast<std::int64_t>(kernels::kNumStepScalars)});
   memory.model = memory::plan_inference_memory(table.model(), capacity, plan);
   memory.scratch = memory::plan_scratch(table, capacity, num_threads, plan);
   if (plan.device() == tensor::Device::Cpu) {
@@ -196,18 +195,18 @@ const tensor::MemoryLayout& BertInference::memory() const {
 EvaluationSums BertInference::evaluate(const batch::MicroBatch& micro_batch) {
   const Pass pass = state_->pass(micro_batch);
   const Activations& kept = state_->memory.model.activations;
-  const TensorView& numbers_C = state_->memory.numbers_C;
-  tensor::set_zero(*state_->stream, numbers_C);
+  const TensorView& scalars_C = state_->memory.scalars_C;
+  tensor::set_zero(*state_->stream, scalars_C);
   bert_forward(pass, state_->weights, kept, state_->memory.model.transients, {}, state_->end());
-  add_losses(pass, kept, numbers_C);
-  const std::vector<double> numbers = state_->fetched<double>(numbers_C);
+  add_losses(pass, kept, scalars_C);
+  const std::vector<double> scalars = state_->fetched<double>(scalars_C);
   EvaluationSums sums;
   for (std::size_t i = 0; i < pass.model.heads.size(); ++i) {
     const std::vector<std::int32_t>& labels = micro_batch.objective(i).labels;
     if (labels.empty()) continue;
     ObjectiveSums& of = sums.objectives[i];
     of.labels = static_cast<std::int64_t>(labels.size());
-    of.loss = numbers[static_cast<std::size_t>(loss_number(i))];
+    of.loss = scalars[kernels::index_of(kernels::loss_of(i))];
     const std::vector<std::int32_t> predictions = state_->predictions(i, of.labels);
     for (std::size_t j = 0; j < labels.size(); ++j) of.correct += predictions[j] == labels[j];
   }

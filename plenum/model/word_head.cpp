@@ -2,8 +2,8 @@
 
 #include "plenum/kernels/activation.h"
 #include "plenum/kernels/layer_norm.h"
-#include "plenum/kernels/linear.h"
 #include "plenum/kernels/vocabulary_loss.h"
+#include "plenum/model/head_dense.h"
 
 namespace plenum::model {
 
@@ -18,9 +18,7 @@ using tensor::TensorView;
 
 void word_head_transform_forward(const Pass& pass, const HeadWeights& weights, const ConstTensorView& x_MD,
                                  const HeadActivations& kept) {
-  kernels::linear_forward(
-      pass.stream,
-      {.x_TD = x_MD, .w_ED = weights.transform_weight, .b_E = weights.transform_bias, .y_TE = kept.u_MD});
+  head_dense_forward(pass, weights, x_MD, kept.u_MD);
   kernels::gelu_forward(pass.stream, {.x = kept.u_MD, .y = kept.norm.z_TD});
   kernels::layer_norm_forward(pass.stream, {.x_TD = kept.norm.z_TD,
                                             .residual_TD = {},
@@ -75,13 +73,7 @@ void word_head_backward(const Pass& pass, const HeadWeights& weights, const Head
                                              .dgamma_D = gradients.norm_weight,
                                              .dbeta_D = gradients.norm_bias});
   kernels::gelu_backward(pass.stream, {.x = kept.u_MD, .dy = dy_MD, .dx = dy_MD});
-  kernels::linear_backward_weight(pass.stream, {.x_TD = x_MD,
-                                                .dy_TE = dy_MD,
-                                                .dw_ED = gradients.transform_weight,
-                                                .db_E = gradients.transform_bias,
-                                                .accumulate = pass.accumulate});
-  kernels::linear_backward_input(pass.stream,
-                                 {.dy_TE = dy_MD, .w_ED = weights.transform_weight, .dx_TD = dx_MD});
+  head_dense_backward(pass, weights, gradients, x_MD, dy_MD, dx_MD);
 }
 
 }  // namespace plenum::model

@@ -52,11 +52,11 @@ class Optimizer {
   /// Adds the squares of these elements of the gradient to those of the step, of which the whole gradient's
   /// norm is made.
   void add_squares(const tensor::Stream& stream, const describe::ParameterTable::ElementRange& elements,
-                   const tensor::TensorView& numbers_C) const;
+                   const tensor::TensorView& scalars_C) const;
   /// Clips the gradient and makes one update, unless loss or gradient are not finite. Among the step's
-  /// numbers, reads losses, squares of the gradient, learning rate and the number of updates before this
+  /// scalars, reads losses, squares of the gradient, learning rate and the number of updates before this
   /// one, and writes what was decided. Gradients are only read.
-  void step(const tensor::Stream& stream, const tensor::TensorView& numbers_C);
+  void step(const tensor::Stream& stream, const tensor::TensorView& scalars_C);
 
  private:
   OptimizerOptions options_;

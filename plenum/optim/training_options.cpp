@@ -24,15 +24,14 @@ void add_optimizer(base::OptionTable& options, OptimizerOptions& optimizer) {
                      {{"adamw", OptimizerKind::AdamW},
                       {"bert-adam", OptimizerKind::BertAdam},
                       {"lamb", OptimizerKind::Lamb}},
-                     "AdamW as in PyTorch, as in the original BERT (no bias correction), or LAMB");
-  options.add("beta1", optimizer.beta1, 0.0, kLargestBeta, "Memory of the mean gradient");
-  options.add("beta2", optimizer.beta2, 0.0, kLargestBeta, "Memory of the mean squared gradient");
+                     "AdamW as in PyTorch, Adam as in the original BERT, or LAMB");
+  options.add("beta1", optimizer.beta1, 0.0, kLargestBeta, "Decay of the first moment of the gradient");
+  options.add("beta2", optimizer.beta2, 0.0, kLargestBeta, "Decay of the second moment of the gradient");
   options.add("epsilon", optimizer.epsilon, kLeastEpsilon, 1.0,
-              "Added to the root of the squares; 1e-8 for adamw, 1e-6 for the others if not given");
-  options.add("weight-decay", optimizer.decay, 0.0, 1.0,
-              "Decay of weights and embeddings per unit of learning rate; not of biases and layer norms");
+              "Adam's epsilon; 1e-8 for adamw, 1e-6 for the others if not given");
+  options.add("weight-decay", optimizer.decay, 0.0, 1.0, "Weight decay; not of biases and layer norms");
   options.add("clip-norm", optimizer.clip_norm, 0.0, kLargestNorm,
-              "Greatest norm of the whole gradient; 0 does not clip");
+              "Clip the norm of the gradient to this; 0 does not clip");
 }
 
 void add_learning_rate(base::OptionTable& options, LearningRateOptions& learning_rate) {

@@ -15,12 +15,11 @@
 #include "plenum/describe/bert.h"
 #include "plenum/kernels/attention_work.h"
 #include "plenum/kernels/convert.h"
-#include "plenum/kernels/step_numbers.h"
+#include "plenum/kernels/step_scalars.h"
 #include "plenum/memory/activation_slots.h"
 #include "plenum/memory/rank_memory.h"
 #include "plenum/model/bert.h"
 #include "plenum/model/micro_batch_staging.h"
-#include "plenum/model/objective_numbers.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/optim/counted_elements.h"
@@ -36,7 +35,7 @@ namespace plenum::pipeline {
 namespace {
 
 using kernels::Accumulate;
-using kernels::StepNumber;
+using kernels::StepScalar;
 using schedule::Action;
 using schedule::ActionType;
 using schedule::Rank;
@@ -130,23 +129,26 @@ double mean_of(double sum, std::int64_t count) {
   return count == 0 ? 0.0 : sum / static_cast<double>(count);
 }
 
-using Numbers = std::array<double, kernels::kNumStepNumbers>;
+using Scalars = std::array<double, kernels::kNumStepScalars>;
 
-double& at(Numbers& numbers, StepNumber which) {
-  return numbers[static_cast<std::size_t>(which)];
+double& at(Scalars& scalars, StepScalar which) {
+  return scalars[kernels::index_of(which)];
 }
 
-TensorView view_of(Numbers& numbers, std::size_t count) {
-  return {numbers.data(), {static_cast<std::int64_t>(count)}};
+TensorView view_of(Scalars& scalars, std::size_t count) {
+  return {scalars.data(), {static_cast<std::int64_t>(count)}};
 }
 
-StepOutcome outcome_of(Numbers numbers, const batch::Work& global, std::size_t num_objectives) {
-  StepOutcome outcome{.gradient_norm = at(numbers, StepNumber::GradientNorm),
-                      .is_skipped = at(numbers, StepNumber::IsSkipped) > 0,
-                      .is_stop_asked = at(numbers, StepNumber::Stop) > 0,
-                      .num_updates = static_cast<std::uint64_t>(at(numbers, StepNumber::NumUpdates))};
+StepOutcome outcome_of(Scalars scalars, const batch::Work& global, std::size_t num_objectives) {
+  StepOutcome outcome{.gradient_norm = at(scalars, StepScalar::GradientNorm),
+                      .is_skipped = at(scalars, StepScalar::IsSkipped) > 0,
+                      .is_stop_asked = at(scalars, StepScalar::Stop) > 0,
+                      .due = {.is_time_up = at(scalars, StepScalar::TimeUp) > 0,
+                              .is_checkpoint_due = at(scalars, StepScalar::CheckpointDue) > 0,
+                              .is_evaluation_due = at(scalars, StepScalar::EvaluationDue) > 0},
+                      .num_updates = static_cast<std::uint64_t>(at(scalars, StepScalar::NumUpdates))};
   for (std::size_t i = 0; i < num_objectives; ++i) {
-    outcome.losses[i] = mean_of(at(numbers, model::loss_number(i)), global.labels[i]);
+    outcome.losses[i] = mean_of(at(scalars, kernels::loss_of(i)), global.labels[i]);
   }
   return outcome;
 }
@@ -165,12 +167,10 @@ struct Holder {
   std::size_t count = 0;
 };
 
-/// A step under way, as the host knows it. What is copied to or from a GPU lies in memory that it reaches by
-/// itself.
-struct StepUnderWay {
-  batch::Work global;
-  Numbers given{};    ///< before it begins
-  Numbers decided{};  ///< when it has ended
+/// What the host tells a step and is told by it. On a GPU it lies in memory that the GPU reaches by itself.
+struct ExchangedScalars {
+  Scalars given{};    ///< before it begins
+  Scalars decided{};  ///< when it has ended
 };
 
 }  // namespace
@@ -196,11 +196,11 @@ struct BertProgram::State {
         has_gradient(gradients.layers.size()) {
     if (options.device == tensor::Device::Cpu) return;
     gpu = std::make_unique<Gpu>();
-    for (std::size_t i = 0; i < kStepsUnderWay; ++i) steps[i] = gpu->steps() + i;
+    for (std::size_t i = 0; i < kStepsUnderWay; ++i) exchanged[i] = gpu->exchanged() + i;
   }
 
   std::size_t num_micro_batches() const { return schedule.problem.num_micro_batches; }
-  StepUnderWay& step_under_way(std::uint64_t step) { return *steps[step % kStepsUnderWay]; }
+  ExchangedScalars& exchanged_with(std::uint64_t step) { return *exchanged[step % kStepsUnderWay]; }
   std::size_t staging_index(std::uint64_t step, std::size_t micro_batch) const {
     return step % kStepsUnderWay * num_micro_batches() + micro_batch;
   }
@@ -262,10 +262,10 @@ struct BertProgram::State {
     tensor::CudaEvent is_copied;
     tensor::CudaStream communication;
     RecordedWork recorded;
-    tensor::PinnedMemory pinned{kStepsUnderWay * sizeof(StepUnderWay)};
+    tensor::PinnedMemory pinned{kStepsUnderWay * sizeof(ExchangedScalars)};
 
-    Gpu() { std::uninitialized_value_construct_n(steps(), kStepsUnderWay); }
-    StepUnderWay* steps() const { return reinterpret_cast<StepUnderWay*>(pinned.data()); }
+    Gpu() { std::uninitialized_value_construct_n(exchanged(), kStepsUnderWay); }
+    ExchangedScalars* exchanged() const { return reinterpret_cast<ExchangedScalars*>(pinned.data()); }
   };
 
   const Schedule& schedule;
@@ -286,11 +286,18 @@ struct BertProgram::State {
   std::vector<bool> has_gradient;  ///< by layer: whether the step's gradient has been begun
   std::unique_ptr<Gpu> gpu;
 
-  std::array<StepUnderWay, kStepsUnderWay> own_steps;
-  std::array<StepUnderWay*, kStepsUnderWay> steps{&own_steps[0], &own_steps[1]};
+  std::array<ExchangedScalars, kStepsUnderWay> own_exchanged;
+  std::array<ExchangedScalars*, kStepsUnderWay> exchanged{&own_exchanged[0], &own_exchanged[1]};
   const batch::StepBatch* batch = nullptr;
   std::atomic<bool> is_stop_asked = false;
 };
+
+DueByClock& DueByClock::operator|=(const DueByClock& other) {
+  is_time_up |= other.is_time_up;
+  is_checkpoint_due |= other.is_checkpoint_due;
+  is_evaluation_due |= other.is_evaluation_due;
+  return *this;
+}
 
 BertProgram::BertProgram(const Schedule& schedule, Rank rank, const BertProgramOptions& options) {
   base::require_kernel_instruction_set();
@@ -338,27 +345,29 @@ void BertProgram::begin(std::uint64_t num_updates) {
   if (state_->gpu) {
     kernels::round_to_compute(state_->stream, {.x_N = buffers.weights_N, .y_N = buffers.compute_weights_N});
   }
-  Numbers numbers{};
-  at(numbers, StepNumber::NumUpdates) = static_cast<double>(num_updates);
-  tensor::copy(state_->stream, view_of(numbers, numbers.size()), state_->memory.numbers_C);
+  Scalars scalars{};
+  at(scalars, StepScalar::NumUpdates) = static_cast<double>(num_updates);
+  tensor::copy(state_->stream, view_of(scalars, scalars.size()), state_->memory.scalars_C);
   state_->optimizer.begin(state_->stream);
   state_->stream.wait();
 }
 
-void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate) {
+void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate, const DueByClock& due) {
   base::check(batch.micro_batches.size() == state_->num_micro_batches(),
               "a step must have the schedule's micro-batches: {} instead of {}", batch.micro_batches.size(),
               state_->num_micro_batches());
   State::Gpu* const gpu = state_->gpu.get();
   state_->batch = &batch;
-  StepUnderWay& step = state_->step_under_way(batch.step);
-  step.global = batch.global;
-  step.given = {};
-  at(step.given, StepNumber::Stop) = state_->is_stop_asked ? 1 : 0;
+  Scalars& given = state_->exchanged_with(batch.step).given;
+  given = {};
+  at(given, StepScalar::Stop) = state_->is_stop_asked ? 1 : 0;
+  at(given, StepScalar::TimeUp) = due.is_time_up ? 1 : 0;
+  at(given, StepScalar::CheckpointDue) = due.is_checkpoint_due ? 1 : 0;
+  at(given, StepScalar::EvaluationDue) = due.is_evaluation_due ? 1 : 0;
   for (std::size_t i = 0; i < state_->table.model().heads.size(); ++i) {
-    at(step.given, model::scale_number(i)) = inverse_of(batch.global.labels[i]);
+    at(given, kernels::loss_scale_of(i)) = inverse_of(batch.global.labels[i]);
   }
-  at(step.given, StepNumber::LearningRate) = learning_rate;
+  at(given, StepScalar::LearningRate) = learning_rate;
   for (std::size_t i = 0; i < batch.micro_batches.size(); ++i) {
     state_->staging_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
   }
@@ -366,8 +375,8 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
     gpu->copies.record(gpu->is_copied);
     state_->stream.cuda().wait_for(gpu->is_copied);
   }
-  tensor::copy(state_->stream, view_of(step.given, kernels::kNumGivenNumbers),
-               state_->memory.numbers_C.first_rows(kernels::kNumGivenNumbers));
+  tensor::copy(state_->stream, view_of(given, kernels::kNumGivenScalars),
+               state_->memory.scalars_C.first_rows(kernels::kNumGivenScalars));
   state_->has_gradient.assign(state_->has_gradient.size(), false);
 }
 
@@ -378,7 +387,7 @@ void BertProgram::forward(const ActionRun& run) {
     model::bert_forward(pass, state_->weights, kept, state_->memory.activations.transients,
                         run.action.first_layer, run.action.end_layer);
     if (run.action.end_layer.index() == state_->weights.layers.size()) {
-      model::add_losses(pass, kept, state_->memory.numbers_C);
+      model::add_losses(pass, kept, state_->memory.scalars_C);
     }
   });
 }
@@ -397,7 +406,7 @@ void BertProgram::backward(const ActionRun& run) {
   pass.accumulate = state_->begin_gradients(run.action);
   state_->run_recorded(run, pass, [&] {
     model::bert_backward(pass, state_->weights, state_->gradients, state_->activations_of(run),
-                         state_->memory.activations.transients, state_->memory.numbers_C,
+                         state_->memory.activations.transients, state_->memory.scalars_C,
                          run.action.first_layer, run.action.end_layer);
   });
 }
@@ -406,7 +415,7 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
   if (run.action.type == ActionType::Agree) {
     if (state_->gpu) return comm::elements_of(std::span<double>());  // one rank agrees with itself
     // A loss or a square that is not finite makes the sum not finite.
-    return comm::elements_of(state_->memory.numbers_C.span<double>().first(kernels::kNumAgreedNumbers));
+    return comm::elements_of(state_->memory.scalars_C.span<double>().first(kernels::kNumAgreedScalars));
   }
   const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
   return comm::elements_of(state_->buffers.gradients_N.span<float>().subspan(
@@ -420,18 +429,20 @@ void BertProgram::square_gradient(const ActionRun& run) {
   const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
   state_->optimizer.add_squares(state_->stream,
                                 optim::counted_elements(range, state_->holder.index, state_->holder.count),
-                                state_->memory.numbers_C);
+                                state_->memory.scalars_C);
+  if (state_->gpu || !state_->is_stop_asked) return;
+  // A step of the CPU may take minutes: who asks meanwhile does not wait for another.
+  state_->memory.scalars_C.span<double>()[kernels::index_of(StepScalar::Stop)] = 1;
 }
 
 void BertProgram::update(const ActionRun& run) {
-  state_->optimizer.step(state_->stream, state_->memory.numbers_C);
-  StepUnderWay& step = state_->step_under_way(run.step);
-  tensor::copy(state_->stream, state_->memory.numbers_C, view_of(step.decided, step.decided.size()));
+  state_->optimizer.step(state_->stream, state_->memory.scalars_C);
+  Scalars& decided = state_->exchanged_with(run.step).decided;
+  tensor::copy(state_->stream, state_->memory.scalars_C, view_of(decided, decided.size()));
 }
 
-StepOutcome BertProgram::outcome(std::uint64_t step) const {
-  const StepUnderWay& ended = state_->step_under_way(step);
-  return outcome_of(ended.decided, ended.global, state_->table.model().heads.size());
+StepOutcome BertProgram::outcome(std::uint64_t step, const batch::Work& global) const {
+  return outcome_of(state_->exchanged_with(step).decided, global, state_->table.model().heads.size());
 }
 
 }  // namespace plenum::pipeline

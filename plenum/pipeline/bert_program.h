@@ -29,6 +29,18 @@ struct BertProgramOptions {
   bool records_work = true;     ///< on a GPU: what repeats is recorded and started at once
 };
 
+/// What a clock says is to be done after a step: a rank's own before the step, in its outcome that of any
+/// rank.
+struct DueByClock {
+  bool is_time_up = false;  ///< of the run
+  bool is_checkpoint_due = false;
+  bool is_evaluation_due = false;
+
+  bool is_any() const { return is_time_up || is_checkpoint_due || is_evaluation_due; }
+  DueByClock& operator|=(const DueByClock& other);
+  friend bool operator==(const DueByClock&, const DueByClock&) = default;
+};
+
 /// What a step gave. The same on every rank.
 struct StepOutcome {
   /// Of each objective of the model: mean over its labels in the global batch.
@@ -36,6 +48,7 @@ struct StepOutcome {
   double gradient_norm = 0;       ///< before clipping
   bool is_skipped = false;        ///< loss or gradient was not finite: nothing was changed
   bool is_stop_asked = false;     ///< some rank asked to stop
+  DueByClock due;                 ///< as the clock of some rank says
   std::uint64_t num_updates = 0;  ///< steps of the run that were not skipped, with this one
 
   double loss() const { return std::accumulate(losses.begin(), losses.end(), 0.0); }
@@ -71,15 +84,15 @@ class BertProgram final : public StageProgram {
   /// To be called once before the first step, when the weights and what the optimizer keeps lie in buffers():
   /// so many updates counted before. Later calls start anew from there.
   void begin(std::uint64_t num_updates);
-  /// What the next step works on, and how fast it learns. Borrows the batch until the actions of the step
-  /// have returned. The step kStepsUnderWay before it must have ended
-  /// (Executor::await_step).
-  void begin_step(const batch::StepBatch& batch, double learning_rate);
-  /// Asks all ranks to stop: known to all as the outcome of the same step, the next to begin. From any
-  /// thread.
+  /// What the next step works on, how fast it learns, and what this rank's clock says is due after it.
+  /// Borrows the batch until the actions of the step have returned. The step kStepsUnderWay before it must
+  /// have ended (Executor::await_step).
+  void begin_step(const batch::StepBatch& batch, double learning_rate, const DueByClock& due = {});
+  /// Asks all ranks to stop: known to all as the outcome of the same step, the next to begin, or on the CPU
+  /// the one under way if its gradient is not yet complete. From any thread.
   void ask_to_stop();
-  /// Of a step that has ended, the last or the one before it.
-  StepOutcome outcome(std::uint64_t step) const;
+  /// Of a step that has ended, the last or the one before it, whose global batch was `global`.
+  StepOutcome outcome(std::uint64_t step, const batch::Work& global) const;
 
   const tensor::WorkQueue* queue(schedule::Lane lane) override;
   void forward(const ActionRun& run) override;

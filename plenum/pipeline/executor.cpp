@@ -1,7 +1,6 @@
 #include "plenum/pipeline/executor.h"
 
 #include <algorithm>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -29,17 +28,6 @@ const schedule::Schedule& required(const schedule::Schedule& schedule, ExecutorO
   return schedule;
 }
 
-std::vector<LocalRank> threads_as_ranks(std::span<StageProgram* const> programs, std::size_t num_ranks) {
-  base::check(programs.size() == num_ranks, "there must be a program for each rank: {} of {}",
-              programs.size(), num_ranks);
-  comm::local::LocalWorld world(num_ranks);
-  std::vector<LocalRank> ranks;
-  for (std::size_t rank = 0; rank < num_ranks; ++rank) {
-    ranks.push_back({Rank::at(rank), programs[rank], world.communicator(Rank::at(rank))});
-  }
-  return ranks;
-}
-
 /// For whoever looks at the threads of the process.
 void name_thread(Rank rank, Lane lane) {
   constexpr std::size_t kLongest = 15;
@@ -49,9 +37,14 @@ void name_thread(Rank rank, Lane lane) {
 
 }  // namespace
 
-Executor::Executor(const schedule::Schedule& schedule, std::vector<StageProgram*> programs,
-                   ExecutorOptions options)
-    : Executor(schedule, threads_as_ranks(programs, schedule.ranks.size()), std::move(options)) {}
+std::vector<LocalRank> local_ranks(const std::vector<StageProgram*>& programs) {
+  comm::local::LocalWorld world(programs.size());
+  std::vector<LocalRank> ranks;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    ranks.push_back({Rank::at(i), programs[i], world.communicator(Rank::at(i))});
+  }
+  return ranks;
+}
 
 Executor::Executor(const schedule::Schedule& schedule, std::vector<LocalRank> ranks, ExecutorOptions options)
     : schedule_(required(schedule, options.checked)),

@@ -44,6 +44,9 @@ struct LocalRank {
   std::unique_ptr<comm::Communicator> communicator = {};  ///< of all ranks of the schedule
 };
 
+/// All ranks of a schedule, in the order of their programs, for a world of this process alone.
+std::vector<LocalRank> local_ranks(const std::vector<StageProgram*>& programs);
+
 /// Whether the times of what a device does are recorded, by events around each action.
 enum class DeviceTimes : std::uint8_t { Skipped, Recorded };
 
@@ -72,13 +75,9 @@ struct MeasuredCycle {
 /// uses the program.
 class Executor {
  public:
-  /// Of all ranks, as threads of this process. Borrows the schedule and the programs, one for each rank.
-  /// Throws UserError if the schedule is not right.
-  Executor(const schedule::Schedule& schedule, std::vector<StageProgram*> programs,
-           ExecutorOptions options = {});
-  /// Of some ranks, in ascending order, with communicators that come from outside: whatever else comes from
-  /// their world is aborted with them when a run fails, such as communicators that the programs have of their
-  /// own.
+  /// Borrows the schedule and the programs of the ranks, which are in ascending order. Whatever else comes
+  /// from the world of their communicators is aborted with them when a run fails, such as communicators that
+  /// the programs have of their own. Throws UserError if the schedule is not right.
   Executor(const schedule::Schedule& schedule, std::vector<LocalRank> ranks, ExecutorOptions options = {});
   ~Executor();
   Executor(const Executor&) = delete;

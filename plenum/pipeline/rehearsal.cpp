@@ -50,7 +50,7 @@ class RehearsalProgram final : public StageProgram {
     if (schedule::traits_of(run.action.type).is_collective) spend(run);
   }
   void exchange_data(const ActionRun& run, comm::Communicator& ranks) override {
-    ranks.barrier();
+    ranks.start_barrier(0).wait();
     spend(run);
   }
 
@@ -88,7 +88,7 @@ std::vector<schedule::RankTimes> rehearse(const schedule::Schedule& schedule,
     programs.push_back(std::make_unique<RehearsalProgram>(Rank::at(rank), dataflow, costs));
     borrowed.push_back(programs.back().get());
   }
-  Executor executor(schedule, borrowed);
+  Executor executor(schedule, local_ranks(borrowed));
   executor.run(num_cycles * schedule.num_steps());
   return executor.measured().times;
 }

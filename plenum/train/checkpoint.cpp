@@ -187,13 +187,17 @@ void CheckpointStore::remove_leftovers() const {
 }
 
 std::string CheckpointStore::save(const TrainingState& state, const describe::ModelConfig& model,
-                                  const CheckpointTensors& tensors) const {
+                                  const CheckpointTensors& tensors, base::FunctionRef<void()> on_part) const {
   remove_leftovers();
   std::string directory = directory_ + "/" + directory_name(state.step);
   io::AtomicDirectory output(directory, io::Replace::Yes);
   using Sink = io::AtomicDirectory::Sink;
   const auto read = [&](std::span<const float> values, base::FunctionRef<void(std::span<const float>)> take) {
-    tensors.window == nullptr ? take(values) : tensors.window->read(values, take);
+    const auto take_part = [&](std::span<const float> part) {
+      take(part);
+      on_part();
+    };
+    tensors.window == nullptr ? take_part(values) : tensors.window->read(values, take_part);
   };
   std::vector<io::FileRecord> files;
   files.push_back(output.write(kConfigName, model::print_hugging_face_config(model)));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plenum/base/function_ref.h"
 #include "plenum/base/progress.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
@@ -58,9 +59,11 @@ class CheckpointStore {
 
   /// Writes the checkpoint of `state.step`, in place of one of that step, then removes those before the
   /// newest `keep` that are whole. Throws UserError if that fails (a full disk above all); the earlier ones
-  /// are there then. Returns its directory.
-  std::string save(const TrainingState& state, const describe::ModelConfig& model,
-                   const CheckpointTensors& tensors) const;
+  /// are there then. Returns its directory. Calls `on_part` after each part that is written, a tensor at
+  /// most.
+  std::string save(
+      const TrainingState& state, const describe::ModelConfig& model, const CheckpointTensors& tensors,
+      base::FunctionRef<void()> on_part = [] {}) const;
 
   /// The newest checkpoint that is whole; none if there is no checkpoint at all. Those of which a part is
   /// missing or altered are noted with the reason. Throws UserError, naming each, if all are, and for one

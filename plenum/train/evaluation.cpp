@@ -23,11 +23,11 @@ double Evaluation::pseudo_perplexity() const {
 }
 
 std::optional<Evaluation> evaluate(model::BertInference& model, const data::EvaluationBatches& batches,
-                                   const std::stop_token& stop) {
+                                   base::FunctionRef<bool()> goes_on) {
   const auto begin = std::chrono::steady_clock::now();
   model::EvaluationSums sums;
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    if (stop.stop_requested()) return std::nullopt;
+    if (!goes_on()) return std::nullopt;
     sums += model.evaluate(batches.make(i));
   }
   Evaluation evaluation;

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <stop_token>
 #include <vector>
 
+#include "plenum/base/function_ref.h"
 #include "plenum/data/batches/evaluation_batches.h"
 #include "plenum/describe/objective.h"
 #include "plenum/model/inference.h"
@@ -31,8 +31,9 @@ struct Evaluation {
   double pseudo_perplexity() const;
 };
 
-/// Runs the model over all of the batches; gives nothing if a stop is asked for meanwhile.
-std::optional<Evaluation> evaluate(model::BertInference& model, const data::EvaluationBatches& batches,
-                                   const std::stop_token& stop = {});
+/// Runs the model over all of the batches. Asks before each whether to go on, and gives nothing if not.
+std::optional<Evaluation> evaluate(
+    model::BertInference& model, const data::EvaluationBatches& batches,
+    base::FunctionRef<bool()> goes_on = [] { return true; });
 
 }  // namespace plenum::train

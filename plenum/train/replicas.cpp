@@ -95,7 +95,7 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
     programs.push_back(program.get());
   }
   num_ended_ = first_step;
-  executor_.emplace(schedule_, std::move(programs),
+  executor_.emplace(schedule_, pipeline::local_ranks(programs),
                     pipeline::ExecutorOptions{.hang_limit = hang_limit_,
                                               .first_step = first_step,
                                               .on_stuck = [this](const pipeline::Failure& hang) {
@@ -103,40 +103,39 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
                                               }});
 }
 
-void Replicas::begin_step(std::span<const batch::StepBatch> batches, double learning_rate,
-                          Clock::time_point asked, pipeline::DeviceTimes device_times) {
+void Replicas::begin_step(std::span<const batch::StepBatch> batches, const StepRequest& request) {
   constexpr std::uint64_t kStepsUnderWay = pipeline::BertProgram::kStepsUnderWay;
   const std::uint64_t step = executor_->next_step();
   if (step >= kStepsUnderWay) executor_->await_step(step - kStepsUnderWay);
   is_broken_ = true;
   for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
-    programs_[rank]->begin_step(batches[rank], learning_rate);
+    // What one rank says all are told.
+    const pipeline::DueByClock due = rank == 0 ? request.due : pipeline::DueByClock{};
+    programs_[rank]->begin_step(batches[rank], request.learning_rate, due);
   }
   try {
-    executor_->run(1, device_times);
+    executor_->run(1, request.device_times);
   } catch (const pipeline::ExecutionError& error) {
     rethrow_for_user(error.failure());
     throw;
   }
   is_broken_ = false;
   const batch::Work& work = batches.front().global;
-  under_way_.push_back({.asked = asked,
-                        .learning_rate = learning_rate,
-                        .work = work,
-                        .padded_tokens = rows_of(batches, device_) - work.tokens});
+  under_way_.push_back(
+      {.request = request, .work = work, .padded_tokens = rows_of(batches, device_) - work.tokens});
 }
 
 StepReport Replicas::end_step() {
   const StepUnderWay step = under_way_.front();
   under_way_.pop_front();
   executor_->await_step(num_ended_);
-  const pipeline::StepOutcome outcome = first().outcome(num_ended_);
+  const pipeline::StepOutcome outcome = first().outcome(num_ended_, step.work);
   // What ran while another step ran before it did not begin earlier than that ended.
-  const Clock::time_point begin = std::max(step.asked, end_of_step_);
+  const Clock::time_point begin = std::max(step.request.asked, end_of_step_);
   end_of_step_ = Clock::now();
   return {.step = ++num_ended_,
           .outcome = outcome,
-          .learning_rate = step.learning_rate,
+          .learning_rate = step.request.learning_rate,
           .work = step.work,
           .padded_tokens = step.padded_tokens,
           .seconds = std::chrono::duration<double>(end_of_step_ - begin).count(),

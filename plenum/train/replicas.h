@@ -52,12 +52,17 @@ class Replicas {
   /// Takes what was written into the first rank's tensors() on all ranks, and goes on from `first_step`. To
   /// be called once before the first step.
   void begin(std::uint64_t first_step, std::uint64_t num_updates);
-  /// Runs the next step on what each rank's part of it is; `asked` is when its data was asked for. On a GPU
-  /// it may still run when this returns, with one more at most. What a rank threw for the user to mend is
-  /// thrown as it is; anything else as the ExecutionError that names the action.
-  void begin_step(std::span<const batch::StepBatch> batches, double learning_rate,
-                  Clock::time_point asked = Clock::now(),
-                  pipeline::DeviceTimes device_times = pipeline::DeviceTimes::Skipped);
+  /// What is said of a step beside its data.
+  struct StepRequest {
+    double learning_rate = 0;
+    Clock::time_point asked = Clock::now();  ///< when its data was asked for
+    pipeline::DueByClock due = {};           ///< after it, by the clock of this process
+    pipeline::DeviceTimes device_times = pipeline::DeviceTimes::Skipped;
+  };
+  /// Runs the next step on what each rank's part of it is. On a GPU it may still run when this returns, with
+  /// one more at most. What a rank threw for the user to mend is thrown as it is; anything else as the
+  /// ExecutionError that names the action.
+  void begin_step(std::span<const batch::StepBatch> batches, const StepRequest& request);
   /// Who is told of a hang that nothing here can end: pipeline::ExecutorOptions::on_stuck.
   void on_stuck(std::function<void(const pipeline::Failure&)> told) { on_stuck_ = std::move(told); }
   /// What came of the oldest step under way. Waits for it.
@@ -68,7 +73,7 @@ class Replicas {
   std::uint64_t num_begun() const { return num_ended_ + under_way_.size(); }
   /// Whether a step broke off: what lies in tensors() is of no use then.
   bool is_broken() const { return is_broken_; }
-  /// Lets the next step that begins end with the word that a stop was asked for. From any thread.
+  /// Lets a step end with the word that a stop was asked for: BertProgram::ask_to_stop. From any thread.
   void ask_to_stop() { first().ask_to_stop(); }
 
   /// When the actions of the last step ran; on a GPU, if their times were recorded. Waits for it.
@@ -76,8 +81,7 @@ class Replicas {
 
  private:
   struct StepUnderWay {
-    Clock::time_point asked;
-    double learning_rate = 0;
+    StepRequest request;
     batch::Work work;
     std::int64_t padded_tokens = 0;
   };

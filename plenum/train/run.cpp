@@ -8,6 +8,7 @@
 #include "plenum/base/progress.h"
 #include "plenum/base/thread_pool.h"
 #include "plenum/base/units.h"
+#include "plenum/comm/local/local_world.h"
 #include "plenum/io/checksum.h"
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/train/checkpoint.h"
@@ -153,6 +154,7 @@ Run open_run(const RunOptions& options, TrainingObserver& observer) {
   Run run{.begin = begin,
           .options = options,
           .device_memory = device_memory,
+          .processes = comm::local::LocalWorld(1).communicator(comm::Rank::at(0)),
           .dataset = std::move(dataset),
           .directory = std::move(directory),
           .plan = std::move(plan),

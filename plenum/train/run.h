@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plenum/comm/communicator.h"
 #include "plenum/data/corpus/dataset.h"
 #include "plenum/model/inference.h"
 #include "plenum/train/device_memory.h"
@@ -26,6 +27,7 @@ struct Run {
   std::chrono::steady_clock::time_point begin;  ///< of this process's part
   const RunOptions& options;
   DeviceMemory device_memory;
+  std::unique_ptr<comm::Communicator> processes;  ///< of the run, that decide together between steps
   std::unique_ptr<const data::Dataset> dataset;
   std::unique_ptr<RunDirectory> directory;
   std::unique_ptr<const RunPlan> plan;

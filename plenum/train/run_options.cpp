@@ -28,29 +28,28 @@ void add_duration(OptionTable& options, std::string name, optim::Duration& value
 
 OptionTable RunSettings::table() {
   OptionTable options("run");
-  options.add("run", directory, "DIR",
-              "Where the run lives; one that is there goes on, with its own options where none are given");
+  options.add("run", directory, "DIR", "Output directory; a run that is there resumes with its own options");
   add_duration(options, "steps", steps, "How long to train: 20000 steps, 2e9tok, 5e6sp or 3ep");
   options.add("seed", seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Seed of initialisation, order, masking and dropout");
   add_device_option(options, device);
-  options.add("ranks", ranks, 1, 1024, "Ranks that share every step");
+  options.add("ranks", ranks, 1, 1024, "Data-parallel ranks, on the CPU");
   options.add("threads", threads, 1, 4096, "Threads over all ranks; all cores if not given");
   options.add_choice("recompute", recompute,
                      {{"none", schedule::Recomputation::None},
                       {"mlp", schedule::Recomputation::Mlp},
                       {"full", schedule::Recomputation::Full}},
-                     "What backward computes again to save memory, to the same bytes");
+                     "Save memory by computing activations again; the same results");
   options.add("stop-after", process.stop_after, "TIME",
               "Write a checkpoint and stop after this long: 90s, 30min, 47h or 2d");
   options.add("max-skipped-steps", max_skipped_steps, 1, 1'000'000,
-              "Steps in a row that may be skipped for a loss or gradient that is not finite");
+              "Stop after so many steps in a row with a loss or gradient that is not finite");
   options.add("trace", process.trace, "FILE",
               "Draw the measured actions of a step: .svg, or .json for Perfetto");
   options.add("trace-step", process.trace_step, 1, std::numeric_limits<std::int64_t>::max(),
-              "Which step to draw, counted from where this process begins");
+              "Which step to draw, counted from the start of this process");
   options.add("hang-limit", process.hang_limit, "TIME",
-              "Give the run up, and say where it hangs, when a micro-batch takes longer than this");
+              "Stop a run that hangs: the longest that a part of a step may take");
   options.add("quiet", process.quiet, "Show no progress");
   return options;
 }
@@ -76,10 +75,10 @@ OptionTable ModelSettings::table() {
 OptionTable CheckpointSettings::table() {
   OptionTable options("checkpoint");
   add_duration(options, "checkpoint-every", every, "How often to write a checkpoint; one at the end too");
-  options.add("keep", keep, 1, 1'000'000, "How many checkpoints to keep, the newest ones");
+  options.add("keep", keep, 1, 1'000'000, "How many of the newest checkpoints to keep");
   options.add_choice("on-full-disk", on_full_disk,
                      {{"stop", OnFullDisk::Stop}, {"continue", OnFullDisk::Continue}},
-                     "What to do when a checkpoint cannot be written; the earlier one survives");
+                     "What to do when the disk is full; earlier checkpoints stay");
   return options;
 }
 

@@ -2,8 +2,14 @@
 
 namespace plenum::train {
 
-bool RunPolicy::asks_to_stop(const RunTimes& times) const {
-  return times.elapsed_seconds + times.step_seconds + times.pause_seconds >= cadence_.time_limit_seconds;
+pipeline::DueByClock RunPolicy::due_by_clock(const RunTimes& times) const {
+  // Steps that end from now on, if this one carries the word: those under way, itself, and those that are
+  // begun before its outcome is known.
+  const double num_steps = 1 + 2 * static_cast<double>(cadence_.lag);
+  const double end_seconds = times.elapsed_seconds + num_steps * times.step_seconds + times.pause_seconds;
+  return {.is_time_up = end_seconds >= cadence_.time_limit_seconds,
+          .is_checkpoint_due = times.since_checkpoint_seconds >= cadence_.checkpoint_seconds,
+          .is_evaluation_due = times.since_evaluation_seconds >= cadence_.evaluation_seconds};
 }
 
 bool RunPolicy::is_due(std::uint64_t step, std::uint64_t every) const {
@@ -17,13 +23,15 @@ Pause RunPolicy::due_after(std::uint64_t step) const {
           .is_end = step >= cadence_.num_steps};
 }
 
-std::size_t RunPolicy::most_uncounted(const Pause& due, bool is_stop_asked) const {
-  return due.is_needed() || is_stop_asked ? 0 : cadence_.lag;
+std::size_t RunPolicy::most_uncounted(const Pause& due, const Agreed& agreed) const {
+  return due.is_needed() || agreed.asks_for_pause() ? 0 : cadence_.lag;
 }
 
 Pause RunPolicy::after(std::uint64_t step, const Agreed& agreed) const {
   Pause pause = due_after(step);
-  if (agreed.is_stop_asked) {
+  pause.is_evaluated |= agreed.due.is_evaluation_due;
+  pause.is_saved |= agreed.due.is_checkpoint_due;
+  if (agreed.ends_run()) {
     pause.is_evaluated = false;
     pause.is_saved = false;
     pause.is_end = true;

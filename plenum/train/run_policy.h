@@ -12,29 +12,38 @@ namespace plenum::train {
 /// How a run is to go, known before its first step. Steps count from 1.
 struct RunCadence {
   std::uint64_t num_steps = 0;
-  std::uint64_t evaluate_every = 0;                                     ///< 0: at the end only
-  std::uint64_t checkpoint_every = 0;                                   ///< 0: at the end only
-  std::optional<std::uint64_t> traced_step;                             ///< whose measured actions are drawn
-  double time_limit_seconds = std::numeric_limits<double>::infinity();  ///< of this process
-  std::size_t lag = 0;  ///< how many steps may run on uncounted while training goes on
+  std::uint64_t evaluate_every = 0;          ///< 0: at the end only
+  std::uint64_t checkpoint_every = 0;        ///< 0: at the end only
+  std::optional<std::uint64_t> traced_step;  ///< whose measured actions are drawn
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  double time_limit_seconds = kNever;  ///< of this process
+  double checkpoint_seconds = kNever;  ///< from one checkpoint to the next, beside checkpoint_every
+  double evaluation_seconds = kNever;  ///< likewise
+  std::size_t lag = 0;                 ///< how many steps may run on uncounted while training goes on
 };
 
 /// How long things took in this process.
 struct RunTimes {
-  double elapsed_seconds = 0;  ///< since it began
-  double step_seconds = 0;     ///< of the last step
-  double pause_seconds = 0;    ///< of the longest pause
+  double elapsed_seconds = 0;           ///< since it began
+  double step_seconds = 0;              ///< of the last step
+  double pause_seconds = 0;             ///< of the longest pause
+  double since_checkpoint_seconds = 0;  ///< or since it began
+  double since_evaluation_seconds = 0;  ///< or since it began
 };
 
 /// What ranks told each other with the steps counted since the last one was begun.
 struct Agreed {
   bool is_stop_asked = false;  ///< by some rank, with any of them
   bool is_skipped = false;     ///< the newest of them
+  pipeline::DueByClock due;    ///< by the clock of some rank, with any of them
 
   void add(const pipeline::StepOutcome& outcome) {
     is_stop_asked |= outcome.is_stop_asked;
     is_skipped = outcome.is_skipped;
+    due |= outcome.due;
   }
+  bool ends_run() const { return is_stop_asked || due.is_time_up; }
+  bool asks_for_pause() const { return is_stop_asked || due.is_any(); }
 };
 
 /// What is done between a step and the next, in this order.
@@ -50,25 +59,25 @@ struct Pause {
 
 /// Decides when a run is evaluated and saved, and when it ends. Nothing is decided alone: decisions follow
 /// from the number of a step and from what all ranks agreed on, so all come to the same one. What a rank
-/// knows for itself, as its clock, makes a wish: it goes into the next step's agreement and comes back in its
-/// outcome.
+/// knows for itself, as its clock, goes into the next step's agreement and comes back in its outcome.
 class RunPolicy {
  public:
   explicit RunPolicy(const RunCadence& cadence) : cadence_(cadence) {}
 
-  /// Before a step: whether to ask all ranks to stop after it, because with what may follow it it is the last
-  /// that surely ends within the limit.
-  bool asks_to_stop(const RunTimes& times) const;
+  /// Before a step: what this rank's clock says is due after it, to be agreed on. Time is up if a further
+  /// step, begun when all have agreed, and a pause might not end within the limit.
+  pipeline::DueByClock due_by_clock(const RunTimes& times) const;
 
   /// What a step's number alone makes due after it.
   Pause due_after(std::uint64_t step) const;
 
   /// With a step begun that has this due after it: how many steps may stay uncounted, the newest ones. None
-  /// before a pause, none if a stop is asked for: the step that was begun is the last then.
-  std::size_t most_uncounted(const Pause& due, bool is_stop_asked) const;
+  /// before a pause, be it due by number or agreed on.
+  std::size_t most_uncounted(const Pause& due, const Agreed& agreed) const;
 
-  /// What is done after a step, once it and all before it are counted. Who asks for a stop waits for the last
-  /// checkpoint and for nothing else. While steps are skipped no checkpoint takes the place of a good one.
+  /// What is done after a step, once it and all before it are counted. A run that is asked to stop, or
+  /// out of time, writes its last checkpoint and does nothing else. While steps are skipped no checkpoint
+  /// takes the place of a good one.
   Pause after(std::uint64_t step, const Agreed& agreed) const;
 
  private:

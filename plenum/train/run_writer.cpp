@@ -7,9 +7,10 @@
 
 namespace plenum::train {
 
-RunWriter::RunWriter(Run& run, TrainingObserver& observer)
+RunWriter::RunWriter(Run& run, TrainingObserver& observer, HangWatch& watch)
     : run_(run),
       observer_(observer),
+      watch_(watch),
       checkpoints_(run.options.run.directory, static_cast<std::size_t>(run.options.checkpoint.keep)),
       metrics_(run.directory->paths(), run.state.step, run.replicas->parameters().model().objectives()) {
   if (run.checkpoint.empty()) return;
@@ -42,22 +43,32 @@ void RunWriter::save_before_error() {
 std::optional<std::string> RunWriter::try_to_save() {
   const TrainingState& state = run_.state;
   tried_step_ = state.step;
+  std::string path;
   const auto failure = mendable_failure_of([&] {
+    HangWatch::Activity writing(
+        watch_, fmt::format("writing the checkpoint of step {} hangs: nothing has been written", state.step));
     metrics_.sync();
     run_.tuning.save(run_.tuned_streams());  // before the checkpoint that was computed with it
-    saved_path_ = checkpoints_.save(state, run_.plan->program().model, run_.replicas->tensors());
-    saved_step_ = state.step;
+    path = checkpoints_.save(state, run_.plan->program().model, run_.replicas->tensors(),
+                             [&] { writing.get_on(); });
   });
   if (failure) {
     return fmt::format("a checkpoint of step {} could not be written: {}; the last checkpoint: {}",
                        state.step, *failure, saved_path_);
   }
+  // Not before: who tells of a hang tells of the last checkpoint too.
+  saved_path_ = path;
+  saved_step_ = state.step;
   observer_.on_checkpoint(state.step, saved_path_);
   return std::nullopt;
 }
 
 void RunWriter::add_to_metrics(base::FunctionRef<void()> add) {
-  if (const auto failure = mendable_failure_of(add)) {
+  const auto watched = [&] {
+    const HangWatch::Activity writing(watch_, "writing metrics hangs: nothing has been written");
+    add();
+  };
+  if (const auto failure = mendable_failure_of(watched)) {
     go_on_without(fmt::format("metrics of step {} could not be written: {}; the last checkpoint: {}",
                               run_.state.step, *failure, saved_path_));
   }

@@ -8,6 +8,7 @@
 #include "plenum/base/function_ref.h"
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/evaluation.h"
+#include "plenum/train/hang_watch.h"
 #include "plenum/train/metrics.h"
 #include "plenum/train/run.h"
 #include "plenum/train/training_observer.h"
@@ -19,8 +20,8 @@ namespace plenum::train {
 /// the run or is noted, as --on-full-disk says.
 class RunWriter {
  public:
-  /// Borrows both.
-  RunWriter(Run& run, TrainingObserver& observer);
+  /// Borrows all. The watch is told of what is written.
+  RunWriter(Run& run, TrainingObserver& observer, HangWatch& watch);
 
   /// Adds to the metrics. Throws UserError where the run is not to go on without.
   void add(const StepReport& report);
@@ -48,6 +49,7 @@ class RunWriter {
 
   Run& run_;
   TrainingObserver& observer_;
+  HangWatch& watch_;
   CheckpointStore checkpoints_;
   Metrics metrics_;
   std::uint64_t tried_step_ = 0;  ///< the last of which a checkpoint was to be written

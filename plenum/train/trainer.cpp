@@ -4,6 +4,9 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,6 +15,8 @@
 #include "plenum/base/check.h"
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/tensor/device_error.h"
+#include "plenum/train/agreement.h"
+#include "plenum/train/hang_watch.h"
 #include "plenum/train/run.h"
 #include "plenum/train/run_policy.h"
 #include "plenum/train/run_writer.h"
@@ -58,15 +63,22 @@ class Trainer {
         stop_(std::move(stop)),
         first_step_(run.state.step),
         policy_(cadence_of(run)),
-        writer_(run, observer) {
+        agreement_(*run.processes),
+        watch_(run.options.hang_limit(),
+               [this](const std::string& what) { observer_.on_hang(with_way_on(what)); }),
+        writer_(run, observer, watch_),
+        watching_([this](const std::stop_token& gone) { watch_.watch(gone); }) {
     run.replicas->on_stuck([this](const pipeline::Failure& hang) { observer_.on_hang(hang_text(hang)); });
   }
 
   TrainingResult train();
 
  private:
-  /// Where it hangs, and where the run goes on.
-  std::string hang_text(const pipeline::Failure& hang) const;
+  /// What went wrong, and where the run goes on.
+  std::string with_way_on(std::string_view what) const;
+  std::string hang_text(const pipeline::Failure& hang) const {
+    return with_way_on(pipeline::failure_text(hang));
+  }
   bool is_finished() const { return run_.state.step >= run_.plan->num_steps(); }
   /// Trains, and saves what was trained. What went wrong meanwhile is thrown when that is done.
   void train_and_save();
@@ -77,13 +89,17 @@ class Trainer {
   bool train_step(data::Prefetch& batches);
   /// Asks for the next step, without waiting for what comes of it. Returns its number, from 1.
   std::uint64_t begin_step(data::Prefetch& batches);
+  /// The data of a step, waiting for it if need be.
+  std::vector<batch::StepBatch> take(data::Prefetch& batches, std::uint64_t index);
   /// Waits for the oldest step under way, and counts and records it.
   StepReport end_step();
   /// Tells everybody of a step.
   void tell(const StepReport& report);
   /// Whether to stop after it.
   bool pause(const Pause& pause);
-  void evaluate();
+  /// Whether to go on after it: all processes cut it short together, before the same batch, if one of them is
+  /// asked to stop meanwhile.
+  bool evaluate();
   /// Saves what was trained before an error, as far as that can be done.
   void save_before_error();
 
@@ -92,9 +108,14 @@ class Trainer {
   const std::stop_token stop_;
   const std::uint64_t first_step_;
   const RunPolicy policy_;
+  Agreement agreement_;
+  HangWatch watch_;
   RunWriter writer_;
   RunTimes times_;
+  Clock::time_point last_checkpoint_ = run_.begin;  ///< or when the run began, as the next
+  Clock::time_point last_evaluation_ = run_.begin;
   std::optional<Evaluation> evaluation_;  ///< of the last step, where it was evaluated
+  std::jthread watching_;                 ///< last, so that it ends before what it tells of
 };
 
 TrainingResult Trainer::train() {
@@ -105,8 +126,7 @@ TrainingResult Trainer::train() {
   try {
     train_and_save();
   } catch (const tensor::DeviceError& error) {
-    base::fail("{}; give the command again to go on from step {}; the last checkpoint: {}", error.what(),
-               writer_.saved_step(), writer_.saved_path());
+    base::fail("{}", with_way_on(error.what()));
   } catch (const pipeline::ExecutionError& error) {
     if (!error.failure().is_hang) throw;
     throw HangError(hang_text(error.failure()));
@@ -123,9 +143,9 @@ TrainingResult Trainer::train() {
           .used_bytes = run_.device_memory.used_bytes()};
 }
 
-std::string Trainer::hang_text(const pipeline::Failure& hang) const {
-  return fmt::format("{}; give the command again to go on from step {}; the last checkpoint: {}",
-                     pipeline::failure_text(hang), writer_.saved_step(), writer_.saved_path());
+std::string Trainer::with_way_on(std::string_view what) const {
+  return fmt::format("{}; give the command again to go on from step {}; the last checkpoint: {}", what,
+                     writer_.saved_step(), writer_.saved_path());
 }
 
 void Trainer::train_and_save() {
@@ -150,22 +170,16 @@ void Trainer::train_steps() {
 }
 
 bool Trainer::train_step(data::Prefetch& batches) {
-  times_.elapsed_seconds = seconds_since(run_.begin);
-  const bool is_time_up = policy_.asks_to_stop(times_);
-  if (is_time_up) run_.replicas->ask_to_stop();
   const std::uint64_t step = begin_step(batches);
   // A GPU goes on with the next step while this one is counted, unless something is to be done between them.
   const Pause due = policy_.due_after(step);
-  const bool is_last = is_time_up || stop_.stop_requested();
   Agreed agreed;
-  while (run_.replicas->num_under_way() > policy_.most_uncounted(due, is_last || agreed.is_stop_asked)) {
+  while (run_.replicas->num_under_way() > policy_.most_uncounted(due, agreed)) {
     const StepReport report = end_step();
     agreed.add(report.outcome);
     tell(report);
   }
   if (run_.replicas->num_under_way() > 0) return false;
-  // All ranks are of this process: what is asked of it is known to all.
-  agreed.is_stop_asked |= stop_.stop_requested();
   return pause(policy_.after(step, agreed));
 }
 
@@ -173,11 +187,23 @@ std::uint64_t Trainer::begin_step(data::Prefetch& batches) {
   const Clock::time_point asked = Clock::now();
   Replicas& replicas = *run_.replicas;
   const std::uint64_t index = replicas.num_begun();
-  const std::vector<batch::StepBatch> batch_of_ranks = batches.take();
+  const std::vector<batch::StepBatch> batch_of_ranks = take(batches, index);
   const bool is_traced = policy_.due_after(index + 1).is_traced;
-  replicas.begin_step(batch_of_ranks, run_.plan->learning_rate().at(index), asked,
-                      is_traced ? pipeline::DeviceTimes::Recorded : pipeline::DeviceTimes::Skipped);
+  times_.elapsed_seconds = seconds_since(run_.begin);
+  times_.since_checkpoint_seconds = seconds_since(last_checkpoint_);
+  times_.since_evaluation_seconds = seconds_since(last_evaluation_);
+  replicas.begin_step(batch_of_ranks, {.learning_rate = run_.plan->learning_rate().at(index),
+                                       .asked = asked,
+                                       .due = policy_.due_by_clock(times_),
+                                       .device_times = is_traced ? pipeline::DeviceTimes::Recorded
+                                                                 : pipeline::DeviceTimes::Skipped});
   return index + 1;
+}
+
+std::vector<batch::StepBatch> Trainer::take(data::Prefetch& batches, std::uint64_t index) {
+  const HangWatch::Activity waiting(
+      watch_, fmt::format("step {} hangs: it waits for its data, which has not come", index));
+  return batches.take();
 }
 
 StepReport Trainer::end_step() {
@@ -206,15 +232,28 @@ bool Trainer::pause(const Pause& pause) {
   }
   evaluation_.reset();
   const Clock::time_point begin = Clock::now();
-  if (pause.is_evaluated && run_.inference) evaluate();
-  if (pause.is_saved) writer_.save();
+  bool goes_on = !pause.is_end;
+  if (pause.is_evaluated && run_.inference) goes_on &= evaluate();
+  if (pause.is_saved) {
+    writer_.save();
+    last_checkpoint_ = Clock::now();
+  }
   times_.pause_seconds = std::max(times_.pause_seconds, seconds_since(begin));
-  return pause.is_end || stop_.stop_requested();
+  return !goes_on;
 }
 
-void Trainer::evaluate() {
-  evaluation_ = train::evaluate(*run_.inference, *run_.plan->held_out(), stop_);
-  if (!evaluation_) return;
+bool Trainer::evaluate() {
+  {
+    HangWatch::Activity evaluating(
+        watch_,
+        fmt::format("the evaluation after step {} hangs: no micro-batch has been done", run_.state.step));
+    evaluation_ = train::evaluate(*run_.inference, *run_.plan->held_out(), [&] {
+      evaluating.get_on();
+      return !agreement_.is_wished_by_any(stop_.stop_requested());
+    });
+  }
+  last_evaluation_ = Clock::now();
+  if (!evaluation_) return false;
   TrainingState& state = run_.state;
   if (std::isfinite(evaluation_->loss()) && (!state.best_loss || evaluation_->loss() < *state.best_loss)) {
     state.best_loss = evaluation_->loss();
@@ -222,6 +261,7 @@ void Trainer::evaluate() {
   }
   writer_.add(*evaluation_);
   observer_.on_evaluation(state.step, *evaluation_);
+  return true;
 }
 
 /// What was trained so far is not lost to what came after it, unless it is what went wrong.

@@ -40,7 +40,8 @@ struct StepReport {
   double flops = 0;  ///< useful ones: forward and backward, no padding, nothing computed again
 };
 
-/// How training tells whoever started it where it stands. The library never prints. Called from one thread.
+/// How training tells whoever started it where it stands. The library never prints. Called from one thread,
+/// but for on_hang.
 class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;
@@ -51,8 +52,10 @@ class TrainingObserver {
   virtual void on_checkpoint(std::uint64_t step, const std::string& path) = 0;
   /// A fact worth one line, for instance that a step was skipped.
   virtual void on_note(std::string_view line) = 0;
-  /// A step hangs, as `line` says, and nothing in this process can end it. To end the process is all that is
-  /// left: if this returns, train() waits until what hangs goes on, perhaps for ever.
+  /// Something hangs, as `line` says: a step, its data, an evaluation or writing a file; and nothing in this
+  /// process can end it. To end the process is all that is left: if this returns, train() waits until what
+  /// hangs goes on, perhaps for ever. May come from another thread than the rest, while that one hangs, but
+  /// not inside another call.
   virtual void on_hang(std::string_view line) = 0;
 };
 

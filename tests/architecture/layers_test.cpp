@@ -15,9 +15,10 @@ namespace {
 // The level of each folder: a folder includes itself and folders of a strictly lower level. Folders that do
 // not exist yet stand here so that their place is known.
 const std::map<std::string, int> kLevels = {
-    {"base", 0},     {"tensor", 1},   {"trace", 1},   {"io", 1},       {"packing", 1}, {"batch", 1},
-    {"schedule", 2}, {"describe", 2}, {"kernels", 2}, {"comm", 3},     {"memory", 3},  {"model", 4},
-    {"plan", 4},     {"data", 4},     {"optim", 4},   {"pipeline", 5}, {"train", 6},   {"cli", 7},
+    {"base", 0},  {"tensor", 1},   {"trace", 1},    {"io", 1},        {"packing", 1},
+    {"batch", 1}, {"schedule", 2}, {"describe", 2}, {"workspace", 2}, {"kernels", 3},
+    {"comm", 3},  {"memory", 3},   {"model", 4},    {"plan", 4},      {"data", 4},
+    {"optim", 4}, {"pipeline", 5}, {"train", 6},    {"cli", 7},
 };
 
 // Folders that stand alone, usable as libraries by other projects: the only folders they may include.
@@ -26,9 +27,9 @@ const std::map<std::string, std::set<std::string>> kPure = {
     {"batch", {"base"}},
     {"schedule", {"base", "trace"}},
     {"describe", {"base", "batch", "tensor"}},
-    // Kernels say how much scratch they need.
-    {"memory", {"base", "batch", "tensor", "schedule", "describe", "kernels"}},
-    {"plan", {"base", "batch", "tensor", "trace", "packing", "schedule", "describe", "memory"}},
+    {"workspace", {"base", "batch", "tensor"}},
+    {"memory", {"base", "batch", "tensor", "schedule", "describe", "workspace"}},
+    {"plan", {"base", "batch", "tensor", "trace", "packing", "schedule", "describe", "workspace", "memory"}},
 };
 
 // Headers that may appear only below the given paths.

@@ -34,6 +34,15 @@ std::vector<double> sums_of(std::size_t num_members, std::size_t count) {
   return sums;
 }
 
+/// Divides elements over parts as evenly as can be.
+std::vector<std::size_t> even_counts(std::size_t num_elements, std::size_t num_parts) {
+  std::vector<std::size_t> counts(num_parts);
+  for (std::size_t i = 0; i < num_parts; ++i) {
+    counts[i] = num_elements * (i + 1) / num_parts - num_elements * i / num_parts;
+  }
+  return counts;
+}
+
 Elements elements(std::vector<double>& values) {
   return elements_of(std::span(values));
 }
@@ -57,7 +66,7 @@ class LocalCollectives : public testing::TestWithParam<std::size_t> {
 TEST_P(LocalCollectives, AllReduceSumsInTheOrderOfRanks) {
   run([&](Communicator& all) {
     std::vector<double> values = values_of(all.index(), count());
-    all.all_reduce(elements(values));
+    all.start_all_reduce(elements(values), 0).wait();
     EXPECT_EQ(values, sums_of(all.size(), count()));
   });
 }
@@ -72,12 +81,12 @@ TEST_P(LocalCollectives, ReduceScatterGivesEachItsPart) {
         sums.begin() + begin, sums.begin() + begin + static_cast<std::ptrdiff_t>(counts[all.index()]));
 
     std::vector<double> apart(counts[all.index()]);
-    all.reduce_scatter(elements_of(std::span(source)), elements(apart), counts);
+    all.start_reduce_scatter(elements_of(std::span(source)), elements(apart), counts, 0).wait();
     EXPECT_EQ(apart, expected);
 
     std::vector<double> in_place = source;
     const Elements part = elements(in_place).part(static_cast<std::size_t>(begin), counts[all.index()]);
-    all.reduce_scatter(elements(in_place), part, counts);
+    all.start_reduce_scatter(elements(in_place), part, counts, 0).wait();
     std::vector<double> result = source;
     std::copy(expected.begin(), expected.end(), result.begin() + begin);
     EXPECT_EQ(in_place, result);
@@ -96,7 +105,7 @@ TEST_P(LocalCollectives, AllGatherTakesPartsOfAnySize) {
     }
     const std::vector<double> source = values_of(all.index(), counts[all.index()]);
     std::vector<double> apart(expected.size());
-    all.all_gather(elements_of(std::span(source)), elements(apart), counts);
+    all.start_all_gather(elements_of(std::span(source)), elements(apart), counts, 0).wait();
     EXPECT_EQ(apart, expected);
 
     std::vector<double> in_place(expected.size());
@@ -104,7 +113,7 @@ TEST_P(LocalCollectives, AllGatherTakesPartsOfAnySize) {
         counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(all.index()), std::size_t{0});
     const Elements part = elements(in_place).part(begin, source.size());
     if (!source.empty()) std::memcpy(part.bytes.data(), source.data(), part.bytes.size());
-    all.all_gather(part, elements(in_place), counts);
+    all.start_all_gather(part, elements(in_place), counts, 0).wait();
     EXPECT_EQ(in_place, expected);
   });
 }
@@ -113,7 +122,7 @@ TEST_P(LocalCollectives, BroadcastComesFromAnyRoot) {
   run([&](Communicator& all) {
     for (std::size_t root = 0; root < all.size(); ++root) {
       std::vector<double> values = values_of(all.index(), count());
-      all.broadcast(elements(values), root);
+      all.start_broadcast(elements(values), root, 0).wait();
       EXPECT_EQ(values, values_of(root, count()));
     }
   });
@@ -131,7 +140,7 @@ TEST_P(LocalCollectives, AllToAllSendsEachWhatIsItsOwn) {
       expected.resize(expected.size() + counts[other], static_cast<double>(100 * other + all.index()));
     }
     std::vector<double> destination(expected.size());
-    all.all_to_all(elements(source), counts, elements(destination), counts);
+    all.start_all_to_all(elements(source), counts, elements(destination), counts, 0).wait();
     EXPECT_EQ(destination, expected);
   });
 }
@@ -164,7 +173,7 @@ TEST(LocalCommunicator, BarrierWaitsForAll) {
   EXPECT_THAT(run_local_ranks(5,
                               [&](Communicator& all) {
                                 ++num_arrived;
-                                all.barrier();
+                                all.start_barrier(0).wait();
                                 EXPECT_EQ(num_arrived, 5);
                               }),
               Each(""));
@@ -187,7 +196,7 @@ TEST(LocalCommunicator, GroupsTalkAmongThemselves) {
                                 std::int64_t second = 1;
                                 Completion late =
                                     again->start_all_reduce(elements_of(std::span(&second, 1)), 0);
-                                group->all_reduce(elements_of(std::span(&sum, 1)));
+                                group->start_all_reduce(elements_of(std::span(&sum, 1)), 0).wait();
                                 late.wait();
                                 EXPECT_EQ(sum, all.index() % 2 == 0 ? 6 : 9);
                                 EXPECT_EQ(second, 3);
@@ -202,7 +211,7 @@ TEST(LocalCommunicator, LanesOfARankDoNotMixTheirCollectives) {
                                 const auto sum_often = [](Communicator& lane, double start) {
                                   for (std::size_t i = 0; i < 200; ++i) {
                                     std::vector<double> values(33, start + static_cast<double>(i));
-                                    lane.all_reduce(elements(values), i);
+                                    lane.start_all_reduce(elements(values), i).wait();
                                     ASSERT_THAT(values, Each(3 * (start + static_cast<double>(i))));
                                   }
                                 };
@@ -215,7 +224,7 @@ TEST(LocalCommunicator, LanesOfARankDoNotMixTheirCollectives) {
 TEST(LocalCommunicator, NamesBothWhereSizesDiffer) {
   const std::vector<std::string> errors = run_local_ranks(3, [](Communicator& all) {
     std::vector<double> values(all.index() == 2 ? 5 : 3);
-    all.all_reduce(elements(values));
+    all.start_all_reduce(elements(values), 0).wait();
   });
   EXPECT_THAT(errors, Each(HasSubstr("rank 0 has all-reduce of 3 float64, rank 2 has all-reduce of 5")));
 }
@@ -224,21 +233,21 @@ TEST(LocalCommunicator, NamesBothWhereCollectivesDiffer) {
   const std::vector<std::string> kinds = run_local_ranks(2, [](Communicator& all) {
     double value = 0;
     if (all.index() == 0) {
-      all.all_reduce(elements_of(std::span(&value, 1)));
+      all.start_all_reduce(elements_of(std::span(&value, 1)), 0).wait();
     } else {
-      all.broadcast(elements_of(std::span(&value, 1)), 0);
+      all.start_broadcast(elements_of(std::span(&value, 1)), 0, 0).wait();
     }
   });
   EXPECT_THAT(kinds, Each(HasSubstr("rank 0 has all-reduce of 1 float64, rank 1 has broadcast")));
   const std::vector<std::string> tags =
-      run_local_ranks(2, [](Communicator& all) { all.barrier(all.index() + 17); });
+      run_local_ranks(2, [](Communicator& all) { all.start_barrier(all.index() + 17).wait(); });
   EXPECT_THAT(tags, Each(HasSubstr("rank 0 has barrier 0x11, rank 1 has barrier 0x12")));
   const std::vector<std::string> counts = run_local_ranks(2, [](Communicator& all) {
     std::vector<double> source(4);
     std::vector<double> destination(all.index() == 0 ? 4 : 3);
     const std::vector<std::size_t> sent = {2, 2};
     const std::vector<std::size_t> received = {2, all.index() == 0 ? 2u : 1u};
-    all.all_to_all(elements(source), sent, elements(destination), received);
+    all.start_all_to_all(elements(source), sent, elements(destination), received, 0).wait();
   });
   EXPECT_THAT(counts, Each(HasSubstr("rank 1 sends 2 elements to rank 1, which expects 1")));
 }
@@ -248,7 +257,7 @@ TEST(LocalCommunicator, RefusesSizesThatContradictThemselves) {
                               [](Communicator& all) {
                                 std::vector<double> values(3);
                                 const std::vector<std::size_t> counts = {2};
-                                all.all_gather(elements(values), elements(values), counts);
+                                all.start_all_gather(elements(values), elements(values), counts, 0).wait();
                               }),
               Each(HasSubstr("buffers must have the size of the counts")));
 }
@@ -259,8 +268,9 @@ TEST(LocalCommunicator, RefusesToSumBytesBeforeAnyoneWaits) {
   std::vector<std::byte> bytes(8);
   const std::vector<std::size_t> counts = {4, 4};
   const Elements elements = elements_of(std::span(bytes));
-  EXPECT_THROW(all->all_reduce(elements), base::InternalError);
-  EXPECT_THROW(all->reduce_scatter(elements, elements.part(0, 4), counts), base::InternalError);
+  EXPECT_THROW(static_cast<void>(all->start_all_reduce(elements, 0)), base::InternalError);
+  EXPECT_THROW(static_cast<void>(all->start_reduce_scatter(elements, elements.part(0, 4), counts, 0)),
+               base::InternalError);
 }
 
 TEST(LocalCommunicator, RefusesPartsOfElements) {
@@ -268,10 +278,10 @@ TEST(LocalCommunicator, RefusesPartsOfElements) {
   const std::unique_ptr<Communicator> all = world.communicator({0});
   std::vector<double> values(2);
   const Elements broken{elements(values).bytes.first(11), tensor::DType::Float64};
-  EXPECT_THROW(all->all_reduce(broken), base::InternalError);
-  EXPECT_THROW(all->broadcast(broken, 0), base::InternalError);
-  EXPECT_THROW(all->send(0, 1, broken), base::InternalError);
-  EXPECT_THROW(all->receive(0, 1, broken), base::InternalError);
+  EXPECT_THROW(all->start_all_reduce(broken, 0).wait(), base::InternalError);
+  EXPECT_THROW(all->start_broadcast(broken, 0, 0).wait(), base::InternalError);
+  EXPECT_THROW(all->start_send(0, 1, broken).wait(), base::InternalError);
+  EXPECT_THROW(all->start_receive(0, 1, broken).wait(), base::InternalError);
 }
 
 TEST(LocalCommunicator, RefusesARankThatComesTwice) {
@@ -280,7 +290,7 @@ TEST(LocalCommunicator, RefusesARankThatComesTwice) {
   const std::unique_ptr<Communicator> again = world.communicator({0});
   const Completion first = one->start_barrier(0);
   try {
-    again->barrier();
+    again->start_barrier(0).wait();
     FAIL() << "rank 1 has not come";
   } catch (const base::InternalError& error) {
     EXPECT_THAT(error.what(), HasSubstr("rank 0 joins a collective twice"));

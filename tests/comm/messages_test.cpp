@@ -15,12 +15,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 void send_number(Communicator& all, std::size_t to, Tag tag, std::int64_t number) {
-  all.send(to, tag, elements_of(std::span<const std::int64_t>(&number, 1)));
+  all.start_send(to, tag, elements_of(std::span<const std::int64_t>(&number, 1))).wait();
 }
 
 std::int64_t receive_number(Communicator& all, std::size_t from, Tag tag) {
   std::int64_t number = -1;
-  all.receive(from, tag, elements_of(std::span(&number, 1)));
+  all.start_receive(from, tag, elements_of(std::span(&number, 1))).wait();
   return number;
 }
 
@@ -67,7 +67,7 @@ TEST(LocalMessages, FillReceivesThatWereStartedBefore) {
                                       1 - all.index(), i, elements_of(std::span(&numbers[i], 1))));
                                 }
                                 EXPECT_FALSE(all.index() == 0 && completions.back().test());
-                                all.barrier();
+                                all.start_barrier(0).wait();
                                 for (std::size_t i = numbers.size(); i > 0; --i) {
                                   send_number(all, 1 - all.index(), i - 1, static_cast<std::int64_t>(i));
                                 }
@@ -80,8 +80,8 @@ TEST(LocalMessages, FillReceivesThatWereStartedBefore) {
 TEST(LocalMessages, MayBeEmptyAndGoToOneself) {
   EXPECT_THAT(run_local_ranks(1,
                               [](Communicator& all) {
-                                all.send(0, 3, {});
-                                all.receive(0, 3, {});
+                                all.start_send(0, 3, {}).wait();
+                                all.start_receive(0, 3, {}).wait();
                                 send_number(all, 0, 3, 7);
                                 EXPECT_EQ(receive_number(all, 0, 3), 7);
                               }),
@@ -92,9 +92,9 @@ TEST(LocalMessages, NameBothWhereSizesDiffer) {
   const std::vector<std::string> errors = run_local_ranks(2, [](Communicator& all) {
     std::vector<double> values(all.index() == 0 ? 3 : 5);
     if (all.index() == 0) {
-      all.send(1, 0x7, elements_of(std::span(values)));
+      all.start_send(1, 0x7, elements_of(std::span(values))).wait();
     } else {
-      all.receive(0, 0x7, elements_of(std::span(values)));
+      all.start_receive(0, 0x7, elements_of(std::span(values))).wait();
     }
   });
   EXPECT_THAT(errors[1], HasSubstr("message 0x7: rank 0 sends 3 float64, rank 1 expects 5 float64"));
@@ -107,11 +107,11 @@ TEST(LocalAbort, WakesEveryoneAndSaysWhy) {
     const Elements one = elements_of(std::span(&value, 1));
     switch (all.index()) {
       case 0:
-        return all.receive(4, 1, one);
+        return all.start_receive(4, 1, one).wait();
       case 1:
-        return all.all_reduce(one);
+        return all.start_all_reduce(one, 0).wait();
       case 2:
-        return group->barrier();
+        return group->start_barrier(0).wait();
       case 3:
         while (true) {  // polls
           Completion never = group->start_receive(0, 9, one);
@@ -120,7 +120,7 @@ TEST(LocalAbort, WakesEveryoneAndSaysWhy) {
       default:
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
         all.abort_all(all.rank_of(4), "the disk is full");
-        return group->send(0, 1, one);
+        return group->start_send(0, 1, one).wait();
     }
   });
   EXPECT_THAT(errors, Each("rank 4 failed: the disk is full"));
@@ -128,11 +128,11 @@ TEST(LocalAbort, WakesEveryoneAndSaysWhy) {
 
 TEST(LocalAbort, KeepsTheFirstReason) {
   local::LocalWorld world(2);
-  world.abort_all({1}, "first");
-  world.abort_all({0}, "second");
   const std::unique_ptr<Communicator> communicator = world.communicator({0});
+  world.communicator({1})->abort_all({1}, "first");
+  communicator->abort_all({0}, "second");
   try {
-    communicator->barrier();
+    communicator->start_barrier(0).wait();
     FAIL() << "the world was aborted";
   } catch (const Aborted& error) {
     EXPECT_EQ(error.failed_rank(), Rank{1});

@@ -1,5 +1,6 @@
 #include "plenum/describe/parameter_table.h"
 
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -70,6 +71,48 @@ TEST(ParameterTable, GivesTheGradientsOfLayersAsRanges) {
     EXPECT_GE(parameter.begin, range.begin) << parameter.name;
     EXPECT_LE(parameter.end(), range.end) << parameter.name;
   }
+}
+
+TEST(ParameterTable, DividesBertAsMegatronDoes) {
+  // Shoeybi et al., 2019: heads and the MLP's inner width are divided, so a layer's first maps by output, its
+  // second ones by input, whose biases are added once; words by vocabulary. All else is replicated.
+  const ParameterTable table(describe_bert(with_next_sentence("bert-tiny")));
+  const std::optional<std::size_t> whole;
+  std::map<std::string, std::optional<std::size_t>> expected = {
+      {"bert.embeddings.word_embeddings.weight", 0},
+      {"bert.embeddings.position_embeddings.weight", whole},
+      {"bert.embeddings.token_type_embeddings.weight", whole},
+      {"bert.embeddings.LayerNorm.weight", whole},
+      {"bert.embeddings.LayerNorm.bias", whole},
+      {"bert.pooler.dense.weight", whole},
+      {"bert.pooler.dense.bias", whole},
+      {"cls.predictions.transform.dense.weight", whole},
+      {"cls.predictions.transform.dense.bias", whole},
+      {"cls.predictions.transform.LayerNorm.weight", whole},
+      {"cls.predictions.transform.LayerNorm.bias", whole},
+      {"cls.predictions.bias", 0},
+      {"cls.seq_relationship.weight", whole},
+      {"cls.seq_relationship.bias", whole}};
+  for (const char* layer : {"bert.encoder.layer.0.", "bert.encoder.layer.1."}) {
+    const std::string prefix = layer;
+    for (const char* map :
+         {"attention.self.query", "attention.self.key", "attention.self.value", "intermediate.dense"}) {
+      expected[prefix + map + ".weight"] = 0;
+      expected[prefix + map + ".bias"] = 0;
+    }
+    for (const char* map : {"attention.output.dense", "output.dense"}) {
+      expected[prefix + map + ".weight"] = 1;
+      expected[prefix + map + ".bias"] = whole;
+    }
+    for (const char* norm : {"attention.output.LayerNorm", "output.LayerNorm"}) {
+      expected[prefix + norm + ".weight"] = whole;
+      expected[prefix + norm + ".bias"] = whole;
+    }
+  }
+  std::map<std::string, std::optional<std::size_t>> actual;
+  for (const Parameter& parameter : table.parameters()) actual[parameter.name] = parameter.split_dim;
+  EXPECT_EQ(actual, expected);
+  EXPECT_EQ(table.model().heads.front().output.split_dim, table.model().embedding.words.split_dim);
 }
 
 TEST(ParameterTable, RefusesAModelThatCannotBeCounted) {

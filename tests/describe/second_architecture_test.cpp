@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "plenum/base/check.h"
 #include "plenum/describe/flops.h"
 #include "plenum/describe/kept_tensors.h"
 #include "plenum/describe/parameter_table.h"
@@ -67,21 +68,37 @@ TEST(SecondArchitecture, CountsPairsWithinAWindow) {
 TEST(SecondArchitecture, NeedsThePublishedFlops) {
   const ModelDescription model = describe_modern_encoder();
   constexpr std::int64_t kTokens = 1024;
-  const batch::Work work{.tokens = kTokens,
-                         .squared_lengths = kTokens * kTokens,
-                         .sequences = 1,
-                         .labels = {kTokens * 3 / 10},
-                         .windowed_pairs = attended_pairs(kTokens, 64)};
+  const batch::Work work{
+      .tokens = kTokens, .squared_lengths = kTokens * kTokens, .sequences = 1, .labels = {kTokens * 3 / 10}};
+  const std::int32_t lengths[] = {kTokens};
   // 825 MFLOP a token where every token passes through all of the last layer: 662 of layers, 71 of the head,
   // 92 of attention, of which 8 layers of 22 read 1,024 keys and the others 125.
   const double not_read = 6.0 * (768 * 768 + 768 * 3 * 1152) * static_cast<double>(kTokens - work.labels[0]);
-  const double per_token = (Flops(model).training(work) + not_read) / kTokens;
+  const double per_token = (Flops(model).training(work, lengths) + not_read) / kTokens;
   EXPECT_NEAR(per_token, 824e6, 1e6);
   // To the last operation.
   const double maps = 2.0 * (4 * 768 * 768 + 3 * 768 * 1152) * 22 * kTokens;
   const double attention = 4.0 * 768 * (8.0 * 1024 * 1024 + 14.0 * (1024 + 2 * 64 * 1024 - 64 * 65));
   const double head = 2.0 * 307 * 768 * (768 + 50368);
-  EXPECT_DOUBLE_EQ(Flops(model).forward(work) + not_read / 3, maps + attention + head);
+  EXPECT_DOUBLE_EQ(Flops(model).forward(work, lengths) + not_read / 3, maps + attention + head);
+}
+
+TEST(SecondArchitecture, CountsEachWindowInEachSequence) {
+  ModelDescription model =
+      describe_modern_encoder({.vocabulary = 100, .width = 128, .num_layers = 4, .num_heads = 2});
+  model.layers[0].attention.window = std::nullopt;
+  model.layers[1].attention.window = 1;
+  model.layers[2].attention.window = 2;
+  model.layers[3].attention.window = 1;
+  // Sequences of 5 and 3 tokens: 25 + 9 pairs of all, 13 + 7 with the neighbour to each side, 19 + 9 with
+  // two.
+  const batch::Work work{.tokens = 8, .squared_lengths = 25 + 9, .sequences = 2};
+  const std::int32_t lengths[] = {5, 3};
+  batch::Work no_pairs = work;
+  no_pairs.squared_lengths = 0;
+  const double pairs = 34 + 2 * 20 + 28;
+  EXPECT_DOUBLE_EQ(Flops(model).forward(work, lengths) - Flops(model).forward(no_pairs, {}), 4 * 128 * pairs);
+  EXPECT_THROW(Flops(model).forward(work), base::InternalError);
 }
 
 TEST(SecondArchitecture, HasAFactorForEachMatrixOfItsMaps) {

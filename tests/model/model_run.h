@@ -53,10 +53,10 @@ class ModelRun {
     const tensor::Stream stream = this->stream();
     const Pass pass{stream, table_.model(), staging_->put(micro_batch, nullptr), dropout};
     bert_forward(pass, weights_of(table_, {weights_N_, weights_N_}), kept(), memory_.transients, {}, end());
-    Numbers numbers{};
-    add_losses(pass, kept(), view_of(numbers));
-    return {.masked = numbers[static_cast<std::size_t>(kernels::StepNumber::MaskedLoss)],
-            .next_sentence = numbers[static_cast<std::size_t>(kernels::StepNumber::NextSentenceLoss)]};
+    Scalars scalars{};
+    add_losses(pass, kept(), view_of(scalars));
+    return {.masked = scalars[kernels::index_of(kernels::loss_of(0))],
+            .next_sentence = scalars[kernels::index_of(kernels::loss_of(1))]};
   }
   /// After forward: one layer at a time, as a schedule may cut it.
   void backward(const batch::MicroBatch& micro_batch, const LossScale& scale,
@@ -64,20 +64,20 @@ class ModelRun {
                 kernels::Accumulate accumulate = kernels::Accumulate::Yes) {
     const tensor::Stream stream = this->stream();
     const Pass pass{stream, table_.model(), staging_->put(micro_batch, nullptr), dropout, accumulate};
-    Numbers numbers{};
-    numbers[static_cast<std::size_t>(kernels::StepNumber::MaskedScale)] = scale.masked;
-    numbers[static_cast<std::size_t>(kernels::StepNumber::NextSentenceScale)] = scale.next_sentence;
+    Scalars scalars{};
+    scalars[kernels::index_of(kernels::loss_scale_of(0))] = scale.masked;
+    scalars[kernels::index_of(kernels::loss_scale_of(1))] = scale.next_sentence;
     for (std::size_t layer = end().index(); layer-- > 0;) {
       bert_backward(pass, weights_of(table_, {weights_N_, weights_N_}), gradients_of(table_, gradients_N_),
-                    kept(), memory_.transients, view_of(numbers), base::LayerId::at(layer),
+                    kept(), memory_.transients, view_of(scalars), base::LayerId::at(layer),
                     base::LayerId::at(layer + 1));
     }
   }
 
  private:
-  using Numbers = std::array<double, kernels::kNumStepNumbers>;
-  static tensor::TensorView view_of(Numbers& numbers) {
-    return {numbers.data(), {static_cast<std::int64_t>(numbers.size())}};
+  using Scalars = std::array<double, kernels::kNumStepScalars>;
+  static tensor::TensorView view_of(Scalars& scalars) {
+    return {scalars.data(), {static_cast<std::int64_t>(scalars.size())}};
   }
 
   base::LayerId end() const { return base::LayerId::at(table_.model().layers.size()); }

@@ -147,6 +147,20 @@ TEST(CheckScratch, HoldsForVocabularyLoss) {
   });
 }
 
+// Plans do not depend on the processor, whose registers decide how kernels cut their work. Sizes are by hand.
+TEST(CpuScratch, IsTheSameForEveryProcessor) {
+  constexpr tensor::Device kCpu = tensor::Device::Cpu;
+  constexpr std::size_t kProduct = 4 * (256 * 768 + 256 * 128);
+  EXPECT_EQ(linear_scratch_bytes(kCpu), kProduct);
+  EXPECT_EQ(vocabulary_loss_scratch_bytes(kCpu), kProduct);
+  EXPECT_EQ(mlp_gelu_scratch_bytes(kCpu, 1 << 20, 3072), kProduct);
+  EXPECT_EQ(layer_norm_scratch_bytes(kCpu, 768), 768U + 64 * 3 * 768 * 4);
+  // 100 columns are 7 groups of 16: 258 rows of scores and of gradients, a number of each row in whole lines,
+  // and random bytes of 258 * 7 groups, 16 of them at a time.
+  EXPECT_EQ(attention_scratch_bytes(kCpu, {.rows = 300, .max_length = 100, .heads = 12, .head_width = 64}),
+            2U * 258 * 112 * 4 + 1088 + 1808 * 16 + kProduct);
+}
+
 // Memory is planned for a GPU where there is none, and by builds without its kernels. Sizes are by hand, of
 // BERT-base with 1,024 rows.
 TEST(CudaScratch, IsKnownInEveryBuild) {

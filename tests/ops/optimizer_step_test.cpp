@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ namespace {
 
 using kernels::AdamStep;
 using kernels::FlatRange;
-using kernels::StepNumber;
+using kernels::StepScalar;
 using tensor::Device;
 
 using Step = void (*)(const tensor::Stream&, const AdamStep&);
@@ -33,30 +34,30 @@ const std::vector<FlatRange> kRanges = {
     {290'016, kElements, true},
 };
 
-struct Numbers {
+struct Scalars {
   double learning_rate = 0;
   double correction1 = 1;
   double correction2 = 1;
   double gradient_scale = 1;
-  double masked_loss = 0;
+  double loss = 0;
   double num_updates = 0;
   bool is_skipped = false;
 };
 
-double& at(TestTensor<double>& numbers, StepNumber which) {
-  return numbers.values()[static_cast<std::size_t>(which)];
+double& at(TestTensor<double>& scalars, StepScalar which) {
+  return scalars.values()[index_of(which)];
 }
 
-TestTensor<double> numbers_of(const Numbers& given) {
-  TestTensor<double> numbers({static_cast<std::int64_t>(kernels::kNumStepNumbers)});
-  at(numbers, StepNumber::LearningRate) = given.learning_rate;
-  at(numbers, StepNumber::Correction1) = given.correction1;
-  at(numbers, StepNumber::Correction2) = given.correction2;
-  at(numbers, StepNumber::GradientScale) = given.gradient_scale;
-  at(numbers, StepNumber::MaskedLoss) = given.masked_loss;
-  at(numbers, StepNumber::NumUpdates) = given.num_updates;
-  at(numbers, StepNumber::IsSkipped) = given.is_skipped ? 1 : 0;
-  return numbers;
+TestTensor<double> scalars_of(const Scalars& given) {
+  TestTensor<double> scalars({static_cast<std::int64_t>(kernels::kNumStepScalars)});
+  at(scalars, StepScalar::LearningRate) = given.learning_rate;
+  at(scalars, StepScalar::Correction1) = given.correction1;
+  at(scalars, StepScalar::Correction2) = given.correction2;
+  at(scalars, StepScalar::GradientScale) = given.gradient_scale;
+  at(scalars, kernels::loss_of(1)) = given.loss;
+  at(scalars, StepScalar::NumUpdates) = given.num_updates;
+  at(scalars, StepScalar::IsSkipped) = given.is_skipped ? 1 : 0;
+  return scalars;
 }
 
 /// Buffers of an optimizer. `compute_weight` is what the GPU's products read; the CPU has no such thing.
@@ -67,8 +68,8 @@ struct Buffers {
   TestTensor<float> first_moment = random_tensor({size}, 3);
   TestTensor<float> second_moment = random_tensor({size}, 4);
   TestTensor<float> compute_weight = TestTensor<float>({size}, 5.0F);
-  TestTensor<double> numbers =
-      numbers_of({.learning_rate = 0.02, .correction1 = 0.7, .correction2 = 0.4, .gradient_scale = 0.5});
+  TestTensor<double> scalars =
+      scalars_of({.learning_rate = 0.02, .correction1 = 0.7, .correction2 = 0.4, .gradient_scale = 0.5});
   std::vector<FlatRange> ranges = kRanges;
   double epsilon = 1e-3;
   double decay = 0.1;
@@ -90,7 +91,7 @@ struct Buffers {
           .first_moment_N = arguments.out(first_moment),
           .second_moment_N = arguments.out(second_moment),
           .compute_weight_N = is_on_gpu ? arguments.out_compute(compute_weight) : tensor::TensorView(),
-          .numbers_C = arguments.in(numbers),
+          .scalars_C = arguments.in(scalars),
           .beta1 = kBeta1,
           .beta2 = kBeta2,
           .epsilon = epsilon,
@@ -107,14 +108,14 @@ struct Buffers {
   }
 
   reference::OptimizerSettings settings(bool is_decayed) {
-    return {at(numbers, StepNumber::LearningRate),
+    return {at(scalars, StepScalar::LearningRate),
             kBeta1,
             kBeta2,
             epsilon,
             is_decayed ? decay : 0,
-            at(numbers, StepNumber::Correction1),
-            at(numbers, StepNumber::Correction2),
-            at(numbers, StepNumber::GradientScale)};
+            at(scalars, StepScalar::Correction1),
+            at(scalars, StepScalar::Correction2),
+            at(scalars, StepScalar::GradientScale)};
   }
 };
 
@@ -185,7 +186,7 @@ TEST_P(OptimizerStepOn, LambTakesTheRatioForOneWhereANormIsZero) {
   }
   std::fill_n(buffers.gradient.values().begin(), 20, 1.0F);
   std::fill_n(buffers.weight.values().begin() + 20, 20, 3.0F);
-  buffers.numbers = numbers_of({.learning_rate = 0.5, .correction1 = 1 - kBeta1, .correction2 = 1 - kBeta2});
+  buffers.scalars = scalars_of({.learning_rate = 0.5, .correction1 = 1 - kBeta1, .correction2 = 1 - kBeta2});
   buffers.epsilon = 1e-6;
   buffers.decay = 0;
   buffers.run(&kernels::lamb_step, context());
@@ -204,7 +205,7 @@ TEST_P(OptimizerStepOn, GivesTheSameBytesTwice) {
 TEST_P(OptimizerStepOn, ChangesNothingWhenSkipped) {
   for (const Step step : {&kernels::adam_step, &kernels::lamb_step}) {
     Buffers buffers;
-    at(buffers.numbers, StepNumber::IsSkipped) = 1;
+    at(buffers.scalars, StepScalar::IsSkipped) = 1;
     const Buffers before = buffers;
     buffers.run(step, context());
     EXPECT_TRUE(has_same_state(buffers, before));
@@ -246,7 +247,11 @@ TEST(OptimizerStep, GivesTheSameBytesOnThreeThreads) {
 
 TEST(OptimizerStep, CutsRangesIntoChunksThatCoverThemInOrder) {
   const std::vector<std::int64_t> chunks_C4 = kernels::optimizer_chunks(kRanges);
-  EXPECT_EQ(std::size(chunks_C4), static_cast<std::size_t>(4 * kernels::num_optimizer_chunks(kRanges)));
+  std::int64_t num_chunks = 0;
+  for (const FlatRange& range : kRanges) {
+    num_chunks += workspace::num_optimizer_chunks(range.end - range.begin);
+  }
+  EXPECT_EQ(std::ssize(chunks_C4), 4 * num_chunks);
   std::vector<std::int64_t> end_R;
   for (const FlatRange& range : kRanges) end_R.push_back(range.begin);
   for (std::size_t i = 0; i < chunks_C4.size(); i += 4) {
@@ -261,19 +266,19 @@ TEST(OptimizerStep, CutsRangesIntoChunksThatCoverThemInOrder) {
 
 /// What is decided for a gradient, after three updates.
 TestTensor<double> decided(const OpContext& context, const TestTensor<float>& gradient, double clip_norm = 1,
-                           double masked_loss = 7, bool is_bias_corrected = true) {
-  TestTensor<double> numbers = numbers_of({.masked_loss = masked_loss, .num_updates = 3});
+                           double loss = 7, bool is_bias_corrected = true) {
+  TestTensor<double> scalars = scalars_of({.loss = loss, .num_updates = 3});
   Arguments arguments(context);
-  const tensor::TensorView numbers_C = arguments.out(numbers);
+  const tensor::TensorView scalars_C = arguments.out(scalars);
   kernels::add_gradient_squares(context.stream(),
-                                {.gradient_N = arguments.in(gradient), .numbers_C = numbers_C});
+                                {.gradient_N = arguments.in(gradient), .scalars_C = scalars_C});
   kernels::decide_step(context.stream(), {.clip_norm = clip_norm,
                                           .beta1 = kBeta1,
                                           .beta2 = kBeta2,
                                           .is_bias_corrected = is_bias_corrected,
-                                          .numbers_C = numbers_C});
+                                          .scalars_C = scalars_C});
   arguments.fetch();
-  return numbers;
+  return scalars;
 }
 
 class DecideStepOn : public OptimizerStepOn {};
@@ -286,47 +291,47 @@ TEST_P(DecideStepOn, TakesTheNormOfADoubleSumForAnyCount) {
     double expected = 0;
     for (const double value : values.doubles()) expected += value * value;
     expected = std::sqrt(expected);
-    TestTensor<double> numbers = decided(context, values);
-    EXPECT_NEAR(at(numbers, StepNumber::GradientNorm), expected, 1e-12 * expected) << count;
-    EXPECT_EQ(numbers, decided(context, values)) << count;
+    TestTensor<double> scalars = decided(context, values);
+    EXPECT_NEAR(at(scalars, StepScalar::GradientNorm), expected, 1e-12 * expected) << count;
+    EXPECT_EQ(scalars, decided(context, values)) << count;
   }
 }
 
 TEST_P(DecideStepOn, AddsUpTheSquaresOfParts) {
   const OpContext context = DecideStepOn::context();
   const TestTensor<float> gradient({1000}, 3.0F);
-  TestTensor<double> numbers = numbers_of({});
-  at(numbers, StepNumber::GradientSquares) = 5;
+  TestTensor<double> scalars = scalars_of({});
+  at(scalars, StepScalar::GradientSquares) = 5;
   Arguments arguments(context);
   const tensor::ConstTensorView gradient_N = arguments.in(gradient);
-  const tensor::TensorView numbers_C = arguments.out(numbers);
+  const tensor::TensorView scalars_C = arguments.out(scalars);
   for (const auto& [begin, count] : {std::pair<std::int64_t, std::int64_t>{0, 128}, {128, 0}, {128, 872}}) {
     kernels::add_gradient_squares(context.stream(),
-                                  {.gradient_N = gradient_N.rows(begin, count), .numbers_C = numbers_C});
+                                  {.gradient_N = gradient_N.rows(begin, count), .scalars_C = scalars_C});
   }
   arguments.fetch();
-  EXPECT_EQ(at(numbers, StepNumber::GradientSquares), 5 + 9 * 1000);
+  EXPECT_EQ(at(scalars, StepScalar::GradientSquares), 5 + 9 * 1000);
 }
 
 TEST_P(DecideStepOn, ClipsAndCountsAndCorrects) {
   const OpContext context = DecideStepOn::context();
   const TestTensor<float> gradient({16}, 2.0F);  // of norm 8
-  TestTensor<double> numbers = decided(context, gradient, 2);
-  EXPECT_EQ(at(numbers, StepNumber::GradientNorm), 8);
-  EXPECT_EQ(at(numbers, StepNumber::GradientScale), 0.25);
-  EXPECT_EQ(at(numbers, StepNumber::IsSkipped), 0);
-  EXPECT_EQ(at(numbers, StepNumber::NumUpdates), 4);
-  EXPECT_NEAR(at(numbers, StepNumber::Correction1), 1 - std::pow(kBeta1, 4), 1e-15);
-  EXPECT_NEAR(at(numbers, StepNumber::Correction2), 1 - std::pow(kBeta2, 4), 1e-15);
-  EXPECT_EQ(at(numbers, StepNumber::MaskedLoss), 7);
+  TestTensor<double> scalars = decided(context, gradient, 2);
+  EXPECT_EQ(at(scalars, StepScalar::GradientNorm), 8);
+  EXPECT_EQ(at(scalars, StepScalar::GradientScale), 0.25);
+  EXPECT_EQ(at(scalars, StepScalar::IsSkipped), 0);
+  EXPECT_EQ(at(scalars, StepScalar::NumUpdates), 4);
+  EXPECT_NEAR(at(scalars, StepScalar::Correction1), 1 - std::pow(kBeta1, 4), 1e-15);
+  EXPECT_NEAR(at(scalars, StepScalar::Correction2), 1 - std::pow(kBeta2, 4), 1e-15);
+  EXPECT_EQ(at(scalars, kernels::loss_of(1)), 7);
   for (const double clip_norm : {0.0, 8.0, 9.0}) {
     TestTensor<double> unclipped = decided(context, gradient, clip_norm);
-    EXPECT_EQ(at(unclipped, StepNumber::GradientScale), 1) << clip_norm;
+    EXPECT_EQ(at(unclipped, StepScalar::GradientScale), 1) << clip_norm;
   }
   TestTensor<double> uncorrected = decided(context, gradient, 2, 7, false);
-  EXPECT_EQ(at(uncorrected, StepNumber::NumUpdates), 4);
-  EXPECT_EQ(at(uncorrected, StepNumber::Correction1), 1);
-  EXPECT_EQ(at(uncorrected, StepNumber::Correction2), 1);
+  EXPECT_EQ(at(uncorrected, StepScalar::NumUpdates), 4);
+  EXPECT_EQ(at(uncorrected, StepScalar::Correction1), 1);
+  EXPECT_EQ(at(uncorrected, StepScalar::Correction2), 1);
 }
 
 TEST_P(DecideStepOn, SkipsWhatIsNotFiniteAnywhere) {
@@ -336,21 +341,48 @@ TEST_P(DecideStepOn, SkipsWhatIsNotFiniteAnywhere) {
     for (std::size_t i = 0; i < 5003; i += 61) {
       TestTensor<float> values({5003}, 1.0F);
       values.values()[i] = bad;
-      TestTensor<double> numbers = decided(context, values);
-      EXPECT_EQ(at(numbers, StepNumber::IsSkipped), 1) << bad << " at " << i;
-      EXPECT_EQ(at(numbers, StepNumber::NumUpdates), 3) << bad << " at " << i;
+      TestTensor<double> scalars = decided(context, values);
+      EXPECT_EQ(at(scalars, StepScalar::IsSkipped), 1) << bad << " at " << i;
+      EXPECT_EQ(at(scalars, StepScalar::NumUpdates), 3) << bad << " at " << i;
     }
-    TestTensor<double> numbers = decided(context, TestTensor<float>({16}, 1.0F), 1, bad);
-    EXPECT_EQ(at(numbers, StepNumber::IsSkipped), 1) << "loss " << bad;
-    EXPECT_EQ(at(numbers, StepNumber::NumUpdates), 3) << "loss " << bad;
+    TestTensor<double> scalars = decided(context, TestTensor<float>({16}, 1.0F), 1, bad);
+    EXPECT_EQ(at(scalars, StepScalar::IsSkipped), 1) << "loss " << bad;
+    EXPECT_EQ(at(scalars, StepScalar::NumUpdates), 3) << "loss " << bad;
+  }
+}
+
+TEST_P(DecideStepOn, SkipsWhereTheLossOfAnyObjectiveIsNotFinite) {
+  const OpContext context = DecideStepOn::context();
+  for (std::size_t i = 0; i < batch::kMostObjectives; ++i) {
+    TestTensor<double> scalars = scalars_of({});
+    at(scalars, kernels::loss_of(i)) = std::numeric_limits<double>::quiet_NaN();
+    Arguments arguments(context);
+    kernels::decide_step(context.stream(), {.scalars_C = arguments.out(scalars)});
+    arguments.fetch();
+    EXPECT_EQ(at(scalars, StepScalar::IsSkipped), 1) << "objective " << i;
   }
 }
 
 TEST_P(DecideStepOn, DoesNotOverflowWhereFloatsWould) {
   const OpContext context = DecideStepOn::context();
-  TestTensor<double> numbers = decided(context, TestTensor<float>({100}, 1e30F));
-  EXPECT_NEAR(at(numbers, StepNumber::GradientNorm), 1e31, 1e25);
-  EXPECT_EQ(at(numbers, StepNumber::IsSkipped), 0);
+  TestTensor<double> scalars = decided(context, TestTensor<float>({100}, 1e30F));
+  EXPECT_NEAR(at(scalars, StepScalar::GradientNorm), 1e31, 1e25);
+  EXPECT_EQ(at(scalars, StepScalar::IsSkipped), 0);
+}
+
+TEST(StepScalars, KeepObjectivesApart) {
+  std::set<std::size_t> agreed = {index_of(StepScalar::GradientSquares), index_of(StepScalar::Stop)};
+  std::set<std::size_t> given = {index_of(StepScalar::LearningRate)};
+  for (std::size_t i = 0; i < batch::kMostObjectives; ++i) {
+    agreed.insert(index_of(kernels::loss_of(i)));
+    given.insert(index_of(kernels::loss_scale_of(i)));
+  }
+  EXPECT_EQ(agreed.size(), kernels::kNumAgreedScalars);
+  EXPECT_EQ(*agreed.rbegin() + 1, kernels::kNumAgreedScalars);
+  EXPECT_EQ(given.size(), kernels::kNumGivenScalars - kernels::kNumAgreedScalars);
+  EXPECT_EQ(*given.begin(), kernels::kNumAgreedScalars);
+  EXPECT_THROW(kernels::loss_of(batch::kMostObjectives), base::InternalError);
+  EXPECT_THROW(kernels::loss_scale_of(batch::kMostObjectives), base::InternalError);
 }
 
 TEST(DecideStep, GivesTheSameBytesOnThreeThreads) {

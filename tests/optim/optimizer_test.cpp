@@ -59,17 +59,17 @@ class OptimizerTest : public testing::Test {
   std::vector<float> second_moments_ = std::vector<float>(size_);
   /// One step, with the squares of all gradients counted in two parts.
   void step(Optimizer& optimizer, double learning_rate) {
-    const tensor::TensorView numbers_C(numbers_.data(),
-                                       tensor::Shape{static_cast<std::int64_t>(kernels::kNumStepNumbers)});
-    numbers_[static_cast<std::size_t>(kernels::StepNumber::LearningRate)] = learning_rate;
-    numbers_[static_cast<std::size_t>(kernels::StepNumber::GradientSquares)] = 0;
+    const tensor::TensorView scalars_C(scalars_.data(),
+                                       tensor::Shape{static_cast<std::int64_t>(kernels::kNumStepScalars)});
+    scalars_[kernels::index_of(kernels::StepScalar::LearningRate)] = learning_rate;
+    scalars_[kernels::index_of(kernels::StepScalar::GradientSquares)] = 0;
     const std::int64_t middle = table_[transform_weight()].begin;
-    optimizer.add_squares(stream_, {0, middle}, numbers_C);
-    optimizer.add_squares(stream_, {middle, table_.num_elements()}, numbers_C);
-    optimizer.step(stream_, numbers_C);
+    optimizer.add_squares(stream_, {0, middle}, scalars_C);
+    optimizer.add_squares(stream_, {middle, table_.num_elements()}, scalars_C);
+    optimizer.step(stream_, scalars_C);
   }
 
-  std::array<double, kernels::kNumStepNumbers> numbers_{};
+  std::array<double, kernels::kNumStepScalars> scalars_{};
   base::ThreadPool pool_{1};
   tensor::Stream stream_{pool_, {}};
 };
@@ -154,7 +154,7 @@ TEST_F(OptimizerTest, ClipsByTheNormOfTheWholeGradient) {
   gradients(transform_weight())[3] = 8;
   step(optimizer, 0.1);
   EXPECT_NEAR(first_moments_[static_cast<std::size_t>(table_[transform_weight()].begin) + 3], 0.1 * 2, 1e-6);
-  EXPECT_EQ(numbers_[static_cast<std::size_t>(kernels::StepNumber::GradientNorm)], 8);
+  EXPECT_EQ(scalars_[kernels::index_of(kernels::StepScalar::GradientNorm)], 8);
 }
 
 TEST(DefaultEpsilon, IsThatOfTheAuthors) {

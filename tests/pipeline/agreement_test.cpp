@@ -13,10 +13,10 @@
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/function_costs.h"
 
 #include "tests/pipeline/bert_run.h"
 #include "tests/pipeline/toy_run.h"
+#include "tests/support/function_costs.h"
 
 namespace plenum::pipeline {
 namespace {
@@ -76,7 +76,7 @@ TEST(Agreement, SkipsAStepOnAllRanksWhereOnePartOfTheGradientIsNotFinite) {
 }
 
 TEST(Agreement, ReadsTheGradientThatTheUpdateUses) {
-  const schedule::FunctionCosts costs(&toy_seconds);
+  const test::FunctionCosts costs(&toy_seconds);
   const Schedule filled =
       schedule::fill(schedule::generator_named("1f1b").generate(
                          {.depth = 2, .num_micro_batches = 4, .num_replicas = 2, .stage_layers = {2}}),
@@ -128,14 +128,14 @@ std::vector<std::vector<StepOutcome>> outcomes_of(std::size_t num_ranks, std::si
         program, rank == meddled_rank ? meddle : [](BertProgram&) {}));
     borrowed.push_back(meddled.back().get());
   }
-  Executor executor(schedule, borrowed);
+  Executor executor(schedule, local_ranks(borrowed));
   std::vector<std::vector<StepOutcome>> outcomes(num_ranks);
   for (std::uint64_t step = 0; step < 3; ++step) {
     const batch::StepBatch batch = deal_out(step, sequences, num_ranks);
     for (const auto& program : programs) program->begin_step(batch, 1e-3);
     executor.run(1);
     for (std::size_t rank = 0; rank < num_ranks; ++rank)
-      outcomes[rank].push_back(programs[rank]->outcome(step));
+      outcomes[rank].push_back(programs[rank]->outcome(step, batch.global));
   }
   return outcomes;
 }
@@ -208,9 +208,41 @@ TEST(Agreement, OfBertTellsAllRanksInTheSameStepThatAnyOfThemAsksToStop) {
         if (step == 1) run.program(asking).ask_to_stop();
         run.step(deal_out(step, sequences, num_ranks));
         for (std::size_t rank = 0; rank < num_ranks; ++rank) {
-          EXPECT_EQ(run.program(rank).outcome(step).is_stop_asked, step == 1)
+          EXPECT_EQ(run.outcome(step, rank).is_stop_asked, step == 1)
               << "rank " << rank << " of " << num_ranks << ", asked by " << asking;
         }
+      }
+    }
+  }
+}
+
+TEST(Agreement, OfBertTellsAllRanksInTheStepUnderWayThatOneIsAskedToStop) {
+  constexpr std::size_t kNumRanks = 3;
+  for (std::size_t asked = 0; asked < kNumRanks; ++asked) {
+    const auto outcomes = outcomes_of(kNumRanks, asked, [](BertProgram& program) { program.ask_to_stop(); });
+    for (const std::vector<StepOutcome>& of_rank : outcomes) {
+      EXPECT_FALSE(of_rank[kSpoiledStep - 1].is_stop_asked);
+      EXPECT_TRUE(of_rank[kSpoiledStep].is_stop_asked) << "rank " << asked << " was asked";
+    }
+  }
+}
+
+TEST(Agreement, OfBertTellsAllRanksWhatTheClockOfOneOfThemSays) {
+  constexpr std::size_t kNumRanks = 3;
+  const describe::ModelConfig model = small_model();
+  const std::vector<test::TestSequence> sequences = random_sequences(11, 24, 97, 5);
+  BertRun run(bert_schedule(model, kNumRanks, 1),
+              {.model = model, .capacity = capacity_of(deal_out(0, sequences, kNumRanks).micro_batches)});
+  std::uint64_t step = 0;
+  for (const DueByClock& due : {DueByClock{.is_time_up = true}, DueByClock{.is_checkpoint_due = true},
+                                DueByClock{.is_evaluation_due = true}, DueByClock{}}) {
+    for (std::size_t ahead = 0; ahead < kNumRanks; ++ahead, ++step) {
+      run.set_due_by_clock(ahead, due);
+      run.step(deal_out(step, sequences, kNumRanks));
+      run.set_due_by_clock(ahead, {});
+      for (std::size_t rank = 0; rank < kNumRanks; ++rank) {
+        EXPECT_EQ(run.outcome(step, rank).due, due) << "rank " << rank << ", said by " << ahead;
+        EXPECT_FALSE(run.outcome(step, rank).is_stop_asked);
       }
     }
   }

@@ -13,7 +13,7 @@
 #include "plenum/base/thread_pool.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/describe/bert.h"
-#include "plenum/kernels/step_numbers.h"
+#include "plenum/kernels/step_scalars.h"
 #include "plenum/model/named_tensors.h"
 #include "plenum/optim/optimizer.h"
 
@@ -71,9 +71,9 @@ tensor::TensorView view_of(std::vector<float>& values) {
 /// What the CPU's optimizer makes of a gradient.
 Trained updated(Trained state, std::vector<float> gradients, const Training& training,
                 std::uint64_t num_updates) {
-  std::array<double, kernels::kNumStepNumbers> numbers{};
-  numbers[static_cast<std::size_t>(kernels::StepNumber::LearningRate)] = training.learning_rate;
-  numbers[static_cast<std::size_t>(kernels::StepNumber::NumUpdates)] = static_cast<double>(num_updates);
+  std::array<double, kernels::kNumStepScalars> scalars{};
+  scalars[kernels::index_of(kernels::StepScalar::LearningRate)] = training.learning_rate;
+  scalars[kernels::index_of(kernels::StepScalar::NumUpdates)] = static_cast<double>(num_updates);
   base::ThreadPool pool(1);
   optim::Optimizer optimizer({.kind = training.optimizer},
                              describe::ParameterTable(describe::describe_bert(wide_heads())),
@@ -83,9 +83,9 @@ Trained updated(Trained state, std::vector<float> gradients, const Training& tra
                               .first_moments_N = view_of(state.first_moments),
                               .second_moments_N = view_of(state.second_moments)});
   const tensor::Stream stream(pool, {});
-  const tensor::TensorView numbers_C(numbers.data(), {static_cast<std::int64_t>(numbers.size())});
-  optimizer.add_squares(stream, {0, static_cast<std::int64_t>(gradients.size())}, numbers_C);
-  optimizer.step(stream, numbers_C);
+  const tensor::TensorView scalars_C(scalars.data(), {static_cast<std::int64_t>(scalars.size())});
+  optimizer.add_squares(stream, {0, static_cast<std::int64_t>(gradients.size())}, scalars_C);
+  optimizer.step(stream, scalars_C);
   return state;
 }
 

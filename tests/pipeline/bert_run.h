@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <span>
@@ -71,7 +72,8 @@ class BertRun {
       set_weights(test::random_weights(programs_.back()->parameters(), options.model.width), rank);
       programs_.back()->begin(0);
     }
-    executor_ = std::make_unique<Executor>(schedule_, borrowed);
+    due_by_clock_.resize(programs_.size());
+    executor_ = std::make_unique<Executor>(schedule_, local_ranks(borrowed));
   }
 
   /// Without waiting for what comes of it.
@@ -79,7 +81,10 @@ class BertRun {
     if (batch.step >= BertProgram::kStepsUnderWay) {
       executor_->await_step(batch.step - BertProgram::kStepsUnderWay);
     }
-    for (const auto& program : programs_) program->begin_step(batch, learning_rate);
+    for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
+      programs_[rank]->begin_step(batch, learning_rate, due_by_clock_[rank]);
+    }
+    global_[batch.step % BertProgram::kStepsUnderWay] = batch.global;
     executor_->run(1);
   }
   StepOutcome step(const batch::StepBatch& batch, double learning_rate = 1e-3) {
@@ -89,8 +94,11 @@ class BertRun {
   /// Waits for the step.
   StepOutcome outcome(std::uint64_t step, std::size_t rank = 0) {
     executor_->await_step(step);
-    return programs_[rank]->outcome(step);
+    return programs_[rank]->outcome(step, global_[step % BertProgram::kStepsUnderWay]);
   }
+
+  /// What a rank's clock says from the next step on.
+  void set_due_by_clock(std::size_t rank, const DueByClock& due) { due_by_clock_[rank] = due; }
 
   BertProgram& program(std::size_t rank = 0) { return *programs_[rank]; }
   std::vector<float> weights(std::size_t rank = 0) { return copy(program(rank).buffers().weights_N, rank); }
@@ -147,6 +155,8 @@ class BertRun {
 
   schedule::Schedule schedule_;
   std::vector<std::unique_ptr<BertProgram>> programs_;
+  std::vector<DueByClock> due_by_clock_;
+  std::array<batch::Work, BertProgram::kStepsUnderWay> global_;
   std::unique_ptr<Executor> executor_;
 };
 

@@ -139,14 +139,14 @@ class QueuedCommunicator final : public comm::Communicator {
   comm::Completion start_send(std::size_t to, comm::Tag tag, comm::ConstElements elements) override {
     if (queue_ == nullptr) return ranks_->start_send(to, tag, elements);
     queue_->put([ranks = ranks_, to, tag, elements] {
-      ranks->send(to, tag, DeferredBuffer::at(elements).outgoing());
+      ranks->start_send(to, tag, DeferredBuffer::at(elements).outgoing()).wait();
     });
     return {};
   }
   comm::Completion start_receive(std::size_t from, comm::Tag tag, comm::Elements elements) override {
     if (queue_ == nullptr) return ranks_->start_receive(from, tag, elements);
     queue_->put_beside([ranks = ranks_, from, tag, elements] {
-      ranks->receive(from, tag, DeferredBuffer::at(elements).incoming());
+      ranks->start_receive(from, tag, DeferredBuffer::at(elements).incoming()).wait();
     });
     return {};
   }

@@ -11,11 +11,11 @@
 #include "plenum/schedule/fill/preconditioning.h"
 #include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/function_costs.h"
 
 #include "tests/pipeline/toy_run.h"
 #include "tests/support/blocking_communicator.h"
 #include "tests/support/fitted_options.h"
+#include "tests/support/function_costs.h"
 
 namespace plenum::pipeline {
 namespace {
@@ -143,7 +143,7 @@ class FilledGenerators : public Generators {
   void expect_serial_results(const schedule::Filler& filler, const GeneratorOptions& options) {
     const Generator& generator = generator_named(GetParam());
     const schedule::FillResult filled = schedule::fill(generator.generate(fitted(generator, options)), filler,
-                                                       schedule::FunctionCosts(&toy_seconds));
+                                                       test::FunctionCosts(&toy_seconds));
     const std::size_t num_steps = 2 * filled.schedule.num_steps() + filled.max_age;
     EXPECT_EQ(difference_from_serial(filled.schedule, num_steps), "");
     EXPECT_EQ(difference_when_blocking(filled.schedule, num_steps), "");

@@ -11,11 +11,11 @@
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/function_costs.h"
 #include "plenum/schedule/text/parse_schedule.h"
 
 #include "tests/pipeline/device_toy.h"
 #include "tests/pipeline/toy_run.h"
+#include "tests/support/function_costs.h"
 
 namespace plenum::pipeline {
 namespace {
@@ -93,7 +93,7 @@ TEST(ExecutorOnDevices, ReadsWhatOlderStepsMade) {
   const Schedule base = schedule::generator_named("chimera").generate(
       {.depth = 4, .num_micro_batches = 4, .stage_layers = {1}, .has_tied_parameters = true});
   const schedule::FillResult filled =
-      schedule::fill(base, schedule::KfacFiller(2), schedule::FunctionCosts(&toy_seconds));
+      schedule::fill(base, schedule::KfacFiller(2), test::FunctionCosts(&toy_seconds));
   const std::size_t num_steps = 2 * filled.schedule.num_steps() + filled.max_age;
   EXPECT_EQ(difference_on_devices(filled.schedule, num_steps, {}), "");
 }
@@ -180,7 +180,7 @@ TEST(ExecutorOnDevices, KeepsQueuesWithinTwoSteps) {
   program.on_exchange = [&](const ActionRun& run) {
     if (run.step >= 2 && num_updated < run.step - 1) is_too_early = true;
   };
-  Executor executor(schedule, {&program}, {.checked = ExecutorOptions::Checked::No});
+  Executor executor(schedule, local_ranks({&program}), {.checked = ExecutorOptions::Checked::No});
   executor.run(6);
   executor.await_step(5);
   EXPECT_EQ(num_updated, 6U);
@@ -196,7 +196,7 @@ TEST(ExecutorOnDevices, ReturnsBeforeADeviceIsDone) {
     while (!may_end) std::this_thread::yield();
     has_ended = true;
   };
-  Executor executor(schedule, {&program}, {.checked = ExecutorOptions::Checked::No});
+  Executor executor(schedule, local_ranks({&program}), {.checked = ExecutorOptions::Checked::No});
   executor.run(1);
   EXPECT_FALSE(has_ended);
   may_end = true;
@@ -213,7 +213,7 @@ TEST(ExecutorOnDevices, NamesTheActionAtWhichADeviceHangs) {
     while (run.step == 1 && !may_end) std::this_thread::sleep_for(1ms);
   };
   std::vector<std::string> stuck;
-  Executor executor(schedule, {&program},
+  Executor executor(schedule, local_ranks({&program}),
                     {.checked = ExecutorOptions::Checked::No,
                      .hang_limit = 100ms,
                      .on_stuck = [&](const Failure& failure) { stuck.push_back(failure.action); }});
@@ -240,7 +240,7 @@ TEST(ExecutorOnDevices, NamesTheActionThatAStepIsHeldUpBy) {
     while (!may_end) std::this_thread::sleep_for(1ms);
   };
   std::vector<std::string> stuck;
-  Executor executor(schedule, {&program},
+  Executor executor(schedule, local_ranks({&program}),
                     {.checked = ExecutorOptions::Checked::No,
                      .hang_limit = 100ms,
                      .on_stuck = [&](const Failure& failure) { stuck.push_back(failure.action); }});
@@ -255,7 +255,7 @@ TEST(ExecutorOnDevices, TellsWhatWentWrongOnADevice) {
   const Schedule schedule = exchanging_rank();
   QueueProgram program;
   program.on_forward = [](const ActionRun&) { base::fail("the device broke down"); };
-  Executor executor(schedule, {&program}, {.checked = ExecutorOptions::Checked::No});
+  Executor executor(schedule, local_ranks({&program}), {.checked = ExecutorOptions::Checked::No});
   EXPECT_THAT([&] { executor.run(1); },
               testing::ThrowsMessage<ExecutionError>(HasSubstr("the device broke down")));
 }
@@ -268,7 +268,7 @@ TEST(ExecutorOnDevices, NoticesADeviceThatBreaksDownWhileAllLanesWait) {
   QueueProgram program;
   program.on_reduce = [&] {
     is_waiting = true;
-    own->receive(0, 1, {});  // which nobody sends
+    own->start_receive(0, 1, {}).wait();  // which nobody sends
   };
   program.on_exchange = [&](const ActionRun&) {
     while (!is_waiting) std::this_thread::yield();

@@ -50,7 +50,9 @@ class IdleProgram final : public StageProgram {
   using Exchange = std::function<void(const ActionRun&, Communicator&)>;
 
   Forward on_forward = [](const ActionRun&) {};
-  Exchange on_exchange = [](const ActionRun& run, Communicator& ranks) { ranks.barrier(run.step); };
+  Exchange on_exchange = [](const ActionRun& run, Communicator& ranks) {
+    ranks.start_barrier(run.step).wait();
+  };
 
   void forward(const ActionRun& run) override { on_forward(run); }
   void backward(const ActionRun&) override {}
@@ -84,7 +86,7 @@ std::string error_with_exchange(const IdleProgram::Exchange& of_rank_one) {
   IdleProgram first;
   IdleProgram second;
   second.on_exchange = of_rank_one;
-  Executor executor(schedule, std::vector<StageProgram*>{&first, &second}, {.hang_limit = 200ms});
+  Executor executor(schedule, local_ranks({&first, &second}), {.hang_limit = 200ms});
   return error_of(executor);
 }
 
@@ -92,7 +94,7 @@ TEST(Executor, SaysWhoAbortedAndWhy) {
   // Which of its lanes is told of it first depends on where they are.
   EXPECT_THAT(error_with_exchange([](const ActionRun& run, Communicator& ranks) {
                 if (run.step == 2) ranks.abort_all(ranks.rank_of(1), "my data differ");
-                ranks.barrier(run.step);
+                ranks.start_barrier(run.step).wait();
               }),
               AllOf(StartsWith("rank 1, "), EndsWith(": rank 1 failed: my data differ")));
 }
@@ -143,7 +145,7 @@ TEST(Executor, AbortsCommunicatorsThatAProgramHasOfItsOwn) {
   std::unique_ptr<Communicator> of_first = world.communicator({0});
   const std::unique_ptr<Communicator> own = of_first->group(std::vector<std::size_t>{0});
   IdleProgram first;
-  first.on_forward = [&](const ActionRun&) { own->receive(0, 1, {}); };  // which nobody sends
+  first.on_forward = [&](const ActionRun&) { own->start_receive(0, 1, {}).wait(); };  // which nobody sends
   IdleProgram second;
   second.on_forward = [](const ActionRun&) { throw std::runtime_error("the disk is full"); };
   std::vector<LocalRank> ranks;
@@ -180,7 +182,7 @@ TEST(Executor, RefusesPartsThatExceedTheirBuffer) {
           .generate({.num_replicas = 2, .stage_layers = {1}, .sharding = schedule::Sharding::Optimizer});
   IdleProgram first;
   IdleProgram second;
-  Executor executor(schedule, std::vector<StageProgram*>{&first, &second});
+  Executor executor(schedule, local_ranks({&first, &second}));
   EXPECT_THAT(error_of(executor), HasSubstr("the parts must make up the buffer: 2 of 1 elements"));
 }
 
@@ -188,7 +190,7 @@ TEST(Executor, NamesAnActionThatTheProgramLacks) {
   const Schedule schedule = schedule::generator_named("1f1b").generate({.depth = 2, .stage_layers = {1}});
   IdleProgram first;
   IdleProgram second;
-  Executor executor(schedule, std::vector<StageProgram*>{&first, &second});
+  Executor executor(schedule, local_ranks({&first, &second}));
   EXPECT_THAT(error_of(executor), HasSubstr("this program has no action "));
 }
 
@@ -200,7 +202,7 @@ TEST(Executor, NamesAnActionThatTheProgramLacks) {
   second.on_forward = [](const ActionRun& run) {
     while (run.step == 1) ::pause();
   };
-  Executor executor(schedule, std::vector<StageProgram*>{&first, &second},
+  Executor executor(schedule, local_ranks({&first, &second}),
                     {.hang_limit = 100ms, .stop_limit = 20ms, .on_stuck = [](const Failure& failure) {
                        fmt::print(stderr, "{}\n", failure_text(failure));
                        _exit(75);
@@ -223,7 +225,7 @@ TEST(Executor, TellsOnlyWhatCannotBeEnded) {
   };
   bool is_stuck = false;
   Executor executor(
-      schedule, std::vector<StageProgram*>{&first, &second},
+      schedule, local_ranks({&first, &second}),
       {.hang_limit = 100ms, .stop_limit = 60s, .on_stuck = [&](const Failure&) { is_stuck = true; }});
   EXPECT_THAT(error_of(executor), HasSubstr("hangs"));
   EXPECT_FALSE(is_stuck);
@@ -238,7 +240,7 @@ TEST(Executor, TellsOnlyWhatCannotBeEnded) {
   for (IdleProgram& program : programs) borrowed.push_back(&program);
   std::string error;
   {
-    Executor executor(schedule, borrowed);
+    Executor executor(schedule, local_ranks(borrowed));
     std::size_t num_pages = 0;
     std::ifstream("/proc/self/statm") >> num_pages;
     const rlim_t most = num_pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{128} << 20);

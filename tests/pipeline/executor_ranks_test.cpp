@@ -155,7 +155,7 @@ class ThreadNotingProgram final : public StageProgram {
 TEST(Executor, RunsALaneOnTheSameThreadInEveryRun) {
   const Schedule schedule = schedule::generator_named("single").generate({.stage_layers = {1}});
   ThreadNotingProgram program;
-  Executor executor(schedule, {&program});
+  Executor executor(schedule, local_ranks({&program}));
   std::vector<std::jthread> others;
   for (int i = 0; i < 4; ++i) {
     executor.run(2);

@@ -10,11 +10,11 @@
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/function_costs.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 
 #include "tests/pipeline/toy_run.h"
 #include "tests/support/expect_user_error.h"
+#include "tests/support/function_costs.h"
 
 namespace plenum::pipeline {
 namespace {
@@ -40,7 +40,7 @@ Schedule small_pipeline(std::size_t num_replicas = 1) {
 Schedule filled_chimera() {
   const Schedule base = generator_named("chimera").generate(
       {.depth = 4, .num_micro_batches = 4, .stage_layers = {1}, .has_tied_parameters = true});
-  return schedule::fill(base, schedule::KfacFiller(2), schedule::FunctionCosts(&toy_seconds)).schedule;
+  return schedule::fill(base, schedule::KfacFiller(2), test::FunctionCosts(&toy_seconds)).schedule;
 }
 
 ExecutorOptions unchecked(std::chrono::milliseconds hang_limit = 60s) {

@@ -1,5 +1,10 @@
-#include <cstdio>
-#include <map>
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,8 +14,6 @@
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/function_costs.h"
-#include "plenum/schedule/simulate/profile_costs.h"
 #include "plenum/schedule/text/parse_schedule.h"
 #include "plenum/schedule/text/schedule_text.h"
 
@@ -18,6 +21,7 @@
 #include "tests/pipeline/toy_run.h"
 #include "tests/support/blocking_communicator.h"
 #include "tests/support/fitted_options.h"
+#include "tests/support/function_costs.h"
 #include "tests/support/kfac_schedule.h"
 
 namespace plenum::pipeline {
@@ -47,92 +51,79 @@ using schedule::GeneratorOptions;
 using schedule::Recomputation;
 using schedule::Sharding;
 
-Schedule generate(std::string_view name, const GeneratorOptions& options) {
-  return schedule::generator_named(name).generate(options);
-}
-
-/// A pipeline of two stages with K-FAC in its bubbles.
-Schedule filled(std::string_view name, std::size_t num_replicas) {
-  const Schedule base = generate(name, {.depth = 2,
-                                        .num_micro_batches = 2,
-                                        .num_replicas = num_replicas,
-                                        .stage_layers = {1},
-                                        .has_tied_parameters = true});
-  const schedule::ProfileCosts costs(base, {.forward_seconds = 1,
-                                            .backward_seconds = 2,
-                                            .curvature_seconds = 1,
-                                            .inversion_seconds = 2,
-                                            .precondition_seconds = 0.1});
-  return schedule::fill(base, schedule::KfacFiller(2), costs).schedule;
-}
-
-/// Something small to damage.
+/// A schedule to damage.
 struct Original {
-  const char* name;
-  Schedule (*make)();
+  std::string name;  ///< as a test's
+  std::function<Schedule()> make;
+
+  friend void PrintTo(const Original& original, std::ostream* out) { *out << original.name; }
 };
 
-constexpr Original kOriginals[] = {
-    {"Single",
-     [] {
-       return generate("single", {.num_micro_batches = 2,
-                                  .stage_layers = {2},
-                                  .recomputation = Recomputation::Full,
-                                  .has_tied_parameters = true});
-     }},
-    {"DataParallel",
-     [] {
-       return generate("data-parallel", {.num_micro_batches = 2,
-                                         .num_replicas = 2,
-                                         .stage_layers = {2},
-                                         .num_buckets = 2,
-                                         .sharding = Sharding::Optimizer});
-     }},
-    {"GPipe",
-     [] {
-       return generate("gpipe", {.depth = 3, .num_micro_batches = 2, .stage_layers = {1, 2, 1}});
-     }},
-    {"Replicated1F1B",
-     [] {
-       return generate("1f1b", {.depth = 2,
-                                .num_micro_batches = 3,
-                                .num_replicas = 2,
-                                .stage_layers = {2},
-                                .num_buckets = 2,
-                                .has_tied_parameters = true});
-     }},
-    {"Recomputed1F1B",
-     [] {
-       return generate("1f1b", {.depth = 3,
-                                .num_micro_batches = 3,
-                                .stage_layers = {1},
-                                .recomputation = Recomputation::Full,
-                                .has_tied_parameters = true});
-     }},
-    {"Interleaved",
-     [] { return generate("interleaved", {.depth = 2, .num_micro_batches = 2, .stage_layers = {1}}); }},
-    {"InterleavedOnOneRank",
-     [] {
-       return generate(
-           "interleaved",
-           {.depth = 1, .num_micro_batches = 2, .stage_layers = {1}, .has_tied_parameters = true});
-     }},
-    {"Chimera",
-     [] {
-       return generate("chimera", {.depth = 2,
-                                   .num_micro_batches = 2,
-                                   .stage_layers = {2},
-                                   .num_buckets = 2,
-                                   .sharding = Sharding::Optimizer,
-                                   .has_tied_parameters = true});
-     }},
-    {"ZeroBubble",
-     [] { return generate("zb-h1", {.depth = 3, .num_micro_batches = 3, .stage_layers = {1}}); }},
-    {"Kfac", [] { return schedule::parse_schedule(test::kKfacSchedule, "kfac"); }},
-    {"Shampoo", [] { return schedule::parse_schedule(kShampoo, "shampoo"); }},
-    {"Filled1F1B", [] { return filled("1f1b", 1); }},
-    {"FilledGPipe", [] { return filled("gpipe", 2); }},
-};
+/// "zb-h1" as a part of a test's name: "zb_h1".
+std::string test_name(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+/// A generator alone: on replicas, with recomputation and a sharded optimizer.
+void add_generated(const schedule::Generator& generator, std::vector<Original>& originals) {
+  const std::string name = test_name(std::string(generator.name));
+  originals.push_back({name, [&generator] {
+                         return generator.generate(test::fitted(generator, {.depth = 3,
+                                                                            .num_micro_batches = 3,
+                                                                            .num_replicas = 2,
+                                                                            .stage_layers = {2},
+                                                                            .num_buckets = 2,
+                                                                            .has_tied_parameters = true}));
+                       }});
+  originals.push_back({name + "_recomputed", [&generator] {
+                         return generator.generate(
+                             test::fitted(generator, {.depth = 2,
+                                                      .num_micro_batches = 4,
+                                                      .num_replicas = 2,
+                                                      .stage_layers = {2},
+                                                      .recomputation = Recomputation::Full,
+                                                      .sharding = Sharding::Optimizer}));
+                       }});
+}
+
+/// A pipeline with a filler's work in its bubbles.
+void add_filled(const schedule::Generator& generator, std::vector<Original>& originals) {
+  const auto add = [&](std::string_view how, std::shared_ptr<const schedule::Filler> filler,
+                       const GeneratorOptions& options) {
+    originals.push_back({fmt::format("{}_{}", test_name(std::string(generator.name)), how),
+                         [&generator, filler = std::move(filler), options] {
+                           return schedule::fill(generator.generate(test::fitted(generator, options)),
+                                                 *filler, test::FunctionCosts(&toy_seconds))
+                               .schedule;
+                         }});
+  };
+  const GeneratorOptions one{.depth = 4, .num_micro_batches = 4, .stage_layers = {1}};
+  const GeneratorOptions replicated{.depth = 4,
+                                    .num_micro_batches = 2,
+                                    .num_replicas = 2,
+                                    .stage_layers = {1},
+                                    .has_tied_parameters = true};
+  add("kfac", std::make_shared<schedule::KfacFiller>(1), one);
+  add("kfac_on_replicas", std::make_shared<schedule::KfacFiller>(2), replicated);
+  add("shampoo", std::make_shared<schedule::ShampooFiller>(2), one);
+}
+
+/// Every generator alone and, where it leaves idle time, with every filler; and what none of them makes.
+std::vector<Original> originals() {
+  std::vector<Original> all;
+  for (const schedule::Generator& generator : schedule::all_generators()) {
+    add_generated(generator, all);
+    if (generator.is_pipeline()) add_filled(generator, all);
+  }
+  all.push_back({"interleaved_on_one_rank", [] {
+                   return schedule::generator_named("interleaved")
+                       .generate({.num_micro_batches = 2, .stage_layers = {1}, .has_tied_parameters = true});
+                 }});
+  all.push_back({"written_kfac", [] { return schedule::parse_schedule(test::kKfacSchedule, "kfac"); }});
+  all.push_back({"written_shampoo", [] { return schedule::parse_schedule(kShampoo, "shampoo"); }});
+  return all;
+}
 
 /// Long enough that values of the first steps have been used and replaced.
 std::uint64_t num_steps_to_run(const Schedule& schedule) {
@@ -157,8 +148,6 @@ struct Tally {
   std::size_t refused_but_right = 0;  ///< and came to the right result
 };
 
-class Mutations : public testing::TestWithParam<Original> {};
-
 /// A refused schedule may read a value while another thread still makes it. That is one of the ways in which
 /// it is wrong, and ThreadSanitizer would say so; there only what is accepted runs, which must be clean.
 #if defined(__SANITIZE_THREAD__)
@@ -169,11 +158,12 @@ constexpr bool kRunsRefused = true;
 
 /// Damages a schedule many times: each damage is either refused, or harmless with and without buffers. One of
 /// `run_one_refused_of` refused schedules runs, too.
-Tally damage(const Schedule& original, std::size_t num_mutants, std::size_t run_one_refused_of) {
+Tally damage(const Schedule& original, std::uint64_t seed, std::size_t num_mutants,
+             std::size_t run_one_refused_of) {
   const ExecutorOptions patient{.hang_limit = std::chrono::seconds(20)};
   const ExecutorOptions unchecked{.checked = ExecutorOptions::Checked::No,
                                   .hang_limit = std::chrono::milliseconds(40)};
-  std::mt19937_64 random(2026);
+  std::mt19937_64 random(seed);
   Tally tally;
   for (std::size_t i = 0; i < num_mutants; ++i) {
     const schedule::Mutant mutant = schedule::mutate(original, random);
@@ -194,76 +184,55 @@ Tally damage(const Schedule& original, std::size_t num_mutants, std::size_t run_
   return tally;
 }
 
+/// Fewer of schedules whose cycles are long, so that all take about the same time.
+std::size_t num_damages_of_a_sample(const Schedule& schedule) {
+  std::size_t num_actions = 0;
+  for (const schedule::RankProgram& rank : schedule.ranks) {
+    for (std::size_t lane = 0; lane < schedule::kNumLanes; ++lane) {
+      num_actions += rank.lane(static_cast<schedule::Lane>(lane)).actions().size();
+    }
+  }
+  return std::clamp<std::size_t>(40'000 / num_actions, 20, 150);
+}
+
+class Mutations : public testing::TestWithParam<Original> {};
+
 /// What is refused is seldom harmless.
 TEST_P(Mutations, AreRefusedOrHarmless) {
   const Schedule original = GetParam().make();
-  ASSERT_EQ(difference_from_serial(original, num_steps_to_run(original)), "");
-  const Tally tally = damage(original, 500, 40);
+  ASSERT_EQ(difference(original, {}, true), "");
+  ASSERT_EQ(difference(original, {}, false), "");
+  const Tally tally = damage(original, 2026, num_damages_of_a_sample(original), 20);
   RecordProperty("refused", static_cast<int>(tally.refused));
   RecordProperty("accepted", static_cast<int>(tally.accepted));
   RecordProperty("refused_run", static_cast<int>(tally.refused_run));
   RecordProperty("refused_but_right", static_cast<int>(tally.refused_but_right));
-  EXPECT_GT(tally.accepted, 0u);
   EXPECT_GT(tally.refused, tally.accepted);
   if (kRunsRefused) {
-    EXPECT_LT(tally.refused_but_right * 4, tally.refused_run);
+    EXPECT_LE(tally.refused_but_right, 1 + tally.refused_run / 4);
   }
 }
 
-/// The long form of the same.
-TEST_P(Mutations, DISABLED_SoakAreRefusedOrHarmless) {
-  damage(GetParam().make(), 10'000, 200);
-}
-
-INSTANTIATE_TEST_SUITE_P(Of, Mutations, testing::ValuesIn(kOriginals),
+INSTANTIATE_TEST_SUITE_P(Of, Mutations, testing::ValuesIn(originals()),
                          [](const auto& original) { return original.param.name; });
 
-/// Every generator alone and, where it leaves idle time, with every filler.
-std::map<std::string, Schedule> all_schedules() {
-  std::map<std::string, Schedule> schedules;
-  for (const schedule::Generator& generator : schedule::all_generators()) {
-    const auto generated = [&](GeneratorOptions options) {
-      return generator.generate(test::fitted(generator, std::move(options)));
-    };
-    const std::string name(generator.name);
-    schedules[name] = generated({.depth = 3,
-                                 .num_micro_batches = 3,
-                                 .num_replicas = 2,
-                                 .stage_layers = {2},
-                                 .num_buckets = 2,
-                                 .has_tied_parameters = true});
-    schedules[name + " recomputed"] = generated({.depth = 2,
-                                                 .num_micro_batches = 4,
-                                                 .num_replicas = 2,
-                                                 .stage_layers = {2},
-                                                 .recomputation = Recomputation::Full,
-                                                 .sharding = Sharding::Optimizer});
-    if (!generator.is_pipeline()) continue;
-    const schedule::FunctionCosts costs(&toy_seconds);
-    const Schedule base = generated({.depth = 4, .num_micro_batches = 4, .stage_layers = {1}});
-    const Schedule replicated = generated({.depth = 4,
-                                           .num_micro_batches = 2,
-                                           .num_replicas = 2,
-                                           .stage_layers = {1},
-                                           .has_tied_parameters = true});
-    schedules[name + " with kfac"] = schedule::fill(base, schedule::KfacFiller(1), costs).schedule;
-    schedules[name + " with kfac on replicas"] =
-        schedule::fill(replicated, schedule::KfacFiller(2), costs).schedule;
-    schedules[name + " with shampoo"] = schedule::fill(base, schedule::ShampooFiller(2), costs).schedule;
-  }
-  return schedules;
+/// The long form: 10,000 damages of every original, in parts that can run at the same time.
+class ManyMutations : public testing::TestWithParam<std::tuple<Original, std::uint64_t>> {};
+constexpr std::uint64_t kNumParts = 20;
+
+TEST_P(ManyMutations, DISABLED_SoakAreRefusedOrHarmless) {
+  const auto& [original, part] = GetParam();
+  const Tally tally = damage(original.make(), part, 10'000 / kNumParts, 100);
+  RecordProperty("refused", static_cast<int>(tally.refused));
+  RecordProperty("accepted", static_cast<int>(tally.accepted));
 }
 
-TEST(Damages, DISABLED_SoakOfEveryGeneratorAndFiller) {
-  for (const auto& [name, schedule] : all_schedules()) {
-    SCOPED_TRACE(name);
-    ASSERT_EQ(difference(schedule, {}, true), "");
-    ASSERT_EQ(difference(schedule, {}, false), "");
-    const Tally tally = damage(schedule, 10'000, 1'000);
-    fmt::print("{}: {} refused, {} harmless\n", name, tally.refused, tally.accepted);
-    std::fflush(stdout);
-  }
-}
+INSTANTIATE_TEST_SUITE_P(Of, ManyMutations,
+                         testing::Combine(testing::ValuesIn(originals()),
+                                          testing::Range(std::uint64_t{0}, kNumParts)),
+                         [](const auto& part) {
+                           return fmt::format("{}_{}", std::get<0>(part.param).name, std::get<1>(part.param));
+                         });
 
 }  // namespace
 }  // namespace plenum::pipeline

@@ -10,12 +10,12 @@
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/function_costs.h"
 #include "plenum/schedule/text/parse_schedule.h"
 
 #include "tests/pipeline/late_reading_communicator.h"
 #include "tests/pipeline/toy_run.h"
 #include "tests/support/fitted_options.h"
+#include "tests/support/function_costs.h"
 
 namespace plenum::pipeline {
 namespace {
@@ -64,7 +64,7 @@ TEST(PlannedMemory, HoldsWhatIsSentUntilItIsReceived) {
 }
 
 TEST(PlannedMemory, HoldsWhatFillersKeepAlive) {
-  const schedule::FunctionCosts costs(&toy_seconds);
+  const test::FunctionCosts costs(&toy_seconds);
   for (const Generator& generator : schedule::all_generators()) {
     if (!generator.is_pipeline()) continue;
     SCOPED_TRACE(generator.name);

@@ -5,11 +5,11 @@
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/constant_costs.h"
 #include "plenum/schedule/simulate/simulate.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/trace/overlay.h"
 
+#include "tests/support/constant_costs.h"
 #include "tests/support/expect_user_error.h"
 
 namespace plenum::pipeline {
@@ -17,14 +17,14 @@ namespace {
 
 using schedule::ActionType;
 
-const schedule::ConstantCosts kCosts({{ActionType::Forward, 0.002},
-                                      {ActionType::Backward, 0.004},
-                                      {ActionType::InputGradient, 0.002},
-                                      {ActionType::WeightGradient, 0.002},
-                                      {ActionType::CurvatureA, 0.0005},
-                                      {ActionType::CurvatureB, 0.0005},
-                                      {ActionType::Invert, 0.002},
-                                      {ActionType::Precondition, 0.0005}});
+const test::ConstantCosts kCosts({{ActionType::Forward, 0.002},
+                                  {ActionType::Backward, 0.004},
+                                  {ActionType::InputGradient, 0.002},
+                                  {ActionType::WeightGradient, 0.002},
+                                  {ActionType::CurvatureA, 0.0005},
+                                  {ActionType::CurvatureB, 0.0005},
+                                  {ActionType::Invert, 0.002},
+                                  {ActionType::Precondition, 0.0005}});
 
 /// Lays what a rehearsal measured over what is predicted: the same actions in the same order, none shorter
 /// than predicted (a sleep never is).

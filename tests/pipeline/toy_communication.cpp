@@ -196,8 +196,10 @@ void ToyProgram::exchange_data(const ActionRun& run, comm::Communicator& ranks) 
   const std::vector<std::int64_t> source(ranks.size(), static_cast<std::int64_t>(run.step));
   std::vector<std::int64_t> destination(ranks.size());
   const std::vector<std::size_t> counts(ranks.size(), 1);
-  ranks.all_to_all(comm::elements_of(std::span(source)), counts, comm::elements_of(std::span(destination)),
-                   counts, run.step);
+  ranks
+      .start_all_to_all(comm::elements_of(std::span(source)), counts,
+                        comm::elements_of(std::span(destination)), counts, run.step)
+      .wait();
   check(destination == source, "the ranks exchange data of different steps");
   exchanged_step_ = run.step;
 }

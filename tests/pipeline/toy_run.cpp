@@ -104,13 +104,9 @@ ToyRun::ToyRun(const schedule::Schedule& schedule, ExecutorOptions options, cons
     programs_.push_back(make_program(schedule, dataflow_, Rank::at(rank)));
     programs.push_back(programs_.back().get());
   }
-  if (communicators.empty()) {
-    executor_ = std::make_unique<Executor>(schedule, programs, std::move(options));
-    return;
-  }
-  std::vector<LocalRank> ranks;
-  for (std::size_t rank = 0; rank < programs.size(); ++rank) {
-    ranks.push_back({Rank::at(rank), programs[rank], std::move(communicators[rank])});
+  std::vector<LocalRank> ranks = local_ranks(programs);
+  for (std::size_t rank = 0; rank < communicators.size(); ++rank) {
+    ranks[rank].communicator = std::move(communicators[rank]);
   }
   executor_ = std::make_unique<Executor>(schedule, std::move(ranks), std::move(options));
 }

@@ -9,6 +9,7 @@
 #include "plenum/schedule/simulate/factor_shares.h"
 
 #include "tests/schedule/pipeline_figures.h"
+#include "tests/support/bert_layer_maps.h"
 
 namespace plenum::schedule {
 namespace {
@@ -167,7 +168,7 @@ TEST(Dataflow, SplitsABackwardAndRecomputesWhatItNeeds) {
 }
 
 TEST(OwnerIndex, SharesTheInversionsOfAStageAlmostEvenly) {
-  const FactorShares shares(bert_layer_maps());
+  const FactorShares shares(test::bert_layer_maps());
   const double heaviest = shares.inversion(5);
   for (std::size_t num_holders = 2; num_holders <= 12; ++num_holders) {
     for (std::size_t num_layers = 3; num_layers <= 12; ++num_layers) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,11 +14,12 @@
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/constant_costs.h"
 #include "plenum/schedule/simulate/profile_costs.h"
 #include "plenum/schedule/simulate/simulate.h"
 
 #include "tests/schedule/pipeline_figures.h"
+#include "tests/support/bert_layer_maps.h"
+#include "tests/support/constant_costs.h"
 
 namespace plenum::schedule {
 namespace {
@@ -25,6 +27,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr double kMebibyte = 1024.0 * 1024.0;
+constexpr std::size_t kNumMaps = 6;  // of a BERT layer
 
 /// One layer of BERT-Base on a P100, 32 sequences of 128 tokens.
 constexpr LayerCosts kBertBaseP100 = {.forward_seconds = 9.748101e-3,
@@ -64,6 +67,12 @@ ProfileOptions slow_communication() {
                             .boundary_bytes = 12 * kMebibyte,
                             .tied_bytes = 90 * kMebibyte},
           .update_seconds_per_layer = 0.4e-3};
+}
+
+/// Of a layer with the linear maps of BERT.
+ProfileCosts bert_costs(const Schedule& schedule, const LayerCosts& layer, ProfileOptions options = {}) {
+  options.maps = test::bert_layer_maps();
+  return ProfileCosts(schedule, layer, options);
 }
 
 /// Which statistics a filler action works on: the step of the cycle that they are taken in.
@@ -148,8 +157,8 @@ TEST(Fill, RefreshesAlmostAsOftenAsTheBubblesAllow) {
     SCOPED_TRACE(name);
     const Schedule base =
         generator_named(name).generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-    const ProfileCosts costs(base, kBertBaseP100);
-    const FillResult result = fill(base, KfacFiller(), costs);
+    const ProfileCosts costs = bert_costs(base, kBertBaseP100);
+    const FillResult result = fill(base, KfacFiller(kNumMaps), costs);
     if (published.contains(name)) {
       EXPECT_NEAR(result.refresh_bound, published.at(name), 0.005);
     }
@@ -166,8 +175,8 @@ TEST(Fill, CutsInversionsThatAreLongerThanEveryGap) {
     SCOPED_TRACE(name);
     const Schedule base =
         generator_named(name).generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-    const ProfileCosts costs(base, kBertBaseRtx3090Batch8);
-    const FillResult result = fill(base, KfacFiller(), costs);
+    const ProfileCosts costs = bert_costs(base, kBertBaseRtx3090Batch8);
+    const FillResult result = fill(base, KfacFiller(kNumMaps), costs);
     EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.05);
     EXPECT_GE(result.utilization, 0.98);
     expect_sound(result, costs);
@@ -179,8 +188,8 @@ TEST(Fill, KeepsEightStagesBusy) {
     SCOPED_TRACE(name);
     const Schedule base =
         generator_named(name).generate({.depth = 8, .num_micro_batches = 8, .stage_layers = {3}});
-    const ProfileCosts costs(base, kBertBaseP100);
-    const FillResult result = fill(base, KfacFiller(), costs);
+    const ProfileCosts costs = bert_costs(base, kBertBaseP100);
+    const FillResult result = fill(base, KfacFiller(kNumMaps), costs);
     EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.03);
     EXPECT_GE(result.utilization, 0.97);
     EXPECT_TRUE(check(result.schedule).violations.empty());
@@ -192,8 +201,8 @@ TEST(Fill, RefreshesAlmostAsOftenOnOtherDevicesAndModels) {
     SCOPED_TRACE(name);
     const Schedule base =
         generator_named(name).generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-    const ProfileCosts costs(base, kBertLargeV100);
-    const FillResult result = fill(base, KfacFiller(), costs);
+    const ProfileCosts costs = bert_costs(base, kBertLargeV100);
+    const FillResult result = fill(base, KfacFiller(kNumMaps), costs);
     EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.03);
     EXPECT_GE(result.utilization, 0.98);
     expect_sound(result, costs);
@@ -203,10 +212,10 @@ TEST(Fill, RefreshesAlmostAsOftenOnOtherDevicesAndModels) {
 TEST(Fill, TriesLongerCyclesWhereARefreshIsLong) {
   const Schedule base =
       generator_named("zb-h1").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-  const ProfileCosts costs(base, kBertLargeV100Batch1);
-  const FillResult result = fill(base, KfacFiller(), costs);
+  const ProfileCosts costs = bert_costs(base, kBertLargeV100Batch1);
+  const FillResult result = fill(base, KfacFiller(kNumMaps), costs);
   EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.03);
-  EXPECT_GT(fill(base, KfacFiller(), costs, {.max_cycle_steps = 48}).refresh_steps,
+  EXPECT_GT(fill(base, KfacFiller(kNumMaps), costs, {.max_cycle_steps = 48}).refresh_steps,
             result.refresh_bound * 1.1);
   expect_sound(result, costs);
 }
@@ -216,8 +225,8 @@ TEST(Fill, KeepsSixteenStagesBusy) {
     SCOPED_TRACE(name);
     const Schedule base =
         generator_named(name).generate({.depth = 16, .num_micro_batches = 16, .stage_layers = {3}});
-    const ProfileCosts costs(base, kBertLargeV100);
-    const FillResult result = fill(base, KfacFiller(), costs);
+    const ProfileCosts costs = bert_costs(base, kBertLargeV100);
+    const FillResult result = fill(base, KfacFiller(kNumMaps), costs);
     EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.05);
     EXPECT_GE(result.utilization, 0.95);
     EXPECT_TRUE(check(result.schedule).violations.empty());
@@ -243,8 +252,8 @@ TEST(Fill, HoldsUnderReplicasUnequalWorkAndSlowCommunication) {
            .sharding = sharding,
            .has_tied_parameters = true,
            .micro_batch_sizes = {1000, 1300, 900, 1100, 1500, 700, 1250, 1050}});
-      const ProfileCosts costs(base, kBertBaseP100, slow_communication());
-      const FillResult result = fill(base, KfacFiller(), costs);
+      const ProfileCosts costs = bert_costs(base, kBertBaseP100, slow_communication());
+      const FillResult result = fill(base, KfacFiller(kNumMaps), costs);
       EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.05);
       expect_sound(result, costs);
     }
@@ -260,8 +269,8 @@ TEST(Fill, KeepsReplicasBusy) {
                                         .num_micro_batches = 4,
                                         .num_replicas = static_cast<std::size_t>(num_replicas),
                                         .stage_layers = {3}});
-    const ProfileCosts costs(base, kBertBaseP100, slow_communication());
-    const FillResult result = fill(base, KfacFiller(), costs);
+    const ProfileCosts costs = bert_costs(base, kBertBaseP100, slow_communication());
+    const FillResult result = fill(base, KfacFiller(kNumMaps), costs);
     EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.05);
     EXPECT_GE(result.utilization, 0.95);
     expect_sound(result, costs);
@@ -273,8 +282,8 @@ TEST(Fill, ReducesBesideAgreementsThatTakeNoTime) {
     SCOPED_TRACE(name);
     const Schedule base = generator_named(name).generate(
         {.depth = 4, .num_micro_batches = 4, .num_replicas = 2, .stage_layers = {3}});
-    const ProfileCosts costs(base, kBertBaseP100, {.communication = {.bytes_per_second = 5e9}});
-    const FillResult result = fill(base, KfacFiller(), costs);
+    const ProfileCosts costs = bert_costs(base, kBertBaseP100, {.communication = {.bytes_per_second = 5e9}});
+    const FillResult result = fill(base, KfacFiller(kNumMaps), costs);
     EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.05);
     expect_sound(result, costs);
   }
@@ -284,12 +293,13 @@ TEST(Fill, BoundsARefreshByTheLinkThatReducesIt) {
   const Schedule base = generator_named("gpipe").generate(
       {.depth = 4, .num_micro_batches = 4, .num_replicas = 2, .stage_layers = {3}});
   // A refresh reduces three layers' factors, which takes as long as three steps.
-  const double step_seconds = fill(base, KfacFiller(), ProfileCosts(base, kBertBaseP100)).base_step_seconds;
+  const double step_seconds =
+      fill(base, KfacFiller(kNumMaps), bert_costs(base, kBertBaseP100)).base_step_seconds;
   const double bytes = 3 * kBertBaseP100.factor_bytes;
-  const ProfileCosts costs(
+  const ProfileCosts costs = bert_costs(
       base, kBertBaseP100,
       {.communication = {.bytes_per_second = bytes / (3 * step_seconds), .gradient_bytes_per_layer = 0}});
-  const FillResult result = fill(base, KfacFiller(), costs);
+  const FillResult result = fill(base, KfacFiller(kNumMaps), costs);
   EXPECT_NEAR(result.refresh_bound, 3, 1e-6);
   expect_sound(result, costs);
 }
@@ -300,8 +310,8 @@ TEST(Fill, PlacesInverseRootsOfShampoo) {
       SCOPED_TRACE(name);
       const Schedule base = generator_named(name).generate(
           {.depth = 4, .num_micro_batches = 4, .num_replicas = num_replicas, .stage_layers = {3}});
-      const ProfileCosts costs(base, kBertBaseP100, {.inverse_root_factor = 5});
-      const FillResult result = fill(base, ShampooFiller(), costs);
+      const ProfileCosts costs = bert_costs(base, kBertBaseP100, {.inverse_root_factor = 5});
+      const FillResult result = fill(base, ShampooFiller(kNumMaps), costs);
       EXPECT_EQ(result.schedule.problem.preconditioner, Preconditioner::Shampoo);
       EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.03);
       expect_sound(result, costs);
@@ -312,12 +322,12 @@ TEST(Fill, PlacesInverseRootsOfShampoo) {
 TEST(Fill, RefreshesOnceInAStepWhereThereIsRoomForMore) {
   const Schedule base =
       generator_named("gpipe").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-  const ConstantCosts costs({{ActionType::Forward, 1},
-                             {ActionType::Backward, 2},
-                             {ActionType::CurvatureA, 0.01},
-                             {ActionType::CurvatureB, 0.01},
-                             {ActionType::Invert, 0.1}});
-  const FillResult result = fill(base, KfacFiller(), costs);
+  const test::ConstantCosts costs({{ActionType::Forward, 1},
+                                   {ActionType::Backward, 2},
+                                   {ActionType::CurvatureA, 0.01},
+                                   {ActionType::CurvatureB, 0.01},
+                                   {ActionType::Invert, 0.1}});
+  const FillResult result = fill(base, KfacFiller(kNumMaps), costs);
   EXPECT_DOUBLE_EQ(result.refresh_bound, 1);
   EXPECT_DOUBLE_EQ(result.refresh_steps, 1);
   EXPECT_EQ(result.schedule.num_steps(), 1);
@@ -327,15 +337,39 @@ TEST(Fill, RefreshesOnceInAStepWhereThereIsRoomForMore) {
 
 TEST(Fill, PlacesWorkThatTakesNoTimeWithoutAnyGap) {
   const Schedule base = generator_named("single").generate({.num_micro_batches = 2, .stage_layers = {3}});
-  const ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
+  const test::ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
   const FillResult result = fill(base, KfacFiller(2), costs);
   EXPECT_DOUBLE_EQ(result.refresh_steps, 1);
   expect_sound(result, costs);
 }
 
+TEST(Fill, OrdersWorkThatTakesNoTimeByWhatItWaitsFor) {
+  const test::ConstantCosts costs({{ActionType::Forward, 1},
+                                   {ActionType::Backward, 2},
+                                   {ActionType::InputGradient, 1},
+                                   {ActionType::WeightGradient, 1}});
+  for (const std::string_view name : pipeline_names()) {
+    for (const std::size_t num_replicas : {1, 2}) {
+      SCOPED_TRACE(fmt::format("{} {}", name, num_replicas));
+      const Schedule base = generator_named(name).generate({.depth = 4,
+                                                            .num_micro_batches = 4,
+                                                            .num_replicas = num_replicas,
+                                                            .stage_layers = {1},
+                                                            .has_tied_parameters = true});
+      for (const bool is_kfac : {true, false}) {
+        const FillResult result =
+            is_kfac ? fill(base, KfacFiller(2), costs) : fill(base, ShampooFiller(2), costs);
+        EXPECT_DOUBLE_EQ(result.refresh_steps, 1);
+        EXPECT_DOUBLE_EQ(result.filled_step_seconds, result.base_step_seconds);
+        expect_sound(result, costs);
+      }
+    }
+  }
+}
+
 TEST(Fill, RefusesAScheduleWithoutIdleTime) {
   const Schedule base = generator_named("single").generate({.num_micro_batches = 2, .stage_layers = {3}});
-  EXPECT_THROW(fill(base, KfacFiller(), ProfileCosts(base, kBertBaseP100)), base::UserError);
+  EXPECT_THROW(fill(base, KfacFiller(kNumMaps), bert_costs(base, kBertBaseP100)), base::UserError);
 }
 
 /// What fill() says when it refuses.
@@ -355,7 +389,7 @@ TEST(Fill, RefusesWorkThatIsTooLongForAnyCycle) {
   LayerCosts layer = kBertBaseP100;
   for (const double seconds : {1e3, 1e30}) {
     layer.inversion_seconds = seconds;
-    EXPECT_THAT(refusal(base, KfacFiller(), ProfileCosts(base, layer)),
+    EXPECT_THAT(refusal(base, KfacFiller(kNumMaps), bert_costs(base, layer)),
                 HasSubstr("steps of idle time; a staleness of at most 254 allows 255"));
   }
 }
@@ -363,15 +397,15 @@ TEST(Fill, RefusesWorkThatIsTooLongForAnyCycle) {
 TEST(Fill, SaysWhichLimitItCannotKeep) {
   const Schedule base =
       generator_named("gpipe").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-  const ProfileCosts costs(base, kBertBaseP100);
-  const KfacFiller filler(map_bytes(kBertBaseP100, bert_layer_maps()));
+  const ProfileCosts costs = bert_costs(base, kBertBaseP100);
+  const KfacFiller filler(map_bytes(kBertBaseP100, test::bert_layer_maps()));
   EXPECT_THAT(refusal(base, filler, costs, {.max_kept_bytes = 100 * kMebibyte}),
               HasSubstr("the limit is 100.0 MiB"));
   EXPECT_THAT(refusal(base, filler, costs, {.max_staleness = 2}), HasSubstr("more than 2 steps stale"));
   EXPECT_THAT(refusal(base, filler, costs, {.max_staleness = 255}), HasSubstr("at most 254 steps stale"));
   LayerCosts layer = kBertBaseP100;
   layer.inversion_seconds = 2;
-  EXPECT_THAT(refusal(base, KfacFiller(std::vector<MapBytes>(6), 1), ProfileCosts(base, layer)),
+  EXPECT_THAT(refusal(base, KfacFiller(std::vector<MapBytes>(kNumMaps), 1), bert_costs(base, layer)),
               HasSubstr("has room for the work"));
 }
 
@@ -385,17 +419,17 @@ TEST(Fill, AllowsForRoundingWithoutAMargin) {
     SCOPED_TRACE(name);
     const Schedule base =
         generator_named(name).generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-    const ProfileCosts costs(base, kBertBaseP100Batch16);
-    EXPECT_EQ(fill(base, KfacFiller(), costs, {.margin = 0}).schedule,
-              fill(base, KfacFiller(), costs).schedule);
+    const ProfileCosts costs = bert_costs(base, kBertBaseP100Batch16);
+    EXPECT_EQ(fill(base, KfacFiller(kNumMaps), costs, {.margin = 0}).schedule,
+              fill(base, KfacFiller(kNumMaps), costs).schedule);
   }
 }
 
 TEST(Fill, CutsItemsThatAreTooLongForTheShortestGap) {
   const Schedule base =
       generator_named("chimera").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-  const ProfileCosts costs(base, kBertBaseRtx3090Batch8);
-  const FillResult result = fill(base, KfacFiller(std::vector<MapBytes>(6), 8), costs);
+  const ProfileCosts costs = bert_costs(base, kBertBaseRtx3090Batch8);
+  const FillResult result = fill(base, KfacFiller(std::vector<MapBytes>(kNumMaps), 8), costs);
   EXPECT_LE(result.refresh_steps, result.refresh_bound * 1.15);
   expect_sound(result, costs);
 }
@@ -403,8 +437,8 @@ TEST(Fill, CutsItemsThatAreTooLongForTheShortestGap) {
 TEST(Fill, KeepsTheFactorsOfInverseRootsThatWait) {
   const Schedule base =
       generator_named("gpipe").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-  const ProfileCosts costs(base, kBertBaseP100, {.inverse_root_factor = 5});
-  const ShampooFiller filler(map_bytes(kBertBaseP100, bert_layer_maps()));
+  const ProfileCosts costs = bert_costs(base, kBertBaseP100, {.inverse_root_factor = 5});
+  const ShampooFiller filler(map_bytes(kBertBaseP100, test::bert_layer_maps()));
   const FillResult result = fill(base, filler, costs);
   // All factors of a rank wait at first.
   for (const double peak : result.peak_kept_bytes) EXPECT_GE(peak, 3 * kBertBaseP100.factor_bytes * 0.999);
@@ -414,9 +448,9 @@ TEST(Fill, KeepsTheFactorsOfInverseRootsThatWait) {
 TEST(Fill, RefusesToFillTwice) {
   const Schedule base =
       generator_named("gpipe").generate({.depth = 2, .num_micro_batches = 2, .stage_layers = {1}});
-  const ProfileCosts costs(base, kBertBaseP100);
-  const FillResult result = fill(base, KfacFiller(), costs);
-  EXPECT_THROW(fill(result.schedule, KfacFiller(), costs), base::UserError);
+  const ProfileCosts costs = bert_costs(base, kBertBaseP100);
+  const FillResult result = fill(base, KfacFiller(kNumMaps), costs);
+  EXPECT_THROW(fill(result.schedule, KfacFiller(kNumMaps), costs), base::UserError);
 }
 
 /// The most bytes that statistics and factors keep alive on a rank, counted action by action from a replay:
@@ -478,8 +512,8 @@ double replayed_peak_bytes(const Schedule& schedule, const CostModel& costs,
 TEST(Fill, ReportsTheMemoryThatWaitingWorkKeeps) {
   const Schedule base =
       generator_named("1f1b").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-  const ProfileCosts costs(base, kBertBaseP100);
-  const std::vector<MapBytes> maps = map_bytes(kBertBaseP100, bert_layer_maps());
+  const ProfileCosts costs = bert_costs(base, kBertBaseP100);
+  const std::vector<MapBytes> maps = map_bytes(kBertBaseP100, test::bert_layer_maps());
   const FillResult result = fill(base, KfacFiller(maps), costs);
   for (std::size_t rank = 0; rank < 4; ++rank) {
     const double replayed = replayed_peak_bytes(result.schedule, costs, maps, rank);
@@ -490,8 +524,8 @@ TEST(Fill, ReportsTheMemoryThatWaitingWorkKeeps) {
 TEST(Fill, RefreshesLessOftenUnderATightMemoryLimit) {
   const Schedule base =
       generator_named("gpipe").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-  const ProfileCosts costs(base, kBertBaseP100);
-  const KfacFiller filler(map_bytes(kBertBaseP100, bert_layer_maps()));
+  const ProfileCosts costs = bert_costs(base, kBertBaseP100);
+  const KfacFiller filler(map_bytes(kBertBaseP100, test::bert_layer_maps()));
   const FillResult free = fill(base, filler, costs);
   const double least = 2592 * kMebibyte;
   const FillResult tight = fill(base, filler, costs, {.max_kept_bytes = least, .max_cycle_steps = 12});
@@ -505,11 +539,11 @@ TEST(Fill, RefreshesLessOftenUnderATightMemoryLimit) {
 TEST(Fill, KeepsTheStalenessLimitOrSaysThatItCannot) {
   const Schedule base =
       generator_named("gpipe").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-  const ProfileCosts costs(base, kBertBaseP100);
-  const FillResult result = fill(base, KfacFiller(), costs, {.max_staleness = 5});
+  const ProfileCosts costs = bert_costs(base, kBertBaseP100);
+  const FillResult result = fill(base, KfacFiller(kNumMaps), costs, {.max_staleness = 5});
   EXPECT_LE(result.schedule.problem.staleness, 5);
   expect_sound(result, costs);
-  EXPECT_THROW(fill(base, KfacFiller(), costs, {.max_staleness = 1}), base::UserError);
+  EXPECT_THROW(fill(base, KfacFiller(kNumMaps), costs, {.max_staleness = 1}), base::UserError);
 }
 
 /// Inverts what it never computed.
@@ -526,20 +560,21 @@ class ForgetfulFiller final : public Filler {
   }
 
  private:
-  KfacFiller kfac_;
+  KfacFiller kfac_ = KfacFiller(kNumMaps);
 };
 
 TEST(Fill, RefusesAFillerWhoseItemsLackAnInput) {
   const Schedule base =
       generator_named("gpipe").generate({.depth = 2, .num_micro_batches = 2, .stage_layers = {1}});
-  EXPECT_THROW(fill(base, ForgetfulFiller(), ProfileCosts(base, kBertBaseP100)), base::UserError);
+  EXPECT_THROW(fill(base, ForgetfulFiller(), bert_costs(base, kBertBaseP100)), base::UserError);
 }
 
 TEST(Fill, GivesTheSameScheduleTwice) {
   const Schedule base =
       generator_named("chimera").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-  const ProfileCosts costs(base, kBertBaseP100);
-  EXPECT_EQ(fill(base, KfacFiller(), costs).schedule, fill(base, KfacFiller(), costs).schedule);
+  const ProfileCosts costs = bert_costs(base, kBertBaseP100);
+  EXPECT_EQ(fill(base, KfacFiller(kNumMaps), costs).schedule,
+            fill(base, KfacFiller(kNumMaps), costs).schedule);
 }
 
 }  // namespace

@@ -9,12 +9,12 @@
 #include "plenum/schedule/check/check.h"
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
-#include "plenum/schedule/simulate/function_costs.h"
 #include "plenum/schedule/simulate/issue_order.h"
 #include "plenum/schedule/text/parse_schedule.h"
 
 #include "tests/schedule/pipeline_figures.h"
 #include "tests/support/fitted_options.h"
+#include "tests/support/function_costs.h"
 #include "tests/support/kfac_schedule.h"
 
 namespace plenum::schedule {
@@ -84,7 +84,7 @@ TEST(MessageOrder, LosesNoTimeWhereMessagesTakeNone) {
 }
 
 TEST(MessageOrder, IsRightWithoutCosts) {
-  const FunctionCosts free([](Rank, const Action&) { return 0.0; });
+  const test::FunctionCosts free([](Rank, const Action&) { return 0.0; });
   for (const Generator& generator : all_generators()) {
     for (const GeneratorOptions& options : sizes()) {
       if (!test::fits(generator, options)) continue;
@@ -245,7 +245,7 @@ TEST(IssueOrder, HoldsInFilledSchedules) {
                                           .num_replicas = 2,
                                           .stage_layers = {2},
                                           .has_tied_parameters = true});
-    const FillResult filled = fill(base, KfacFiller(2), FunctionCosts([](Rank, const Action& action) {
+    const FillResult filled = fill(base, KfacFiller(2), test::FunctionCosts([](Rank, const Action& action) {
                                      const double layers = action.end_layer.value - action.first_layer.value;
                                      switch (action.type) {
                                        case ActionType::Forward:

@@ -4,9 +4,9 @@
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/constant_costs.h"
-#include "plenum/schedule/simulate/function_costs.h"
 #include "plenum/schedule/simulate/simulate.h"
+
+#include "tests/support/bert_layer_maps.h"
 
 namespace plenum::schedule {
 namespace {
@@ -41,8 +41,14 @@ double sum_over_maps(const CostModel& costs, ActionType type) {
   return sum;
 }
 
+/// Of a layer with the linear maps of BERT.
+ProfileCosts bert_costs(const Schedule& schedule, const LayerCosts& layer, ProfileOptions options = {}) {
+  options.maps = test::bert_layer_maps();
+  return ProfileCosts(schedule, layer, options);
+}
+
 TEST(FactorShares, SumToTheWholeLayer) {
-  const FactorShares shares(bert_layer_maps());
+  const FactorShares shares(test::bert_layer_maps());
   ASSERT_EQ(shares.num_maps(), kNumMaps);
   double curvature = 0;
   double inversion = 0;
@@ -58,7 +64,7 @@ TEST(FactorShares, SumToTheWholeLayer) {
 }
 
 TEST(FactorShares, FollowTheWidths) {
-  const FactorShares shares(bert_layer_maps());
+  const FactorShares shares(test::bert_layer_maps());
   // Widths 1 and 1 in four maps, 1 and 4, 4 and 1: squares 8 + 17 + 17, cubes 8 + 65 + 65, products
   // 4 * 2 + 20 + 20.
   EXPECT_DOUBLE_EQ(shares.curvature_a(0), 1.0 / 42);
@@ -73,7 +79,7 @@ TEST(FactorShares, FollowTheWidths) {
 
 TEST(ProfileCosts, OfAllMapsSumToTheProfile) {
   const Schedule schedule = pipeline({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-  const ProfileCosts costs(schedule, kBertBase);
+  const ProfileCosts costs = bert_costs(schedule, kBertBase);
   EXPECT_DOUBLE_EQ(
       sum_over_maps(costs, ActionType::CurvatureA) + sum_over_maps(costs, ActionType::CurvatureB),
       kBertBase.curvature_seconds);
@@ -99,7 +105,7 @@ TEST(ProfileCosts, OfAllMapsSumToTheProfile) {
 
 TEST(ProfileCosts, GiveTheKnownBoundOfARefresh) {
   const Schedule schedule = pipeline({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}});
-  const ProfileCosts costs(schedule, kBertBase);
+  const ProfileCosts costs = bert_costs(schedule, kBertBase);
   const Simulation simulation = simulate(schedule, costs);
   const double work =
       3 * (4 * (sum_over_maps(costs, ActionType::CurvatureA) + sum_over_maps(costs, ActionType::CurvatureB)) +
@@ -112,13 +118,13 @@ TEST(ProfileCosts, GiveTheKnownBoundOfARefresh) {
 
 TEST(ProfileCosts, DividePreconditioningOverHoldersAsOwnersDo) {
   Schedule schedule = pipeline({.depth = 2, .num_micro_batches = 2, .num_replicas = 4, .stage_layers = {3}});
-  const ProfileCosts of_base(schedule, kBertBase);
+  const ProfileCosts of_base = bert_costs(schedule, kBertBase);
   // What filling makes of it: the same ranks and stages, and factors.
   schedule.problem.preconditioner = Preconditioner::Kfac;
   schedule.problem.num_factors = kNumMaps;
-  const ProfileCosts of_filled(schedule, kBertBase);
+  const ProfileCosts of_filled = bert_costs(schedule, kBertBase);
   const Dataflow dataflow(schedule);
-  const FactorShares shares(bert_layer_maps());
+  const FactorShares shares(test::bert_layer_maps());
   const StageId stage = StageId::at(1);
   double sum = 0;
   for (const Rank rank : dataflow.holders(stage)) {
@@ -140,8 +146,8 @@ TEST(ProfileCosts, DividePreconditioningOverHoldersAsOwnersDo) {
 TEST(ProfileCosts, GrowWithTheMicroBatch) {
   const Schedule schedule = pipeline(
       {.depth = 1, .num_micro_batches = 3, .stage_layers = {2}, .micro_batch_sizes = {100, 200, 600}});
-  const ProfileCosts costs(schedule, kBertBase,
-                           {.communication = {.bytes_per_second = 10, .boundary_bytes = 60}});
+  const ProfileCosts costs =
+      bert_costs(schedule, kBertBase, {.communication = {.bytes_per_second = 10, .boundary_bytes = 60}});
   const StageLayers layers(schedule.problem);
   const auto seconds = [&](ActionType type, std::size_t micro_batch) {
     return costs.seconds({}, layers.whole(type, {}, MicroBatchId::at(micro_batch)));
@@ -156,7 +162,7 @@ TEST(ProfileCosts, GrowWithTheMicroBatch) {
 
 TEST(ProfileCosts, ShareAnInversionOverItsPieces) {
   const Schedule schedule = pipeline({.stage_layers = {1}});
-  const ProfileCosts costs(schedule, kBertBase, {.inverse_root_factor = 3});
+  const ProfileCosts costs = bert_costs(schedule, kBertBase, {.inverse_root_factor = 3});
   Action whole = of_map(ActionType::Invert, {}, 4);
   Action part = whole;
   part.num_pieces = 4;
@@ -177,7 +183,7 @@ TEST(ProfileCosts, CountCommunicationAsRings) {
                                             .boundary_bytes = 2e6,
                                             .tied_bytes = 4e6,
                                             .exchange_bytes = 8e6};
-  const ProfileCosts costs(schedule, kBertBase, {.communication = communication});
+  const ProfileCosts costs = bert_costs(schedule, kBertBase, {.communication = communication});
   const StageLayers layers(schedule.problem);
   const auto seconds = [&](ActionType type) {
     return costs.seconds({}, layers.whole(type, {}, MicroBatchId::at(0)));
@@ -201,7 +207,7 @@ TEST(ProfileCosts, DivideTheUpdateWhereItIsSharded) {
   GeneratorOptions options{.depth = 1, .num_micro_batches = 1, .num_replicas = 2, .stage_layers = {4}};
   const auto update_seconds = [&options] {
     const Schedule schedule = pipeline(options);
-    const ProfileCosts costs(schedule, kBertBase, {.update_seconds_per_layer = 0.5});
+    const ProfileCosts costs = bert_costs(schedule, kBertBase, {.update_seconds_per_layer = 0.5});
     return costs.seconds({}, StageLayers(schedule.problem).whole(ActionType::Update, {}));
   };
   EXPECT_DOUBLE_EQ(update_seconds(), 2);
@@ -216,27 +222,17 @@ TEST(ProfileCosts, RefuseWhatMakesNoSense) {
   EXPECT_THROW(ProfileCosts(schedule, kBertBase, {.communication = {.latency_seconds = -1}}),
                base::UserError);
   EXPECT_THROW(ProfileCosts(schedule, kBertBase, {.input_gradient_share = 1.5}), base::UserError);
-  EXPECT_THROW(ProfileCosts(schedule, kBertBase, {.maps = {}}), base::UserError);
   schedule.problem.num_factors = 5;
-  EXPECT_THROW(ProfileCosts(schedule, kBertBase), base::UserError);
+  EXPECT_THROW(bert_costs(schedule, kBertBase), base::UserError);
 }
 
-TEST(ConstantCosts, CountLayersAndPieces) {
-  const ConstantCosts costs({{ActionType::Forward, 2}, {ActionType::Invert, 6}, {ActionType::Agree, 1}}, 0.5);
-  const Action forward{.type = ActionType::Forward, .first_layer = {3}, .end_layer = {7}};
-  EXPECT_EQ(costs.seconds({}, forward), 8);
-  Action piece = of_map(ActionType::Invert, {}, 0);
-  piece.num_pieces = 3;
-  EXPECT_EQ(costs.seconds({}, piece), 2);
-  EXPECT_EQ(costs.seconds({}, {.type = ActionType::Agree}), 1);
-  EXPECT_EQ(costs.seconds({}, {.type = ActionType::Update}), 0);
-  EXPECT_EQ(costs.latency_seconds({}, {}), 0.5);
-}
-
-TEST(FunctionCosts, AskTheFunction) {
-  const FunctionCosts costs([](Rank rank, const Action&) { return rank.value + 0.25; });
-  EXPECT_EQ(costs.seconds(Rank{3}, {}), 3.25);
-  EXPECT_EQ(costs.latency_seconds({}, {}), 0);
+TEST(ProfileCosts, OfALayerWithoutMapsHaveNoSecondOrderWork) {
+  const Schedule schedule = pipeline({.stage_layers = {1}});
+  const ProfileCosts costs(schedule, kBertBase);
+  const StageLayers layers(schedule.problem);
+  EXPECT_DOUBLE_EQ(costs.seconds({}, layers.whole(ActionType::Forward, {})), kBertBase.forward_seconds);
+  EXPECT_THROW(costs.seconds({}, of_map(ActionType::Invert, {}, 0)), base::InternalError);
+  EXPECT_THROW(costs.seconds({}, layers.whole(ActionType::Precondition, {})), base::InternalError);
 }
 
 }  // namespace

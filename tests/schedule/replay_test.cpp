@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "plenum/schedule/core/action_text.h"
-#include "plenum/schedule/simulate/constant_costs.h"
 #include "plenum/schedule/text/parse_schedule.h"
 
 #include "tests/schedule/pipeline_figures.h"
+#include "tests/support/constant_costs.h"
 
 namespace plenum::schedule {
 namespace {
@@ -113,7 +113,7 @@ rank 1 holds 1
 1 data: N
 )",
                                            "test");
-  const ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
+  const test::ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
   const ReplayResult result = replay(schedule, Dataflow(schedule), costs, 1);
   ASSERT_TRUE(result.blocked.empty());
   EXPECT_EQ(time_of(schedule, result, 0, "F0.1").end, 2);
@@ -138,7 +138,7 @@ TEST(Replay, NeedsNoPipelineLanesWhereMessagesAreFree) {
     for (const Action& action : actions) lane.append(action);
     lane.end_step();
   }
-  const ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
+  const test::ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
   const ReplayResult ordered = replay(schedule, Dataflow(schedule), costs, 2);
   EXPECT_FALSE(replay(scrambled, Dataflow(scrambled), costs, 2).blocked.empty());
   const ReplayResult result = replay(scrambled, Dataflow(scrambled), costs, 2, MessageOrder::Free);
@@ -240,7 +240,7 @@ TEST(Replay, LetsNoLaneRunAwayFromTheOthers) {
       "plenum-schedule 1\nlayers 1\nmicro-batches 1\nrank 0 holds 0\n"
       "0 compute: F0.0 B0.0 NS0 U0\n0 data: N\n0 copy: X\n",
       "test");
-  const ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
+  const test::ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}});
   const ReplayResult result = replay(schedule, Dataflow(schedule), costs, 5);
   EXPECT_EQ(time_of(schedule, result, 0, "F0.0").start, 12);
   EXPECT_EQ(time_of(schedule, result, 0, "X").start, 9) << "in step 4, once step 2 has ended";

@@ -7,9 +7,9 @@
 #include "plenum/schedule/fill/data_lane.h"
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/constant_costs.h"
 
 #include "tests/schedule/pipeline_figures.h"
+#include "tests/support/constant_costs.h"
 
 namespace plenum::schedule {
 namespace {
@@ -22,27 +22,27 @@ std::vector<double> gap_lengths(const SteadyStep& step, Rank rank) {
   return lengths;
 }
 
-ConstantCosts unit_costs() {
-  return ConstantCosts(
+test::ConstantCosts unit_costs() {
+  return test::ConstantCosts(
       {{ActionType::Forward, 1}, {ActionType::Backward, 2}, {ActionType::Precondition, 0.25}});
 }
 
 TEST(SteadyStep, TakesAsLongAsThePipelineAndItsPreconditioning) {
-  const ConstantCosts costs = unit_costs();
+  const test::ConstantCosts costs = unit_costs();
   for (const std::string_view name : {"gpipe", "1f1b"}) {
     const SteadyStep step(
         generator_named(name).generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}}),
-        KfacFiller(), costs);
+        KfacFiller(6), costs);
     EXPECT_DOUBLE_EQ(step.seconds(), 3 * (3 * 7 + 0.25));
     for (std::uint32_t rank = 0; rank < 4; ++rank) EXPECT_DOUBLE_EQ(step.bubble_seconds({rank}), 3 * 3 * 3);
   }
 }
 
 TEST(SteadyStep, GathersTheGapsOfTheFirstAndLastStageIntoOne) {
-  const ConstantCosts costs = unit_costs();
+  const test::ConstantCosts costs = unit_costs();
   const SteadyStep step(
       generator_named("1f1b").generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {3}}),
-      KfacFiller(), costs);
+      KfacFiller(6), costs);
   for (const std::uint32_t rank : {0, 3}) {
     const std::vector<double> lengths = gap_lengths(step, {rank});
     ASSERT_EQ(lengths.size(), 1) << rank;
@@ -67,17 +67,17 @@ double lane_free(const SteadyStep& step, Rank rank, Lane lane, std::size_t i) {
 /// Every action of the steady step starts after what it reads is there, its lane is free, and its message has
 /// come.
 TEST(SteadyStep, KeepsEveryTieWhenItGathersGaps) {
-  const ConstantCosts costs({{ActionType::Forward, 1},
-                             {ActionType::Backward, 2},
-                             {ActionType::InputGradient, 0.9},
-                             {ActionType::WeightGradient, 1.1},
-                             {ActionType::SendActivation, 0.1},
-                             {ActionType::SendGradient, 0.1},
-                             {ActionType::ReduceGradient, 0.7},
-                             {ActionType::Agree, 0.2},
-                             {ActionType::Update, 0.3},
-                             {ActionType::Precondition, 0.25}},
-                            0.05);
+  const test::ConstantCosts costs({{ActionType::Forward, 1},
+                                   {ActionType::Backward, 2},
+                                   {ActionType::InputGradient, 0.9},
+                                   {ActionType::WeightGradient, 1.1},
+                                   {ActionType::SendActivation, 0.1},
+                                   {ActionType::SendGradient, 0.1},
+                                   {ActionType::ReduceGradient, 0.7},
+                                   {ActionType::Agree, 0.2},
+                                   {ActionType::Update, 0.3},
+                                   {ActionType::Precondition, 0.25}},
+                                  0.05);
   for (const std::string_view name : pipeline_names()) {
     SCOPED_TRACE(name);
     const SteadyStep step(generator_named(name).generate({.depth = 4,
@@ -114,7 +114,8 @@ TEST(SteadyStep, KeepsEveryTieWhenItGathersGaps) {
 }
 
 TEST(DataLane, FindsTheFirstFreeTimeRoundTheCycle) {
-  const ConstantCosts costs({{ActionType::Forward, 1}, {ActionType::Backward, 2}, {ActionType::Agree, 1}});
+  const test::ConstantCosts costs(
+      {{ActionType::Forward, 1}, {ActionType::Backward, 2}, {ActionType::Agree, 1}});
   const SteadyStep step(
       generator_named("gpipe").generate({.depth = 2, .num_micro_batches = 1, .stage_layers = {1}}),
       KfacFiller(1), costs);

@@ -8,8 +8,9 @@
 
 #include "plenum/schedule/core/action_text.h"
 #include "plenum/schedule/generate/generator.h"
-#include "plenum/schedule/simulate/constant_costs.h"
 #include "plenum/schedule/simulate/simulate.h"
+
+#include "tests/support/constant_costs.h"
 
 namespace plenum::schedule {
 namespace {
@@ -17,8 +18,8 @@ namespace {
 using trace::Category;
 using trace::Timeline;
 
-const ConstantCosts kCosts({{ActionType::Forward, 1}, {ActionType::Backward, 2}, {ActionType::Update, 1}},
-                           0.25);
+const test::ConstantCosts kCosts(
+    {{ActionType::Forward, 1}, {ActionType::Backward, 2}, {ActionType::Update, 1}}, 0.25);
 
 Schedule small_pipeline() {
   return generator_named("1f1b").generate(
@@ -117,11 +118,11 @@ TEST(TimelineOf, LeadsFromEverySendToItsReceive) {
 }
 
 TEST(TimelineOf, HasDisjointSpansOnATrackWhereALaneReceivesWhileItSends) {
-  const ConstantCosts costs({{ActionType::Forward, 1},
-                             {ActionType::Backward, 2},
-                             {ActionType::SendActivation, 1.5},
-                             {ActionType::SendGradient, 1.5}},
-                            0.25);
+  const test::ConstantCosts costs({{ActionType::Forward, 1},
+                                   {ActionType::Backward, 2},
+                                   {ActionType::SendActivation, 1.5},
+                                   {ActionType::SendGradient, 1.5}},
+                                  0.25);
   const Schedule schedule = small_pipeline();
   const Timeline timeline = timeline_of(schedule, simulate(schedule, costs).replay.times, "");
   for (std::size_t i = 1; i < timeline.spans.size(); ++i) {

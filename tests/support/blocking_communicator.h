@@ -23,42 +23,42 @@ class BlockingCommunicator final : public comm::Communicator {
   comm::Rank rank_of(std::size_t member) const override { return ranks_->rank_of(member); }
 
   comm::Completion start_all_reduce(comm::Elements elements, comm::Tag) override {
-    ranks_->all_reduce(elements);
+    ranks_->start_all_reduce(elements, 0).wait();
     return {};
   }
   comm::Completion start_reduce_scatter(comm::ConstElements source, comm::Elements destination,
                                         std::span<const std::size_t> counts, comm::Tag) override {
-    ranks_->reduce_scatter(source, destination, counts);
+    ranks_->start_reduce_scatter(source, destination, counts, 0).wait();
     return {};
   }
   comm::Completion start_all_gather(comm::ConstElements source, comm::Elements destination,
                                     std::span<const std::size_t> counts, comm::Tag) override {
-    ranks_->all_gather(source, destination, counts);
+    ranks_->start_all_gather(source, destination, counts, 0).wait();
     return {};
   }
   comm::Completion start_broadcast(comm::Elements elements, std::size_t root, comm::Tag) override {
-    ranks_->broadcast(elements, root);
+    ranks_->start_broadcast(elements, root, 0).wait();
     return {};
   }
   comm::Completion start_all_to_all(comm::ConstElements source, std::span<const std::size_t> send_counts,
                                     comm::Elements destination, std::span<const std::size_t> receive_counts,
                                     comm::Tag) override {
-    ranks_->all_to_all(source, send_counts, destination, receive_counts);
+    ranks_->start_all_to_all(source, send_counts, destination, receive_counts, 0).wait();
     return {};
   }
   comm::Completion start_barrier(comm::Tag) override {
-    ranks_->barrier();
+    ranks_->start_barrier(0).wait();
     return {};
   }
 
   comm::Completion start_send(std::size_t to, comm::Tag, comm::ConstElements elements) override {
-    ranks_->send(to, 0, elements);
-    answers_->receive(to, 0, {});
+    ranks_->start_send(to, 0, elements).wait();
+    answers_->start_receive(to, 0, {}).wait();
     return {};
   }
   comm::Completion start_receive(std::size_t from, comm::Tag, comm::Elements elements) override {
-    ranks_->receive(from, 0, elements);
-    answers_->send(from, 0, {});
+    ranks_->start_receive(from, 0, elements).wait();
+    answers_->start_send(from, 0, {}).wait();
     return {};
   }
 

@@ -11,6 +11,7 @@ using testing::ElementsAre;
 
 constexpr RunCadence kCadence{.num_steps = 10, .evaluate_every = 4, .checkpoint_every = 3};
 constexpr Pause kNone{};
+constexpr pipeline::DueByClock kTimeUp{.is_time_up = true};
 
 /// The steps of a run after which something is due.
 std::vector<std::uint64_t> steps_with(const RunCadence& cadence, bool Pause::*what) {
@@ -43,30 +44,62 @@ TEST(RunPolicy, PausesForTheStepThatIsDrawn) {
   EXPECT_FALSE(RunPolicy(kCadence).due_after(2).is_needed());
 }
 
-TEST(RunPolicy, AsksToStopBeforeAStepThatMightNotEndInTime) {
+TEST(RunPolicy, SaysThatTimeIsUpBeforeAStepThatMightNotEndInTime) {
   RunCadence cadence = kCadence;
   cadence.time_limit_seconds = 60;
   const RunPolicy policy(cadence);
-  EXPECT_FALSE(policy.asks_to_stop({.elapsed_seconds = 50, .step_seconds = 5, .pause_seconds = 4}));
-  EXPECT_TRUE(policy.asks_to_stop({.elapsed_seconds = 50, .step_seconds = 5, .pause_seconds = 5}));
-  EXPECT_TRUE(policy.asks_to_stop({.elapsed_seconds = 61, .step_seconds = 0, .pause_seconds = 0}));
-  EXPECT_FALSE(RunPolicy(kCadence).asks_to_stop({.elapsed_seconds = 1e9}));
+  EXPECT_FALSE(policy.due_by_clock({.elapsed_seconds = 50, .step_seconds = 5, .pause_seconds = 4}).is_any());
+  EXPECT_EQ(policy.due_by_clock({.elapsed_seconds = 50, .step_seconds = 5, .pause_seconds = 5}), kTimeUp);
+  EXPECT_EQ(policy.due_by_clock({.elapsed_seconds = 61}), kTimeUp);
+  EXPECT_FALSE(RunPolicy(kCadence).due_by_clock({.elapsed_seconds = 1e9}).is_any());
+}
+
+TEST(RunPolicy, LeavesTimeForTheStepsThatBeginBeforeAnOutcomeIsKnown) {
+  RunCadence cadence = kCadence;
+  cadence.time_limit_seconds = 60;
+  cadence.lag = 1;
+  const RunPolicy policy(cadence);
+  EXPECT_FALSE(policy.due_by_clock({.elapsed_seconds = 40, .step_seconds = 5, .pause_seconds = 4}).is_any());
+  EXPECT_EQ(policy.due_by_clock({.elapsed_seconds = 40, .step_seconds = 5, .pause_seconds = 5}), kTimeUp);
+}
+
+TEST(RunPolicy, SaysWhatIsDueSinceItWasDoneLast) {
+  RunCadence cadence = kCadence;
+  cadence.checkpoint_seconds = 600;
+  cadence.evaluation_seconds = 60;
+  const RunPolicy policy(cadence);
+  EXPECT_FALSE(
+      policy.due_by_clock({.since_checkpoint_seconds = 599, .since_evaluation_seconds = 59}).is_any());
+  EXPECT_EQ(policy.due_by_clock({.since_checkpoint_seconds = 600}),
+            (pipeline::DueByClock{.is_checkpoint_due = true}));
+  EXPECT_EQ(policy.due_by_clock({.since_evaluation_seconds = 60}),
+            (pipeline::DueByClock{.is_evaluation_due = true}));
 }
 
 TEST(RunPolicy, LeavesStepsUncountedOnlyWhereTrainingGoesOn) {
   RunCadence cadence = kCadence;
   cadence.lag = 1;
   const RunPolicy policy(cadence);
-  EXPECT_EQ(policy.most_uncounted(policy.due_after(1), false), 1U);
-  EXPECT_EQ(policy.most_uncounted(policy.due_after(1), true), 0U);
-  EXPECT_EQ(policy.most_uncounted(policy.due_after(3), false), 0U);
-  EXPECT_EQ(policy.most_uncounted(policy.due_after(10), false), 0U);
-  EXPECT_EQ(RunPolicy(kCadence).most_uncounted(kNone, false), 0U);
+  EXPECT_EQ(policy.most_uncounted(policy.due_after(1), {}), 1U);
+  EXPECT_EQ(policy.most_uncounted(policy.due_after(1), {.is_stop_asked = true}), 0U);
+  EXPECT_EQ(policy.most_uncounted(policy.due_after(1), {.due = kTimeUp}), 0U);
+  EXPECT_EQ(policy.most_uncounted(policy.due_after(1), {.due = {.is_checkpoint_due = true}}), 0U);
+  EXPECT_EQ(policy.most_uncounted(policy.due_after(1), {.due = {.is_evaluation_due = true}}), 0U);
+  EXPECT_EQ(policy.most_uncounted(policy.due_after(3), {}), 0U);
+  EXPECT_EQ(policy.most_uncounted(policy.due_after(10), {}), 0U);
+  EXPECT_EQ(RunPolicy(kCadence).most_uncounted(kNone, {}), 0U);
 }
 
 TEST(RunPolicy, DoesWhatIsDueWhereNobodyObjects) {
   const RunPolicy policy(kCadence);
   for (std::uint64_t step = 1; step <= 10; ++step) EXPECT_EQ(policy.after(step, {}), policy.due_after(step));
+}
+
+TEST(RunPolicy, EvaluatesAndSavesWhereAClockSaysSo) {
+  const RunPolicy policy(kCadence);
+  EXPECT_EQ(policy.after(1, {.due = {.is_checkpoint_due = true}}), (Pause{.is_saved = true}));
+  EXPECT_EQ(policy.after(3, {.due = {.is_evaluation_due = true}}),
+            (Pause{.is_evaluated = true, .is_saved = true}));
 }
 
 TEST(RunPolicy, EndsAtOnceWhereAStopWasAgreedOn) {
@@ -75,19 +108,23 @@ TEST(RunPolicy, EndsAtOnceWhereAStopWasAgreedOn) {
   const RunPolicy policy(cadence);
   EXPECT_EQ(policy.after(1, {.is_stop_asked = true}), (Pause{.is_end = true}));
   EXPECT_EQ(policy.after(4, {.is_stop_asked = true}), (Pause{.is_traced = true, .is_end = true}));
+  EXPECT_EQ(policy.after(8, {.due = {.is_time_up = true, .is_checkpoint_due = true}}),
+            (Pause{.is_end = true}));
 }
 
 TEST(RunPolicy, SavesNothingAfterAStepThatWasSkipped) {
   const RunPolicy policy(kCadence);
   EXPECT_EQ(policy.after(3, {.is_skipped = true}), kNone);
+  EXPECT_EQ(policy.after(1, {.is_skipped = true, .due = {.is_checkpoint_due = true}}), kNone);
   EXPECT_EQ(policy.after(8, {.is_skipped = true}), (Pause{.is_evaluated = true}));
 }
 
-TEST(Agreed, RemembersAStopOfAnyStepAndTheSkipOfTheNewest) {
+TEST(Agreed, RemembersWhatAnyStepAskedForAndTheSkipOfTheNewest) {
   Agreed agreed;
-  agreed.add({.is_skipped = true, .is_stop_asked = true});
+  agreed.add({.is_skipped = true, .is_stop_asked = true, .due = {.is_checkpoint_due = true}});
   agreed.add({});
   EXPECT_TRUE(agreed.is_stop_asked);
+  EXPECT_EQ(agreed.due, (pipeline::DueByClock{.is_checkpoint_due = true}));
   EXPECT_FALSE(agreed.is_skipped);
   agreed.add({.is_skipped = true});
   EXPECT_TRUE(agreed.is_skipped);

@@ -40,6 +40,25 @@ TEST_F(StoppingTest, WritesTheCheckpointAtOnceAndEvaluatesNothing) {
   EXPECT_EQ(observer_.evaluations.size(), 2U);
 }
 
+TEST_F(StoppingTest, FollowsFromTheOutcomeOfTheNextStepWhichAllRanksKnow) {
+  const TrainingResult result = run_and_stop(options("run", 20), 3);
+  EXPECT_EQ(result.step, 4U);
+  EXPECT_FALSE(observer_.steps[2].outcome.is_stop_asked);
+  EXPECT_TRUE(observer_.steps[3].outcome.is_stop_asked);
+}
+
+TEST_F(StoppingTest, ForTimeFollowsFromTheOutcomeOfAStepToo) {
+  RunOptions given = options("run", 1e6);
+  given.run.ranks = 2;
+  given.run.threads = 2;
+  given.run.process.stop_after = "0.1s";
+  const TrainingResult result = run(given);
+  EXPECT_EQ(result.end, TrainingResult::End::Stopped);
+  for (const StepReport& report : observer_.steps) {
+    EXPECT_EQ(report.outcome.due.is_time_up, report.step == result.step) << report.step;
+  }
+}
+
 TEST_F(StoppingTest, WithoutRoomForItsCheckpointIsAnErrorEvenWhereTheRunWouldGoOn) {
   const RunOptions whole = options("whole", 5);
   run(whole);
@@ -47,7 +66,7 @@ TEST_F(StoppingTest, WithoutRoomForItsCheckpointIsAnErrorEvenWhereTheRunWouldGoO
   RunOptions given = options("run", 20);
   given.checkpoint.on_full_disk = OnFullDisk::Continue;
   const test::FileSizeLimit full_disk(size - 1);
-  test::expect_user_error([&] { run_and_stop(given, 7); }, "a checkpoint of step 7 could not be written");
+  test::expect_user_error([&] { run_and_stop(given, 7); }, "a checkpoint of step 8 could not be written");
 }
 
 TEST_F(StoppingTest, ByAnErrorKeepsTheStepsBeforeIt) {
@@ -96,8 +115,8 @@ TEST_F(StoppingTest, ByAGpuThatBreaksDownInTheLastCheckpointNamesTheOneThatIsThe
   observer.after_step = [&](const StepReport& report) {
     if (report.step == 7) source.request_stop();
   };
-  EXPECT_THAT(error_of_breakdown_at(7, options("run", 20), observer, source.get_token()),
-              testing::StartsWith("the GPU failed to copy; give the command again to go on from step 7"));
+  EXPECT_THAT(error_of_breakdown_at(8, options("run", 20), observer, source.get_token()),
+              testing::StartsWith("the GPU failed to copy; give the command again to go on from step 8"));
 }
 
 TEST_F(StoppingTest, ByAGpuThatBreaksDownAfterAnErrorTellsTheBreakdown) {

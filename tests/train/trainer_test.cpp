@@ -274,7 +274,7 @@ TEST_F(TrainingTest, SaysBeforeTheFirstStepThatADrawingLiesBehindTheLast) {
   RunOptions given = options("run", 5);
   given.run.process.trace = directory_ / "step.svg";
   given.run.process.trace_step = 6;
-  run_and_stop(given, 4);
+  run_and_stop(given, 3);
   EXPECT_THAT(observer_.notes,
               Contains(HasSubstr("will not be drawn: --trace-step is 6, and 5 steps are left")));
   given.run.process.trace_step = 2;

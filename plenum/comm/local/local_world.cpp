@@ -15,8 +15,4 @@ std::unique_ptr<Communicator> LocalWorld::communicator(Rank rank) {
   return std::make_unique<LocalCommunicator>(state_, state_->all(), rank.index());
 }
 
-void LocalWorld::abort_all(Rank failed_rank, std::string_view reason) {
-  state_->abort_all(failed_rank, reason);
-}
-
 }  // namespace plenum::comm::local

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 
 #include "plenum/comm/communicator.h"
 
@@ -22,11 +21,8 @@ class LocalWorld {
   explicit LocalWorld(std::size_t num_ranks);
   ~LocalWorld();
 
-  std::size_t num_ranks() const { return num_ranks_; }
   /// The communicator of all ranks, for one of them. It may outlive the world.
   std::unique_ptr<Communicator> communicator(Rank rank);
-  /// See Communicator::abort_all().
-  void abort_all(Rank failed_rank, std::string_view reason);
 
  private:
   std::size_t num_ranks_;

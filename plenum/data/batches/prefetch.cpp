@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <pthread.h>
+
 #include "plenum/batch/step_batch.h"
 
 namespace plenum::data {
@@ -10,6 +12,7 @@ Prefetch::Prefetch(const StepBatchSource& source, std::uint64_t first_step)
     : source_(source), thread_([this, first_step](const std::stop_token& stop) { run(stop, first_step); }) {}
 
 void Prefetch::run(const std::stop_token& stop, std::uint64_t step) {
+  pthread_setname_np(pthread_self(), "prefetch");  // for whoever looks at the threads of the process
   std::unique_lock lock(mutex_);
   // After a stop the wait still tells whether there is room.
   while (changed_.wait(lock, stop, [&] { return made_.size() < kStepsAhead; }) && !stop.stop_requested()) {

@@ -21,10 +21,9 @@ GlobalBatchSize parse_global_batch(std::string_view text, std::string_view what)
 base::OptionTable TrainingDataOptions::table() {
   base::OptionTable options("data");
   options.add("data", directory, "DIR", "Dataset made by plenum prepare");
-  options.add_choice(
-      "layout", layout,
-      {{"unpadded", Layout::Unpadded}, {"packed", Layout::Packed}, {"padded", Layout::Padded}},
-      "How sequences lie in a micro-batch: end to end, in packs of fixed length, or padded to the longest");
+  options.add_choice("layout", layout,
+                     {{"unpadded", Layout::Unpadded}, {"packed", Layout::Packed}, {"padded", Layout::Padded}},
+                     "Sequences end to end, in packs of fixed length, or padded to the longest");
   options.add_choice(
       "order", order_choice,
       {{"auto", OrderChoice::Auto}, {"sequences", OrderChoice::Sequences}, {"packs", OrderChoice::Packs}},
@@ -42,7 +41,7 @@ base::OptionTable TrainingDataOptions::table() {
               "Pack as this plan of plenum pack says (with --order packs)");
   options.add_fraction("mask-rate", mask_rate, "Share of the tokens that is masked");
   options.add_choice("mask-unit", mask_unit, {{"token", MaskUnit::Token}, {"word", MaskUnit::Word}},
-                     "What is masked together: single tokens, or words with all their pieces");
+                     "Mask single tokens or whole words");
   options.add("mask-split", mask_split, "M/R/K",
               "Percentages of masked tokens that become [MASK], a random token, or stay");
   return options;

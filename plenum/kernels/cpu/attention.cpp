@@ -95,8 +95,4 @@ void attention_forward(const tensor::Stream& stream, const AttentionForward& arg
   });
 }
 
-std::size_t attention_scratch_bytes(std::int64_t max_length, std::int64_t) {
-  return AttentionScratch::num_bytes(max_length);
-}
-
 }  // namespace plenum::kernels::cpu

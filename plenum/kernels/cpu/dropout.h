@@ -4,11 +4,11 @@
 #include <cstdint>
 
 #include "plenum/kernels/dropout.h"
+#include "plenum/workspace/rows.h"
 
 namespace plenum::kernels::cpu {
 
-/// Channels that share one call of the random function, a byte each.
-inline constexpr std::int64_t kDropoutGroup = 16;
+using workspace::kDropoutGroup;
 
 /// Decisions of one sample: `num_positions` rows of `num_groups` groups of 16 channels.
 struct DropoutBox {
@@ -19,13 +19,8 @@ struct DropoutBox {
   std::uint32_t num_groups = 0;
 };
 
-/// Size of the buffer that `draw_dropout_bytes` fills for this many groups in all: it writes 16 at a time.
-constexpr std::size_t dropout_buffer_bytes(std::int64_t num_groups) {
-  return static_cast<std::size_t>((num_groups + 15) / 16 * 16 * kDropoutGroup);
-}
-
 /// Writes the random bytes of a box, row by row without gaps; a channel is dropped where its byte is below
-/// the threshold. Overwrites up to dropout_buffer_bytes(num_positions * num_groups).
+/// the threshold. Overwrites up to workspace::dropout_buffer_bytes(num_positions * num_groups).
 void draw_dropout_bytes(const Dropout& dropout, const DropoutBox& box, std::uint8_t* bytes);
 
 /// Computes y[i] = bytes[i] < threshold ? 0 : scale x[i]. y may be x.

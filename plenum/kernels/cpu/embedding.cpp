@@ -148,8 +148,4 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
   });
 }
 
-std::size_t embedding_scratch_bytes(std::int64_t width) {
-  return LayerNormGradient::scratch_bytes(width);
-}
-
 }  // namespace plenum::kernels::cpu

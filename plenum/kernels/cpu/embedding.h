@@ -6,6 +6,5 @@ namespace plenum::kernels::cpu {
 
 void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& args);
 void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& args);
-std::size_t embedding_scratch_bytes(std::int64_t width);
 
 }  // namespace plenum::kernels::cpu

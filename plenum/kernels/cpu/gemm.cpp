@@ -15,9 +15,10 @@ namespace {
 
 // A block of B, kDepth x kBlockColumns, is packed once and stays in the second-level cache while all rows of
 // A pass by it, a strip of kTileRows at a time, which stays in the first.
-constexpr std::int64_t kDepth = 256;
+constexpr std::int64_t kDepth = workspace::kGemmDepth;
 /// Rows of a transposed A that are packed together.
 constexpr std::int64_t kHeight = 16 * kTileRows;
+static_assert(kHeight <= workspace::kGemmRows);
 
 /// A strip of at most kTileRows rows of A as the tiles read it.
 struct Strip {
@@ -156,10 +157,6 @@ Gemm panel_of(const Gemm& args, std::int64_t row, std::int64_t rows, std::int64_
 }
 
 }  // namespace
-
-std::size_t gemm_scratch_bytes() {
-  return static_cast<std::size_t>((kDepth * kBlockColumns + kDepth * kHeight)) * sizeof(float);
-}
 
 void gemm(const Gemm& args, std::span<std::byte> scratch) {
   if (args.m == 0 || args.n == 0) return;

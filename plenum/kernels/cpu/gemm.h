@@ -6,6 +6,7 @@
 
 #include "plenum/kernels/accumulate.h"
 #include "plenum/tensor/stream.h"
+#include "plenum/workspace/product.h"
 
 namespace plenum::kernels::cpu {
 
@@ -49,6 +50,6 @@ void gemm(const Gemm& args, std::span<std::byte> scratch);
 void parallel_gemm(const tensor::Stream& stream, const Gemm& args);
 
 /// Scratch that gemm() needs, and every thread of parallel_gemm().
-std::size_t gemm_scratch_bytes();
+using workspace::gemm_scratch_bytes;
 
 }  // namespace plenum::kernels::cpu

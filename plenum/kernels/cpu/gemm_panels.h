@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "plenum/workspace/product.h"
+
 // How a matrix product is cut into blocks and panels. For kernels/cpu/gemm.cpp and its test only.
 
 namespace plenum::kernels::cpu {
@@ -24,7 +26,7 @@ struct Pieces {
 };
 
 /// Columns of B that are packed at a time, and the most that a panel has.
-inline constexpr std::int64_t kBlockColumns = 768;
+inline constexpr std::int64_t kBlockColumns = workspace::kGemmColumns;
 
 /// How C is cut into panels, each of which is one task.
 struct Panels {

@@ -83,8 +83,4 @@ void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& 
   gradient.add_to(args.dgamma_D.data<float>(), args.dbeta_D.data<float>(), db);
 }
 
-std::size_t layer_norm_scratch_bytes(std::int64_t width) {
-  return LayerNormGradient::scratch_bytes(width);
-}
-
 }  // namespace plenum::kernels::cpu

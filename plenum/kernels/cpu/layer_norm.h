@@ -6,6 +6,5 @@ namespace plenum::kernels::cpu {
 
 void layer_norm_forward(const tensor::Stream& stream, const LayerNormForward& args);
 void layer_norm_backward(const tensor::Stream& stream, const LayerNormBackward& args);
-std::size_t layer_norm_scratch_bytes(std::int64_t width);
 
 }  // namespace plenum::kernels::cpu

@@ -8,6 +8,7 @@
 #include "plenum/kernels/cpu/row_dropout.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
+#include "plenum/workspace/rows.h"
 
 namespace plenum::kernels::cpu {
 
@@ -24,11 +25,6 @@ class LayerNormGradient {
         width_(width),
         num_blocks_(std::min(kMostBlocks, (num_rows + kLeastRows - 1) / kLeastRows)),
         partial_sums_(reinterpret_cast<float*>(stream.scratch(0).data() + RowDropout::buffer_bytes(width))) {}
-
-  static std::size_t scratch_bytes(std::int64_t width) {
-    return RowDropout::buffer_bytes(width) +
-           static_cast<std::size_t>(kSums * kMostBlocks * width) * sizeof(float);
-  }
 
   /// Sums over the rows of one block, rows of D.
   struct Sums {
@@ -60,8 +56,8 @@ class LayerNormGradient {
   }
 
  private:
-  static constexpr std::int64_t kSums = 3;
-  static constexpr std::int64_t kMostBlocks = 64;  // enough for threads to share evenly, and for few sums
+  static constexpr std::int64_t kSums = workspace::kMaxLayerNormSums;
+  static constexpr std::int64_t kMostBlocks = workspace::kMostLayerNormBlocks;
   static constexpr std::int64_t kLeastRows = 8;
 
   Sums sums_of(std::int64_t block) const {

@@ -44,8 +44,4 @@ void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWe
   if (args.db_E) add_sum_of_rows(stream, rows_of(args.dy_TE), args.db_E.data<float>());
 }
 
-std::size_t linear_scratch_bytes() {
-  return gemm_scratch_bytes();
-}
-
 }  // namespace plenum::kernels::cpu

@@ -7,6 +7,5 @@ namespace plenum::kernels::cpu {
 void linear_forward(const tensor::Stream& stream, const LinearForward& args);
 void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInput& args);
 void linear_backward_weight(const tensor::Stream& stream, const LinearBackwardWeight& args);
-std::size_t linear_scratch_bytes();
 
 }  // namespace plenum::kernels::cpu

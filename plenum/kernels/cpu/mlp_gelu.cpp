@@ -33,8 +33,4 @@ void mlp_gelu_backward(const tensor::Stream& stream, const MlpGeluBackward& args
   add_sum_of_rows(stream, rows_of(args.du_TF), args.db1_F.data<float>());
 }
 
-std::size_t mlp_gelu_scratch_bytes() {
-  return gemm_scratch_bytes();
-}
-
 }  // namespace plenum::kernels::cpu

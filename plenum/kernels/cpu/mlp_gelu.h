@@ -6,6 +6,5 @@ namespace plenum::kernels::cpu {
 
 void mlp_gelu_forward(const tensor::Stream& stream, const MlpGeluForward& args);
 void mlp_gelu_backward(const tensor::Stream& stream, const MlpGeluBackward& args);
-std::size_t mlp_gelu_scratch_bytes();
 
 }  // namespace plenum::kernels::cpu

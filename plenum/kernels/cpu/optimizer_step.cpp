@@ -58,24 +58,24 @@ Vec square_root(Vec values) {
   return roots;
 }
 
-double number(const AdamStep& args, StepNumber which) {
-  return args.numbers_C.data<double>()[static_cast<std::size_t>(which)];
+double scalar(const AdamStep& args, StepScalar which) {
+  return args.scalars_C.data<double>()[index_of(which)];
 }
 
-/// The buffers and numbers of a step, as the inner loops use them.
+/// The buffers and scalars of a step, as the inner loops use them.
 struct Step {
   explicit Step(const AdamStep& args)
       : gradient(args.gradient_N.data<float>()),
         weight(args.weight_N.data<float>()),
         first_moment(args.first_moment_N.data<float>()),
         second_moment(args.second_moment_N.data<float>()),
-        scale(static_cast<float>(number(args, StepNumber::GradientScale))),
+        scale(static_cast<float>(scalar(args, StepScalar::GradientScale))),
         beta1(static_cast<float>(args.beta1)),
         rest1(static_cast<float>(1 - args.beta1)),
         beta2(static_cast<float>(args.beta2)),
         rest2(static_cast<float>(1 - args.beta2)),
-        first_factor(static_cast<float>(1 / number(args, StepNumber::Correction1))),
-        root_factor(static_cast<float>(1 / std::sqrt(number(args, StepNumber::Correction2)))),
+        first_factor(static_cast<float>(1 / scalar(args, StepScalar::Correction1))),
+        root_factor(static_cast<float>(1 / std::sqrt(scalar(args, StepScalar::Correction2)))),
         epsilon(static_cast<float>(args.epsilon)) {}
 
   const float* gradient;
@@ -189,32 +189,32 @@ double sum_of_squares(const tensor::Stream& stream, std::span<const float> value
 }  // namespace
 
 void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& args) {
-  double* const numbers = args.numbers_C.data<double>();
-  numbers[static_cast<std::size_t>(StepNumber::GradientSquares)] +=
-      sum_of_squares(stream, args.gradient_N.span<float>());
+  double* const scalars = args.scalars_C.data<double>();
+  scalars[index_of(StepScalar::GradientSquares)] += sum_of_squares(stream, args.gradient_N.span<float>());
 }
 
 void decide_step(const tensor::Stream&, const StepDecision& args) {
-  double* const numbers = args.numbers_C.data<double>();
-  const auto at = [&](StepNumber which) -> double& { return numbers[static_cast<std::size_t>(which)]; };
-  const double norm = std::sqrt(at(StepNumber::GradientSquares));
-  const double loss = at(StepNumber::MaskedLoss) + at(StepNumber::NextSentenceLoss);
+  double* const scalars = args.scalars_C.data<double>();
+  const auto at = [&](StepScalar which) -> double& { return scalars[index_of(which)]; };
+  const double norm = std::sqrt(at(StepScalar::GradientSquares));
+  double loss = 0;
+  for (std::size_t i = 0; i < batch::kMostObjectives; ++i) loss += at(loss_of(i));
   const bool is_skipped = !std::isfinite(loss) || !std::isfinite(norm);
-  if (!is_skipped) at(StepNumber::NumUpdates) += 1;
+  if (!is_skipped) at(StepScalar::NumUpdates) += 1;
   const auto correction = [&](double beta) {
-    return args.is_bias_corrected ? 1 - std::pow(beta, at(StepNumber::NumUpdates)) : 1.0;
+    return args.is_bias_corrected ? 1 - std::pow(beta, at(StepScalar::NumUpdates)) : 1.0;
   };
-  at(StepNumber::GradientNorm) = norm;
-  at(StepNumber::GradientScale) = args.clip_norm == 0 || norm <= args.clip_norm ? 1 : args.clip_norm / norm;
-  at(StepNumber::IsSkipped) = is_skipped ? 1 : 0;
-  at(StepNumber::Correction1) = correction(args.beta1);
-  at(StepNumber::Correction2) = correction(args.beta2);
+  at(StepScalar::GradientNorm) = norm;
+  at(StepScalar::GradientScale) = args.clip_norm == 0 || norm <= args.clip_norm ? 1 : args.clip_norm / norm;
+  at(StepScalar::IsSkipped) = is_skipped ? 1 : 0;
+  at(StepScalar::Correction1) = correction(args.beta1);
+  at(StepScalar::Correction2) = correction(args.beta2);
 }
 
 void adam_step(const tensor::Stream& stream, const AdamStep& args) {
-  if (args.ranges.empty() || number(args, StepNumber::IsSkipped) > 0) return;
+  if (args.ranges.empty() || scalar(args, StepScalar::IsSkipped) > 0) return;
   const Step step(args);
-  const auto rate = static_cast<float>(number(args, StepNumber::LearningRate));
+  const auto rate = static_cast<float>(scalar(args, StepScalar::LearningRate));
   const auto num_blocks = static_cast<std::size_t>((args.ranges.back().end + kBlock - 1) / kBlock);
   stream.pool().run(num_blocks, [&](std::size_t block, std::size_t) {
     const std::int64_t begin = static_cast<std::int64_t>(block) * kBlock;
@@ -229,10 +229,10 @@ void adam_step(const tensor::Stream& stream, const AdamStep& args) {
 }
 
 void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
-  if (number(args, StepNumber::IsSkipped) > 0) return;
+  if (scalar(args, StepScalar::IsSkipped) > 0) return;
   const Step step(args);
   for (const FlatRange& range : args.ranges) {
-    lamb_range(stream, step, range, decay_of(args, range), number(args, StepNumber::LearningRate));
+    lamb_range(stream, step, range, decay_of(args, range), scalar(args, StepScalar::LearningRate));
   }
 }
 

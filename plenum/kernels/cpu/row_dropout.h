@@ -18,7 +18,7 @@ class RowDropout {
   }
 
   static constexpr std::size_t buffer_bytes(std::int64_t width) {
-    return dropout_buffer_bytes(num_groups(width));
+    return workspace::row_dropout_bytes(width);
   }
 
   /// A buffer at the beginning of a thread's scratch memory.

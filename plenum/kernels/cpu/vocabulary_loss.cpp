@@ -190,8 +190,4 @@ void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLoss
                          .c_stride = D});
 }
 
-std::size_t vocabulary_loss_scratch_bytes() {
-  return gemm_scratch_bytes();
-}
-
 }  // namespace plenum::kernels::cpu

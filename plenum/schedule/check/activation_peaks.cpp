@@ -2,14 +2,12 @@
 
 namespace plenum::schedule {
 
-std::vector<ActivationPeak> activation_peaks(const Dataflow& dataflow, KeptFor kept_for) {
-  std::vector<ActivationPeak> peaks;
+std::vector<std::size_t> activation_peaks(const Dataflow& dataflow, KeptFor kept_for) {
+  std::vector<std::size_t> peaks;
   for (std::size_t r = 0; r < dataflow.schedule().ranks.size(); ++r) {
     const Rank rank = Rank::at(r);
-    const std::vector<Lifetime> lifetimes = kept_lifetimes(dataflow, rank, kept_for);
-    const std::int64_t cycle = cycle_time(dataflow.schedule(), rank);
-    peaks.push_back({.layers = most_at_once(lifetimes, cycle),
-                     .micro_batches = most_at_once(by_micro_batch(lifetimes, dataflow.layers()), cycle)});
+    peaks.push_back(
+        most_at_once(kept_lifetimes(dataflow, rank, kept_for), cycle_time(dataflow.schedule(), rank)));
   }
   return peaks;
 }

@@ -26,19 +26,6 @@ void sort_by_occurrence(const Schedule& schedule, std::vector<Finding>& findings
                    [&key](const Finding& a, const Finding& b) { return key(a) < key(b); });
 }
 
-void add_peaks(const Dataflow& dataflow, CheckResult& result) {
-  const std::vector<ActivationPeak> own = activation_peaks(dataflow, KeptFor::Backward);
-  const bool has_curvature = dataflow.schedule().problem.preconditioner == Preconditioner::Kfac;
-  for (const ActivationPeak& peak : own) {
-    result.peak_activation_layers.push_back(peak.layers);
-    result.peak_activation_micro_batches.push_back(peak.micro_batches);
-  }
-  for (const ActivationPeak& peak : has_curvature ? activation_peaks(dataflow, KeptFor::Curvature) : own) {
-    result.peak_kept_layers.push_back(peak.layers);
-    result.peak_kept_micro_batches.push_back(peak.micro_batches);
-  }
-}
-
 }  // namespace
 
 CheckResult check(const Schedule& schedule) {
@@ -57,7 +44,10 @@ CheckResult check(const Schedule& schedule) {
                     replay(schedule, dataflow, NoCosts(), num_cycles_to_steady_state(dataflow)).blocked);
   }
   CheckResult result;
-  add_peaks(dataflow, result);
+  result.peak_activation_layers = activation_peaks(dataflow, KeptFor::Backward);
+  const bool has_curvature = schedule.problem.preconditioner == Preconditioner::Kfac;
+  result.peak_kept_layers =
+      has_curvature ? activation_peaks(dataflow, KeptFor::Curvature) : result.peak_activation_layers;
   sort_by_occurrence(schedule, context.findings);
   for (const Finding& finding : context.findings) {
     result.violations.push_back({describe_place(context, finding.place), finding.why});

@@ -20,13 +20,10 @@ struct CheckResult {
   std::vector<Violation> violations;
   /// For each rank, the most layers whose activations lie there at a time (one layer of one micro-batch
   /// counts 1; under recomputation, a stage's kept input counts 0 and recomputed layers count 1). Means
-  /// little, as do the next three, if there are violations.
+  /// little, as does the next, if there are violations.
   std::vector<std::size_t> peak_activation_layers;
   /// The same, but a layer counts until the last curvature action that reads its activations or gradients.
   std::vector<std::size_t> peak_kept_layers;
-  /// The same two in micro-batches of which anything lies there; each stage of the rank counts its own.
-  std::vector<std::size_t> peak_activation_micro_batches;
-  std::vector<std::size_t> peak_kept_micro_batches;
 };
 
 /// Proves that a schedule does what training needs, or says where it does not. See docs/schedules.md for the

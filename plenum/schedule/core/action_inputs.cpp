@@ -1,14 +1,12 @@
 #include "plenum/base/check.h"
-#include "plenum/schedule/core/dataflow.h"
-#include "plenum/schedule/core/value_kinds.h"
+#include "plenum/schedule/core/action_values.h"
 
 namespace plenum::schedule {
 
 /// Gathers what one action needs before it starts.
-class Dataflow::Inputs {
+class Dataflow::Inputs : ActionValues {
  public:
-  Inputs(const Dataflow& flow, Rank rank, const Action& action, std::vector<ValueRef>& values)
-      : flow_(flow), rank_(rank), action_(action), values_(values) {}
+  using ActionValues::ActionValues;
 
   void gather() {
     switch (action_.type) {
@@ -24,9 +22,9 @@ class Dataflow::Inputs {
         add_input_of_layers();
         return add_segments(kOutput);
       case ActionType::SendActivation:
-        return add(kOutput, last_segment_of_stage());
+        return add_of_micro_batch(kOutput, last_segment_of_stage());
       case ActionType::SendGradient:
-        return add(kInputGradient, 0);
+        return add_of_micro_batch(kInputGradient, 0);
       case ActionType::ReceiveActivation:
       case ActionType::ReceiveGradient:
       case ActionType::ExchangeData:
@@ -55,9 +53,9 @@ class Dataflow::Inputs {
   void of_second_order() {
     switch (action_.type) {
       case ActionType::CurvatureA:
-        return add(kSaved, first_segment());
+        return add_of_micro_batch(kSaved, first_segment());
       case ActionType::CurvatureB:
-        return add(kInputGradient, first_segment());
+        return add_of_micro_batch(kInputGradient, first_segment());
       case ActionType::ReduceCurvature:
         return flow_.add_curvature(rank_, action_, values_);
       case ActionType::Invert:
@@ -80,16 +78,15 @@ class Dataflow::Inputs {
     const bool is_sharded =
         flow_.schedule_.problem.sharding == Sharding::Optimizer && flow_.holders(action_.stage).size() > 1;
     for (LayerId layer = action_.first_layer; layer < action_.end_layer; ++layer.value) {
-      values_.push_back(
-          {flow_.layer_value(rank_, action_.stage, layer, is_sharded ? kParameters : kUpdated), 1});
+      add(flow_.layer_value(rank_, action_.stage, layer, is_sharded ? kParameters : kUpdated), 1);
     }
   }
 
   void of_backward() {
     if (last_segment() == last_segment_of_stage()) {
-      add(kOutputGradient);
+      add_of_micro_batch(kOutputGradient);
     } else {
-      add(kInputGradient, last_segment() + 1);
+      add_of_micro_batch(kInputGradient, last_segment() + 1);
     }
     add_segments(kSaved);
   }
@@ -98,7 +95,7 @@ class Dataflow::Inputs {
     if (action_.piece > 0) {
       add_factor(kFirstPiece + action_.piece - 1u);
     } else if (action_.type == ActionType::InverseRoot) {
-      values_.push_back({flow_.layer_value(rank_, action_.stage, action_.first_layer, kFactor), action_.age});
+      add(flow_.layer_value(rank_, action_.stage, action_.first_layer, kFactor), action_.age);
     } else if (flow_.holders(action_.stage).size() > 1) {
       add_factor(kCurvature);
     } else {
@@ -111,7 +108,7 @@ class Dataflow::Inputs {
     for (LayerId layer = action_.first_layer; layer < action_.end_layer; ++layer.value) {
       for (std::uint16_t factor = 0; factor < flow_.schedule_.problem.num_factors; ++factor) {
         if (flow_.owner(action_.stage, layer, factor) != rank_) continue;
-        values_.push_back({flow_.factor_value(rank_, action_.stage, layer, factor, kInverse), action_.age});
+        add(flow_.factor_value(rank_, action_.stage, layer, factor, kInverse), action_.age);
       }
     }
   }
@@ -131,36 +128,25 @@ class Dataflow::Inputs {
 
   void of_update() {
     add_ready_gradients();
-    add_of_rank(kAgreed, 0);
+    add_of_rank(kAgreed);
     const bool is_at_an_end =
         action_.stage.value == 0 || action_.stage.index() + 1 == flow_.schedule_.num_stages();
     if (is_at_an_end) flow_.add_reduced_tied(rank_, values_);
   }
 
-  void add(MicroBatchKind kind, std::uint32_t segment = 0) {
-    values_.push_back(
-        {flow_.micro_batch_value(rank_, action_.stage, action_.micro_batch, kind, segment), action_.age});
+  void add_of_micro_batch(MicroBatchKind kind, std::uint32_t segment = 0) {
+    add(flow_.micro_batch_value(rank_, action_.stage, action_.micro_batch, kind, segment), action_.age);
   }
   /// What the action's first layer works on; nothing where the model begins.
   void add_input_of_layers() {
     if (first_segment() > 0) {
-      add(kOutput, first_segment() - 1);
+      add_of_micro_batch(kOutput, first_segment() - 1);
     } else if (action_.stage.value > 0) {
-      add(kInput);
+      add_of_micro_batch(kInput);
     }
   }
   void add_segments(MicroBatchKind kind) {
-    for_each_segment([&](std::uint32_t segment) { add(kind, segment); });
-  }
-  void add_layers(LayerValueKind kind) {
-    flow_.add_layers(rank_, action_.stage, action_.first_layer, action_.end_layer, kind, values_);
-  }
-  void add_factor(std::uint32_t kind) {
-    values_.push_back(
-        {flow_.factor_value(rank_, action_.stage, action_.first_layer, action_.factor, kind), action_.age});
-  }
-  void add_of_rank(RankValueKind kind, std::uint8_t age) {
-    values_.push_back({flow_.ranks_[rank_.index()].rank_begin + kind, age});
+    for_each_segment([&](std::uint32_t segment) { add_of_micro_batch(kind, segment); });
   }
   void add_final_gradients() {
     flow_.add_final_gradients(rank_, action_.stage, action_.first_layer, action_.end_layer, values_);
@@ -169,20 +155,9 @@ class Dataflow::Inputs {
     flow_.add_ready_gradients(rank_, action_.stage, action_.first_layer, action_.end_layer, values_);
   }
 
-  std::uint32_t first_segment() const { return flow_.segment_of(action_.first_layer); }
-  std::uint32_t last_segment() const { return flow_.segment_of(LayerId::at(action_.end_layer.index() - 1)); }
   std::uint32_t last_segment_of_stage() const {
     return static_cast<std::uint32_t>(flow_.num_segments(action_.stage)) - 1;
   }
-  template <typename Visit>
-  void for_each_segment(Visit visit) const {
-    for (std::uint32_t segment = first_segment(); segment <= last_segment(); ++segment) visit(segment);
-  }
-
-  const Dataflow& flow_;
-  Rank rank_;
-  const Action& action_;
-  std::vector<ValueRef>& values_;
 };
 
 void Dataflow::inputs(Rank rank, const Action& action, std::vector<ValueRef>& values) const {

@@ -1,14 +1,12 @@
 #include "plenum/base/check.h"
-#include "plenum/schedule/core/dataflow.h"
-#include "plenum/schedule/core/value_kinds.h"
+#include "plenum/schedule/core/action_values.h"
 
 namespace plenum::schedule {
 
 /// Gathers what exists once one action is done.
-class Dataflow::Outputs {
+class Dataflow::Outputs : ActionValues {
  public:
-  Outputs(const Dataflow& flow, Rank rank, const Action& action, std::vector<ValueRef>& values)
-      : flow_(flow), rank_(rank), action_(action), values_(values) {}
+  using ActionValues::ActionValues;
 
   void gather() {
     switch (action_.type) {
@@ -20,15 +18,15 @@ class Dataflow::Outputs {
       case ActionType::WeightGradient:
         return for_each_segment([&](std::uint32_t segment) { add_weight_gradient(segment); });
       case ActionType::Recompute:
-        return for_each_segment([&](std::uint32_t segment) { add(action_.stage, kSaved, segment); });
+        return for_each_segment([&](std::uint32_t segment) { add_of_micro_batch(kSaved, segment); });
       case ActionType::SendActivation:
-        return add(action_.stage, kSentActivation);
+        return add_of_micro_batch(kSentActivation);
       case ActionType::SendGradient:
-        return add(action_.stage, kSentGradient);
+        return add_of_micro_batch(kSentGradient);
       case ActionType::ReceiveActivation:
-        return add(action_.stage, kInput);
+        return add_of_micro_batch(kInput);
       case ActionType::ReceiveGradient:
-        return add(action_.stage, kOutputGradient);
+        return add_of_micro_batch(kOutputGradient);
       case ActionType::ReduceGradient:
       case ActionType::ReduceScatterGradient:
         return add_layers(kReduced);
@@ -54,9 +52,9 @@ class Dataflow::Outputs {
     switch (action_.type) {
       case ActionType::CurvatureA:
       case ActionType::CurvatureB:
-        return values_.push_back({flow_.curvature_value(rank_, action_, action_.micro_batch,
-                                                        action_.type == ActionType::CurvatureB),
-                                  action_.age});
+        return add(flow_.curvature_value(rank_, action_, action_.micro_batch,
+                                         action_.type == ActionType::CurvatureB),
+                   action_.age);
       case ActionType::ReduceCurvature:
         return add_factor(kCurvature);
       case ActionType::Invert:
@@ -77,53 +75,37 @@ class Dataflow::Outputs {
   void of_forward() {
     const bool keeps_all = flow_.schedule_.problem.recomputation == Recomputation::None;
     for_each_segment([&](std::uint32_t segment) {
-      add(action_.stage, kOutput, segment);
-      if (keeps_all) add(action_.stage, kSaved, segment);
+      add_of_micro_batch(kOutput, segment);
+      if (keeps_all) add_of_micro_batch(kSaved, segment);
     });
     if (action_.end_layer != flow_.layers_.end(action_.stage)) return;
     const StageId next = StageId::at(action_.stage.index() + 1);
     if (next.index() == flow_.schedule_.num_stages()) {
-      add(action_.stage, kOutputGradient);
+      add_of_micro_batch(kOutputGradient);
     } else if (flow_.runner(next, action_.micro_batch) == rank_) {
-      add(next, kInput);
+      add_of_micro_batch(next, kInput);
     }
   }
 
   void of_backward() {
     for_each_segment([&](std::uint32_t segment) {
-      add(action_.stage, kInputGradient, segment);
+      add_of_micro_batch(kInputGradient, segment);
       if (action_.type == ActionType::Backward) add_weight_gradient(segment);
     });
     if (action_.stage.value == 0 || action_.first_layer != flow_.layers_.first(action_.stage)) return;
     const StageId previous = StageId::at(action_.stage.index() - 1u);
-    if (flow_.runner(previous, action_.micro_batch) == rank_) add(previous, kOutputGradient);
+    if (flow_.runner(previous, action_.micro_batch) == rank_) add_of_micro_batch(previous, kOutputGradient);
   }
 
-  void add(StageId stage, MicroBatchKind kind, std::uint32_t segment = 0) {
-    values_.push_back({flow_.micro_batch_value(rank_, stage, action_.micro_batch, kind, segment)});
+  void add_of_micro_batch(MicroBatchKind kind, std::uint32_t segment = 0) {
+    add_of_micro_batch(action_.stage, kind, segment);
+  }
+  void add_of_micro_batch(StageId stage, MicroBatchKind kind, std::uint32_t segment = 0) {
+    add(flow_.micro_batch_value(rank_, stage, action_.micro_batch, kind, segment));
   }
   void add_weight_gradient(std::uint32_t segment) {
-    values_.push_back({flow_.weight_gradient_value(rank_, action_.stage, action_.micro_batch, segment)});
+    add(flow_.weight_gradient_value(rank_, action_.stage, action_.micro_batch, segment));
   }
-  void add_layers(LayerValueKind kind) {
-    flow_.add_layers(rank_, action_.stage, action_.first_layer, action_.end_layer, kind, values_);
-  }
-  void add_factor(std::uint32_t kind) {
-    values_.push_back(
-        {flow_.factor_value(rank_, action_.stage, action_.first_layer, action_.factor, kind), action_.age});
-  }
-  void add_of_rank(RankValueKind kind) { values_.push_back({flow_.ranks_[rank_.index()].rank_begin + kind}); }
-  template <typename Visit>
-  void for_each_segment(Visit visit) const {
-    const std::uint32_t last = flow_.segment_of(LayerId::at(action_.end_layer.index() - 1));
-    for (std::uint32_t segment = flow_.segment_of(action_.first_layer); segment <= last; ++segment)
-      visit(segment);
-  }
-
-  const Dataflow& flow_;
-  Rank rank_;
-  const Action& action_;
-  std::vector<ValueRef>& values_;
 };
 
 void Dataflow::outputs(Rank rank, const Action& action, std::vector<ValueRef>& values) const {

@@ -93,6 +93,7 @@ class Dataflow {
     std::uint32_t num_values = 0;
   };
 
+  class ActionValues;
   class Inputs;
   class Outputs;
 

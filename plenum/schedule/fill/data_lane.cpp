@@ -26,6 +26,7 @@ double first_common_time(const std::vector<DataLane>& lanes, std::span<const Ran
 DataLane::DataLane(const SteadyStep& step, Rank rank, std::size_t num_steps)
     : step_seconds_(step.seconds()), cycle_seconds_(step.seconds() * static_cast<double>(num_steps)) {
   for (const ActionTime& time : step.times(rank, Lane::DataParallel)) {
+    order_.push_back(step.order(rank, Lane::DataParallel, ends_.size()));
     ends_.push_back(time.end);
     for (std::size_t i = 0; i < num_steps; ++i) {
       occupy(time.start + static_cast<double>(i) * step_seconds_, time.end - time.start);
@@ -72,15 +73,37 @@ DataLane::Surroundings DataLane::surroundings(double time) const {
   if (ends_.empty()) {
     return {.step_before = std::numeric_limits<std::int64_t>::min(),
             .step_after = std::numeric_limits<std::int64_t>::max(),
-            .next_end = std::numeric_limits<double>::infinity()};
+            .next_end = std::numeric_limits<double>::infinity(),
+            .before = kBeforeAll,
+            .after = kBehindAll};
   }
   const auto count = static_cast<std::int64_t>(ends_.size());
   const std::int64_t next = num_done(time);
   const std::int64_t step_after = next / count;
+  const auto place = [&](std::int64_t action) {
+    return Place{action / count, order_[static_cast<std::size_t>(action % count)]};
+  };
   return {.step_before = next > 0 ? (next - 1) / count : std::numeric_limits<std::int64_t>::min(),
           .step_after = step_after,
           .next_end = ends_[static_cast<std::size_t>(next - step_after * count)] +
-                      static_cast<double>(step_after) * step_seconds_};
+                      static_cast<double>(step_after) * step_seconds_,
+          .before = next > 0 ? place(next - 1) : kBeforeAll,
+          .after = place(next)};
+}
+
+void DataLane::add_collective(double time, const Place& after) {
+  Place& place = collectives_.try_emplace(time, after).first->second;
+  place = std::max(place, after);
+}
+
+Place DataLane::after_collectives(double time) const {
+  const double rounding = SteadyStep::kRounding * step_seconds_;
+  Place after = kBeforeAll;
+  for (auto other = collectives_.lower_bound(time - rounding);
+       other != collectives_.end() && other->first <= time + rounding; ++other) {
+    after = std::max(after, other->second);
+  }
+  return after;
 }
 
 std::int64_t DataLane::num_done(double time) const {
@@ -100,14 +123,19 @@ std::optional<CollectiveSlot> first_slot(const SteadyStep& step, const std::vect
     std::int64_t first_step = earliest.step;
     std::int64_t last_step = std::numeric_limits<std::int64_t>::max();
     double next_end = std::numeric_limits<double>::infinity();
+    Place after = earliest.after;
+    Place next = kBehindAll;
     for (const Rank rank : ranks) {
       const DataLane::Surroundings around = lanes[rank.index()].surroundings(start);
+      after = std::max({after, around.before, lanes[rank.index()].after_collectives(start)});
+      next = std::min(next, around.after);
       first_step = std::max(first_step, around.step_before);
       last_step = std::min(last_step, around.step_after);
       next_end = std::min(next_end, around.next_end);
     }
-    if (first_step <= last_step) {
-      return CollectiveSlot{.start = start, .step = std::clamp(step.step_at(start), first_step, last_step)};
+    if (first_step <= last_step && after < next) {
+      return CollectiveSlot{
+          .start = start, .step = std::clamp(step.step_at(start), first_step, last_step), .after = after};
     }
     start = first_common_time(lanes, ranks, next_end, seconds);
   }

@@ -27,25 +27,35 @@ class DataLane {
     std::int64_t step_before;  ///< of the last one that is done
     std::int64_t step_after;   ///< of the next one
     double next_end;           ///< when that is done
+    Place before;              ///< of the last one
+    Place after;               ///< of the next one
   };
   Surroundings surroundings(double time) const;
+
+  /// Says what a collective that lies at `time` comes after: so do those that are put behind it there.
+  void add_collective(double time, const Place& after);
+  /// What the collectives at `time` come after.
+  Place after_collectives(double time) const;
 
  private:
   double step_seconds_;
   double cycle_seconds_;
-  std::vector<double> ends_;       ///< of the step's own actions, from the begin of the step
-  std::map<double, double> busy_;  ///< begin to end, within the circle
+  std::vector<double> ends_;             ///< of the step's own actions, from the begin of the step
+  std::vector<std::int64_t> order_;      ///< of these among all of the step
+  std::map<double, double> busy_;        ///< begin to end, within the circle
+  std::map<double, Place> collectives_;  ///< by their times, which do not go round
 };
 
-/// When a collective runs, and the step it belongs to.
+/// When a collective runs, the step it belongs to, and what it comes after.
 struct CollectiveSlot {
   double start = 0;
   std::int64_t step = 0;
+  Place after = {};
 };
 
-/// The first slot, not before `earliest` in time or step, in which the lanes of all `ranks` are free for
-/// `seconds` and can agree on a step: one that their own actions around it allow. `lanes` has one for every
-/// rank. Nothing if there is none.
+/// The first slot, not before `earliest` in time, step or place, in which the lanes of all `ranks` are free
+/// for `seconds` and can agree on a step: one that their own actions around it allow. `lanes` has one for
+/// every rank. Nothing if there is none.
 std::optional<CollectiveSlot> first_slot(const SteadyStep& step, const std::vector<DataLane>& lanes,
                                          std::span<const Rank> ranks, const CollectiveSlot& earliest,
                                          double seconds);

@@ -15,7 +15,7 @@ class KfacFiller final : public Filler {
  public:
   /// One entry for each linear map of a layer.
   explicit KfacFiller(std::vector<MapBytes> maps, std::size_t max_pieces = 128);
-  explicit KfacFiller(std::size_t num_factors = 6) : KfacFiller(std::vector<MapBytes>(num_factors)) {}
+  explicit KfacFiller(std::size_t num_factors) : KfacFiller(std::vector<MapBytes>(num_factors)) {}
 
   std::string_view name() const override { return "kfac"; }
   void change(Problem& problem) const override;

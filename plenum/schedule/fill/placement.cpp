@@ -24,12 +24,15 @@ struct Hole {
   std::uint32_t step = 0;
   std::uint32_t position = 0;
   bool is_last = false;  ///< after the last action of the step: may belong to the next one too
+  Place before;          ///< of the action before it
+  Place next;            ///< of the action behind it
 };
 
 /// An item whose inputs will exist.
 struct Arrival {
   double time = 0;
   std::uint32_t step = 0;  ///< to which the last of its inputs belongs
+  Place after;             ///< of what makes its inputs
   double seconds = 0;
   ReadyItem item;
   friend bool operator>(const Arrival& a, const Arrival& b) {
@@ -57,6 +60,7 @@ struct RankState {
   bool has_placed = false;      ///< in this round
   ReadyPool pool;
   EarliestFirst<Arrival> arrivals;
+  Place after = kBeforeAll;  ///< what its items so far come after
   std::size_t num_left = 0;  ///< items of the rank that have no place yet
   double slack = 0;          ///< the part of its holes that may stay empty
   double short_gap = 0;      ///< the shortest that counts
@@ -78,7 +82,8 @@ class Placer {
         ranks_(step.schedule().ranks.size()),
         num_open_(items_.size() * shape_.num_refreshes),
         ready_(items_.size() * shape_.num_refreshes),
-        least_step_(items_.size() * shape_.num_refreshes) {
+        least_step_(items_.size() * shape_.num_refreshes),
+        after_(items_.size() * shape_.num_refreshes) {
     placement_.compute.resize(ranks_.size());
     placement_.data.resize(ranks_.size());
     placement_.last.resize(items_.size() * shape_.num_refreshes);
@@ -136,9 +141,23 @@ class Placer {
                                .end = gap.end + offset,
                                .step = s,
                                .position = static_cast<std::uint32_t>(gap.position),
-                               .is_last = &gap == &gaps.back()});
+                               .is_last = &gap == &gaps.back(),
+                               .before = place_before(rank, s, gap),
+                               .next = place_behind(rank, s, gap)});
       }
     }
+  }
+
+  // Of the actions before and behind a gap of the compute lane.
+  Place place_before(Rank rank, std::int64_t step, const Gap& gap) const {
+    if (gap.position == 0) return kBeforeAll;  // the rank computes nothing
+    return {step, step_.order(rank, Lane::Compute, gap.position - 1)};
+  }
+  Place place_behind(Rank rank, std::int64_t step, const Gap& gap) const {
+    const std::size_t count = step_.times(rank, Lane::Compute).size();
+    if (count == 0) return kBehindAll;
+    const bool is_of_next = gap.position == count;
+    return {step + (is_of_next ? 1 : 0), step_.order(rank, Lane::Compute, is_of_next ? 0 : gap.position)};
   }
 
   void prepare_refresh(std::uint32_t refresh) {
@@ -148,6 +167,8 @@ class Placer {
       num_open_[index(refresh, i)] = static_cast<std::uint32_t>(item.predecessors.size());
       ready_[index(refresh, i)] = begin + item.ready;
       least_step_[index(refresh, i)] = static_cast<std::uint32_t>(shape_.statistics_step(refresh));
+      after_[index(refresh, i)] = {static_cast<std::int64_t>(shape_.statistics_step(refresh)),
+                                   item.ready_order};
       if (!is_collective(i)) ++ranks_[item.ranks.front().index()].num_left;
     }
     for (std::uint32_t i = 0; i < items_.size(); ++i) {
@@ -172,25 +193,30 @@ class Placer {
     const ReadyItem item{.priority = priority(refresh, i), .item = i, .refresh = refresh};
     ranks_[items_[i].ranks.front().index()].arrivals.push({.time = ready_[index(refresh, i)],
                                                            .step = least_step_[index(refresh, i)],
+                                                           .after = after_[index(refresh, i)],
                                                            .seconds = items_[i].seconds,
                                                            .item = item});
   }
 
-  void finish(const PlacedItem& placed) {
+  void finish(const PlacedItem& placed, const Place& after) {
     placement_.last[index(placed.refresh, placed.item)] = placed;
     for (const std::uint32_t successor : items_[placed.item].successors) {
       double& ready = ready_[index(placed.refresh, successor)];
       ready = std::max(ready, placed.end);
       std::uint32_t& least_step = least_step_[index(placed.refresh, successor)];
       least_step = std::max(least_step, placed.step);
+      Place& successor_after = after_[index(placed.refresh, successor)];
+      successor_after = std::max(successor_after, after);
       if (--num_open_[index(placed.refresh, successor)] == 0) admit(placed.refresh, successor);
     }
   }
 
   void reduce(std::uint32_t refresh, std::uint32_t i) {
-    const std::optional<CollectiveSlot> slot = first_slot(
-        step_, data_lanes_, items_[i].ranks,
-        {.start = ready_[index(refresh, i)], .step = least_step_[index(refresh, i)]}, items_[i].seconds);
+    const std::optional<CollectiveSlot> slot = first_slot(step_, data_lanes_, items_[i].ranks,
+                                                          {.start = ready_[index(refresh, i)],
+                                                           .step = least_step_[index(refresh, i)],
+                                                           .after = after_[index(refresh, i)]},
+                                                          items_[i].seconds);
     if (slot) {
       put_collective(refresh, i, *slot);
     } else {
@@ -208,11 +234,12 @@ class Placer {
     for (const Rank rank : item.ranks) {
       DataLane& lane = data_lanes_[rank.index()];
       lane.occupy(slot.start, item.seconds);
+      lane.add_collective(slot.start, slot.after);
       placed.position = static_cast<std::uint32_t>(lane.num_done(slot.start) -
                                                    slot.step * static_cast<std::int64_t>(lane.num_actions()));
       placement_.data[rank.index()].push_back(placed);
     }
-    finish(placed);
+    finish(placed, slot.after);
   }
 
   void requeue(std::uint32_t rank) {
@@ -238,6 +265,8 @@ class Placer {
       hole.begin += cycle_seconds_;
       hole.end += cycle_seconds_;
       hole.step += static_cast<std::uint32_t>(shape_.num_steps);
+      if (hole.before != kBeforeAll) hole.before.step += static_cast<std::int64_t>(shape_.num_steps);
+      if (hole.next != kBehindAll) hole.next.step += static_cast<std::int64_t>(shape_.num_steps);
     }
   }
 
@@ -245,14 +274,17 @@ class Placer {
     RankState& state = ranks_[rank];
     const Hole& hole = state.holes[state.hole];
     const std::uint32_t last_step = hole.step + (hole.is_last ? 1 : 0);
+    const auto may_run_here = [&](const Arrival& arrival) {
+      return arrival.step <= last_step && arrival.after < hole.next;
+    };
     while (!state.arrivals.empty() && state.arrivals.top().time <= state.cursor + rounding_ &&
-           state.arrivals.top().step <= last_step) {
+           may_run_here(state.arrivals.top())) {
       state.pool.add(state.arrivals.top().seconds, state.arrivals.top().item);
       state.arrivals.pop();
     }
     if (!place_next(rank, hole)) {
       const bool something_comes = !state.arrivals.empty() && state.arrivals.top().time < hole.end &&
-                                   state.arrivals.top().step <= last_step;
+                                   may_run_here(state.arrivals.top());
       if (something_comes) {
         leave_empty(state, state.arrivals.top().time);
         state.is_waiting = false;
@@ -322,13 +354,14 @@ class Placer {
                                         .start = state.cursor,
                                         .end = end});
     state.cursor = end;
+    state.after = std::max({state.after, hole.before, after_[index(item.refresh, item.item)]});
     state.has_placed = true;
     state.is_waiting = false;
     const std::size_t max_age = std::min(options_.max_age, items_[item.item].work.max_age);
     has_failed_ |= placement_.compute[rank].back().step - shape_.statistics_step(item.refresh) > max_age;
     if (item.piece + 1 < item.num_pieces) return;
     --state.num_left;
-    finish(placement_.compute[rank].back());
+    finish(placement_.compute[rank].back(), state.after);
   }
 
   const SteadyStep& step_;
@@ -345,6 +378,7 @@ class Placer {
   std::vector<std::uint32_t> num_open_;  ///< predecessors that have no place yet
   std::vector<double> ready_;
   std::vector<std::uint32_t> least_step_;  ///< the last one to which a predecessor belongs
+  std::vector<Place> after_;               ///< of what makes an item's inputs
   EarliestFirst<Event> events_;
   Placement placement_;
   bool has_failed_ = false;

@@ -78,6 +78,7 @@ void Refresh::link(const SteadyStep& step) {
           items_[maker].successors.push_back(i);
         } else if (made) {
           item.ready = std::max(item.ready, *made);
+          item.ready_order = std::max(item.ready_order, step.made_order(rank, value.index));
           item.kept_from = std::min(item.kept_from, step.released(rank, value.index));
         } else {
           base::fail("{} on rank {} needs {}, which nothing makes",

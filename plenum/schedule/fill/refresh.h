@@ -15,8 +15,9 @@ class Refresh {
     WorkItem work;
     std::vector<Rank> ranks;  ///< one, or the group of a collective
     double seconds = 0;
-    double ready = 0;      ///< when the step has made all its inputs that the step makes
-    double kept_from = 0;  ///< when the step no longer needs the first of these itself
+    double ready = 0;               ///< when the step has made all its inputs that the step makes
+    std::int64_t ready_order = -1;  ///< SteadyStep::order() of the last action that makes one; -1: none does
+    double kept_from = 0;           ///< when the step no longer needs the first of these itself
     std::vector<std::uint32_t> predecessors = {};  ///< items that make its other inputs
     std::vector<std::uint32_t> successors = {};
     double height = 0;  ///< seconds of the longest chain of items that begins with it

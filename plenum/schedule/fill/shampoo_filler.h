@@ -15,7 +15,7 @@ class ShampooFiller final : public Filler {
  public:
   /// One entry for each linear map of a layer.
   explicit ShampooFiller(std::vector<MapBytes> maps, std::size_t max_pieces = 128);
-  explicit ShampooFiller(std::size_t num_factors = 6) : ShampooFiller(std::vector<MapBytes>(num_factors)) {}
+  explicit ShampooFiller(std::size_t num_factors) : ShampooFiller(std::vector<MapBytes>(num_factors)) {}
 
   std::string_view name() const override { return "shampoo"; }
   void change(Problem& problem) const override;

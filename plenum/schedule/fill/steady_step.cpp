@@ -7,7 +7,6 @@
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/core/action_text.h"
-#include "plenum/schedule/simulate/gather_gaps.h"
 
 namespace plenum::schedule {
 namespace {
@@ -77,7 +76,9 @@ SteadyStep::SteadyStep(Schedule base, const Filler& filler, const CostModel& cos
       for (ActionTime& time : lane) time = {time.start - result.begin, time.end - result.begin};
     }
   }
-  times_ = gather_gaps(dataflow_, times_, seconds_);
+  GatheredStep gathered = gather_gaps(dataflow_, times_, seconds_);
+  times_ = std::move(gathered.times);
+  order_ = std::move(gathered.order);
   first_start_ = seconds_;
   for (const RankTimes& rank : times_) {
     const LaneTimes& compute = rank[static_cast<std::size_t>(Lane::Compute)];
@@ -95,6 +96,7 @@ void SteadyStep::find_values() {
   for (std::size_t r = 0; r < schedule_.ranks.size(); ++r) {
     const Rank rank = Rank::at(r);
     std::vector<double>& made = made_.emplace_back(dataflow_.num_values(rank), kNever);
+    std::vector<std::int64_t>& made_order = made_order_.emplace_back(made.size(), -1);
     std::vector<double>& released = released_.emplace_back(dataflow_.num_values(rank), kNever);
     for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
       const std::span<const Action> actions = schedule_.ranks[r].lanes[lane].actions();
@@ -103,6 +105,8 @@ void SteadyStep::find_values() {
         dataflow_.outputs(rank, actions[i], values);
         for (const ValueRef& value : values) {
           made[value.index] = std::max(made[value.index], end);
+          made_order[value.index] =
+              std::max(made_order[value.index], order(rank, static_cast<Lane>(lane), i));
           released[value.index] = std::max(released[value.index], end);
         }
         dataflow_.inputs(rank, actions[i], values);

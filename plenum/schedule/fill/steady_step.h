@@ -1,12 +1,29 @@
 #pragma once
 
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include "plenum/schedule/fill/filler.h"
+#include "plenum/schedule/simulate/gather_gaps.h"
 #include "plenum/schedule/simulate/replay.h"
 
 namespace plenum::schedule {
+
+/// A place in the order of all actions of all steps: what has to wait has a later place, also where times are
+/// the same because nothing takes time.
+struct Place {
+  std::int64_t step = 0;
+  std::int64_t order = -1;  ///< SteadyStep::order(); -1: before all actions of the step
+
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+inline constexpr Place kBeforeAll = {.step = std::numeric_limits<std::int64_t>::min()};
+inline constexpr Place kBehindAll = {.step = std::numeric_limits<std::int64_t>::max()};
 
 /// Idle time of a lane between two actions of a step, in seconds from the step's begin.
 struct Gap {
@@ -33,6 +50,10 @@ class SteadyStep {
   const LaneTimes& times(Rank rank, Lane lane) const {
     return times_[rank.index()][static_cast<std::size_t>(lane)];
   }
+  /// The place of an action among all of the step.
+  std::int64_t order(Rank rank, Lane lane, std::size_t position) const {
+    return order_[rank.index()][static_cast<std::size_t>(lane)][position];
+  }
   /// The gaps of a rank's compute lane, in order; the last one reaches into the next step and may belong to
   /// either.
   std::vector<Gap> gaps(Rank rank) const;
@@ -42,6 +63,8 @@ class SteadyStep {
 
   /// When the step makes a value; nothing if it does not.
   std::optional<double> made(Rank rank, std::uint32_t value) const;
+  /// The order() of the action that makes it, of a value that the step makes.
+  std::int64_t made_order(Rank rank, std::uint32_t value) const { return made_order_[rank.index()][value]; }
   /// When the step's own actions have made it and read it for the last time.
   double released(Rank rank, std::uint32_t value) const { return released_[rank.index()][value]; }
 
@@ -58,7 +81,9 @@ class SteadyStep {
   double seconds_ = 0;
   double first_start_ = 0;  ///< of a rank's computing
   std::vector<RankTimes> times_;
+  std::vector<std::array<std::vector<std::uint32_t>, kNumLanes>> order_;
   std::vector<std::vector<double>> made_;
+  std::vector<std::vector<std::int64_t>> made_order_;
   std::vector<std::vector<double>> released_;
 };
 

@@ -1,9 +1,12 @@
 #include "plenum/schedule/simulate/gather_gaps.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
+#include <queue>
 #include <tuple>
+#include <utility>
 
 #include "plenum/base/check.h"
 
@@ -42,16 +45,17 @@ class GapGatherer {
     sort();
   }
 
-  std::vector<RankTimes> run() {
+  GatheredStep run() {
     for (auto node = order_.rbegin(); node != order_.rend(); ++node) delay(*node);
     for (const std::uint32_t node : order_) hasten(node);
-    std::vector<RankTimes> times = times_;
+    GatheredStep step{.times = times_, .order = nodes_};
+    const std::vector<std::uint32_t> places = places_in_time();
     for_each_action([&](Rank rank, std::size_t lane, std::size_t i) {
-      ActionTime& time = times[rank.index()][lane][i];
       const std::uint32_t node = node_of(rank, lane, i);
-      time = {starts_[node], starts_[node] + seconds_[node]};
+      step.times[rank.index()][lane][i] = {starts_[node], starts_[node] + seconds_[node]};
+      step.order[rank.index()][lane][i] = places[node];
     });
-    return times;
+    return step;
   }
 
  private:
@@ -151,6 +155,27 @@ class GapGatherer {
                 order_.size(), starts_.size());
   }
 
+  /// The place of each node when they are sorted by time, and by ties where times are the same.
+  std::vector<std::uint32_t> places_in_time() const {
+    using Next = std::pair<double, std::uint32_t>;
+    std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
+    std::vector<std::uint32_t> num_open(starts_.size(), 0);
+    for (const Tie& tie : ties_) num_open[tie.to] += tie.num_steps == 0 ? 1 : 0;
+    for (std::uint32_t node = 0; node < starts_.size(); ++node) {
+      if (num_open[node] == 0) next.emplace(starts_[node], node);
+    }
+    std::vector<std::uint32_t> places(starts_.size());
+    for (std::uint32_t place = 0; !next.empty(); ++place) {
+      const std::uint32_t node = next.top().second;
+      next.pop();
+      places[node] = place;
+      for (const Tie& tie : ties_from_[node]) {
+        if (tie.num_steps == 0 && --num_open[tie.to] == 0) next.emplace(starts_[tie.to], tie.to);
+      }
+    }
+    return places;
+  }
+
   /// Moves messages and collectives to where they are needed, a computation to the next one if it gets there.
   void delay(std::uint32_t node) {
     double latest = std::numeric_limits<double>::infinity();
@@ -193,8 +218,7 @@ class GapGatherer {
 
 }  // namespace
 
-std::vector<RankTimes> gather_gaps(const Dataflow& dataflow, const std::vector<RankTimes>& times,
-                                   double step_seconds) {
+GatheredStep gather_gaps(const Dataflow& dataflow, const std::vector<RankTimes>& times, double step_seconds) {
   return GapGatherer(dataflow, times, step_seconds).run();
 }
 

@@ -1,16 +1,26 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include "plenum/schedule/simulate/replay.h"
 
 namespace plenum::schedule {
 
+/// When the actions of a step run.
+struct GatheredStep {
+  std::vector<RankTimes> times;
+  /// Of each rank, lane and action, its place in an order in which all of them could run one after the other:
+  /// by time, and those that take none by what they wait for. The ends of a message have one place, and so
+  /// have the members of a collective.
+  std::vector<std::array<std::vector<std::uint32_t>, kNumLanes>> order;
+};
+
 /// Delays computations that nothing waits for until they end where the next one begins, so that idle time
 /// lies in few long gaps instead of many short ones. Takes and gives the times of a one-step schedule whose
 /// step repeats every `step_seconds`; no lane changes its order and the step does not get longer. Ties with a
 /// step before are kept where the step itself makes the value.
-std::vector<RankTimes> gather_gaps(const Dataflow& dataflow, const std::vector<RankTimes>& times,
-                                   double step_seconds);
+GatheredStep gather_gaps(const Dataflow& dataflow, const std::vector<RankTimes>& times, double step_seconds);
 
 }  // namespace plenum::schedule

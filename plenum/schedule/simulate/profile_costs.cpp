@@ -26,7 +26,6 @@ void require_options(const ProfileOptions& options) {
                 options.input_gradient_share);
   base::require(options.mlp_share >= 0 && options.mlp_share <= 1,
                 "the MLP's share of a forward must be between 0 and 1: {}", options.mlp_share);
-  base::require(!options.maps.empty(), "a layer needs at least one linear map");
 }
 
 const ProfileOptions& checked(const ProfileOptions& options) {
@@ -83,6 +82,7 @@ double ProfileCosts::owned_layers(Rank rank, const Action& action) const {
   const auto own = std::lower_bound(holders.begin(), holders.end(), rank);
   base::check(own != holders.end() && *own == rank, "the rank must hold the stage: rank={} stage={}",
               rank.value, action.stage.value);
+  base::check(shares_.num_maps() > 0, "second-order work is of a layer without linear maps");
   const auto own_index = static_cast<std::size_t>(own - holders.begin());
   double sum = 0;
   for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) {

@@ -34,7 +34,8 @@ struct ProfileOptions {
   /// An inverse root (Shampoo, SOAP) as a multiple of the inversion of the same factors.
   double inverse_root_factor = 1;
   double update_seconds_per_layer = 0;  ///< with the gradient's squares, which are read once before it
-  std::vector<LinearMap> maps = bert_layer_maps();  ///< those of a layer that have factors
+  /// Those of a layer that have factors; none: there is no second-order work.
+  std::vector<LinearMap> maps = {};
 };
 
 /// Durations of actions from the costs of a layer, all layers alike.

@@ -11,7 +11,7 @@ namespace plenum::ops {
 namespace {
 
 using kernels::FlatRange;
-using kernels::StepNumber;
+using kernels::StepScalar;
 
 struct Step {
   std::string function;
@@ -52,10 +52,10 @@ class StepCase final : public OpCase {
         first_moment_(random_tensor({o.N}, 3)),
         second_moment_(begun_second_moment(o.N)),
         compute_weight_({o.N}, 5.0F) {
-    set(StepNumber::LearningRate, kSettings.learning_rate);
-    set(StepNumber::Correction1, kSettings.correction1);
-    set(StepNumber::Correction2, kSettings.correction2);
-    set(StepNumber::GradientScale, kSettings.gradient_scale);
+    set(StepScalar::LearningRate, kSettings.learning_rate);
+    set(StepScalar::Correction1, kSettings.correction1);
+    set(StepScalar::Correction2, kSettings.correction2);
+    set(StepScalar::GradientScale, kSettings.gradient_scale);
   }
 
   std::size_t scratch_bytes() const override {
@@ -71,7 +71,7 @@ class StepCase final : public OpCase {
                                     .compute_weight_N = device_ == tensor::Device::Cuda
                                                             ? arguments.out_compute(compute_weight_)
                                                             : tensor::TensorView(),
-                                    .numbers_C = arguments.in(numbers_C_),
+                                    .scalars_C = arguments.in(scalars_C_),
                                     .beta1 = kSettings.beta1,
                                     .beta2 = kSettings.beta2,
                                     .epsilon = kSettings.epsilon,
@@ -122,12 +122,12 @@ class StepCase final : public OpCase {
     const std::vector<std::int64_t> chunks_C4 = kernels::optimizer_chunks(ranges);
     return {{static_cast<std::int64_t>(chunks_C4.size() / 4), 4}, chunks_C4};
   }
-  void set(StepNumber which, double value) { numbers_C_.values()[static_cast<std::size_t>(which)] = value; }
+  void set(StepScalar which, double value) { scalars_C_.values()[kernels::index_of(which)] = value; }
 
   tensor::Device device_;
   StepOptions options_;
   TestTensor<std::int64_t> chunks_C4_;
-  TestTensor<double> numbers_C_{{static_cast<std::int64_t>(kernels::kNumStepNumbers)}};
+  TestTensor<double> scalars_C_{{static_cast<std::int64_t>(kernels::kNumStepScalars)}};
   TestTensor<float> gradient_, weight_, first_moment_, second_moment_, compute_weight_;
 };
 

@@ -23,7 +23,7 @@ struct Form {
 };
 
 Form form_for(std::int64_t head_width) {
-  require_head_width(head_width);
+  workspace::require_head_width(head_width);
   if (head_width == 64 && is_hopper()) return {attention_forward_sm90, attention_backward_sm90, false};
   return {attention_forward_sm80, attention_backward_sm80, true};
 }

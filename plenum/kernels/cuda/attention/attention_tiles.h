@@ -5,10 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "plenum/workspace/attention.h"
+
 namespace plenum::kernels::cuda {
 
-/// Rows of a tile: sequences up to this length are one tile.
-inline constexpr std::int32_t kAttentionTileRows = 512;
+using workspace::kAttentionTileRows;
 
 /// A run of rows of one sequence that one thread block takes, for one head after the other. Kernels read a
 /// list of them from device memory, so that a captured graph can be replayed with other sequences.

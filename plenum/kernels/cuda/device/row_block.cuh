@@ -7,8 +7,8 @@
 #include "plenum/kernels/cuda/device/async_copy.cuh"
 #include "plenum/kernels/cuda/device/dropout.cuh"
 #include "plenum/kernels/cuda/device/reduce.cuh"
-#include "plenum/kernels/cuda/device/row_width.h"
 #include "plenum/kernels/cuda/device/vector_io.cuh"
+#include "plenum/workspace/rows.h"
 
 namespace plenum::kernels::cuda {
 
@@ -20,10 +20,10 @@ namespace plenum::kernels::cuda {
 inline constexpr int kNarrowThreads = 128;
 inline constexpr int kWideThreads = 512;
 inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;
-static_assert(kMaxRowWidth == std::int64_t{kWideThreads} * kVectorWidth);
+static_assert(workspace::kMaxRowWidth == std::int64_t{kWideThreads} * kVectorWidth);
 
 inline int threads_of_row(std::int64_t width) {
-  require_row_width(width);
+  workspace::require_row_width(width);
   const std::int64_t vectors = (width + kVectorWidth - 1) / kVectorWidth;
   return static_cast<int>((vectors + kWarpSize - 1) / kWarpSize) * kWarpSize;
 }

@@ -24,7 +24,7 @@ void linear_forward(const tensor::Stream& stream, const LinearForward& args) {
                   .b = {.data = args.w_ED.data<BFloat16>(), .stride = D, .is_transposed = true},
                   .c = args.y_TE.raw(),
                   .c_stride = E,
-                  .epilogue = {.bias = data_or_null(args.b_E)}});
+                  .bias = data_or_null(args.b_E)});
 }
 
 void linear_backward_input(const tensor::Stream& stream, const LinearBackwardInput& args) {

@@ -34,8 +34,7 @@ std::uint32_t alignment_of(const Matmul& args) {
   };
   return common_alignment({address(args.a.data), bytes(args.a.stride, tensor::DType::BFloat16),
                            address(args.b.data), bytes(args.b.stride, tensor::DType::BFloat16),
-                           address(args.c), bytes(args.c_stride, args.c_dtype), address(args.epilogue.bias),
-                           address(args.epilogue.gelu)});
+                           address(args.c), bytes(args.c_stride, args.c_dtype), address(args.bias)});
 }
 
 /// Rounded up to a multiple of an eighth of the power of two below.
@@ -90,37 +89,19 @@ LtMatmul::LtMatmul(const Matmul& args) : args_(args), alignment_(alignment_of(ar
   describe(&first_, args.b, args.k, args.n);
   describe(&second_, args.a, args.m, args.k);
   describe(&third_, args.c_dtype, args.m, args.n, args.c_stride);
-  describe_epilogue();
-}
-
-void LtMatmul::describe_epilogue() {
-  const MatmulEpilogue& epilogue = args_.epilogue;
-  const bool keeps_input = epilogue.gelu != nullptr && epilogue.gelu != args_.c;
-  cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
-  if (epilogue.gelu != nullptr && epilogue.bias != nullptr) {
-    kind = keeps_input ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
-  } else if (epilogue.gelu != nullptr) {
-    kind = keeps_input ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
-  } else if (epilogue.bias != nullptr) {
-    kind = CUBLASLT_EPILOGUE_BIAS;
-  }
-  set(&product_, CUBLASLT_MATMUL_DESC_EPILOGUE, kind);
-  if (epilogue.bias != nullptr) set(&product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, epilogue.bias);
-  if (keeps_input) {
-    set(&product_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, args_.c);
-    set(&product_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, args_.c_stride);
+  if (args.bias != nullptr) {
+    set(&product_, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(&product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias);
   }
 }
 
 std::string LtMatmul::kind() const {
   const auto order = [](const MatmulOperand& operand) { return operand.is_transposed ? 't' : 'n'; };
-  const MatmulEpilogue& epilogue = args_.epilogue;
   std::string text =
       fmt::format("{}x{}x{} {}{} {}", size_class(args_.m), size_class(args_.n), size_class(args_.k),
                   order(args_.a), order(args_.b), dtype_name(args_.c_dtype));
   if (args_.accumulate == Accumulate::Yes) text += " accumulate";
-  if (epilogue.bias != nullptr) text += " bias";
-  if (epilogue.gelu != nullptr) text += epilogue.gelu == args_.c ? " gelu" : " gelu+input";
+  if (args_.bias != nullptr) text += " bias";
   if (alignment_ != kFullAlignment) text += fmt::format(" align{}", alignment_);
   return text;
 }

@@ -41,17 +41,12 @@ class LtMatmul {
   bool suits(cublasLtHandle_t library, const cublasLtMatmulAlgo_t& algorithm,
              std::size_t workspace_bytes) const;
 
-  /// Where the library's result belongs: GELU where it is wanted, else C.
-  void* result() const { return args_.epilogue.gelu != nullptr ? args_.epilogue.gelu : args_.c; }
-
   /// Puts it into the queue, with the result at `result`. Returns false, with nothing done, if the algorithm
   /// cannot compute it.
   bool run(cublasLtHandle_t library, const cublasLtMatmulAlgo_t& algorithm, void* result,
            std::span<std::byte> workspace, CUstream_st* queue) const;
 
  private:
-  void describe_epilogue();
-
   Matmul args_;
   std::uint32_t alignment_ = 0;  ///< of everything that is read or written, in bytes
   cublasLtMatmulDescOpaque_t product_{};

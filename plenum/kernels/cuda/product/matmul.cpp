@@ -19,8 +19,8 @@ MatmulTuner& tuner(const tensor::Stream& stream) {
 
 void matmul(const tensor::Stream& stream, const Matmul& args) {
   base::check(
-      !has_epilogue(args) || (args.accumulate == Accumulate::No && args.c_dtype == tensor::DType::BFloat16),
-      "a product with an epilogue overwrites bf16, not {}", dtype_name(args.c_dtype));
+      args.bias == nullptr || (args.accumulate == Accumulate::No && args.c_dtype == tensor::DType::BFloat16),
+      "a product with a bias overwrites bf16, not {}", dtype_name(args.c_dtype));
   check_scratch(stream, matmul_scratch_bytes());
   if (args.m == 0 || args.n == 0) return;
   // The library takes no empty sums.

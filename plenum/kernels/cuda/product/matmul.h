@@ -7,6 +7,7 @@
 #include "plenum/tensor/bfloat16.h"
 #include "plenum/tensor/dtype.h"
 #include "plenum/tensor/stream.h"
+#include "plenum/workspace/product.h"
 
 namespace plenum::kernels::cuda {
 
@@ -20,13 +21,6 @@ struct MatmulOperand {
   bool is_transposed = false;  ///< whether the factor is the transpose of what lies there
 };
 
-/// What happens to the finished elements of C before they are rounded and written. All matrices are [m, n]
-/// with C's stride, and C is bf16.
-struct MatmulEpilogue {
-  const tensor::BFloat16* bias = nullptr;  ///< [n], added to every row
-  tensor::BFloat16* gelu = nullptr;        ///< receives gelu(C); may be C, which then is not kept
-};
-
 /// C [m, n] = (C +) A [m, k] B [k, n]. Any size may be 0; with k = 0 the product is zero.
 struct Matmul {
   std::int64_t m = 0;
@@ -37,28 +31,18 @@ struct Matmul {
   void* c = nullptr;                                ///< overlaps neither factor
   tensor::DType c_dtype = tensor::DType::BFloat16;  ///< or Float32
   std::int64_t c_stride = 0;
-  Accumulate accumulate = Accumulate::No;  ///< excludes an epilogue
-  MatmulEpilogue epilogue = {};
+  Accumulate accumulate = Accumulate::No;
+  /// [n], added to every row before it is rounded; only where a C of bf16 is overwritten.
+  const tensor::BFloat16* bias = nullptr;
 };
-
-/// Whether anything happens to the elements of C but that they are written.
-inline bool has_epilogue(const Matmul& args) {
-  return args.epilogue.bias != nullptr || args.epilogue.gelu != nullptr;
-}
 
 /// Puts the product into the stream's queue. The first product of each kind measures the algorithms that
 /// there are, and waits for that, unless the stream was given a choice or is being captured into a graph. The
 /// same products in the same order give the same bytes, whatever was measured.
 void matmul(const tensor::Stream& stream, const Matmul& args);
 
-inline constexpr std::size_t kMatmulWorkspaceBytes = std::size_t{32} << 20;  ///< of the library
-/// Of a trial of algorithms, beside the library's workspace and the room for what is accumulated.
-inline constexpr std::size_t kMatmulTrialBytes = 1024;
-
-/// Scratch that matmul() needs: the library's workspace and room to measure a product that accumulates into
-/// up to so many bytes. One that accumulates into more is not measured.
-inline std::size_t matmul_scratch_bytes(std::size_t accumulated_bytes = 0) {
-  return kMatmulWorkspaceBytes + kMatmulTrialBytes + accumulated_bytes;
-}
+using workspace::kMatmulTrialBytes;
+using workspace::kMatmulWorkspaceBytes;
+using workspace::matmul_scratch_bytes;
 
 }  // namespace plenum::kernels::cuda

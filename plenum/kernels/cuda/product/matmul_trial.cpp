@@ -50,7 +50,7 @@ class Milestones {
 /// The product with another bias: at first a model's are zero, and an algorithm that forgets them would not
 /// be noticed. The factor B has at least n elements.
 Matmul with_bias_of_weights(Matmul args) {
-  if (args.epilogue.bias != nullptr) args.epilogue.bias = args.b.data;
+  if (args.bias != nullptr) args.bias = args.b.data;
   return args;
 }
 
@@ -69,7 +69,7 @@ MatmulTrial::MatmulTrial(const tensor::CudaStream& queue, cublasLtHandle_t libra
       workspace_(workspace),
       room_(room) {
   if (args.accumulate == Accumulate::No) {
-    result_ = product_.result();
+    result_ = args.c;
   } else if (result_bytes(args) <= room.size() - kMatmulTrialBytes) {
     result_ = room.data() + kMatmulTrialBytes;
   }
@@ -84,13 +84,9 @@ bool MatmulTrial::run(const Algorithm& algorithm) const {
   return product_.run(library_, algorithm, result_, workspace_, queue_.handle());
 }
 
-void MatmulTrial::add_checksums(std::uint64_t* sum) const {
-  const auto add = [&](const void* matrix) {
-    add_checksum(queue_, matrix, args_.m, static_cast<std::size_t>(args_.n) * size_of(args_.c_dtype),
-                 static_cast<std::size_t>(args_.c_stride) * size_of(args_.c_dtype), sum);
-  };
-  add(result_);
-  if (args_.epilogue.gelu != nullptr && args_.epilogue.gelu != args_.c) add(args_.c);
+void MatmulTrial::add_checksum_of_result(std::uint64_t* sum) const {
+  add_checksum(queue_, result_, args_.m, static_cast<std::size_t>(args_.n) * size_of(args_.c_dtype),
+               static_cast<std::size_t>(args_.c_stride) * size_of(args_.c_dtype), sum);
 }
 
 std::vector<Algorithm> MatmulTrial::alike(std::span<const Algorithm> candidates) const {
@@ -100,7 +96,7 @@ std::vector<Algorithm> MatmulTrial::alike(std::span<const Algorithm> candidates)
   for (const Algorithm& candidate : candidates.first(std::min(candidates.size(), kMaxCandidates))) {
     if (args_.accumulate == Accumulate::Yes) tensor::zero_cuda(queue_, result_, result_bytes(args_));
     if (!run(candidate)) continue;
-    add_checksums(sums + able.size());
+    add_checksum_of_result(sums + able.size());
     able.push_back(candidate);
   }
   std::array<std::uint64_t, kMaxCandidates> found{};

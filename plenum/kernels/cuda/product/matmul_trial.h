@@ -29,7 +29,7 @@ class MatmulTrial {
  private:
   bool run(const cublasLtMatmulAlgo_t& algorithm) const;
   std::vector<cublasLtMatmulAlgo_t> alike(std::span<const cublasLtMatmulAlgo_t> candidates) const;
-  void add_checksums(std::uint64_t* sum) const;
+  void add_checksum_of_result(std::uint64_t* sum) const;
 
   const tensor::CudaStream& queue_;
   cublasLtHandle_t library_;

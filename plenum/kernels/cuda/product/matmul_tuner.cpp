@@ -60,9 +60,9 @@ std::span<std::byte> workspace_of(const tensor::Stream& stream) {
 std::vector<cublasLtMatmulAlgo_t> all_candidates(cublasLtHandle_t library, const Matmul& args,
                                                  const LtMatmul& product) {
   std::vector<cublasLtMatmulAlgo_t> all = product.candidates(library, kMatmulWorkspaceBytes, kCandidates);
-  if (all.empty() || !has_epilogue(args)) return all;
+  if (all.empty() || args.bias == nullptr) return all;
   Matmul plain = args;
-  plain.epilogue = {};
+  plain.bias = nullptr;
   for (const cublasLtMatmulAlgo_t& more :
        LtMatmul(plain).candidates(library, kMatmulWorkspaceBytes, kCandidates)) {
     const auto is_same = [&](const cublasLtMatmulAlgo_t& one) { return words_of(one) == words_of(more); };
@@ -90,10 +90,10 @@ bool MatmulTuner::run(const tensor::Stream& stream, const Matmul& args) {
   if (choice == choices_.end()) choice = choices_.emplace(kind, choose(stream, args, product)).first;
   if (!choice->second) return false;
   cudaStream_t const queue = stream.cuda().handle();
-  if (product.run(library_, *choice->second, product.result(), workspace_of(stream), queue)) return true;
+  if (product.run(library_, *choice->second, args.c, workspace_of(stream), queue)) return true;
   // The choice was made for other sizes of this kind and does not suit these.
   const auto first = product.candidates(library_, kMatmulWorkspaceBytes, 1);
-  return !first.empty() && product.run(library_, first[0], product.result(), workspace_of(stream), queue);
+  return !first.empty() && product.run(library_, first[0], args.c, workspace_of(stream), queue);
 }
 
 MatmulTuner::Choice MatmulTuner::choose(const tensor::Stream& stream, const Matmul& args,

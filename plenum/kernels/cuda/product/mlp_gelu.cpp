@@ -7,6 +7,7 @@
 #include "plenum/kernels/cuda/device/device_attribute.h"
 #include "plenum/kernels/cuda/product/matmul.h"
 #include "plenum/kernels/cuda/product/mlp_gelu_sm90.h"
+#include "plenum/kernels/cuda/rows/activation.h"
 #include "plenum/kernels/cuda/rows/column_sums.h"
 #include "plenum/kernels/cuda/rows/gelu_gradient.h"
 
@@ -17,7 +18,7 @@ using tensor::BFloat16;
 
 /// What forward leaves for backward.
 enum class Kept {
-  Input,      ///< u, by the library's epilogue; GELU's derivative is a pass behind backward's product
+  Input,      ///< u; GELU is a pass behind forward's product, its derivative one behind backward's
   Derivative  ///< gelu'(u), by the kernels of mlp_gelu_sm90.h
 };
 
@@ -32,16 +33,17 @@ Kept kept_of(std::int64_t T, std::int64_t D, std::int64_t F) {
 }
 
 void forward_by_sm90(const tensor::Stream& stream, const MlpGeluForward& args) {
-  tensor::check_cuda(mlp_gelu_forward_sm90({.m = args.x_TD.size(0),
-                                            .n = args.w1_FD.size(0),
-                                            .k = args.w1_FD.size(1),
-                                            .x = bfloat16_data(args.x_TD),
-                                            .w = bfloat16_data(args.w1_FD),
-                                            .bias = bfloat16_data(args.b1_F),
-                                            .gelu = bfloat16_data(args.h_TF),
-                                            .derivative = bfloat16_data(args.kept_TF)},
-                                           stream.cuda().handle()),
-                     "multiply matrices");
+  tensor::check_cuda(
+      mlp_gelu_forward_sm90({.m = args.x_TD.size(0),
+                             .n = args.w1_FD.size(0),
+                             .k = args.w1_FD.size(1),
+                             .x = bfloat16_data(args.x_TD),
+                             .w = bfloat16_data(args.w1_FD),
+                             .bias = bfloat16_data(args.b1_F),
+                             .gelu = bfloat16_data(args.h_TF),
+                             .derivative = args.kept_TF ? bfloat16_data(args.kept_TF) : nullptr},
+                            stream.cuda().handle()),
+      "multiply matrices");
 }
 
 void forward_by_library(const tensor::Stream& stream, const MlpGeluForward& args) {
@@ -55,7 +57,8 @@ void forward_by_library(const tensor::Stream& stream, const MlpGeluForward& args
                   .b = {.data = args.w1_FD.data<BFloat16>(), .stride = D, .is_transposed = true},
                   .c = u_TF.raw(),
                   .c_stride = F,
-                  .epilogue = {.bias = args.b1_F.data<BFloat16>(), .gelu = args.h_TF.data<BFloat16>()}});
+                  .bias = args.b1_F.data<BFloat16>()});
+  gelu_forward(stream, {.x = u_TF, .y = args.h_TF});
 }
 
 void backward_by_sm90(const tensor::Stream& stream, const MlpGeluBackward& args) {
@@ -94,8 +97,7 @@ void backward_by_library(const tensor::Stream& stream, const MlpGeluBackward& ar
 
 void mlp_gelu_forward(const tensor::Stream& stream, const MlpGeluForward& args) {
   const Kept kept = kept_of(args.x_TD.size(0), args.w1_FD.size(1), args.w1_FD.size(0));
-  // Without a backward there is nothing to keep, which the library does as well.
-  if (args.kept_TF && kept == Kept::Derivative) return forward_by_sm90(stream, args);
+  if (kept == Kept::Derivative) return forward_by_sm90(stream, args);
   forward_by_library(stream, args);
 }
 

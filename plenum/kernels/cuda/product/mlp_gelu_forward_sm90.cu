@@ -11,12 +11,13 @@ namespace {
 // Of the tiles that were tried this one is the fastest (docs/decisions/cuda.md).
 using Tile = ProductTile<2, 192, TileB::Transposed>;
 
-/// Adds the bias, and gives GELU of that and its derivative.
+/// Adds the bias, and gives GELU of that and, where it is kept, its derivative.
 class GeluAndDerivative {
  public:
   struct Arguments {
     CUtensorMap gelu;
     CUtensorMap derivative;
+    bool keeps_derivative;
     const __nv_bfloat16* bias;
     int num_columns;
   };
@@ -66,7 +67,7 @@ class GeluAndDerivative {
 #pragma unroll
           for (int i = 0; i < 8; ++i) results[i] = gelu_with_derivative(d[r][32 * c + 8 * q + i]);
           put(box, q, results, &GeluWithDerivative::value);
-          put(box + kWarpBoxBytes, q, results, &GeluWithDerivative::derivative);
+          if (args_.keeps_derivative) put(box + kWarpBoxBytes, q, results, &GeluWithDerivative::derivative);
         }
         send(box, column, place.row + 64 * r + kWarpBoxRows * warp_of_group());
       }
@@ -94,7 +95,7 @@ class GeluAndDerivative {
     __syncwarp();
     if (!is_first_lane()) return;
     store_box(args_.gelu, box, column, row);
-    store_box(args_.derivative, box + kWarpBoxBytes, column, row);
+    if (args_.keeps_derivative) store_box(args_.derivative, box + kWarpBoxBytes, column, row);
     commit_stores();
   }
 
@@ -112,8 +113,10 @@ cudaError_t mlp_gelu_forward_sm90(const GeluForwardProduct& args, cudaStream_t s
     return error;
   if (cudaError_t error = make_box_map(args.gelu, args.m, args.n, kWarpBoxRows, product.epilogue.gelu))
     return error;
-  if (cudaError_t error =
-          make_box_map(args.derivative, args.m, args.n, kWarpBoxRows, product.epilogue.derivative))
+  product.epilogue.keeps_derivative = args.derivative != nullptr;
+  // A map that is never used must describe some matrix, too.
+  if (cudaError_t error = make_box_map(args.derivative != nullptr ? args.derivative : args.gelu, args.m,
+                                       args.n, kWarpBoxRows, product.epilogue.derivative))
     return error;
   product.epilogue.bias = args.bias;
   product.epilogue.num_columns = static_cast<int>(args.n);

@@ -13,14 +13,14 @@ namespace plenum::kernels::cuda {
 // the product of the next tile. n and k are multiples of 64; everything is row-major and 16-byte aligned. The
 // bytes depend on the shape alone.
 
-/// gelu(u) and gelu'(u), [m, n], of u = x [m, k] w [n, k]^T + bias [n].
+/// gelu(u) and, where it is wanted, gelu'(u), [m, n], of u = x [m, k] w [n, k]^T + bias [n].
 struct GeluForwardProduct {
   std::int64_t m, n, k;
   const __nv_bfloat16* x;
   const __nv_bfloat16* w;
   const __nv_bfloat16* bias;
   __nv_bfloat16* gelu;
-  __nv_bfloat16* derivative;
+  __nv_bfloat16* derivative;  ///< or null
 };
 cudaError_t mlp_gelu_forward_sm90(const GeluForwardProduct& args, cudaStream_t stream);
 

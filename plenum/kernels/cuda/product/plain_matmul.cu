@@ -1,6 +1,5 @@
 #include <cuda_bf16.h>
 
-#include "plenum/kernels/cuda/device/gelu.cuh"
 #include "plenum/kernels/cuda/product/plain_matmul.h"
 #include "plenum/tensor/cuda_check.h"
 
@@ -28,7 +27,6 @@ struct PlainMatmul {
   std::int64_t c_stride;
   bool accumulates;
   const __nv_bfloat16* bias;
-  __nv_bfloat16* gelu;
 };
 
 __device__ float value_of(float value) {
@@ -69,7 +67,6 @@ __global__ void plain_matmul_kernel(PlainMatmul args, Element* c) {
   if (args.accumulates) sum += value_of(c[place]);
   if (args.bias != nullptr) sum += value_of(args.bias[column]);
   store(sum, c + place);
-  if (args.gelu != nullptr) store(gelu(sum), args.gelu + place);
 }
 
 template <typename Element>
@@ -92,8 +89,7 @@ void plain_matmul(const tensor::Stream& stream, const Matmul& args) {
       .b = grid_of(args.b),
       .c_stride = args.c_stride,
       .accumulates = args.accumulate == Accumulate::Yes,
-      .bias = reinterpret_cast<const __nv_bfloat16*>(args.epilogue.bias),
-      .gelu = reinterpret_cast<__nv_bfloat16*>(args.epilogue.gelu),
+      .bias = reinterpret_cast<const __nv_bfloat16*>(args.bias),
   };
   if (args.c_dtype == tensor::DType::Float32) return launch<float>(stream, plain, args.c);
   launch<__nv_bfloat16>(stream, plain, args.c);

@@ -201,7 +201,7 @@ void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossF
             .b = {.data = args.w_VD.data<BFloat16>() + words.begin * D, .stride = D, .is_transposed = true},
             .c = args.logits_MW.data<BFloat16>() + words.begin,
             .c_stride = W,
-            .epilogue = {.bias = args.b_V.data<BFloat16>() + words.begin}});
+            .bias = args.b_V.data<BFloat16>() + words.begin});
   }
   row_losses<<<static_cast<unsigned>(M), kRowThreads, 0, stream.cuda().handle()>>>(
       bfloat16_data(args.logits_MW), static_cast<int>(V), W, args.label_M.data<std::int32_t>(),

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "plenum/kernels/cuda/device/row_width.h"
 #include "plenum/kernels/dropout.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
+#include "plenum/workspace/rows.h"
 
 namespace plenum::kernels::cuda {
 
@@ -29,16 +29,7 @@ struct LayerNormGradient {
 };
 void layer_norm_gradient(const tensor::Stream& stream, const LayerNormGradient& args);
 
-/// Tiles of rows are dealt to at most this many blocks, whose sums over rows are added in order afterwards.
-/// An H200 works on all of them at the same time: it has room for 528. More would cost more memory traffic (4
-/// bytes for each block, column and sum, written and read) than they bring.
-inline constexpr unsigned kMaxLayerNormParts = 512;
-/// What is summed over all rows: dy zhat for dgamma, dy for dbeta, and dx for db where it is asked for.
-inline constexpr std::size_t kMaxLayerNormSums = 3;
-
-inline std::size_t layer_norm_gradient_scratch_bytes(std::int64_t width) {
-  require_row_width(width);  // so that whoever plans memory learns it
-  return kMaxLayerNormParts * kMaxLayerNormSums * static_cast<std::size_t>(width) * sizeof(float);
-}
+using workspace::kMaxLayerNormParts;
+using workspace::kMaxLayerNormSums;
 
 }  // namespace plenum::kernels::cuda

@@ -14,11 +14,11 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kTotalThreads = 1024;
 
-__device__ double& number(double* numbers_C, StepNumber which) {
-  return numbers_C[static_cast<std::size_t>(which)];
+__device__ double& scalar(double* scalars_C, StepScalar which) {
+  return scalars_C[index_of(which)];
 }
-__device__ float number(const double* numbers_C, StepNumber which) {
-  return static_cast<float>(numbers_C[static_cast<std::size_t>(which)]);
+__device__ float scalar(const double* scalars_C, StepScalar which) {
+  return static_cast<float>(scalars_C[index_of(which)]);
 }
 
 /// A sum of squares in double precision, of which no finite element overflows: one sum for each lane.
@@ -55,12 +55,12 @@ __global__ void __launch_bounds__(kThreads)
 
 /// Adds the sums of all blocks to the step's squares.
 __global__ void __launch_bounds__(kTotalThreads)
-    add_sums(const double* __restrict__ sums, std::int64_t num_sums, double* __restrict__ numbers_C) {
+    add_sums(const double* __restrict__ sums, std::int64_t num_sums, double* __restrict__ scalars_C) {
   double part = 0;
   for (std::int64_t i = threadIdx.x; i < num_sums; i += kTotalThreads) part += sums[i];
   __shared__ BlockReductionOf<double> shared;
   const double total = block_sum(part, shared);
-  if (threadIdx.x == 0) number(numbers_C, StepNumber::GradientSquares) += total;
+  if (threadIdx.x == 0) scalar(scalars_C, StepScalar::GradientSquares) += total;
 }
 
 /// What the host says of a decision.
@@ -70,21 +70,23 @@ struct DecisionSettings {
 };
 
 /// By one thread.
-__global__ void decide(DecisionSettings settings, double* __restrict__ numbers_C) {
-  const auto at = [&](StepNumber which) -> double& { return number(numbers_C, which); };
-  const double norm = sqrt(at(StepNumber::GradientSquares));
-  const double loss = at(StepNumber::MaskedLoss) + at(StepNumber::NextSentenceLoss);
+__global__ void decide(DecisionSettings settings, double* __restrict__ scalars_C) {
+  const auto at = [&](StepScalar which) -> double& { return scalar(scalars_C, which); };
+  const double norm = sqrt(at(StepScalar::GradientSquares));
+  double loss = 0;
+  for (std::size_t i = 0; i < batch::kMostObjectives; ++i)
+    loss += scalars_C[index_of(StepScalar::FirstLoss) + i];
   const bool is_skipped = !isfinite(loss) || !isfinite(norm);
-  if (!is_skipped) at(StepNumber::NumUpdates) += 1;
+  if (!is_skipped) at(StepScalar::NumUpdates) += 1;
   const auto correction = [&](double beta) {
-    return settings.is_bias_corrected ? 1 - pow(beta, at(StepNumber::NumUpdates)) : 1.0;
+    return settings.is_bias_corrected ? 1 - pow(beta, at(StepScalar::NumUpdates)) : 1.0;
   };
   const bool is_within = settings.clip_norm == 0 || norm <= settings.clip_norm;
-  at(StepNumber::GradientNorm) = norm;
-  at(StepNumber::GradientScale) = is_within ? 1 : settings.clip_norm / norm;
-  at(StepNumber::IsSkipped) = is_skipped ? 1 : 0;
-  at(StepNumber::Correction1) = correction(settings.beta1);
-  at(StepNumber::Correction2) = correction(settings.beta2);
+  at(StepScalar::GradientNorm) = norm;
+  at(StepScalar::GradientScale) = is_within ? 1 : settings.clip_norm / norm;
+  at(StepScalar::IsSkipped) = is_skipped ? 1 : 0;
+  at(StepScalar::Correction1) = correction(settings.beta1);
+  at(StepScalar::Correction2) = correction(settings.beta2);
 }
 
 /// A part of a range: a row of chunks_C4.
@@ -97,7 +99,7 @@ static_assert(sizeof(Chunk) == 4 * sizeof(std::int64_t));
 struct Step {
   explicit Step(const AdamStep& args)
       : chunks_C(reinterpret_cast<const Chunk*>(args.work.chunks_C4.data<std::int64_t>())),
-        numbers_C(args.numbers_C.data<double>()),
+        scalars_C(args.scalars_C.data<double>()),
         gradient(args.gradient_N.data<float>()),
         weight(args.weight_N.data<float>()),
         first_moment(args.first_moment_N.data<float>()),
@@ -111,22 +113,22 @@ struct Step {
         decay(static_cast<float>(args.decay)) {}
 
   const Chunk* chunks_C;
-  const double* numbers_C;
+  const double* scalars_C;
   const float* gradient;
   float *weight, *first_moment, *second_moment;
   __nv_bfloat16* compute_weight;  ///< may be null
   float beta1, rest1, beta2, rest2, epsilon, decay;
 };
 
-/// A block's part of a step, with the numbers that were decided.
+/// A block's part of a step, with the scalars that were decided.
 class ChunkStep {
  public:
   __device__ explicit ChunkStep(const Step& step)
       : step_(step),
         chunk_(step.chunks_C[blockIdx.x]),
-        scale_(number(step.numbers_C, StepNumber::GradientScale)),
-        first_factor_(1 / number(step.numbers_C, StepNumber::Correction1)),
-        root_factor_(1 / sqrtf(number(step.numbers_C, StepNumber::Correction2))),
+        scale_(scalar(step.scalars_C, StepScalar::GradientScale)),
+        first_factor_(1 / scalar(step.scalars_C, StepScalar::Correction1)),
+        root_factor_(1 / sqrtf(scalar(step.scalars_C, StepScalar::Correction2))),
         decay_(chunk_.is_decayed != 0 ? step.decay : 0) {}
 
   __device__ const Chunk& chunk() const { return chunk_; }
@@ -191,13 +193,13 @@ class ChunkStep {
 };
 
 __device__ bool is_skipped(const Step& step) {
-  return number(step.numbers_C, StepNumber::IsSkipped) > 0;
+  return scalar(step.scalars_C, StepScalar::IsSkipped) > 0;
 }
 
 __global__ void __launch_bounds__(kThreads) adam(const __grid_constant__ Step step) {
   if (is_skipped(step)) return;
   const ChunkStep chunk(step);
-  const float rate = number(step.numbers_C, StepNumber::LearningRate);
+  const float rate = scalar(step.scalars_C, StepScalar::LearningRate);
   chunk.for_elements([&](std::int64_t i, auto elements) {
     const auto gradient = elements.load(step.gradient + i);
     const auto weights = elements.load(step.weight + i);
@@ -257,7 +259,7 @@ __global__ void __launch_bounds__(kThreads)
   const LambSquares total = {block_sum(part.weight, shared[0]), block_sum(part.direction, shared[1])};
   if (threadIdx.x != 0) return;
   const bool has_ratio = step.chunks_C[begin].is_decayed != 0 && total.weight > 0 && total.direction > 0;
-  const double learning_rate = step.numbers_C[static_cast<std::size_t>(StepNumber::LearningRate)];
+  const double learning_rate = step.scalars_C[index_of(StepScalar::LearningRate)];
   rate_R[range] =
       static_cast<float>(learning_rate * (has_ratio ? sqrt(total.weight / total.direction) : 1.0));
 }
@@ -293,18 +295,18 @@ void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& a
   const float* const gradient_N = args.gradient_N.data<float>();
   base::check(reinterpret_cast<std::uintptr_t>(gradient_N) % (kFlatVector * sizeof(float)) == 0,
               "the GPU loads gradients by whole vectors, which must lie at their multiples");
-  check_scratch(stream, optimizer_scratch_bytes(num_elements, 0));
+  check_scratch(stream, optimizer_scratch_bytes(tensor::Device::Cuda, num_elements, 0));
   auto* const sums = reinterpret_cast<double*>(stream.scratch().data());
   const cudaStream_t queue = stream.cuda().handle();
   add_squares<<<static_cast<unsigned>(num_sums), kThreads, 0, queue>>>(gradient_N, num_elements, sums);
   check_launch("add up the squares of a gradient");
-  add_sums<<<1, kTotalThreads, 0, queue>>>(sums, num_sums, args.numbers_C.data<double>());
+  add_sums<<<1, kTotalThreads, 0, queue>>>(sums, num_sums, args.scalars_C.data<double>());
   check_launch("add up the sums of squares");
 }
 
 void decide_step(const tensor::Stream& stream, const StepDecision& args) {
   decide<<<1, 1, 0, stream.cuda().handle()>>>(
-      {args.clip_norm, args.beta1, args.beta2, args.is_bias_corrected}, args.numbers_C.data<double>());
+      {args.clip_norm, args.beta1, args.beta2, args.is_bias_corrected}, args.scalars_C.data<double>());
   check_launch("decide on a step");
 }
 

@@ -1,0 +1,56 @@
+#include "plenum/train/hang_watch.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace plenum::train {
+
+using std::chrono::milliseconds;
+
+HangWatch::HangWatch(milliseconds limit, Told told)
+    : limit_(limit), told_(std::move(told)), seen_(Clock::now()) {}
+
+void HangWatch::watch(const std::stop_token& stop) {
+  const milliseconds interval = std::clamp(limit_ / 8, milliseconds(1), milliseconds(1000));
+  std::mutex own;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(own);
+  while (!stop.stop_requested()) {
+    look(Clock::now());
+    stopped.wait_for(lock, stop, interval, [] { return false; });
+  }
+}
+
+void HangWatch::look(Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  if (num_moves_ != seen_moves_) {
+    seen_moves_ = num_moves_;
+    seen_ = now;
+  }
+  if (!is_under_way_ || is_told_ || now - seen_ < limit_) return;
+  is_told_ = true;
+  told_(fmt::format("{} for {} ms", hangs_, limit_.count()));
+}
+
+HangWatch::Activity::Activity(HangWatch& watch, std::string hangs) : watch_(watch) {
+  const std::lock_guard lock(watch_.mutex_);
+  watch_.is_under_way_ = true;
+  watch_.is_told_ = false;
+  watch_.hangs_ = std::move(hangs);
+  ++watch_.num_moves_;
+}
+
+HangWatch::Activity::~Activity() {
+  const std::lock_guard lock(watch_.mutex_);
+  watch_.is_under_way_ = false;
+}
+
+void HangWatch::Activity::get_on() {
+  const std::lock_guard lock(watch_.mutex_);
+  ++watch_.num_moves_;
+}
+
+}  // namespace plenum::train

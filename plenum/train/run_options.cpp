@@ -16,11 +16,13 @@ void add_device_option(base::OptionTable& options, DeviceChoice& device) {
       {{"auto", std::nullopt}, {"cpu", tensor::Device::Cpu}, {"cuda", tensor::Device::Cuda}},
       "What computes: the CPU (float32), an NVIDIA GPU (bfloat16), or the GPU if there is one");
   option.set = [set = option.set](const std::vector<std::string>& given) {
-    base::require(
-        !given.front().starts_with("cuda:"),
-        "device must be auto, cpu or cuda: '{0}'; CUDA_VISIBLE_DEVICES={1} with --device cuda chooses "
-        "a GPU",
-        given.front(), given.front().substr(std::string_view("cuda:").size()));
+    constexpr std::string_view kNumbered = "cuda:";
+    if (given.front().starts_with(kNumbered)) {
+      base::fail(
+          "device must be auto, cpu or cuda: '{0}'; CUDA_VISIBLE_DEVICES={1} with --device cuda chooses a "
+          "GPU",
+          given.front(), given.front().substr(kNumbered.size()));
+    }
     set(given);
   };
 }

@@ -72,8 +72,9 @@ class CurveTest : public TrainingTest {
   }
 
   std::vector<double> curve_of(RunOptions given) {
-    given.checkpoint.every = given.evaluation.every = {kNumSteps, optim::DurationUnit::Steps};
-    given.run.steps = given.evaluation.every;
+    given.run.steps = {kNumSteps, optim::DurationUnit::Steps};
+    given.checkpoint.every = given.run.steps;
+    given.evaluation.every = given.run.steps;
     evaluation_ = run(given).evaluation;
     return smoothed_losses(observer_.steps);
   }

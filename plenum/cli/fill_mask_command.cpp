@@ -77,10 +77,10 @@ class FillMaskCommand final : public Command {
     const std::vector<std::string> texts = texts_.empty() ? read_lines() : texts_;
     base::require(!texts.empty(), "no text is given; write one with a [MASK] in it");
     ProgressBar notes(stderr);
-    train::MaskFilling filling(
-        train::find_model(model_, notes, checkpoint_), texts,
-        static_cast<std::size_t>(threads_.value_or(base::usable_cores())),
-        train::settle_device(device_, 1, [&](std::string_view line) { notes.note(line); }));
+    const train::Note note = [&](std::string_view line) { notes.note(line); };
+    train::MaskFilling filling(train::find_model(model_, notes, checkpoint_), texts,
+                               static_cast<std::size_t>(threads_.value_or(base::usable_cores())),
+                               train::settle_device(device_, 1, note), note);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::vector<std::vector<train::Guess>> masks = filling.guesses(i, static_cast<std::size_t>(top_));
       if (json_) {

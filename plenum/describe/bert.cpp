@@ -86,7 +86,8 @@ FileNames file_names() {
   return {.prefix = "bert.",
           .bare_beginnings = {"embeddings.", "encoder.", "pooler."},
           .old_endings = {{"LayerNorm.gamma", "LayerNorm.weight"}, {"LayerNorm.beta", "LayerNorm.bias"}},
-          .buffer_endings = {"embeddings.position_ids", "embeddings.token_type_ids"}};
+          .buffer_endings = {"embeddings.position_ids", "embeddings.token_type_ids"},
+          .spare_beginnings = {"bert.pooler.", "cls.seq_relationship.", "classifier.", "qa_outputs."}};
 }
 
 }  // namespace

@@ -128,6 +128,8 @@ struct FileNames {
   std::vector<std::pair<std::string, std::string>> copies = {};
   /// Endings of what is no parameter.
   std::vector<std::string> buffer_endings = {};
+  /// Beginnings of heads for other purposes, which a file may have and the model does without.
+  std::vector<std::string> spare_beginnings = {};
 };
 
 struct ModelDescription {

@@ -85,10 +85,20 @@ class StoredWeights {
     return tensor;
   }
 
-  /// The names, as the files have them, of what was not taken.
-  std::vector<std::string> remaining() const {
+  /// The names, as the files have them, of what was not taken. Throws UserError for what is more than a head
+  /// that the model does without.
+  std::vector<std::string> spare() const {
     std::vector<std::string> names;
-    for (const auto& [name, stored] : tensors_) names.push_back(stored.tensor->name);
+    for (const auto& [name, stored] : tensors_) {
+      const auto begins_name = [&name = name](const std::string& beginning) {
+        return name.starts_with(beginning);
+      };
+      base::require(std::ranges::any_of(names_.spare_beginnings, begins_name),
+                    "{}: tensor {} has no place in the model that {} describes, and without it the model "
+                    "would be another one; put the {} of these weights beside them",
+                    stored.file->path(), stored.tensor->name, kConfigName, kConfigName);
+      names.push_back(stored.tensor->name);
+    }
     return names;
   }
 
@@ -196,7 +206,7 @@ ImportReport read_hugging_face_weights(const std::string& directory, const descr
     read_parameter(*found->file, *found->tensor, parameter, weights_N);
     require_finite(*found, elements_of(parameter, weights_N));
   }
-  report.unused_tensors = stored.remaining();
+  report.unused_tensors = stored.spare();
   return report;
 }
 

@@ -14,14 +14,15 @@ namespace plenum::model {
 /// Where a file and a model differ, by the names of Plenum's table and of the file.
 struct ImportReport {
   std::vector<std::string> new_tensors;     ///< of heads that the file lacks: not written, to be initialised
-  std::vector<std::string> unused_tensors;  ///< that the model has no place for
+  std::vector<std::string> unused_tensors;  ///< of heads that the model does without
 };
 
 /// Overwrites the parameters in a flat buffer with those of a Hugging Face directory: model.safetensors, or
 /// the shards that model.safetensors.index.json names. Names may lack `bert.`, as those of BertModel do, and
 /// layer norms may have `gamma` and `beta`. Copies of tied tensors must be equal; buffers of positions are
-/// passed over. Throws UserError for a missing tensor that is not of a head, another shape, another
-/// vocabulary or an element that is not finite, naming it.
+/// passed over. Throws UserError for a missing tensor that is not of a head, one that the model has no place
+/// for (but for heads that it does without), another shape, another vocabulary or an element that is not
+/// finite, naming it.
 ImportReport read_hugging_face_weights(const std::string& directory, const describe::ParameterTable& table,
                                        std::span<float> weights_N);
 

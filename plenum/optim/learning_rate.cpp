@@ -9,7 +9,7 @@
 namespace plenum::optim {
 namespace {
 
-std::uint64_t warmup_steps(const Duration& warmup, std::uint64_t total_steps, const RunLength& run) {
+std::uint64_t steps_of_warmup(const Duration& warmup, std::uint64_t total_steps, const RunLength& run) {
   const std::uint64_t steps = num_steps(warmup, run, "warmup", total_steps);
   const bool is_part = warmup.unit == DurationUnit::Run && warmup.amount < 1;
   return is_part && total_steps > 0 ? std::min(steps, total_steps - 1) : steps;
@@ -22,7 +22,7 @@ LearningRate::LearningRate(const LearningRateOptions& options, std::uint64_t tot
     : options_(options),
       peak_(options.peak.value()),
       total_steps_(total_steps),
-      warmup_steps_(warmup_steps(options.warmup, total_steps, run)),
+      warmup_steps_(steps_of_warmup(options.warmup, total_steps, run)),
       decay_steps_(options.schedule == LearningRateSchedule::Wsd
                        ? num_steps(options.decay, run, "decay-duration", total_steps)
                        : 0) {

@@ -107,6 +107,23 @@ optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
           .chunks_C4 = memory.chunks_C4};
 }
 
+/// The micro-batches of a schedule that a rank works on, and those between them: ids from first on.
+struct OwnMicroBatches {
+  OwnMicroBatches(const Schedule& schedule, Rank rank) {
+    std::size_t end = 0;
+    first = schedule.problem.num_micro_batches;
+    for (const Action& action : schedule.ranks[rank.index()].lane(schedule::Lane::Compute).actions()) {
+      if (action.type != ActionType::Forward) continue;
+      first = std::min(first, action.micro_batch.index());
+      end = std::max(end, action.micro_batch.index() + 1);
+    }
+    count = end > first ? end - first : 0;
+  }
+
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
 /// For every micro-batch of the steps under way.
 std::vector<model::MicroBatchStaging> stagings_of(const describe::ParameterTable& table,
                                                   const BertProgramOptions& options, std::size_t count,
@@ -192,7 +209,8 @@ struct BertProgram::State {
             memory::plan_rank_memory(table, schedule.problem, slots.num_slots(), request_of(options), views)),
         buffers(buffers_of(memory)),
         optimizer(options.optimizer, table, buffers),
-        stagings(stagings_of(table, options, kStepsUnderWay * num_micro_batches(), memory)),
+        own(schedule, rank),
+        stagings(stagings_of(table, options, kStepsUnderWay * own.count, memory)),
         stream(owner.stream(memory.scratch, options.precision)),
         weights(model::weights_of(table, {buffers.weights_N, buffers.compute_weights_N})),
         gradients(model::gradients_of(table, buffers.gradients_N)),
@@ -202,10 +220,9 @@ struct BertProgram::State {
     for (std::size_t i = 0; i < kStepsUnderWay; ++i) exchanged[i] = gpu->exchanged() + i;
   }
 
-  std::size_t num_micro_batches() const { return schedule.problem.num_micro_batches; }
   ExchangedScalars& exchanged_with(std::uint64_t step) { return *exchanged[step % kStepsUnderWay]; }
   std::size_t staging_index(std::uint64_t step, std::size_t micro_batch) const {
-    return step % kStepsUnderWay * num_micro_batches() + micro_batch;
+    return step % kStepsUnderWay * own.count + micro_batch - own.first;
   }
   model::MicroBatchStaging& staging_of(std::uint64_t step, std::size_t micro_batch) {
     return stagings[staging_index(step, micro_batch)];
@@ -282,6 +299,7 @@ struct BertProgram::State {
   memory::RankMemory memory;
   optim::OptimizerBuffers buffers;
   optim::Optimizer optimizer;
+  OwnMicroBatches own;
   std::vector<model::MicroBatchStaging> stagings;
   tensor::Stream stream;
   model::BertWeights weights;
@@ -356,9 +374,11 @@ void BertProgram::begin(std::uint64_t num_updates) {
 }
 
 void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate, const DueByClock& due) {
-  base::check(batch.micro_batches.size() == state_->num_micro_batches(),
-              "a step must have the schedule's micro-batches: {} instead of {}", batch.micro_batches.size(),
-              state_->num_micro_batches());
+  const OwnMicroBatches& own = state_->own;
+  base::check(batch.first_micro_batch <= own.first &&
+                  own.first + own.count <= batch.first_micro_batch + batch.micro_batches.size(),
+              "a step must have the rank's micro-batches: {} from {} on instead of {} from {} on",
+              batch.micro_batches.size(), batch.first_micro_batch, own.count, own.first);
   State::Gpu* const gpu = state_->gpu.get();
   state_->batch = &batch;
   Scalars& given = state_->exchanged_with(batch.step).given;
@@ -371,8 +391,9 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
     at(given, kernels::loss_scale_of(i)) = inverse_of(batch.global.labels[i]);
   }
   at(given, StepScalar::LearningRate) = learning_rate;
-  for (std::size_t i = 0; i < batch.micro_batches.size(); ++i) {
-    state_->staging_of(batch.step, i).put(batch.micro_batches[i], gpu == nullptr ? nullptr : &gpu->copies);
+  for (std::size_t id = own.first; id < own.first + own.count; ++id) {
+    state_->staging_of(batch.step, id)
+        .put(batch.micro_batches[id - batch.first_micro_batch], gpu == nullptr ? nullptr : &gpu->copies);
   }
   if (gpu != nullptr) {
     gpu->copies.record(gpu->is_copied);

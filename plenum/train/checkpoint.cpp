@@ -40,6 +40,7 @@ constexpr std::string_view kSecondMoments = "exp_avg_sq.";
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kRemovedEnding = ".removed";
 constexpr std::string_view kBestName = "best";
+constexpr std::string_view kNextBestName = "best.partial";
 
 std::string directory_name(std::uint64_t step) {
   return fmt::format("{}{:08}", kStepPrefix, step);
@@ -180,7 +181,7 @@ std::vector<std::string> CheckpointStore::list() const {
 void CheckpointStore::remove_leftovers() const {
   for (const std::string& name : io::names_in(directory_)) {
     const std::string checkpoint = name.substr(0, name.find('.'));
-    if (checkpoint == name || !step_of(checkpoint)) continue;
+    if (name != kNextBestName && (checkpoint == name || !step_of(checkpoint))) continue;
     if (name == io::replaced_name(checkpoint)) {
       io::restore_replaced(directory_ + "/" + checkpoint);
     } else {
@@ -228,7 +229,7 @@ std::string CheckpointStore::save(const TrainingState& state, const describe::Mo
 void CheckpointStore::name_best(std::uint64_t step) const {
   std::error_code ignored;
   const std::string link = fmt::format("{}/{}", directory_, kBestName);
-  const std::string next = link + ".partial";
+  const std::string next = fmt::format("{}/{}", directory_, kNextBestName);
   fs::remove(next, ignored);
   fs::create_directory_symlink(directory_name(step), next, ignored);
   fs::rename(next, link, ignored);

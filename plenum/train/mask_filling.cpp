@@ -66,13 +66,13 @@ bool is_special(TokenId id, const data::SpecialTokens& special) {
 }  // namespace
 
 MaskFilling::MaskFilling(const ModelSource& source, const std::vector<std::string>& texts,
-                         std::size_t num_threads, tensor::Device device)
+                         std::size_t num_threads, tensor::Device device, const Note& note)
     : tokenizer_(load_tokenizer(source)) {
   data::Encoder encoder(tokenizer_);
   for (const std::string& text : texts) {
     texts_.push_back(encode(text, tokenizer_, encoder, source.config.max_positions));
   }
-  model_ = load_model(source, capacity_of(texts_), num_threads, device);
+  model_ = load_model(source, capacity_of(texts_), num_threads, device, note);
 }
 
 std::vector<std::vector<Guess>> MaskFilling::guesses(std::size_t text_index, std::size_t top) {

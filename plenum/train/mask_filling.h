@@ -23,9 +23,10 @@ struct Guess {
 class MaskFilling {
  public:
   /// Reads the tokenizer, then cuts the texts into tokens. Throws UserError, naming the text, for one without
-  /// [MASK] or longer than the model can take.
-  MaskFilling(const ModelSource& source, const std::vector<std::string>& texts, std::size_t num_threads,
-              tensor::Device device = tensor::Device::Cpu);
+  /// [MASK] or longer than the model can take, and as load_model does.
+  MaskFilling(
+      const ModelSource& source, const std::vector<std::string>& texts, std::size_t num_threads,
+      tensor::Device device = tensor::Device::Cpu, const Note& note = [](std::string_view) {});
 
   /// The `top` best tokens for each [MASK] of a text, in order, the best first. Special tokens are no
   /// guesses, but have their share of the probability.

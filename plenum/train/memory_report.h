@@ -12,9 +12,10 @@ namespace plenum::train {
 
 /// The memory of a run as it was planned, by purpose.
 struct MemoryReport {
-  tensor::Device device = tensor::Device::Cpu;    ///< whose memory it is
-  std::vector<tensor::MemoryLayout::Line> lines;  ///< of the arenas of all ranks
-  std::size_t planned_bytes = 0;  ///< of all arenas; where purposes share memory, less than the lines' sum
+  tensor::Device device = tensor::Device::Cpu;  ///< whose memory it is
+  std::vector<tensor::MemoryLayout::Line>
+      lines;                      ///< of all ranks: arenas, on the CPU batches and threads too
+  std::size_t planned_bytes = 0;  ///< of all; where purposes share memory, less than the lines' sum
 };
 
 /// "planned 84.2 MB (parameters 18.0 MB, ...); the process's peak was 103 MB, 18.8 MB of it outside the

@@ -51,14 +51,15 @@ std::uint64_t bytes_in(const std::string& directory) {
 }  // namespace
 
 ExportReport export_model(const ModelSource& source, const std::string& output, io::Replace replace,
-                          std::size_t num_threads) {
+                          std::size_t num_threads, const Note& note) {
   load_tokenizer(source);  // throws if it is not the model's
   const batch::MicroBatch sequences = probe(source.config);
   const batch::Capacity capacity{.rows = sequences.num_rows,
                                  .sequences = kSequences,
                                  .labels = sequences.work().labels,
                                  .max_length = kLongest};
-  const std::unique_ptr<model::BertInference> before = load_model(source, capacity, num_threads);
+  const std::unique_ptr<model::BertInference> before =
+      load_model(source, capacity, num_threads, tensor::Device::Cpu, note);
   const tensor::ConstTensorView weights_N = before->weights();
   const std::vector<float> logits = before->masked_logits(sequences);
   const auto check = [&](const std::string& written) {

@@ -17,8 +17,10 @@ struct ExportReport {
 
 /// Writes a model as a Hugging Face directory. Before that gets its name, or the place of another, it is read
 /// back and the logits of a few sequences are compared bit for bit. Throws UserError as
-/// write_hugging_face_directory does, if the tokenizer is not the model's, and if the logits differ.
-ExportReport export_model(const ModelSource& source, const std::string& output, io::Replace replace,
-                          std::size_t num_threads);
+/// write_hugging_face_directory and load_model do, if the tokenizer is not the model's, and if the logits
+/// differ.
+ExportReport export_model(
+    const ModelSource& source, const std::string& output, io::Replace replace, std::size_t num_threads,
+    const Note& note = [](std::string_view) {});
 
 }  // namespace plenum::train

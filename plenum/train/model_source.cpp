@@ -183,7 +183,8 @@ data::Tokenizer load_tokenizer(const ModelSource& source) {
 }
 
 std::unique_ptr<model::BertInference> load_model(const ModelSource& source, const batch::Capacity& capacity,
-                                                 std::size_t num_threads, tensor::Device device) {
+                                                 std::size_t num_threads, tensor::Device device,
+                                                 const Note& note) {
   base::require(io::path_exists(source.directory),
                 "{} is gone: a run keeps only its newest checkpoints; begin again from the newest",
                 source.directory);
@@ -192,7 +193,13 @@ std::unique_ptr<model::BertInference> load_model(const ModelSource& source, cons
       source.directory, inference->parameters(), inference->weights().span<float>());
   base::require(report.new_tensors.empty(), "{} lacks {}; train it first: plenum train --init {}",
                 source.directory, fmt::join(report.new_tensors, ", "), source.directory);
+  note_unused(source.directory, report, note);
   return inference;
+}
+
+void note_unused(const std::string& directory, const model::ImportReport& report, const Note& note) {
+  if (report.unused_tensors.empty()) return;
+  note(fmt::format("of {}, this model does without {}", directory, fmt::join(report.unused_tensors, ", ")));
 }
 
 }  // namespace plenum::train

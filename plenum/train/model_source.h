@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "plenum/base/options.h"
 #include "plenum/base/progress.h"
@@ -10,8 +11,10 @@
 #include "plenum/data/corpus/dataset.h"
 #include "plenum/data/tokenizer/tokenizer.h"
 #include "plenum/describe/model_config.h"
+#include "plenum/model/hugging_face_weights.h"
 #include "plenum/model/inference.h"
 #include "plenum/train/checkpoint.h"
+#include "plenum/train/run_directory.h"
 
 namespace plenum::train {
 
@@ -56,10 +59,14 @@ void require_same_tokens(const data::Dataset& dataset, const std::string& tokeni
 /// The tokenizer of a model. Throws UserError if it has tokens that the model has no place for.
 data::Tokenizer load_tokenizer(const ModelSource& source);
 
-/// The model with its weights, ready to run. Throws UserError if the weights lack a part that the
-/// configuration names, such as the head for masked tokens.
-std::unique_ptr<model::BertInference> load_model(const ModelSource& source, const batch::Capacity& capacity,
-                                                 std::size_t num_threads,
-                                                 tensor::Device device = tensor::Device::Cpu);
+/// The model with its weights, ready to run. Notes heads that it does without. Throws UserError if the
+/// weights lack a part that the configuration names, such as the head for masked tokens, or have one that it
+/// does not name, such as another layer.
+std::unique_ptr<model::BertInference> load_model(
+    const ModelSource& source, const batch::Capacity& capacity, std::size_t num_threads,
+    tensor::Device device = tensor::Device::Cpu, const Note& note = [](std::string_view) {});
+
+/// Notes the tensors of a directory that a model does without, if there are any.
+void note_unused(const std::string& directory, const model::ImportReport& report, const Note& note);
 
 }  // namespace plenum::train

@@ -8,6 +8,8 @@
 #include "plenum/base/check.h"
 #include "plenum/base/units.h"
 #include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch_bytes.h"
+#include "plenum/data/batches/prefetch.h"
 #include "plenum/model/inference.h"
 #include "plenum/optim/duration.h"
 #include "plenum/schedule/check/check.h"
@@ -66,11 +68,37 @@ void add_arena(const tensor::MemoryLayout& arena, MemoryReport& report) {
   }
 }
 
+void add_line(const std::string& purpose, std::size_t bytes, MemoryReport& report) {
+  report.planned_bytes += bytes;
+  report.lines.push_back({purpose, bytes});
+}
+
+/// Those that are made ahead, one that is being made and one that is trained on.
+std::size_t bytes_of_batches(const schedule::Schedule& schedule,
+                             const pipeline::BertProgramOptions& program) {
+  constexpr std::size_t kSteps = data::Prefetch::kStepsAhead + 2;
+  return kSteps * schedule.problem.num_micro_batches * batch::micro_batch_bytes(program.capacity);
+}
+
+/// The stacks of the threads of all ranks as far as they are used, and what the allocator keeps for each.
+std::size_t bytes_of_threads(const schedule::Schedule& schedule,
+                             const pipeline::BertProgramOptions& program) {
+  constexpr std::size_t kOfThread = std::size_t{64} << 10;  // 20 kB of stack and as much beside it were seen
+  std::size_t num_threads = schedule.ranks.size() * (program.num_threads - 1);
+  for (const schedule::RankProgram& rank : schedule.ranks) {
+    for (const schedule::LaneProgram& lane : rank.lanes) num_threads += lane.actions().empty() ? 0 : 1;
+  }
+  return num_threads * kOfThread;
+}
+
 MemoryReport plan_memory(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program) {
   MemoryReport report{.device = program.device, .lines = {}};
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     add_arena(pipeline::BertProgram::plan_memory(schedule, schedule::Rank::at(rank), program), report);
   }
+  if (program.device != tensor::Device::Cpu) return report;  // the rest is the host's
+  add_line("batches", bytes_of_batches(schedule, program), report);
+  add_line("threads", bytes_of_threads(schedule, program), report);
   return report;
 }
 
@@ -159,6 +187,9 @@ RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const 
       checkpoint_every_(interval_of(options.checkpoint.every, "checkpoint-every")) {
   base::require(num_steps_ > 0, "steps must be more than none: {}", optim::to_string(options.run.steps));
   learning_rate_.emplace(options.optimizer.learning_rate, num_steps_, length());
+  base::require(options.evaluation.stop_when_worse == 0 || dataset.num_sequences(Split::Holdout) > 0,
+                "--stop-when-worse {} needs held-out data, and {} has none; prepare it with --holdout 1%",
+                options.evaluation.stop_when_worse, dataset.directory());
   if (dataset.num_sequences(Split::Holdout) == 0) return;
   holdout_.emplace(dataset, Split::Holdout);
   held_out_.emplace(*holdout_, data::EvaluationOptions{.masking = options.data.masking(),
@@ -188,8 +219,10 @@ Interval RunPlan::default_evaluation_interval() const {
       evaluated * static_cast<double>(dataset_.histogram(Split::Holdout).num_tokens()) / held_out;
   const double least = kTimesAsLong * kShareOfForward * tokens / batches_.expected_tokens_per_step();
   const double steps = std::max(static_cast<double>(num_steps_) / kPoints, least);
+  // Where --stop-when-worse ends a run is not to depend on how fast it is.
+  const bool is_by_steps_alone = options_.evaluation.stop_when_worse > 0;
   return {.steps = static_cast<std::uint64_t>(std::ceil(std::min(steps, static_cast<double>(num_steps_)))),
-          .seconds = kMostSeconds};
+          .seconds = is_by_steps_alone ? RunCadence::kNever : kMostSeconds};
 }
 
 optim::RunLength RunPlan::length() const {
@@ -205,8 +238,7 @@ MemoryReport RunPlan::memory() const {
     const std::size_t bytes = model::BertInference::plan_memory(program_.model, held_out_->capacity(),
                                                                 evaluation_threads(), program_.device)
                                   .num_bytes();
-    report.planned_bytes += bytes;
-    report.lines.push_back({"evaluation", bytes});
+    add_line("evaluation", bytes, report);
   }
   return report;
 }

@@ -46,7 +46,7 @@ class RunPlan {
   const Interval& checkpoint_every() const { return checkpoint_every_; }
   const Interval& evaluate_every() const { return evaluate_every_; }
 
-  /// What all arenas together will take.
+  /// What the run will take: the arenas of all ranks, on the CPU batches and threads too.
   MemoryReport memory() const;
   /// Throws UserError, with the numbers and the largest --micro-batch-tokens that would do, if that is more
   /// than the device has: `available_bytes`, 0 if that is not known.

@@ -68,10 +68,7 @@ void write_starting_weights(const ModelSettings& settings, const describe::Param
     note(fmt::format("not in {}, so begun with random numbers: {}", settings.init,
                      fmt::join(report.new_tensors, ", ")));
   }
-  if (!report.unused_tensors.empty()) {
-    note(fmt::format("in {}, but without a place in this model: {}", settings.init,
-                     fmt::join(report.unused_tensors, ", ")));
-  }
+  note_unused(settings.init, report, note);
 }
 
 }  // namespace plenum::train

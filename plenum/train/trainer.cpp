@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/units.h"
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/tensor/device_error.h"
 #include "plenum/train/agreement.h"
@@ -20,6 +21,7 @@
 #include "plenum/train/run.h"
 #include "plenum/train/run_defaults.h"
 #include "plenum/train/run_policy.h"
+#include "plenum/train/run_warnings.h"
 #include "plenum/train/run_writer.h"
 #include "plenum/train/timeline_file.h"
 
@@ -35,13 +37,17 @@ double seconds_since(Clock::time_point begin) {
 /// What whoever asks for more steps should know before them.
 void note_surprises(const Run& run, TrainingObserver& observer) {
   for (const std::string& change : run.directory->changes()) observer.on_note(change);
-  const ProcessSettings& process = run.options.run.process;
-  const std::uint64_t num_left = run.plan->num_steps() - run.state.step;
-  if (!process.trace.empty() && static_cast<std::uint64_t>(process.trace_step) > num_left) {
-    observer.on_note(fmt::format("{} will not be drawn: --trace-step is {}, and {} left", process.trace,
-                                 process.trace_step,
-                                 num_left == 1 ? "1 step is" : fmt::format("{} steps are", num_left)));
-  }
+  for (const std::string& warning : warnings_of(run.options, *run.plan, run.state)) observer.on_note(warning);
+}
+
+/// What was chosen with the plan, for a run that begins.
+void tell_choices(const Run& run, TrainingObserver& observer) {
+  if (run.options.evaluation.every || !run.inference || !run.checkpoint.empty()) return;
+  const Interval& every = run.plan->evaluate_every();
+  observer.on_choice(fmt::format(
+      "evaluates on held-out data every {} step{}{} (--eval-every)", base::format_count(every.steps),
+      every.steps == 1 ? "" : "s",
+      std::isfinite(every.seconds) ? " and after " + base::format_seconds(every.seconds) + " without" : ""));
 }
 
 /// Counts a step in what training remembers.
@@ -133,6 +139,7 @@ TrainingResult Trainer::train() {
   // A run that is longer than asked for stays what it is.
   if (run_.state.step <= run_.plan->num_steps()) run_.directory->write_config();
   for (const std::string& part : run_.directory->mended()) observer_.on_note(part);
+  tell_choices(run_, observer_);
   if (!is_finished()) note_surprises(run_, observer_);
   observer_.on_begin(summarise(run_));
   begin_ = Clock::now();
@@ -308,10 +315,12 @@ void Trainer::save_before_error() {
 TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop) {
   require_known_options(options);
   options.check();
+  std::vector<std::string> choices;  // which nobody wants to hear of a run that is refused
   const RunOptions settled = settle_defaults(
-      options, [&](std::string_view line) { observer.on_choice(line); },
+      options, [&](std::string_view line) { choices.emplace_back(line); },
       [&](std::string_view line) { observer.on_note(line); });
   Run run = open_run(settled, observer);
+  for (const std::string& choice : choices) observer.on_choice(choice);
   return Trainer(run, observer, stop).train();
 }
 

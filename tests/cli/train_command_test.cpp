@@ -369,6 +369,55 @@ TEST_F(TrainingProgram, ReportsWhatTheUserCanMendInOneLine) {
   expect_error("export run --output afile", "afile is a file, not a directory");
 }
 
+TEST_F(TrainingProgram, RefusesAModelOfMoreLayersThanItsConfigurationNames) {
+  ASSERT_EQ(plenum(train_arguments("run", 2) + " --quiet").exit_code, 0);
+  ASSERT_EQ(plenum("export run --output hf").exit_code, 0);
+  expect_error("eval hf", "hf is not of a run that knows one; add --data DIR");
+  const std::string config =
+      std::regex_replace(read("hf/config.json"), std::regex("(\"num_hidden_layers\": )2"), "$011");
+  ASSERT_NE(config, read("hf/config.json"));
+  directory_.write("hf/config.json", config);
+  const std::string reason = "hf/model.safetensors: tensor bert.encoder.layer.1.";
+  expect_error("eval hf --data data", reason);
+  expect_error("fill-mask --model hf \"a [MASK]\"", reason);
+  expect_error("export hf --output again", reason);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "again"));
+}
+
+TEST_F(TrainingProgram, TakesTheCheckpointThatIsAskedFor) {
+  ASSERT_EQ(plenum(train_arguments("run", 12) + " --checkpoint-every 5 --keep 4 --quiet").exit_code, 0);
+  EXPECT_THAT(plenum("export run --output last --checkpoint last").output, HasSubstr("(step 12"));
+  EXPECT_THAT(plenum("export run --output five --checkpoint 5").output, HasSubstr("(step 5)"));
+  EXPECT_THAT(plenum("export run --output best").output, HasSubstr("the best held-out loss"));
+  EXPECT_THAT(plenum("eval run --checkpoint 5").output, HasSubstr("run/checkpoints/step-00000005 on"));
+  EXPECT_EQ(plenum("fill-mask --model run --checkpoint 5 --json \"the [MASK] fox\"").output,
+            plenum("fill-mask --model five --json \"the [MASK] fox\"").output);
+  expect_error("export run --output none --checkpoint 7", "has no checkpoint of step 7; there are: 5, ");
+  expect_error("eval run --checkpoint newest", "checkpoint must be best, last or the number of a step");
+}
+
+TEST_F(TrainingProgram, SaysThatTheLastEvaluationsWereNoBetter) {
+  const std::string arguments =
+      "train --data data --run run --model bert-tiny --layers 2 --width 16 --heads 2 --max-positions 32 "
+      "--global-batch 16 --steps 60 --threads 1 --seed 5 --learning-rate 0.5 --warmup 30 --lr-schedule "
+      "constant "
+      "--eval-every 2 --stop-when-worse 2 --quiet";
+  const ProgramResult stopped = plenum(arguments);
+  EXPECT_THAT(stopped.output, HasSubstr("of 60 steps: the last evaluations found no better model"))
+      << stopped.errors;
+  EXPECT_THAT(stopped.output, HasSubstr("best held-out loss"));
+  EXPECT_EQ(plenum(arguments).output.substr(0, 40), stopped.output.substr(0, 40));
+}
+
+TEST_F(TrainingProgram, SaysEvenQuietlyWhatIsHardlyMeant) {
+  const std::string arguments =
+      std::regex_replace(train_arguments("run", 2), std::regex("--global-batch 16"), "--global-batch 100000");
+  const ProgramResult trained = plenum(arguments + " --quiet --mask-rate 1");
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  EXPECT_THAT(trained.errors, AllOf(HasSubstr("plenum: --global-batch 100000 is more than the dataset has"),
+                                    HasSubstr("plenum: --mask-rate 1 masks")));
+}
+
 TEST_F(TrainingProgram, EveryRecipeIsUnderstood) {
   int recipes = 0;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(PLENUM_SOURCE_DIR) + "/recipes")) {

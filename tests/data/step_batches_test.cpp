@@ -7,6 +7,7 @@
 
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/micro_batch.h"
+#include "plenum/batch/micro_batch_bytes.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
 #include "plenum/data/batches/packing_plan_file.h"
@@ -37,6 +38,26 @@ void expect_within(const batch::MicroBatch& batch, const batch::Capacity& capaci
   EXPECT_LE(static_cast<std::int64_t>(batch.starts.size()), capacity.sequences);
   EXPECT_LE(static_cast<std::int64_t>(batch.objective(0).rows.size()), capacity.labels[0]);
   for (const std::int32_t length : batch.lengths) EXPECT_LE(length, capacity.max_length);
+}
+
+template <typename Element>
+std::size_t bytes_of(const std::vector<Element>& elements) {
+  return elements.capacity() * sizeof(Element);
+}
+
+std::size_t bytes_of(const batch::GroupedRows& groups) {
+  return bytes_of(groups.entries) + bytes_of(groups.starts) + bytes_of(groups.rows);
+}
+
+/// What a micro-batch has taken.
+std::size_t bytes_of(const batch::MicroBatch& batch) {
+  std::size_t bytes = sizeof(batch) + bytes_of(batch.ids) + bytes_of(batch.segments) +
+                      bytes_of(batch.positions) + bytes_of(batch.row_samples) + bytes_of(batch.starts) +
+                      bytes_of(batch.lengths) + bytes_of(batch.samples) + bytes_of(batch.objectives) +
+                      bytes_of(batch.by_word) + bytes_of(batch.by_position) + bytes_of(batch.by_segment);
+  for (const batch::ObjectiveRows& objective : batch.objectives)
+    bytes += bytes_of(objective.rows) + bytes_of(objective.labels);
+  return bytes;
 }
 
 /// Everything that a micro-batch promises by itself.
@@ -144,9 +165,10 @@ TEST(StepBatchSource, KeepsToItsBoundsWhateverTheLengths) {
     const StepBatchSource source(sequences, options, small_model(), num_ranks, index);
     for (std::uint64_t step = 0; step < source.steps_per_epoch(); ++step) {
       for (const batch::StepBatch& batch : source.make(step)) {
-        ASSERT_EQ(batch.micro_batches.size(), source.num_micro_batches());
+        ASSERT_EQ(batch.micro_batches.size(), source.micro_batches_per_rank());
         for (const batch::MicroBatch& micro_batch : batch.micro_batches) {
           expect_within(micro_batch, source.capacity());
+          EXPECT_LE(bytes_of(micro_batch), batch::micro_batch_bytes(source.capacity()));
           expect_consistent(micro_batch);
         }
       }
@@ -219,13 +241,14 @@ TEST(StepBatchSource, NumbersMicroBatchesAsTheScheduleDoes) {
   const std::vector<batch::StepBatch> ranks = source.make(0);
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     std::size_t num_filled = 0;
-    for (std::size_t id = 0; id < source.num_micro_batches(); ++id) {
-      if (ranks[rank].micro_batches[id].starts.empty()) continue;
-      ++num_filled;
-      EXPECT_EQ(dataflow.runner({0}, base::MicroBatchId::at(id)), base::Rank::at(rank));
+    ASSERT_EQ(ranks[rank].micro_batches.size(), source.micro_batches_per_rank());
+    for (std::size_t i = 0; i < ranks[rank].micro_batches.size(); ++i) {
+      const auto id = base::MicroBatchId::at(ranks[rank].first_micro_batch + i);
+      EXPECT_EQ(dataflow.runner({0}, id), base::Rank::at(rank));
+      if (!ranks[rank].micro_batches[i].starts.empty()) ++num_filled;
     }
     EXPECT_GE(num_filled, 1U);
-    EXPECT_FALSE(ranks[rank].micro_batches[(rank + 1) * source.micro_batches_per_rank() - 1].starts.empty());
+    EXPECT_FALSE(ranks[rank].micro_batches.back().starts.empty());
   }
 }
 

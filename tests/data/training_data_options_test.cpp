@@ -77,7 +77,11 @@ TEST(TrainingDataOptions, RefuseContradictions) {
   EXPECT_THAT(error_after([](auto& options) { options.mask_rate = 0; }), HasSubstr("mask-rate"));
   EXPECT_THAT(error_after([](auto& options) { options.mask_split = "1/2/3"; }), HasSubstr("mask-split"));
   EXPECT_THAT(error_after([](auto& options) { options.global_batch = "many"; }), HasSubstr("global-batch"));
-  EXPECT_THAT(error_after([](auto& options) { options.packing_depth = 3; }), HasSubstr("--order packs"));
+  EXPECT_THAT(error_after([](auto& options) {
+                options.global_batch = "8";
+                options.packing_depth = 3;
+              }),
+              HasSubstr("--order packs"));
   EXPECT_THAT(error_after([](auto& options) {
                 options.layout = Layout::Packed;
                 options.order_choice = OrderChoice::Sequences;

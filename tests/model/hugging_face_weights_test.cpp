@@ -202,6 +202,27 @@ TEST_F(HuggingFaceWeights, OfOtherHeadsAreReported) {
       << "a new tensor is the caller's to initialise";
 }
 
+TEST_F(HuggingFaceWeights, OfMoreLayersThanTheModelHasAreRefused) {
+  write("model.safetensors", tensors());
+  describe::ModelConfig shallow = config_;
+  shallow.num_layers = 1;
+  const describe::ParameterTable table(describe::describe_bert(shallow));
+  std::vector<float> read_N;
+  test::expect_user_error([&] { read(table, read_N); },
+                          "tensor bert.encoder.layer.1.attention.output.LayerNorm.bias has no place in the "
+                          "model that config.json describes");
+}
+
+TEST_F(HuggingFaceWeights, OfAnUnknownPartAreRefused) {
+  for (const char* name :
+       {"bert.embeddings.task_embeddings.weight", "cls.predictions.extra", "adapter.weight"}) {
+    std::vector<io::NamedFloats> more = tensors();
+    more.push_back({.name = name, .sizes = {1}, .values = std::span(weights_).first(1)});
+    write("model.safetensors", more);
+    expect_refused(name);
+  }
+}
+
 TEST_F(HuggingFaceWeights, ThatDoNotFitAreRefusedByName) {
   std::vector<io::NamedFloats> changed = tensors();
   std::erase_if(changed,

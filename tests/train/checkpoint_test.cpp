@@ -180,6 +180,13 @@ TEST_F(Checkpoints, OfWhichTheBestIsKeptAndNamed) {
   EXPECT_THAT(notes_.lines, testing::IsEmpty());
 }
 
+TEST_F(Checkpoints, LeaveNoHalfMadeNameOfTheBest) {
+  save(3);
+  fs::create_directory_symlink("step-00000002", directory_ / "checkpoints/best.partial");
+  store_.remove_leftovers();
+  EXPECT_THAT(names(), ElementsAre("best", "step-00000003"));
+}
+
 TEST_F(Checkpoints, StandInForABestThatIsDamaged) {
   for (const std::uint64_t step : {3u, 4u}) save(step);
   fs::remove(directory_of(3) + "/model.safetensors");

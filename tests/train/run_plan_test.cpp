@@ -1,5 +1,6 @@
 #include "plenum/train/run_plan.h"
 
+#include <cmath>
 #include <regex>
 
 #include "plenum/data/batches/packing_plan_file.h"
@@ -120,6 +121,69 @@ TEST_F(RunPlanTest, LooksForTheLargestMicroBatchWithThePackingPlanItHas) {
   std::filesystem::remove(given.data.packing_plan);
   EXPECT_THAT(test::user_error_of([&] { plan.require_memory(available); }),
               testing::HasSubstr("--micro-batch-tokens 71 would fit"));
+}
+
+TEST_F(RunPlanTest, HasIntervalsBySteps) {
+  RunOptions given = options("run", 100);
+  given.checkpoint.every = {0.25, optim::DurationUnit::Run};
+  given.evaluation.every = optim::Duration{0, optim::DurationUnit::Steps};
+  const data::Dataset dataset(dataset_);
+  const RunPlan plan(given, dataset, starting_model(given.model, dataset));
+  EXPECT_EQ(plan.checkpoint_every(), (Interval{.steps = 25}));
+  EXPECT_EQ(plan.evaluate_every(), Interval{});
+}
+
+TEST_F(RunPlanTest, HasIntervalsByTheClock) {
+  RunOptions given = options("run", 100);
+  given.checkpoint.every = {90, optim::DurationUnit::Seconds};
+  given.evaluation.every = optim::Duration{0, optim::DurationUnit::Seconds};
+  const data::Dataset dataset(dataset_);
+  const RunPlan plan(given, dataset, starting_model(given.model, dataset));
+  EXPECT_EQ(plan.checkpoint_every(), (Interval{.steps = 0, .seconds = 90}));
+  EXPECT_EQ(plan.evaluate_every(), Interval{});
+}
+
+TEST_F(RunPlanTest, EvaluatesTenTimesIfNotToldOtherwise) {
+  RunOptions given = options("run", 1000);
+  given.evaluation.every.reset();
+  given.evaluation.sequences = 1;
+  const data::Dataset dataset(dataset_);
+  const describe::ModelConfig model = starting_model(given.model, dataset);
+  EXPECT_EQ(RunPlan(given, dataset, model).evaluate_every(), (Interval{.steps = 100, .seconds = 600}));
+  // Where a run ends must not depend on how fast it is.
+  given.evaluation.stop_when_worse = 3;
+  EXPECT_EQ(RunPlan(given, dataset, model).evaluate_every(), (Interval{.steps = 100}));
+}
+
+TEST_F(RunPlanTest, EvaluatesForATwentiethOfTheTimeAtMostIfNotToldOtherwise) {
+  RunOptions given = options("run", 1000);
+  given.evaluation.every.reset();
+  given.evaluation.sequences = 0;
+  given.data.global_batch = "1";
+  given.data.micro_batch_tokens.reset();
+  const data::Dataset dataset(dataset_);
+  const RunPlan plan(given, dataset, starting_model(given.model, dataset));
+  const auto held_out = static_cast<double>(dataset.histogram(data::Split::Holdout).num_tokens());
+  const double steps = 20 * held_out / 3 / plan.batches().expected_tokens_per_step();
+  ASSERT_GT(steps, 100);
+  ASSERT_LT(steps, 1000);
+  EXPECT_EQ(plan.evaluate_every().steps, static_cast<std::uint64_t>(std::ceil(steps)));
+}
+
+TEST_F(RunPlanTest, RefusesToStopWhenWorseWhereNothingIsHeldOut) {
+  RunOptions given = options("run");
+  given.evaluation.stop_when_worse = 2;
+  data::PrepareOptions prepared;
+  prepared.inputs = {directory_.write("all.txt", learnable_text(7, 20))};
+  prepared.output = directory_ / "all";
+  prepared.vocab_path = directory_.write("all-vocab.txt", data::letter_vocabulary());
+  prepared.sequences.max_length = 24;
+  prepared.threads = 1;
+  base::SilentProgress silent;
+  data::prepare(prepared, silent);
+  const data::Dataset dataset(prepared.output);
+  test::expect_user_error([&] { RunPlan(given, dataset, starting_model(given.model, dataset)); },
+                          "--stop-when-worse 2 needs held-out data");
 }
 
 TEST_F(RunPlanTest, SaysWhenNoMicroBatchFits) {

@@ -76,6 +76,49 @@ TEST(RunPolicy, SaysWhatIsDueSinceItWasDoneLast) {
             (pipeline::DueByClock{.is_evaluation_due = true}));
 }
 
+TEST(RunPolicy, DoesSeldomWhatTakesLong) {
+  RunCadence cadence = kCadence;
+  cadence.checkpoint_seconds = 600;
+  cadence.evaluation_seconds = 60;
+  const RunPolicy policy(cadence);
+  const RunTimes early{.since_checkpoint_seconds = 1999,
+                       .since_evaluation_seconds = 99,
+                       .checkpoint_seconds = 100,
+                       .evaluation_seconds = 5};
+  EXPECT_FALSE(policy.due_by_clock(early).is_any());
+  RunTimes late = early;
+  late.since_checkpoint_seconds = 2000;
+  late.since_evaluation_seconds = 100;
+  EXPECT_EQ(policy.due_by_clock(late),
+            (pipeline::DueByClock{.is_checkpoint_due = true, .is_evaluation_due = true}));
+}
+
+/// The steps of a run after which a checkpoint is written, whose steps take ten seconds each and its
+/// checkpoints `checkpoint_seconds`.
+std::vector<std::uint64_t> saved_by_clock(const RunCadence& cadence, double checkpoint_seconds) {
+  const RunPolicy policy(cadence);
+  std::vector<std::uint64_t> saved;
+  RunTimes times{.step_seconds = 10};
+  for (std::uint64_t step = 1; step <= cadence.num_steps; ++step) {
+    const Pause pause = policy.after(step, {.due = policy.due_by_clock(times)});
+    times.elapsed_seconds += 10;
+    times.since_checkpoint_seconds += 10;
+    if (!pause.is_saved) continue;
+    saved.push_back(step);
+    times.elapsed_seconds += checkpoint_seconds;
+    times.checkpoint_seconds = checkpoint_seconds;
+    times.since_checkpoint_seconds = 0;
+  }
+  return saved;
+}
+
+TEST(RunPolicy, SavesByTheClockAsOftenAsItIsCheap) {
+  const RunCadence cadence{.num_steps = 100, .checkpoint_seconds = 300};
+  // The clock is read before a step, so each is one later than asked for.
+  EXPECT_THAT(saved_by_clock(cadence, 1), ElementsAre(31, 62, 93, 100));
+  EXPECT_THAT(saved_by_clock(cadence, 20), ElementsAre(31, 72, 100));
+}
+
 TEST(RunPolicy, LeavesStepsUncountedOnlyWhereTrainingGoesOn) {
   RunCadence cadence = kCadence;
   cadence.lag = 1;

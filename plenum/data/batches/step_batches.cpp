@@ -105,10 +105,11 @@ batch::StepBatch StepBatchSource::build(std::uint64_t step, const Arrangement& a
   batch::StepBatch batch{.step = step,
                          .epoch = arrangement.epoch,
                          .global = arrangement.global,
-                         .micro_batches = std::vector<batch::MicroBatch>(num_micro_batches())};
-  std::size_t id = (rank + 1) * micro_batches_per_rank();
+                         .micro_batches = std::vector<batch::MicroBatch>(micro_batches_per_rank()),
+                         .first_micro_batch = rank * micro_batches_per_rank()};
+  std::size_t index = micro_batches_per_rank();
   for (const MicroBatchPlan& plan : arrangement.micro_batches[rank])
-    batch.micro_batches[--id] = build_micro_batch(plan, sequences_, masking, MicroBatchUse::Training);
+    batch.micro_batches[--index] = build_micro_batch(plan, sequences_, masking, MicroBatchUse::Training);
   return batch;
 }
 

@@ -34,6 +34,9 @@ class StepBatchSource {
 
   std::uint64_t steps_per_epoch() const { return order_.steps_per_epoch(); }
   double expected_tokens_per_step() const { return order_.expected_tokens_per_step(); }
+  /// At most, that ranks share out: sequences or packs.
+  std::size_t items_per_step() const { return static_cast<std::size_t>(bounds_.items_per_step); }
+  const SequenceSource& sequences() const { return sequences_; }
   std::size_t num_ranks() const { return num_ranks_; }
   std::size_t micro_batches_per_rank() const {
     return static_cast<std::size_t>(bounds_.micro_batches_per_rank);

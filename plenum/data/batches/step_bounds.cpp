@@ -130,6 +130,7 @@ StepBounds bound_steps(const StepProblem& problem) {
   const std::int64_t most_items = is_unpadded ? items_of_rank : any_items;
 
   StepBounds bounds;
+  bounds.items_per_step = items.num_items;
   bounds.item_rows = items.rows;
   bounds.micro_batches_per_rank = ceil_divide(items_of_rank, any_items);
   batch::Capacity& capacity = bounds.capacity;

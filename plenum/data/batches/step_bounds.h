@@ -29,6 +29,7 @@ struct StepProblem {
 
 /// What every step keeps to, whichever sequences it draws: known before training.
 struct StepBounds {
+  std::int64_t items_per_step = 0;  ///< BatchItems of a step at most
   std::int64_t item_rows = 0;  ///< that a BatchItem of padded or packed takes, and one of unpadded at most
   std::int64_t micro_batches_per_rank = 0;  ///< the last ones are filled, the first ones may be empty
   batch::Capacity capacity;                 ///< of a micro-batch

@@ -1,0 +1,136 @@
+#include "plenum/train/run_warnings.h"
+
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "plenum/base/units.h"
+#include "plenum/data/batches/masking.h"
+
+namespace plenum::train {
+namespace {
+
+using base::format_count;
+using Warning = std::optional<std::string>;
+
+std::string count_of(std::uint64_t count, std::string_view singular) {
+  return fmt::format("{} {}{}", format_count(count), singular, count == 1 ? "" : "s");
+}
+
+Warning of_global_batch(const RunOptions& options, const RunPlan& plan) {
+  const data::GlobalBatchSize size = options.data.global_batch_size();
+  const bool in_tokens = size.unit == data::GlobalBatchSize::Unit::Tokens;
+  const packing::LengthHistogram& histogram = plan.batches().sequences().histogram();
+  const std::uint64_t there_are = in_tokens ? histogram.num_tokens() : histogram.num_sequences();
+  if (size.amount <= there_are) return {};
+  return fmt::format(
+      "--global-batch {} is more than the dataset has, {}: every step trains on all of it, a whole epoch",
+      options.data.global_batch, count_of(there_are, in_tokens ? "token" : "sequence"));
+}
+
+Warning of_ranks(const RunPlan& plan) {
+  const std::uint64_t num_items = plan.batches().items_per_step();
+  const std::size_t num_ranks = plan.batches().num_ranks();
+  if (num_ranks <= num_items) return {};
+  return fmt::format(
+      "--ranks {} is more than a step has to share out, {} at most; nothing to do: {}; fewer ranks or a "
+      "larger "
+      "--global-batch are faster",
+      num_ranks, count_of(num_items, "part"), count_of(num_ranks - num_items, "rank"));
+}
+
+Warning of_mask_rate(const RunOptions& options, const RunPlan& plan) {
+  constexpr double kMostUsual = 0.5;
+  if (options.data.mask_rate <= kMostUsual) return {};
+  const packing::LengthHistogram& histogram = plan.batches().sequences().histogram();
+  const std::int64_t length = std::llround(static_cast<double>(histogram.num_tokens()) /
+                                           static_cast<double>(histogram.num_sequences()));
+  const std::int64_t masked = data::masked_count(length, options.data.mask_rate);
+  return fmt::format(
+      "--mask-rate {} masks {} of the {} tokens of a mean sequence, [CLS] and [SEP] included: little is left "
+      "to predict them from; 0.15 to 0.4 is usual",
+      options.data.mask_rate, masked, length);
+}
+
+Warning of_learning_rate(const RunOptions& options, const RunPlan& plan, std::uint64_t step) {
+  const optim::LearningRate& rate = plan.learning_rate();
+  const std::uint64_t num_steps = plan.num_steps();
+  std::uint64_t first = step;
+  while (first < num_steps && rate.at(first) == 0) ++first;
+  if (first == num_steps) {
+    return fmt::format(
+        "the learning rate is 0 in all steps that are left, so nothing is trained; change --warmup {} or "
+        "--steps",
+        optim::to_string(options.optimizer.learning_rate.warmup));
+  }
+  if (rate.num_warmup_steps() < num_steps) return {};
+  return fmt::format(
+      "--warmup {} is as long as the run, {}: the learning rate rises to the end and never falls",
+      optim::to_string(options.optimizer.learning_rate.warmup), count_of(num_steps, "step"));
+}
+
+Warning of_learning_rate_schedule(const RunOptions& options) {
+  using optim::LearningRateSchedule;
+  const optim::LearningRateOptions& given = options.optimizer.learning_rate;
+  const optim::LearningRateOptions usual;
+  if (given.power != usual.power && given.schedule != LearningRateSchedule::Polynomial)
+    return fmt::format("--power {} has no effect without --lr-schedule polynomial", given.power);
+  if (given.decay != usual.decay && given.schedule != LearningRateSchedule::Wsd) {
+    return fmt::format("--decay-duration {} has no effect without --lr-schedule wsd",
+                       optim::to_string(given.decay));
+  }
+  return {};
+}
+
+/// Adam's moments begin anew, so the first steps move a trained model about before it gets better again.
+Warning of_continued_training(const RunOptions& options, const RunPlan& plan, std::uint64_t step) {
+  constexpr std::uint64_t kFewSteps = 100;
+  constexpr double kFewTokens = 500'000;
+  if (options.model.init.empty() || step > 0) return {};
+  const double tokens = static_cast<double>(plan.num_steps()) * plan.batches().expected_tokens_per_step();
+  if (plan.num_steps() >= kFewSteps && tokens >= kFewTokens) return {};
+  return fmt::format(
+      "{} of about {} tokens each are few at a learning rate of {:g}: a trained model gets worse before it "
+      "gets better; compare both with plenum eval, and give more --steps or a lower --learning-rate if it is "
+      "no better than {}",
+      count_of(plan.num_steps(), "step"),
+      format_count(static_cast<std::uint64_t>(plan.batches().expected_tokens_per_step())),
+      options.optimizer.learning_rate.peak.value(), options.model.init);
+}
+
+/// The first evaluation is always the best so far.
+Warning of_early_stop(const RunOptions& options, const RunPlan& plan) {
+  const std::uint64_t every = plan.evaluate_every().steps;
+  if (options.evaluation.stop_when_worse == 0 || std::isfinite(plan.evaluate_every().seconds)) return {};
+  const std::uint64_t num_evaluations =
+      every == 0 ? 1 : (plan.num_steps() + every - 1) / every;  // one at the end, too
+  if (static_cast<std::uint64_t>(options.evaluation.stop_when_worse) + 1 < num_evaluations) return {};
+  return fmt::format(
+      "--stop-when-worse {} cannot end this run early, which has {}; a shorter --eval-every makes more",
+      options.evaluation.stop_when_worse, count_of(num_evaluations, "evaluation"));
+}
+
+Warning of_trace(const ProcessSettings& process, std::uint64_t num_left) {
+  if (process.trace.empty() || static_cast<std::uint64_t>(process.trace_step) <= num_left) return {};
+  return fmt::format("{} will not be drawn: --trace-step is {}, and {} left", process.trace,
+                     process.trace_step, num_left == 1 ? "1 step is" : fmt::format("{} steps are", num_left));
+}
+
+}  // namespace
+
+std::vector<std::string> warnings_of(const RunOptions& options, const RunPlan& plan,
+                                     const TrainingState& state) {
+  std::vector<std::string> warnings;
+  for (const Warning& warning :
+       {of_global_batch(options, plan), of_ranks(plan), of_mask_rate(options, plan),
+        of_learning_rate(options, plan, state.step), of_learning_rate_schedule(options),
+        of_continued_training(options, plan, state.step), of_early_stop(options, plan),
+        of_trace(options.run.process, plan.num_steps() - state.step)}) {
+    if (warning) warnings.push_back(*warning);
+  }
+  return warnings;
+}
+
+}  // namespace plenum::train

@@ -12,6 +12,7 @@
 #include "plenum/base/check.h"
 #include "plenum/batch/capacity.h"
 #include "plenum/data/batches/dataset_sequences.h"
+#include "plenum/data/tokenizer/hub_name.h"
 #include "plenum/io/directory.h"
 #include "plenum/model/hugging_face_config.h"
 #include "plenum/model/hugging_face_weights.h"
@@ -61,19 +62,11 @@ std::string run_of(const std::string& directory) {
   return RunPaths(run).checkpoints == checkpoints && is_run_directory(run) ? run : std::string();
 }
 
-/// "google-bert/bert-base-uncased" -> "bert-base-uncased".
-std::string last_part(const std::string& name) {
-  return name.substr(name.rfind('/') + 1);
-}
-
 }  // namespace
 
-void require_model_directory(const std::string& directory, std::string_view option) {
-  base::require(
-      io::path_exists(directory),
-      "there is no directory {0}; models are not downloaded: if it is a name of Hugging Face's hub, "
-      "hf download {0} --local-dir {1} (pip install huggingface_hub), then {2} {1}",
-      directory, last_part(directory), option);
+void require_model_directory(const std::string& directory, const std::string& option) {
+  base::require(io::path_exists(directory), "there is no directory {}; {}", directory,
+                data::hub_hint(directory, option));
 }
 
 std::string tokenizer_beside(const std::string& directory) {

@@ -278,6 +278,19 @@ TEST_F(TrainingProgram, SaysHowAModelOfTheHubBecomesADirectory) {
                "hf download google-bert/bert-base-uncased --local-dir bert-base-uncased (pip install "
                "huggingface_hub), then --init bert-base-uncased");
   expect_error("fill-mask --model bert-base-uncased \"a [MASK]\"", "then --model bert-base-uncased");
+  for (const char* command : {"prepare in --output other", "tokenize"}) {
+    expect_error(command + std::string(" --tokenizer google-bert/bert-base-uncased"),
+                 "--local-dir bert-base-uncased (pip install huggingface_hub), then --tokenizer "
+                 "bert-base-uncased");
+  }
+  expect_error("prepare in --output other --vocab none.txt", "cannot open none.txt");
+}
+
+TEST_F(TrainingProgram, SaysThatAModelWithWeightsIsGivenByItsDirectory) {
+  for (const std::string name : {"bert-base-uncased", "google-bert/bert-large"}) {
+    expect_error("train --data data --run x --model " + name,
+                 "'" + name + "'; to begin with trained weights, give their directory: --init DIR\n");
+  }
 }
 
 TEST_F(TrainingProgram, SaysHowToChooseAGpu) {

@@ -1,6 +1,8 @@
+#include <array>
 #include <csignal>
 
 #include <gmock/gmock.h>
+#include <pty.h>
 
 #include "plenum/io/file.h"
 
@@ -40,6 +42,23 @@ TEST_F(TrainingProgram, WatchFollowsARunWithoutDisturbingIt) {
   EXPECT_THAT(plenum("watch run --once").output,
               AllOf(HasSubstr("state: no process of this machine trains it; last step "),
                     HasSubstr("plenum train --run run resumes\n")));
+}
+
+TEST_F(TrainingProgram, WatchFollowsARunOnATerminalUntilItEnds) {
+  const pid_t child = start(train_arguments("run", 400));
+  ASSERT_TRUE(wait_for("run/metrics.jsonl", child)) << read("err");
+  int terminal = -1;
+  const pid_t watch = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (watch == 0) exec("watch run");
+  std::string shown;
+  std::array<char, 4096> bytes{};
+  for (ssize_t count = 0; (count = ::read(terminal, bytes.data(), bytes.size())) > 0;)
+    shown.append(bytes.data(), static_cast<std::size_t>(count));
+  EXPECT_EQ(exit_code_of(watch), 0);
+  ::close(terminal);
+  EXPECT_EQ(exit_code_of(child), 0);
+  EXPECT_THAT(shown, AllOf(HasSubstr("state: training"), HasSubstr("\x1b[J"), HasSubstr("step 400/400"),
+                           testing::EndsWith("state: finished\r\n")));
 }
 
 TEST_F(TrainingProgram, WatchRefusesWhatIsNoRun) {

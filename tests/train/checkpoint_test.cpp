@@ -36,6 +36,7 @@ class Notes final : public base::Progress {
   void advance_to(std::uint64_t) override {}
   void end() override {}
   void note(std::string_view line) override { lines.emplace_back(line); }
+  void warn(std::string_view line) override { lines.emplace_back(line); }
 
   std::vector<std::string> lines;
 };

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "plenum/base/options.h"
 #include "plenum/base/progress.h"

@@ -162,7 +162,10 @@ TEST_F(TokenizerDirectory, LetsTheConfigurationWinOverTokenizerJson) {
 
 TEST_F(TokenizerDirectory, SaysWhatIsMissing) {
   EXPECT_THAT(test::user_error_of([&] { load(); }), HasSubstr("neither tokenizer.json nor vocab.txt"));
-  EXPECT_THAT(test::user_error_of([&] { Tokenizer::load(inside("nothing"), {}); }), HasSubstr("cannot open"));
+  EXPECT_THAT(test::user_error_of([&] { Tokenizer::load(inside("nothing"), {}); }),
+              HasSubstr("--local-dir nothing (pip install huggingface_hub), then --tokenizer nothing"));
+  EXPECT_THAT(test::user_error_of([&] { Tokenizer::load(inside("none.txt"), {}); }),
+              HasSubstr("cannot open"));
   put("vocab.txt", kSpecials);
   put("tokenizer_config.json", "not json");
   EXPECT_THAT(test::user_error_of([&] { load(); }), HasSubstr("tokenizer_config.json: not a JSON object"));

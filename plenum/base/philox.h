@@ -65,6 +65,7 @@ enum class Purpose : std::uint32_t {
   Initialisation = 7,   ///< initial weights
   Dropout = 8,          ///< which activations are dropped
   SyntheticText = 9,    ///< tokens and labels of made-up sequences
+  Repacking = 10,       ///< which packs of a plan are packed anew, and how
 };
 
 /// Random numbers by identity: a family of independent functions, one per (seed, purpose, epoch), each

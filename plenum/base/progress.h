@@ -6,7 +6,7 @@
 namespace plenum::base {
 
 /// How a long operation tells whoever started it where it stands. The library never prints; the command line
-/// draws a bar, tests record, `--quiet` ignores. Called from one thread at a time.
+/// draws a bar, tests record, `--quiet` shows warnings alone. Called from one thread at a time.
 class Progress {
  public:
   virtual ~Progress() = default;
@@ -18,6 +18,9 @@ class Progress {
 
   /// A fact worth one line, for instance that an earlier run is resumed.
   virtual void note(std::string_view line) = 0;
+
+  /// What the user may not have meant, for instance that files are skipped. No progress: it is always shown.
+  virtual void warn(std::string_view line) = 0;
 };
 
 /// Ignores everything.
@@ -27,6 +30,7 @@ class SilentProgress final : public Progress {
   void advance_to(std::uint64_t) override {}
   void end() override {}
   void note(std::string_view) override {}
+  void warn(std::string_view) override {}
 };
 
 }  // namespace plenum::base

@@ -14,6 +14,7 @@
 
 #include "plenum/base/build_info.h"
 #include "plenum/base/check.h"
+#include "plenum/cli/bus_error.h"
 #include "plenum/cli/command.h"
 #include "plenum/cli/exit_codes.h"
 #include "plenum/cli/terminal.h"
@@ -251,6 +252,7 @@ void occupy_standard_descriptors() {
 
 int run_command_line(int argc, const char* const* argv) {
   occupy_standard_descriptors();
+  explain_bus_errors();
   try {
     const int code = dispatch(argc, argv);
     // A reader that had enough is no failure.

@@ -7,9 +7,11 @@
 #include "plenum/base/units.h"
 #include "plenum/cli/command.h"
 #include "plenum/cli/progress_bar.h"
+#include "plenum/cli/terminal.h"
 #include "plenum/cli/terminal_plot.h"
 #include "plenum/data/batches/padding.h"
 #include "plenum/data/corpus/dataset.h"
+#include "plenum/data/corpus/dataset_advice.h"
 #include "plenum/data/tokenizer/tokenizer.h"
 
 namespace plenum::cli {
@@ -90,10 +92,13 @@ void print_report(const data::Dataset& dataset, const std::vector<Example>& exam
   const data::SplitCounts& train = description.counts[Split::Train];
   const data::SplitCounts& holdout = description.counts[Split::Holdout];
   const packing::LengthHistogram& histogram = dataset.histogram(Split::Train);
-  fmt::print("{}: {} sequences of up to {} tokens ({}) from {} documents, {} tokens, {} sentences\n",
-             dataset.directory(), format_count(histogram.num_sequences()), dataset.max_length(),
-             data::name_of(description.objective), format_count(train.documents), format_count(train.tokens),
-             format_count(train.sentences));
+  const std::string boundary = data::document_boundary(description);
+  fmt::print("{}: {} sequences ({}), {:.0f} tokens on average, at most {}\n", dataset.directory(),
+             format_count(histogram.num_sequences()), data::name_of(description.objective),
+             histogram.mean_length(), dataset.max_length());
+  fmt::print("from {} documents{}, {} sentences, {} tokens\n", format_count(train.documents),
+             boundary.empty() ? "" : " (" + boundary + ")", format_count(train.sentences),
+             format_count(train.tokens));
   if (holdout.documents > 0) {
     fmt::print("held out: {} sequences from {} documents\n",
                format_count(dataset.num_sequences(Split::Holdout)), format_count(holdout.documents));
@@ -122,9 +127,9 @@ class InspectCommand final : public Command {
   std::string summary() const override { return "Show what a dataset holds: examples, lengths, padding"; }
   std::vector<base::OptionTable> tables() override {
     base::OptionTable table("inspect");
-    table.add("directory", options_.directory, "DIR", "A dataset that plenum prepare made").positional = true;
-    table.add("examples", options_.examples, 0, 10'000, "How many sequences to show as text");
-    table.add("verify", options_.verify, "Read everything and compare it with the checksums");
+    table.add("directory", options_.directory, "DIR", "Dataset made by plenum prepare").positional = true;
+    table.add("examples", options_.examples, 0, 10'000, "Number of sequences to show as text");
+    table.add("verify", options_.verify, "Verify the checksums of all files");
     table.add("json", options_.json, "Print JSON");
     return {std::move(table)};
   }
@@ -138,6 +143,8 @@ class InspectCommand final : public Command {
       dataset.verify(bar);
     }
     const std::vector<Example> examples = choose_examples(dataset, options_.examples);
+    for (const std::string& line : data::warnings_about(dataset.description()))
+      say(stderr, fmt::format("warning: {}\n", line));
     if (options_.json) {
       print_json(dataset, examples);
     } else {

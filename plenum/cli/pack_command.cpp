@@ -89,7 +89,7 @@ std::vector<base::OptionTable> PackCommand::tables() {
                    {{"lp", packing::BoundEffort::LinearProgram}, {"quick", packing::BoundEffort::Quick}},
                    "How to prove a lower bound; quick leaves out the linear program");
   table.add("time-limit", options_.time_limit, 0, 1e9,
-            "Seconds after which optimal and the linear program stop improving");
+            "Seconds after which optimal stops looking for fewer packs, if it has not reached the bound");
   table.add("open-packs", options_.open_packs, 1, 1 << 24, "streaming: packs that may be open at a time");
   table.add("seed", options_.seed, 0, std::numeric_limits<std::int64_t>::max(),
             "streaming: names the order in which sequences arrive");
@@ -139,11 +139,10 @@ packing::PackOptions PackCommand::pack_options() const {
 }
 
 /// Runs the packer asked for, or each that applies, saying of the others why not. What the first has proven
-/// holds for all.
+/// holds for all of its depth; a packer that makes shallower packs is compared with what is possible with
+/// them.
 std::vector<PackingResult> PackCommand::pack_all(const PackingProblem& problem) const {
-  packing::PackOptions options = pack_options();
-  if (options_.packer != nullptr) return {packing::pack(problem, *options_.packer, options)};
-  options.bound = packing::BoundEffort::Quick;
+  if (options_.packer != nullptr) return {packing::pack(problem, *options_.packer, pack_options())};
   std::vector<PackingResult> results;
   for (const Packer& packer : packing::all_packers()) {
     PackingProblem part = problem;
@@ -152,8 +151,11 @@ std::vector<PackingResult> PackCommand::pack_all(const PackingProblem& problem) 
       fmt::print(stderr, "plenum: {} is left out: {}\n", packer.name, *reason);
       continue;
     }
+    packing::PackOptions options = pack_options();
+    if (part.depth == problem.depth) options.bound = packing::BoundEffort::Quick;
     results.push_back(packing::pack(part, packer, options));
-    results.back().bound = results.front().bound;
+    packing::LowerBound& bound = results.back().bound;
+    if (bound.packs < results.front().bound.packs) bound = results.front().bound;
   }
   return results;
 }

@@ -1,6 +1,7 @@
 #include "plenum/cli/pack_report.h"
 
-#include <algorithm>
+#include <functional>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,22 @@ std::string gap_text(std::uint64_t packs, std::uint64_t bound) {
   if (packs == bound) return "none";
   const double share = 100.0 * static_cast<double>(packs - bound) / static_cast<double>(bound);
   return fmt::format("{} ({:.{}f}%)", base::format_count(packs - bound), share, share < 0.01 ? 5 : 2);
+}
+
+/// A line for every depth, the greatest first.
+std::string describe_bounds(const packing::PackingProblem& problem, const std::vector<PackReportRow>& rows) {
+  std::map<std::int64_t, packing::LowerBound, std::greater<>> best_of_depth;
+  for (const PackReportRow& row : rows) {
+    packing::LowerBound& best = best_of_depth[row.plan->depth];
+    if (row.bound.packs > best.packs) best = row.bound;
+  }
+  std::string text;
+  for (const auto& [depth, bound] : best_of_depth) {
+    text +=
+        fmt::format("capacity {}, depth {}: no plan has fewer than {} packs (proof: {})\n", problem.capacity,
+                    depth_name(depth, problem.capacity), base::format_count(bound.packs), bound.proof);
+  }
+  return text;
 }
 
 }  // namespace
@@ -59,12 +76,7 @@ std::string describe_problem(const packing::PackingProblem& problem, const std::
 
 std::string pack_report_table(const packing::PackingProblem& problem,
                               const std::vector<PackReportRow>& rows) {
-  const auto best = std::max_element(
-      rows.begin(), rows.end(),
-      [](const PackReportRow& a, const PackReportRow& b) { return a.bound.packs < b.bound.packs; });
-  std::string text = fmt::format("capacity {}, depth {}: no plan has fewer than {} packs (proof: {})\n\n",
-                                 problem.capacity, depth_name(problem.depth, problem.capacity),
-                                 base::format_count(best->bound.packs), best->bound.proof);
+  std::string text = describe_bounds(problem, rows) + "\n";
   text += fmt::format("{:<17}{:>13}{:>10}{:>20}{:>10}{:>10}\n", "algorithm", "packs", "filled",
                       "over the bound", "speed-up", "time");
   for (const PackReportRow& row : rows) {

@@ -13,7 +13,7 @@ namespace plenum::cli {
 struct PackReportRow {
   std::string algorithm;
   const packing::PackingPlan* plan = nullptr;
-  packing::LowerBound bound;
+  packing::LowerBound bound;  ///< for plans of its depth
   double seconds = 0;
 };
 
@@ -24,7 +24,7 @@ std::string pack_report_json(const packing::PackingProblem& problem, const PackR
 /// What is packed, as three lines and a plot.
 std::string describe_problem(const packing::PackingProblem& problem, const std::string& source);
 
-/// All plans side by side, with the best bound known above them.
+/// All plans side by side, with the best bounds known above them, one for every depth of the plans.
 std::string pack_report_table(const packing::PackingProblem& problem, const std::vector<PackReportRow>& rows);
 
 }  // namespace plenum::cli

@@ -79,6 +79,14 @@ void ProgressBar::advance_to(std::uint64_t done) {
   draw();
 }
 
+void ProgressBar::warn(std::string_view line) {
+  line_.note(fmt::format("warning: {}", line));
+}
+
+void WarningsOnly::warn(std::string_view line) {
+  say(stream_, fmt::format("warning: {}\n", line));
+}
+
 void ProgressBar::draw() {
   line_.show(draw_progress(status_, line_.width(), line_.has_color()));
 }

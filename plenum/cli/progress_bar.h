@@ -34,6 +34,7 @@ class ProgressBar final : public base::Progress {
   void advance_to(std::uint64_t done) override;
   void end() override { line_.erase(); }
   void note(std::string_view line) override { line_.note(line); }
+  void warn(std::string_view line) override;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -45,6 +46,22 @@ class ProgressBar final : public base::Progress {
   bool advanced_ = false;
   Clock::time_point first_time_;  ///< of the first advance: a resumed phase does not begin at 0
   std::uint64_t first_done_ = 0;
+};
+
+/// What --quiet shows: warnings alone.
+class WarningsOnly final : public base::Progress {
+ public:
+  /// Borrows `stream`.
+  explicit WarningsOnly(std::FILE* stream) : stream_(stream) {}
+
+  void begin(std::string_view, std::string_view, std::uint64_t) override {}
+  void advance_to(std::uint64_t) override {}
+  void end() override {}
+  void note(std::string_view) override {}
+  void warn(std::string_view line) override;
+
+ private:
+  std::FILE* stream_;
 };
 
 }  // namespace plenum::cli

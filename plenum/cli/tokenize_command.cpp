@@ -71,9 +71,8 @@ class LineEncoder {
     while (!lines.empty()) {
       const std::size_t end = std::min(lines.find('\n'), lines.size());
       const std::string_view line = lines.substr(0, end);
-      base::require(data::is_utf8(line),
-                    "a line is not UTF-8; convert the text, for instance by iconv -f latin1 -t utf-8: '{}'",
-                    trace::excerpt(line));
+      base::require(data::is_utf8(line), "a line is not UTF-8; convert the text, for instance by {}: '{}'",
+                    data::conversion_command(line), trace::excerpt(line));
       ids_.clear();
       encoder_.encode(line, ids_);
       printed_->append_line(ids_, output);
@@ -96,13 +95,13 @@ class TokenizeCommand final : public Command {
 
   std::vector<base::OptionTable> tables() override {
     base::OptionTable table("tokenize");
-    table.add("vocab", vocab_, "FILE", "Vocabulary: a vocab.txt (see --cased) or a tokenizer.json");
-    table.add("tokenizer", tokenizer_, "DIR",
-              "Hugging Face directory, whose case and accent rules are taken");
-    table.add("cased", cased_, "Keep case and accents; for --vocab with a vocab.txt");
-    table.add("tokens", tokens_, "Print the pieces instead of their ids");
-    table.add("plain-text", plain_text_, "Take [SEP] and other special tokens in the text as text");
-    table.add("threads", threads_, 1, 1024, "Threads that tokenise; all cores if not given");
+    table.add("vocab", vocab_, "FILE",
+              "Use the vocabulary in this vocab.txt (see --cased) or tokenizer.json");
+    table.add("tokenizer", tokenizer_, "DIR", "Use the tokenizer of this Hugging Face directory or dataset");
+    table.add("cased", cased_, "Keep case and accents (with --vocab)");
+    table.add("tokens", tokens_, "Print tokens instead of ids");
+    table.add("plain-text", plain_text_, "Treat [SEP] and other special tokens in the text as plain text");
+    table.add("threads", threads_, 1, 1024, "Number of threads (default: all cores)");
     return {std::move(table)};
   }
 

@@ -1,11 +1,14 @@
 #include "plenum/io/atomic_directory.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
 #include "plenum/base/check.h"
@@ -37,6 +40,23 @@ std::string make_partial(const std::string& path) {
 
 std::string replaced_name(const std::string& path) {
   return path + ".replaced";
+}
+
+void require_replaceable(const std::string& path, Replace replace,
+                         std::span<const std::string_view> own_names) {
+  constexpr std::size_t kMostNamed = 3;
+  const std::vector<std::string> names = names_in(path);
+  std::vector<std::string> others;
+  for (const std::string& name : names) {
+    if (std::ranges::find(own_names, name) == own_names.end()) others.push_back(name);
+  }
+  const std::size_t num_named = std::min(others.size(), kMostNamed);
+  base::require(others.empty(),
+                "{} is not replaced because it holds other files; move it or choose another name: {}{}", path,
+                fmt::join(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(num_named), ", "),
+                others.size() == num_named ? "" : fmt::format(" and {} more", others.size() - num_named));
+  base::require(names.empty() || replace == Replace::Yes,
+                "{} is there already; add --overwrite, or choose another name", path);
 }
 
 AtomicDirectory::AtomicDirectory(std::string path, Replace replace)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -45,6 +46,11 @@ class AtomicDirectory {
   Replace replace_;
   std::string partial_path_;  ///< empty after commit
 };
+
+/// Throws UserError unless a new directory may take the place of the one at `path`: it is missing or empty,
+/// or it is to be replaced and holds nothing but files of the names that its maker writes. Others are named.
+void require_replaceable(const std::string& path, Replace replace,
+                         std::span<const std::string_view> own_names);
 
 /// What the directory at `path` is called while another takes its place: `<path>.replaced`.
 std::string replaced_name(const std::string& path);

@@ -53,7 +53,14 @@ std::string_view JsonTextField::read(std::string_view record) {
   base::require(error == simdjson::SUCCESS, "the line is not valid JSON: {}", simdjson::error_message(error));
 
   simdjson::dom::element value;
-  if (object.at_key(field_).get(value) != simdjson::SUCCESS) {
+  std::size_t num_found = 0;
+  for (const auto& [key, element] : object) {
+    if (key != field_) continue;
+    value = element;
+    ++num_found;
+  }
+  base::require(num_found <= 1, "the object has the field '{}' twice; keep one of them", field_);
+  if (num_found == 0) {
     std::vector<std::string_view> keys;
     for (const auto& [key, unused] : object) keys.push_back(key);
     base::fail("the object has no field '{}'; choose one of {} by --text-field", field_,

@@ -15,8 +15,8 @@ class JsonTextField {
   JsonTextField(JsonTextField&&) noexcept;
 
   /// The field's text in the object that `record` holds, valid until the next call; null gives an empty text.
-  /// Throws UserError, without a place, when `record` is not a JSON object or the field is missing or not a
-  /// string.
+  /// Throws UserError, without a place, when `record` is not a JSON object or the field is missing, there
+  /// twice or not a string.
   std::string_view read(std::string_view record);
 
  private:

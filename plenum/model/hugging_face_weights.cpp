@@ -27,6 +27,10 @@ constexpr std::string_view kTokenizerConfigName = "tokenizer_config.json";
 constexpr std::array<std::string_view, 3> kTokenizerNames = {"vocab.txt", "tokenizer.json",
                                                              kTokenizerConfigName};
 
+/// All that an export writes.
+constexpr std::array<std::string_view, 5> kDirectoryNames = {kWeightsName, kConfigName, kTokenizerNames[0],
+                                                             kTokenizerNames[1], kTokenizerNames[2]};
+
 /// A tensor in one of the files of a directory.
 struct StoredTensor {
   const io::SafetensorsFile* file;
@@ -171,21 +175,6 @@ void require_finite(const StoredTensor& stored, std::span<const float> elements)
       stored.file->path(), stored.tensor->name, found - elements.begin(), *found);
 }
 
-/// Refuses to replace a directory unasked, and one in which someone keeps other things.
-void require_free(const std::string& directory, io::Replace replace) {
-  const std::vector<std::string> names = io::names_in(directory);
-  for (const std::string& name : names) {
-    const bool is_ours =
-        name == kWeightsName || name == kConfigName ||
-        std::find(kTokenizerNames.begin(), kTokenizerNames.end(), name) != kTokenizerNames.end();
-    base::require(is_ours,
-                  "{} is not replaced because it holds other files; move it or choose another name: {}",
-                  directory, name);
-  }
-  base::require(names.empty() || replace == io::Replace::Yes,
-                "{} is there already; add --overwrite, or choose another name", directory);
-}
-
 void copy_tokenizer(const std::string& source, io::AtomicDirectory& directory) {
   bool has_vocabulary = false;
   for (const std::string_view name : kTokenizerNames) {
@@ -223,7 +212,7 @@ ImportReport read_hugging_face_weights(const std::string& directory, const descr
 
 void write_hugging_face_directory(const std::string& directory, const HuggingFaceModel& model,
                                   io::Replace replace, const WrittenCheck& check) {
-  require_free(directory, replace);
+  io::require_replaceable(directory, replace, kDirectoryNames);
   io::AtomicDirectory output(directory, replace);
   copy_tokenizer(model.tokenizer_directory, output);
   output.write(kConfigName, print_hugging_face_config(model.config));

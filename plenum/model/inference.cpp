@@ -92,7 +92,7 @@ struct BertInference::State {
     memory = plan(table, capacity, num_threads, whose, views);
     layout = views.layout();
     weights = weights_of(table, borrowed.value_or(FlatWeights{memory.exact_N, memory.compute_N}));
-    stream.emplace(owner.stream(memory.scratch));
+    stream.emplace(owner.stream(memory.scratch, views.precision()));
   }
 
   bool is_on_gpu() const { return stream->device() == tensor::Device::Cuda; }

@@ -1,6 +1,7 @@
 #include "plenum/packing/bounds.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "plenum/base/check.h"
 #include "plenum/packing/knapsack.h"
@@ -78,7 +79,16 @@ LowerBound combinatorial_bound(const PackingProblem& problem) {
   return best;
 }
 
-LowerBound dual_bound(const PackingProblem& problem, const DualWeights& weights) {
+DualWeights weights_of_duals(const std::vector<double>& duals, std::int64_t capacity) {
+  DualWeights weights{.weight_of_length = {}, .denominator = greatest_dual_denominator(capacity)};
+  for (const double dual : duals) {
+    weights.weight_of_length.push_back(
+        static_cast<std::uint64_t>(std::floor(dual * static_cast<double>(weights.denominator))));
+  }
+  return weights;
+}
+
+DualWeights feasible_weights(const PackingProblem& problem, const DualWeights& weights) {
   const std::uint64_t denominator = weights.denominator;
   base::check(denominator >= 1 && denominator <= greatest_dual_denominator(problem.capacity),
               "the denominator of dual weights is out of range: denominator={} capacity={}", denominator,
@@ -92,13 +102,23 @@ LowerBound dual_bound(const PackingProblem& problem, const DualWeights& weights)
   const auto heaviest =
       static_cast<std::uint64_t>(PatternKnapsack<std::int64_t>(exact, problem.depth).best(problem.capacity));
 
-  Wide total = 0;
-  for (std::size_t length = 1; length < num_weights; ++length) {
-    Wide weight = static_cast<Wide>(exact[length]);
-    if (heaviest > denominator) weight = weight * denominator / heaviest;
-    total += weight * count_of(problem, static_cast<std::int64_t>(length));
+  DualWeights feasible{.weight_of_length = {}, .denominator = denominator};
+  for (const std::int64_t weight : exact) {
+    const auto wide = static_cast<Wide>(weight);
+    feasible.weight_of_length.push_back(
+        static_cast<std::uint64_t>(heaviest > denominator ? wide * denominator / heaviest : wide));
   }
-  return {divide_up(total, denominator), "LP dual"};
+  return feasible;
+}
+
+LowerBound dual_bound(const PackingProblem& problem, const DualWeights& weights) {
+  const DualWeights feasible = feasible_weights(problem, weights);
+  Wide total = 0;
+  for (std::size_t length = 1; length < feasible.weight_of_length.size(); ++length) {
+    total += static_cast<Wide>(feasible.weight_of_length[length]) *
+             count_of(problem, static_cast<std::int64_t>(length));
+  }
+  return {divide_up(total, weights.denominator), "LP dual"};
 }
 
 }  // namespace plenum::packing

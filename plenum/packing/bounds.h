@@ -11,7 +11,7 @@ namespace plenum::packing {
 /// No plan has fewer packs, and what proves it.
 struct LowerBound {
   std::uint64_t packs = 0;
-  std::string proof;  ///< "volume", "L2", "depth" or "LP dual"
+  std::string proof;  ///< "volume", "L2", "depth", "LP dual" or "search"
 };
 
 /// A weight for every length, in units of 1 / denominator. If no pattern weighs more than one, the total
@@ -37,6 +37,13 @@ LowerBound depth_bound(const PackingProblem& problem);
 
 /// The greatest of the three above; the simplest proof of equals.
 LowerBound combinatorial_bound(const PackingProblem& problem);
+
+/// Duals by length, rounded down to weights.
+DualWeights weights_of_duals(const std::vector<double>& duals, std::int64_t capacity);
+
+/// The same weights if no pattern weighs more than one, otherwise scaled down until none does (Farley, 1990):
+/// the heaviest is found by an exact knapsack in integers. One for every length up to the capacity.
+DualWeights feasible_weights(const PackingProblem& problem, const DualWeights& weights);
 
 /// ceil(sum of counts * weights), after making sure in exact integer arithmetic (a knapsack over all patterns
 /// of at most `depth` lengths) that no pattern weighs more than one. Weights that break this are scaled down

@@ -14,6 +14,11 @@ std::uint64_t LengthHistogram::num_tokens() const {
   return tokens;
 }
 
+double LengthHistogram::mean_length() const {
+  const std::uint64_t sequences = num_sequences();
+  return sequences == 0 ? 0 : static_cast<double>(num_tokens()) / static_cast<double>(sequences);
+}
+
 std::int64_t LengthHistogram::longest() const {
   for (std::size_t length = counts.size(); length > 0; --length) {
     if (counts[length - 1] > 0) return static_cast<std::int64_t>(length - 1);

@@ -14,6 +14,8 @@ struct LengthHistogram {
   std::uint64_t num_tokens() const;
   /// The greatest length that occurs; 0 if there is none.
   std::int64_t longest() const;
+  /// 0 if there is no sequence.
+  double mean_length() const;
 };
 
 }  // namespace plenum::packing

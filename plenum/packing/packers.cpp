@@ -19,6 +19,10 @@ namespace {
 /// streaming.
 constexpr std::uint64_t kMostSinglePlacements = 10'000'000'000;
 
+/// Turns of the search that a bound alone is worth: enough to try every plan of a small problem, where the
+/// linear program may prove one pack too few.
+constexpr std::int64_t kBoundTurns = 2;
+
 std::optional<std::string> reason_against_many(const PackingProblem& problem) {
   if (problem.histogram.num_sequences() <= kMostSinglePlacements) return std::nullopt;
   return fmt::format("it places sequences one by one, which {} are too many for",
@@ -33,7 +37,7 @@ FoundPlan find_plan(const PackingProblem& problem, const PackOptions&) {
 
 constexpr std::array kPackers = {
     Packer{.name = "optimal",
-           .summary = "close to the fewest packs, by column generation",
+           .summary = "the fewest packs that can be found in the time limit, by column generation and search",
            .find =
                [](const PackingProblem& problem, const PackOptions& options) {
                  OptimalResult found =
@@ -94,7 +98,9 @@ PackingResult pack(const PackingProblem& problem, const Packer& packer, const Pa
 LowerBound prove_bound(const PackingProblem& problem, std::uint64_t num_packs, const PackOptions& options) {
   LowerBound quick = combinatorial_bound(problem);
   if (options.bound == BoundEffort::Quick || quick.packs == num_packs) return quick;
-  const LowerBound dual = pack_optimal(problem, {.time_limit_seconds = options.time_limit_seconds}).bound;
+  const LowerBound dual =
+      pack_optimal(problem, {.time_limit_seconds = options.time_limit_seconds, .search_turns = kBoundTurns})
+          .bound;
   return dual.packs > quick.packs ? dual : quick;
 }
 

@@ -14,7 +14,7 @@ namespace plenum::packing {
 /// How much work goes into the lower bound of a plan whose packer proves none.
 enum class BoundEffort {
   Quick,          ///< volume, L2 and depth, in microseconds
-  LinearProgram,  ///< also the dual of the linear program, at the cost of pack_optimal()
+  LinearProgram,  ///< also the dual of the linear program, at the cost of pack_optimal() with a short search
 };
 
 struct PackOptions {

@@ -92,7 +92,10 @@ void require_supported(const Schedule& schedule, const BertProgramOptions& optio
 constexpr std::size_t kStepsUnderWay = BertProgram::kStepsUnderWay;
 
 memory::MemoryRequest request_of(const BertProgramOptions& options) {
-  return {.capacity = options.capacity, .device = options.device, .num_threads = options.num_threads};
+  return {.capacity = options.capacity,
+          .device = options.device,
+          .precision = options.precision,
+          .num_threads = options.num_threads};
 }
 
 optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
@@ -201,14 +204,14 @@ struct BertProgram::State {
         slots(schedule, rank),
         owner(options.device, options.num_threads),
         arena(memory::plan_memory(table, schedule, rank, request_of(options)), options.device),
-        views(arena),
+        views(arena, options.precision),
         memory(
             memory::plan_rank_memory(table, schedule.problem, slots.num_slots(), request_of(options), views)),
         buffers(buffers_of(memory)),
         optimizer(options.optimizer, table, buffers),
         own(schedule, rank),
         stagings(stagings_of(table, options, kStepsUnderWay * own.count, memory)),
-        stream(owner.stream(memory.scratch)),
+        stream(owner.stream(memory.scratch, options.precision)),
         weights(model::weights_of(table, {buffers.weights_N, buffers.compute_weights_N})),
         gradients(model::gradients_of(table, buffers.gradients_N)),
         has_gradient(gradients.layers.size()) {

@@ -25,6 +25,7 @@ struct BertProgramOptions {
   optim::OptimizerOptions optimizer = {};
   std::uint64_t seed = 0;  ///< of dropout
   tensor::Device device = tensor::Device::Cpu;
+  tensor::Precision precision = tensor::precision_of(device);
   std::size_t num_threads = 1;  ///< of the CPU
   bool records_work = true;     ///< on a GPU: what repeats is recorded and started at once
 };

@@ -45,8 +45,8 @@ class Precision {
   std::array<DType, 6> types_;
 };
 
-/// What the kernels of each device compute with: Float32 on the CPU, bfloat16 products with sums in Float32
-/// on the GPU.
+/// The row of the table that a device's kernels are made for, and so the default: Float32 on the CPU,
+/// bfloat16 products with sums in Float32 on the GPU.
 constexpr Precision precision_of(Device device) {
   if (device == Device::Cpu) return Precision();
   return Precision({.weight = DType::BFloat16, .activation = DType::BFloat16});

@@ -17,13 +17,17 @@ namespace plenum::tensor {
 class Stream {
  public:
   /// A stream of the CPU. Borrows the pool and the scratch memory, which is divided evenly among its threads.
-  Stream(base::ThreadPool& pool, std::span<std::byte> scratch) : pool_(&pool), scratch_(scratch) {}
+  Stream(base::ThreadPool& pool, std::span<std::byte> scratch,
+         const Precision& precision = precision_of(Device::Cpu))
+      : pool_(&pool), scratch_(scratch), precision_(precision) {}
   /// A stream of the GPU. Borrows the queue and the scratch memory, which lies on the GPU.
-  Stream(const CudaStream& cuda, std::span<std::byte> scratch) : cuda_(&cuda), scratch_(scratch) {}
+  Stream(const CudaStream& cuda, std::span<std::byte> scratch,
+         const Precision& precision = precision_of(Device::Cuda))
+      : cuda_(&cuda), scratch_(scratch), precision_(precision) {}
 
   Device device() const { return cuda_ == nullptr ? Device::Cpu : Device::Cuda; }
   /// What kernels on it compute with.
-  Precision precision() const { return precision_of(device()); }
+  const Precision& precision() const { return precision_; }
   base::ThreadPool& pool() const {
     base::check(pool_ != nullptr, "a stream of the GPU has no threads");
     return *pool_;
@@ -49,6 +53,7 @@ class Stream {
   base::ThreadPool* pool_ = nullptr;
   const CudaStream* cuda_ = nullptr;
   std::span<std::byte> scratch_;
+  Precision precision_;
 };
 
 }  // namespace plenum::tensor

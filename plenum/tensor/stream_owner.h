@@ -24,9 +24,9 @@ class StreamOwner {
   }
 
   /// Borrows this and the scratch, a Byte tensor.
-  Stream stream(const TensorView& scratch) {
+  Stream stream(const TensorView& scratch, const Precision& precision) {
     const std::span<std::byte> bytes = scratch.span<std::byte>();
-    return cuda_ ? Stream(*cuda_, bytes) : Stream(*pool_, bytes);
+    return cuda_ ? Stream(*cuda_, bytes, precision) : Stream(*pool_, bytes, precision);
   }
 
  private:

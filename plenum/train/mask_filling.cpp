@@ -18,9 +18,8 @@ using data::TokenId;
 /// A micro-batch of one sequence: [CLS] text [SEP].
 batch::MicroBatch encode(std::string_view text, const data::Tokenizer& tokenizer, data::Encoder& encoder,
                          std::int64_t max_length) {
-  base::require(data::is_utf8(text),
-                "a text is not UTF-8; convert it, for instance by iconv -f latin1 -t utf-8: '{}'",
-                trace::excerpt(text));
+  base::require(data::is_utf8(text), "a text is not UTF-8; convert it, for instance by {}: '{}'",
+                data::conversion_command(text), trace::excerpt(text));
   const data::SpecialTokens& special = tokenizer.vocabulary().special();
   std::vector<TokenId> ids = {special.cls};
   encoder.encode(text, ids);

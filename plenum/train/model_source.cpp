@@ -56,6 +56,57 @@ bool has_tokenizer(const std::string& directory) {
   return io::path_exists(directory + "/tokenizer.json") || io::path_exists(directory + "/vocab.txt");
 }
 
+data::Tokenizer load_dataset_tokenizer(const data::Dataset& dataset) {
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) dataset.verify_file(name);
+  return data::Tokenizer::load(dataset.directory(), dataset.description().rules);
+}
+
+std::string difference_of_tokens(const std::vector<std::string>& dataset,
+                                 const std::vector<std::string>& model) {
+  const auto [ours, theirs] = std::ranges::mismatch(dataset, model);
+  const auto at = ours - dataset.begin();
+  if (ours == dataset.end() && theirs == model.end()) return {};
+  if (ours == dataset.end() || theirs == model.end()) {
+    return fmt::format("the dataset has {} tokens and the model {}, of which the first {} are the same",
+                       dataset.size(), model.size(), at);
+  }
+  return fmt::format("token {} is '{}' in the dataset and '{}' in the model", at, *ours, *theirs);
+}
+
+/// The tokens that are found in text as they are written.
+std::vector<std::pair<std::string, data::TokenId>> matched_tokens(const data::Tokenizer& tokenizer) {
+  std::vector<std::pair<std::string, data::TokenId>> tokens;
+  for (const data::AddedToken& token : tokenizer.added_tokens()) tokens.emplace_back(token.content, token.id);
+  std::ranges::sort(tokens);
+  return tokens;
+}
+
+/// Why two tokenizers may read a text differently; empty if they cannot.
+std::string first_difference(const data::Tokenizer& dataset, const data::Tokenizer& model) {
+  std::string tokens = difference_of_tokens(dataset.vocabulary().tokens(), model.vocabulary().tokens());
+  if (!tokens.empty()) return tokens;
+  const auto differ = [](std::string_view what, bool ours, bool theirs) {
+    const auto word = [](bool value) { return value ? "yes" : "no"; };
+    return ours == theirs
+               ? std::string()
+               : fmt::format("{}: {} in the dataset, {} in the model", what, word(ours), word(theirs));
+  };
+  const data::NormalizerRules& a = dataset.rules();
+  const data::NormalizerRules& b = model.rules();
+  for (const std::string& line :
+       {differ("lower case", a.lowercase, b.lowercase),
+        differ("accents dropped", a.strips_accents(), b.strips_accents()),
+        differ("text cleaned", a.clean_text, b.clean_text),
+        differ("ideographs set apart", a.handle_chinese_chars, b.handle_chinese_chars)}) {
+    if (!line.empty()) return line;
+  }
+  if (dataset.max_chars_per_word() != model.max_chars_per_word()) {
+    return fmt::format("words have at most {} characters in the dataset, {} in the model",
+                       dataset.max_chars_per_word(), model.max_chars_per_word());
+  }
+  return matched_tokens(dataset) == matched_tokens(model) ? "" : "other added tokens";
+}
+
 }  // namespace
 
 std::string tokenizer_beside(const std::string& directory) {
@@ -95,14 +146,14 @@ void require_same_tokens(const data::Dataset& dataset, const std::string& tokeni
                   dataset.directory(), known.size(), model.vocabulary, tokenizer_directory);
     return;
   }
-  const data::Tokenizer tokenizer = data::Tokenizer::load(tokenizer_directory, data::NormalizerRules());
-  const std::vector<std::string>& tokens = tokenizer.vocabulary().tokens();
-  const auto [ours, theirs] = std::ranges::mismatch(tokens, known.tokens());
-  if (ours == tokens.end() || theirs == known.tokens().end()) return;
-  base::fail(
-      "{} was prepared with another vocabulary than that of {}; prepare the text with plenum prepare "
-      "--tokenizer {}: token {} is '{}' in the dataset and '{}' in the model",
-      dataset.directory(), tokenizer_directory, tokenizer_directory, ours - tokens.begin(), *theirs, *ours);
+  // Rules that the model's files do not state contradict nothing.
+  const std::string difference =
+      first_difference(load_dataset_tokenizer(dataset),
+                       data::Tokenizer::load(tokenizer_directory, dataset.description().rules));
+  base::require(difference.empty(),
+                "{0} was prepared with another tokenizer than that of {1}; prepare the text with plenum "
+                "prepare --tokenizer {1}: {2}",
+                dataset.directory(), tokenizer_directory, difference);
 }
 
 data::Tokenizer load_tokenizer(const ModelSource& source) {

@@ -44,10 +44,11 @@ std::string tokenizer_beside(const std::string& directory);
 /// known.
 data::TrainingDataOptions training_data_of(const ModelSource& source);
 
-/// Throws UserError unless the ids of a dataset mean the same to a model whose tokenizer lies in
-/// `tokenizer_directory`: the first id that is one token here and another there is named. Ids that only one
-/// side has a token for contradict nothing. Without a tokenizer there is only the number of tokens to tell
-/// by, which must be the model's.
+/// Throws UserError unless a dataset was made by the tokenizer of a model, which lies in
+/// `tokenizer_directory`: the same tokens (the model may have more embeddings), the same rules for text. What
+/// differs is named. A vocabulary that is only the beginning of the other cuts words into other pieces, so it
+/// is refused, too. Without a tokenizer there is only the number of tokens to tell by, which must be the
+/// model's.
 void require_same_tokens(const data::Dataset& dataset, const std::string& tokenizer_directory,
                          const describe::ModelConfig& model);
 

@@ -30,6 +30,7 @@ class ObservedNotes final : public base::Progress {
   void advance_to(std::uint64_t) override {}
   void end() override {}
   void note(std::string_view line) override { observer_.on_note(line); }
+  void warn(std::string_view line) override { observer_.on_note(line); }
 
  private:
   TrainingObserver& observer_;

@@ -2,13 +2,13 @@
 #include <filesystem>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tests/architecture/source_tree.h"
+#include "tests/support/code_lines.h"
 
 namespace plenum::architecture {
 namespace {
@@ -42,29 +42,6 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-/// Lines of ``` blocks, with lines that end in a backslash joined.
-std::vector<std::string> code_lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  bool in_block = false;
-  std::string joined;
-  for (std::string line; std::getline(stream, line);) {
-    if (line.starts_with("```")) {
-      in_block = !in_block;
-      continue;
-    }
-    if (!in_block) continue;
-    joined += line;
-    if (joined.ends_with('\\')) {
-      joined.back() = ' ';
-      continue;
-    }
-    lines.push_back(joined);
-    joined.clear();
-  }
-  return lines;
-}
-
 std::set<std::string> matches(const std::string& text, const std::regex& pattern) {
   std::set<std::string> found;
   for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it)
@@ -83,7 +60,7 @@ TEST(Documents, CommandsAndTheirFlagsExist) {
   const std::regex command("(?:^|\\s)(?:build/)?plenum ([a-z][a-z-]*)");
   int checked = 0;
   for (const std::string& document : kDocuments) {
-    for (const std::string& line : code_lines(project_file(document))) {
+    for (const std::string& line : test::code_lines(project_file(document))) {
       std::smatch match;
       if (!std::regex_search(line, match, command)) continue;
       const std::string name = match[1];

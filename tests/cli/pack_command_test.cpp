@@ -119,6 +119,21 @@ TEST_F(PackCommandTest, RunsAllPackersSideBySide) {
   }
 }
 
+TEST_F(PackCommandTest, ComparesNnlshpWithWhatItsDepthAllows) {
+  // Twelve of a pack's 120 tokens each: ten to a pack, or three and a pack a fourth full.
+  write("h.txt", "12 120\n");
+  const test::ProgramResult outcome = pack("--algorithm all --json --max-length 120 --histogram h.txt");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  for (const nlohmann::json& result : nlohmann::json::parse(outcome.output)) {
+    const bool shallow = result["algorithm"] == "nnlshp";
+    EXPECT_EQ(result["depth"], shallow ? 3 : 120);
+    EXPECT_EQ(result["lower_bound"], shallow ? 40 : 12);
+  }
+  const std::string table = pack("--algorithm all --max-length 120 --histogram h.txt").output;
+  EXPECT_THAT(table, HasSubstr("capacity 120, depth unlimited: no plan has fewer than 12 packs"));
+  EXPECT_THAT(table, HasSubstr("capacity 120, depth 3: no plan has fewer than 40 packs"));
+}
+
 TEST_F(PackCommandTest, SaysWhichPackerIsLeftOutAndWhy) {
   write("h.txt", "5\n4\n");
   const test::ProgramResult outcome = pack("--algorithm all --json --depth 1 --histogram h.txt");

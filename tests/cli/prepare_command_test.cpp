@@ -40,10 +40,10 @@ class PrepareCommandTest : public testing::Test {
 TEST_F(PrepareCommandTest, PreparesInspectsAndSaysWhatItDid) {
   const ProgramResult prepared = prepare();
   EXPECT_EQ(prepared.exit_code, 0) << prepared.output;
-  EXPECT_THAT(
-      prepared.output,
-      AllOf(HasSubstr("prepared data"), HasSubstr("documents     40"), HasSubstr("of up to 64 tokens"),
-            HasSubstr("next: plenum train --data data --run DIR --model bert-mini")));
+  EXPECT_THAT(prepared.output,
+              AllOf(HasSubstr("prepared data"), HasSubstr("documents     40, separated by blank lines"),
+                    HasSubstr("tokens on average, at most 64"),
+                    HasSubstr("next: plenum train --data data --run DIR --model bert-mini")));
   const ProgramResult inspected = plenum("inspect data --verify --examples 1");
   EXPECT_EQ(inspected.exit_code, 0) << inspected.output;
   EXPECT_THAT(inspected.output,
@@ -80,10 +80,58 @@ TEST_F(PrepareCommandTest, LabelsPairsAndSpeaksJson) {
   EXPECT_GT(inspected.at("padding").at("to_max_length"), 0.0);
 }
 
-TEST_F(PrepareCommandTest, NotesWhatItSkipsOnlyWhenNotQuiet) {
+TEST_F(PrepareCommandTest, WarnsOfWhatItSkipsAlsoWhenQuiet) {
   directory_.write("in/image.png", "x");
-  EXPECT_THAT(prepare().errors, HasSubstr("skipping 1 file of unknown format, such as in/image.png"));
-  EXPECT_THAT(prepare("--overwrite --quiet").errors, testing::Not(HasSubstr("skipping")));
+  const std::string warning = "warning: skipping 1 file of unknown format: in/image.png\n";
+  EXPECT_THAT(prepare().errors, HasSubstr(warning));
+  EXPECT_EQ(prepare("--overwrite --quiet").errors, warning);
+}
+
+TEST_F(PrepareCommandTest, TakesManyFilesForDocumentsAndSaysHowToChangeIt) {
+  const auto write_manual = [&](int page) {
+    std::string text;
+    for (int i = 0; i < 20; ++i) text += "Paragraph " + std::to_string(page * i) + " of a page.\n\n";
+    directory_.write("manual/" + std::to_string(page) + ".txt", text);
+  };
+  for (int page = 0; page < 10; ++page) write_manual(page);
+  const std::string arguments = "prepare manual --output manual-data --train-vocab 60 --max-length 64 ";
+  const ProgramResult chosen = plenum(arguments);
+  EXPECT_THAT(chosen.errors, HasSubstr("documents: each .txt file is one, by the look of the text; "
+                                       "--documents blank-line or line changes it\n"));
+  EXPECT_THAT(chosen.output, AllOf(HasSubstr("documents     10, one per file"), HasSubstr("padding")));
+  EXPECT_THAT(chosen.errors, testing::Not(HasSubstr("warning")));
+  EXPECT_THAT(plenum("inspect manual-data --json").output, HasSubstr("\"documents\":\"file\""));
+
+  const ProgramResult cut = plenum(arguments + "--overwrite --quiet --documents blank-line");
+  EXPECT_THAT(cut.errors,
+              HasSubstr("tokens on average, far below --max-length 64: blank lines end documents; "
+                        "--documents file makes each file one\n"));
+  EXPECT_THAT(cut.output, AllOf(HasSubstr("documents     200, separated by blank lines"),
+                                testing::Not(HasSubstr("padding"))));
+  EXPECT_THAT(plenum("inspect manual-data").errors, HasSubstr("--documents file makes each file one\n"));
+}
+
+TEST_F(PrepareCommandTest, ShowsContinuedTrainingAsTheNextStepWithTheTokenizerOfAModel) {
+  prepare("--quiet");
+  const std::string arguments = "prepare in --output again --tokenizer data --max-length 64 --quiet";
+  EXPECT_THAT(plenum(arguments).output, HasSubstr("--run DIR --model bert-mini,"));
+  directory_.write("model/config.json", "{}");
+  for (const char* name : {"vocab.txt", "tokenizer.json", "tokenizer_config.json"})
+    std::filesystem::copy_file(directory_ / (std::string("data/") + name),
+                               directory_ / (std::string("model/") + name));
+  EXPECT_THAT(plenum("prepare in --output for-model --tokenizer model --max-length 64 --quiet").output,
+              HasSubstr("next: plenum train --data for-model --run DIR --init model, plenum inspect"));
+}
+
+TEST_F(PrepareCommandTest, WarnsWhenNothingIsHeldOutAndOfUnknownTokens) {
+  directory_.write("one.txt", "a b c d\n");
+  directory_.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n");
+  const ProgramResult result =
+      plenum("prepare one.txt --output one --vocab vocab.txt --max-length 8 --holdout 1% --quiet");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("warning: nothing is held out: --holdout sets whole documents"),
+                                   HasSubstr("warning: 50.0 % of the tokens are unknown: the vocabulary does "
+                                             "not fit the text; --train-vocab")));
 }
 
 TEST_F(PrepareCommandTest, ReportsWhatTheUserCanMendInOneLine) {

@@ -147,6 +147,7 @@ class StoppingProgress final : public base::Progress {
   }
   void end() override {}
   void note(std::string_view) override {}
+  void warn(std::string_view) override {}
 
  private:
   int steps_;

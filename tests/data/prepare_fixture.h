@@ -56,8 +56,10 @@ class RecordingProgress final : public base::Progress {
   void advance_to(std::uint64_t) override {}
   void end() override {}
   void note(std::string_view line) override { notes.emplace_back(line); }
+  void warn(std::string_view line) override { warnings.emplace_back(line); }
 
   std::vector<std::string> notes;
+  std::vector<std::string> warnings;
 };
 
 /// Every file in a directory and its bytes.

@@ -1,7 +1,11 @@
 #include "plenum/data/corpus/prepare.h"
 
 #include <algorithm>
+#include <fstream>
+#include <functional>
+#include <utility>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "plenum/data/corpus/dataset.h"
@@ -15,6 +19,7 @@ namespace plenum::data {
 namespace {
 
 using test::expect_user_error;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -38,6 +43,22 @@ std::vector<TokenId> tokens_of_sequences(const Dataset& dataset, Split split) {
 }
 
 class Prepare : public PrepareTest {};
+
+/// Does something when a phase first advances.
+class ActingProgress final : public base::Progress {
+ public:
+  explicit ActingProgress(std::function<void()> act) : act_(std::move(act)) {}
+  void begin(std::string_view, std::string_view, std::uint64_t) override {}
+  void advance_to(std::uint64_t) override {
+    if (act_) std::exchange(act_, nullptr)();
+  }
+  void end() override {}
+  void note(std::string_view) override {}
+  void warn(std::string_view) override {}
+
+ private:
+  std::function<void()> act_;
+};
 
 TEST_F(Prepare, MakesTheSameBytesForAnyNumberOfThreads) {
   const std::string input = directory_.write("in.txt", random_text(1, 200));
@@ -196,10 +217,117 @@ TEST_F(Prepare, TouchesNothingThatIsNotItsOwn) {
   PrepareOptions given = options(input);
   given.overwrite = true;
   expect_user_error([&] { prepare_quietly(given); }, "exists and is no dataset");
+  directory_.write("json/dataset.json", "{}");
+  given.output = directory_ / "json";
+  expect_user_error([&] { prepare_quietly(given); }, "exists and is no dataset");
   directory_.write("other.partial/precious", "x");
   expect_user_error([&] { prepare_quietly(options(input, "other")); }, "was not left by plenum prepare");
   EXPECT_TRUE(std::filesystem::exists(directory_ / "out/precious"));
   EXPECT_TRUE(std::filesystem::exists(directory_ / "other.partial/precious"));
+}
+
+TEST_F(Prepare, ReplacesADatasetOnlyIfItHoldsNothingElse) {
+  const std::string input = directory_.write("in.txt", "a\n");
+  prepare_quietly(options(input));
+  directory_.write("out/notes.txt", "mine");
+  directory_.write("out/plan.json", "{}");
+  PrepareOptions given = options(input);
+  given.overwrite = true;
+  expect_user_error([&] { prepare_quietly(given); },
+                    "out is not replaced because it holds other files; move it or choose another name: "
+                    "notes.txt, plan.json");
+  given.inputs = {directory_ / "out/notes.txt"};
+  expect_user_error([&] { prepare_quietly(given); }, "notes.txt lies inside the output");
+  EXPECT_EQ(io::read_file(directory_ / "out/notes.txt"), "mine");
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "out/dataset.json"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "out.partial"));
+}
+
+TEST_F(Prepare, RefusesToReplaceWhatAppearedAtItsPlaceMeanwhile) {
+  const std::string input = directory_.write("in.txt", random_text(3, 30));
+  const PrepareOptions given = options(input);
+  ActingProgress progress([&] { directory_.write("out/notes.txt", "mine"); });
+  expect_user_error([&] { prepare(given, progress); }, "out is not replaced because it holds other files");
+  EXPECT_EQ(io::read_file(directory_ / "out/notes.txt"), "mine");
+  std::filesystem::remove_all(directory_ / "out");
+  RecordingProgress again;
+  prepare(given, again);
+  EXPECT_THAT(again.notes, Contains("resuming: the text is tokenized already"));
+}
+
+TEST_F(Prepare, WritesWhereALinkLeads) {
+  const std::string input = directory_.write("in.txt", "a\n");
+  std::filesystem::create_directory(directory_ / "disk");
+  std::filesystem::create_directory_symlink(directory_ / "disk", directory_ / "out");
+  prepare_quietly(options(input));
+  EXPECT_TRUE(std::filesystem::is_symlink(directory_ / "out"));
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "disk/dataset.json"));
+  std::filesystem::create_symlink("nowhere", directory_ / "lost");
+  expect_user_error([&] { prepare_quietly(options(input, "lost")); }, "is a link that leads nowhere");
+}
+
+TEST_F(Prepare, RefusesInputThatChangesWhileItIsRead) {
+  const std::string text = random_text(3, 60);
+  const std::vector<std::function<void(const std::string&)>> changes = {
+      [](const std::string& path) { std::ofstream(path, std::ios::app) << "more\n"; },
+      [](const std::string& path) { std::filesystem::resize_file(path, 100); },
+      [&](const std::string& path) { std::ofstream(path) << std::string(text.size(), 'x'); },
+  };
+  for (const auto& change : changes) {
+    for (const bool trains : {false, true}) {
+      const std::string input = directory_.write("in.txt", text);
+      PrepareOptions given = options(input);
+      if (trains) {
+        given.vocab_path.clear();
+        given.train_vocab_size = 80;
+      }
+      ActingProgress progress([&] { change(input); });
+      expect_user_error([&] { prepare(given, progress); }, input + " changed while it was read");
+      EXPECT_FALSE(std::filesystem::exists(given.output));
+      EXPECT_FALSE(std::filesystem::exists(given.output + ".partial"));
+    }
+  }
+}
+
+TEST_F(Prepare, SaysThatARefusedRunIsKeptIfThereIsSomethingToKeep) {
+  const PrepareOptions given = options(directory_.write("in.txt", random_text(3, 60) + "caf\xE9\n"));
+  expect_user_error([&] { prepare_quietly(given); }, "; what was done is kept in " + given.output +
+                                                         ".partial for the next run with the same "
+                                                         "input and options");
+  EXPECT_TRUE(std::filesystem::exists(given.output + ".partial/journal.json"));
+}
+
+TEST_F(Prepare, KeepsInTheDatasetWhatItTookForADocument) {
+  for (const char* name : {"in/a.txt", "in/b.txt"})
+    directory_.write(name, std::string(name) + "\n\nb\n\nc\n");
+  RecordingProgress progress;
+  const DatasetDescription chosen = prepare(options(directory_ / "in"), progress).description;
+  EXPECT_EQ(chosen.options.at("documents"), "file");
+  EXPECT_EQ(chosen.counts.documents(), 2U);
+  EXPECT_THAT(progress.notes, ElementsAre(HasSubstr("each .txt file is one, by the look of the text")));
+  PrepareOptions given = options(directory_ / "in");
+  given.text.documents = DocumentRule::File;
+  EXPECT_TRUE(prepare_quietly(given).was_there) << "what was chosen is what could have been given";
+  given.text.documents = DocumentRule::BlankLine;
+  given.overwrite = true;
+  EXPECT_EQ(prepare_quietly(given).description.counts.documents(), 6U);
+}
+
+TEST_F(Prepare, RefusesTextOfTwoBytesACharacterAndSaysHowToConvertIt) {
+  using namespace std::string_literals;
+  const auto expect_refusal = [&](std::string_view name, const std::string& text, std::string_view encoding) {
+    PrepareOptions given = options(directory_.write(name, text));
+    given.text.invalid = InvalidTextRule::Replace;
+    expect_user_error([&] { prepare_quietly(given); },
+                      fmt::format("{} is not UTF-8 but {}; convert it: iconv -f {} -t utf-8", name,
+                                  encoding.starts_with("utf-16") ? "UTF-16" : "UTF-32", encoding));
+  };
+  expect_refusal("a.txt", "\xFF\xFEh\0i\0\n\0"s, "utf-16");
+  expect_refusal("b.csv", "\xFE\xFF\0t\0e\0x\0t\0\n\0a"s, "utf-16");
+  expect_refusal("c.txt", "\xFF\xFE\0\0h\0\0\0"s, "utf-32");
+  expect_refusal("d.txt", "h\0e\0l\0l\0o\0 \0\n\0"s, "utf-16le");
+  expect_refusal("e.txt.gz", test::gzip("\0h\0e\0l\0l\0o\0 \0\n"s), "utf-16be");
+  prepare_quietly(options(directory_.write("f.txt", "a stray \0 and \0 another, no more\n"s)));
 }
 
 TEST_F(Prepare, RefusesContradictionsAndTextWithoutWords) {
@@ -209,6 +337,7 @@ TEST_F(Prepare, RefusesContradictionsAndTextWithoutWords) {
     change(given);
     expect_user_error([&] { prepare_quietly(given); }, part);
     EXPECT_FALSE(std::filesystem::exists(given.output)) << part;
+    EXPECT_FALSE(std::filesystem::exists(given.output + ".partial")) << part;
   };
   expect_refusal([](PrepareOptions& given) { given.vocab_path.clear(); }, "exactly one of");
   expect_refusal([](PrepareOptions& given) { given.train_vocab_size = 100; }, "exactly one of");

@@ -110,6 +110,17 @@ TEST(TextSource, TakesEachLineAsADocumentWhenAsked) {
                    {{"one document here"}, {}, {"another one"}, {}, {"last"}});
 }
 
+TEST(TextSource, TakesEachFileAsADocumentWhenAsked) {
+  const TemporaryDirectory directory;
+  const TextOptions by_file{.documents = DocumentRule::File};
+  expect_documents(directory.write("a.txt", "\n \none\n\n\ntwo parts\r\n\nthree"), by_file,
+                   {{"one", "two parts", "three"}});
+  expect_documents(directory.write("b.txt", "\n\n \n\n"), by_file, {});
+  expect_documents(directory.write("c.txt", "one\n\n\n\n\n"), by_file, {{"one"}});
+  const std::vector<std::string> both = {directory / "a.txt", directory / "b.txt", directory / "c.txt"};
+  EXPECT_EQ(read(both, by_file), (Documents{{"one", "two parts", "three"}, {"one"}}));
+}
+
 TEST(TextSource, TakesAnotherTextField) {
   const TemporaryDirectory directory;
   const std::string json = directory.write("a.jsonl", "{\"text\": 1, \"body\": \"b\"}\n");
@@ -254,6 +265,9 @@ TEST(TextSource, NamesFileAndLineOfABadRecord) {
     expect_error("c.csv", "body,n\na,1\n",
                  ": no column is named 'text'; choose one of body, n by --text-field");
     expect_error("d.csv", "", ": no column is named 'text'");
+    expect_error("e.csv", "text,n,text\na,1,b\n", ": two columns are named 'text'; rename the one");
+    expect_error("c.jsonl", "{\"text\": \"a\", \"text\": \"b\"}\n",
+                 ":1: the object has the field 'text' twice");
   }
 }
 
@@ -269,33 +283,6 @@ TEST(TextSource, RefusesARecordOverTheLimit) {
   expect_user_error([&] { read({csv}, options); }, "is a quote not closed?");
 }
 
-TEST(SourceFiles, ListsDirectoriesByPathAndSkipsWhatItDoesNotKnow) {
-  const TemporaryDirectory directory;
-  directory.write("in/b.txt", "b");
-  directory.write("in/a/z.jsonl.zst", test::zstd("{}"));
-  directory.write("in/a.csv", "text\n");
-  directory.write("in/image.png", "x");
-  const SourceFiles sources = list_source_files({directory / "in"});
-  ASSERT_EQ(sources.files.size(), 3U);
-  EXPECT_EQ(sources.files[0].path, directory / "in/a.csv");
-  EXPECT_EQ(sources.files[1].path, directory / "in/a/z.jsonl.zst");
-  EXPECT_EQ(sources.files[1].format, TextFormat::JsonLines);
-  EXPECT_EQ(sources.files[2].path, directory / "in/b.txt");
-  EXPECT_EQ(sources.skipped, std::vector<std::string>{directory / "in/image.png"});
-}
-
-TEST(SourceFiles, RefusesWhatItCannotRead) {
-  const TemporaryDirectory directory;
-  const std::string text = directory.write("in/a.txt", "b");
-  const std::string image = directory.write("image.png", "x");
-  std::filesystem::create_directories(directory / "empty");
-  expect_user_error([&] { list_source_files({image}); }, "cannot tell the format of " + image);
-  expect_user_error([&] { list_source_files({directory / "missing.txt"}); }, "no such file or directory");
-  expect_user_error([&] { list_source_files({directory / "empty"}); }, "no text in");
-  expect_user_error([&] { list_source_files({}); }, "no input is given");
-  expect_user_error([&] { list_source_files({text, directory / "in"}); }, "is given twice");
-}
-
 TEST(TextSource, FindsTheSameDocumentsInRandomTextWhateverTheBlocks) {
   const TemporaryDirectory directory;
   std::mt19937 random(5);
@@ -304,7 +291,7 @@ TEST(TextSource, FindsTheSameDocumentsInRandomTextWhateverTheBlocks) {
     std::string text;
     for (int i = 0; i < 60; ++i) text += kLetters[random() % kLetters.size()];
     const std::string path = directory.write("a.txt", text);
-    for (const DocumentRule rule : {DocumentRule::BlankLine, DocumentRule::Line}) {
+    for (const DocumentRule rule : {DocumentRule::BlankLine, DocumentRule::Line, DocumentRule::File}) {
       const Documents whole = read({path}, {.documents = rule});
       for (std::size_t block_bytes = 1; block_bytes < 62; block_bytes += 3) {
         ASSERT_EQ(read({path}, {.documents = rule, .block_bytes = block_bytes}), whole) << text;

@@ -109,6 +109,19 @@ TEST(DecodeUtf8, ReplacesEachMaximalPart) {
   EXPECT_EQ(lengths("\xF4\x8F\xBF\xBF\xF4\x90"), (Found{{0x10FFFF, 4}, {0xFFFD, 1}, {0xFFFD, 1}}));
 }
 
+TEST(WideEncoding, IsTakenFromTheMarkOrTheZeros) {
+  using namespace std::string_view_literals;
+  EXPECT_EQ(wide_encoding("\xFF\xFE"sv), "utf-16");
+  EXPECT_EQ(wide_encoding("\xFF\xFE\0\0"sv), "utf-32");
+  EXPECT_EQ(wide_encoding("t\0e\0x\0t\0"sv), "utf-16le");
+  EXPECT_EQ(wide_encoding("\0t\0e\0x\0t"sv), "utf-16be");
+  EXPECT_EQ(wide_encoding("\0\0\0\0\0\0\0\0"sv), "");
+  EXPECT_EQ(wide_encoding("plain text with a \0 in it"sv), "");
+  EXPECT_EQ(wide_encoding(""), "");
+  EXPECT_EQ(conversion_command("\xFE\xFF\0a"sv), "iconv -f utf-16 -t utf-8");
+  EXPECT_EQ(conversion_command("caf\xE9"), "iconv -f latin1 -t utf-8");
+}
+
 TEST(IsUtf8, AcceptsTheReplacementCharacterItself) {
   EXPECT_TRUE(is_utf8("a\u00e9\u4e2d\U0001f600\ufffd"));
   EXPECT_FALSE(is_utf8("a\xFF"));

@@ -6,6 +6,7 @@
 #include "plenum/base/check.h"
 
 #include "tests/data/golden.h"
+#include "tests/support/expect_user_error.h"
 
 namespace plenum::data {
 namespace {
@@ -104,7 +105,17 @@ TEST(TrainVocabulary, KeepsTheMostFrequentCharacters) {
 
 TEST(TrainVocabulary, RefusesWhatCannotWork) {
   EXPECT_THROW(train({""}, {}), base::UserError);
-  EXPECT_THROW(train({"abcdefgh"}, {.vocabulary_size = 8}), base::UserError);
+  test::expect_user_error([&] { train({"abcdefgh"}, {.vocabulary_size = 8}); },
+                          "a vocabulary of 8 tokens is too small");
+  std::string long_word;
+  for (int i = 0; i < 200; ++i) long_word += static_cast<char>('a' + i % 26);
+  for (const std::int64_t size : {std::int64_t{30}, std::int64_t{300}}) {
+    test::expect_user_error(
+        [&] { train({long_word}, {.vocabulary_size = size}); },
+        "every word has more than 100 characters, which makes it unknown; is there no space "
+        "between words? 'abcdef");
+  }
+  EXPECT_GT(train({long_word + " and"}, {.vocabulary_size = 300}).size(), 50U);
 }
 
 }  // namespace

@@ -32,8 +32,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     options.block_bytes = 1 + data[0] / 16 * 7;
     options.longest_record_bytes = 512;
     options.longest_word_bytes = 128;
-    options.documents =
-        data[0] % 2 == 0 ? plenum::data::DocumentRule::BlankLine : plenum::data::DocumentRule::Line;
+    static constexpr plenum::data::DocumentRule kRules[] = {plenum::data::DocumentRule::BlankLine,
+                                                            plenum::data::DocumentRule::Line,
+                                                            plenum::data::DocumentRule::File};
+    options.documents = kRules[data[0] % 3];
     options.invalid = plenum::data::InvalidTextRule::Replace;  // no byte ends the search at once
     plenum::data::TextReader reader(files, options);
     plenum::data::TextParser parser(files, options);

@@ -30,6 +30,9 @@ TEST(JsonTextField, RefusesWhatHoldsNoText) {
   expect_user_error([&] { field.read("{\"text\": \"a\"} {\"text\": \"b\"}"); }, "not valid JSON");
   expect_user_error([&] { field.read("{\"text\": \"\xFF\"}"); }, "not valid JSON");
   expect_user_error([&] { field.read(R"({"text": 3})"); }, "is not a string");
+  expect_user_error([&] { field.read(R"({"text": "a", "n": 1, "t\u0065xt": "b"})"); },
+                    "has the field 'text' twice; keep one of them");
+  EXPECT_EQ(field.read(R"({"n": 1, "text": "a", "n": {"text": "b"}})"), "a");
   expect_user_error([&] { field.read(R"({"body": "x", "id": 3})"); },
                     "no field 'text'; choose one of body, id by --text-field");
 }

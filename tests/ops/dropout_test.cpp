@@ -41,7 +41,7 @@ TEST(Dropout, BytesOfAnyBoxAgreeWithTheDefinition) {
                                    .num_positions = num_positions,
                                    .first_group = 3 * 65536,
                                    .num_groups = num_groups};
-      std::vector<std::uint8_t> bytes(cpu::dropout_buffer_bytes(num_positions * num_groups));
+      std::vector<std::uint8_t> bytes(workspace::dropout_buffer_bytes(num_positions * num_groups));
       cpu::draw_dropout_bytes(dropout, box, bytes.data());
       for (std::uint32_t p = 0; p < num_positions; ++p) {
         for (std::uint32_t c = 0; c < num_groups * 16; ++c) {
@@ -99,7 +99,7 @@ TEST(Dropout, DropsTheShareItIsAskedFor) {
   constexpr std::uint32_t kGroups = 48;
   for (const std::uint32_t threshold : {1U, 26U, 128U, 255U}) {
     const Dropout dropout = some_dropout(threshold);
-    std::vector<std::uint8_t> bytes(cpu::dropout_buffer_bytes(kPositions * kGroups));
+    std::vector<std::uint8_t> bytes(workspace::dropout_buffer_bytes(kPositions * kGroups));
     cpu::draw_dropout_bytes(dropout, {.sample = 1, .num_positions = kPositions, .num_groups = kGroups},
                             bytes.data());
     double dropped = 0;

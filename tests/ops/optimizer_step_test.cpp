@@ -371,7 +371,9 @@ TEST_P(DecideStepOn, DoesNotOverflowWhereFloatsWould) {
 }
 
 TEST(StepScalars, KeepObjectivesApart) {
-  std::set<std::size_t> agreed = {index_of(StepScalar::GradientSquares), index_of(StepScalar::Stop)};
+  std::set<std::size_t> agreed = {index_of(StepScalar::GradientSquares), index_of(StepScalar::Stop),
+                                  index_of(StepScalar::TimeUp), index_of(StepScalar::CheckpointDue),
+                                  index_of(StepScalar::EvaluationDue)};
   std::set<std::size_t> given = {index_of(StepScalar::LearningRate)};
   for (std::size_t i = 0; i < batch::kMostObjectives; ++i) {
     agreed.insert(index_of(kernels::loss_of(i)));

@@ -22,6 +22,23 @@ OptimalResult packed(const PackingProblem& problem, const OptimalOptions& option
   return result;
 }
 
+/// Random counts of lengths up to a `share`-th of a pack of 64 to 512 tokens; the last few are chosen such
+/// that full packs hold them all.
+PackingProblem exactly_filling_problem(std::mt19937& random, std::int64_t share) {
+  const std::int64_t capacity = 64 << random() % 4;
+  const std::int64_t longest = capacity / share;
+  const std::uint64_t most = 1 + random() % 200;
+  PackingProblem problem = problem_of(capacity, capacity, {});
+  for (std::int64_t length = 1 + longest / 4; length <= longest; ++length) {
+    problem.histogram.counts[static_cast<std::size_t>(length)] = random() % most;
+  }
+  const auto spare = static_cast<std::int64_t>(problem.histogram.num_tokens()) % capacity;
+  for (std::int64_t left = capacity - spare; left > 0; left -= std::min(left, longest)) {
+    ++problem.histogram.counts[static_cast<std::size_t>(std::min(left, longest))];
+  }
+  return problem;
+}
+
 struct GoldenCase {
   const char* file;
   std::int64_t capacity;
@@ -59,16 +76,53 @@ INSTANTIATE_TEST_SUITE_P(Published, PackOptimalGolden,
 
 TEST(PackOptimal, EqualsTheOptimumOfSmallProblems) {
   std::mt19937 random(9);
-  int missed = 0;
   for (int trial = 0; trial < 2000; ++trial) {
     const PackingProblem problem = random_problem(random, 24, 9);
     const std::uint64_t optimum = ExhaustiveSearch(problem).fewest_packs();
     const OptimalResult result = packed(problem);
-    ASSERT_LE(result.bound.packs, optimum) << "trial " << trial;
-    ASSERT_LE(result.plan.num_packs(), optimum + 1) << "trial " << trial;
-    if (result.plan.num_packs() != optimum) ++missed;
+    ASSERT_EQ(result.bound.packs, optimum) << "trial " << trial;
+    ASSERT_EQ(result.plan.num_packs(), optimum) << "trial " << trial;
   }
-  EXPECT_LE(missed, 2);
+}
+
+TEST(PackOptimal, ProvesBySearchWhatTheLinearProgramCannot) {
+  // 2/3 + 3/4 + 6/11 is less than 2, but no two packs hold all.
+  const PackingProblem problem = problem_of(132, 132, {{44, 2}, {33, 3}, {12, 6}});
+  const OptimalResult searched = packed(problem, {.time_limit_seconds = 3600});
+  EXPECT_EQ(searched.plan.num_packs(), 3u);
+  EXPECT_EQ(searched.bound.packs, 3u);
+  EXPECT_EQ(searched.bound.proof, "search");
+  EXPECT_EQ(packed(problem, {.search_turns = 0}).bound.packs, 2u);
+}
+
+TEST(PackOptimal, ReachesTheBoundOfShortSequencesThatFallInNumber) {
+  PackingProblem problem = problem_of(512, 512, {});
+  for (std::size_t length = 3; length <= 60; ++length) {
+    problem.histogram.counts[length] = (61 - length) * (61 - length) + 1;
+  }
+  const OptimalResult result = packed(problem);
+  EXPECT_EQ(result.bound.packs, 2'236u);
+  EXPECT_EQ(result.plan.num_packs(), 2'236u);
+}
+
+TEST(PackOptimal, ReachesTheBoundOfShortSequencesWithoutAnyTokenToSpare) {
+  std::mt19937 random(13);
+  for (int trial = 0; trial < 60; ++trial) {
+    const PackingProblem problem = exactly_filling_problem(random, 16);
+    const OptimalResult result = packed(problem, {.time_limit_seconds = 3600});
+    ASSERT_EQ(result.bound.packs * static_cast<std::uint64_t>(problem.capacity),
+              problem.histogram.num_tokens());
+    ASSERT_EQ(result.plan.num_packs(), result.bound.packs) << "trial " << trial;
+  }
+}
+
+TEST(PackOptimal, ReachesTheBoundOfLongerSequencesWithoutAnyTokenToSpare) {
+  std::mt19937 random(14);
+  for (int trial = 0; trial < 20; ++trial) {
+    const PackingProblem problem = exactly_filling_problem(random, 3);
+    const OptimalResult result = packed(problem, {.time_limit_seconds = 3600});
+    ASSERT_EQ(result.plan.num_packs(), result.bound.packs) << "trial " << trial;
+  }
 }
 
 TEST(PackOptimal, StaysWithinOnePackOfTheBoundOnRandomHistograms) {
@@ -186,13 +240,16 @@ TEST(PackOptimal, TreatsADepthAboveTheCapacityAsUnlimited) {
 }
 
 TEST(PackOptimal, GivesTheSamePlanTwice) {
-  const PackingProblem problem = golden_problem(kSquad, 384, 4);
-  const OptimalResult first = packed(problem, {.time_limit_seconds = 3600});
-  const OptimalResult second = packed(problem, {.time_limit_seconds = 3600});
-  ASSERT_EQ(first.plan.patterns.size(), second.plan.patterns.size());
-  for (std::size_t i = 0; i < first.plan.patterns.size(); ++i) {
-    EXPECT_EQ(first.plan.patterns[i].lengths, second.plan.patterns[i].lengths);
-    EXPECT_EQ(first.plan.patterns[i].count, second.plan.patterns[i].count);
+  std::mt19937 random(15);
+  for (const PackingProblem& problem : {golden_problem(kSquad, 384, 4), exactly_filling_problem(random, 3),
+                                        exactly_filling_problem(random, 3)}) {
+    const OptimalResult first = packed(problem, {.time_limit_seconds = 3600});
+    const OptimalResult second = packed(problem, {.time_limit_seconds = 3600});
+    ASSERT_EQ(first.plan.patterns.size(), second.plan.patterns.size());
+    for (std::size_t i = 0; i < first.plan.patterns.size(); ++i) {
+      EXPECT_EQ(first.plan.patterns[i].lengths, second.plan.patterns[i].lengths);
+      EXPECT_EQ(first.plan.patterns[i].count, second.plan.patterns[i].count);
+    }
   }
 }
 

@@ -36,6 +36,7 @@ class Notes final : public base::Progress {
   void advance_to(std::uint64_t) override {}
   void end() override {}
   void note(std::string_view line) override { lines.emplace_back(line); }
+  void warn(std::string_view line) override { lines.emplace_back(line); }
 
   std::vector<std::string> lines;
 };
@@ -162,6 +163,17 @@ TEST_F(Checkpoints, OfWhichTheNewestAreKept) {
   EXPECT_THAT(store_.list(), ElementsAre(directory_of(10), directory_of(100'000'000)));
   EXPECT_THAT(names(), ElementsAre("step-00000010", "step-100000000"));
   expect_loads(100'000'000);
+}
+
+TEST_F(Checkpoints, OfEarlierVersionsAreRead) {
+  nlohmann::json object = to_json_object(state(7));
+  object.erase("worse_in_a_row");
+  object.erase("evaluated_step");
+  const TrainingState read = parse_training_state(object, "state.json");
+  EXPECT_EQ(read.worse_in_a_row, 0U);
+  EXPECT_EQ(read.evaluated_step, 7U) << "what was due then is not owed now";
+  object.erase("best_step");
+  test::expect_user_error([&] { parse_training_state(object, "state.json"); }, "best_step");
 }
 
 TEST_F(Checkpoints, OfWhichTheBestIsKeptAndNamed) {

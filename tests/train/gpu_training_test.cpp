@@ -201,7 +201,7 @@ TEST_F(TrainingOnGpu, AStoppedRunEndsWithTheBytesOfOneThatWasNot) {
   const TrainingResult stopped = run_and_stop(parts, 7);
   EXPECT_EQ(stopped.end, TrainingResult::End::Stopped);
   EXPECT_GE(stopped.step, 7U);
-  EXPECT_LT(stopped.step, 10U);
+  EXPECT_LE(stopped.step, 10U);  // asked for with two more under way, it goes out with the third
   EXPECT_EQ(run(parts).end, TrainingResult::End::Finished);
   EXPECT_EQ(observer_.summary.first_step, stopped.step);
   expect_same_checkpoint(parts, whole);

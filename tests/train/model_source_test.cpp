@@ -111,7 +111,7 @@ TEST_F(ModelSourceTest, NamesTheFirstTokenThatADatasetHasAnotherIdFor) {
     EXPECT_THAT(error_of_match(directory, swapped),
                 HasSubstr("token 8 is 'c' in the dataset and 'b' in the model"));
     EXPECT_THAT(error_of_init(directory, swapped),
-                AllOf(HasSubstr("swapped was prepared with another vocabulary than"),
+                AllOf(HasSubstr("swapped was prepared with another tokenizer than"),
                       HasSubstr("token 8 is 'c' in the dataset and 'b' in the model")));
   }
 }
@@ -149,6 +149,51 @@ TEST_F(ModelSourceTest, SaysWhichHeadsItDoesWithout) {
   const auto is_told = AllOf(HasSubstr("this model does without"), HasSubstr("bert.pooler.dense.weight"),
                              HasSubstr("cls.seq_relationship.weight"));
   EXPECT_THAT(notes, testing::ElementsAre(is_told, is_told));
+}
+
+TEST_F(ModelSourceTest, RefusesADatasetOfAVocabularyThatIsOnlyTheBeginningOfAnother) {
+  const std::string longer =
+      prepare("longer", data::Objective::MaskedLanguageModel, data::letter_vocabulary() + "the\n");
+  EXPECT_THAT(error_of_match(exported_, longer),
+              HasSubstr("the dataset has 60 tokens and the model 59, of which the first 59 are the same"));
+  std::string beginning = data::letter_vocabulary();
+  beginning.resize(beginning.find("##z"));
+  const std::string shorter = prepare("shorter", data::Objective::MaskedLanguageModel, beginning);
+  EXPECT_THAT(error_of_init(exported_, shorter),
+              HasSubstr("the dataset has 58 tokens and the model 59, of which the first 58 are the same"));
+}
+
+TEST_F(ModelSourceTest, RefusesADatasetMadeByOtherRulesForText) {
+  const auto replace_in_tokenizer = [&](const std::string& from, const std::string& to) {
+    for (const char* name : {"/tokenizer.json", "/tokenizer_config.json"}) {
+      std::string text = io::read_file(exported_ + name);
+      if (const std::size_t at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
+      io::write_file(exported_ + name, text);
+    }
+  };
+  replace_in_tokenizer("\"max_input_chars_per_word\": 100", "\"max_input_chars_per_word\": 99");
+  EXPECT_THAT(error_of_match(exported_, dataset_),
+              HasSubstr("words have at most 100 characters in the dataset, 99 in the model"));
+  replace_in_tokenizer("\"lowercase\": true", "\"lowercase\": false");
+  replace_in_tokenizer("\"do_lower_case\": true", "\"do_lower_case\": false");
+  EXPECT_THAT(error_of_init(exported_, dataset_),
+              AllOf(HasSubstr("prepare the text with plenum prepare --tokenizer " + exported_),
+                    HasSubstr("lower case: yes in the dataset, no in the model")));
+}
+
+TEST_F(ModelSourceTest, TakesADatasetOfAnyRulesForAModelThatStatesNone) {
+  fs::remove(exported_ + "/tokenizer.json");
+  fs::remove(exported_ + "/tokenizer_config.json");
+  data::PrepareOptions cased;
+  cased.inputs = {dataset_ + ".txt"};
+  cased.output = directory_ / "cased";
+  cased.vocab_path = exported_ + "/vocab.txt";
+  cased.cased = true;
+  cased.sequences.max_length = 24;
+  cased.threads = 1;
+  base::SilentProgress silent;
+  data::prepare(cased, silent);
+  EXPECT_EQ(error_of_match(exported_, cased.output), "no error");
 }
 
 TEST_F(ModelSourceTest, MayHaveMoreEmbeddingsThanThereAreTokens) {

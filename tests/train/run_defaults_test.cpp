@@ -22,7 +22,7 @@ TEST(DefaultLearningRate, FallsWithWidthAndDepth) {
   EXPECT_DOUBLE_EQ(rate("bert-mini"), 1.1e-3);
   EXPECT_DOUBLE_EQ(rate("bert-small"), 8.0e-4);
   EXPECT_DOUBLE_EQ(rate("bert-base"), 2.2e-4);
-  EXPECT_DOUBLE_EQ(rate("bert-large"), 9.4e-5);
+  EXPECT_DOUBLE_EQ(rate("bert-large"), 4.7e-5);
 }
 
 TEST(DefaultBatch, GrowsWithTheLengthOfTheRun) {

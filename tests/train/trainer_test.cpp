@@ -228,7 +228,7 @@ TEST_F(TrainingTest, RefusesDataOfAnotherVocabulary) {
       prepare("wide", data::Objective::MaskedLanguageModel, data::letter_vocabulary() + "more\n");
   other.model = {};
   other.model.init = CheckpointStore(first.run.directory, 1).list().back();
-  test::expect_user_error([&] { run(other); }, "has a vocabulary of 60 tokens, the model one of 59");
+  test::expect_user_error([&] { run(other); }, "the dataset has 60 tokens and the model 59");
 }
 
 TEST_F(TrainingTest, StartsFromADirectoryAndSaysWhatIsNew) {

@@ -6,6 +6,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/units.h"
+#include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 
 namespace plenum::data {
@@ -180,6 +181,13 @@ std::string print_by_key(const Json& object) {
     text += "\n ]";
   }
   return text + "\n}\n";
+}
+
+bool is_dataset(const std::string& directory) {
+  const std::string path = directory + "/" + std::string(kDatasetFileName);
+  if (!io::path_exists(path)) return false;
+  const Json json = Json::parse(io::read_file(path), nullptr, false);
+  return json.is_object() && json.contains("format") && json.at("format") == kFormat;
 }
 
 DatasetDescription read_dataset_description(const std::string& directory) {

@@ -39,6 +39,14 @@ struct DatasetDescription {
 
 inline constexpr std::string_view kDatasetFileName = "dataset.json";
 
+/// Every file of a dataset directory; the last is the description.
+inline constexpr std::array<std::string_view, 10> kDatasetFileNames = {
+    "train.bin",         "train.idx", "train.sequences", "holdout.bin",           "holdout.idx",
+    "holdout.sequences", "vocab.txt", "tokenizer.json",  "tokenizer_config.json", kDatasetFileName};
+
+/// Whether a directory has a description that says it is a dataset, of whichever version.
+bool is_dataset(const std::string& directory);
+
 nlohmann::ordered_json to_json(const DatasetDescription& description);
 
 /// An object as text with a line for each key, and for each element of a list of objects: readable, without a

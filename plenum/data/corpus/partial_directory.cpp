@@ -37,6 +37,7 @@ PartialDirectory::PartialDirectory(std::string output, std::string fingerprint, 
     const nlohmann::json journal = nlohmann::json::parse(io::read_file(journal_path), nullptr, false);
     if (journal.is_object() && journal.value("fingerprint", "") == fingerprint_) {
       state_ = journal.at("state");
+      has_record_ = true;
       return;
     }
     progress.note("starting clean: an unfinished run in " + path_ + " had other input or options");
@@ -44,6 +45,12 @@ PartialDirectory::PartialDirectory(std::string output, std::string fingerprint, 
     progress.note("starting clean: an unfinished run in " + path_ + " had not come far enough");
   }
   clear();
+}
+
+PartialDirectory::~PartialDirectory() {
+  if (has_record_ || path_.empty()) return;
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
 }
 
 void PartialDirectory::clear() {
@@ -55,29 +62,39 @@ void PartialDirectory::clear() {
 void PartialDirectory::record(const nlohmann::json& state) {
   const nlohmann::json journal = {{"fingerprint", fingerprint_}, {"state", state}};
   io::write_file(path_ + "/" + kJournalName, journal.dump());
+  has_record_ = true;
 }
 
-void PartialDirectory::publish(const std::vector<std::string>& names) {
+void PartialDirectory::publish(std::span<const std::string_view> names, io::Replace replace) {
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename().string();
-    const bool stays = name == kLockName || name == kJournalName ||
-                       std::find(names.begin(), names.end(), name) != names.end();
+    const bool stays =
+        name == kLockName || name == kJournalName || std::ranges::find(names, name) != names.end();
     if (!stays) fs::remove_all(entry.path());
   }
   io::sync_directory(path_);
-  const std::string replaced = output_ + ".replaced";
+  const std::string replaced = io::replaced_name(output_);
   // What a crash between the two moves left: the old dataset, which the new one is about to replace.
-  if (fs::exists(replaced + "/dataset.json")) fs::remove_all(replaced);
-  const bool replaces = fs::exists(output_) && !fs::is_empty(output_);
-  if (replaces) {
-    base::require(!fs::exists(replaced), "{} is in the way; move it elsewhere and run again", replaced);
-    io::move_path(output_, replaced);
+  if (fs::exists(replaced)) {
+    require_replaceable_dataset(replaced, names, io::Replace::Yes);
+    fs::remove_all(replaced);
   }
+  require_replaceable_dataset(output_, names, replace);
+  const bool replaces = fs::exists(output_) && !fs::is_empty(output_);
+  if (replaces) io::move_path(output_, replaced);
   io::move_path(path_, output_);
+  path_.clear();
   io::sync_directory(io::parent_directory(output_));
   fs::remove(output_ + "/" + kJournalName);
   fs::remove(output_ + "/" + kLockName);
   if (replaces) fs::remove_all(replaced);
+}
+
+void require_replaceable_dataset(const std::string& path, std::span<const std::string_view> names,
+                                 io::Replace replace) {
+  std::vector<std::string_view> own(names.begin(), names.end());
+  own.insert(own.end(), {kLockName, kJournalName});  // a crash may leave them in a whole dataset
+  io::require_replaceable(path, replace, own);
 }
 
 }  // namespace plenum::data

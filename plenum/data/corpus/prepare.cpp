@@ -20,6 +20,7 @@
 #include "plenum/data/corpus/ordered_pipeline.h"
 #include "plenum/data/corpus/partial_directory.h"
 #include "plenum/data/corpus/tokenized_block.h"
+#include "plenum/data/text/document_choice.h"
 #include "plenum/data/tokenizer/tokenizer_files.h"
 #include "plenum/data/tokenizer/vocabulary_trainer.h"
 #include "plenum/io/checksum.h"
@@ -121,11 +122,19 @@ Tokenizer train_tokenizer(const PrepareOptions& options, const SourceFiles& sour
                },
                [&](std::uint64_t file_bytes_done) { progress.advance_to(file_bytes_done); });
   progress.end();
+  require_unchanged(sources.files);
   WordCounter words(rules);
   for (const auto& counter : counters) words.merge(std::move(*counter));
   TrainVocabularyOptions training;
   training.vocabulary_size = *options.train_vocab_size;
-  return Tokenizer(train_vocabulary(words, training, progress), rules);
+  Vocabulary vocabulary = train_vocabulary(words, training, progress);
+  if (std::cmp_less(vocabulary.size(), training.vocabulary_size)) {
+    progress.warn(
+        fmt::format("the text gives a vocabulary of {} tokens, not --train-vocab {}: it has no more "
+                    "pairs of letters to join",
+                    vocabulary.size(), training.vocabulary_size));
+  }
+  return Tokenizer(std::move(vocabulary), rules);
 }
 
 bool is_running(const std::future<void>& task) {
@@ -136,12 +145,12 @@ bool is_running(const std::future<void>& task) {
 class Run {
  public:
   Run(const PrepareOptions& options, const SourceFiles& sources, std::optional<Tokenizer> tokenizer,
-      std::string fingerprint, base::Progress& progress)
+      std::string fingerprint, PartialDirectory& directory, base::Progress& progress)
       : options_(options),
         sources_(sources),
         progress_(progress),
         fingerprint_(std::move(fingerprint)),
-        directory_(options.output, fingerprint_, progress),
+        directory_(directory),
         paths_(directory_.path()),
         resumed_phase_(directory_.state().is_null() ? "" : directory_.state().at("phase").get<std::string>()),
         tokenizer_(obtain_tokenizer(std::move(tokenizer))) {}
@@ -149,11 +158,12 @@ class Run {
   PrepareResult finish() {
     tokenize();
     DatasetDescription description = describe();
-    const std::vector<std::string> names = dataset_file_names();
-    description.files.resize(names.size());
+    const std::size_t num_files = kDatasetFileNames.size() - 1;  // all but the description itself
+    description.files.resize(num_files);
     const auto describe_files = [&](bool sequences) {
-      for (std::size_t i = 0; i < names.size(); ++i) {
-        if (names[i].ends_with(".sequences") == sequences) description.files[i] = describe_file(names[i]);
+      for (std::size_t i = 0; i < num_files; ++i) {
+        const std::string name(kDatasetFileNames[i]);
+        if (name.ends_with(".sequences") == sequences) description.files[i] = describe_file(name);
       }
     };
     // All other files are complete, so that reading them need not wait.
@@ -161,7 +171,7 @@ class Run {
     build_sequences(description);
     describe_files(true);
     others.get();
-    publish(description, names);
+    publish(description);
     return {.description = std::move(description), .was_there = false, .resumed_bytes = resumed_bytes_};
   }
 
@@ -172,7 +182,7 @@ class Run {
     Tokenizer tokenizer = given ? std::move(*given) : train_tokenizer(options_, sources_, progress_);
     if (resumed_phase_.empty()) {
       write_tokenizer_files(tokenizer, directory_.path(), static_cast<int>(options_.sequences.max_length));
-      directory_.record({{"phase", kTokenizing}});
+      if (options_.train_vocab_size) directory_.record({{"phase", kTokenizing}});
     }
     return tokenizer;
   }
@@ -205,7 +215,9 @@ class Run {
     }
     CorpusWriter writer(directory_.path(), width(), holdout_rule(), saved);
     tokenize_from(start, writer);
+    require_unchanged(sources_.files);
     corpus_ = writer.save();
+    require_trainable(writer.counts());
     writer.sync();
     // None of these keeps all threads busy.
     const std::array<std::function<void()>, 3> tasks = {
@@ -215,6 +227,22 @@ class Run {
     };
     base::parallel_for(tasks.size(), options_.num_threads(), [&](std::size_t i) { tasks[i](); });
     directory_.record({{"phase", kBuildingSequences}, {"writer", corpus_}, {"duplicates", duplicates_}});
+  }
+
+  /// Throws UserError for text of which no dataset can be made as the options are. Nothing is kept then: the
+  /// next run has other ones.
+  void require_trainable(const CorpusCounts& counts) {
+    try {
+      base::require(counts[Split::Train].documents > 0, "{}: {} bytes of text in {} input files",
+                    counts[Split::Holdout].documents > 0 ? "nothing is left to train on; lower --holdout"
+                                                         : "the input holds no text to train on",
+                    counts.text_bytes, sources_.files.size());
+      for (const Split split : kSplits)
+        require_documents(options_.sequences.objective, counts[split].documents, split);
+    } catch (const base::UserError&) {
+      directory_.forget();
+      throw;
+    }
   }
 
   void complete_index(Split split) {
@@ -265,11 +293,6 @@ class Run {
     description.objective = options_.sequences.objective;
     description.seed = static_cast<std::uint64_t>(options_.seed);
     description.counts = corpus_counts_from(corpus_);
-    const bool held_out = description.counts[Split::Holdout].documents > 0;
-    base::require(
-        description.counts[Split::Train].documents > 0, "{}: {} bytes of text in {} input files",
-        held_out ? "nothing is left to train on; lower --holdout" : "the input holds no text to train on",
-        description.counts.text_bytes, sources_.files.size());
     description.duplicate_documents = duplicates_;
     description.vocabulary_size = tokenizer_.vocabulary().size();
     description.special = tokenizer_.vocabulary().special();
@@ -294,35 +317,23 @@ class Run {
     }
   }
 
-  static std::vector<std::string> dataset_file_names() {
-    std::vector<std::string> names;
-    for (const Split split : kSplits) {
-      for (const char* ending : {".bin", ".idx", ".sequences"})
-        names.push_back(std::string(name_of(split)) + ending);
-    }
-    for (const char* name : {"vocab.txt", "tokenizer.json", "tokenizer_config.json"})
-      names.emplace_back(name);
-    return names;
-  }
-
   io::FileRecord describe_file(const std::string& name) const {
     const std::string path = directory_.path() + "/" + name;
     return {
         .name = name, .size_bytes = std::filesystem::file_size(path), .checksum = io::file_checksum(path)};
   }
 
-  void publish(const DatasetDescription& description, std::vector<std::string> names) {
+  void publish(const DatasetDescription& description) {
     io::write_file(directory_.path() + "/" + std::string(kDatasetFileName),
                    print_by_key(to_json(description)));
-    names.emplace_back(kDatasetFileName);
-    directory_.publish(names);
+    directory_.publish(kDatasetFileNames, options_.replace());
   }
 
   const PrepareOptions& options_;
   const SourceFiles& sources_;
   base::Progress& progress_;
   std::string fingerprint_;
-  PartialDirectory directory_;
+  PartialDirectory& directory_;
   CorpusPaths paths_;
   std::string resumed_phase_;  ///< of an earlier run; empty after a clean start
   Tokenizer tokenizer_;
@@ -345,9 +356,12 @@ std::optional<DatasetDescription> find_prepared(const PrepareOptions& options,
   const bool empty =
       !fs::exists(options.output) || (fs::is_directory(options.output) && fs::is_empty(options.output));
   if (empty) return std::nullopt;
-  const bool is_dataset = fs::exists(options.output + "/" + std::string(kDatasetFileName));
-  base::require(is_dataset, "{} exists and is no dataset; choose another --output", options.output);
-  if (options.overwrite) return std::nullopt;
+  base::require(is_dataset(options.output), "{} exists and is no dataset; choose another --output",
+                options.output);
+  if (options.overwrite) {
+    require_replaceable_dataset(options.output, kDatasetFileNames, options.replace());
+    return std::nullopt;
+  }
   DatasetDescription description = read_dataset_description(options.output);
   base::require(description.fingerprint == fingerprint,
                 "{} holds a dataset of other input or options; add --overwrite or choose another --output",
@@ -369,30 +383,86 @@ void require_output_outside_input(const PrepareOptions& options) {
   }
 }
 
-std::string without_trailing_slash(std::string path) {
+/// The dataset takes the place of all that lies in its directory.
+void require_input_outside_output(const std::vector<SourceFile>& sources, const std::string& output) {
+  namespace fs = std::filesystem;
+  for (const std::string& directory : {output, output + ".partial"}) {
+    if (!fs::exists(directory)) continue;
+    const std::string beginning = fs::weakly_canonical(directory).string() + "/";
+    for (const SourceFile& file : sources) {
+      base::require(!fs::weakly_canonical(file.path).string().starts_with(beginning),
+                    "the input {} lies inside the output {}; choose another --output", file.path, directory);
+    }
+  }
+}
+
+/// Settles what is a document where that was left open. Returns a line that says so, empty if it was not.
+std::string choose_documents(PrepareOptions& options, const std::vector<SourceFile>& sources) {
+  if (options.text.documents != DocumentRule::Auto) return {};
+  const TextShape shape = sample_text(sources);
+  options.text.documents = choose_document_rule(shape);
+  if (shape.num_files == 0) return {};
+  const auto choice = [](std::string_view chosen, std::string_view others) {
+    return fmt::format("documents: {}, by the look of the text; --documents {} changes it", chosen, others);
+  };
+  if (options.text.documents == DocumentRule::File)
+    return choice("each .txt file is one", "blank-line or line");
+  if (options.text.documents == DocumentRule::Line)
+    return choice("each line of a .txt file is one", "blank-line or file");
+  return choice("blank lines separate them in .txt files", "file or line");
+}
+
+/// Throws what says more than `error` does: that an input file changed, which may be the cause of it, or that
+/// an unfinished dataset is kept.
+void explain_failure(const base::UserError& error, const std::vector<SourceFile>& sources,
+                     PartialDirectory& directory) {
+  try {
+    require_unchanged(sources);
+  } catch (const base::UserError&) {
+    directory.forget();  // no other run has this input
+    throw;
+  }
+  if (!directory.has_record()) return;
+  base::fail("{}; what was done is kept in {} for the next run with the same input and options", error.what(),
+             directory.path());
+}
+
+/// Where the output goes: not in the place of a link, but where it leads.
+std::string place_of(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
+  std::error_code ignored;
+  if (!std::filesystem::is_symlink(path, ignored)) return path;
+  base::require(std::filesystem::exists(path, ignored),
+                "the output {} is a link that leads nowhere; make the directory or choose another --output",
+                path);
+  return std::filesystem::weakly_canonical(path).string();
 }
 
 }  // namespace
 
 PrepareResult prepare(const PrepareOptions& given, base::Progress& progress) {
   PrepareOptions options = given;
-  options.output = without_trailing_slash(options.output);
+  options.output = place_of(options.output);
   options.check();
   require_output_outside_input(options);
   const SourceFiles sources = list_source_files(options.inputs);
-  if (!sources.skipped.empty()) {
-    progress.note(fmt::format("skipping {} {} of unknown format, such as {}", sources.skipped.size(),
-                              sources.skipped.size() == 1 ? "file" : "files", sources.skipped.front()));
-  }
+  require_input_outside_output(sources.files, options.output);
+  for (const std::string& line : sources.remarks()) progress.warn(line);
+  const std::string choice = choose_documents(options, sources.files);
   std::optional<Tokenizer> tokenizer = load_tokenizer(options);
   const std::string fingerprint = fingerprint_of(options, sources.files, tokenizer ? &*tokenizer : nullptr);
   if (std::optional<DatasetDescription> there = find_prepared(options, fingerprint)) {
     require_text(there->counts.invalid, options, there->sources);
     return {.description = std::move(*there), .was_there = true, .resumed_bytes = 0};
   }
-  return Run(options, sources, std::move(tokenizer), fingerprint, progress).finish();
+  if (!choice.empty()) progress.note(choice);
+  PartialDirectory directory(options.output, fingerprint, progress);
+  try {
+    return Run(options, sources, std::move(tokenizer), fingerprint, directory, progress).finish();
+  } catch (const base::UserError& error) {
+    explain_failure(error, sources.files, directory);
+    throw;
+  }
 }
 
 }  // namespace plenum::data

@@ -13,38 +13,43 @@ base::OptionTable PrepareOptions::table() {
       .add("inputs", inputs, "PATH",
            "Files or directories of text: .txt, .jsonl, .csv, .tsv, each also .gz or .zst")
       .positional = true;
-  options.add("output", output, "DIR", "Where the dataset goes");
-  options.add("vocab", vocab_path, "FILE", "Tokenize with this vocab.txt or tokenizer.json");
-  options.add("tokenizer", tokenizer_path, "DIR", "Tokenize as this Hugging Face directory says");
-  options.add("train-vocab", train_vocab_size, 6, 10'000'000, "Train a vocabulary of this size on the input");
+  options.add("output", output, "DIR", "Output directory");
+  options.add("vocab", vocab_path, "FILE", "Use the vocabulary in this vocab.txt or tokenizer.json");
+  options.add("tokenizer", tokenizer_path, "DIR",
+              "Use the tokenizer of this Hugging Face model; needed to train it further");
+  options.add("train-vocab", train_vocab_size, 6, 10'000'000,
+              "Train a new vocabulary of N tokens on the text, such as 30000");
   options.add("cased", cased, "Keep capital letters (with --vocab or --train-vocab)");
   options.add_choice("strip-accents", strip_accents,
                      {{"auto", StripAccents::Auto}, {"yes", StripAccents::Yes}, {"no", StripAccents::No}},
-                     "Drop accents (with --vocab or --train-vocab); auto does unless --cased");
+                     "Remove accents (with --vocab or --train-vocab); auto: unless --cased");
   options.add("max-length", sequences.max_length, 5, 1 << 20,
-              "Longest sequence in tokens, with special tokens");
+              "Maximum sequence length in tokens, including [CLS] and [SEP]");
   options.add_choice("objective", sequences.objective,
                      {{"mlm", Objective::MaskedLanguageModel}, {"mlm+nsp", Objective::WithNextSentence}},
-                     "What is trained: masked language model, alone or with next-sentence pairs");
+                     "Train on masked tokens, or on next-sentence pairs as well");
   options.add("short-seq-prob", sequences.short_sequence_probability, 0.0, 1.0,
-              "Share of documents cut into shorter pairs (mlm+nsp)");
+              "Share of documents cut into shorter pairs, for mlm+nsp");
   options.add_choice("split", sequences.cut, {{"sentence", CutRule::Sentence}, {"token", CutRule::Token}},
-                     "Where a sequence may end; token fills every sequence to the brim (mlm)");
-  options.add("truncate", sequences.only_first, "Keep only the first sequence of each document");
-  options.add_fraction("holdout", holdout, "Share of documents set aside for evaluation, such as 0.5%");
+                     "End sequences between sentences, or anywhere to fill them completely");
+  options.add("truncate", sequences.only_first,
+              "Keep only the first sequence of each document, drop the rest");
+  options.add_fraction("holdout", holdout, "Share of documents held out for evaluation, such as 1%");
   options.add_choice("documents", text.documents,
-                     {{"blank-line", DocumentRule::BlankLine}, {"line", DocumentRule::Line}},
-                     "What separates the documents of a .txt file");
-  options.add_choice(
-      "invalid-utf8", text.invalid,
-      {{"refuse", InvalidTextRule::Refuse}, {"replace", InvalidTextRule::Replace}},
-      "Bytes that are not UTF-8: stop there, or read U+FFFD, which most tokenizers drop, and count");
+                     {{"auto", DocumentRule::Auto},
+                      {"blank-line", DocumentRule::BlankLine},
+                      {"line", DocumentRule::Line},
+                      {"file", DocumentRule::File}},
+                     "What ends a document in .txt files; auto decides by looking at the text");
+  options.add_choice("invalid-utf8", text.invalid,
+                     {{"refuse", InvalidTextRule::Refuse}, {"replace", InvalidTextRule::Replace}},
+                     "Stop at bytes that are not UTF-8, or replace and count them");
   options.add("text-field", text.text_field, "NAME",
-              "Field of .jsonl objects or column of .csv and .tsv files");
+              "Field of .jsonl or column of .csv and .tsv files that holds the text");
   options.add("seed", seed, 0, std::numeric_limits<std::int64_t>::max(),
-              "Seed of holdout and sentence pairs");
-  options.add("threads", threads, 1, 4096, "Threads; all cores if not given");
-  options.add("overwrite", overwrite, "Replace a dataset that is there already");
+              "Random seed for the holdout and sentence pairs");
+  options.add("threads", threads, 1, 4096, "Number of threads (default: all cores)");
+  options.add("overwrite", overwrite, "Replace the dataset in the output directory");
   return options;
 }
 

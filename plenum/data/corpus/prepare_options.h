@@ -9,6 +9,7 @@
 #include "plenum/data/corpus/sequence_builder.h"
 #include "plenum/data/text/text_reader.h"
 #include "plenum/data/tokenizer/normalizer.h"
+#include "plenum/io/atomic_directory.h"
 
 namespace plenum::data {
 
@@ -23,7 +24,7 @@ struct PrepareOptions {
   std::optional<std::int64_t> train_vocab_size;
   bool cased = false;
   StripAccents strip_accents = StripAccents::Auto;
-  TextOptions text;
+  TextOptions text{.documents = DocumentRule::Auto};
   SequenceOptions sequences;
   std::int64_t seed = 0;
   double holdout = 0;
@@ -36,6 +37,7 @@ struct PrepareOptions {
   /// Throws UserError for settings that contradict each other.
   void check() const;
   NormalizerRules normalizer_rules() const;
+  io::Replace replace() const { return overwrite ? io::Replace::Yes : io::Replace::No; }
   std::size_t num_threads() const;
 };
 

@@ -50,15 +50,19 @@ class SequenceBuilder::Draws {
   int num_coins_ = 0;
 };
 
+void require_documents(Objective objective, std::uint64_t num_documents, Split split) {
+  base::require(
+      objective != Objective::WithNextSentence || num_documents != 1,
+      "next-sentence pairs need at least two documents, but the {} part has one; divide the text into "
+      "more (--documents), or choose --objective mlm",
+      name_of(split));
+}
+
 SequenceBuilder::SequenceBuilder(const IndexedTokens& tokens, const SequenceOptions& options, Split split)
     : tokens_(tokens), options_(options), split_(split), random_(options.seed, base::Purpose::SentencePairs) {
   const bool pairs = options.objective == Objective::WithNextSentence;
   base::check(options.max_length >= (pairs ? 5 : 3), "no token fits: max_length={}", options.max_length);
-  base::require(
-      !pairs || tokens.num_documents() != 1,
-      "next-sentence pairs need at least two documents, but the {} part has one; separate documents by "
-      "blank lines, or choose --objective mlm",
-      name_of(split));
+  require_documents(options.objective, tokens.num_documents(), split);
 }
 
 void SequenceBuilder::build(std::uint64_t document, const Sink& sink, LostTokens& lost) const {

@@ -68,4 +68,7 @@ class SequenceBuilder {
   base::RandomFunction random_;
 };
 
+/// Throws UserError if the documents of a split are too few for an objective: pairs need two, or none.
+void require_documents(Objective objective, std::uint64_t num_documents, Split split);
+
 }  // namespace plenum::data

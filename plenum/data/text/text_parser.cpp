@@ -35,6 +35,12 @@ SentencePart part_of(bool continues, bool unfinished) {
   return unfinished ? SentencePart::First : SentencePart::Whole;
 }
 
+/// Whether a document ends with a line. Blank lines are documents only where each line is one.
+bool ends_document(DocumentRule rule, bool blank, bool unfinished, bool document_is_open) {
+  if (rule == DocumentRule::Line) return !unfinished;
+  return rule == DocumentRule::BlankLine && blank && document_is_open;
+}
+
 }  // namespace
 
 TextParser::TextParser(const std::vector<SourceFile>& files, const TextOptions& options)
@@ -64,7 +70,6 @@ void TextParser::parse_text(const TextBlock& block, std::string_view text, TextS
   std::string_view rest = text;
   bool continues = block.begin.inside_sentence;
   bool document_is_open = block.begin.inside_document;
-  const bool documents_are_lines = options_.documents == DocumentRule::Line;
   while (!rest.empty()) {
     std::string_view line = take_line(rest);
     const bool unfinished = rest.empty() && block.end.inside_sentence;
@@ -72,8 +77,11 @@ void TextParser::parse_text(const TextBlock& block, std::string_view text, TextS
     const SentencePart part = part_of(continues, unfinished);
     const bool blank = part == SentencePart::Whole && is_blank(line);
     if (!blank) sink.sentence(line, part);
-    if (documents_are_lines ? !unfinished : blank && document_is_open) sink.end_document();
-    document_is_open = documents_are_lines ? unfinished : !blank;
+    document_is_open = document_is_open || !blank;
+    if (ends_document(options_.documents, blank, unfinished, document_is_open)) {
+      sink.end_document();
+      document_is_open = false;
+    }
     continues = false;
   }
   if (document_is_open && !block.end.inside_document) sink.end_document();

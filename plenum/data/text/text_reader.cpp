@@ -8,6 +8,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/units.h"
+#include "plenum/data/text/utf8.h"
 
 namespace plenum::data {
 namespace {
@@ -33,6 +34,17 @@ std::uint64_t count_lines(std::string_view bytes) {
   return count + static_cast<std::uint64_t>(std::count(bytes.begin(), bytes.end(), '\n'));
 }
 
+/// Text in another encoding than UTF-8 may pass for it where every other byte is zero, and is never worth
+/// reading by halves.
+void require_narrow_encoding(const std::string& path) {
+  constexpr std::size_t kBytes = 512;
+  std::string beginning(kBytes, '\0');
+  beginning.resize(io::CompressedInput(path).read(beginning.data(), beginning.size()));
+  const std::string_view wide = wide_encoding(beginning);
+  base::require(wide.empty(), "{} is not UTF-8 but {}; convert it: iconv -f {} -t utf-8", path,
+                wide.starts_with("utf-16") ? "UTF-16" : "UTF-32", wide);
+}
+
 bool is_delimited(TextFormat format) {
   return format == TextFormat::Csv || format == TextFormat::Tsv;
 }
@@ -51,6 +63,7 @@ TextReader::TextReader(const std::vector<SourceFile>& files, const TextOptions& 
                        const SourcePosition& start)
     : files_(files), options_(options), position_(start) {
   base::check(options.block_bytes > 0, "blocks must not be empty");
+  base::check(options.documents != DocumentRule::Auto, "what a document is must be chosen before reading");
 }
 
 bool TextReader::next(TextBlock& block) {
@@ -74,6 +87,7 @@ bool TextReader::next(TextBlock& block) {
 }
 
 void TextReader::open_file() {
+  if (position_.offset == 0) require_narrow_encoding(file().path);
   input_.emplace(file().path);
   at_file_end_ = false;
   pending_.clear();
@@ -143,6 +157,9 @@ void TextReader::read_header() {
   base::require(found != names.end(), "{}: no column is named '{}'; choose one of {} by --text-field",
                 file().path, options_.text_field,
                 names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+  base::require(std::find(found + 1, names.end(), options_.text_field) == names.end(),
+                "{}: two columns are named '{}'; rename the one that is not to be read", file().path,
+                options_.text_field);
   text_column_ = static_cast<std::size_t>(found - names.begin());
   num_columns_ = names.size();
   position_.offset += size;
@@ -186,6 +203,10 @@ std::optional<TextReader::Cut> TextReader::find_cut_in_text() const {
   if (last_line_end != std::string_view::npos) {
     const std::size_t size = last_line_end + 1;
     if (options_.documents == DocumentRule::Line) return Cut{.size = size};
+    if (options_.documents == DocumentRule::File) {
+      const bool has_text = text.find_first_not_of(" \t\r\f\v\n") < size;
+      return Cut{.size = size, .inside_document = position_.inside_document || has_text};
+    }
     for (std::size_t end = last_line_end; end != std::string_view::npos;) {
       const std::size_t before = end == 0 ? std::string_view::npos : text.rfind('\n', end - 1);
       const bool whole_line = before != std::string_view::npos || !position_.inside_sentence;

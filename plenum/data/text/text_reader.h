@@ -15,8 +15,9 @@
 
 namespace plenum::data {
 
-/// What separates the documents of a .txt file.
-enum class DocumentRule { BlankLine, Line };
+/// What a document of a .txt file is: the lines up to a blank one, a line, or the file. Auto stands for a
+/// choice that is still to be made (choose_document_rule), which no reader takes.
+enum class DocumentRule { Auto, BlankLine, Line, File };
 
 /// How input becomes text.
 struct TextOptions {

@@ -46,4 +46,26 @@ bool is_utf8(std::string_view text) {
   return simdjson::validate_utf8(text.data(), text.size());
 }
 
+std::string_view wide_encoding(std::string_view beginning) {
+  using namespace std::string_view_literals;
+  if (beginning.starts_with("\xFF\xFE\0\0"sv) || beginning.starts_with("\0\0\xFE\xFF"sv)) return "utf-32";
+  if (beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF")) return "utf-16";
+  constexpr std::size_t kFewestPairs = 4;
+  const std::size_t num_pairs = beginning.size() / 2;
+  if (num_pairs < kFewestPairs) return "";
+  std::size_t zeros[2] = {0, 0};  // in even places, in odd ones
+  for (std::size_t i = 0; i < 2 * num_pairs; ++i) zeros[i % 2] += beginning[i] == '\0' ? 1 : 0;
+  // Most letters of European scripts have one; stray zeros in text have no rhythm.
+  const auto is_most = [&](std::size_t count) { return 4 * count >= 3 * num_pairs; };
+  const auto is_few = [&](std::size_t count) { return 8 * count <= num_pairs; };
+  if (is_most(zeros[1]) && is_few(zeros[0])) return "utf-16le";
+  if (is_most(zeros[0]) && is_few(zeros[1])) return "utf-16be";
+  return "";
+}
+
+std::string conversion_command(std::string_view beginning) {
+  const std::string_view wide = wide_encoding(beginning);
+  return "iconv -f " + std::string(wide.empty() ? "latin1" : wide) + " -t utf-8";
+}
+
 }  // namespace plenum::data

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "plenum/data/text/unicode.h"
@@ -51,6 +52,13 @@ inline std::uint32_t encode_utf8(char32_t code_point, char* out) {
   put(3, 0x80 | (code_point & 0x3F));
   return 4;
 }
+
+/// The encoding of two or four bytes a character that the beginning of a text is in, by its byte order mark
+/// or by zeros in every other byte, as iconv calls it; empty if it looks like neither.
+std::string_view wide_encoding(std::string_view beginning);
+
+/// A command that converts a text that is not UTF-8.
+std::string conversion_command(std::string_view beginning);
 
 /// Whether all of `text` is UTF-8. Reads many bytes at once: its time does not count beside that of decoding.
 bool is_utf8(std::string_view text);

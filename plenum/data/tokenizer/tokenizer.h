@@ -28,7 +28,7 @@ class Tokenizer {
  public:
   /// Without `added_tokens` the five special tokens are matched in text, as Hugging Face has it for a
   /// vocab.txt.
-  Tokenizer(Vocabulary vocabulary, const NormalizerRules& rules, int max_chars_per_word = 100,
+  Tokenizer(Vocabulary vocabulary, const NormalizerRules& rules, int max_chars_per_word = kMaxCharsPerWord,
             std::optional<std::vector<AddedToken>> added_tokens = std::nullopt);
 
   /// Reads vocab.txt, tokenizer.json, or a Hugging Face directory (whose case and accent rules are taken).

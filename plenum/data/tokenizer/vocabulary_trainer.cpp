@@ -7,6 +7,8 @@
 
 #include "plenum/base/check.h"
 #include "plenum/data/text/utf8.h"
+#include "plenum/data/tokenizer/wordpiece.h"
+#include "plenum/trace/printable.h"
 
 namespace plenum::data {
 namespace {
@@ -134,6 +136,19 @@ std::vector<char32_t> choose_alphabet(const std::vector<CountedWord>& words, std
 std::string text_of(char32_t character) {
   char bytes[4];
   return std::string(bytes, encode_utf8(character, bytes));
+}
+
+/// Throws UserError if a tokenizer would take every word for unknown because of its length.
+void require_words(const std::vector<CountedWord>& words) {
+  const auto is_word = [](const CountedWord& counted) {
+    int num_characters = 0;
+    for_each_character(counted.word, [&](char32_t, std::string_view) { ++num_characters; });
+    return num_characters <= kMaxCharsPerWord;
+  };
+  base::require(std::ranges::any_of(words, is_word),
+                "no vocabulary can be trained on this text: every word has more than {} characters, which "
+                "makes it unknown; is there no space between words? '{}'",
+                kMaxCharsPerWord, trace::excerpt(words.front().word));
 }
 
 /// A character's ids at the start of a word and inside it; -1 where it does not occur so.
@@ -282,11 +297,12 @@ Vocabulary train_vocabulary(const WordCounter& counter, const TrainVocabularyOpt
   TokenTable tokens;
   for (const std::string_view special : kSpecialTokens) tokens.add(std::string(special));
   const std::vector<CountedWord> words = counter.sorted();
+  require_words(words);
   const auto alphabet = number_alphabet(words, options, tokens);
   base::require(
       tokens.size() <= size,
-      "a vocabulary of {} cannot hold the special tokens and the alphabet, which need {}; ask for more "
-      "tokens or a smaller alphabet",
+      "a vocabulary of {} tokens is too small: the characters of the text and the special tokens alone are "
+      "{}; ask for more",
       size, tokens.size());
 
   progress.begin("Training the vocabulary", "tokens", size);

@@ -76,7 +76,8 @@ struct TrainVocabularyOptions {
 /// Trains a vocabulary: special tokens, the alphabet by code point, its `##` forms, then merges of the most
 /// frequent pair of neighbours (byte-pair encoding, which is what Hugging Face's WordPieceTrainer does) until
 /// the size is reached or no pair is left. Of equally frequent pairs the one with the lower ids is merged.
-/// The same counts give the same vocabulary. Throws UserError when the size cannot hold the alphabet.
+/// The same counts give the same vocabulary. Throws UserError when the size cannot hold the alphabet, and
+/// when every word is longer than a tokenizer reads.
 Vocabulary train_vocabulary(const WordCounter& words, const TrainVocabularyOptions& options,
                             base::Progress& progress);
 

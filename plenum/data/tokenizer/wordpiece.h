@@ -9,6 +9,9 @@
 
 namespace plenum::data {
 
+/// Words of more characters are unknown, unless a tokenizer says otherwise: BERT's own limit.
+inline constexpr int kMaxCharsPerWord = 100;
+
 /// Cuts words into the pieces of a vocabulary, greedily: the longest piece that begins the word, then the
 /// longest
 /// `##` piece that continues it, and so on. A trie over bytes whose edges lie in one hash table.

@@ -17,6 +17,7 @@
 #include "plenum/train/model_source.h"
 #include "plenum/train/run_defaults.h"
 #include "plenum/train/run_options.h"
+#include "plenum/train/run_warnings.h"
 
 namespace plenum::cli {
 namespace {
@@ -110,10 +111,12 @@ int EvalCommand::run() {
   data::require_fit(sequences, model.config);
   const data::EvaluationBatches batches(sequences,
                                         {.masking = masking.masking(), .max_sequences = sequences_});
+  if (const auto warning = train::mask_rate_warning(masking.mask_rate, sequences.histogram()))
+    notes.note(*warning);
   const auto num_threads = static_cast<std::size_t>(threads_.value_or(base::usable_cores()));
   const train::Note note = [&](std::string_view line) { notes.note(line); };
-  const std::unique_ptr<model::BertInference> inference =
-      train::load_model(model, batches.capacity(), num_threads, train::settle_device(device_, 1, note), note);
+  const std::unique_ptr<model::BertInference> inference = train::load_model(
+      model, batches.capacity(), num_threads, train::settle_device(device_, model.config, 1, note), note);
   print(model, masking, train::evaluate(*inference, batches).value());
   return 0;
 }

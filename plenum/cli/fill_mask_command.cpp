@@ -78,9 +78,10 @@ class FillMaskCommand final : public Command {
     base::require(!texts.empty(), "no text is given; write one with a [MASK] in it");
     ProgressBar notes(stderr);
     const train::Note note = [&](std::string_view line) { notes.note(line); };
-    train::MaskFilling filling(train::find_model(model_, notes, checkpoint_), texts,
+    const train::ModelSource model = train::find_model(model_, notes, checkpoint_);
+    train::MaskFilling filling(model, texts,
                                static_cast<std::size_t>(threads_.value_or(base::usable_cores())),
-                               train::settle_device(device_, 1, note), note);
+                               train::settle_device(device_, model.config, 1, note), note);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::vector<std::vector<train::Guess>> masks = filling.guesses(i, static_cast<std::size_t>(top_));
       if (json_) {

@@ -7,11 +7,14 @@
 
 #include <fmt/format.h>
 
+#include "plenum/base/check.h"
 #include "plenum/base/units.h"
 #include "plenum/data/corpus/dataset.h"
 #include "plenum/io/directory.h"
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/train/starting_model.h"
+#include "plenum/workspace/attention.h"
+#include "plenum/workspace/rows.h"
 
 namespace plenum::train {
 namespace {
@@ -46,6 +49,17 @@ bool is_gpu_visible() {
   return io::path_exists("/dev/nvidia0");
 }
 
+/// Why the GPU's kernels do not take a model of this shape.
+std::optional<std::string> shape_obstacle(const describe::ModelConfig& model) {
+  try {
+    workspace::require_head_width(model.head_width());
+    workspace::require_row_width(model.width);
+    return std::nullopt;
+  } catch (const base::UserError& error) {
+    return error.what();
+  }
+}
+
 /// How much lower the learning rate of a trained model is, which is to keep what it knows.
 constexpr double kContinuedShare = 0.25;
 
@@ -77,22 +91,25 @@ std::uint64_t default_batch_tokens(const optim::Duration& length, std::uint64_t 
   return std::clamp(std::bit_floor(epoch_tokens / kLeastStepsPerEpoch), kLeastBatch, tokens);
 }
 
-tensor::Device settle_device(const DeviceChoice& choice, std::int64_t ranks, const Note& note) {
+tensor::Device settle_device(const DeviceChoice& choice, const describe::ModelConfig& model,
+                             std::int64_t ranks, const Note& note) {
   if (choice) return *choice;
-  const std::optional<std::string> obstacle = tensor::cuda_obstacle();
-  const bool is_on_gpu = !obstacle && ranks == 1;
-  if (is_on_gpu || (obstacle && !is_gpu_visible()))
-    return is_on_gpu ? tensor::Device::Cuda : tensor::Device::Cpu;
-  note(fmt::format("the CPU computes, and the GPU of this machine is not used: {}",
-                   obstacle ? *obstacle : "ranks run on the CPU only"));
+  std::optional<std::string> obstacle = tensor::cuda_obstacle();
+  if (obstacle && !is_gpu_visible()) return tensor::Device::Cpu;
+  if (!obstacle && ranks > 1) obstacle = "ranks run on the CPU only";
+  if (!obstacle) obstacle = shape_obstacle(model);
+  if (!obstacle) return tensor::Device::Cuda;
+  note(fmt::format("the CPU computes, and the GPU of this machine is not used: {}", *obstacle));
   return tensor::Device::Cpu;
 }
 
 RunOptions settle_defaults(RunOptions options, const Note& on_choice, const Note& note) {
-  options.run.device = settle_device(options.run.device, options.run.ranks, note);
   std::optional<double>& rate = options.optimizer.learning_rate.peak;
-  if (rate && !options.data.global_batch.empty()) return options;
+  if (options.run.device && rate && !options.data.global_batch.empty()) return options;
   const data::Dataset dataset(options.data.directory);
+  if (!options.run.device) {
+    options.run.device = settle_device({}, starting_model(options.model, dataset), options.run.ranks, note);
+  }
   if (!rate) {
     const bool is_continued = !options.model.init.empty();
     rate =

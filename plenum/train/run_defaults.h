@@ -19,9 +19,10 @@ double default_learning_rate(const describe::ModelConfig& model);
 std::uint64_t default_batch_tokens(const optim::Duration& length, std::uint64_t epoch_tokens,
                                    std::uint64_t epoch_sequences);
 
-/// The GPU where one can be used, else the CPU; several ranks are on the CPU. Notes a GPU that stays unused,
-/// with the reason.
-tensor::Device settle_device(const DeviceChoice& choice, std::int64_t ranks, const Note& note);
+/// The GPU where one can be used for such a model, else the CPU; several ranks are on the CPU. Notes a GPU
+/// that stays unused, with the reason.
+tensor::Device settle_device(const DeviceChoice& choice, const describe::ModelConfig& model,
+                             std::int64_t ranks, const Note& note);
 
 /// The options with nothing left to be chosen. `on_choice` gets a line for every default that was chosen
 /// here, with the option that changes it; `note` what the user may not expect.

@@ -41,19 +41,6 @@ Warning of_ranks(const RunPlan& plan) {
       num_ranks, count_of(num_items, "part"), count_of(num_ranks - num_items, "rank"));
 }
 
-Warning of_mask_rate(const RunOptions& options, const RunPlan& plan) {
-  constexpr double kMostUsual = 0.5;
-  if (options.data.mask_rate <= kMostUsual) return {};
-  const packing::LengthHistogram& histogram = plan.batches().sequences().histogram();
-  const std::int64_t length = std::llround(static_cast<double>(histogram.num_tokens()) /
-                                           static_cast<double>(histogram.num_sequences()));
-  const std::int64_t masked = data::masked_count(length, options.data.mask_rate);
-  return fmt::format(
-      "--mask-rate {} masks {} of the {} tokens of a mean sequence, [CLS] and [SEP] included: little is left "
-      "to predict them from; 0.15 to 0.4 is usual",
-      options.data.mask_rate, masked, length);
-}
-
 Warning of_learning_rate(const RunOptions& options, const RunPlan& plan, std::uint64_t step) {
   const optim::LearningRate& rate = plan.learning_rate();
   const std::uint64_t num_steps = plan.num_steps();
@@ -84,7 +71,8 @@ Warning of_learning_rate_schedule(const RunOptions& options) {
   return {};
 }
 
-/// Adam's moments begin anew, so the first steps move a trained model about before it gets better again.
+/// Adam's moments begin anew, so the first steps may make a trained model worse (docs/training.md has
+/// figures).
 Warning of_continued_training(const RunOptions& options, const RunPlan& plan, std::uint64_t step) {
   constexpr std::uint64_t kFewSteps = 100;
   constexpr double kFewTokens = 500'000;
@@ -92,9 +80,9 @@ Warning of_continued_training(const RunOptions& options, const RunPlan& plan, st
   const double tokens = static_cast<double>(plan.num_steps()) * plan.batches().expected_tokens_per_step();
   if (plan.num_steps() >= kFewSteps && tokens >= kFewTokens) return {};
   return fmt::format(
-      "{} of about {} tokens each are few at a learning rate of {:g}: a trained model gets worse before it "
-      "gets better; compare both with plenum eval, and give more --steps or a lower --learning-rate if it is "
-      "no better than {}",
+      "{} of about {} tokens are few at a learning rate of {:g}: the model may end no better than {}; "
+      "compare "
+      "the two with plenum eval, and give more --steps or a lower --learning-rate",
       count_of(plan.num_steps(), "step"),
       format_count(static_cast<std::uint64_t>(plan.batches().expected_tokens_per_step())),
       options.optimizer.learning_rate.peak.value(), options.model.init);
@@ -120,11 +108,23 @@ Warning of_trace(const ProcessSettings& process, std::uint64_t num_left) {
 
 }  // namespace
 
+std::optional<std::string> mask_rate_warning(double rate, const packing::LengthHistogram& lengths) {
+  constexpr double kMostUsual = 0.5;
+  if (rate <= kMostUsual) return {};
+  const std::int64_t length =
+      std::llround(static_cast<double>(lengths.num_tokens()) / static_cast<double>(lengths.num_sequences()));
+  return fmt::format(
+      "--mask-rate {} masks {} of the {} tokens of a mean sequence, [CLS] and [SEP] included: little is left "
+      "to predict them from; 0.15 to 0.4 is usual",
+      rate, data::masked_count(length, rate), length);
+}
+
 std::vector<std::string> warnings_of(const RunOptions& options, const RunPlan& plan,
                                      const TrainingState& state) {
   std::vector<std::string> warnings;
   for (const Warning& warning :
-       {of_global_batch(options, plan), of_ranks(plan), of_mask_rate(options, plan),
+       {of_global_batch(options, plan), of_ranks(plan),
+        mask_rate_warning(options.data.mask_rate, plan.batches().sequences().histogram()),
         of_learning_rate(options, plan, state.step), of_learning_rate_schedule(options),
         of_continued_training(options, plan, state.step), of_early_stop(options, plan),
         of_trace(options.run.process, plan.num_steps() - state.step)}) {

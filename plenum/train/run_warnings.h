@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "plenum/packing/histogram.h"
 #include "plenum/train/run_options.h"
 #include "plenum/train/run_plan.h"
 #include "plenum/train/training_state.h"
@@ -14,5 +16,8 @@ namespace plenum::train {
 /// before its next step.
 std::vector<std::string> warnings_of(const RunOptions& options, const RunPlan& plan,
                                      const TrainingState& state);
+
+/// A line for masks that leave little of sequences so long to predict from; none for usual ones.
+std::optional<std::string> mask_rate_warning(double rate, const packing::LengthHistogram& lengths);
 
 }  // namespace plenum::train

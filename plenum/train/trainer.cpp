@@ -93,6 +93,8 @@ class Trainer {
   }
   TrainingResult::End end() const;
   bool is_finished() const { return run_.state.step >= run_.plan->num_steps() || is_no_better(); }
+  /// Whether the process before stopped where an evaluation was due, and left it to this one.
+  bool is_evaluation_owed() const;
   /// Trains, and saves what was trained. What went wrong meanwhile is thrown when that is done.
   void train_and_save();
   /// The steps that are left, until one is the last or a stop is asked for.
@@ -189,9 +191,17 @@ void Trainer::train_and_save() {
   writer_.save_last();
 }
 
+bool Trainer::is_evaluation_owed() const {
+  const TrainingState& state = run_.state;
+  return run_.inference && state.step > 0 && state.step <= run_.plan->num_steps() &&
+         state.evaluated_step < state.step && policy_.due_after(state.step).is_evaluated;
+}
+
 void Trainer::train_steps() {
-  if (is_finished()) return;
   const std::stop_callback on_stop(stop_, [this] { run_.replicas->ask_to_stop(); });
+  const bool is_saved = run_.state.skipped_in_a_row == 0;
+  if (is_evaluation_owed() && pause({.is_evaluated = true, .is_saved = is_saved})) return;
+  if (is_finished()) return;
   data::Prefetch batches(run_.plan->batches(), run_.state.step);
   bool is_stopped = false;
   while (!is_stopped && !is_finished()) is_stopped = train_step(batches);
@@ -292,6 +302,7 @@ bool Trainer::evaluate() {
   times_.evaluation_seconds = std::max(times_.evaluation_seconds, seconds_since(begin));
   if (!evaluation_) return false;
   TrainingState& state = run_.state;
+  state.evaluated_step = state.step;
   ++state.worse_in_a_row;
   if (std::isfinite(evaluation_->loss()) && (!state.best_loss || evaluation_->loss() < *state.best_loss)) {
     state.best_loss = evaluation_->loss();

@@ -1,5 +1,9 @@
 #include "plenum/train/training_state.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "plenum/base/check.h"
 #include "plenum/io/json_file.h"
 
@@ -7,7 +11,7 @@ namespace plenum::train {
 namespace {
 
 /// Which states of earlier versions lack.
-constexpr std::string_view kLaterCount = "worse_in_a_row";
+constexpr std::array<std::string_view, 2> kLaterCounts = {"worse_in_a_row", "evaluated_step"};
 
 /// The counts by name, of a state or of one to be filled.
 template <typename State, typename Visit>
@@ -20,6 +24,7 @@ void visit_counts(State& state, Visit visit) {
   visit("skipped_in_a_row", state.skipped_in_a_row);
   visit("best_step", state.best_step);
   visit("worse_in_a_row", state.worse_in_a_row);
+  visit("evaluated_step", state.evaluated_step);
   visit("seed", state.seed);
 }
 
@@ -44,11 +49,12 @@ nlohmann::json to_json_object(const TrainingState& state) {
 TrainingState parse_training_state(const nlohmann::json& object, const std::string& source) {
   TrainingState state;
   visit_counts(state, [&](const char* key, std::uint64_t& count) {
-    if (key == kLaterCount && !object.contains(key)) return;
+    if (std::ranges::find(kLaterCounts, key) != kLaterCounts.end() && !object.contains(key)) return;
     const nlohmann::json& value = io::require_key(object, key, source);
     base::require(value.is_number_unsigned(), "{}: {} must be a count: {}", source, key, value.dump());
     count = value.get<std::uint64_t>();
   });
+  if (!object.contains("evaluated_step")) state.evaluated_step = state.step;
   const nlohmann::json& best_loss = io::require_key(object, "best_loss", source);
   base::require(best_loss.is_null() || best_loss.is_number(), "{}: best_loss must be a number or null: {}",
                 source, best_loss.dump());

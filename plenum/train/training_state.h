@@ -23,6 +23,7 @@ struct TrainingState {
   std::optional<double> best_loss;     ///< of evaluation, if there was one
   std::uint64_t best_step = 0;
   std::uint64_t worse_in_a_row = 0;  ///< evaluations since the best one
+  std::uint64_t evaluated_step = 0;  ///< after which the run was evaluated last
   std::uint64_t seed = 0;
   std::string fingerprint;   ///< of the dataset: with another one it is another run
   std::string packing_plan;  ///< checksum of the file of --packing-plan; empty, and not written, without one

@@ -416,6 +416,7 @@ TEST_F(TrainingProgram, SaysEvenQuietlyWhatIsHardlyMeant) {
   ASSERT_EQ(trained.exit_code, 0) << trained.errors;
   EXPECT_THAT(trained.errors, AllOf(HasSubstr("plenum: --global-batch 100000 is more than the dataset has"),
                                     HasSubstr("plenum: --mask-rate 1 masks")));
+  EXPECT_THAT(plenum("eval run").errors, HasSubstr("--mask-rate 1 masks"));
 }
 
 TEST_F(TrainingProgram, EveryRecipeIsUnderstood) {

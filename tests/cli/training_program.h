@@ -55,7 +55,7 @@ class TrainingProgram : public testing::Test {
                                      const std::string& data = "data") {
     return "train --data " + data + " --run " + run +
            " --model bert-tiny --layers 2 --width 16 --heads 2 --max-positions 32 --global-batch 16 "
-           "--learning-rate 1e-3 --seed 5 --eval-every 6 --steps " +
+           "--learning-rate 1e-3 --seed 5 --device cpu --eval-every 6 --steps " +
            std::to_string(steps) + " --threads " + std::to_string(threads);
   }
 

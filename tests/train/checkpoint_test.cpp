@@ -165,6 +165,17 @@ TEST_F(Checkpoints, OfWhichTheNewestAreKept) {
   expect_loads(100'000'000);
 }
 
+TEST_F(Checkpoints, OfEarlierVersionsAreRead) {
+  nlohmann::json object = to_json_object(state(7));
+  object.erase("worse_in_a_row");
+  object.erase("evaluated_step");
+  const TrainingState read = parse_training_state(object, "state.json");
+  EXPECT_EQ(read.worse_in_a_row, 0U);
+  EXPECT_EQ(read.evaluated_step, 7U) << "what was due then is not owed now";
+  object.erase("best_step");
+  test::expect_user_error([&] { parse_training_state(object, "state.json"); }, "best_step");
+}
+
 TEST_F(Checkpoints, OfWhichTheBestIsKeptAndNamed) {
   for (const std::uint64_t step : {1u, 2u, 3u, 4u, 5u, 6u}) save(step);  // 3 is the best
   EXPECT_THAT(names(), ElementsAre("best", "step-00000003", "step-00000005", "step-00000006"));

@@ -79,10 +79,20 @@ TEST_F(SettledDefaults, LeaveAloneWhatIsGiven) {
 TEST_F(SettledDefaults, TakeTheGpuThatCanBeUsedForOneRank) {
   RunOptions given = options("run");
   given.run.device.reset();
+  given.model.width = 128;  // whose heads are as wide as a GPU's kernels ask for
   const bool has_gpu = !tensor::cuda_obstacle();
   EXPECT_EQ(settle(given).run.device, has_gpu ? tensor::Device::Cuda : tensor::Device::Cpu);
+  EXPECT_THAT(notes_, IsEmpty());
   given.run.ranks = 2;
   EXPECT_EQ(settle(given).run.device, tensor::Device::Cpu);
+}
+
+TEST_F(SettledDefaults, LeaveShapesToTheCpuThatAGpuDoesNotTake) {
+  RunOptions given = options("run");
+  given.run.device.reset();
+  EXPECT_EQ(settle(given).run.device, tensor::Device::Cpu);
+  if (tensor::cuda_obstacle()) return;
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("heads of width 64 or 128")));
 }
 
 TEST_F(SettledDefaults, AreKeptByTheRun) {

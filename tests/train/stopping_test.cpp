@@ -40,6 +40,25 @@ TEST_F(StoppingTest, WritesTheCheckpointAtOnceAndEvaluatesNothing) {
   EXPECT_EQ(observer_.evaluations.size(), 2U);
 }
 
+TEST_F(StoppingTest, LeavesTheEvaluationThatWasDueToTheNextProcess) {
+  RunOptions whole = options("whole", 10);
+  whole.evaluation.every = {5, optim::DurationUnit::Steps};
+  run(whole);
+  RunOptions parts = options("parts", 10);
+  parts.evaluation.every = {5, optim::DurationUnit::Steps};
+  EXPECT_EQ(run_and_stop(parts, 4).step, 5U);
+  EXPECT_TRUE(observer_.evaluations.empty());
+  EXPECT_EQ(run_and_stop(parts, 9).step, 10U);
+  EXPECT_THAT(observer_.evaluations, ElementsAre(testing::Pair(5, testing::_)));
+  const TrainingResult result = run(parts);
+  EXPECT_THAT(observer_.evaluations, ElementsAre(testing::Pair(10, testing::_)));
+  EXPECT_TRUE(observer_.steps.empty());
+  EXPECT_TRUE(result.evaluation.has_value());
+  expect_same_checkpoint(parts, whole);
+  run(parts);
+  EXPECT_TRUE(observer_.evaluations.empty());
+}
+
 TEST_F(StoppingTest, FollowsFromTheOutcomeOfTheNextStepWhichAllRanksKnow) {
   const TrainingResult result = run_and_stop(options("run", 20), 3);
   EXPECT_EQ(result.step, 4U);

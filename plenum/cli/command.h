@@ -40,5 +40,6 @@ std::unique_ptr<Command> make_prepare_command();
 std::unique_ptr<Command> make_simulate_command();
 std::unique_ptr<Command> make_tokenize_command();
 std::unique_ptr<Command> make_train_command();
+std::unique_ptr<Command> make_watch_command();
 
 }  // namespace plenum::cli

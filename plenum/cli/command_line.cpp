@@ -17,6 +17,7 @@
 #include "plenum/cli/bus_error.h"
 #include "plenum/cli/command.h"
 #include "plenum/cli/exit_codes.h"
+#include "plenum/cli/foreign_flags.h"
 #include "plenum/cli/terminal.h"
 #include "plenum/io/config_file.h"
 
@@ -72,8 +73,9 @@ void bind_option(BoundCommand& bound, const Option& option) {
     added->expected(1, 1 << 20);
     if (!option.positional) added->expected(1)->take_all();
   } else {
-    // Values gather in a list, but what follows the one value is for positional arguments.
-    added->expected(1)->allow_extra_args(false);
+    // Values gather in a list, but what follows the one value is for positional arguments. Given again, an
+    // option overrides what came before, as scripts that add to a command line expect.
+    added->expected(1)->allow_extra_args(false)->take_last();
   }
 }
 
@@ -84,7 +86,8 @@ void bind_command(CLI::App& app, BoundCommand& bound) {
     for (const Option& option : table.options()) bind_option(bound, option);
   }
   bound.app->add_option("--config", bound.config_path, "Read options from a TOML file; flags win over it")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->take_last();
   bound.app->add_flag("--print-config", bound.print_config, "Print all options as a TOML file and stop");
 }
 
@@ -115,6 +118,15 @@ std::vector<std::string> keep_brackets(int argc, const char* const* argv) {
   return words;
 }
 
+/// "help train" asks for what "train --help" shows. What is no command is left to be told so.
+void understand_help(const CLI::App& app, std::vector<std::string>& reversed_words) {
+  if (reversed_words.empty() || reversed_words.back() != "help") return;
+  reversed_words.pop_back();
+  const auto is_meant = [&](const CLI::App* command) { return command->get_name() == reversed_words.back(); };
+  const bool is_known = reversed_words.empty() || !app.get_subcommands(is_meant).empty();
+  if (is_known) reversed_words.insert(reversed_words.begin(), "--help");
+}
+
 void unmark(std::vector<std::string>& values) {
   for (std::string& value : values) {
     if (value.starts_with(kNoList)) value.erase(0, 1);
@@ -128,6 +140,7 @@ void set_given(BoundCommand& bound, const std::vector<io::ConfigEntry>& entries)
     for (const Option& option : table.options()) {
       std::vector<std::string>& values = bound.given[option.name];
       if (values.empty()) continue;
+      if (option.kind != Option::Kind::TextList) values.erase(values.begin(), values.end() - 1);
       unmark(values);
       try {
         option.set(values);
@@ -171,6 +184,8 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app, const Bou
     const std::string word = remaining.front().substr(0, remaining.front().find('='));
     const std::optional<std::string> renamed = chosen != nullptr ? new_flag(word, *chosen) : std::nullopt;
     if (word.starts_with("--") && renamed) return fmt::format("{} is now called {}", word, *renamed);
+    if (const auto hint = chosen != nullptr ? foreign_flag_hint(chosen->command->name(), word) : std::nullopt)
+      return fmt::format("unknown option {}; {}", word, *hint);
     if (word.starts_with("-")) {
       return fmt::format("unknown option {}{}", word, base::suggest_name(word, flag_names(owner)));
     }
@@ -180,10 +195,8 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app, const Bou
     return fmt::format("unknown command '{}'{}", word, base::suggest_name(word, names));
   }
   std::string text = error.what();
-  // CLI11's own words for the two commonest slips speak of counts.
+  // CLI11's own words for the commonest slip speak of counts.
   const std::string option = text.substr(0, text.find(':'));
-  if (text.find("At Most 1 required") != std::string::npos)
-    return fmt::format("{} is given more than once", option);
   if (text.find("required") != std::string::npos && text.ends_with("missing"))
     return fmt::format("{} needs a value", option);
   if (const std::size_t end = text.find('\n'); end != std::string::npos) text.resize(end);
@@ -212,7 +225,9 @@ int dispatch(int argc, const char* const* argv) {
     }
   };
   try {
-    app.parse(keep_brackets(argc, argv));
+    std::vector<std::string> words = keep_brackets(argc, argv);
+    understand_help(app, words);
+    app.parse(words);
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);
   } catch (const CLI::CallForVersion& version) {

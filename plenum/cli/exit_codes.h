@@ -6,6 +6,10 @@ namespace plenum::cli {
 
 /// How the program ends where all did not go well.
 inline constexpr int kUserErrorCode = 2;
+/// Training was asked to stop before its end, and resumes from the checkpoint that it wrote. Batch systems
+/// can start it again for this code alone: it is what HTCondor calls checkpoint_exit_code in its examples,
+/// and what no other end of the program gives.
+inline constexpr int kStoppedCode = 85;
 inline constexpr int kInternalErrorCode = 70;
 /// Training hung, and goes on from its last checkpoint if it is started again.
 inline constexpr int kHangCode = 75;

@@ -40,9 +40,16 @@ std::string describe(const PhaseStatus& status) {
 
 }  // namespace
 
-std::string draw_progress(const PhaseStatus& status, int width, bool color) {
+std::string draw_bar(double share, int width, bool color) {
   constexpr std::string_view kGreen = "\x1b[32m";
   constexpr std::string_view kPlain = "\x1b[0m";
+  const int inside = width - 2;
+  const int full = static_cast<int>(std::clamp(share, 0.0, 1.0) * inside);
+  return fmt::format("{}[{:=<{}}{:<{}}]{}", color ? kGreen : "", "", full, "", inside - full,
+                     color ? kPlain : "");
+}
+
+std::string draw_progress(const PhaseStatus& status, int width, bool color) {
   const std::string behind = describe(status);
   const int room = width - static_cast<int>(status.phase.size() + behind.size()) - 6;  // spaces and brackets
   if (status.total == 0 || room < kNarrowestBar) {
@@ -52,10 +59,7 @@ std::string draw_progress(const PhaseStatus& status, int width, bool color) {
   const int bar = std::min(room, kWidestBar);
   const double share =
       static_cast<double>(std::min(status.done, status.total)) / static_cast<double>(status.total);
-  const int full = static_cast<int>(share * bar);
-  return fmt::format("{}  {}[{}{}]{}  {}", status.phase, color ? kGreen : "",
-                     std::string(static_cast<std::size_t>(full), '='),
-                     std::string(static_cast<std::size_t>(bar - full), ' '), color ? kPlain : "", behind);
+  return fmt::format("{}  {}  {}", status.phase, draw_bar(share, bar + 2, color), behind);
 }
 
 void ProgressBar::begin(std::string_view phase, std::string_view unit, std::uint64_t total) {

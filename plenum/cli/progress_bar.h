@@ -20,6 +20,9 @@ struct PhaseStatus {
   double per_second = 0;  ///< 0 if not known yet
 };
 
+/// "[====    ]" of `width` columns, at least 2, in green if `color`: so much of it is filled as `share` says.
+std::string draw_bar(double share, int width, bool color);
+
 /// One line of at most `width` characters: phase, bar, share, rate and remaining time; as many of them as
 /// fit.
 std::string draw_progress(const PhaseStatus& status, int width, bool color);

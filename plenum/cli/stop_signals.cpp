@@ -1,6 +1,7 @@
 #include "plenum/cli/stop_signals.h"
 
 #include <cerrno>
+#include <utility>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -38,7 +39,8 @@ void let_through(int signal) {
 
 }  // namespace
 
-StopSignals::StopSignals(Clock::duration patience) : patience_(patience) {
+StopSignals::StopSignals(OnRequest on_request, Clock::duration patience)
+    : on_request_(std::move(on_request)), patience_(patience) {
   const sigset_t set = stop_signals();
   signals_ = ::signalfd(-1, &set, SFD_CLOEXEC);
   end_ = ::eventfd(0, EFD_CLOEXEC);
@@ -73,6 +75,7 @@ void StopSignals::take_signal() {
   if (::read(signals_, &taken, sizeof taken) != sizeof taken) return;
   if (!stop_.stop_requested()) {
     asked_at_ = Clock::now();
+    on_request_(static_cast<int>(taken.ssi_signo));
     stop_.request_stop();
   } else if (taken.ssi_signo == SIGINT && Clock::now() - asked_at_ >= patience_) {
     let_through(SIGINT);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <stop_token>
 #include <thread>
 
@@ -20,7 +21,11 @@ class StopSignals {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit StopSignals(Clock::duration patience = std::chrono::seconds(1));
+  /// Called with the signal that asked for the stop, at once, from a thread of its own.
+  using OnRequest = std::function<void(int signal)>;
+
+  explicit StopSignals(
+      OnRequest on_request = [](int) {}, Clock::duration patience = std::chrono::seconds(1));
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
@@ -31,6 +36,7 @@ class StopSignals {
   void wait();
   void take_signal();
 
+  const OnRequest on_request_;
   const Clock::duration patience_;
   std::stop_source stop_;
   Clock::time_point asked_at_;  ///< when a stop was asked for

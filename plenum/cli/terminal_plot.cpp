@@ -4,7 +4,10 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -80,7 +83,112 @@ std::string axis_labels(const Columns& columns) {
   return line.replace(last_begin, std::string::npos, last);
 }
 
+/// Dots of Braille characters, two columns and four rows in each.
+class DotGrid {
+ public:
+  DotGrid(int columns, int rows)
+      : columns_(columns), cells_(static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows)) {}
+
+  /// Counted in dots, from the left and from the top.
+  void set(int x, int y) {
+    constexpr std::array<std::array<std::uint8_t, 2>, 4> kBits = {
+        {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}};
+    const auto cell = static_cast<std::size_t>(y / 4 * columns_ + x / 2);
+    cells_[cell] |= kBits[static_cast<std::size_t>(y % 4)][static_cast<std::size_t>(x % 2)];
+  }
+  std::string row(int row) const {
+    std::string text;
+    std::size_t used = 0;
+    for (int column = 0; column < columns_; ++column) {
+      const std::uint8_t dots = cells_[static_cast<std::size_t>(row * columns_ + column)];
+      if (dots == 0) {
+        text += ' ';
+        continue;
+      }
+      // U+2800 and the dots, as UTF-8.
+      text += static_cast<char>(0xE2);
+      text += static_cast<char>(0xA0 | dots >> 6);
+      text += static_cast<char>(0x80 | (dots & 0x3F));
+      used = text.size();
+    }
+    return text.substr(0, used);
+  }
+
+ private:
+  int columns_;
+  std::vector<std::uint8_t> cells_;
+};
+
+/// The mean y of the points in each of `count` columns of the same width; nothing where there are none.
+std::vector<std::optional<double>> column_means(const std::vector<CurvePoint>& points, int count) {
+  const double first = points.front().x;
+  const double length = std::max(points.back().x - first, 1e-300);
+  std::vector<double> sums(static_cast<std::size_t>(count));
+  std::vector<double> counts(sums.size());
+  for (const CurvePoint& point : points) {
+    const auto column = static_cast<std::size_t>(
+        std::clamp(static_cast<int>((point.x - first) / length * count), 0, count - 1));
+    sums[column] += point.y;
+    ++counts[column];
+  }
+  std::vector<std::optional<double>> means(sums.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (counts[i] > 0) means[i] = sums[i] / counts[i];
+  }
+  return means;
+}
+
+/// Draws from the value of each column to that of the next one that has any.
+void draw_line(DotGrid& grid, const std::vector<std::optional<double>>& values, double least, double scale) {
+  const auto row_of = [&](double value) { return static_cast<int>(std::lround((value - least) * scale)); };
+  int last_x = -1;
+  int last_y = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!values[i]) continue;
+    const int x = static_cast<int>(i);
+    const int y = row_of(*values[i]);
+    if (last_x < 0) grid.set(x, y);
+    const int num_dots = last_x < 0 ? 0 : std::max(x - last_x, std::abs(y - last_y));
+    for (int dot = 1; dot <= num_dots; ++dot)
+      grid.set(last_x + (x - last_x) * dot / num_dots, last_y + (y - last_y) * dot / num_dots);
+    last_x = x;
+    last_y = y;
+  }
+}
+
 }  // namespace
+
+std::string draw_curve(const std::vector<CurvePoint>& points, int width, int height) {
+  base::check(width >= 24 && height >= 2, "a plot needs room: width={} height={}", width, height);
+  if (points.empty()) return "";
+  const int columns = width - kLabelColumns - 2;
+  const std::vector<std::optional<double>> means = column_means(points, 2 * columns);
+  double least = std::numeric_limits<double>::infinity();
+  double greatest = -least;
+  for (const std::optional<double>& mean : means) {
+    if (!mean) continue;
+    least = std::min(least, *mean);
+    greatest = std::max(greatest, *mean);
+  }
+  DotGrid grid(columns, height);
+  const double range = greatest - least;
+  // The greatest value lies at the top, which is the first row of dots.
+  draw_line(grid, means, greatest, range > 0 ? -(4 * height - 1) / range : 0);
+  std::string plot;
+  for (int row = 0; row < height; ++row) {
+    const bool is_labelled = row == 0 || row == height - 1;
+    const std::string label = is_labelled ? fmt::format("{:.4g}", row == 0 ? greatest : least) : "";
+    plot += fmt::format("{:>{}} {}{}\n", label, kLabelColumns, is_labelled ? "┤" : "│", grid.row(row));
+  }
+  std::string axis;
+  for (int column = 0; column < columns; ++column) axis += "─";
+  const std::string first = short_count(points.front().x);
+  const std::string last = short_count(points.back().x);
+  plot += fmt::format("{:>{}} └{}\n", "", kLabelColumns, axis);
+  plot += fmt::format("{:>{}}  {}{:>{}}\n", "", kLabelColumns, first, last,
+                      columns - static_cast<int>(first.size()));
+  return plot;
+}
 
 std::string draw_histogram(const packing::LengthHistogram& histogram, int width, int height) {
   base::check(width >= 24 && height >= 2, "a plot needs room: width={} height={}", width, height);

@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "plenum/base/units.h"
 #include "plenum/cli/command.h"
 #include "plenum/cli/exit_codes.h"
 #include "plenum/cli/stop_signals.h"
 #include "plenum/cli/terminal.h"
 #include "plenum/cli/training_display.h"
+#include "plenum/cli/training_summary.h"
 #include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 #include "plenum/train/run_directory.h"
@@ -18,38 +18,14 @@
 namespace plenum::cli {
 namespace {
 
-/// How far the run is.
-std::string progress_text(const train::TrainingResult& result) {
-  const std::string step = base::format_count(result.step);
-  const std::string num_steps = base::format_count(result.num_steps);
-  if (result.first_step >= result.num_steps)
-    return fmt::format("nothing remains to be done: {} steps are trained, {} are asked for\n", step,
-                       num_steps);
-  using End = train::TrainingResult::End;
-  return fmt::format("{} {} of {} steps{}\n", result.end == End::Finished ? "trained" : "stopped after", step,
-                     num_steps,
-                     result.end == End::NoBetter ? ": the last evaluations found no better model" : "");
-}
-
-std::string result_text(const train::TrainingResult& result, const std::string& run) {
-  std::string text = progress_text(result);
-  if (result.evaluation) {
-    text += fmt::format("held-out MLM loss {:.4f}, accuracy {:.2f} %, pseudo-perplexity {:.2f}\n",
-                        result.evaluation->words().loss, 100 * result.evaluation->words().accuracy,
-                        result.evaluation->pseudo_perplexity());
-  }
-  if (result.best_loss && result.best_step != result.step) {
-    text += fmt::format("best held-out loss {:.4f}, at step {}\n", *result.best_loss,
-                        base::format_count(result.best_step));
-  }
-  text += fmt::format("memory: {}\n", train::memory_text(result.memory, result.used_bytes));
-  text += fmt::format("checkpoint: {}\n", result.checkpoint);
-  if (result.end == train::TrainingResult::End::Stopped)
-    return text + fmt::format("next: plenum train --run {} goes on from there\n", run);
-  return text + fmt::format(
-                    "next: plenum export {0} --output DIR, or plenum fill-mask --model {0} \"some [MASK] "
-                    "text\"\n",
-                    run);
+/// Said at once: until the step is done and its checkpoint written, nothing else shows that it was heard.
+void tell_of_stop(int signal) {
+  const char* name = signal == SIGINT ? "Ctrl-C" : signal == SIGTERM ? "SIGTERM" : "SIGHUP";
+  say(stderr,
+      fmt::format("{}plenum: {}: stops when this step is done and a checkpoint is written; {} ends at "
+                  "once and loses what came after the last checkpoint\n",
+                  terminal_of(stderr).is_terminal ? "\r\x1b[K" : "", name,
+                  signal == SIGINT ? "Ctrl-C again, a second later," : "Ctrl-C, a second later,"));
 }
 
 /// Whether options are kept in a directory. Without a lock it is not that of a run, whatever it holds.
@@ -78,8 +54,8 @@ class TrainCommand final : public Command {
   }
 
   int run() override {
-    const StopSignals signals;
     std::signal(SIGPIPE, SIG_IGN);  // training does not end because nobody listens
+    const StopSignals signals(tell_of_stop);
     SilentDisplay silent;
     TrainingDisplay display(stderr);
     train::TrainingObserver& observer =
@@ -87,13 +63,15 @@ class TrainCommand final : public Command {
     try {
       const train::TrainingResult result = train::train(options_, observer, signals.token());
       display.erase();
-      say(stdout, result_text(result, options_.run.directory));
+      const std::string& directory = options_.run.directory;
+      say(stdout,
+          options_.run.process.json ? summary_json(result, directory) : summary_text(result, directory));
+      return result.end == train::TrainingResult::End::Stopped ? kStoppedCode : 0;
     } catch (const train::HangError& error) {
       display.erase();
       say(stderr, fmt::format("plenum: error: {}\n", error.what()));
       return kHangCode;
     }
-    return 0;
   }
 
  private:

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "plenum/cli/status_line.h"
 #include "plenum/train/training_observer.h"
@@ -13,6 +15,7 @@ struct TrainingStatus {
   std::uint64_t step = 0;
   std::uint64_t num_steps = 0;
   double loss = 0;
+  double learning_rate = 0;
   double tokens_per_second = 0;    ///< real ones
   double flops_per_second = 0;     ///< useful ones
   double product_rate = 0;         ///< FLOP/s of the device's matrix products; 0 if not known
@@ -20,15 +23,24 @@ struct TrainingStatus {
   double seconds_left = 0;
 };
 
-/// "step 120/1,000  loss 6.123  12,345 tokens/s  45.1 GFLOP/s (62 %)  312 MB  3 min 12 s left", cut to
-/// `width` characters.
-std::string draw_training(const TrainingStatus& status, int width);
+/// "step 120/1,000  [==        ]  12 %  loss 6.123  3 min 12 s left  12,345 tokens/s  45.1 GFLOP/s (62 %) 312
+/// MB", in at most `width` columns: what does not fit is left out as a whole, from the end, the bar before
+/// the share and the share before loss and time.
+std::string draw_training(const TrainingStatus& status, int width, bool color);
+
+/// The same for a file that is read later: all of it, without a bar, with the learning rate.
+std::string log_training(const TrainingStatus& status);
 
 /// What a run is computed on, in a line: its threads or its GPU, the memory planned, the rate of matrix
 /// products if it is known.
 std::string describe_device(const train::RunSummary& summary);
 
-/// Shows training on a stream: a status line, and a line for each thing worth keeping.
+/// What holds for a run, in a few lines without the last line's end: model, steps, learning rate, device,
+/// checkpoints.
+std::string describe_run(const train::RunSummary& summary);
+
+/// Shows training on a stream: a status line, and a line for each thing worth keeping. Where the stream is no
+/// terminal, lines begin with the date and the time.
 class TrainingDisplay final : public train::TrainingObserver {
  public:
   /// Borrows `stream`.
@@ -38,15 +50,19 @@ class TrainingDisplay final : public train::TrainingObserver {
   void on_step(const train::StepReport& report) override;
   void on_evaluation(std::uint64_t step, const train::Evaluation& evaluation) override;
   void on_checkpoint(std::uint64_t step, const std::string& path) override;
-  void on_choice(std::string_view line) override { line_.note(line); }
-  void on_note(std::string_view line) override { line_.note(line); }
+  /// Shown when the run begins: a run that is refused has only the one line that says why.
+  void on_choice(std::string_view line) override { choices_.emplace_back(line); }
+  void on_note(std::string_view line) override { note(line); }
   void on_hang(std::string_view line) override;
 
   void erase() { line_.erase(); }
 
  private:
+  void note(std::string_view line);
+
   StatusLine line_;
   TrainingStatus status_;
+  std::vector<std::string> choices_;
   train::DeviceMemory memory_{tensor::Device::Cpu};
   // Of the steps since the last line.
   double seconds_ = 0;

@@ -19,4 +19,8 @@ class LockFile {
   int descriptor_ = -1;
 };
 
+/// Whether a process of this machine holds the lock, as far as this one may know. Takes no lock itself, so it
+/// is in nobody's way.
+bool is_lock_held(const std::string& path);
+
 }  // namespace plenum::io

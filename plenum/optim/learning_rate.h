@@ -38,7 +38,7 @@ class LearningRate {
 
   /// Of a step, from 0. After the run it stays where the run ends.
   double at(std::uint64_t step) const;
-  std::uint64_t warmup_steps() const { return warmup_steps_; }
+  std::uint64_t num_warmup_steps() const { return warmup_steps_; }
 
  private:
   double share_at(double step) const;

@@ -7,7 +7,8 @@ namespace plenum::train {
 
 bool Agreement::is_wished_by_any(bool wish) {
   std::array<double, 1> num_wishes{wish ? 1.0 : 0.0};
-  processes_.start_all_reduce(comm::elements_of(std::span<double>(num_wishes)), {}).wait();
+  constexpr comm::Tag kTag = 0;
+  processes_.start_all_reduce(comm::elements_of(std::span<double>(num_wishes)), kTag).wait();
   return num_wishes.front() > 0;
 }
 

@@ -25,23 +25,40 @@ std::optional<std::uint64_t> step_of(std::string_view line) {
   return object["step"].get<std::uint64_t>();
 }
 
-/// The bytes of the lines that belong to steps up to `last_step`, found from the end.
-std::uint64_t size_up_to(const std::string& path, std::uint64_t last_step) {
-  if (!io::path_exists(path)) return 0;
+/// The lines that belong to steps up to some step.
+struct KeptLines {
+  std::uint64_t num_bytes = 0;
+  std::string last;  ///< without its end
+};
+
+/// Found from the end of the file.
+KeptLines lines_up_to(const std::string& path, std::uint64_t last_step) {
+  if (!io::path_exists(path)) return {};
   const io::MappedFile file(path);
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   std::size_t end = text.rfind('\n') + 1;  // 0 without any
   while (end > 0) {
     const std::size_t begin = end < 2 ? 0 : text.rfind('\n', end - 2) + 1;
     const std::optional<std::uint64_t> step = step_of(text.substr(begin, end - begin));
-    if (step && *step <= last_step) return end;
+    if (step && *step <= last_step) return {end, std::string(text.substr(begin, end - begin - 1))};
     end = begin;
   }
-  return 0;
+  return {};
+}
+
+/// Nothing where the line has none, as those of earlier versions.
+double wall_seconds_in(const std::string& line) {
+  const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
+  if (!object.is_object() || !object.contains("wall_seconds")) return 0;
+  const nlohmann::json& seconds = object["wall_seconds"];
+  return seconds.is_number() ? seconds.get<double>() : 0;
+}
+
+double tokens_per_second(const StepReport& report) {
+  return report.seconds > 0 ? static_cast<double>(report.work.tokens) / report.seconds : 0.0;
 }
 
 ordered_json to_json(const StepReport& report, const std::vector<describe::Objective>& objectives) {
-  const double seconds = report.seconds;
   ordered_json object = {{"step", report.step}, {"loss", report.outcome.loss()}};
   for (std::size_t i = 0; i < objectives.size(); ++i) {
     object[objectives[i].name + "_loss"] = report.outcome.losses[i];
@@ -51,8 +68,8 @@ ordered_json to_json(const StepReport& report, const std::vector<describe::Objec
                  {"real_tokens", report.work.tokens},
                  {"padded_tokens", report.padded_tokens},
                  {"sequences", report.work.sequences},
-                 {"seconds", seconds},
-                 {"tokens_per_second", seconds > 0 ? static_cast<double>(report.work.tokens) / seconds : 0.0},
+                 {"seconds", report.seconds},
+                 {"tokens_per_second", tokens_per_second(report)},
                  {"flops", report.flops},
                  {"skipped", report.outcome.is_skipped}});
   return object;
@@ -84,8 +101,10 @@ std::string host_name() {
 
 }  // namespace
 
-StepLines::StepLines(std::string path, std::uint64_t last_step)
-    : path_(std::move(path)), size_(size_up_to(path_, last_step)) {
+StepLines::StepLines(std::string path, std::uint64_t last_step) : path_(std::move(path)) {
+  KeptLines kept = lines_up_to(path_, last_step);
+  last_kept_ = std::move(kept.last);
+  size_ = kept.num_bytes;
   file_.emplace(path_, size_);
 }
 
@@ -105,28 +124,43 @@ void StepLines::sync() const {
   if (file_) file_->sync();
 }
 
-Metrics::Metrics(const RunPaths& paths, std::uint64_t last_step, std::vector<describe::Objective> objectives)
-    : objectives_(std::move(objectives)),
+Metrics::Metrics(const RunPaths& paths, std::uint64_t last_step, const RunExtent& extent,
+                 std::vector<describe::Objective> objectives)
+    : extent_(extent),
+      objectives_(std::move(objectives)),
       steps_(paths.metrics, last_step),
       evaluations_(paths.evaluations, last_step),
       events_(paths.tensorboard, host_name(), ::getpid(), wall_time(),
-              static_cast<std::int64_t>(last_step + 1)) {}
+              static_cast<std::int64_t>(last_step + 1)),
+      earlier_seconds_(wall_seconds_in(steps_.last_kept())) {}
+
+double Metrics::wall_seconds() const {
+  const auto passed = std::chrono::steady_clock::now() - begin_;
+  return earlier_seconds_ + std::chrono::duration<double>(passed).count();
+}
 
 void Metrics::add(const StepReport& report) {
-  steps_.append(to_json(report, objectives_).dump());
-  const double tokens_per_second = static_cast<double>(report.work.tokens) / report.seconds;
+  const double epoch = epoch_of(report.step);
+  const double wall_seconds = this->wall_seconds();
+  ordered_json object = to_json(report, objectives_);
+  object.update({{"num_steps", extent_.num_steps}, {"epoch", epoch}, {"wall_seconds", wall_seconds}});
+  steps_.append(object.dump());
   Values values = {{"train/loss", report.outcome.loss()}};
   for (std::size_t i = 0; i < objectives_.size(); ++i) {
     values.emplace_back("train/" + objectives_[i].name + "_loss", report.outcome.losses[i]);
   }
   values.emplace_back("train/learning_rate", report.learning_rate);
   values.emplace_back("train/gradient_norm", report.outcome.gradient_norm);
-  values.emplace_back("train/tokens_per_second", tokens_per_second);
+  values.emplace_back("train/tokens_per_second", tokens_per_second(report));
+  values.emplace_back("train/epoch", epoch);
+  values.emplace_back("train/wall_seconds", wall_seconds);
   add_scalars(report.step, values);
 }
 
 void Metrics::add(std::uint64_t step, const Evaluation& evaluation) {
-  evaluations_.append(to_json(step, evaluation).dump());
+  ordered_json object = to_json(step, evaluation);
+  object.update({{"epoch", epoch_of(step)}, {"wall_seconds", wall_seconds()}});
+  evaluations_.append(object.dump());
   Values values = {{"eval/loss", evaluation.loss()}};
   for (const ObjectiveResult& result : evaluation.objectives) {
     values.emplace_back("eval/" + result.objective.name + "_loss", result.loss);

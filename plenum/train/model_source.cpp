@@ -12,6 +12,7 @@
 #include "plenum/base/check.h"
 #include "plenum/batch/capacity.h"
 #include "plenum/data/batches/dataset_sequences.h"
+#include "plenum/data/tokenizer/hub_name.h"
 #include "plenum/io/directory.h"
 #include "plenum/model/hugging_face_config.h"
 #include "plenum/model/hugging_face_weights.h"
@@ -31,12 +32,21 @@ std::string remark_on(const FoundCheckpoint& found) {
                  : fmt::format("step {}", state.step);
 }
 
+bool has_tokenizer(const std::string& directory) {
+  return io::path_exists(directory + "/tokenizer.json") || io::path_exists(directory + "/vocab.txt");
+}
+
 ModelSource find_in_run(const std::string& run, const CheckpointChoice& choice, base::Progress& progress) {
   const std::optional<FoundCheckpoint> found = CheckpointStore(run, 1).find(choice, progress);
   base::require(found.has_value(), "{} has no checkpoint yet; let plenum train go on until it writes one",
                 run);
+  const std::string tokenizer = RunPaths(run).tokenizer;
+  base::require(has_tokenizer(tokenizer),
+                "{0} lacks its tokenizer: no tokenizer.json or vocab.txt is in {1}; plenum train --run {0} "
+                "puts it back from the dataset, without training if the run is finished",
+                run, tokenizer);
   return {.directory = found->directory,
-          .tokenizer = RunPaths(run).tokenizer,
+          .tokenizer = tokenizer,
           .config = found->model,
           .run = run,
           .remark = remark_on(*found)};
@@ -50,10 +60,6 @@ std::string run_of(const std::string& directory) {
   base::require(!error, "cannot read {}: {}", directory, error.message());
   std::string run = checkpoints.parent_path().string();
   return RunPaths(run).checkpoints == checkpoints && is_run_directory(run) ? run : std::string();
-}
-
-bool has_tokenizer(const std::string& directory) {
-  return io::path_exists(directory + "/tokenizer.json") || io::path_exists(directory + "/vocab.txt");
 }
 
 data::Tokenizer load_dataset_tokenizer(const data::Dataset& dataset) {
@@ -109,6 +115,11 @@ std::string first_difference(const data::Tokenizer& dataset, const data::Tokeniz
 
 }  // namespace
 
+void require_model_directory(const std::string& directory, const std::string& option) {
+  base::require(io::path_exists(directory), "there is no directory {}; {}", directory,
+                data::hub_hint(directory, option));
+}
+
 std::string tokenizer_beside(const std::string& directory) {
   const std::string run = run_of(directory);
   return run.empty() ? directory : RunPaths(run).tokenizer;
@@ -122,6 +133,12 @@ void add_checkpoint_option(base::OptionTable& options, CheckpointChoice& choice)
 
 ModelSource find_model(const std::string& path, base::Progress& progress, const CheckpointChoice& choice) {
   if (is_run_directory(path)) return find_in_run(path, choice, progress);
+  require_model_directory(path, "--model");
+  base::require(
+      !io::path_exists(RunPaths(path).checkpoints),
+      "{0} has no config.toml, which keeps the options of the run; put it back, or write it again by "
+      "plenum train --run {0} with all options that the run was begun with",
+      path);
   base::require(io::path_exists(path + "/config.json"),
                 "{} holds no model: give a Hugging Face directory, a run of plenum train, or a checkpoint",
                 path);

@@ -33,6 +33,10 @@ struct ModelSource {
 ModelSource find_model(const std::string& path, base::Progress& progress,
                        const CheckpointChoice& choice = {});
 
+/// Throws UserError if a directory that a model is to be read from is not there: nothing is downloaded, and
+/// the line says how a name of Hugging Face's hub becomes a directory.
+void require_model_directory(const std::string& directory, const std::string& option);
+
 /// Adds --checkpoint to a command's options.
 void add_checkpoint_option(base::OptionTable& options, CheckpointChoice& choice);
 

@@ -12,6 +12,7 @@
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/tensor/copy.h"
+#include "plenum/train/step_timeline.h"
 
 namespace plenum::train {
 namespace {
@@ -107,6 +108,7 @@ void Replicas::begin_step(std::span<const batch::StepBatch> batches, const StepR
   constexpr std::uint64_t kStepsUnderWay = pipeline::BertProgram::kStepsUnderWay;
   const std::uint64_t step = executor_->next_step();
   if (step >= kStepsUnderWay) executor_->await_step(step - kStepsUnderWay);
+  if (request.device_times == pipeline::DeviceTimes::Recorded) record(batches, request);
   is_broken_ = true;
   for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
     // What one rank says all are told.
@@ -142,8 +144,27 @@ StepReport Replicas::end_step() {
           .flops = flops_.training(step.work)};
 }
 
+void Replicas::record(std::span<const batch::StepBatch> batches, const StepRequest& request) {
+  recorded_ = {.waited_seconds = std::chrono::duration<double>(Clock::now() - request.asked).count()};
+  for (const batch::StepBatch& batch : batches) {
+    std::vector<bool>& are_empty = recorded_.empty_micro_batches.emplace_back();
+    for (const batch::MicroBatch& micro_batch : batch.micro_batches)
+      are_empty.push_back(micro_batch.num_rows == 0);
+  }
+}
+
 trace::Timeline Replicas::timeline(std::string title) {
-  return schedule::timeline_of(schedule_, executor_->measured().times, std::move(title));
+  trace::Timeline timeline = schedule::timeline_of(schedule_, executor_->measured().times, std::move(title),
+                                                   schedule::ActionLabels::Words);
+  remove_spans(timeline, [&](const trace::Span& span) {
+    const std::size_t rank = timeline.tracks[span.track].process;
+    const auto micro_batch = static_cast<std::size_t>(std::max(0, span.micro_batch));
+    if (span.micro_batch < 0 || rank >= recorded_.empty_micro_batches.size()) return false;
+    const std::vector<bool>& are_empty = recorded_.empty_micro_batches[rank];
+    return micro_batch < are_empty.size() && are_empty[micro_batch];
+  });
+  add_wait_for_data(timeline, recorded_.waited_seconds);
+  return timeline;
 }
 
 }  // namespace plenum::train

@@ -76,7 +76,8 @@ class Replicas {
   /// Lets a step end with the word that a stop was asked for: BertProgram::ask_to_stop. From any thread.
   void ask_to_stop() { first().ask_to_stop(); }
 
-  /// When the actions of the last step ran; on a GPU, if their times were recorded. Waits for it.
+  /// When the actions of the last step ran, if its request had their times recorded, and how long it waited
+  /// for its data before. Without what was done for micro-batches that are empty on their rank. Waits for it.
   trace::Timeline timeline(std::string title);
 
  private:
@@ -86,6 +87,13 @@ class Replicas {
     std::int64_t padded_tokens = 0;
   };
 
+  /// Of the last step whose times were recorded, what its actions do not tell.
+  struct RecordedStep {
+    double waited_seconds = 0;                           ///< for its data
+    std::vector<std::vector<bool>> empty_micro_batches;  ///< of each rank
+  };
+
+  void record(std::span<const batch::StepBatch> batches, const StepRequest& request);
   pipeline::BertProgram& first() const { return *programs_.front(); }
 
   const schedule::Schedule& schedule_;
@@ -97,6 +105,7 @@ class Replicas {
   std::optional<tensor::HostWindow> window_;  ///< of a GPU
   std::optional<pipeline::Executor> executor_;
   std::deque<StepUnderWay> under_way_;  ///< oldest first
+  RecordedStep recorded_;
   std::uint64_t num_ended_ = 0;
   Clock::time_point end_of_step_;  ///< of the last that ended
   bool is_broken_ = false;

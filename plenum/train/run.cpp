@@ -70,6 +70,11 @@ std::optional<FoundCheckpoint> find_checkpoint(const RunOptions& options, const 
   ObservedNotes notes(observer);
   std::optional<FoundCheckpoint> found = CheckpointStore(options.run.directory, 1).find_latest(notes);
   if (!found) return found;
+  base::require(
+      !directory.lost_config() || !found->state.options.empty(),
+      "{} has no config.toml, and its checkpoints are of an earlier version and do not say how they "
+      "came about; put it back, or choose another --run",
+      options.run.directory);
   directory.require_same(found->state.options);
   base::require(found->state.fingerprint == first.fingerprint,
                 "{} was trained on other data than {} holds; give the dataset it was begun with, or choose "
@@ -186,17 +191,49 @@ RunCadence cadence_of(const Run& run) {
   return cadence;
 }
 
+namespace {
+
+/// "every 100 steps or 10min and at the end".
+std::string interval_text(const Interval& every) {
+  std::string text;
+  if (every.steps > 0) {
+    text = every.steps == 1 ? "every step" : fmt::format("every {} steps", base::format_count(every.steps));
+  }
+  if (every.seconds < RunCadence::kNever) {
+    text += text.empty() ? "every " : " or ";
+    text += optim::to_string({every.seconds, optim::DurationUnit::Seconds});
+  }
+  return text.empty() ? "at the end" : text + " and at the end";
+}
+
+/// The value of an option as its flag is given.
+std::string option_text(RunOptions options, std::string_view name) {
+  for (const base::OptionTable& table : options.tables()) {
+    if (const base::Option* option = table.find(name)) return option->get().front();
+  }
+  return {};
+}
+
+}  // namespace
+
 RunSummary summarise(const Run& run) {
   const RunPlan& plan = *run.plan;
   return {.first_step = run.state.step,
           .num_steps = plan.num_steps(),
           .steps_per_epoch = plan.batches().steps_per_epoch(),
+          .model_name = model_name(run.options.model),
           .model = plan.program().model,
           .num_parameters = run.replicas->parameters().num_parameters(),
           .num_ranks = plan.batches().num_ranks(),
           .threads_per_rank = plan.program().num_threads,
           .micro_batches_per_rank = plan.batches().micro_batches_per_rank(),
           .expected_tokens_per_step = plan.batches().expected_tokens_per_step(),
+          .learning_rate = run.options.optimizer.learning_rate.peak.value(),
+          .warmup_steps = plan.learning_rate().num_warmup_steps(),
+          .learning_rate_schedule = option_text(run.options, "lr-schedule"),
+          .checkpoints = run.directory->paths().checkpoints,
+          .checkpoint_times = interval_text(plan.checkpoint_every()),
+          .evaluation_times = plan.held_out() ? interval_text(plan.evaluate_every()) : "",
           .gpu = is_on_gpu(run) ? tensor::cuda_device_info().name : "",
           .product_rate = run.options.run.process.quiet ? 0 : measure_product_rate(plan, run.device_memory),
           .memory = plan.memory(),

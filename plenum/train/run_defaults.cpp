@@ -53,11 +53,11 @@ constexpr double kContinuedShare = 0.25;
 
 double default_learning_rate(const describe::ModelConfig& model) {
   constexpr double kScale = 0.018;
-  // Deeper models diverge at lower rates, very deep ones at much lower ones.
+  // Layers from which on models diverge at lower rates, and at still lower ones.
   constexpr double kShallow = 4;
   constexpr double kDeep = 12;
-  const auto num_layers = static_cast<double>(model.num_layers);
-  const double depth = std::max(1.0, num_layers / kShallow) * std::max(1.0, num_layers / kDeep);
+  const auto layers = static_cast<double>(model.num_layers);
+  const double depth = std::max(1.0, layers / kShallow) * std::max(1.0, layers / kDeep);
   const double rate = kScale / (std::sqrt(static_cast<double>(model.width)) * depth);
   const double digit = std::pow(10, std::floor(std::log10(rate)) - 1);  // of two digits
   return std::round(rate / digit) * digit;

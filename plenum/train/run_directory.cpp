@@ -21,7 +21,7 @@ namespace {
 /// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows the
 /// fingerprint of the one and the checksum of the other; where the weights came from no longer matters; and
 /// steps is told (RunDirectory::changes).
-constexpr std::array<std::string_view, 22> kMayChange = {"run",
+constexpr std::array<std::string_view, 23> kMayChange = {"run",
                                                          "device",
                                                          "steps",
                                                          "ranks",
@@ -35,6 +35,7 @@ constexpr std::array<std::string_view, 22> kMayChange = {"run",
                                                          "trace-step",
                                                          "trace",
                                                          "hang-limit",
+                                                         "json",
                                                          "quiet",
                                                          "micro-batch-tokens",
                                                          "checkpoint-every",
@@ -91,6 +92,17 @@ bool is_run_directory(const std::string& directory) {
   return io::path_exists(RunPaths(directory).config);
 }
 
+void require_known_options(const RunOptions& options) {
+  const std::string& directory = options.run.directory;
+  const bool says_model = !options.model.preset.empty() || !options.model.init.empty();
+  if (directory.empty() || says_model || is_run_directory(directory)) return;
+  base::require(!io::path_exists(RunPaths(directory).checkpoints),
+                "{0} has checkpoints but no config.toml, which keeps the options of the run; put it back, or "
+                "give plenum train --run {0} all options that the run was begun with: they are compared with "
+                "its newest checkpoint and kept again",
+                directory);
+}
+
 RunOptions read_run_options(const std::string& directory) {
   RunOptions options;
   const std::vector<base::OptionTable> tables = options.tables();
@@ -111,18 +123,15 @@ RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& datas
     checkpoints.remove_leftovers();
     is_new_ = checkpoints.list().empty();
   }
+  has_config_ = is_run_directory(directory_);
   if (is_new_) {
-    if (is_run_directory(directory_)) {
+    if (has_config_) {
       changes_.push_back(fmt::format("{} has no checkpoint and begins anew; its options are in {}",
                                      directory_, paths_.config));
     }
     return;
   }
-  base::require(is_run_directory(directory_),
-                "{} has checkpoints but no config.toml that says how they came about; put it back, or choose "
-                "another --run",
-                directory_);
-  take_up();
+  if (has_config_) take_up();
 }
 
 void RunDirectory::write_config() const {
@@ -137,10 +146,15 @@ void RunDirectory::lock() {
 
 /// A run without a checkpoint has nothing to lose: it is begun anew, whatever its configuration was.
 void RunDirectory::make() {
-  if (!is_new_) return;
-  std::vector<std::string> tokenizer;  // read first: a dataset may lack a file of it
-  for (const char* name : kTokenizerFiles)
-    tokenizer.push_back(io::read_file(fmt::format("{}/{}", dataset_.directory(), name)));
+  if (!is_new_) {
+    if (lost_config()) mended_.push_back(fmt::format("{} was gone and is written again", paths_.config));
+    if (io::names_in(paths_.tokenizer).size() >= kTokenizerFiles.size()) return;
+    write_tokenizer();
+    mended_.push_back(fmt::format("{} was gone and is written again", paths_.tokenizer));
+    return;
+  }
+  for (const char* name : kTokenizerFiles)  // first: a dataset may lack a file of it
+    io::read_file(fmt::format("{}/{}", dataset_.directory(), name));
   if (!lock_) {
     io::make_directories(directory_);
     lock();
@@ -148,9 +162,16 @@ void RunDirectory::make() {
                   "another process began this run meanwhile; give the command again to go on with it: {}",
                   directory_);
   }
+  write_tokenizer();
+}
+
+/// The dataset's.
+void RunDirectory::write_tokenizer() const {
   io::make_directories(paths_.tokenizer);
-  for (std::size_t i = 0; i < tokenizer.size(); ++i)
-    io::write_file(fmt::format("{}/{}", paths_.tokenizer, kTokenizerFiles[i]), tokenizer[i]);
+  for (const char* name : kTokenizerFiles) {
+    io::write_file(fmt::format("{}/{}", paths_.tokenizer, name),
+                   io::read_file(fmt::format("{}/{}", dataset_.directory(), name)));
+  }
 }
 
 OptionTexts RunDirectory::kept_options() const {

@@ -33,6 +33,10 @@ struct RunPaths {
 /// Whether a directory is that of a run.
 bool is_run_directory(const std::string& directory);
 
+/// Throws UserError, with the way to mend it, for a run that lost its config.toml, unless options say what it
+/// trains: those are compared with its newest checkpoint, and kept again.
+void require_known_options(const RunOptions& options);
+
 /// The options that a run has kept. Throws UserError naming file and line of what cannot be read.
 RunOptions read_run_options(const std::string& directory);
 
@@ -57,8 +61,12 @@ class RunDirectory {
   void require_same(const OptionTexts& earlier) const;
   /// A line for each thing that alters what is computed, compared with the process before.
   const std::vector<std::string>& changes() const { return changes_; }
-  /// Makes what a new run has from the start, once nothing is left that could refuse it. Throws UserError if
-  /// another process did so since this looked.
+  /// Whether the configuration is gone of a run that has checkpoints.
+  bool lost_config() const { return !is_new_ && !has_config_; }
+  /// A line for each part that was gone and is there again.
+  const std::vector<std::string>& mended() const { return mended_; }
+  /// Makes what a new run has from the start, and puts back a tokenizer that is gone, once nothing is left
+  /// that could refuse it. Throws UserError if another process did so since this looked.
   void make();
   /// Keeps the configuration for the next process, once nothing is left that could refuse it.
   void write_config() const;
@@ -66,13 +74,16 @@ class RunDirectory {
  private:
   void lock();
   void take_up();
+  void write_tokenizer() const;
 
   const data::Dataset& dataset_;
   RunOptions options_;
   std::string directory_;
   RunPaths paths_;
-  bool is_new_ = false;  ///< has no checkpoint
+  bool is_new_ = false;      ///< has no checkpoint
+  bool has_config_ = false;  ///< when this was made
   std::vector<std::string> changes_;
+  std::vector<std::string> mended_;
   std::optional<io::LockFile> lock_;  ///< taken once the directory is there
 };
 

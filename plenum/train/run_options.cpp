@@ -19,8 +19,7 @@ void add_device_option(base::OptionTable& options, DeviceChoice& device) {
     constexpr std::string_view kNumbered = "cuda:";
     if (given.front().starts_with(kNumbered)) {
       base::fail(
-          "device must be auto, cpu or cuda: '{0}'; CUDA_VISIBLE_DEVICES={1} with --device cuda chooses a "
-          "GPU",
+          "device must be auto, cpu or cuda: '{}'; CUDA_VISIBLE_DEVICES={} with --device cuda chooses a GPU",
           given.front(), given.front().substr(kNumbered.size()));
     }
     set(given);
@@ -69,6 +68,7 @@ OptionTable RunSettings::table() {
               "Which step to draw, counted from the start of this process");
   options.add("hang-limit", process.hang_limit, "TIME",
               "Stop a run that hangs: the longest that a part of a step may take");
+  options.add("json", process.json, "Print the result as JSON");
   options.add("quiet", process.quiet, "Show no progress");
   return options;
 }

@@ -27,6 +27,7 @@ struct ProcessSettings {
   std::string trace;
   std::int64_t trace_step = 3;
   std::string hang_limit = "30min";  ///< a time
+  bool json = false;
   bool quiet = false;
 };
 
@@ -59,6 +60,11 @@ struct ModelSettings {
 
   base::OptionTable table();
 };
+
+/// What people call the model: the preset, or the directory that its weights are from.
+inline const std::string& model_name(const ModelSettings& model) {
+  return model.init.empty() ? model.preset : model.init;
+}
 
 /// What becomes of a run whose checkpoint cannot be written.
 enum class OnFullDisk { Stop, Continue };

@@ -52,7 +52,7 @@ Warning of_learning_rate(const RunOptions& options, const RunPlan& plan, std::ui
         "--steps",
         optim::to_string(options.optimizer.learning_rate.warmup));
   }
-  if (rate.warmup_steps() < num_steps) return {};
+  if (rate.num_warmup_steps() < num_steps) return {};
   return fmt::format(
       "--warmup {} is as long as the run, {}: the learning rate rises to the end and never falls",
       optim::to_string(options.optimizer.learning_rate.warmup), count_of(num_steps, "step"));

@@ -12,7 +12,9 @@ RunWriter::RunWriter(Run& run, TrainingObserver& observer, HangWatch& watch)
       observer_(observer),
       watch_(watch),
       checkpoints_(run.options.run.directory, static_cast<std::size_t>(run.options.checkpoint.keep)),
-      metrics_(run.directory->paths(), run.state.step, run.replicas->parameters().model().objectives()) {
+      metrics_(run.directory->paths(), run.state.step,
+               {.num_steps = run.plan->num_steps(), .steps_per_epoch = run.plan->batches().steps_per_epoch()},
+               run.replicas->parameters().model().objectives()) {
   if (run.checkpoint.empty()) return;
   tried_step_ = saved_step_ = run.state.step;
   saved_path_ = run.checkpoint;
@@ -27,7 +29,10 @@ void RunWriter::add(const Evaluation& evaluation) {
 }
 
 void RunWriter::save() {
-  if (const auto failure = try_to_save()) go_on_without(*failure);
+  const auto failure = try_to_save();
+  if (!failure) return;
+  if (!goes_on_without()) throw base::UserError(*failure);
+  observer_.on_note(*failure);
 }
 
 void RunWriter::save_last() {
@@ -68,17 +73,23 @@ void RunWriter::add_to_metrics(base::FunctionRef<void()> add) {
     const HangWatch::Activity writing(watch_, "writing metrics hangs: nothing has been written");
     add();
   };
-  if (const auto failure = mendable_failure_of(watched)) {
-    go_on_without(fmt::format("metrics of step {} could not be written: {}; the last checkpoint: {}",
-                              run_.state.step, *failure, saved_path_));
+  const auto failure = mendable_failure_of(watched);
+  const bool is_told = are_metrics_missing_;
+  are_metrics_missing_ = failure.has_value();
+  if (failure) {
+    const std::string what =
+        fmt::format("metrics of step {} could not be written: {}; the last checkpoint: {}", run_.state.step,
+                    *failure, saved_path_);
+    if (!goes_on_without()) throw base::UserError(what);
+    if (!is_told) observer_.on_note(what + "; more is said when they can be written again");
+  } else if (is_told) {
+    observer_.on_note(fmt::format("metrics are written again, from step {} on", run_.state.step));
   }
 }
 
-void RunWriter::go_on_without(std::string_view what) {
-  const bool goes_on = run_.options.checkpoint.on_full_disk == OnFullDisk::Continue &&
-                       run_.state.step < run_.plan->num_steps();
-  if (!goes_on) throw base::UserError(what);
-  observer_.on_note(what);
+bool RunWriter::goes_on_without() const {
+  return run_.options.checkpoint.on_full_disk == OnFullDisk::Continue &&
+         run_.state.step < run_.plan->num_steps();
 }
 
 }  // namespace plenum::train

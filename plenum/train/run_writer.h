@@ -44,8 +44,8 @@ class RunWriter {
   /// Returns a line that says why it could not be written, if so.
   std::optional<std::string> try_to_save();
   void add_to_metrics(base::FunctionRef<void()> add);
-  /// Throws UserError unless the run is to go on without what could not be written.
-  void go_on_without(std::string_view what);
+  /// Whether the run is to go on without what could not be written.
+  bool goes_on_without() const;
 
   Run& run_;
   TrainingObserver& observer_;
@@ -55,6 +55,7 @@ class RunWriter {
   std::uint64_t tried_step_ = 0;  ///< the last of which a checkpoint was to be written
   std::uint64_t saved_step_ = 0;
   std::string saved_path_ = "none";
+  bool are_metrics_missing_ = false;  ///< of the newest step or evaluation, which was noted when it began
 };
 
 }  // namespace plenum::train

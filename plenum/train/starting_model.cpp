@@ -1,5 +1,7 @@
 #include "plenum/train/starting_model.h"
 
+#include <algorithm>
+
 #include <fmt/ranges.h>
 
 #include "plenum/base/check.h"
@@ -12,7 +14,22 @@
 namespace plenum::train {
 namespace {
 
+/// Throws UserError for the name of a model that is trained already, such as bert-base-uncased.
+void require_no_trained_model(const std::string& preset) {
+  const auto is_beginning = [&](const std::string& known) {
+    return preset.starts_with(known) && preset.size() > known.size();
+  };
+  const bool is_meant =
+      preset.find('/') != std::string::npos || std::ranges::any_of(describe::preset_names(), is_beginning);
+  base::require(
+      !is_meant,
+      "--model names the size of a model that begins with random weights, one of {}: '{}'; to begin "
+      "with trained weights, give their directory: --init DIR",
+      fmt::join(describe::preset_names(), ", "), preset);
+}
+
 describe::ModelConfig altered_preset(const ModelSettings& settings, const data::DatasetDescription& dataset) {
+  require_no_trained_model(settings.preset);
   describe::ModelConfig model = describe::preset(settings.preset);
   model.vocabulary = static_cast<std::int64_t>(dataset.vocabulary_size);
   model.pad_id = dataset.special.pad;
@@ -28,6 +45,7 @@ describe::ModelConfig altered_preset(const ModelSettings& settings, const data::
 }  // namespace
 
 describe::ModelConfig starting_model(const ModelSettings& settings, const data::Dataset& dataset) {
+  if (!settings.init.empty()) require_model_directory(settings.init, "--init");
   describe::ModelConfig model = settings.init.empty() ? altered_preset(settings, dataset.description())
                                                       : model::read_hugging_face_config(settings.init);
   if (!settings.init.empty()) require_same_tokens(dataset, tokenizer_beside(settings.init), model);

@@ -69,6 +69,7 @@ class Trainer {
         observer_(observer),
         stop_(std::move(stop)),
         first_step_(run.state.step),
+        first_tokens_(run.state.tokens),
         policy_(cadence_of(run)),
         agreement_(*run.processes),
         watch_(run.options.hang_limit(),
@@ -122,11 +123,14 @@ class Trainer {
   TrainingObserver& observer_;
   const std::stop_token stop_;
   const std::uint64_t first_step_;
+  const std::uint64_t first_tokens_;  ///< that the run was trained on before
   const RunPolicy policy_;
   Agreement agreement_;
   HangWatch watch_;
   RunWriter writer_;
   RunTimes times_;
+  Clock::time_point begin_ = run_.begin;            ///< of the first step
+  std::optional<double> loss_;                      ///< of the last step
   Clock::time_point last_checkpoint_ = run_.begin;  ///< or when the run began, as the next
   Clock::time_point last_evaluation_ = run_.begin;
   std::optional<Evaluation> evaluation_;  ///< of the last step, where it was evaluated
@@ -136,9 +140,11 @@ class Trainer {
 TrainingResult Trainer::train() {
   // A run that is longer than asked for stays what it is.
   if (run_.state.step <= run_.plan->num_steps()) run_.directory->write_config();
+  for (const std::string& part : run_.directory->mended()) observer_.on_note(part);
   tell_choices(run_, observer_);
   if (!is_finished()) note_surprises(run_, observer_);
   observer_.on_begin(summarise(run_));
+  begin_ = Clock::now();
   try {
     train_and_save();
   } catch (const tensor::DeviceError& error) {
@@ -151,6 +157,9 @@ TrainingResult Trainer::train() {
           .first_step = first_step_,
           .step = run_.state.step,
           .num_steps = run_.plan->num_steps(),
+          .loss = loss_,
+          .seconds = seconds_since(begin_),
+          .tokens = run_.state.tokens - first_tokens_,
           .checkpoint = writer_.saved_path(),
           .evaluation = evaluation_,
           .best_loss = run_.state.best_loss,
@@ -238,6 +247,7 @@ std::vector<batch::StepBatch> Trainer::take(data::Prefetch& batches, std::uint64
 StepReport Trainer::end_step() {
   const StepReport report = run_.replicas->end_step();
   times_.step_seconds = report.seconds;
+  loss_ = report.outcome.loss();
   count(report, run_.state);
   writer_.add(report);
   return report;
@@ -257,7 +267,8 @@ void Trainer::tell(const StepReport& report) {
 bool Trainer::pause(const Pause& pause) {
   if (pause.is_traced) {
     write_timeline(run_.options.run.process.trace,
-                   run_.replicas->timeline(fmt::format("step {}, measured", run_.state.step)));
+                   run_.replicas->timeline(fmt::format("{}, step {}, measured",
+                                                       model_name(run_.options.model), run_.state.step)));
   }
   evaluation_.reset();
   const Clock::time_point begin = Clock::now();
@@ -313,6 +324,7 @@ void Trainer::save_before_error() {
 }  // namespace
 
 TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop) {
+  require_known_options(options);
   options.check();
   std::vector<std::string> choices;  // which nobody wants to hear of a run that is refused
   const RunOptions settled = settle_defaults(

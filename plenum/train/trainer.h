@@ -23,6 +23,9 @@ struct TrainingResult {
   std::uint64_t first_step = 0;  ///< that this process had to do; those before were done already
   std::uint64_t step = 0;
   std::uint64_t num_steps = 0;
+  std::optional<double> loss;            ///< of the last step that this process did, if it did one
+  double seconds = 0;                    ///< that this process trained, evaluated and saved
+  std::uint64_t tokens = 0;              ///< real ones that this process trained on
   std::string checkpoint;                ///< the newest
   std::optional<Evaluation> evaluation;  ///< of the last step, where it was evaluated
   std::optional<double> best_loss;       ///< the least of all evaluations of the run

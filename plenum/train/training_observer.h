@@ -17,15 +17,22 @@ struct RunSummary {
   std::uint64_t first_step = 0;  ///< that is to be done; those before are done already
   std::uint64_t num_steps = 0;   ///< of the whole run
   std::uint64_t steps_per_epoch = 0;
+  std::string model_name;  ///< the preset, or the directory that the weights are from
   describe::ModelConfig model;
   std::int64_t num_parameters = 0;
   std::size_t num_ranks = 0;
   std::size_t threads_per_rank = 0;
   std::size_t micro_batches_per_rank = 0;
   double expected_tokens_per_step = 0;
-  std::string gpu;          ///< its name; empty on the CPU
-  double product_rate = 0;  ///< FLOP/s that matrix products reach here; 0 if not known
-  MemoryReport memory;      ///< as planned
+  double learning_rate = 0;  ///< at its peak
+  std::uint64_t warmup_steps = 0;
+  std::string learning_rate_schedule;  ///< as --lr-schedule calls it
+  std::string checkpoints;             ///< where they go
+  std::string checkpoint_times;        ///< when, in words
+  std::string evaluation_times;        ///< likewise; empty where nothing is evaluated
+  std::string gpu;                     ///< its name; empty on the CPU
+  double product_rate = 0;             ///< FLOP/s that matrix products reach here; 0 if not known
+  MemoryReport memory;                 ///< as planned
   DeviceMemory device_memory{tensor::Device::Cpu};
 };
 

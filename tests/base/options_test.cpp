@@ -93,6 +93,7 @@ TEST(NearestName, FindsSlipsOfTheFingersAndNothingElse) {
   EXPECT_EQ(nearest_name("max-lenght", known), "max-length");
   EXPECT_EQ(nearest_name("max_length", known), "max-length");
   EXPECT_EQ(nearest_name("dept", known), "depth");
+  EXPECT_EQ(nearest_name("trian", {"train", "inspect"}), "train");
   EXPECT_EQ(nearest_name("temperature", known), std::nullopt);
   EXPECT_EQ(nearest_name("gpu", {"cpu", "cuda"}), std::nullopt);
   EXPECT_EQ(nearest_name("cud", {"cpu", "cuda"}), "cuda");

@@ -70,8 +70,47 @@ TEST(CommandLine, FlagsWinOverTheFile) {
 
 TEST(CommandLine, SaysInPlainWordsWhatIsWrongWithAnOption) {
   EXPECT_EQ(run_program("pack --histogram").errors, "plenum: error: --histogram needs a value\n");
-  EXPECT_EQ(run_program("pack --histogram a --histogram b").errors,
-            "plenum: error: --histogram is given more than once\n");
+}
+
+TEST(CommandLine, AnOptionThatIsGivenAgainOverridesWhatCameBefore) {
+  const std::string train =
+      run_program("train --seed 1 --run a --seed 2 --steps 9 --run b --print-config").output;
+  EXPECT_THAT(train, ::testing::AllOf(HasSubstr("seed = 2\n"), HasSubstr("run = \"b\"\n")));
+  EXPECT_THAT(run_program("doctor --json --no-json --print-config").output, HasSubstr("json = false"));
+  EXPECT_THAT(run_program("doctor --no-json --json --print-config").output, HasSubstr("json = true"));
+  // A word more than a command takes is still one too many.
+  EXPECT_THAT(run_program("eval one two").errors, HasSubstr("unexpected argument 'two'"));
+}
+
+TEST(CommandLine, KeepsAllValuesOfAListThatIsGivenAgain) {
+  const std::string config = run_program("prepare --inputs a --inputs b --print-config").output;
+  EXPECT_THAT(config, ::testing::ContainsRegex("\"a\".*\"b\"")) << config;
+}
+
+TEST(CommandLine, SaysWhatFlagsOfOtherTrainersAreCalledHere) {
+  const auto expect_hint = [](const std::string& arguments, const std::string& line) {
+    const ProgramResult result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.errors, StartsWith("plenum: error: " + line)) << arguments;
+  };
+  expect_hint("train --lr 1e-3", "unknown option --lr; use --learning-rate\n");
+  expect_hint("train --batch-size 32", "unknown option --batch-size; use --global-batch: ");
+  expect_hint("train --batch_size=32", "unknown option --batch_size; use --global-batch: ");
+  expect_hint("train --epochs 3", "unknown option --epochs; use --steps 3ep\n");
+  expect_hint("train --num_train_epochs 3", "unknown option --num_train_epochs; use --steps 3ep\n");
+  expect_hint("train --output_dir x", "unknown option --output_dir; use --run\n");
+  expect_hint("pack --lr 1", "unknown option --lr\n");
+}
+
+TEST(CommandLine, NamesTheCommandWhoseLettersWereSwapped) {
+  EXPECT_EQ(run_program("trian").errors, "plenum: error: unknown command 'trian'; did you mean 'train'?\n");
+}
+
+TEST(CommandLine, HelpIsACommandToo) {
+  EXPECT_EQ(run_program("help train").output, run_program("train --help").output);
+  EXPECT_EQ(run_program("help").output, run_program("--help").output);
+  EXPECT_EQ(run_program("help train").exit_code, 0);
+  EXPECT_THAT(run_program("help trian").errors, HasSubstr("did you mean 'train'?"));
 }
 
 TEST(CommandLine, RefusesAFlagThatIsNeitherTrueNorFalse) {

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "plenum/cli/exit_codes.h"
+
 #include "tests/cli/training_program.h"
 
 namespace plenum::cli {
@@ -40,7 +42,7 @@ TEST_F(ResumeTest, NeedsNothingButTheRun) {
 
 TEST_F(ResumeTest, EndsWithTheBytesOfARunThatNeverStopped) {
   ASSERT_EQ(plenum(begin_ + " --run whole --steps 9 --quiet").exit_code, 0);
-  ASSERT_EQ(plenum(begin_ + " --run stopped --steps 9 --stop-after 0.001s --quiet").exit_code, 0);
+  ASSERT_EQ(plenum(begin_ + " --run stopped --steps 9 --stop-after 0.001s --quiet").exit_code, kStoppedCode);
   const ProgramResult again = plenum("train --run stopped --quiet");
   ASSERT_EQ(again.exit_code, 0) << again.errors;
   EXPECT_THAT(again.output, HasSubstr("trained 9 of 9 steps"));
@@ -91,8 +93,9 @@ TEST_F(ResumeTest, ForgetsWhatWasForOneProcess) {
     EXPECT_THAT(again.errors, HasSubstr("wrote run/checkpoints/")) << "still quiet";
     EXPECT_FALSE(std::filesystem::exists(directory_ / "step.svg"));
   }
-  EXPECT_THAT(read("run/config.toml"), AllOf(HasSubstr("stop-after = \"\""), HasSubstr("trace-step = 3"),
-                                             HasSubstr("quiet = false"), HasSubstr("steps = \"6st\"")));
+  EXPECT_THAT(read("run/config.toml"),
+              AllOf(HasSubstr("stop-after = \"\""), HasSubstr("trace-step = 3"), HasSubstr("json = false"),
+                    HasSubstr("quiet = false"), HasSubstr("steps = \"6st\"")));
 }
 
 TEST_F(ResumeTest, RefusesWhatMayNotChange) {

@@ -11,6 +11,8 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
+constexpr auto kSilent = [](int) {};
+
 /// Each test in a process of its own, which sends signals to itself and ends.
 class StopSignalsDeathTest : public testing::Test {
  protected:
@@ -26,7 +28,7 @@ class StopSignalsDeathTest : public testing::Test {
 TEST_F(StopSignalsDeathTest, AskForAStopHoweverOftenTheyCome) {
   const auto stop_by = [](int first) {
     {
-      const StopSignals signals(hours(1));
+      const StopSignals signals(kSilent, hours(1));
       send(first);
       wait_for_stop(signals);
       for (const int again : {SIGTERM, SIGHUP, SIGINT, first}) send(again);
@@ -40,7 +42,7 @@ TEST_F(StopSignalsDeathTest, AskForAStopHoweverOftenTheyCome) {
 TEST_F(StopSignalsDeathTest, EndTheProcessAtOnceOnlyForAPersonWhoInsists) {
   const auto insist_by = [](int second) {
     {
-      const StopSignals signals(milliseconds(0));
+      const StopSignals signals(kSilent, milliseconds(0));
       send(SIGTERM);
       wait_for_stop(signals);
       send(second);
@@ -50,6 +52,21 @@ TEST_F(StopSignalsDeathTest, EndTheProcessAtOnceOnlyForAPersonWhoInsists) {
   EXPECT_EXIT(insist_by(SIGINT), testing::KilledBySignal(SIGINT), "");
   EXPECT_EXIT(insist_by(SIGTERM), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(insist_by(SIGHUP), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(StopSignalsDeathTest, AreToldOfOnceWithTheOneThatAskedFirst) {
+  const auto tell = [] {
+    int told = 0;
+    {
+      const StopSignals signals([&](int signal) { told = 100 * told + signal; }, hours(1));
+      send(SIGHUP);
+      wait_for_stop(signals);
+      send(SIGTERM);
+      send(SIGINT);
+    }
+    ::_exit(told);
+  };
+  EXPECT_EXIT(tell(), testing::ExitedWithCode(SIGHUP), "");
 }
 
 TEST_F(StopSignalsDeathTest, StayIgnoredWhereTheyWere) {

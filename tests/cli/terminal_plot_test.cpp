@@ -52,5 +52,36 @@ TEST(DrawHistogram, IsEmptyForNoSequences) {
   EXPECT_EQ(draw_histogram({{}}, 80, 5), "");
 }
 
+TEST(DrawCurve, FallsFromTheTopToTheBottom) {
+  const std::vector<std::string> lines = lines_of(draw_curve({{1, 8}, {500, 4}, {1000, 4}}, 24, 2));
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0], "     8 ┤⠉⠑⠢⢄⡀");
+  EXPECT_EQ(lines[1], "     4 ┤    ⠈⠑⠢⢄⣀⣀⣀⣀⣀⣀⣀⣀");
+  EXPECT_EQ(lines[2], "       └────────────────");
+  EXPECT_EQ(lines[3], "        1           1.0k");
+}
+
+TEST(DrawCurve, KeepsToItsWidthForAnyNumberOfPoints) {
+  for (const int num_points : {1, 2, 3, 1000}) {
+    std::vector<CurvePoint> points;
+    for (int i = 0; i < num_points; ++i)
+      points.push_back({static_cast<double>(i + 1), 5.0 + static_cast<double>(i * 7 % 13)});
+    for (const int width : {24, 79, 200}) {
+      const std::vector<std::string> lines = lines_of(draw_curve(points, width, 6));
+      ASSERT_EQ(lines.size(), 8u);
+      for (const std::string& line : lines) {
+        EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; }), width);
+      }
+    }
+  }
+  EXPECT_EQ(draw_curve({}, 80, 6), "");
+}
+
+TEST(DrawCurve, DrawsAConstantAsALine) {
+  const std::vector<std::string> lines = lines_of(draw_curve({{1, 3}, {2, 3}}, 24, 3));
+  EXPECT_EQ(lines[0], "     3 ┤⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉");
+  EXPECT_EQ(lines[2], "     3 ┤");
+}
+
 }  // namespace
 }  // namespace plenum::cli

@@ -1,3 +1,4 @@
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <pty.h>
 
+#include "plenum/cli/exit_codes.h"
 #include "plenum/io/file.h"
 #include "plenum/tensor/cuda_device.h"
 
@@ -23,6 +25,7 @@ namespace {
 
 using test::ProgramResult;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 TEST_F(TrainingProgram, TrainsEvaluatesFillsAndExports) {
@@ -30,10 +33,19 @@ TEST_F(TrainingProgram, TrainsEvaluatesFillsAndExports) {
   ASSERT_EQ(trained.exit_code, 0) << trained.errors;
   EXPECT_THAT(trained.output, AllOf(HasSubstr("trained 12 of 12 steps"), HasSubstr("held-out MLM loss"),
                                     HasSubstr("outside the plan"), HasSubstr("next: plenum export run")));
-  EXPECT_THAT(trained.errors,
-              AllOf(HasSubstr("2 ranks of"), HasSubstr("wrote run/checkpoints/step-00000012")));
+  EXPECT_THAT(trained.output,
+              AllOf(ContainsRegex("time: .*, [0-9,]+ tokens, [0-9,]+ tokens/s\n"),
+                    HasSubstr("checkpoint: run/checkpoints/step-00000012\n"),
+                    HasSubstr("metrics: run/metrics.jsonl, run/evaluations.jsonl; TensorBoard: "
+                              "run/tensorboard\n")));
+  EXPECT_THAT(trained.errors, AllOf(HasSubstr("model: bert-tiny, "), HasSubstr("device: 2 ranks of"),
+                                    HasSubstr("learning rate: 0.001 after 1 step of warmup, then linear\n"),
+                                    HasSubstr("checkpoints: run/checkpoints, every 10min and at the end\n"),
+                                    HasSubstr("evaluations: every 6 steps and at the end\n")));
+  EXPECT_THAT(trained.errors, ContainsRegex("\n[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}  wrote "
+                                            "run/checkpoints/step-00000012\n"));
 
-  const ProgramResult evaluated = plenum("eval run --data data --json");
+  const ProgramResult evaluated = plenum("eval run --json");  // on the run's own data
   ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
   const ProgramResult exported = plenum("export run --output hf");
   ASSERT_EQ(exported.exit_code, 0) << exported.errors;
@@ -109,9 +121,15 @@ TEST_F(TrainingProgram, ASignalEndsItWithACheckpointAndAWord) {
     const pid_t child = start(train_arguments(run, 1'000'000));
     ASSERT_TRUE(wait_for(run + "/metrics.jsonl", child)) << read("err");
     ::kill(child, signal);
-    EXPECT_EQ(exit_code_of(child), 0);
+    EXPECT_EQ(exit_code_of(child), kStoppedCode);
     const std::string word = read("out");
-    EXPECT_THAT(word, AllOf(HasSubstr("stopped after"), HasSubstr("next: plenum train --run " + run)));
+    EXPECT_THAT(
+        word, AllOf(HasSubstr("stopped after"), HasSubstr("next: plenum train --run " + run + " resumes\n")));
+    EXPECT_THAT(read("err"), HasSubstr(signal == SIGINT   ? "plenum: Ctrl-C: stops when this step is done"
+                                       : signal == SIGHUP ? "plenum: SIGHUP: stops when this step is done"
+                                                          : "plenum: SIGTERM: stops when this step is done"));
+    EXPECT_THAT(read("err"), HasSubstr(signal == SIGINT ? "Ctrl-C again, a second later, ends at once"
+                                                        : "; Ctrl-C, a second later, ends at once"));
     std::smatch match;
     ASSERT_TRUE(std::regex_search(word, match, std::regex("checkpoint: (\\S+)"))) << word;
     EXPECT_TRUE(std::filesystem::exists(directory_ / match[1].str()));
@@ -122,7 +140,7 @@ TEST_F(TrainingProgram, IsStoppedOnceHoweverManySignalsAskForIt) {
   const pid_t child = start(train_arguments("run", 1'000'000));
   ASSERT_TRUE(wait_for("run/metrics.jsonl", child)) << read("err");
   for (const int signal : {SIGTERM, SIGHUP, SIGTERM, SIGHUP}) ::kill(child, signal);
-  EXPECT_EQ(exit_code_of(child), 0);
+  EXPECT_EQ(exit_code_of(child), kStoppedCode);
   EXPECT_THAT(read("out"), AllOf(HasSubstr("stopped after"), HasSubstr("checkpoint: run/checkpoints/step-")));
 }
 
@@ -135,7 +153,7 @@ TEST_F(TrainingProgram, GoesOnThroughSignalsThatItWasStartedToIgnore) {
   const std::uintmax_t before = std::filesystem::file_size(directory_ / "run/metrics.jsonl");
   EXPECT_TRUE(wait_for("run/metrics.jsonl", child, before + kManySteps)) << read("out");
   ::kill(child, SIGTERM);
-  EXPECT_EQ(exit_code_of(child), 0);
+  EXPECT_EQ(exit_code_of(child), kStoppedCode);
 }
 
 TEST_F(TrainingProgram, WritesACheckpointWhenItsTerminalGoesAway) {
@@ -144,7 +162,7 @@ TEST_F(TrainingProgram, WritesACheckpointWhenItsTerminalGoesAway) {
   if (child == 0) exec(train_arguments("run", 1'000'000));
   ASSERT_TRUE(wait_for("run/metrics.jsonl", child));
   ::close(terminal);
-  EXPECT_EQ(exit_code_of(child), 0);
+  EXPECT_EQ(exit_code_of(child), kStoppedCode);
   const std::string metrics = read("run/metrics.jsonl");
   const auto step = static_cast<int>(std::count(metrics.begin(), metrics.end(), '\n'));
   EXPECT_TRUE(
@@ -168,6 +186,116 @@ TEST_F(TrainingProgram, GoesOnWhenNobodyReadsItsWordsAnyMore) {
     EXPECT_EQ(exit_code_of(child), 0);
     EXPECT_TRUE(std::filesystem::exists(directory_ / (run + "/checkpoints/step-00000008/state.json")));
   }
+}
+
+TEST_F(TrainingProgram, ShowsABarAndColourOnATerminalOnly) {
+  for (const std::string no_color : {"", "1"}) {
+    const std::string run = "run" + no_color;
+    int terminal = -1;
+    winsize size{.ws_row = 24, .ws_col = 100, .ws_xpixel = 0, .ws_ypixel = 0};
+    const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
+    if (child == 0) exec(train_arguments(run, 300), "", "export TERM=xterm NO_COLOR=" + no_color);
+    std::string shown;
+    std::array<char, 4096> bytes{};
+    for (ssize_t count = 0; (count = ::read(terminal, bytes.data(), bytes.size())) > 0;)
+      shown.append(bytes.data(), static_cast<std::size_t>(count));
+    EXPECT_EQ(exit_code_of(child), 0);
+    ::close(terminal);
+    EXPECT_THAT(shown, ContainsRegex("step [0-9]+/300  .*\\[=* *\\].* %  loss .* left")) << shown;
+    EXPECT_EQ(shown.find("\x1b[32m") != std::string::npos, no_color.empty()) << shown;
+  }
+  const ProgramResult logged = plenum(train_arguments("logged", 4));
+  EXPECT_EQ(logged.errors.find('\x1b'), std::string::npos) << logged.errors;
+}
+
+TEST_F(TrainingProgram, PrintsItsResultAsOneJsonObject) {
+  const ProgramResult whole = plenum(train_arguments("run", 12) + " --json");
+  ASSERT_EQ(whole.exit_code, 0) << whole.errors;
+  const nlohmann::json result = nlohmann::json::parse(whole.output);
+  EXPECT_EQ(result.at("end"), "finished");
+  EXPECT_EQ(result.at("steps"), 12);
+  EXPECT_EQ(result.at("num_steps"), 12);
+  EXPECT_EQ(result.at("checkpoint"), "run/checkpoints/step-00000012");
+  EXPECT_EQ(result.at("tensorboard"), "run/tensorboard");
+  EXPECT_GT(result.at("tokens"), 0);
+  EXPECT_GT(result.at("seconds"), 0);
+  EXPECT_GT(result.at("tokens_per_second"), 0);
+  EXPECT_GT(result.at("memory").at("planned_bytes"), 0);
+  EXPECT_GT(result.at("memory").at("used_bytes"), 0);
+  const std::string evaluations = read("run/evaluations.jsonl");
+  const std::size_t last = evaluations.rfind('\n', evaluations.size() - 2) + 1;
+  const nlohmann::json evaluation = nlohmann::json::parse(evaluations.substr(last));
+  EXPECT_EQ(result.at("losses").at("held_out"), evaluation.at("loss"));
+  EXPECT_EQ(result.at("losses").at("mlm_loss"), evaluation.at("mlm_loss"));
+  EXPECT_TRUE(result.at("losses").at("train").is_number());
+  EXPECT_LE(result.at("best").at("loss"), evaluation.at("loss"));
+
+  const ProgramResult stopped = plenum(train_arguments("stopped", 1'000'000) + " --json --stop-after 0.1s");
+  EXPECT_EQ(stopped.exit_code, kStoppedCode) << stopped.errors;
+  EXPECT_EQ(nlohmann::json::parse(stopped.output).at("end"), "stopped");
+  EXPECT_THAT(read("stopped/config.toml"), HasSubstr("json = false"));
+}
+
+TEST_F(TrainingProgram, IsFinishedWhenNoEvaluationFindsABetterModel) {
+  const ProgramResult result = plenum(train_arguments("run", 1'000'000) +
+                                      " --learning-rate 1e-30 --eval-every 1 --stop-when-worse 3 --json");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const nlohmann::json object = nlohmann::json::parse(result.output);
+  EXPECT_EQ(object.at("end"), "no_better");
+  EXPECT_EQ(object.at("steps"), 4);
+}
+
+TEST_F(TrainingProgram, SaysWhatARunLacksAndHowToMendIt) {
+  ASSERT_EQ(plenum(train_arguments("run", 2) + " --quiet").exit_code, 0);
+  const std::string config = read("run/config.toml");
+  const std::string weights = read("run/checkpoints/step-00000002/model.safetensors");
+  std::filesystem::remove_all(directory_ / "run/tokenizer");
+  for (const char* command : {"eval run", "export run --output hf", "fill-mask --model run \"the [MASK]\""}) {
+    expect_error(command, "run lacks its tokenizer");
+    expect_error(command, "plenum train --run run puts it back");
+  }
+  const ProgramResult mended = plenum("train --run run --quiet");
+  EXPECT_EQ(mended.exit_code, 0) << mended.errors;
+  EXPECT_THAT(mended.errors, HasSubstr("run/tokenizer was gone and is written again"));
+  EXPECT_EQ(plenum("export run --output hf").exit_code, 0);
+
+  std::filesystem::remove(directory_ / "run/config.toml");
+  for (const char* command : {"eval run", "export run --output hf", "fill-mask --model run \"the [MASK]\""})
+    expect_error(command, "run has no config.toml");
+  expect_error("train --run run", "run has checkpoints but no config.toml, which keeps the options");
+  expect_error(train_arguments("run", 2) + " --quiet --width 24", "width in [model] is '16' there and '24'");
+  const ProgramResult again = plenum(train_arguments("run", 2) + " --quiet");
+  EXPECT_EQ(again.exit_code, 0) << again.errors;
+  EXPECT_THAT(again.errors, HasSubstr("run/config.toml was gone and is written again"));
+  EXPECT_EQ(read("run/config.toml"), config);
+  EXPECT_TRUE(read("run/checkpoints/step-00000002/model.safetensors") == weights);
+}
+
+TEST_F(TrainingProgram, SaysHowAModelOfTheHubBecomesADirectory) {
+  expect_error("train --data data --run x --init google-bert/bert-base-uncased",
+               "there is no directory google-bert/bert-base-uncased; models are not downloaded");
+  expect_error("train --data data --run x --init google-bert/bert-base-uncased",
+               "hf download google-bert/bert-base-uncased --local-dir bert-base-uncased (pip install "
+               "huggingface_hub), then --init bert-base-uncased");
+  expect_error("fill-mask --model bert-base-uncased \"a [MASK]\"", "then --model bert-base-uncased");
+  for (const char* command : {"prepare in --output other", "tokenize"}) {
+    expect_error(command + std::string(" --tokenizer google-bert/bert-base-uncased"),
+                 "--local-dir bert-base-uncased (pip install huggingface_hub), then --tokenizer "
+                 "bert-base-uncased");
+  }
+  expect_error("prepare in --output other --vocab none.txt", "cannot open none.txt");
+}
+
+TEST_F(TrainingProgram, SaysThatAModelWithWeightsIsGivenByItsDirectory) {
+  for (const std::string name : {"bert-base-uncased", "google-bert/bert-large"}) {
+    expect_error("train --data data --run x --model " + name,
+                 "'" + name + "'; to begin with trained weights, give their directory: --init DIR\n");
+  }
+}
+
+TEST_F(TrainingProgram, SaysHowToChooseAGpu) {
+  expect_error("train --data data --run x --model bert-tiny --device cuda:1",
+               "CUDA_VISIBLE_DEVICES=1 with --device cuda chooses a GPU");
 }
 
 TEST_F(TrainingProgram, SaysThatNothingRemains) {
@@ -227,7 +355,8 @@ TEST_F(TrainingProgram, ReportsWhatTheUserCanMendInOneLine) {
                "every rank needs a thread");
   expect_error("train --data data --run x --model bert-tiny --trace x.png", ".svg or .json");
   expect_error(train_arguments("run", 2) + " --mask-rate 0.2 --quiet", "mask-rate in [data]");
-  expect_error("eval none --data data", "none holds no model");
+  expect_error("eval none --data data", "there is no directory none; models are not downloaded");
+  expect_error("eval data --data data", "data holds no model");
   expect_error("eval run --data data --mask-rate 0", "mask-rate must be above 0");
   expect_error("eval run --data data --mask-unit letter", "mask-unit must be one of token, word");
   expect_error("fill-mask --model run \"no mask\"", "no [MASK] to fill");

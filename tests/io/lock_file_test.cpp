@@ -22,5 +22,17 @@ TEST(LockFile, NamesAPlaceWhereNoneCanBe) {
   test::expect_user_error([&] { LockFile(directory / "none/lock", "taken"); }, "none/lock");
 }
 
+TEST(IsLockHeld, KnowsWithoutTakingIt) {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory / "lock";
+  EXPECT_FALSE(is_lock_held(path));
+  {
+    const LockFile lock(path, "taken");
+    EXPECT_TRUE(is_lock_held(path));
+  }
+  EXPECT_FALSE(is_lock_held(path));
+  const LockFile again(path, "taken");
+}
+
 }  // namespace
 }  // namespace plenum::io

@@ -54,6 +54,16 @@ TEST(TimelineOf, HasATrackForEveryLaneWithActions) {
   }
 }
 
+TEST(TimelineOf, LabelsActionsByCodesOrByWords) {
+  const Schedule schedule = small_pipeline();
+  const std::vector<RankTimes> times = simulate(schedule, kCosts).replay.times;
+  const StageLayers layers(schedule.problem);
+  const Action action = schedule.ranks[0].lane(Lane::Compute).actions().front();
+  EXPECT_EQ(timeline_of(schedule, times, "").labels.front(), action_text(action, layers));
+  EXPECT_EQ(timeline_of(schedule, times, "", ActionLabels::Words).labels.front(),
+            "forward, stage 0, micro-batch 0, layers 0 to 1");
+}
+
 /// The positions of a lane's actions in the order of its tracks.
 std::vector<std::size_t> sends_first(const LaneProgram& program) {
   std::vector<std::size_t> positions(program.actions().size());

@@ -1,6 +1,9 @@
 #include "plenum/train/metrics.h"
 
-#include <gtest/gtest.h>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include "plenum/io/file.h"
 
@@ -36,6 +39,57 @@ TEST(StepLines, BeginsEmpty) {
     const StepLines lines(path, 0);
     EXPECT_EQ(io::read_file(path), "");
   }
+}
+
+/// A number of every line of a file, by its key.
+std::vector<double> numbers_in(const std::string& path, const char* key) {
+  std::vector<double> numbers;
+  std::istringstream lines(io::read_file(path));
+  for (std::string line; std::getline(lines, line);)
+    numbers.push_back(nlohmann::json::parse(line).at(key).get<double>());
+  return numbers;
+}
+
+StepReport report_of(std::uint64_t step) {
+  StepReport report;
+  report.step = step;
+  report.work.tokens = 10;
+  report.seconds = 0.5;
+  return report;
+}
+
+TEST(Metrics, HaveTheEpochAndTheLengthOfTheRun) {
+  const test::TemporaryDirectory directory;
+  const RunPaths paths(directory.path());
+  Metrics metrics(paths, 0, {.num_steps = 9, .steps_per_epoch = 4}, {});
+  for (std::uint64_t step = 1; step <= 3; ++step) metrics.add(report_of(step));
+  EXPECT_THAT(numbers_in(paths.metrics, "epoch"), testing::ElementsAre(0.25, 0.5, 0.75));
+  EXPECT_THAT(numbers_in(paths.metrics, "num_steps"), testing::Each(9));
+}
+
+TEST(Metrics, CountWallTimeOnFromTheStepThatIsTakenUp) {
+  const test::TemporaryDirectory directory;
+  const RunPaths paths(directory.path());
+  directory.write("metrics.jsonl",
+                  "{\"step\":1,\"wall_seconds\":50.0}\n{\"step\":2,\"wall_seconds\":100.0}\n"
+                  "{\"step\":3,\"wall_seconds\":150.0}\n");
+  Metrics metrics(paths, 2, {.num_steps = 9, .steps_per_epoch = 4}, {});
+  metrics.add(report_of(3));
+  metrics.add(report_of(4));
+  const std::vector<double> seconds = numbers_in(paths.metrics, "wall_seconds");
+  ASSERT_EQ(seconds.size(), 4U);
+  EXPECT_GT(seconds[2], 100.0);
+  EXPECT_LT(seconds[2], 150.0);
+  EXPECT_GE(seconds[3], seconds[2]);
+}
+
+TEST(Metrics, BeginWallTimeAnewWhereAnEarlierVersionWroteNone) {
+  const test::TemporaryDirectory directory;
+  const RunPaths paths(directory.path());
+  directory.write("metrics.jsonl", "{\"step\":1}\n");
+  Metrics metrics(paths, 1, {.num_steps = 9, .steps_per_epoch = 4}, {});
+  metrics.add(report_of(2));
+  EXPECT_THAT(io::read_file(paths.metrics), testing::ContainsRegex("\"wall_seconds\":[0-9.e-]+}\n$"));
 }
 
 }  // namespace

@@ -116,41 +116,6 @@ TEST_F(ModelSourceTest, NamesTheFirstTokenThatADatasetHasAnotherIdFor) {
   }
 }
 
-/// Writes a configuration beside the weights of an exported model that says something else of them.
-void alter_config(const std::string& directory, const std::function<void(describe::ModelConfig&)>& alter) {
-  describe::ModelConfig config = model::read_hugging_face_config(directory);
-  alter(config);
-  io::write_file(directory + "/config.json", model::print_hugging_face_config(config));
-}
-
-TEST_F(ModelSourceTest, IsRefusedWithMoreLayersThanItsConfigurationNames) {
-  alter_config(exported_, [](describe::ModelConfig& config) { config.num_layers = 1; });
-  const ModelSource source = find(exported_);
-  const std::string reason =
-      "model.safetensors: tensor bert.encoder.layer.1.attention.output.LayerNorm.bias has no place";
-  test::expect_user_error([&] { MaskFilling(source, {"a [MASK]"}, 1); }, reason);
-  test::expect_user_error([&] { export_model(source, directory_ / "again", io::Replace::No, 1); }, reason);
-  EXPECT_FALSE(fs::exists(directory_ / "again"));
-  EXPECT_THAT(error_of_init(exported_, dataset_), HasSubstr(reason));
-  EXPECT_FALSE(fs::exists(directory_ / "other"));
-}
-
-TEST_F(ModelSourceTest, SaysWhichHeadsItDoesWithout) {
-  RunOptions given = options("pairs-run", 2);
-  given.data.directory = prepare("pairs", data::Objective::WithNextSentence);
-  run(given);
-  const std::string exported = directory_ / "pairs-exported";
-  export_model(find(given.run.directory), exported, io::Replace::No, 1);
-  alter_config(exported, [](describe::ModelConfig& config) { config.has_next_sentence = false; });
-  std::vector<std::string> notes;
-  const Note note = [&](std::string_view line) { notes.emplace_back(line); };
-  MaskFilling(find(exported), {"a [MASK]"}, 1, tensor::Device::Cpu, note);
-  export_model(find(exported), directory_ / "again", io::Replace::No, 1, note);
-  const auto is_told = AllOf(HasSubstr("this model does without"), HasSubstr("bert.pooler.dense.weight"),
-                             HasSubstr("cls.seq_relationship.weight"));
-  EXPECT_THAT(notes, testing::ElementsAre(is_told, is_told));
-}
-
 TEST_F(ModelSourceTest, RefusesADatasetOfAVocabularyThatIsOnlyTheBeginningOfAnother) {
   const std::string longer =
       prepare("longer", data::Objective::MaskedLanguageModel, data::letter_vocabulary() + "the\n");
@@ -194,6 +159,41 @@ TEST_F(ModelSourceTest, TakesADatasetOfAnyRulesForAModelThatStatesNone) {
   base::SilentProgress silent;
   data::prepare(cased, silent);
   EXPECT_EQ(error_of_match(exported_, cased.output), "no error");
+}
+
+/// Writes a configuration beside the weights of an exported model that says something else of them.
+void alter_config(const std::string& directory, const std::function<void(describe::ModelConfig&)>& alter) {
+  describe::ModelConfig config = model::read_hugging_face_config(directory);
+  alter(config);
+  io::write_file(directory + "/config.json", model::print_hugging_face_config(config));
+}
+
+TEST_F(ModelSourceTest, IsRefusedWithMoreLayersThanItsConfigurationNames) {
+  alter_config(exported_, [](describe::ModelConfig& config) { config.num_layers = 1; });
+  const ModelSource source = find(exported_);
+  const std::string reason =
+      "model.safetensors: tensor bert.encoder.layer.1.attention.output.LayerNorm.bias has no place";
+  test::expect_user_error([&] { MaskFilling(source, {"a [MASK]"}, 1); }, reason);
+  test::expect_user_error([&] { export_model(source, directory_ / "again", io::Replace::No, 1); }, reason);
+  EXPECT_FALSE(fs::exists(directory_ / "again"));
+  EXPECT_THAT(error_of_init(exported_, dataset_), HasSubstr(reason));
+  EXPECT_FALSE(fs::exists(directory_ / "other"));
+}
+
+TEST_F(ModelSourceTest, SaysWhichHeadsItDoesWithout) {
+  RunOptions given = options("pairs-run", 2);
+  given.data.directory = prepare("pairs", data::Objective::WithNextSentence);
+  run(given);
+  const std::string exported = directory_ / "pairs-exported";
+  export_model(find(given.run.directory), exported, io::Replace::No, 1);
+  alter_config(exported, [](describe::ModelConfig& config) { config.has_next_sentence = false; });
+  std::vector<std::string> notes;
+  const Note note = [&](std::string_view line) { notes.emplace_back(line); };
+  MaskFilling(find(exported), {"a [MASK]"}, 1, tensor::Device::Cpu, note);
+  export_model(find(exported), directory_ / "again", io::Replace::No, 1, note);
+  const auto is_told = AllOf(HasSubstr("this model does without"), HasSubstr("bert.pooler.dense.weight"),
+                             HasSubstr("cls.seq_relationship.weight"));
+  EXPECT_THAT(notes, testing::ElementsAre(is_told, is_told));
 }
 
 TEST_F(ModelSourceTest, MayHaveMoreEmbeddingsThanThereAreTokens) {

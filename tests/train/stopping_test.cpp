@@ -170,11 +170,21 @@ TEST_F(StoppingTest, OfARefusedRunLeavesItsConfiguration) {
   EXPECT_EQ(io::read_file(RunPaths(given.run.directory).config), config);
 }
 
-TEST_F(StoppingTest, ThatLostItsConfigurationIsNotGoneOnWith) {
-  const RunOptions given = options("run");
+TEST_F(StoppingTest, ThatLostItsConfigurationGoesOnWithTheOptionsThatItHad) {
+  RunOptions given = options("run");
   run(given);
-  std::filesystem::remove(RunPaths(given.run.directory).config);
-  test::expect_user_error([&] { run(given); }, "no config.toml");
+  const std::string path = RunPaths(given.run.directory).config;
+  const std::string config = io::read_file(path);
+  std::filesystem::remove(path);
+  RunOptions unknown = given;
+  unknown.model = {};
+  test::expect_user_error([&] { run(unknown); }, "has checkpoints but no config.toml");
+  RunOptions other = given;
+  other.data.mask_rate = 0.2;
+  test::expect_user_error([&] { run(other); }, "mask-rate in [data] is '0.15' there and '0.2' here");
+  EXPECT_FALSE(std::filesystem::exists(path));
+  run(given);
+  EXPECT_EQ(io::read_file(path), config);
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ std::vector<nlohmann::json> timeless_metrics(const RunOptions& options) {
     nlohmann::json object = nlohmann::json::parse(line);
     object.erase("seconds");
     object.erase("tokens_per_second");
+    object.erase("wall_seconds");
     lines.push_back(std::move(object));
   }
   return lines;
@@ -56,8 +57,8 @@ TEST_F(TrainingTest, LossGoesDownAndEverythingIsWritten) {
   EXPECT_EQ(metrics[29].at("step"), 30);
   EXPECT_EQ(metrics[29].at("loss"), observer_.steps.back().outcome.loss());
   EXPECT_EQ(metrics[29].at("padded_tokens"), 0);
-  for (const char* key :
-       {"mlm_loss", "lr", "gradient_norm", "real_tokens", "sequences", "flops", "skipped"}) {
+  for (const char* key : {"mlm_loss", "lr", "gradient_norm", "real_tokens", "sequences", "flops", "skipped",
+                          "num_steps", "epoch"}) {
     EXPECT_TRUE(metrics[0].contains(key)) << key;
   }
   EXPECT_GT(result.memory.planned_bytes, 0U);
@@ -191,6 +192,50 @@ TEST_F(TrainingTest, AFullDiskStopsTheRunOrIsSaidAndPassedOver) {
   EXPECT_EQ(newest_checkpoint(goes_on), newest_checkpoint(given));
 }
 
+TEST_F(TrainingTest, MetricsThatCannotBeWrittenAreSaidOnceUntilTheyCanBeAgain) {
+  RunOptions given = options("run", 30);
+  given.checkpoint.on_full_disk = OnFullDisk::Continue;
+  given.checkpoint.every = {0, optim::DurationUnit::Steps};
+  given.evaluation.every = {0, optim::DurationUnit::Steps};
+  RecordingObserver observer;
+  std::optional<test::FileSizeLimit> full_disk;
+  observer.after_step = [&](const StepReport& report) {
+    if (report.step == 3 || report.step == 15) full_disk.emplace(16);
+    if (report.step == 10 || report.step == 20) full_disk.reset();
+  };
+  train(given, observer, {});
+  const auto num_notes = [&](std::string_view part) {
+    return std::ranges::count_if(
+        observer.notes, [&](const std::string& note) { return note.find(part) != std::string::npos; });
+  };
+  EXPECT_EQ(num_notes("metrics of step 4 could not be written"), 1);
+  EXPECT_EQ(num_notes("metrics of step 16 could not be written"), 1);
+  EXPECT_EQ(num_notes("could not be written"), 2);
+  EXPECT_EQ(num_notes("metrics are written again, from step 11 on"), 1);
+  EXPECT_EQ(num_notes("metrics are written again"), 2);
+}
+
+TEST_F(TrainingTest, SaysWhatHoldsForTheRun) {
+  RunOptions given = options("run", 20);
+  given.optimizer.learning_rate.warmup = {5, optim::DurationUnit::Steps};
+  given.evaluation.every = {1, optim::DurationUnit::Steps};
+  given.checkpoint.every = {90, optim::DurationUnit::Seconds};
+  const TrainingResult result = run(given);
+  const RunSummary& summary = observer_.summary;
+  EXPECT_EQ(summary.model_name, "bert-tiny");
+  EXPECT_EQ(summary.learning_rate, 1e-2);
+  EXPECT_EQ(summary.warmup_steps, 5U);
+  EXPECT_EQ(summary.learning_rate_schedule, "linear");
+  EXPECT_EQ(summary.checkpoints, given.run.directory + "/checkpoints");
+  EXPECT_EQ(summary.checkpoint_times, "every 90s and at the end");
+  EXPECT_EQ(summary.evaluation_times, "every step and at the end");
+  EXPECT_EQ(result.loss, observer_.steps.back().outcome.loss());
+  std::uint64_t tokens = 0;
+  for (const StepReport& report : observer_.steps) tokens += static_cast<std::uint64_t>(report.work.tokens);
+  EXPECT_EQ(result.tokens, tokens);
+  EXPECT_GT(result.seconds, 0);
+}
+
 TEST_F(TrainingTest, StepsThatAreNotFiniteAreSkippedAndTooManyEndTheRun) {
   RunOptions given = options("run", 40);
   given.optimizer.learning_rate.peak = 1e30;
@@ -254,7 +299,23 @@ TEST_F(TrainingTest, DrawsTheStepThatIsAskedFor) {
   run(given);
   const nlohmann::json trace = nlohmann::json::parse(io::read_file(given.run.process.trace));
   EXPECT_GT(trace.at("traceEvents").size(), 8U);
+  EXPECT_THAT(trace.dump(), AllOf(HasSubstr("bert-tiny, step 2, measured"), HasSubstr("waiting for data"),
+                                  HasSubstr("forward, micro-batch 0, layers 0 to 1")));
   EXPECT_THAT(observer_.notes, Not(Contains(HasSubstr("will not be drawn"))));
+}
+
+TEST_F(TrainingTest, DrawsNoMicroBatchesThatAreEmpty) {
+  RunOptions given = options("run", 15);  // the last step of the epoch is shorter than the others
+  given.run.process.trace = directory_ / "step.json";
+  given.run.process.trace_step = 15;
+  run(given);
+  ASSERT_EQ(observer_.summary.steps_per_epoch, 15U);
+  const nlohmann::json trace = nlohmann::json::parse(io::read_file(given.run.process.trace));
+  std::size_t num_forwards = 0;
+  for (const nlohmann::json& event : trace.at("traceEvents"))
+    num_forwards += event.at("ph") == "X" && event.at("name").get<std::string>().starts_with("forward");
+  EXPECT_GT(num_forwards, 0U);
+  EXPECT_LT(num_forwards, observer_.summary.micro_batches_per_rank);
 }
 
 TEST_F(TrainingTest, RefusesADrawingThatCouldNotBeWrittenBeforeTheFirstStep) {

@@ -8,6 +8,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/data/text/utf8.h"
+#include "plenum/data/tokenizer/hub_name.h"
 #include "plenum/io/file.h"
 
 namespace plenum::data {
@@ -209,8 +210,11 @@ Tokenizer parse_tokenizer_json(std::string_view text, const std::string& source)
 Tokenizer Tokenizer::load(const std::string& path, const NormalizerRules& rules_for_vocab_txt) {
   namespace fs = std::filesystem;
   if (!fs::is_directory(path)) {
+    const fs::path extension = fs::path(path).extension();
+    const bool is_file = fs::exists(path) || extension == ".json" || extension == ".txt";
+    base::require(is_file, "there is no directory {}; {}", path, hub_hint(path, "--tokenizer"));
     const std::string text = io::read_file(path);
-    if (fs::path(path).extension() == ".json") return parse_tokenizer_json(text, path);
+    if (extension == ".json") return parse_tokenizer_json(text, path);
     return Tokenizer(parse_vocab_txt(text, path), rules_for_vocab_txt);
   }
   const auto inside = [&path](const char* name) { return (fs::path(path) / name).string(); };

@@ -108,6 +108,23 @@ std::string action_text(const Action& action, const StageLayers& layers) {
   return text;
 }
 
+std::string action_words(const Action& action, const StageLayers& layers) {
+  const ActionTraits& traits = traits_of(action.type);
+  std::string text(traits.name);
+  const auto out = std::back_inserter(text);
+  if (traits.has_stage && layers.num_stages() > 1) fmt::format_to(out, ", stage {}", action.stage.value);
+  if (traits.has_micro_batch) fmt::format_to(out, ", micro-batch {}", action.micro_batch.value);
+  if (traits.layers != Layers::None && action.end_layer.value > action.first_layer.value + 1) {
+    fmt::format_to(out, ", layers {} to {}", action.first_layer.value, action.end_layer.value - 1);
+  } else if (traits.layers != Layers::None) {
+    fmt::format_to(out, ", layer {}", action.first_layer.value);
+  }
+  if (traits.has_factor) fmt::format_to(out, ", factor {}", action.factor);
+  if (action.num_pieces != 1) fmt::format_to(out, ", piece {} of {}", action.piece + 1, action.num_pieces);
+  if (action.age != 0) fmt::format_to(out, ", of {} steps before", action.age);
+  return text;
+}
+
 Action parse_action(std::string_view word, const StageLayers& layers) {
   WordReader reader(word);
   Action action{.type = type_of(reader.letters(), word)};

@@ -12,6 +12,10 @@ namespace plenum::schedule {
 /// KA1.2[4]/3~2, KI1[4]/3#1/2~3, N.
 std::string action_text(const Action& action, const StageLayers& layers);
 
+/// Says the same to people who know no codes: "forward, micro-batch 1, layers 0 to 11", "recompute,
+/// micro-batch 0, layer 3", "agree". The stage is named where there are several.
+std::string action_words(const Action& action, const StageLayers& layers);
+
 /// Reads what action_text() writes. Throws UserError that says what is wrong with the word, without a place.
 Action parse_action(std::string_view word, const StageLayers& layers);
 

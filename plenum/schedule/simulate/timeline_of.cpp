@@ -26,9 +26,11 @@ struct ActionHash {
 
 class TimelineBuilder {
  public:
-  TimelineBuilder(const Schedule& schedule, const std::vector<RankTimes>& times, std::string title)
+  TimelineBuilder(const Schedule& schedule, const std::vector<RankTimes>& times, std::string title,
+                  ActionLabels labels)
       : schedule_(schedule),
         times_(times),
+        labels_(labels),
         dataflow_(schedule),
         sends_(schedule.num_steps() * 2 * schedule.num_stages() * schedule.problem.num_micro_batches,
                kNoSpan) {
@@ -106,7 +108,10 @@ class TimelineBuilder {
   std::uint32_t label_index(const Action& action) {
     const auto next = static_cast<std::uint32_t>(timeline_.labels.size());
     const auto [found, is_new] = label_indices_.emplace(action, next);
-    if (is_new) timeline_.labels.push_back(action_text(action, dataflow_.layers()));
+    if (is_new) {
+      timeline_.labels.push_back(labels_ == ActionLabels::Codes ? action_text(action, dataflow_.layers())
+                                                                : action_words(action, dataflow_.layers()));
+    }
     return found->second;
   }
 
@@ -138,6 +143,7 @@ class TimelineBuilder {
 
   const Schedule& schedule_;
   const std::vector<RankTimes>& times_;
+  ActionLabels labels_;
   Dataflow dataflow_;
   std::vector<std::uint32_t> sends_;                             ///< the span of each message's send
   std::vector<std::pair<std::uint32_t, std::size_t>> receives_;  ///< span and message of each receive
@@ -181,9 +187,9 @@ trace::Category category_of(ActionType type) {
   }
 }
 
-trace::Timeline timeline_of(const Schedule& schedule, const std::vector<RankTimes>& times,
-                            std::string title) {
-  return TimelineBuilder(schedule, times, std::move(title)).build();
+trace::Timeline timeline_of(const Schedule& schedule, const std::vector<RankTimes>& times, std::string title,
+                            ActionLabels labels) {
+  return TimelineBuilder(schedule, times, std::move(title), labels).build();
 }
 
 }  // namespace plenum::schedule

@@ -145,7 +145,8 @@ StepReport Replicas::end_step() {
 }
 
 void Replicas::record(std::span<const batch::StepBatch> batches, const StepRequest& request) {
-  recorded_ = {.waited_seconds = std::chrono::duration<double>(Clock::now() - request.asked).count()};
+  recorded_ = {.waited_seconds = std::chrono::duration<double>(Clock::now() - request.asked).count(),
+               .empty_micro_batches = {}};
   for (const batch::StepBatch& batch : batches) {
     std::vector<bool>& are_empty = recorded_.empty_micro_batches.emplace_back();
     for (const batch::MicroBatch& micro_batch : batch.micro_batches)

@@ -40,16 +40,6 @@ void note_surprises(const Run& run, TrainingObserver& observer) {
   for (const std::string& warning : warnings_of(run.options, *run.plan, run.state)) observer.on_note(warning);
 }
 
-/// What was chosen with the plan, for a run that begins.
-void tell_choices(const Run& run, TrainingObserver& observer) {
-  if (run.options.evaluation.every || !run.inference || !run.checkpoint.empty()) return;
-  const Interval& every = run.plan->evaluate_every();
-  observer.on_choice(fmt::format(
-      "evaluates on held-out data every {} step{}{} (--eval-every)", base::format_count(every.steps),
-      every.steps == 1 ? "" : "s",
-      std::isfinite(every.seconds) ? " and after " + base::format_seconds(every.seconds) + " without" : ""));
-}
-
 /// Counts a step in what training remembers.
 void count(const StepReport& report, TrainingState& state) {
   state.step = report.step;
@@ -141,7 +131,6 @@ TrainingResult Trainer::train() {
   // A run that is longer than asked for stays what it is.
   if (run_.state.step <= run_.plan->num_steps()) run_.directory->write_config();
   for (const std::string& part : run_.directory->mended()) observer_.on_note(part);
-  tell_choices(run_, observer_);
   if (!is_finished()) note_surprises(run_, observer_);
   observer_.on_begin(summarise(run_));
   begin_ = Clock::now();

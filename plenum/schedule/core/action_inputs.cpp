@@ -1,5 +1,6 @@
 #include "plenum/base/check.h"
 #include "plenum/schedule/core/action_values.h"
+#include "plenum/schedule/core/dataflow.h"
 
 namespace plenum::schedule {
 

@@ -36,8 +36,7 @@ Warning of_ranks(const RunPlan& plan) {
   if (num_ranks <= num_items) return {};
   return fmt::format(
       "--ranks {} is more than a step has to share out, {} at most; nothing to do: {}; fewer ranks or a "
-      "larger "
-      "--global-batch are faster",
+      "larger --global-batch are faster",
       num_ranks, count_of(num_items, "part"), count_of(num_ranks - num_items, "rank"));
 }
 
@@ -81,8 +80,7 @@ Warning of_continued_training(const RunOptions& options, const RunPlan& plan, st
   if (plan.num_steps() >= kFewSteps && tokens >= kFewTokens) return {};
   return fmt::format(
       "{} of about {} tokens are few at a learning rate of {:g}: the model may end no better than {}; "
-      "compare "
-      "the two with plenum eval, and give more --steps or a lower --learning-rate",
+      "compare the two with plenum eval, and give more --steps or a lower --learning-rate",
       count_of(plan.num_steps(), "step"),
       format_count(static_cast<std::uint64_t>(plan.batches().expected_tokens_per_step())),
       options.optimizer.learning_rate.peak.value(), options.model.init);

@@ -40,6 +40,13 @@ bool is_on_gpu(const Run& run) {
   return run.plan->program().device == tensor::Device::Cuda;
 }
 
+/// A run that was begun on a GPU can be resumed without one.
+void require_device(const RunOptions& options) {
+  const std::optional<std::string> obstacle = tensor::cuda_obstacle();
+  if (options.run.device != tensor::Device::Cuda || !obstacle) return;
+  base::fail("no GPU can be used: {}; --device cpu trains on the CPU", *obstacle);
+}
+
 /// Compares the files of a dataset with their checksums, or says that they are too large for that to be
 /// quick.
 void require_unchanged(const data::Dataset& dataset, const Note& note) {
@@ -136,8 +143,8 @@ std::vector<TunedStream> Run::tuned_streams() const {
 Run open_run(const RunOptions& options, TrainingObserver& observer) {
   const auto begin = std::chrono::steady_clock::now();
   const Note note = [&observer](std::string_view line) { observer.on_note(line); };
-  const DeviceMemory device_memory(
-      options.run.device.value());  // first: without the device nothing is touched
+  require_device(options);  // first: without the device nothing is touched
+  const DeviceMemory device_memory(options.run.device.value());
 
   auto dataset = std::make_unique<data::Dataset>(options.data.directory);
   require_unchanged(*dataset, note);

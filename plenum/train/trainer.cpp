@@ -315,11 +315,14 @@ void Trainer::save_before_error() {
 TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop) {
   require_known_options(options);
   options.check();
-  std::vector<std::string> choices;  // which nobody wants to hear of a run that is refused
+  // Nobody wants to hear of them where the run is refused.
+  std::vector<std::string> choices;
+  std::vector<std::string> notes;
   const RunOptions settled = settle_defaults(
       options, [&](std::string_view line) { choices.emplace_back(line); },
-      [&](std::string_view line) { observer.on_note(line); });
+      [&](std::string_view line) { notes.emplace_back(line); });
   Run run = open_run(settled, observer);
+  for (const std::string& note : notes) observer.on_note(note);
   for (const std::string& choice : choices) observer.on_choice(choice);
   return Trainer(run, observer, stop).train();
 }

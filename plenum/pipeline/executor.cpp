@@ -100,10 +100,12 @@ void Executor::run(std::uint64_t num_steps, DeviceTimes device_times) {
 
 void Executor::await_step(std::uint64_t step) {
   base::check(!failure_, "an executor that failed has no steps to wait for");
+  const Clock::time_point begin = Clock::now();
+  const std::chrono::milliseconds limit = Watchdog::limit_after(longest_wait_, options_.hang_limit);
   for (const std::unique_ptr<RankExecutor>& rank : ranks_) {
     std::optional<Failure> hang;
     try {
-      hang = rank->await_step(step, options_.hang_limit);
+      hang = rank->await_step(step, limit);
     } catch (const std::exception& error) {
       fail(rank->failure_at(Lane::Compute, error.what(), std::current_exception()));
       throw;
@@ -113,6 +115,7 @@ void Executor::await_step(std::uint64_t step) {
     if (options_.on_stuck) options_.on_stuck(*hang);
     throw ExecutionError(*hang);
   }
+  longest_wait_ = std::max(longest_wait_, std::chrono::duration<double>(Clock::now() - begin));
 }
 
 MeasuredCycle Executor::measured() {

@@ -10,8 +10,8 @@
 namespace plenum::train {
 
 /// Notices that what a run does beside its steps hangs: it is told what is under way, and tells if that does
-/// not get on for longer than a limit. Steps have a watch of their own (pipeline::Executor), which knows
-/// their actions.
+/// not get on for longer than a limit. Time in which nobody looked does not count: the process was stopped.
+/// Steps have a watch of their own (pipeline::Executor), which knows their actions.
 class HangWatch {
  public:
   using Clock = std::chrono::steady_clock;
@@ -54,6 +54,7 @@ class HangWatch {
   std::uint64_t num_moves_ = 0;   ///< grows whenever something begins or gets on
   std::uint64_t seen_moves_ = 0;  ///< at the last look
   Clock::time_point seen_;        ///< when num_moves_ was first seen as it is
+  Clock::time_point looked_;      ///< last
   bool is_told_ = false;
 };
 

@@ -10,7 +10,6 @@ struct BuildInfo {
   std::string compiler;
   std::string build_type;
   std::string sanitizers;
-  std::string mpi_library;
   std::string cuda_toolkit;
   std::string nccl_header;
 };

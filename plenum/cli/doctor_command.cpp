@@ -7,6 +7,7 @@
 #include "plenum/base/machine.h"
 #include "plenum/base/units.h"
 #include "plenum/cli/command.h"
+#include "plenum/comm/mpi/mpi_world.h"
 #include "plenum/tensor/cuda_device.h"
 
 namespace plenum::cli {
@@ -31,9 +32,9 @@ Part kernels_part() {
           fmt::format("built for {}{}", level, has_more ? "; this processor has x86-64-v4" : "")};
 }
 
-Part mpi_part(const base::BuildInfo& build) {
-  if (build.mpi_library.empty()) return {"MPI", false, "not found when built; " + std::string(kNothingYet)};
-  return {"MPI", false, fmt::format("{}; {}", build.mpi_library, kNothingYet)};
+Part mpi_part() {
+  if (const std::optional<std::string> obstacle = comm::mpi::obstacle()) return {"MPI", false, *obstacle};
+  return {"MPI", true, comm::mpi::library_name()};
 }
 
 Part cuda_part(const base::BuildInfo& build) {
@@ -83,7 +84,7 @@ std::vector<Part> examine() {
            fmt::format("{}, {} available", base::format_bytes(machine.memory_bytes),
                        base::format_bytes(machine.available_memory_bytes))},
           kernels_part(),
-          mpi_part(build),
+          mpi_part(),
           cuda_part(build),
           nccl_part(build),
           gpu_part(machine)};

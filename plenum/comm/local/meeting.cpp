@@ -138,7 +138,8 @@ void Meeting::exchange_pair(std::size_t from, std::size_t to) {
   const ConstElements source = sender.source.part(begin_of(sender.shape.counts, to), sender.shape.counts[to]);
   if (source.bytes.empty()) return;
   std::byte* const data =
-      receiver.destination.part(begin_of(receiver.shape.receive_counts, from), sender.shape.counts[to]).bytes.data();
+      receiver.destination.part(begin_of(receiver.shape.receive_counts, from), sender.shape.counts[to])
+          .bytes.data();
   std::memcpy(data, source.bytes.data(), source.bytes.size());
 }
 

@@ -44,3 +44,13 @@ if(PLENUM_MPI)  # AUTO is true, too
                         "-DPLENUM_MPI=OFF.")
   endif()
 endif()
+
+if(PLENUM_CUDA)
+  find_path(PLENUM_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  find_library(PLENUM_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib)
+  if(PLENUM_NCCL_INCLUDE AND PLENUM_NCCL_LIBRARY)
+    set(plenum_has_nccl ON)
+  else()
+    message(STATUS "NCCL not found: a GPU trains alone")
+  endif()
+endif()

@@ -19,8 +19,7 @@ BuildInfo build_info() {
           .compiler = generated::kCompiler,
           .build_type = generated::kBuildType,
           .sanitizers = generated::kSanitizers,
-          .cuda_toolkit = found_or_empty(generated::kCudaToolkit),
-          .nccl_header = found_or_empty(generated::kNccl)};
+          .cuda_toolkit = found_or_empty(generated::kCudaToolkit)};
 }
 
 }  // namespace plenum::base

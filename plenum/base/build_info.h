@@ -11,7 +11,6 @@ struct BuildInfo {
   std::string build_type;
   std::string sanitizers;
   std::string cuda_toolkit;
-  std::string nccl_header;
 };
 
 BuildInfo build_info();

@@ -8,6 +8,7 @@
 #include "plenum/base/units.h"
 #include "plenum/cli/command.h"
 #include "plenum/comm/mpi/mpi_world.h"
+#include "plenum/comm/nccl/nccl_world.h"
 #include "plenum/tensor/cuda_device.h"
 
 namespace plenum::cli {
@@ -19,8 +20,6 @@ struct Part {
   bool used = false;
   std::string detail;
 };
-
-constexpr const char* kNothingYet = "nothing in this version calls it";
 
 Part kernels_part() {
   const std::string level(base::kernel_instruction_set());
@@ -48,9 +47,9 @@ Part cuda_part(const base::BuildInfo& build) {
                       toolkit)};
 }
 
-Part nccl_part(const base::BuildInfo& build) {
-  if (build.nccl_header.empty()) return {"NCCL", false, "not found when built; " + std::string(kNothingYet)};
-  return {"NCCL", false, fmt::format("headers in {}; {}", build.nccl_header, kNothingYet)};
+Part nccl_part() {
+  if (const std::optional<std::string> obstacle = comm::nccl::obstacle()) return {"NCCL", false, *obstacle};
+  return {"NCCL", true, comm::nccl::library_name()};
 }
 
 std::string gpu_text() {
@@ -86,7 +85,7 @@ std::vector<Part> examine() {
           kernels_part(),
           mpi_part(),
           cuda_part(build),
-          nccl_part(build),
+          nccl_part(),
           gpu_part(machine)};
 }
 

@@ -15,6 +15,10 @@ std::optional<std::string> obstacle() {
   return kObstacle;
 }
 
+std::string library_name() {
+  base::fail("{}", kObstacle);
+}
+
 Id make_id() {
   base::fail("GPUs cannot train together: {}", kObstacle);
 }
@@ -29,6 +33,6 @@ Communicator& NcclWorld::communicator() {
   return *all_;
 }
 
-void NcclWorld::abort(Rank, std::string_view) {}
+void NcclWorld::abort_here(Rank, std::string_view) {}
 
 }  // namespace plenum::comm::nccl

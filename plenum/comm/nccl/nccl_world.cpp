@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "plenum/comm/nccl/nccl_communicator.h"
 
 namespace plenum::comm::nccl {
@@ -22,6 +24,12 @@ void fix_algorithms() {
 
 std::optional<std::string> obstacle() {
   return std::nullopt;
+}
+
+std::string library_name() {
+  int version = 0;
+  check_nccl(::ncclGetVersion(&version), "tell its version");
+  return fmt::format("NCCL {}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
 }
 
 Id make_id() {
@@ -48,8 +56,8 @@ Communicator& NcclWorld::communicator() {
   return *all_;
 }
 
-void NcclWorld::abort(Rank failed_rank, std::string_view reason) {
-  state_->abort(failed_rank, reason);
+void NcclWorld::abort_here(Rank failed_rank, std::string_view reason) {
+  state_->abort_here(failed_rank, reason);
 }
 
 }  // namespace plenum::comm::nccl

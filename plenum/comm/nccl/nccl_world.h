@@ -17,6 +17,9 @@ class WorldState;
 /// Why ranks cannot communicate through NCCL here, without a look at the GPU; nothing where they can.
 std::optional<std::string> obstacle();
 
+/// Name and version. Throws UserError in a build without NCCL.
+std::string library_name();
+
 /// By which the ranks of a world find each other: made by one of them and told to all.
 using Id = std::array<std::byte, 128>;
 Id make_id();
@@ -45,7 +48,7 @@ class NcclWorld {
   /// A communicator of all ranks, the same at every call.
   Communicator& communicator();
   /// Ends all communication of this process, as another rank's failure does. From any thread.
-  void abort(Rank failed_rank, std::string_view reason);
+  void abort_here(Rank failed_rank, std::string_view reason);
 
  private:
   std::shared_ptr<WorldState> state_;

@@ -6,11 +6,11 @@ namespace plenum::comm::nccl {
 
 void WorldState::abort_all(Rank failed_rank, std::string_view reason) {
   if (abort_.is_aborted()) return;
-  abort(failed_rank, reason);
+  abort_here(failed_rank, reason);
   if (on_abort_) on_abort_(failed_rank, reason);
 }
 
-void WorldState::abort(Rank failed_rank, std::string_view reason) {
+void WorldState::abort_here(Rank failed_rank, std::string_view reason) {
   if (!abort_.abort_all(failed_rank, reason)) return;
   const std::lock_guard lock(mutex_);
   for (NcclCommunicator* communicator : open_) communicator->end();

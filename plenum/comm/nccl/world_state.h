@@ -20,7 +20,7 @@ class WorldState {
   /// By this process, which the others are told; the first call counts.
   void abort_all(Rank failed_rank, std::string_view reason);
   /// By another process.
-  void abort(Rank failed_rank, std::string_view reason);
+  void abort_here(Rank failed_rank, std::string_view reason);
 
   void add(NcclCommunicator& communicator);
   void remove(NcclCommunicator& communicator);

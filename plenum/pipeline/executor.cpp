@@ -123,6 +123,19 @@ MeasuredCycle Executor::measured() {
   return measure(schedule_, dataflow_, ranks_, timed_begin_);
 }
 
+std::string Executor::where() const {
+  std::string text;
+  for (const auto& [rank, lane] : lanes_) {
+    const LaneState state = rank->progress(lane).state;
+    if (state == LaneState::Ended) continue;
+    const Failure at = rank->failure_at(lane, {});
+    text += fmt::format("{}{}, step {}, {}", text.empty() ? "" : "; ", schedule::lane_name(lane), at.step,
+                        at.action);
+    if (state != LaneState::Works) text += fmt::format(" waits for {}", rank->awaited_by(lane));
+  }
+  return text;
+}
+
 StepRange Executor::range_of(std::uint64_t num_steps) const {
   StepRange range{.begin = next_step_, .end = next_step_ + num_steps, .timed_begin = next_step_};
   const std::uint64_t cycle = schedule_.num_steps();

@@ -92,6 +92,9 @@ class Executor {
   /// if a device hangs, and what went wrong on it as it is.
   void await_step(std::uint64_t step);
 
+  /// Where the lanes are, in words, for people. By any thread.
+  std::string where() const;
+
   std::uint64_t next_step() const { return next_step_; }
   const schedule::Dataflow& dataflow() const { return dataflow_; }
   /// The last whole cycle of the last run that begins with the schedule's first step. In a run that holds no

@@ -24,6 +24,11 @@ void HangWatch::watch(const std::stop_token& stop) {
   }
 }
 
+std::string HangWatch::under_way() const {
+  const std::lock_guard lock(mutex_);
+  return is_under_way_ ? hangs_.substr(0, hangs_.find(" hangs")) : std::string();
+}
+
 void HangWatch::look(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   constexpr std::chrono::seconds kLongestLook{5};

@@ -40,6 +40,9 @@ class HangWatch {
     HangWatch& watch_;
   };
 
+  /// What is under way and would hang, in words; empty if nothing is. By any thread.
+  std::string under_way() const;
+
   /// Looks every so often until a stop is asked for. For a thread of its own.
   void watch(const std::stop_token& stop);
   /// Looks once.
@@ -48,7 +51,7 @@ class HangWatch {
  private:
   const std::chrono::milliseconds limit_;
   const Told told_;
-  std::mutex mutex_;  ///< of what follows
+  mutable std::mutex mutex_;  ///< of what follows
   bool is_under_way_ = false;
   std::string hangs_;
   std::uint64_t num_moves_ = 0;   ///< grows whenever something begins or gets on

@@ -14,6 +14,9 @@ inline constexpr int kInternalErrorCode = 70;
 /// Training hung, and goes on from its last checkpoint if it is started again.
 inline constexpr int kHangCode = 75;
 
+/// Another process of the run failed, and this one ended because of it.
+inline constexpr int kRankFailedCode = 69;
+
 /// Says what hangs on standard error, and ends the process with kHangCode, without the destructors that would
 /// wait for it.
 [[noreturn]] void end_hanging_process(std::string_view what);

@@ -22,7 +22,7 @@ bool is_ignored(int signal) {
 sigset_t stop_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
     if (!is_ignored(signal)) sigaddset(&set, signal);
   }
   return set;

@@ -8,8 +8,9 @@
 
 namespace plenum::cli {
 
-/// Turns SIGTERM, SIGINT and SIGHUP into a request to stop while it is in scope, but for those that the
-/// process was started to ignore, as nohup and shells that start it in the background do: they stay ignored.
+/// Turns SIGTERM, SIGINT, SIGHUP and SIGUSR1 into a request to stop while it is in scope, but for those that
+/// the process was started to ignore, as nohup and shells that start it in the background do: they stay
+/// ignored.
 ///
 /// After the request only a person who insists is heard: a SIGINT, which Ctrl-C sends, that comes when
 /// `patience` is over ends the process at once. Every other signal asks for what is asked for already.

@@ -208,7 +208,7 @@ void TrainingDisplay::on_checkpoint(std::uint64_t /*step*/, const std::string& p
 
 void TrainingDisplay::on_hang(std::string_view line) {
   line_.erase();
-  end_hanging_process(line);
+  end_process_(line);
 }
 
 void SilentDisplay::on_note(std::string_view line) {

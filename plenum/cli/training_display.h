@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "plenum/cli/exit_codes.h"
 #include "plenum/cli/status_line.h"
 #include "plenum/train/training_observer.h"
 
@@ -43,8 +45,11 @@ std::string describe_run(const train::RunSummary& summary);
 /// terminal, lines begin with the date and the time.
 class TrainingDisplay final : public train::TrainingObserver {
  public:
+  /// Ends the process for what hangs, as on_hang() says.
+  using EndProcess = std::function<void(std::string_view what)>;
   /// Borrows `stream`.
-  explicit TrainingDisplay(std::FILE* stream) : line_(stream) {}
+  explicit TrainingDisplay(std::FILE* stream, EndProcess end_process = end_hanging_process)
+      : line_(stream), end_process_(std::move(end_process)) {}
 
   void on_begin(const train::RunSummary& summary) override;
   void on_step(const train::StepReport& report) override;
@@ -61,6 +66,7 @@ class TrainingDisplay final : public train::TrainingObserver {
   void note(std::string_view line);
 
   StatusLine line_;
+  EndProcess end_process_;
   TrainingStatus status_;
   std::vector<std::string> choices_;
   train::DeviceMemory memory_{tensor::Device::Cpu};

@@ -21,7 +21,7 @@ namespace {
 /// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows the
 /// fingerprint of the one and the checksum of the other; where the weights came from no longer matters; and
 /// steps is told (RunDirectory::changes).
-constexpr std::array<std::string_view, 23> kMayChange = {"run",
+constexpr std::array<std::string_view, 27> kMayChange = {"run",
                                                          "device",
                                                          "steps",
                                                          "ranks",
@@ -37,6 +37,10 @@ constexpr std::array<std::string_view, 23> kMayChange = {"run",
                                                          "hang-limit",
                                                          "json",
                                                          "quiet",
+                                                         "gpus",
+                                                         "restart",
+                                                         "interface",
+                                                         "reduction",
                                                          "micro-batch-tokens",
                                                          "checkpoint-every",
                                                          "keep",
@@ -57,16 +61,6 @@ std::string value_text(const base::Option& option) {
   return values.empty() ? "not set" : fmt::format("'{}'", fmt::join(values, ", "));
 }
 
-/// The values of all options by name.
-OptionTexts option_texts(RunOptions options) {
-  OptionTexts texts;
-  for (const base::OptionTable& table : options.tables()) {
-    for (const base::Option& option : table.options())
-      texts[fmt::format("{} in [{}]", option.name, table.name())] = value_text(option);
-  }
-  return texts;
-}
-
 /// An option of [run] whose change is worth a line, with what becomes of it.
 struct ToldChange {
   const char* name;
@@ -78,6 +72,15 @@ constexpr std::array<ToldChange, 2> kToldChanges = {
 
 }  // namespace
 
+OptionTexts option_texts(RunOptions options) {
+  OptionTexts texts;
+  for (const base::OptionTable& table : options.tables()) {
+    for (const base::Option& option : table.options())
+      texts[fmt::format("{} in [{}]", option.name, table.name())] = value_text(option);
+  }
+  return texts;
+}
+
 RunPaths::RunPaths(const std::string& directory)
     : config(directory + "/config.toml"),
       lock(directory + "/lock"),
@@ -86,7 +89,8 @@ RunPaths::RunPaths(const std::string& directory)
       tensorboard(directory + "/tensorboard"),
       tokenizer(directory + "/tokenizer"),
       tuning(directory + "/tuning.json"),
-      checkpoints(directory + "/checkpoints") {}
+      checkpoints(directory + "/checkpoints"),
+      logs(directory + "/logs") {}
 
 bool is_run_directory(const std::string& directory) {
   return io::path_exists(RunPaths(directory).config);
@@ -114,7 +118,7 @@ RunOptions read_run_options(const std::string& directory) {
 
 RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& dataset)
     : dataset_(dataset), options_(options), directory_(options.run.directory), paths_(directory_) {
-  is_new_ = io::names_in(directory_).empty();
+  is_new_ = kept_names().empty();
   base::require(is_new_ || io::path_exists(paths_.lock),
                 "{} is not the directory of a run and not empty; choose another --run", directory_);
   if (!is_new_) {
@@ -134,10 +138,21 @@ RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& datas
   if (has_config_) take_up();
 }
 
-void RunDirectory::write_config() const {
+void RunDirectory::write_config(const Processes& processes) const {
   RunOptions options = options_;
   options.run.process = {};
+  if (!processes.is_alone()) {
+    options.run.ranks = 1;
+    options.run.threads.reset();
+  }
   io::write_file(paths_.config, io::print_config(options.tables()));
+}
+
+/// Without what processes leave there before they have found each other.
+std::vector<std::string> RunDirectory::kept_names() const {
+  std::vector<std::string> names = io::names_in(directory_);
+  std::erase_if(names, [](const std::string& name) { return name == "logs" || name == "control.json"; });
+  return names;
 }
 
 void RunDirectory::lock() {
@@ -158,7 +173,7 @@ void RunDirectory::make() {
   if (!lock_) {
     io::make_directories(directory_);
     lock();
-    base::require(io::names_in(directory_).size() == 1,
+    base::require(kept_names().size() == 1,
                   "another process began this run meanwhile; give the command again to go on with it: {}",
                   directory_);
   }

@@ -8,6 +8,7 @@
 
 #include "plenum/data/corpus/dataset.h"
 #include "plenum/io/lock_file.h"
+#include "plenum/train/processes.h"
 #include "plenum/train/run_options.h"
 #include "plenum/train/training_state.h"
 
@@ -15,6 +16,9 @@ namespace plenum::train {
 
 /// Says one line to whoever watches.
 using Note = std::function<void(std::string_view line)>;
+
+/// The values of all options by name.
+OptionTexts option_texts(RunOptions options);
 
 /// Where things lie in the directory of a run.
 struct RunPaths {
@@ -28,6 +32,7 @@ struct RunPaths {
   std::string tokenizer;    ///< a directory: the dataset's
   std::string tuning;       ///< which algorithms were found the fastest on the GPU
   std::string checkpoints;  ///< a directory
+  std::string logs;         ///< a directory: a file for each process but the first
 };
 
 /// Whether a directory is that of a run.
@@ -68,10 +73,12 @@ class RunDirectory {
   /// Makes what a new run has from the start, and puts back a tokenizer that is gone, once nothing is left
   /// that could refuse it. Throws UserError if another process did so since this looked.
   void make();
-  /// Keeps the configuration for the next process, once nothing is left that could refuse it.
-  void write_config() const;
+  /// Keeps the configuration for the next process, once nothing is left that could refuse it. How many ranks
+  /// there are is kept of a process on its own: others are as many as are started.
+  void write_config(const Processes& processes) const;
 
  private:
+  std::vector<std::string> kept_names() const;
   void lock();
   void take_up();
   void write_tokenizer() const;

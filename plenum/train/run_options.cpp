@@ -51,13 +51,21 @@ OptionTable RunSettings::table() {
   options.add("seed", seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Seed of initialisation, order, masking and dropout");
   add_device_option(options, device);
-  options.add("ranks", ranks, 1, 1024, "Data-parallel ranks, on the CPU");
+  options.add("ranks", ranks, 1, 1024, "Ranks as threads of one process, on the CPU");
+  options.add("gpus", process.gpus, 0, 1024, "Train on this many GPUs of this machine: a process for each");
+  options.add("restart", process.restarts, 0, 1'000'000,
+              "With --gpus: after a failure, resume from the last checkpoint, this many times");
+  options.add("interface", process.interface, "NAME",
+              "Network interface or address over which processes find each other, such as eth0");
   options.add("threads", threads, 1, 4096, "Threads over all ranks; all cores if not given");
   options.add_choice("recompute", recompute,
                      {{"none", schedule::Recomputation::None},
                       {"mlp", schedule::Recomputation::Mlp},
                       {"full", schedule::Recomputation::Full}},
                      "Save memory by computing activations again; the same results");
+  options.add_choice("reduction", reduction, {{"direct", Reduction::Direct}, {"library", Reduction::Library}},
+                     "How MPI sums gradients: direct gives the same result as --ranks on one machine, "
+                     "library is MPI's own");
   options.add("stop-after", process.stop_after, "TIME",
               "Write a checkpoint and stop after this long: 90s, 30min, 47h or 2d");
   options.add("max-skipped-steps", max_skipped_steps, 1, 1'000'000,

@@ -27,8 +27,17 @@ struct ProcessSettings {
   std::string trace;
   std::int64_t trace_step = 3;
   std::string hang_limit = "30min";  ///< a time
+  std::int64_t gpus = 0;             ///< processes to start on this node, one for each GPU; 0: none
+  std::int64_t restarts = 0;         ///< of these, after a failure
+  std::string interface;             ///< of the network, over which processes find each other
   bool json = false;
   bool quiet = false;
+};
+
+/// How ranks that are processes sum over the network.
+enum class Reduction : std::uint8_t {
+  Direct,   ///< each owner of a slice adds in the order of the ranks: the bytes of as many threads
+  Library,  ///< as the library likes
 };
 
 /// Where a run lives, how long it goes on and what it runs on.
@@ -40,6 +49,7 @@ struct RunSettings {
   std::int64_t ranks = 1;
   std::optional<std::int64_t> threads;  ///< over all ranks; all cores if absent
   schedule::Recomputation recompute = schedule::Recomputation::None;
+  Reduction reduction = Reduction::Direct;
   std::int64_t max_skipped_steps = 10;
   ProcessSettings process;
 

@@ -139,7 +139,7 @@ class Trainer {
 TrainingResult Trainer::train() {
   // A run that is longer than asked for stays what it is.
   if (run_.directory) {
-    if (run_.state.step <= run_.plan->num_steps()) run_.directory->write_config();
+    if (run_.state.step <= run_.plan->num_steps()) run_.directory->write_config(run_.processes);
     for (const std::string& part : run_.directory->mended()) observer_.on_note(part);
   }
   if (!is_finished()) note_surprises(run_, observer_);

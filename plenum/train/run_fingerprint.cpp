@@ -1,0 +1,34 @@
+#include "plenum/train/run_fingerprint.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "plenum/data/corpus/dataset.h"
+#include "plenum/io/checksum.h"
+#include "plenum/train/run_directory.h"
+
+namespace plenum::train {
+namespace {
+
+/// A path may have another name on another machine; what lies there is compared.
+constexpr std::array<std::string_view, 10> kOwn = {
+    "run in [run]",    "threads in [run]",   "data in [data]", "packing-plan in [data]",
+    "init in [model]", "interface in [run]", "json in [run]",  "quiet in [run]",
+    "trace in [run]",  "hang-limit in [run]"};
+
+}  // namespace
+
+control::Fingerprint fingerprint_of(const RunOptions& settled) {
+  control::Fingerprint fingerprint;
+  for (const auto& [name, value] : option_texts(settled)) {
+    if (std::ranges::find(kOwn, name) == kOwn.end()) fingerprint.emplace_back(name, value);
+  }
+  fingerprint.emplace_back("the dataset", data::Dataset(settled.data.directory).description().fingerprint);
+  if (!settled.data.packing_plan.empty())
+    fingerprint.emplace_back("the packing plan", io::file_checksum(settled.data.packing_plan));
+  fingerprint.emplace_back("the program", io::file_checksum("/proc/self/exe"));
+  return fingerprint;
+}
+
+}  // namespace plenum::train

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "plenum/control/fingerprint.h"
+#include "plenum/train/run_options.h"
+
+namespace plenum::train {
+
+/// What must be the same in all processes of a run: every option that concerns more than one of them, the
+/// dataset, the packing plan and the program. Reads what it needs of them.
+control::Fingerprint fingerprint_of(const RunOptions& settled);
+
+}  // namespace plenum::train

@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034
 packages_build=(g++ cmake ninja-build ccache
   libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libsimdjson-dev
-  libutf8proc-dev libxxhash-dev libzstd-dev zlib1g-dev)
+  libsodium-dev libutf8proc-dev libxxhash-dev libzstd-dev zlib1g-dev)
 packages_test=(libgtest-dev libgmock-dev python3 python3-venv)
 packages_bench=(libbenchmark-dev python3 python3-venv)
 # The runtime of the fuzzer is packaged by clang's own version.
@@ -12,4 +12,4 @@ packages_lint=(clang-format clang-tidy)
 packages_demo=(gzip)
 # Headers and libraries that `make bundle` gathers for machines without a network.
 packages_bundle=(libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libsimdjson-dev
-  libutf8proc-dev libxxhash-dev libzstd-dev zlib1g-dev libgtest-dev libgmock-dev libbenchmark-dev)
+  libsodium-dev libutf8proc-dev libxxhash-dev libzstd-dev zlib1g-dev libgtest-dev libgmock-dev libbenchmark-dev)

@@ -11,7 +11,7 @@ namespace plenum::comm::mpi {
 namespace {
 
 /// As long as a piece of a slice is on its way within a machine.
-constexpr std::chrono::microseconds kSpin{100};
+constexpr std::chrono::microseconds kSpin{200};
 /// Where the rank that is waited for may want this core.
 constexpr std::chrono::microseconds kSpinOnSharedCore{5};
 

@@ -34,7 +34,7 @@ const std::map<std::string, std::set<std::string>> kPure = {
 
 // Headers that may appear only below the given paths.
 const std::vector<std::pair<std::regex, std::vector<std::string>>> kConfinedHeaders = {
-    {std::regex("<mpi\\.h>"), {"plenum/comm/"}},
+    {std::regex("<mpi\\.h>"), {"plenum/comm/mpi/"}},
     {std::regex("<nccl\\.h>"), {"plenum/comm/"}},
     {std::regex("<(cuda|cublas|cudnn|cusolver|nvtx|cub/|mma|cooperative_groups).*>"),
      {"plenum/kernels/cuda/", "plenum/tensor/cuda_", "plenum/comm/nccl"}},

@@ -1,7 +1,9 @@
-// The tests of ranks that are processes: mpirun -np N test_distributed. Rank 0 prints as always, the others
-// only what went wrong.
+// The tests of ranks that are processes: mpirun -np N test_distributed [--library]. Rank 0 prints as always,
+// the others only what went wrong.
+#include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -30,10 +32,14 @@ std::filesystem::path shared_file(Communicator& all) {
 int run_tests(int num_arguments, char** arguments) {
   testing::InitGoogleTest(&num_arguments, arguments);
   MpiRanks& ranks = mpi_ranks();
+  if (num_arguments > 1 && std::string_view(arguments[1]) == "--library") {
+    ranks.reduction = mpi::Reduction::Library;
+  }
   const auto tell = [&ranks](Rank failed_rank, std::string_view reason) {
     std::ofstream(ranks.abort_news, std::ios::app) << failed_rank.value << " " << reason << std::endl;
   };
-  ranks.world = std::make_unique<mpi::MpiWorld>(mpi::MpiWorldOptions{.on_abort = tell});
+  ranks.world =
+      std::make_unique<mpi::MpiWorld>(mpi::MpiWorldOptions{.reduction = ranks.reduction, .on_abort = tell});
   ranks.all = ranks.world->communicator();
   ranks.abort_news = shared_file(*ranks.all);
   if (ranks.world->rank().value != 0) {

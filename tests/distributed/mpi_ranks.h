@@ -9,6 +9,7 @@ namespace plenum::comm {
 
 /// The world of this process, which main() makes.
 struct MpiRanks {
+  mpi::Reduction reduction = mpi::Reduction::Direct;
   std::unique_ptr<mpi::MpiWorld> world;
   std::unique_ptr<Communicator> all;
   /// What on_abort was told, one line a call, appended to this file, which all ranks see.

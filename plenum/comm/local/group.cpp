@@ -1,13 +1,18 @@
 #include "plenum/comm/local/group.h"
 
+#include <chrono>
 #include <exception>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "plenum/base/check.h"
 
 namespace plenum::comm::local {
 namespace {
+
+/// What it costs to sleep and to be woken; not more, since the thread waited for may want this core.
+constexpr std::chrono::microseconds kSpin{5};
 
 /// Why work was not done; empty if it was. One member's trouble is that of all: none has the whole result.
 std::string error_of_work(Meeting& meeting) {
@@ -24,7 +29,9 @@ std::string error_of_work(Meeting& meeting) {
 }  // namespace
 
 Group::Group(std::shared_ptr<const AbortState> abort, std::vector<Rank> ranks)
-    : abort_(std::move(abort)), ranks_(std::move(ranks)) {
+    : abort_(std::move(abort)),
+      ranks_(std::move(ranks)),
+      may_spin_(ranks_.size() <= std::thread::hardware_concurrency()) {
   for (const Rank rank : ranks_) inboxes_.emplace_back(*abort_, rank);
 }
 
@@ -66,9 +73,26 @@ void Group::conclude(const PendingMeeting& pending) const {
   if (!pending.error.empty()) throw base::InternalError(pending.error);
 }
 
+bool Group::spin(const PendingMeeting& pending, std::unique_lock<std::mutex>& lock) const {
+  if (!may_spin_) return false;
+  const bool was_complete = pending.is_complete;
+  const bool was_aborted = abort_->is_aborted();
+  const auto has_changed = [&] {
+    return pending.is_finished || pending.is_complete != was_complete || abort_->is_aborted() != was_aborted;
+  };
+  lock.unlock();
+  const auto begin = std::chrono::steady_clock::now();
+  bool is_changed = has_changed();
+  while (!is_changed && std::chrono::steady_clock::now() - begin < kSpin) is_changed = has_changed();
+  lock.lock();
+  return is_changed || has_changed();
+}
+
 void Group::wait(PendingMeeting& pending) {
   std::unique_lock lock(mutex_);
-  while (!advance(pending, lock)) changed_.wait(lock);
+  while (!advance(pending, lock)) {
+    if (!spin(pending, lock)) changed_.wait(lock);
+  }
   conclude(pending);
 }
 

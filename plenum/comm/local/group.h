@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -18,8 +19,9 @@ struct PendingMeeting {
   explicit PendingMeeting(std::span<const Rank> ranks) : meeting(ranks) {}
 
   Meeting meeting;
-  bool is_complete = false;  ///< all members have come
-  bool is_finished = false;  ///< and all work is done, or cannot be done
+  /// Written with the group's lock; whoever waits looks at them without.
+  std::atomic<bool> is_complete = false;  ///< all members have come
+  std::atomic<bool> is_finished = false;  ///< and all work is done, or cannot be done
   std::size_t num_working = 0;
   std::string error;  ///< why its result is not there; empty if it is
 };
@@ -45,11 +47,14 @@ class Group {
  private:
   /// Does what there is to do; true when the meeting is over, for good or bad.
   bool advance(PendingMeeting& pending, std::unique_lock<std::mutex>& lock);
+  /// Waits for the next change for as long as it takes to put a thread to sleep and wake it; true if it came.
+  bool spin(const PendingMeeting& pending, std::unique_lock<std::mutex>& lock) const;
   /// Throws if it is over for bad.
   void conclude(const PendingMeeting& pending) const;
 
   std::shared_ptr<const AbortState> abort_;
   std::vector<Rank> ranks_;
+  bool may_spin_;              ///< there is a core for every member
   std::deque<Inbox> inboxes_;  ///< of each member; they do not move
   std::mutex mutex_;
   std::condition_variable changed_;

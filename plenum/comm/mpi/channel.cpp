@@ -3,8 +3,6 @@
 #include <exception>
 #include <utility>
 
-#include "plenum/comm/mpi/patience.h"
-
 namespace plenum::comm::mpi {
 
 Channel::Channel(std::shared_ptr<WorldState> world, std::vector<Rank> ranks, std::size_t index, int context,
@@ -20,7 +18,7 @@ Channel::Channel(std::shared_ptr<WorldState> world, std::vector<Rank> ranks, std
 Channel::~Channel() {
   try {
     // Messages that nobody asked for may still be arriving in memory that goes with this.
-    Patience patience;
+    const Patience patience = world_->patience();
     while (messages_.is_arriving()) {
       if (!drive()) patience.pause();
     }
@@ -107,7 +105,7 @@ bool Channel::move_on() {
 
 void Channel::wait(const Task& task) {
   try {
-    Patience patience;
+    Patience patience = world_->patience();
     while (!task.is_done()) {
       if (drive()) {
         patience.renew();

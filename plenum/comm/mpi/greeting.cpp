@@ -9,8 +9,10 @@ namespace {
 /// Elements up to this size travel with the greeting.
 constexpr std::size_t kEnclosedBytes = 2048;
 
-void append(std::vector<std::byte>& bytes, std::span<const std::byte> more) {
-  bytes.insert(bytes.end(), more.begin(), more.end());
+/// Writes behind what is there; returns the end.
+std::byte* write(std::byte* to, std::span<const std::byte> bytes) {
+  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+  return to + bytes.size();
 }
 
 std::vector<std::size_t> read_counts(const std::byte* from, std::size_t num_counts) {
@@ -37,9 +39,8 @@ struct Greeting::Head {
 Greeting::Greeting(const GroupLines& lines)
     : lines_(lines),
       most_bytes_(sizeof(Head) + 2 * lines.size() * sizeof(std::size_t) + kEnclosedBytes),
-      received_(lines.size() * most_bytes_) {
-  sent_.reserve(most_bytes_);
-}
+      sent_(most_bytes_),
+      received_(lines.size() * most_bytes_) {}
 
 bool Greeting::encloses(const CollectiveShape& shape) {
   const std::size_t size = tensor::size_of(shape.dtype);
@@ -72,17 +73,16 @@ void Greeting::start(const Contribution& own) {
                   .count = shape.count,
                   .num_counts = shape.counts.size(),
                   .num_receive_counts = shape.receive_counts.size()};
-  sent_.clear();
-  append(sent_, std::as_bytes(std::span(&head, 1)));
-  append(sent_, std::as_bytes(std::span(shape.counts)));
-  append(sent_, std::as_bytes(std::span(shape.receive_counts)));
-  append(sent_, elements);
+  std::byte* end = write(sent_.data(), std::as_bytes(std::span(&head, 1)));
+  end = write(end, std::as_bytes(std::span(shape.counts)));
+  end = write(end, std::as_bytes(std::span(shape.receive_counts)));
+  end = write(end, elements);
   for (std::size_t distance = 1; distance < lines_.size(); ++distance) {
     const std::size_t member = lines_.other(distance);
     requests_.receive(place_of(member), lines_.line(member, Topic::Greeting));
   }
   for (std::size_t distance = 1; distance < lines_.size(); ++distance) {
-    requests_.send(sent_, lines_.line(lines_.other(distance), Topic::Greeting));
+    requests_.send({sent_.data(), end}, lines_.line(lines_.other(distance), Topic::Greeting));
   }
 }
 

@@ -6,10 +6,25 @@
 
 #include "plenum/base/check.h"
 #include "plenum/comm/mpi/channel.h"
-#include "plenum/comm/mpi/patience.h"
 
 namespace plenum::comm::mpi {
 namespace {
+
+/// As long as a piece of a slice is on its way within a machine.
+constexpr std::chrono::microseconds kSpin{200};
+/// Where the rank that is waited for may want this core.
+constexpr std::chrono::microseconds kSpinOnSharedCore{5};
+
+/// Whether this machine has more ranks than cores.
+bool outnumber_cores(MPI_Comm all) {
+  MPI_Comm machine = MPI_COMM_NULL;
+  int num_ranks = 0;
+  check_call(MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
+             "make a communicator");
+  MPI_Comm_size(machine, &num_ranks);
+  MPI_Comm_free(&machine);
+  return static_cast<unsigned>(num_ranks) > std::thread::hardware_concurrency();
+}
 
 void initialise() {
   int is_initialised = 0;
@@ -48,6 +63,7 @@ WorldState::WorldState(MpiWorldOptions options) : options_(std::move(options)) {
   rank_ = Rank::at(static_cast<std::size_t>(rank));
   size_ = static_cast<std::size_t>(size);
   num_contexts_ = most_contexts(all_);
+  spin_ = outnumber_cores(all_) ? kSpinOnSharedCore : kSpin;
 }
 
 void WorldState::finish() {
@@ -57,7 +73,7 @@ void WorldState::finish() {
     check_call(MPI_Ibarrier(all_, &request), "meet the other ranks");
     Requests all_have_come;
     all_have_come.add(request);
-    Patience patience;
+    const Patience patience = this->patience();
     while (true) {
       {
         const MpiCall call(*this);

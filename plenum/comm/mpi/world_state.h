@@ -10,6 +10,7 @@
 
 #include "plenum/comm/abort_state.h"
 #include "plenum/comm/mpi/mpi_world.h"
+#include "plenum/comm/mpi/patience.h"
 #include "plenum/comm/mpi/requests.h"
 
 namespace plenum::comm::mpi {
@@ -42,6 +43,8 @@ class WorldState {
   Reduction reduction() const { return options_.reduction; }
   MPI_Comm all() const { return all_; }
   const AbortState& abort_state() const { return abort_; }
+  /// A wait that suits this machine.
+  Patience patience() const { return Patience(spin_); }
 
   /// A number for a group that no other group of any rank has. Called by the group's first member.
   int new_context();
@@ -66,6 +69,7 @@ class WorldState {
   MPI_Comm all_ = MPI_COMM_NULL;
   Rank rank_;
   std::size_t size_ = 0;
+  std::chrono::microseconds spin_{0};
   std::size_t num_contexts_ = 0;  ///< that MPI's tags have room for
   AbortState abort_;
   std::atomic<int> num_callers_ = 0;

@@ -135,7 +135,8 @@ Arrived arrive(const Arriving& who) {
     } else if (found.rendezvous) {
       Attempt attempt(who, *found.rendezvous);
       if (std::optional<Arrived> arrived = attempt.shake_hands()) {
-        wait_for_begin(*arrived, Clock::now() + who.limit);
+        // Rank 0 gives up first, since it knows who is missing.
+        wait_for_begin(*arrived, Clock::now() + who.limit + who.handshake_limit);
         return std::move(*arrived);
       }
       found.problem = attempt.problem();

@@ -103,7 +103,7 @@ ChildProcess::~ChildProcess() {
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
-    : process_(std::exchange(other.process_, -1)), end_(std::move(other.end_)) {}
+    : process_(std::exchange(other.process_, -1)), end_(other.end_) {}
 
 const std::optional<ProcessEnd>& ChildProcess::look() {
   int status = 0;

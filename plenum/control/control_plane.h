@@ -36,9 +36,9 @@ struct ControlOptions {
 /// docs/decisions/control.md has the protocol and its reasons.
 ///
 /// The exchanges (compare, broadcast, gather, barrier) are called by all ranks in the same order, by one
-/// thread of each. They throw RankFailed once a rank has failed, and UserError when the time is over; after
-/// that the ranks are out of step, and what is left is report_failure(). The rest may be called by any
-/// thread.
+/// thread of each. They throw RankFailed once a rank has failed, and UserError when the time is over, on rank
+/// 0 first, which names who is missing; after that the ranks are out of step, and what is left is
+/// report_failure(). The rest may be called by any thread.
 class ControlPlane {
  public:
   using Milliseconds = std::chrono::milliseconds;

@@ -198,7 +198,7 @@ std::string Hub::exchange(ExchangeKind kind, std::string_view bytes, const Combi
                           Milliseconds limit) {
   std::unique_lock lock(mutex_);
   const auto is_decided = [&] {
-    // In a failure goodbyes mean that the news was heard.
+    // In a failure it is told, whoever leaves meanwhile.
     return failure_ || has_all_contributions() ||
            (!pending_ && std::ranges::any_of(peers_, &Peer::has_said_goodbye));
   };

@@ -106,9 +106,9 @@ class Start {
         variables.push_back(std::move(variable));
     }
     std::vector<std::string> environment = launch_.environment;
-    for (const auto& [name, value] : variables) {
-      std::erase_if(environment, [&](const std::string& entry) { return is_of(entry, name); });
-      environment.push_back(fmt::format("{}={}", name, value));
+    for (const ProcessLaunch::Variable& variable : variables) {
+      std::erase_if(environment, [&](const std::string& entry) { return is_of(entry, variable.first); });
+      environment.push_back(fmt::format("{}={}", variable.first, variable.second));
     }
     return environment;
   }

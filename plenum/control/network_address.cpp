@@ -117,7 +117,7 @@ std::string address_of_host_name() {
   if (::getaddrinfo(host_name().c_str(), nullptr, &hints, &first) != 0) return {};
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(first, &::freeaddrinfo);
   for (const addrinfo* entry = first; entry != nullptr; entry = entry->ai_next) {
-    const std::string address = address_text(entry->ai_addr);
+    std::string address = address_text(entry->ai_addr);
     if (!address.empty() && !is_loopback(address) && is_address_of_this_host(address)) return address;
   }
   return {};

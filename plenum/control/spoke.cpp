@@ -39,6 +39,7 @@ void Spoke::serve() {
   {
     const std::lock_guard lock(mutex_);
     flush_for(Milliseconds(500));
+    // In a failure rank 0 waits for this before it ends its own process: the news was heard.
     connection_.end_sending();
   }
   deliver(pending_);
@@ -79,7 +80,6 @@ void Spoke::take(Message&& message) {
     outcome_ = std::move(*outcome);
   } else if (auto* news = std::get_if<FailureNews>(&message)) {
     notice_failure(std::move(news->failure));
-    connection_.queue(Goodbye{});  // rank 0 waits for this before it ends its own process
   } else if (const auto* pong = std::get_if<ClockPong>(&message)) {
     take_pong(*pong);
   } else if (std::holds_alternative<Goodbye>(message)) {
@@ -151,7 +151,9 @@ std::string Spoke::exchange(ExchangeKind kind, std::string_view bytes, const Com
   outcome_.reset();
   connection_.queue(Contribution{.kind = kind, .number = num_exchanges_, .bytes = std::string(bytes)});
   wake();
-  const bool is_in_time = changed_.wait_for(lock, limit, [&] { return failure_ || outcome_ || is_done_; });
+  // Rank 0 gives up first, since it knows who is missing.
+  const bool is_in_time =
+      changed_.wait_for(lock, limit + options_.dead_after, [&] { return failure_ || outcome_ || is_done_; });
   throw_if_failed();
   base::require(is_in_time, "rank 0 on {} did not answer to the {} within {}: not all ranks have come to it",
                 host_of_rank_0_, exchange_name(kind), seconds_text(limit));

@@ -31,6 +31,7 @@ class WaitingRun {
       : options_(quick_options(directory_.path())), secret_(std::move(secret)) {
     ControlOptions own = options_;
     own.rendezvous_limit = limit;
+    own.handshake_limit = 2 * kLongTime;  // time alone sends nobody away
     thread_ = std::thread([this, own] {
       try {
         ControlPlane plane(launch_of(0, 2, secret_), own, failures_.listener());

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "plenum/cli/command.h"
+#include "plenum/cli/environment.h"
 #include "plenum/cli/exit_codes.h"
 #include "plenum/cli/rank_log.h"
 #include "plenum/cli/stop_signals.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <thread>
 #include <vector>
@@ -13,6 +12,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/machine.h"
+#include "plenum/cli/environment.h"
 #include "plenum/cli/exit_codes.h"
 #include "plenum/cli/terminal.h"
 #include "plenum/control/launcher.h"
@@ -27,30 +27,8 @@ namespace {
 using namespace std::chrono_literals;
 using control::RankFailure;
 
-constexpr const char* kVisibleGpus = "CUDA_VISIBLE_DEVICES";
 /// In which a process that was told of a failure ends by itself, or is ended.
 constexpr auto kGrace = 8s;
-
-std::optional<std::string> variable(std::string_view name) {
-  const char* const value = std::getenv(std::string(name).c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
-/// By the names that CUDA knows them by. Without asking CUDA, which would hold to what it found.
-std::vector<std::string> visible_gpus() {
-  std::vector<std::string> gpus;
-  if (const std::optional<std::string> listed = variable(kVisibleGpus)) {
-    for (std::size_t begin = 0; begin < listed->size();) {
-      const std::size_t end = std::min(listed->find(',', begin), listed->size());
-      gpus.push_back(listed->substr(begin, end - begin));
-      begin = end + 1;
-    }
-    return gpus;
-  }
-  const std::size_t count = io::names_in("/proc/driver/nvidia/gpus").size();
-  for (std::size_t i = 0; i < count; ++i) gpus.push_back(std::to_string(i));
-  return gpus;
-}
 
 /// The words that this process was started with, the program as a path that can be started again.
 std::vector<std::string> own_command() {
@@ -65,17 +43,7 @@ std::vector<std::string> own_command() {
   return words;
 }
 
-std::vector<std::string> own_environment() {
-  std::vector<std::string> variables;
-  for (char** entry = ::environ; *entry != nullptr; ++entry) variables.emplace_back(*entry);
-  return variables;
-}
-
 }  // namespace
-
-control::Launch launch_of_environment() {
-  return control::read_launch(variable);
-}
 
 void TrainProcesses::choose_gpu() const {
   const std::vector<std::string> gpus = visible_gpus();
@@ -83,7 +51,7 @@ void TrainProcesses::choose_gpu() const {
   const std::size_t local_rank = launch_.local_rank.value_or(0);
   base::require(local_rank < gpus.size(),
                 "there are more processes on this machine than GPUs: {} of them are visible", gpus.size());
-  ::setenv(kVisibleGpus, gpus[local_rank].c_str(), 1);
+  show_gpu(gpus[local_rank]);
 }
 
 void TrainProcesses::settle(train::RunSettings& run) const {
@@ -187,7 +155,7 @@ int train_on_gpus(const train::RunSettings& run) {
   return control::launch_processes(
       {.command = own_command(),
        .num_processes = static_cast<std::uint32_t>(count),
-       .environment = own_environment(),
+       .environment = whole_environment(),
        .devices = gpus,
        .log_of = [&](std::uint32_t rank) { return fmt::format("{}/rank-{}.log", logs, rank); },
        .tell = [](std::string_view line) { say(stderr, fmt::format("plenum: {}\n", line)); },

@@ -63,7 +63,4 @@ class TrainProcesses {
 /// for them. Returns how they ended.
 int train_on_gpus(const train::RunSettings& run);
 
-/// The launch that the environment tells of.
-control::Launch launch_of_environment();
-
 }  // namespace plenum::cli

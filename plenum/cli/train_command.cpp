@@ -117,7 +117,7 @@ class TrainCommand final : public Command {
       if (processes.is_alone()) throw;
       const control::RankFailure failure = processes.fail(error.what(), is_of_another(error));
       if (processes.is_own(failure)) throw;
-      if (processes.is_first())
+      if (processes.tells(failure))
         say(stderr, fmt::format("plenum: error: {}\n", control::failure_text(failure)));
       return kRankFailedCode;
     }

@@ -115,7 +115,7 @@ void TrainProcesses::connect_gpus() {
 /// By a thread of the control plane.
 void TrainProcesses::on_failure(const RankFailure& failure) {
   const std::string text = control::failure_text(failure);
-  std::thread([text, is_told = is_first() && !is_own(failure)] {
+  std::thread([text, is_told = tells(failure)] {
     std::this_thread::sleep_for(kGrace);
     if (is_told) say(stderr, fmt::format("plenum: error: {}\n", text));
     ::_exit(kRankFailedCode);

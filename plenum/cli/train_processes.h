@@ -43,6 +43,10 @@ class TrainProcesses {
   /// why. Tells the others, and waits until all know.
   control::RankFailure fail(std::string_view what, bool is_aborted);
   bool is_own(const control::RankFailure& failure) const { return failure.rank == launch_.rank; }
+  /// Whether this process is the one that tells people of another's failure: the first that is left.
+  bool tells(const control::RankFailure& failure) const {
+    return launch_.rank.index() == (failure.rank.index() == 0 ? 1U : 0U);
+  }
   /// Ends without a failure.
   void end();
 

@@ -1,7 +1,6 @@
 #include "plenum/train/replicas.h"
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <utility>
 
@@ -17,9 +16,12 @@
 namespace plenum::train {
 namespace {
 
-/// What a checkpoint holds, in the order of CheckpointTensors.
-std::array<tensor::TensorView, 3> kept_buffers(const optim::OptimizerBuffers& buffers) {
-  return {buffers.weights_N, buffers.first_moments_N, buffers.second_moments_N};
+/// What a rank keeps of its shard, as pieces of the flat buffer.
+void add_pieces(const describe::ParameterShard& shard, const tensor::TensorView& values_S,
+                std::vector<model::FlatPiece>& pieces) {
+  for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) {
+    pieces.push_back({bucket.own.begin, values_S.rows(bucket.begin, bucket.num_own()).span<float>()});
+  }
 }
 
 /// Of all ranks, padding included, also what a GPU adds to have few shapes.
@@ -69,11 +71,17 @@ model::FlatWeights Replicas::weights() const {
 }
 
 CheckpointTensors Replicas::tensors() const {
-  const auto [weights_N, first_moments_N, second_moments_N] = kept_buffers(first().buffers());
+  std::vector<model::FlatPiece> first_moments;
+  std::vector<model::FlatPiece> second_moments;
+  for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) {
+    add_pieces(program->shard(), program->buffers().first_moments_S, first_moments);
+    add_pieces(program->shard(), program->buffers().second_moments_S, second_moments);
+    if (program->shard().is_whole()) break;  // others have the same
+  }
   return {.table = parameters(),
-          .weights = weights_N.span<float>(),
-          .first_moments = first_moments_N.span<float>(),
-          .second_moments = second_moments_N.span<float>(),
+          .weights = first().buffers().weights_N.span<float>(),
+          .first_moments = model::FlatPieces(std::move(first_moments)),
+          .second_moments = model::FlatPieces(std::move(second_moments)),
           .window = window_ ? &*window_ : nullptr};
 }
 
@@ -88,11 +96,16 @@ void Replicas::write_weights(base::FunctionRef<void(const tensor::TensorView&)> 
 }
 
 void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
-  const std::array<tensor::TensorView, 3> begun = kept_buffers(first().buffers());
+  const optim::OptimizerBuffers& begun = first().buffers();
   for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) {
-    const std::array<tensor::TensorView, 3> buffers = kept_buffers(program->buffers());
-    for (std::size_t i = 0; program != programs_.front() && i < buffers.size(); ++i) {
-      tensor::copy(program->stream(), begun[i], buffers[i]);
+    const optim::OptimizerBuffers& buffers = program->buffers();
+    if (program != programs_.front()) {
+      tensor::copy(program->stream(), begun.weights_N, buffers.weights_N);
+      // Whoever has a shard of the moments has had it from tensors().
+      if (program->shard().is_whole()) {
+        tensor::copy(program->stream(), begun.first_moments_S, buffers.first_moments_S);
+        tensor::copy(program->stream(), begun.second_moments_S, buffers.second_moments_S);
+      }
     }
     program->begin(num_updates);
   }

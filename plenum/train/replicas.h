@@ -44,14 +44,14 @@ class Replicas {
   /// In the device's memory. Valid when no step is under way.
   model::FlatWeights weights() const;
   const tensor::Stream& stream() const { return first().stream(); }
-  /// What a checkpoint holds, in the device's memory: to be written before begin(), and to be read when no
-  /// step is under way.
+  /// What a checkpoint holds, in the device's memory, weights of the first rank and moments of all that have
+  /// a shard of them: to be written before begin(), and to be read when no step is under way.
   CheckpointTensors tensors() const;
   /// Lets `write` overwrite the weights, in the host's memory. Before begin().
   void write_weights(base::FunctionRef<void(const tensor::TensorView&)> write);
 
-  /// Takes what was written into the first rank's tensors() on all ranks of this process, and goes on from
-  /// `first_step`. To be called once before the first step, in all processes.
+  /// Takes what was written into tensors() on all ranks of this process, and goes on from `first_step`. To be
+  /// called once before the first step, in all processes.
   void begin(std::uint64_t first_step, std::uint64_t num_updates);
   /// What is said of a step beside its data.
   struct StepRequest {

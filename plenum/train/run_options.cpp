@@ -57,6 +57,12 @@ OptionTable RunSettings::table() {
               "With --gpus: after a failure, resume from the last checkpoint, this many times");
   options.add("interface", process.interface, "NAME",
               "Network interface or address over which processes find each other, such as eth0");
+  options.add_choice("shard", shard,
+                     {{"none", schedule::Sharding::None}, {"optimizer", schedule::Sharding::Optimizer}},
+                     "What ranks divide among themselves to save memory: the optimizer's state (ZeRO-1); the "
+                     "same results");
+  options.add("bucket-bytes", bucket_bytes, 1, std::numeric_limits<std::int64_t>::max(),
+              "Gradients that ranks sum at a time, in whole layers; 25 MB if not given");
   options.add("threads", threads, 1, 4096, "Threads over all ranks; all cores if not given");
   options.add_choice("recompute", recompute,
                      {{"none", schedule::Recomputation::None},

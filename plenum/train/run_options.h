@@ -11,6 +11,7 @@
 #include "plenum/optim/duration.h"
 #include "plenum/optim/training_options.h"
 #include "plenum/schedule/core/recomputation.h"
+#include "plenum/schedule/core/sharding.h"
 #include "plenum/tensor/device.h"
 
 namespace plenum::train {
@@ -47,7 +48,9 @@ struct RunSettings {
   std::int64_t seed = 0;
   DeviceChoice device;
   std::int64_t ranks = 1;
-  std::optional<std::int64_t> threads;  ///< over all ranks; all cores if absent
+  schedule::Sharding shard = schedule::Sharding::None;
+  std::optional<std::int64_t> bucket_bytes;  ///< kBucketBytes if absent
+  std::optional<std::int64_t> threads;       ///< over all ranks; all cores if absent
   schedule::Recomputation recompute = schedule::Recomputation::None;
   Reduction reduction = Reduction::Direct;
   std::int64_t max_skipped_steps = 10;

@@ -16,6 +16,7 @@ struct Arrangement {
   data::Layout layout;
   std::int64_t ranks;
   std::int64_t micro_batch_tokens;
+  schedule::Sharding shard = schedule::Sharding::None;
 };
 
 // All of these are the same run to rounding, with dropout on.
@@ -27,6 +28,9 @@ constexpr Arrangement kArrangements[] = {
     {"padded, two ranks", data::Layout::Padded, 2, 96},
     {"packed", data::Layout::Packed, 1, 96},
     {"packed, two ranks", data::Layout::Packed, 2, 96},
+    {"unpadded, four ranks, optimizer sharded", data::Layout::Unpadded, 4, 72, schedule::Sharding::Optimizer},
+    {"padded, two ranks, optimizer sharded", data::Layout::Padded, 2, 96, schedule::Sharding::Optimizer},
+    {"packed, two ranks, optimizer sharded", data::Layout::Packed, 2, 96, schedule::Sharding::Optimizer},
 };
 
 double largest_of(const std::vector<float>& values) {
@@ -58,6 +62,8 @@ class ParityTest : public TrainingTest {
     given.data.micro_batch_tokens = arrangement.micro_batch_tokens;
     given.run.ranks = arrangement.ranks;
     given.run.threads = arrangement.ranks;
+    given.run.shard = arrangement.shard;
+    given.run.bucket_bytes = 1;  // a bucket for each layer
     given.optimizer.learning_rate.peak = 1e-3;
     return given;
   }

@@ -115,8 +115,12 @@ int EvalCommand::run() {
     notes.note(*warning);
   const auto num_threads = static_cast<std::size_t>(threads_.value_or(base::usable_cores()));
   const train::Note note = [&](std::string_view line) { notes.note(line); };
-  const std::unique_ptr<model::BertInference> inference = train::load_model(
-      model, batches.capacity(), num_threads, train::settle_device(device_, model.config, 1, note), note);
+  std::vector<std::string> device_notes;  // for when the model is known to be good
+  const train::Note on_device = [&](std::string_view line) { device_notes.emplace_back(line); };
+  const std::unique_ptr<model::BertInference> inference =
+      train::load_model(model, batches.capacity(), num_threads,
+                        train::settle_device(device_, model.config, 1, on_device), note);
+  for (const std::string& line : device_notes) notes.note(line);
   print(model, masking, train::evaluate(*inference, batches).value());
   return 0;
 }

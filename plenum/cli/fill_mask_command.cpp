@@ -78,10 +78,13 @@ class FillMaskCommand final : public Command {
     base::require(!texts.empty(), "no text is given; write one with a [MASK] in it");
     ProgressBar notes(stderr);
     const train::Note note = [&](std::string_view line) { notes.note(line); };
+    std::vector<std::string> device_notes;  // for when the texts are known to be good
+    const train::Note on_device = [&](std::string_view line) { device_notes.emplace_back(line); };
     const train::ModelSource model = train::find_model(model_, notes, checkpoint_);
     train::MaskFilling filling(model, texts,
                                static_cast<std::size_t>(threads_.value_or(base::usable_cores())),
-                               train::settle_device(device_, model.config, 1, note), note);
+                               train::settle_device(device_, model.config, 1, on_device), note);
+    for (const std::string& line : device_notes) notes.note(line);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::vector<std::vector<train::Guess>> masks = filling.guesses(i, static_cast<std::size_t>(top_));
       if (json_) {

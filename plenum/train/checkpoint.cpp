@@ -145,20 +145,24 @@ bool is_checkpoint(const std::string& directory) {
   return io::path_exists(directory + "/" + kStateName);
 }
 
+FoundCheckpoint describe_checkpoint(const std::string& directory) {
+  const std::string path = directory + "/" + kStateName;
+  const json root = read_sized_state(directory);
+  return {.directory = directory,
+          .state = parse_training_state(io::require_key(root, "training", path), path),
+          .model = model::read_hugging_face_config(directory),
+          .refused = {}};
+}
+
 FoundCheckpoint verify_checkpoint(const std::string& directory) {
   const std::string path = directory + "/" + kStateName;
   const json root = read_sized_state(directory);
-  FoundCheckpoint checkpoint{.directory = directory,
-                             .state = parse_training_state(io::require_key(root, "training", path), path),
-                             .model = {},
-                             .refused = {}};
   for (const char* name : kFileNames) {
     const std::string file_path = directory + "/" + name;
     const json& expected = io::require_key(find_record(root, name, path), "checksum", path);
     require_whole(expected == io::file_checksum(file_path), "{}: the checksum is wrong", file_path);
   }
-  checkpoint.model = model::read_hugging_face_config(directory);
-  return checkpoint;
+  return describe_checkpoint(directory);
 }
 
 CheckpointStore::CheckpointStore(std::string run_directory, std::size_t keep)

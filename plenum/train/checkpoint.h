@@ -44,6 +44,10 @@ struct FoundCheckpoint {
 /// Whether a directory is, or was, a checkpoint.
 bool is_checkpoint(const std::string& directory);
 
+/// Reads what describes a checkpoint that another process has verified: only the sizes of files are looked
+/// at. Throws UserError naming what is damaged or cannot be read.
+FoundCheckpoint describe_checkpoint(const std::string& directory);
+
 /// Reads what describes a checkpoint and verifies every file. Throws UserError naming what is damaged or
 /// cannot be read.
 FoundCheckpoint verify_checkpoint(const std::string& directory);

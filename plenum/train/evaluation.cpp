@@ -2,12 +2,33 @@
 
 #include <chrono>
 #include <cmath>
+#include <span>
 
 namespace plenum::train {
 namespace {
 
 double mean(double sum, std::int64_t count) {
   return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+/// Gives every process the sums of all batches. Each batch is one process's, and zero in the others, so
+/// nothing is rounded.
+void share(std::vector<model::EvaluationSums>& sums_of, comm::Communicator& processes) {
+  std::vector<double> values;
+  for (const model::EvaluationSums& sums : sums_of) {
+    for (const model::ObjectiveSums& of : sums.objectives)
+      values.insert(values.end(), {of.loss, static_cast<double>(of.labels), static_cast<double>(of.correct)});
+  }
+  constexpr comm::Tag kTag = 1;
+  processes.start_all_reduce(comm::elements_of(std::span<double>(values)), kTag).wait();
+  auto next = values.cbegin();
+  for (model::EvaluationSums& sums : sums_of) {
+    for (model::ObjectiveSums& of : sums.objectives) {
+      of.loss = *next++;
+      of.labels = static_cast<std::int64_t>(*next++);
+      of.correct = static_cast<std::int64_t>(*next++);
+    }
+  }
 }
 
 }  // namespace
@@ -23,13 +44,18 @@ double Evaluation::pseudo_perplexity() const {
 }
 
 std::optional<Evaluation> evaluate(model::BertInference& model, const data::EvaluationBatches& batches,
-                                   base::FunctionRef<bool()> goes_on) {
+                                   base::FunctionRef<bool()> goes_on, comm::Communicator* processes) {
   const auto begin = std::chrono::steady_clock::now();
-  model::EvaluationSums sums;
-  for (std::size_t i = 0; i < batches.size(); ++i) {
+  const std::size_t num_processes = processes == nullptr ? 1 : processes->size();
+  const std::size_t index = processes == nullptr ? 0 : processes->index();
+  std::vector<model::EvaluationSums> sums_of(batches.size());
+  for (std::size_t first = 0; first < batches.size(); first += num_processes) {
     if (!goes_on()) return std::nullopt;
-    sums += model.evaluate(batches.make(i));
+    if (first + index < batches.size()) sums_of[first + index] = model.evaluate(batches.make(first + index));
   }
+  if (num_processes > 1) share(sums_of, *processes);
+  model::EvaluationSums sums;
+  for (const model::EvaluationSums& of_batch : sums_of) sums += of_batch;
   Evaluation evaluation;
   const std::vector<describe::Objective> known = model.parameters().model().objectives();
   for (std::size_t i = 0; i < known.size(); ++i) {

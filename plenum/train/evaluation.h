@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plenum/base/function_ref.h"
+#include "plenum/comm/communicator.h"
 #include "plenum/data/batches/evaluation_batches.h"
 #include "plenum/describe/objective.h"
 #include "plenum/model/inference.h"
@@ -32,8 +33,10 @@ struct Evaluation {
 };
 
 /// Runs the model over all of the batches. Asks before each whether to go on, and gives nothing if not.
+/// Processes that have the same weights may share the batches out: each evaluates one in turn, asks before it
+/// whether to go on, as all others do and with the same answer, and gets what one process would, to the bit.
 std::optional<Evaluation> evaluate(
     model::BertInference& model, const data::EvaluationBatches& batches,
-    base::FunctionRef<bool()> goes_on = [] { return true; });
+    base::FunctionRef<bool()> goes_on = [] { return true; }, comm::Communicator* processes = nullptr);
 
 }  // namespace plenum::train

@@ -22,13 +22,11 @@ std::array<tensor::TensorView, 3> kept_buffers(const optim::OptimizerBuffers& bu
   return {buffers.weights_N, buffers.first_moments_N, buffers.second_moments_N};
 }
 
-/// Padding included, also what a GPU adds to have few shapes.
-std::int64_t rows_of(std::span<const batch::StepBatch> batches, tensor::Device device) {
+/// Of all ranks, padding included, also what a GPU adds to have few shapes.
+std::int64_t computed_rows(const batch::StepBatch& batch, tensor::Device device) {
   std::int64_t rows = 0;
-  for (const batch::StepBatch& batch : batches) {
-    for (const batch::MicroBatch& micro_batch : batch.micro_batches)
-      rows += memory::computed_rows(micro_batch.num_rows, device);
-  }
+  for (const std::int64_t of_micro_batch : batch.global_rows)
+    rows += memory::computed_rows(of_micro_batch, device);
   return rows;
 }
 
@@ -49,13 +47,18 @@ void rethrow_for_user(const pipeline::Failure& failure) {
 }  // namespace
 
 Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options,
-                   std::chrono::milliseconds hang_limit)
+                   const Processes& processes, std::chrono::milliseconds hang_limit)
     : schedule_(schedule),
+      processes_(processes),
       flops_(describe::describe_bert(options.model)),
       device_(options.device),
       hang_limit_(hang_limit) {
-  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-    programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, schedule::Rank::at(rank), options));
+  base::check(processes.is_alone() || processes.count() == schedule.ranks.size(),
+              "every process is a rank: processes={} ranks={}", processes.count(), schedule.ranks.size());
+  for (std::size_t i = 0; i < schedule.ranks.size(); ++i) {
+    const schedule::Rank rank = schedule::Rank::at(i);
+    if (processes.rank().value_or(rank) != rank) continue;
+    programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, rank, options));
   }
   if (options.device == tensor::Device::Cuda) window_.emplace(first().stream());
 }
@@ -86,22 +89,32 @@ void Replicas::write_weights(base::FunctionRef<void(const tensor::TensorView&)> 
 
 void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
   const std::array<tensor::TensorView, 3> begun = kept_buffers(first().buffers());
-  std::vector<pipeline::StageProgram*> programs;
   for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) {
     const std::array<tensor::TensorView, 3> buffers = kept_buffers(program->buffers());
     for (std::size_t i = 0; program != programs_.front() && i < buffers.size(); ++i) {
       tensor::copy(program->stream(), begun[i], buffers[i]);
     }
     program->begin(num_updates);
-    programs.push_back(program.get());
   }
   num_ended_ = first_step;
-  executor_.emplace(schedule_, pipeline::local_ranks(programs),
+  executor_.emplace(schedule_, ranks_here(),
                     pipeline::ExecutorOptions{.hang_limit = hang_limit_,
                                               .first_step = first_step,
                                               .on_stuck = [this](const pipeline::Failure& hang) {
                                                 if (on_stuck_) on_stuck_(hang);
                                               }});
+}
+
+std::vector<pipeline::LocalRank> Replicas::ranks_here() const {
+  if (const std::optional<base::Rank> rank = processes_.rank()) {
+    std::vector<pipeline::LocalRank> ranks;
+    ranks.push_back(
+        {.rank = *rank, .program = programs_.front().get(), .communicator = processes_.communicator()});
+    return ranks;
+  }
+  std::vector<pipeline::StageProgram*> programs;
+  for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) programs.push_back(program.get());
+  return pipeline::local_ranks(programs);
 }
 
 void Replicas::begin_step(std::span<const batch::StepBatch> batches, const StepRequest& request) {
@@ -123,8 +136,9 @@ void Replicas::begin_step(std::span<const batch::StepBatch> batches, const StepR
   }
   is_broken_ = false;
   const batch::Work& work = batches.front().global;
-  under_way_.push_back(
-      {.request = request, .work = work, .padded_tokens = rows_of(batches, device_) - work.tokens});
+  under_way_.push_back({.request = request,
+                        .work = work,
+                        .padded_tokens = computed_rows(batches.front(), device_) - work.tokens});
 }
 
 StepReport Replicas::end_step() {
@@ -159,9 +173,11 @@ trace::Timeline Replicas::timeline(std::string title) {
                                                    schedule::ActionLabels::Words);
   remove_spans(timeline, [&](const trace::Span& span) {
     const std::size_t rank = timeline.tracks[span.track].process;
+    const std::size_t first = processes_.rank().value_or(base::Rank::at(0)).index();
     const auto micro_batch = static_cast<std::size_t>(std::max(0, span.micro_batch));
-    if (span.micro_batch < 0 || rank >= recorded_.empty_micro_batches.size()) return false;
-    const std::vector<bool>& are_empty = recorded_.empty_micro_batches[rank];
+    if (span.micro_batch < 0 || rank < first || rank - first >= recorded_.empty_micro_batches.size())
+      return false;
+    const std::vector<bool>& are_empty = recorded_.empty_micro_batches[rank - first];
     return micro_batch < are_empty.size() && are_empty[micro_batch];
   });
   add_wait_for_data(timeline, recorded_.waited_seconds);

@@ -19,13 +19,14 @@
 #include "plenum/pipeline/executor.h"
 #include "plenum/trace/timeline.h"
 #include "plenum/train/checkpoint.h"
+#include "plenum/train/processes.h"
 #include "plenum/train/training_observer.h"
 
 namespace plenum::train {
 
-/// The ranks of a run in this process, each with its program, the executor that runs their steps, and the
-/// steps under way: a GPU is given the next one before what came of the last is known, so that it never waits
-/// for the host. Between steps all ranks hold the same weights.
+/// The ranks of a run that this process has, each with its program, the executor that runs their steps, and
+/// the steps under way: a GPU is given the next one before what came of the last is known, so that it never
+/// waits for the host. Between steps all ranks hold the same weights.
 class Replicas {
  public:
   using Clock = std::chrono::steady_clock;
@@ -36,7 +37,7 @@ class Replicas {
   /// Borrows the schedule. All memory is taken here, and the weights are zero. An action that takes longer
   /// than `hang_limit`, or ranks that wait for each other so long, are given up.
   Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options,
-           std::chrono::milliseconds hang_limit = kHangLimit);
+           const Processes& processes = {}, std::chrono::milliseconds hang_limit = kHangLimit);
 
   /// The first rank's, which stand for all.
   const describe::ParameterTable& parameters() const { return first().parameters(); }
@@ -49,8 +50,8 @@ class Replicas {
   /// Lets `write` overwrite the weights, in the host's memory. Before begin().
   void write_weights(base::FunctionRef<void(const tensor::TensorView&)> write);
 
-  /// Takes what was written into the first rank's tensors() on all ranks, and goes on from `first_step`. To
-  /// be called once before the first step.
+  /// Takes what was written into the first rank's tensors() on all ranks of this process, and goes on from
+  /// `first_step`. To be called once before the first step, in all processes.
   void begin(std::uint64_t first_step, std::uint64_t num_updates);
   /// What is said of a step beside its data.
   struct StepRequest {
@@ -59,9 +60,9 @@ class Replicas {
     pipeline::DueByClock due = {};           ///< after it, by the clock of this process
     pipeline::DeviceTimes device_times = pipeline::DeviceTimes::Skipped;
   };
-  /// Runs the next step on what each rank's part of it is. On a GPU it may still run when this returns, with
-  /// one more at most. What a rank threw for the user to mend is thrown as it is; anything else as the
-  /// ExecutionError that names the action.
+  /// Runs the next step on what the part of each rank of this process is. On a GPU it may still run when this
+  /// returns, with one more at most. What a rank threw for the user to mend is thrown as it is; anything else
+  /// as the ExecutionError that names the action.
   void begin_step(std::span<const batch::StepBatch> batches, const StepRequest& request);
   /// Who is told of a hang that nothing here can end: pipeline::ExecutorOptions::on_stuck.
   void on_stuck(std::function<void(const pipeline::Failure&)> told) { on_stuck_ = std::move(told); }
@@ -95,8 +96,11 @@ class Replicas {
 
   void record(std::span<const batch::StepBatch> batches, const StepRequest& request);
   pipeline::BertProgram& first() const { return *programs_.front(); }
+  /// With the communicators that they have in common with the ranks of other processes.
+  std::vector<pipeline::LocalRank> ranks_here() const;
 
   const schedule::Schedule& schedule_;
+  Processes processes_;
   describe::Flops flops_;
   tensor::Device device_;
   std::chrono::milliseconds hang_limit_;

@@ -8,7 +8,6 @@
 #include "plenum/base/progress.h"
 #include "plenum/base/thread_pool.h"
 #include "plenum/base/units.h"
-#include "plenum/comm/local/local_world.h"
 #include "plenum/io/checksum.h"
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/train/checkpoint.h"
@@ -38,6 +37,13 @@ class ObservedNotes final : public base::Progress {
 
 bool is_on_gpu(const Run& run) {
   return run.plan->program().device == tensor::Device::Cuda;
+}
+
+/// A run that was begun on a GPU can be resumed without one.
+void require_device(const RunOptions& options) {
+  const std::optional<std::string> obstacle = tensor::cuda_obstacle();
+  if (options.run.device != tensor::Device::Cuda || !obstacle) return;
+  base::fail("no GPU can be used: {}; --device cpu trains on the CPU", *obstacle);
 }
 
 /// Compares the files of a dataset with their checksums, or says that they are too large for that to be
@@ -88,11 +94,19 @@ std::optional<FoundCheckpoint> find_checkpoint(const RunOptions& options, const 
   return found;
 }
 
+/// That of the first process, in all of them.
+std::optional<FoundCheckpoint> shared_checkpoint(std::optional<FoundCheckpoint> found,
+                                                 const Processes& processes) {
+  const std::string directory = processes.from_first(found ? found->directory : "");
+  if (processes.is_first() || directory.empty()) return found;
+  return describe_checkpoint(directory);
+}
+
 std::unique_ptr<RunPlan> plan_run(const RunOptions& options, const data::Dataset& dataset,
                                   const std::optional<FoundCheckpoint>& found,
-                                  const DeviceMemory& device_memory) {
-  auto plan = std::make_unique<RunPlan>(options, dataset,
-                                        found ? found->model : starting_model(options.model, dataset));
+                                  const DeviceMemory& device_memory, const Processes& processes) {
+  auto plan = std::make_unique<RunPlan>(
+      options, dataset, found ? found->model : starting_model(options.model, dataset), processes.rank());
   plan->require_memory(device_memory.available_bytes());
   return plan;
 }
@@ -133,20 +147,26 @@ std::vector<TunedStream> Run::tuned_streams() const {
   return streams;
 }
 
-Run open_run(const RunOptions& options, TrainingObserver& observer) {
+Run open_run(const RunOptions& options, TrainingObserver& observer, const Processes& processes) {
   const auto begin = std::chrono::steady_clock::now();
   const Note note = [&observer](std::string_view line) { observer.on_note(line); };
-  const DeviceMemory device_memory(
-      options.run.device.value());  // first: without the device nothing is touched
+  require_device(options);  // first: without the device nothing is touched
+  const DeviceMemory device_memory(options.run.device.value());
 
   auto dataset = std::make_unique<data::Dataset>(options.data.directory);
-  require_unchanged(*dataset, note);
   TrainingState state = first_state(options, *dataset);
-  auto directory = std::make_unique<RunDirectory>(options, *dataset);
-  const std::optional<FoundCheckpoint> found = find_checkpoint(options, *directory, state, observer);
+  std::unique_ptr<RunDirectory> directory;
+  std::optional<FoundCheckpoint> found;
+  if (processes.is_first()) {
+    require_unchanged(*dataset, note);
+    directory = std::make_unique<RunDirectory>(options, *dataset);
+    found = find_checkpoint(options, *directory, state, observer);
+  }
+  found = shared_checkpoint(std::move(found), processes);
 
-  std::unique_ptr<RunPlan> plan = plan_run(options, *dataset, found, device_memory);
-  auto replicas = std::make_unique<Replicas>(plan->schedule(), plan->program(), options.hang_limit());
+  std::unique_ptr<RunPlan> plan = plan_run(options, *dataset, found, device_memory, processes);
+  auto replicas =
+      std::make_unique<Replicas>(plan->schedule(), plan->program(), processes, options.hang_limit());
   const std::string& trace = options.run.process.trace;
   if (!trace.empty()) require_timeline_path(trace, options.run.directory);
   if (found) {
@@ -154,13 +174,14 @@ Run open_run(const RunOptions& options, TrainingObserver& observer) {
   } else {
     begin_anew(options, *plan, *replicas, note);
   }
-  state.options = directory->kept_options();
+  if (directory) state.options = directory->kept_options();
   std::unique_ptr<model::BertInference> inference = open_inference(*plan, *replicas, note);
 
   Run run{.begin = begin,
           .options = options,
           .device_memory = device_memory,
-          .processes = comm::local::LocalWorld(1).communicator(comm::Rank::at(0)),
+          .processes = processes,
+          .between_steps = processes.communicator(),
           .dataset = std::move(dataset),
           .directory = std::move(directory),
           .plan = std::move(plan),
@@ -171,7 +192,7 @@ Run open_run(const RunOptions& options, TrainingObserver& observer) {
           .checkpoint = found ? found->directory : ""};
   // A run that begins anew measures anew: what lies there may be of another configuration.
   if (found) run.tuning.restore(run.tuned_streams(), note);
-  run.directory->make();
+  if (run.directory) run.directory->make();
   return run;
 }
 
@@ -231,7 +252,7 @@ RunSummary summarise(const Run& run) {
           .learning_rate = run.options.optimizer.learning_rate.peak.value(),
           .warmup_steps = plan.learning_rate().num_warmup_steps(),
           .learning_rate_schedule = option_text(run.options, "lr-schedule"),
-          .checkpoints = run.directory->paths().checkpoints,
+          .checkpoints = RunPaths(run.options.run.directory).checkpoints,
           .checkpoint_times = interval_text(plan.checkpoint_every()),
           .evaluation_times = plan.held_out() ? interval_text(plan.evaluate_every()) : "",
           .gpu = is_on_gpu(run) ? tensor::cuda_device_info().name : "",

@@ -10,6 +10,7 @@
 #include "plenum/data/corpus/dataset.h"
 #include "plenum/model/inference.h"
 #include "plenum/train/device_memory.h"
+#include "plenum/train/processes.h"
 #include "plenum/train/replicas.h"
 #include "plenum/train/run_directory.h"
 #include "plenum/train/run_options.h"
@@ -27,9 +28,10 @@ struct Run {
   std::chrono::steady_clock::time_point begin;  ///< of this process's part
   const RunOptions& options;
   DeviceMemory device_memory;
-  std::unique_ptr<comm::Communicator> processes;  ///< of the run, that decide together between steps
+  Processes processes;
+  std::unique_ptr<comm::Communicator> between_steps;  ///< of the processes, for what they decide together
   std::unique_ptr<const data::Dataset> dataset;
-  std::unique_ptr<RunDirectory> directory;
+  std::unique_ptr<RunDirectory> directory;  ///< of the first process
   std::unique_ptr<const RunPlan> plan;
   std::unique_ptr<Replicas> replicas;
   std::unique_ptr<model::BertInference> inference;  ///< none where no data is held out
@@ -41,9 +43,10 @@ struct Run {
   std::vector<TunedStream> tuned_streams() const;
 };
 
-/// Opens a run, to begin it or to resume it from its newest checkpoint. Borrows the options. Throws UserError
-/// for whatever could refuse it, before a new run's directory is made.
-Run open_run(const RunOptions& options, TrainingObserver& observer);
+/// Opens a run, to begin it or to resume it from its newest checkpoint; all its processes do so at the same
+/// time. Borrows the options. Throws UserError for whatever could refuse it, before a new run's directory is
+/// made.
+Run open_run(const RunOptions& options, TrainingObserver& observer, const Processes& processes = {});
 
 /// When an opened run pauses and ends.
 RunCadence cadence_of(const Run& run);

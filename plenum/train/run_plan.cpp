@@ -73,32 +73,44 @@ void add_line(const std::string& purpose, std::size_t bytes, MemoryReport& repor
   report.lines.push_back({purpose, bytes});
 }
 
-/// Those that are made ahead, one that is being made and one that is trained on.
-std::size_t bytes_of_batches(const schedule::Schedule& schedule,
-                             const pipeline::BertProgramOptions& program) {
-  constexpr std::size_t kSteps = data::Prefetch::kStepsAhead + 2;
-  return kSteps * schedule.problem.num_micro_batches * batch::micro_batch_bytes(program.capacity);
+/// The one that is given, or all.
+std::vector<schedule::Rank> ranks_of(const schedule::Schedule& schedule, std::optional<schedule::Rank> only) {
+  if (only) return {*only};
+  std::vector<schedule::Rank> ranks;
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) ranks.push_back(schedule::Rank::at(rank));
+  return ranks;
 }
 
-/// The stacks of the threads of all ranks as far as they are used, and what the allocator keeps for each.
-std::size_t bytes_of_threads(const schedule::Schedule& schedule,
-                             const pipeline::BertProgramOptions& program) {
+/// Those that are made ahead, one that is being made and one that is trained on.
+std::size_t bytes_of_batches(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program,
+                             std::size_t num_ranks_here) {
+  constexpr std::size_t kSteps = data::Prefetch::kStepsAhead + 2;
+  const std::size_t num_here = schedule.problem.num_micro_batches * num_ranks_here / schedule.ranks.size();
+  return kSteps * num_here * batch::micro_batch_bytes(program.capacity);
+}
+
+/// The stacks of the ranks' threads as far as they are used, and what the allocator keeps for each.
+std::size_t bytes_of_threads(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program,
+                             std::span<const schedule::Rank> ranks) {
   constexpr std::size_t kOfThread = std::size_t{64} << 10;  // 20 kB of stack and as much beside it were seen
-  std::size_t num_threads = schedule.ranks.size() * (program.num_threads - 1);
-  for (const schedule::RankProgram& rank : schedule.ranks) {
-    for (const schedule::LaneProgram& lane : rank.lanes) num_threads += lane.actions().empty() ? 0 : 1;
+  std::size_t num_threads = ranks.size() * (program.num_threads - 1);
+  for (const schedule::Rank rank : ranks) {
+    for (const schedule::LaneProgram& lane : schedule.ranks[rank.index()].lanes)
+      num_threads += lane.actions().empty() ? 0 : 1;
   }
   return num_threads * kOfThread;
 }
 
-MemoryReport plan_memory(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program) {
+/// Of the ranks of this process: the one that is given, or all.
+MemoryReport plan_memory(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program,
+                         std::optional<schedule::Rank> only) {
   MemoryReport report{.device = program.device, .lines = {}};
-  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-    add_arena(pipeline::BertProgram::plan_memory(schedule, schedule::Rank::at(rank), program), report);
-  }
+  const std::vector<schedule::Rank> ranks = ranks_of(schedule, only);
+  for (const schedule::Rank rank : ranks)
+    add_arena(pipeline::BertProgram::plan_memory(schedule, rank, program), report);
   if (program.device != tensor::Device::Cpu) return report;  // the rest is the host's
-  add_line("batches", bytes_of_batches(schedule, program), report);
-  add_line("threads", bytes_of_threads(schedule, program), report);
+  add_line("batches", bytes_of_batches(schedule, program, ranks.size()), report);
+  add_line("threads", bytes_of_threads(schedule, program, ranks), report);
   return report;
 }
 
@@ -114,13 +126,13 @@ class MicroBatchMemory {
  public:
   /// Borrows all of them.
   MicroBatchMemory(const RunOptions& options, const describe::ModelConfig& model,
-                   const data::StepBatchSource& batches)
-      : options_(options), model_(model), batches_(batches) {}
+                   const data::StepBatchSource& batches, std::optional<schedule::Rank> rank)
+      : options_(options), model_(model), batches_(batches), rank_(rank) {}
 
   std::size_t planned_bytes(std::int64_t micro_batch_tokens) {
     const data::StepBounds bounds = batches_.bounds_with(micro_batch_tokens);
     return plan_memory(schedule_of(static_cast<std::size_t>(bounds.micro_batches_per_rank)),
-                       program_options(options_, model_, bounds.capacity))
+                       program_options(options_, model_, bounds.capacity), rank_)
         .planned_bytes;
   }
 
@@ -136,6 +148,7 @@ class MicroBatchMemory {
   const RunOptions& options_;
   const describe::ModelConfig& model_;
   const data::StepBatchSource& batches_;
+  std::optional<schedule::Rank> rank_;          ///< of this process; none: all
   std::optional<schedule::Schedule> schedule_;  ///< of the size before
 };
 
@@ -161,12 +174,13 @@ std::int64_t largest_that_fits(std::int64_t least, std::int64_t end,
 
 /// The data's options, with the micro-batches of a GPU where none are asked for.
 data::TrainingDataOptions settle_data(const RunOptions& options, const data::SequenceSource& sequences,
-                                      const describe::ModelConfig& model) {
+                                      const describe::ModelConfig& model,
+                                      std::optional<schedule::Rank> rank) {
   data::TrainingDataOptions data = options.data;
   const bool is_settled = data.micro_batch_tokens || options.run.device == tensor::Device::Cpu;
   if (is_settled || tensor::cuda_obstacle()) return data;
   const data::StepBatchSource batches = make_batches(options, data, sequences, model);
-  MicroBatchMemory memory(options, model, batches);
+  MicroBatchMemory memory(options, model, batches, rank);
   data.micro_batch_tokens =
       gpu_micro_batch_tokens(tensor::cuda_device_info(), sequences.max_length(),
                              [&](std::int64_t tokens) { return memory.planned_bytes(tokens); });
@@ -175,11 +189,13 @@ data::TrainingDataOptions settle_data(const RunOptions& options, const data::Seq
 
 }  // namespace
 
-RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model)
+RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model,
+                 std::optional<schedule::Rank> rank)
     : options_(options),
       dataset_(dataset),
+      rank_(rank),
       training_(dataset, Split::Train),
-      batches_(make_batches(options, settle_data(options, training_, model), training_, model)),
+      batches_(make_batches(options, settle_data(options, training_, model, rank), training_, model)),
       schedule_(make_schedule(batches_.num_ranks(), batches_.micro_batches_per_rank(), model.num_layers,
                               options.run.recompute)),
       program_(program_options(options, model, batches_.capacity())),
@@ -233,7 +249,7 @@ optim::RunLength RunPlan::length() const {
 }
 
 MemoryReport RunPlan::memory() const {
-  MemoryReport report = plan_memory(schedule_, program_);
+  MemoryReport report = plan_memory(schedule_, program_, rank_);
   if (held_out_) {
     const std::size_t bytes = model::BertInference::plan_memory(program_.model, held_out_->capacity(),
                                                                 evaluation_threads(), program_.device)
@@ -247,8 +263,8 @@ void RunPlan::require_memory(std::uint64_t available_bytes) const {
   const MemoryReport planned = memory();
   if (available_bytes == 0 || planned.planned_bytes <= available_bytes) return;
   // What does not depend on micro-batches stays; what is left for them decides.
-  const std::size_t others = planned.planned_bytes - plan_memory(schedule_, program_).planned_bytes;
-  MicroBatchMemory training(options_, program_.model, batches_);
+  const std::size_t others = planned.planned_bytes - plan_memory(schedule_, program_, rank_).planned_bytes;
+  MicroBatchMemory training(options_, program_.model, batches_, rank_);
   const std::int64_t fits = largest_that_fits(
       batches_.least_micro_batch_tokens(), batches_.capacity().rows,
       [&](std::int64_t tokens) { return training.planned_bytes(tokens) + others <= available_bytes; });

@@ -28,8 +28,10 @@ struct Interval {
 /// the schedule that it is, how long the run goes on, how large it is.
 class RunPlan {
  public:
-  /// Borrows the dataset. Throws UserError if options, data and model do not belong together.
-  RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model);
+  /// Borrows the dataset. `rank` is the one that this process has; without, it has all ranks of the run.
+  /// Throws UserError if options, data and model do not belong together.
+  RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model,
+          std::optional<schedule::Rank> rank = std::nullopt);
   RunPlan(const RunPlan&) = delete;
   RunPlan& operator=(const RunPlan&) = delete;
 
@@ -40,13 +42,15 @@ class RunPlan {
   const pipeline::BertProgramOptions& program() const { return program_; }
   /// Of the model: what a step asks for.
   const optim::LearningRate& learning_rate() const { return *learning_rate_; }
-  std::size_t evaluation_threads() const { return program_.num_threads * batches_.num_ranks(); }
+  /// The rank that this process has; none if it has all.
+  std::optional<schedule::Rank> rank() const { return rank_; }
+  std::size_t evaluation_threads() const { return program_.num_threads * (rank_ ? 1 : batches_.num_ranks()); }
 
   std::uint64_t num_steps() const { return num_steps_; }
   const Interval& checkpoint_every() const { return checkpoint_every_; }
   const Interval& evaluate_every() const { return evaluate_every_; }
 
-  /// What the run will take: the arenas of all ranks, on the CPU batches and threads too.
+  /// What this process will take: the arenas of its ranks, on the CPU batches and threads too.
   MemoryReport memory() const;
   /// Throws UserError, with the numbers and the largest --micro-batch-tokens that would do, if that is more
   /// than the device has: `available_bytes`, 0 if that is not known.
@@ -60,6 +64,7 @@ class RunPlan {
 
   const RunOptions& options_;
   const data::Dataset& dataset_;
+  std::optional<schedule::Rank> rank_;
   data::DatasetSequences training_;
   std::optional<data::DatasetSequences> holdout_;
   data::StepBatchSource batches_;

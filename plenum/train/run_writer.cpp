@@ -11,21 +11,24 @@ RunWriter::RunWriter(Run& run, TrainingObserver& observer, HangWatch& watch)
     : run_(run),
       observer_(observer),
       watch_(watch),
-      checkpoints_(run.options.run.directory, static_cast<std::size_t>(run.options.checkpoint.keep)),
-      metrics_(run.directory->paths(), run.state.step,
-               {.num_steps = run.plan->num_steps(), .steps_per_epoch = run.plan->batches().steps_per_epoch()},
-               run.replicas->parameters().model().objectives()) {
+      checkpoints_(run.options.run.directory, static_cast<std::size_t>(run.options.checkpoint.keep)) {
+  if (run.processes.is_first()) {
+    metrics_.emplace(run.directory->paths(), run.state.step,
+                     RunExtent{.num_steps = run.plan->num_steps(),
+                               .steps_per_epoch = run.plan->batches().steps_per_epoch()},
+                     run.replicas->parameters().model().objectives());
+  }
   if (run.checkpoint.empty()) return;
   tried_step_ = saved_step_ = run.state.step;
   saved_path_ = run.checkpoint;
 }
 
 void RunWriter::add(const StepReport& report) {
-  add_to_metrics([&] { metrics_.add(report); });
+  add_to_metrics([&] { metrics_->add(report); });
 }
 
 void RunWriter::add(const Evaluation& evaluation) {
-  add_to_metrics([&] { metrics_.add(run_.state.step, evaluation); });
+  add_to_metrics([&] { metrics_->add(run_.state.step, evaluation); });
 }
 
 void RunWriter::save() {
@@ -49,18 +52,15 @@ std::optional<std::string> RunWriter::try_to_save() {
   const TrainingState& state = run_.state;
   tried_step_ = state.step;
   std::string path;
-  const auto failure = mendable_failure_of([&] {
-    HangWatch::Activity writing(
-        watch_, fmt::format("writing the checkpoint of step {} hangs: nothing has been written", state.step));
-    metrics_.sync();
-    run_.tuning.save(run_.tuned_streams());  // before the checkpoint that was computed with it
-    path = checkpoints_.save(state, run_.plan->program().model, run_.replicas->tensors(),
-                             [&] { writing.get_on(); });
-  });
-  if (failure) {
+  std::string failure;
+  if (run_.processes.is_first())
+    failure = mendable_failure_of([&] { path = write_checkpoint(); }).value_or("");
+  failure = run_.processes.from_first(std::move(failure));
+  if (!failure.empty()) {
     return fmt::format("a checkpoint of step {} could not be written: {}; the last checkpoint: {}",
-                       state.step, *failure, saved_path_);
+                       state.step, failure, saved_path_);
   }
+  path = run_.processes.from_first(std::move(path));
   // Not before: who tells of a hang tells of the last checkpoint too.
   saved_path_ = path;
   saved_step_ = state.step;
@@ -68,7 +68,22 @@ std::optional<std::string> RunWriter::try_to_save() {
   return std::nullopt;
 }
 
+std::string RunWriter::write_checkpoint() {
+  HangWatch::Activity writing(
+      watch_,
+      fmt::format("writing the checkpoint of step {} hangs: nothing has been written", run_.state.step));
+  metrics_->sync();
+  run_.tuning.save(run_.tuned_streams());  // before the checkpoint that was computed with it
+  return checkpoints_.save(run_.state, run_.plan->program().model, run_.replicas->tensors(),
+                           [&] { writing.get_on(); });
+}
+
+void RunWriter::require_metrics() const {
+  if (fatal_) throw base::UserError(*fatal_);
+}
+
 void RunWriter::add_to_metrics(base::FunctionRef<void()> add) {
+  if (!metrics_ || fatal_) return;
   const auto watched = [&] {
     const HangWatch::Activity writing(watch_, "writing metrics hangs: nothing has been written");
     add();
@@ -80,7 +95,12 @@ void RunWriter::add_to_metrics(base::FunctionRef<void()> add) {
     const std::string what =
         fmt::format("metrics of step {} could not be written: {}; the last checkpoint: {}", run_.state.step,
                     *failure, saved_path_);
-    if (!goes_on_without()) throw base::UserError(what);
+    if (!goes_on_without()) {
+      if (run_.processes.is_alone()) throw base::UserError(what);
+      fatal_ = what;
+      run_.replicas->ask_to_stop();
+      return;
+    }
     if (!is_told) observer_.on_note(what + "; more is said when they can be written again");
   } else if (is_told) {
     observer_.on_note(fmt::format("metrics are written again, from step {} on", run_.state.step));

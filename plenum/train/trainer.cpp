@@ -36,6 +36,7 @@ double seconds_since(Clock::time_point begin) {
 
 /// What whoever asks for more steps should know before them.
 void note_surprises(const Run& run, TrainingObserver& observer) {
+  if (!run.directory) return;
   for (const std::string& change : run.directory->changes()) observer.on_note(change);
   for (const std::string& warning : warnings_of(run.options, *run.plan, run.state)) observer.on_note(warning);
 }
@@ -61,7 +62,7 @@ class Trainer {
         first_step_(run.state.step),
         first_tokens_(run.state.tokens),
         policy_(cadence_of(run)),
-        agreement_(*run.processes),
+        agreement_(*run.between_steps),
         watch_(run.options.hang_limit(),
                [this](const std::string& what) { observer_.on_hang(with_way_on(what)); }),
         writer_(run, observer, watch_),
@@ -129,8 +130,10 @@ class Trainer {
 
 TrainingResult Trainer::train() {
   // A run that is longer than asked for stays what it is.
-  if (run_.state.step <= run_.plan->num_steps()) run_.directory->write_config();
-  for (const std::string& part : run_.directory->mended()) observer_.on_note(part);
+  if (run_.directory) {
+    if (run_.state.step <= run_.plan->num_steps()) run_.directory->write_config();
+    for (const std::string& part : run_.directory->mended()) observer_.on_note(part);
+  }
   if (!is_finished()) note_surprises(run_, observer_);
   observer_.on_begin(summarise(run_));
   begin_ = Clock::now();
@@ -174,10 +177,12 @@ void Trainer::train_and_save() {
     // What lies in its memory, and so what was trained since the last checkpoint, is not to be trusted.
     throw;
   } catch (const base::UserError&) {
-    save_before_error();
+    // Of several processes one alone cannot save.
+    if (run_.processes.is_alone()) save_before_error();
     throw;
   }
   writer_.save_last();
+  writer_.require_metrics();
 }
 
 bool Trainer::is_evaluation_owed() const {
@@ -191,7 +196,7 @@ void Trainer::train_steps() {
   const bool is_saved = run_.state.skipped_in_a_row == 0;
   if (is_evaluation_owed() && pause({.is_evaluated = true, .is_saved = is_saved})) return;
   if (is_finished()) return;
-  data::Prefetch batches(run_.plan->batches(), run_.state.step);
+  data::Prefetch batches(run_.plan->batches(), run_.state.step, run_.processes.rank());
   bool is_stopped = false;
   while (!is_stopped && !is_finished()) is_stopped = train_step(batches);
 }
@@ -254,7 +259,7 @@ void Trainer::tell(const StepReport& report) {
 }
 
 bool Trainer::pause(const Pause& pause) {
-  if (pause.is_traced) {
+  if (pause.is_traced && run_.processes.is_first()) {
     write_timeline(run_.options.run.process.trace,
                    run_.replicas->timeline(fmt::format("{}, step {}, measured",
                                                        model_name(run_.options.model), run_.state.step)));
@@ -282,10 +287,11 @@ bool Trainer::evaluate() {
     HangWatch::Activity evaluating(
         watch_,
         fmt::format("the evaluation after step {} hangs: no micro-batch has been done", run_.state.step));
-    evaluation_ = train::evaluate(*run_.inference, *run_.plan->held_out(), [&] {
+    const auto goes_on = [&] {
       evaluating.get_on();
       return !agreement_.is_wished_by_any(stop_.stop_requested());
-    });
+    };
+    evaluation_ = train::evaluate(*run_.inference, *run_.plan->held_out(), goes_on, run_.between_steps.get());
   }
   last_evaluation_ = Clock::now();
   times_.evaluation_seconds = std::max(times_.evaluation_seconds, seconds_since(begin));
@@ -312,14 +318,18 @@ void Trainer::save_before_error() {
 
 }  // namespace
 
-TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop) {
+TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop,
+                     const Processes& processes) {
   require_known_options(options);
   options.check();
-  std::vector<std::string> choices;  // which nobody wants to hear of a run that is refused
+  // Nobody wants to hear of them where the run is refused.
+  std::vector<std::string> choices;
+  std::vector<std::string> notes;
   const RunOptions settled = settle_defaults(
       options, [&](std::string_view line) { choices.emplace_back(line); },
-      [&](std::string_view line) { observer.on_note(line); });
-  Run run = open_run(settled, observer);
+      [&](std::string_view line) { notes.emplace_back(line); });
+  Run run = open_run(settled, observer, processes);
+  for (const std::string& note : notes) observer.on_note(note);
   for (const std::string& choice : choices) observer.on_choice(choice);
   return Trainer(run, observer, stop).train();
 }

@@ -8,6 +8,7 @@
 #include "plenum/train/evaluation.h"
 #include "plenum/train/hang_error.h"
 #include "plenum/train/memory_report.h"
+#include "plenum/train/processes.h"
 #include "plenum/train/run_options.h"
 #include "plenum/train/training_observer.h"
 
@@ -39,6 +40,11 @@ struct TrainingResult {
 /// data, weights and its number, so a run that was killed ends with the same bytes as one that was not.
 /// Throws UserError, or HangError where a step hung and could be ended, else TrainingObserver::on_hang is
 /// told; what was checkpointed before is there then.
-TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop);
+///
+/// Of several processes each calls it at the same time, with the same options, of which --ranks is their
+/// number. A stop that one is asked for stops all. What one throws the others must be told
+/// (comm::Communicator::abort_all), or they wait for it.
+TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop,
+                     const Processes& processes = {});
 
 }  // namespace plenum::train

@@ -66,8 +66,8 @@ class HangTest : public TrainingProgram {
   /// How a run ends of which a thread gets no further, once the run has begun; -1 where no thread can be
   /// stopped. Where it is stopped outside of what is meant, it is let go on a bit, again and again.
   int train_with_a_stopped_thread(const std::string& name, const std::string& more) {
-    const pid_t child =
-        start("train --data data --run run --model bert-tiny --steps 1000000 --hang-limit 1s" + more);
+    const pid_t child = start(
+        "train --data data --run run --model bert-tiny --device cpu --steps 1000000 --hang-limit 1s" + more);
     EXPECT_TRUE(wait_for("run/metrics.jsonl", child, 500)) << read("err");
     const pid_t thread = thread_named(child, name);
     EXPECT_NE(thread, 0);

@@ -91,7 +91,8 @@ TEST_F(TrainingProgram, SaysWhyNoGpuIsUsedAndTouchesNothing) {
   if (!obstacle) GTEST_SKIP() << "there is a GPU";
   const ProgramResult refused = plenum(train_arguments("run", 4) + " --device cuda");
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_EQ(refused.errors, "plenum: error: no GPU can be used: " + *obstacle + "\n");
+  EXPECT_EQ(refused.errors,
+            "plenum: error: no GPU can be used: " + *obstacle + "; --device cpu trains on the CPU\n");
   EXPECT_FALSE(std::filesystem::exists(directory_ / "run"));
   EXPECT_THAT(plenum("doctor").output, HasSubstr(*obstacle));
 }

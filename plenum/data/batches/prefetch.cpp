@@ -8,8 +8,17 @@
 
 namespace plenum::data {
 
-Prefetch::Prefetch(const StepBatchSource& source, std::uint64_t first_step)
-    : source_(source), thread_([this, first_step](const std::stop_token& stop) { run(stop, first_step); }) {}
+Prefetch::Prefetch(const StepBatchSource& source, std::uint64_t first_step, std::optional<base::Rank> rank)
+    : source_(source),
+      rank_(rank),
+      thread_([this, first_step](const std::stop_token& stop) { run(stop, first_step); }) {}
+
+std::vector<batch::StepBatch> Prefetch::make(std::uint64_t step) const {
+  if (!rank_) return source_.make(step);
+  std::vector<batch::StepBatch> batches;
+  batches.push_back(source_.make(step, *rank_));
+  return batches;
+}
 
 void Prefetch::run(const std::stop_token& stop, std::uint64_t step) {
   pthread_setname_np(pthread_self(), "prefetch");  // for whoever looks at the threads of the process
@@ -20,7 +29,7 @@ void Prefetch::run(const std::stop_token& stop, std::uint64_t step) {
     std::vector<batch::StepBatch> next;
     std::exception_ptr error;
     try {
-      next = source_.make(step);
+      next = make(step);
     } catch (...) {
       error = std::current_exception();
     }

@@ -5,6 +5,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -19,17 +20,22 @@ class Prefetch {
  public:
   static constexpr std::size_t kStepsAhead = 2;
 
-  /// Borrows the source. Begins with `first_step` at once: a resumed run starts anywhere.
-  Prefetch(const StepBatchSource& source, std::uint64_t first_step);
+  /// Borrows the source. Begins with `first_step` at once: a resumed run starts anywhere. Makes what all
+  /// ranks work on, or what one does.
+  Prefetch(const StepBatchSource& source, std::uint64_t first_step,
+           std::optional<base::Rank> rank = std::nullopt);
 
-  /// What StepBatchSource::make gives for the next step, waiting for it if need be. Throws what make threw,
-  /// at the step that it threw for and from then on.
+  /// What StepBatchSource::make gives for the next step, waiting for it if need be: of all ranks, or of the
+  /// one. Throws what make threw, at the step that it threw for and from then on.
   std::vector<batch::StepBatch> take();
 
  private:
   void run(const std::stop_token& stop, std::uint64_t step);
 
+  std::vector<batch::StepBatch> make(std::uint64_t step) const;
+
   const StepBatchSource& source_;
+  const std::optional<base::Rank> rank_;
   std::mutex mutex_;  ///< of the next three
   std::condition_variable_any changed_;
   std::deque<std::vector<batch::StepBatch>> made_;

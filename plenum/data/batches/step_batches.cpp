@@ -95,6 +95,8 @@ StepBatchSource::Arrangement StepBatchSource::arrange(std::uint64_t step) const 
     base::check(arrangement.micro_batches.back().size() <= micro_batches_per_rank(),
                 "a rank must not have more micro-batches than planned: step={} planned={}", step,
                 micro_batches_per_rank());
+    for (const MicroBatchPlan& plan : arrangement.micro_batches.back())
+      arrangement.rows.push_back(plan.num_rows);
   }
   return arrangement;
 }
@@ -105,6 +107,7 @@ batch::StepBatch StepBatchSource::build(std::uint64_t step, const Arrangement& a
   batch::StepBatch batch{.step = step,
                          .epoch = arrangement.epoch,
                          .global = arrangement.global,
+                         .global_rows = arrangement.rows,
                          .micro_batches = std::vector<batch::MicroBatch>(micro_batches_per_rank()),
                          .first_micro_batch = rank * micro_batches_per_rank()};
   std::size_t index = micro_batches_per_rank();

@@ -59,6 +59,7 @@ class StepBatchSource {
   struct Arrangement {
     std::uint64_t epoch = 0;
     batch::Work global;
+    std::vector<std::int64_t> rows;                          ///< of every micro-batch
     std::vector<std::vector<MicroBatchPlan>> micro_batches;  ///< of each rank
   };
 

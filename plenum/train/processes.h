@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "plenum/base/ids.h"
+#include "plenum/comm/communicator.h"
+
+namespace plenum::train {
+
+/// The processes that train a run together, as one of them sees them. Each is one rank; a process on its own
+/// has all ranks of the run as threads.
+///
+/// The first keeps the run's directory: it locks it, finds the checkpoint, and writes metrics. The others
+/// compute what the first tells them to begin with, and take part in what all write.
+class Processes {
+ public:
+  /// On its own.
+  Processes() = default;
+  /// Borrows a communicator of all of them, one rank each, which serves nothing else.
+  explicit Processes(comm::Communicator& ranks) : ranks_(&ranks) {}
+
+  bool is_alone() const { return ranks_ == nullptr; }
+  bool is_first() const { return is_alone() || ranks_->index() == 0; }
+  /// This process's rank; none where it has all of them.
+  std::optional<base::Rank> rank() const;
+  std::size_t count() const { return is_alone() ? 1 : ranks_->size(); }
+
+  /// A communicator of all of them, for another purpose. Created by all, in the same order. Of this process
+  /// alone where it is on its own.
+  std::unique_ptr<comm::Communicator> communicator() const;
+
+  /// The first one's text, in all of them.
+  std::string from_first(std::string text) const;
+
+ private:
+  comm::Communicator* ranks_ = nullptr;
+};
+
+}  // namespace plenum::train

@@ -1,5 +1,6 @@
 #include "plenum/describe/tensor_parallel.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "plenum/base/check.h"
@@ -74,6 +75,27 @@ ModelDescription tensor_parallel_slice(ModelDescription model, const TensorParal
     if (head.objective.loss == LossKind::WordCrossEntropy) slice_rows(head.output, words);
   }
   return model;
+}
+
+std::vector<ParameterTable::ElementRange> counted_by_slice(const ParameterTable& table,
+                                                           const ParameterTable::ElementRange& range) {
+  if (table.model().tensor_parallel.index == 0) return {range};
+  std::vector<ParameterTable::ElementRange> counted;
+  bool follows = false;  // the last part, with nothing but a gap between them
+  for (const Parameter& parameter : table.parameters()) {
+    const std::int64_t begin = std::max(parameter.begin, range.begin);
+    const std::int64_t end = std::min(parameter.end(), range.end);
+    if (begin >= end) continue;
+    if (!parameter.slice) {
+      follows = false;
+    } else if (follows) {
+      counted.back().end = end;
+    } else {
+      counted.push_back({begin, end});
+      follows = true;
+    }
+  }
+  return counted;
 }
 
 }  // namespace plenum::describe

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <cstddef>
+#include <vector>
 
 #include "plenum/describe/model_description.h"
+#include "plenum/describe/parameter_table.h"
 
 namespace plenum::describe {
 
@@ -14,5 +15,11 @@ namespace plenum::describe {
 /// multiple of the group's size; that of heads must. Throws UserError if it is not, or if there is less of
 /// something than there are ranks.
 ModelDescription tensor_parallel_slice(ModelDescription model, const TensorParallel& place);
+
+/// The parts of a range of such a rank's elements that it counts where each element of the whole model is to
+/// be counted once: all on the first rank, on the others those of divided tensors. In order; what lies
+/// between tensors may be in any.
+std::vector<ParameterTable::ElementRange> counted_by_slice(const ParameterTable& table,
+                                                           const ParameterTable::ElementRange& range);
 
 }  // namespace plenum::describe

@@ -265,6 +265,12 @@ void SafetensorsFile::read(const SafetensorsTensor& tensor, std::size_t first,
   }
 }
 
+std::uint64_t NamedFloats::num_bytes() const {
+  std::uint64_t bytes = values.size_bytes();
+  for (const std::span<const float> part : rest) bytes += part.size_bytes();
+  return bytes;
+}
+
 void write_safetensors(std::vector<NamedFloats> tensors, base::FunctionRef<void(std::string_view)> sink) {
   write_safetensors(std::move(tensors), sink,
                     [](std::span<const float> values, base::FunctionRef<void(std::span<const float>)> take) {
@@ -281,7 +287,7 @@ void write_safetensors(std::vector<NamedFloats> tensors, base::FunctionRef<void(
   header.emplace_back(kMetadataKey, nlohmann::ordered_json{{"format", "pt"}});
   std::uint64_t offset = 0;
   for (const NamedFloats& tensor : tensors) {
-    const std::uint64_t end = offset + tensor.values.size_bytes();
+    const std::uint64_t end = offset + tensor.num_bytes();
     header.emplace_back(
         tensor.name,
         nlohmann::ordered_json{{"dtype", "F32"}, {"shape", tensor.sizes}, {"data_offsets", {offset, end}}});
@@ -294,9 +300,11 @@ void write_safetensors(std::vector<NamedFloats> tensors, base::FunctionRef<void(
   std::memcpy(text.data(), &header_bytes, kLengthBytes);
   sink(text);
   for (const NamedFloats& tensor : tensors) {
-    read(tensor.values, [&](std::span<const float> piece) {
+    const auto take = [&](std::span<const float> piece) {
       sink({reinterpret_cast<const char*>(piece.data()), piece.size_bytes()});
-    });
+    };
+    read(tensor.values, take);
+    for (const std::span<const float> part : tensor.rest) read(part, take);
   }
 }
 

@@ -67,6 +67,9 @@ struct NamedFloats {
   std::string name;
   std::vector<std::int64_t> sizes;
   std::span<const float> values;
+  std::vector<std::span<const float>> rest = {};  ///< behind them, where they lie in several parts
+
+  std::uint64_t num_bytes() const;
 };
 
 /// Hands `sink` the bytes of a safetensors file, tensor by tensor without a copy: the bytes that the

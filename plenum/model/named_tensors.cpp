@@ -19,6 +19,13 @@ void require_shape(const io::SafetensorsFile& file, const io::SafetensorsTensor&
                 io::format_sizes(tensor.sizes), tensor::to_string(parameter.shape));
 }
 
+io::NamedFloats named(const describe::Parameter& parameter, std::string_view prefix) {
+  const std::span<const std::int64_t> sizes = parameter.shape.sizes();
+  return {.name = fmt::format("{}{}", prefix, parameter.name),
+          .sizes = {sizes.begin(), sizes.end()},
+          .values = {}};
+}
+
 }  // namespace
 
 std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table,
@@ -26,11 +33,29 @@ std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table
   check_size(table, values_N.size());
   std::vector<io::NamedFloats> tensors;
   for (const describe::Parameter& parameter : table.parameters()) {
-    const std::span<const std::int64_t> sizes = parameter.shape.sizes();
-    tensors.push_back({.name = fmt::format("{}{}", prefix, parameter.name),
-                       .sizes = {sizes.begin(), sizes.end()},
-                       .values = values_N.subspan(static_cast<std::size_t>(parameter.begin),
-                                                  static_cast<std::size_t>(parameter.num_elements()))});
+    io::NamedFloats& tensor = tensors.emplace_back(named(parameter, prefix));
+    tensor.values = values_N.subspan(static_cast<std::size_t>(parameter.begin),
+                                     static_cast<std::size_t>(parameter.num_elements()));
+  }
+  return tensors;
+}
+
+std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table, const FlatPieces& values_N,
+                                           std::string_view prefix) {
+  std::vector<io::NamedFloats> tensors;
+  for (const describe::Parameter& parameter : table.parameters()) {
+    io::NamedFloats& tensor = tensors.emplace_back(named(parameter, prefix));
+    values_N.for_each_in(parameter.begin, parameter.end(), [&](std::size_t first, std::span<float> part) {
+      if (first == 0) {
+        tensor.values = part;
+      } else {
+        tensor.rest.emplace_back(part);
+      }
+    });
+    const std::uint64_t num_bytes =
+        tensor::size_of(tensor::DType::Float32) * static_cast<std::uint64_t>(parameter.num_elements());
+    base::check(tensor.num_bytes() == num_bytes, "pieces must hold all of {}: {} of {} bytes", tensor.name,
+                tensor.num_bytes(), num_bytes);
   }
   return tensors;
 }
@@ -47,20 +72,19 @@ void read_parameter(const io::SafetensorsFile& file, const io::SafetensorsTensor
 }
 
 void read_named_tensors(const io::SafetensorsFile& file, const describe::ParameterTable& table,
-                        std::span<float> values_N, const tensor::HostWindow* window,
+                        const FlatPieces& values_N, const tensor::HostWindow* window,
                         std::string_view prefix) {
-  check_size(table, values_N.size());
   for (const describe::Parameter& parameter : table.parameters()) {
     const std::string name = fmt::format("{}{}", prefix, parameter.name);
     const io::SafetensorsTensor* tensor = file.find(name);
     base::require(tensor != nullptr, "{}: there is no tensor {}", file.path(), name);
-    if (window == nullptr) {
-      read_parameter(file, *tensor, parameter, values_N);
-      continue;
-    }
     require_shape(file, *tensor, parameter);
-    window->write(elements_of(parameter, values_N),
-                  [&](std::size_t first, std::span<float> piece) { file.read(*tensor, first, piece); });
+    values_N.for_each_in(parameter.begin, parameter.end(), [&](std::size_t first, std::span<float> part) {
+      const auto read = [&](std::size_t first_of_part, std::span<float> values) {
+        file.read(*tensor, first + first_of_part, values);
+      };
+      window == nullptr ? read(0, part) : window->write(part, read);
+    });
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "plenum/describe/parameter_table.h"
 #include "plenum/io/safetensors.h"
+#include "plenum/model/flat_pieces.h"
 #include "plenum/tensor/host_window.h"
 
 namespace plenum::model {
@@ -16,6 +17,10 @@ namespace plenum::model {
 std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table,
                                            std::span<const float> values_N, std::string_view prefix = "");
 
+/// The same of a buffer in pieces, which must be whole.
+std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table, const FlatPieces& values_N,
+                                           std::string_view prefix = "");
+
 /// The part of a flat buffer that holds one parameter.
 std::span<float> elements_of(const describe::Parameter& parameter, std::span<float> values_N);
 
@@ -23,11 +28,11 @@ std::span<float> elements_of(const describe::Parameter& parameter, std::span<flo
 void read_parameter(const io::SafetensorsFile& file, const io::SafetensorsTensor& tensor,
                     const describe::Parameter& parameter, std::span<float> values_N);
 
-/// Reads every parameter of the table, each under its name with `prefix` before it; gaps between them stay as
-/// they are. Throws UserError naming a tensor that the file lacks or has in another shape. `window`: needed
-/// where the buffer lies on a GPU.
+/// Reads of every parameter of the table what there are pieces for, each under its name with `prefix` before
+/// it; gaps between them stay as they are. Throws UserError naming a tensor that the file lacks or has in
+/// another shape. `window`: needed where the buffer lies on a GPU.
 void read_named_tensors(const io::SafetensorsFile& file, const describe::ParameterTable& table,
-                        std::span<float> values_N, const tensor::HostWindow* window,
+                        const FlatPieces& values_N, const tensor::HostWindow* window,
                         std::string_view prefix = "");
 
 }  // namespace plenum::model

@@ -13,6 +13,7 @@
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
 #include "plenum/describe/bert.h"
+#include "plenum/describe/tensor_parallel.h"
 #include "plenum/kernels/attention_work.h"
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/step_scalars.h"
@@ -62,8 +63,9 @@ void require_recomputed_singly(const Schedule& schedule) {
 
 void require_supported(const Schedule& schedule, const BertProgramOptions& options) {
   const describe::ModelConfig& model = options.model;
-  base::require(options.device == tensor::Device::Cpu || schedule.ranks.size() == 1,
-                "a GPU trains with one rank; {} are asked for", schedule.ranks.size());
+  const std::size_t num_ranks = schedule.ranks.size() * options.tensor_parallel.size;
+  base::require(options.device == tensor::Device::Cpu || num_ranks == 1,
+                "a GPU trains with one rank; {} are asked for", num_ranks);
   base::require(schedule.num_stages() == 1, "BERT trains with schedules of one stage; schedule {} has {}",
                 schedule.name, schedule.num_stages());
   base::require(schedule.problem.stage_layers.front() == model.num_layers,
@@ -87,6 +89,11 @@ void require_supported(const Schedule& schedule, const BertProgramOptions& optio
     }
   }
   require_recomputed_singly(schedule);
+}
+
+describe::ParameterTable table_of(const BertProgramOptions& options) {
+  return describe::ParameterTable(
+      describe::tensor_parallel_slice(describe::describe_bert(options.model), options.tensor_parallel));
 }
 
 constexpr std::size_t kStepsUnderWay = BertProgram::kStepsUnderWay;
@@ -199,7 +206,7 @@ struct BertProgram::State {
   State(const Schedule& run, Rank rank, const BertProgramOptions& settings)
       : schedule(run),
         options(settings),
-        table(describe::describe_bert(options.model)),
+        table(table_of(options)),
         holder(schedule, rank),
         slots(schedule, rank),
         owner(options.device, options.num_threads),
@@ -230,12 +237,19 @@ struct BertProgram::State {
 
   model::Pass pass(const ActionRun& run) {
     base::check(batch != nullptr && batch->step == run.step, "step {} begins without its data", run.step);
+    const std::size_t num_slices = run.slices == nullptr ? 1 : run.slices->size();
+    base::check(num_slices == options.tensor_parallel.size,
+                "a program of {} slices runs on a rank of {}: it needs their communicator",
+                options.tensor_parallel.size, num_slices);
     const base::RandomFunction random(options.seed, base::Purpose::Dropout, batch->epoch);
-    return {stream,
-            table.model(),
-            staging_of(run.step, run.action.micro_batch.index()).views(),
-            {.is_on = true, .key = random.key()}};
+    return {.stream = stream,
+            .model = table.model(),
+            .micro_batch = staging_of(run.step, run.action.micro_batch.index()).views(),
+            .dropout = {.is_on = true, .key = random.key()},
+            .group = run.slices};
   }
+  /// What all slices of a rank have alike, one of them counts.
+  bool counts_for_all_slices() const { return options.tensor_parallel.index == 0; }
   /// Whether a backward adds to gradients: the first of a step through a layer overwrites those of the step
   /// before. What lies between tensors stays zero, as it is in a new arena.
   Accumulate begin_gradients(const Action& backward) {
@@ -337,8 +351,7 @@ BertProgram::~BertProgram() {
 tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank rank,
                                               const BertProgramOptions& options) {
   require_supported(schedule, options);
-  return memory::plan_memory(describe::ParameterTable(describe::describe_bert(options.model)), schedule, rank,
-                             request_of(options));
+  return memory::plan_memory(table_of(options), schedule, rank, request_of(options));
 }
 
 const tensor::MemoryLayout& BertProgram::memory() const {
@@ -410,7 +423,7 @@ void BertProgram::forward(const ActionRun& run) {
   state_->run_recorded(run, pass, [&] {
     model::bert_forward(pass, state_->weights, kept, state_->memory.activations.transients,
                         run.action.first_layer, run.action.end_layer);
-    if (run.action.end_layer.index() == state_->weights.layers.size()) {
+    if (run.action.end_layer.index() == state_->weights.layers.size() && state_->counts_for_all_slices()) {
       model::add_losses(pass, kept, state_->memory.scalars_C);
     }
   });
@@ -451,9 +464,9 @@ void BertProgram::communicated(const ActionRun& /*run*/) {}
 void BertProgram::square_gradient(const ActionRun& run) {
   // Every holder has the same gradient, byte for byte, of which each counts a part.
   const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
-  state_->optimizer.add_squares(state_->stream,
-                                optim::counted_elements(range, state_->holder.index, state_->holder.count),
-                                state_->memory.scalars_C);
+  const auto own = optim::counted_elements(range, state_->holder.index, state_->holder.count);
+  for (const auto& counted : describe::counted_by_slice(state_->table, own))
+    state_->optimizer.add_squares(state_->stream, counted, state_->memory.scalars_C);
   if (state_->gpu || !state_->is_stop_asked) return;
   // A step of the CPU may take minutes: who asks meanwhile does not wait for another.
   state_->memory.scalars_C.span<double>()[kernels::index_of(StepScalar::Stop)] = 1;

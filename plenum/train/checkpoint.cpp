@@ -341,7 +341,7 @@ std::string to_string(const CheckpointChoice& choice) {
 void load(const FoundCheckpoint& checkpoint, const CheckpointTensors& tensors) {
   const io::SafetensorsFile weights(checkpoint.directory + "/" + kWeightsName);
   model::read_named_tensors(weights, tensors.table, tensors.weights, tensors.window);
-  if (tensors.first_moments.empty() && tensors.second_moments.empty()) return;
+  if (tensors.first_moments.is_empty() && tensors.second_moments.is_empty()) return;
   const io::SafetensorsFile optimizer(checkpoint.directory + "/" + kOptimizerName);
   model::read_named_tensors(optimizer, tensors.table, tensors.first_moments, tensors.window, kFirstMoments);
   model::read_named_tensors(optimizer, tensors.table, tensors.second_moments, tensors.window, kSecondMoments);

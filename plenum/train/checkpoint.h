@@ -12,18 +12,21 @@
 #include "plenum/base/progress.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
+#include "plenum/model/flat_pieces.h"
 #include "plenum/tensor/host_window.h"
 #include "plenum/train/training_state.h"
 
 namespace plenum::train {
 
-/// The flat buffers of a model in training, borrowed. Tensors are found by name, so any layout of the table
-/// can read what another wrote. Without moments (both empty) only weights are read.
+/// The flat buffers of a model in training, borrowed, wherever their pieces lie. Tensors are found by name,
+/// so any layout of the table and any division over ranks can read what another wrote. What is written must
+/// be whole; of what is read there may be some pieces only, and without moments (both empty) only weights
+/// are.
 struct CheckpointTensors {
   const describe::ParameterTable& table;
-  std::span<float> weights;
-  std::span<float> first_moments;
-  std::span<float> second_moments;
+  model::FlatPieces weights;
+  model::FlatPieces first_moments;
+  model::FlatPieces second_moments;
   const tensor::HostWindow* window = nullptr;  ///< where the buffers lie on a GPU: how the host reaches them
 };
 

@@ -12,15 +12,16 @@
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/tensor/copy.h"
+#include "plenum/train/mesh.h"
 #include "plenum/train/step_timeline.h"
 
 namespace plenum::train {
 namespace {
 
 /// What a checkpoint holds, in the order of CheckpointTensors.
-std::array<tensor::TensorView, 3> kept_buffers(const optim::OptimizerBuffers& buffers) {
-  return {buffers.weights_N, buffers.first_moments_N, buffers.second_moments_N};
-}
+constexpr std::array kKeptBuffers = {&optim::OptimizerBuffers::weights_N,
+                                     &optim::OptimizerBuffers::first_moments_N,
+                                     &optim::OptimizerBuffers::second_moments_N};
 
 /// Of all ranks, padding included, also what a GPU adds to have few shapes.
 std::int64_t computed_rows(const batch::StepBatch& batch, tensor::Device device) {
@@ -53,31 +54,68 @@ Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgr
       flops_(describe::describe_bert(options.model)),
       device_(options.device),
       hang_limit_(hang_limit) {
-  base::check(processes.is_alone() || processes.count() == schedule.ranks.size(),
-              "every process is a rank: processes={} ranks={}", processes.count(), schedule.ranks.size());
-  for (std::size_t i = 0; i < schedule.ranks.size(); ++i) {
-    const schedule::Rank rank = schedule::Rank::at(i);
+  const std::size_t num_slices = options.tensor_parallel.size;
+  const Mesh mesh(schedule.ranks.size() * num_slices, num_slices);
+  base::check(processes.is_alone() || processes.count() == mesh.num_ranks(),
+              "every process is a rank: processes={} ranks={}", processes.count(), mesh.num_ranks());
+  for (std::size_t i = 0; i < mesh.num_ranks(); ++i) {
+    const base::Rank rank = base::Rank::at(i);
     if (processes.rank().value_or(rank) != rank) continue;
-    programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, rank, options));
+    pipeline::BertProgramOptions own = options;
+    own.tensor_parallel = mesh.slice_of(rank);
+    programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, mesh.replica_of(rank), own));
+  }
+  if (num_slices > 1) whole_.emplace(options.model, num_slices);
+  if (!processes.is_alone()) {
+    world_ = processes.communicator();
+    if (whole_) other_slices_ = pipeline::rank_of_world(first(), *world_, num_slices).slices;
   }
   if (options.device == tensor::Device::Cuda) window_.emplace(first().stream());
 }
 
 model::FlatWeights Replicas::weights() const {
+  if (whole_) return {.exact_N = whole_->weights_N(), .compute_N = whole_->weights_N()};
   const optim::OptimizerBuffers& buffers = first().buffers();
   return {.exact_N = buffers.weights_N, .compute_N = buffers.compute_weights_N};
 }
 
+void Replicas::gather_weights() {
+  if (!whole_) return;
+  if (other_slices_) return whole_->gather(first().buffers().weights_N.span<float>(), *other_slices_);
+  std::vector<std::span<const float>> slices;
+  for (const auto& program : first_replica()) slices.push_back(program->buffers().weights_N.span<float>());
+  whole_->gather(slices);
+}
+
+std::span<const std::unique_ptr<pipeline::BertProgram>> Replicas::first_replica() const {
+  return std::span(programs_).first(std::min(num_slices(), programs_.size()));
+}
+
+model::FlatPieces Replicas::pieces_of(Buffer buffer) const {
+  if (!whole_) return (first().buffers().*buffer).span<float>();
+  std::vector<model::FlatPiece> pieces;
+  for (std::size_t i = 0; i < first_replica().size(); ++i) {
+    whole_->add_pieces(first_slice() + i, (programs_[i]->buffers().*buffer).span<float>(),
+                       i == 0 ? WholeModel::Which::All : WholeModel::Which::Divided, pieces);
+  }
+  return model::FlatPieces(std::move(pieces));
+}
+
 CheckpointTensors Replicas::tensors() const {
-  const auto [weights_N, first_moments_N, second_moments_N] = kept_buffers(first().buffers());
   return {.table = parameters(),
-          .weights = weights_N.span<float>(),
-          .first_moments = first_moments_N.span<float>(),
-          .second_moments = second_moments_N.span<float>(),
+          .weights = pieces_of(kKeptBuffers[0]),
+          .first_moments = pieces_of(kKeptBuffers[1]),
+          .second_moments = pieces_of(kKeptBuffers[2]),
           .window = window_ ? &*window_ : nullptr};
 }
 
 void Replicas::write_weights(base::FunctionRef<void(const tensor::TensorView&)> write) {
+  if (whole_) {
+    write(whole_->weights_N());
+    for (std::size_t i = 0; i < first_replica().size(); ++i)
+      whole_->scatter(first_slice() + i, programs_[i]->buffers().weights_N.span<float>());
+    return;
+  }
   const tensor::TensorView& weights_N = first().buffers().weights_N;
   if (!window_) return write(weights_N);
   std::vector<float> on_host(static_cast<std::size_t>(weights_N.num_elements()));
@@ -88,13 +126,18 @@ void Replicas::write_weights(base::FunctionRef<void(const tensor::TensorView&)> 
 }
 
 void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
-  const std::array<tensor::TensorView, 3> begun = kept_buffers(first().buffers());
-  for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) {
-    const std::array<tensor::TensorView, 3> buffers = kept_buffers(program->buffers());
-    for (std::size_t i = 0; program != programs_.front() && i < buffers.size(); ++i) {
-      tensor::copy(program->stream(), begun[i], buffers[i]);
+  const std::size_t num_begun = first_replica().size();
+  for (std::size_t i = 0; i < programs_.size(); ++i) {
+    for (const Buffer buffer : kKeptBuffers) {
+      const tensor::TensorView& own_N = programs_[i]->buffers().*buffer;
+      if (i >= num_begun) {
+        tensor::copy(programs_[i]->stream(), programs_[i % num_begun]->buffers().*buffer, own_N);
+      } else if (i > 0) {
+        const auto first_N = (first().buffers().*buffer).span<float>();
+        whole_->copy_undivided(first_slice(), first_N, first_slice() + i, own_N.span<float>());
+      }
     }
-    program->begin(num_updates);
+    programs_[i]->begin(num_updates);
   }
   num_ended_ = first_step;
   executor_.emplace(schedule_, ranks_here(),
@@ -106,15 +149,14 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
 }
 
 std::vector<pipeline::LocalRank> Replicas::ranks_here() const {
-  if (const std::optional<base::Rank> rank = processes_.rank()) {
+  if (world_) {
     std::vector<pipeline::LocalRank> ranks;
-    ranks.push_back(
-        {.rank = *rank, .program = programs_.front().get(), .communicator = processes_.communicator()});
+    ranks.push_back(pipeline::rank_of_world(first(), *world_, num_slices()));
     return ranks;
   }
   std::vector<pipeline::StageProgram*> programs;
   for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) programs.push_back(program.get());
-  return pipeline::local_ranks(programs);
+  return pipeline::local_ranks(programs, num_slices());
 }
 
 void Replicas::begin_step(std::span<const batch::StepBatch> batches, const StepRequest& request) {
@@ -126,7 +168,7 @@ void Replicas::begin_step(std::span<const batch::StepBatch> batches, const StepR
   for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
     // What one rank says all are told.
     const pipeline::DueByClock due = rank == 0 ? request.due : pipeline::DueByClock{};
-    programs_[rank]->begin_step(batches[rank], request.learning_rate, due);
+    programs_[rank]->begin_step(batches[rank / num_slices()], request.learning_rate, due);
   }
   try {
     executor_->run(1, request.device_times);
@@ -173,7 +215,7 @@ trace::Timeline Replicas::timeline(std::string title) {
                                                    schedule::ActionLabels::Words);
   remove_spans(timeline, [&](const trace::Span& span) {
     const std::size_t rank = timeline.tracks[span.track].process;
-    const std::size_t first = processes_.rank().value_or(base::Rank::at(0)).index();
+    const std::size_t first = processes_.rank().value_or(base::Rank::at(0)).index() / num_slices();
     const auto micro_batch = static_cast<std::size_t>(std::max(0, span.micro_batch));
     if (span.micro_batch < 0 || rank < first || rank - first >= recorded_.empty_micro_batches.size())
       return false;

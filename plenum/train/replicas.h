@@ -21,12 +21,14 @@
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/processes.h"
 #include "plenum/train/training_observer.h"
+#include "plenum/train/whole_model.h"
 
 namespace plenum::train {
 
 /// The ranks of a run that this process has, each with its program, the executor that runs their steps, and
 /// the steps under way: a GPU is given the next one before what came of the last is known, so that it never
-/// waits for the host. Between steps all ranks hold the same weights.
+/// waits for the host. Between steps all replicas have the same weights; a replica is a rank, or several that
+/// hold the model together.
 class Replicas {
  public:
   using Clock = std::chrono::steady_clock;
@@ -39,18 +41,23 @@ class Replicas {
   Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options,
            const Processes& processes = {}, std::chrono::milliseconds hang_limit = kHangLimit);
 
-  /// The first rank's, which stand for all.
-  const describe::ParameterTable& parameters() const { return first().parameters(); }
-  /// In the device's memory. Valid when no step is under way.
+  /// Of the whole model.
+  const describe::ParameterTable& parameters() const {
+    return whole_ ? whole_->table() : first().parameters();
+  }
+  /// Of the whole model, in the device's memory. Valid when no step is under way; where ranks hold it
+  /// together they are as the last gather_weights() left them.
   model::FlatWeights weights() const;
+  /// Puts weights() together, where ranks hold the model together; by all processes at the same time.
+  void gather_weights();
   const tensor::Stream& stream() const { return first().stream(); }
-  /// What a checkpoint holds, in the device's memory: to be written before begin(), and to be read when no
-  /// step is under way.
+  /// What this process has of what a checkpoint holds, in the device's memory: to be written before begin(),
+  /// and to be read when no step is under way.
   CheckpointTensors tensors() const;
-  /// Lets `write` overwrite the weights, in the host's memory. Before begin().
+  /// Lets `write` overwrite the whole model's weights, in the host's memory. Before begin().
   void write_weights(base::FunctionRef<void(const tensor::TensorView&)> write);
 
-  /// Takes what was written into the first rank's tensors() on all ranks of this process, and goes on from
+  /// Takes what was written into tensors() on all ranks of this process, and goes on from
   /// `first_step`. To be called once before the first step, in all processes.
   void begin(std::uint64_t first_step, std::uint64_t num_updates);
   /// What is said of a step beside its data.
@@ -94,6 +101,14 @@ class Replicas {
     std::vector<std::vector<bool>> empty_micro_batches;  ///< of each rank
   };
 
+  std::size_t num_slices() const { return whole_ ? whole_->num_slices() : 1; }
+  /// Which slice the first program has: of a process that has one rank, any.
+  std::size_t first_slice() const { return first().parameters().model().tensor_parallel.index; }
+  /// The programs of the first replica here, whose tensors stand for those of all.
+  std::span<const std::unique_ptr<pipeline::BertProgram>> first_replica() const;
+  using Buffer = tensor::TensorView optim::OptimizerBuffers::*;
+  /// What this process has of a flat buffer of the whole model.
+  model::FlatPieces pieces_of(Buffer buffer) const;
   void record(std::span<const batch::StepBatch> batches, const StepRequest& request);
   pipeline::BertProgram& first() const { return *programs_.front(); }
   /// With the communicators that they have in common with the ranks of other processes.
@@ -106,7 +121,10 @@ class Replicas {
   std::chrono::milliseconds hang_limit_;
   std::function<void(const pipeline::Failure&)> on_stuck_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
-  std::optional<tensor::HostWindow> window_;  ///< of a GPU
+  std::optional<WholeModel> whole_;                   ///< where ranks hold it together
+  std::unique_ptr<comm::Communicator> world_;         ///< of all processes, if there are several
+  std::unique_ptr<comm::Communicator> other_slices_;  ///< of the processes that hold the model together
+  std::optional<tensor::HostWindow> window_;          ///< of a GPU
   std::optional<pipeline::Executor> executor_;
   std::deque<StepUnderWay> under_way_;  ///< oldest first
   RecordedStep recorded_;

@@ -51,7 +51,9 @@ OptionTable RunSettings::table() {
   options.add("seed", seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Seed of initialisation, order, masking and dropout");
   add_device_option(options, device);
-  options.add("ranks", ranks, 1, 1024, "Data-parallel ranks, on the CPU");
+  options.add("ranks", ranks, 1, 1024, "Ranks of the run, on the CPU; data-parallel but for --tp");
+  options.add("tp", tp, 1, 1024,
+              "Tensor parallelism: so many ranks hold a model together; it divides heads and --ranks");
   options.add("threads", threads, 1, 4096, "Threads over all ranks; all cores if not given");
   options.add_choice("recompute", recompute,
                      {{"none", schedule::Recomputation::None},
@@ -140,6 +142,10 @@ void RunOptions::check() const {
   base::require(!run.threads || *run.threads >= run.ranks,
                 "every rank needs a thread: {} ranks, {} threads; give more --threads or fewer --ranks",
                 run.ranks, run.threads.value_or(0));
+  static_cast<void>(mesh());
+  base::require(run.tp == 1 || run.device != tensor::Device::Cuda,
+                "--tp {} on GPUs needs several processes, one for each GPU; --device cpu has ranks in one",
+                run.tp);
   base::require(run.process.trace.empty() || run.process.trace.ends_with(".svg") ||
                     run.process.trace.ends_with(".json"),
                 "--trace must end with .svg or .json: {}", run.process.trace);
@@ -154,6 +160,10 @@ std::chrono::milliseconds RunOptions::hang_limit() const {
   constexpr std::chrono::hours kLongest{24 * 365};  // clocks count nanoseconds
   return std::chrono::ceil<std::chrono::milliseconds>(
       std::min<std::chrono::duration<double>>(limit, kLongest));
+}
+
+Mesh RunOptions::mesh() const {
+  return {static_cast<std::size_t>(run.ranks), static_cast<std::size_t>(run.tp)};
 }
 
 std::size_t RunOptions::threads_per_rank() const {

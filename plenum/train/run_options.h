@@ -12,6 +12,7 @@
 #include "plenum/optim/training_options.h"
 #include "plenum/schedule/core/recomputation.h"
 #include "plenum/tensor/device.h"
+#include "plenum/train/mesh.h"
 
 namespace plenum::train {
 
@@ -38,6 +39,7 @@ struct RunSettings {
   std::int64_t seed = 0;
   DeviceChoice device;
   std::int64_t ranks = 1;
+  std::int64_t tp = 1;                  ///< ranks that hold a model together
   std::optional<std::int64_t> threads;  ///< over all ranks; all cores if absent
   schedule::Recomputation recompute = schedule::Recomputation::None;
   std::int64_t max_skipped_steps = 10;
@@ -99,6 +101,7 @@ struct RunOptions {
 
   /// Throws UserError for settings that are wrong or contradict each other.
   void check() const;
+  Mesh mesh() const;
   std::size_t threads_per_rank() const;
   std::chrono::milliseconds hang_limit() const;
 };

@@ -44,7 +44,9 @@ class Notes final : public base::Progress {
 /// A tiny model in training whose tensors tell which step they are of.
 class Checkpoints : public testing::Test {
  protected:
-  CheckpointTensors tensors() { return {table_, weights_, first_moments_, second_moments_}; }
+  CheckpointTensors tensors() {
+    return {table_, std::span(weights_), std::span(first_moments_), std::span(second_moments_)};
+  }
 
   void fill(float value) {
     std::iota(weights_.begin(), weights_.end(), value);
@@ -152,7 +154,7 @@ TEST_F(Checkpoints, AreDirectoriesOfHuggingFaceWeights) {
 TEST_F(Checkpoints, GiveWeightsAloneToAReaderWithoutMoments) {
   save(7);
   std::vector<float> weights_N(weights_.size());
-  train::load(*store_.find_latest(notes_), {table_, weights_N, {}, {}});
+  train::load(*store_.find_latest(notes_), {table_, std::span(weights_N), {}, {}});
   const describe::Parameter& embedding = table_.at(table_.model().embedding.words.weight);
   EXPECT_TRUE(
       std::ranges::equal(model::elements_of(embedding, weights_N), model::elements_of(embedding, weights_)));
@@ -362,7 +364,7 @@ TEST_F(Checkpoints, OfAnotherModelAreAnErrorAndNotPassedOver) {
   const FoundCheckpoint found = *store_.find_latest(notes_);
   test::expect_user_error(
       [&] {
-        train::load(found, {table, values, {}, {}});
+        train::load(found, {table, std::span(values), {}, {}});
       },
       "has shape [4, 6], the model needs [4, 8]");
 }

@@ -16,6 +16,7 @@ struct Arrangement {
   data::Layout layout;
   std::int64_t ranks;
   std::int64_t micro_batch_tokens;
+  std::int64_t tp = 1;
 };
 
 // All of these are the same run to rounding, with dropout on.
@@ -27,6 +28,15 @@ constexpr Arrangement kArrangements[] = {
     {"padded, two ranks", data::Layout::Padded, 2, 96},
     {"packed", data::Layout::Packed, 1, 96},
     {"packed, two ranks", data::Layout::Packed, 2, 96},
+    {"unpadded, a model on two ranks", data::Layout::Unpadded, 2, 72, 2},
+    {"padded, a model on two ranks", data::Layout::Padded, 2, 96, 2},
+    {"packed, a model on two ranks", data::Layout::Packed, 2, 96, 2},
+    {"unpadded, a model on four ranks", data::Layout::Unpadded, 4, 72, 4},
+    {"padded, a model on four ranks", data::Layout::Padded, 4, 96, 4},
+    {"packed, a model on four ranks", data::Layout::Packed, 4, 96, 4},
+    {"unpadded, two models on two ranks each", data::Layout::Unpadded, 4, 72, 2},
+    {"padded, two models on two ranks each", data::Layout::Padded, 4, 96, 2},
+    {"packed, two models on two ranks each", data::Layout::Packed, 4, 96, 2},
 };
 
 double largest_of(const std::vector<float>& values) {
@@ -56,7 +66,9 @@ class ParityTest : public TrainingTest {
     given.data.layout = arrangement.layout;
     given.data.order_choice = data::OrderChoice::Packs;
     given.data.micro_batch_tokens = arrangement.micro_batch_tokens;
+    given.model.heads = 4;
     given.run.ranks = arrangement.ranks;
+    given.run.tp = arrangement.tp;
     given.run.threads = arrangement.ranks;
     given.optimizer.learning_rate.peak = 1e-3;
     return given;

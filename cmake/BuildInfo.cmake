@@ -1,8 +1,6 @@
 # What this build was made of, for `plenum doctor` and `plenum --version`. Parts that nothing links yet are looked up
 # all the same, so that doctor can say what a machine offers.
-find_package(MPI QUIET COMPONENTS CXX)
 find_package(CUDAToolkit QUIET)
-find_path(PLENUM_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()

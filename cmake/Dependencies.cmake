@@ -31,3 +31,26 @@ plenum_require(dep_utf8proc utf8proc.h utf8proc libutf8proc-dev)
 plenum_require(dep_xxhash xxhash.h xxhash libxxhash-dev)
 plenum_require(dep_zlib zlib.h z zlib1g-dev)
 plenum_require(dep_zstd zstd.h zstd libzstd-dev)
+
+if(PLENUM_MPI)  # AUTO is true, too
+  set(MPI_CXX_SKIP_MPICXX ON)  # the C interface is all that is used
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(MPI_CXX_FOUND)
+    set(plenum_has_mpi ON)
+  elseif(PLENUM_MPI STREQUAL "AUTO")
+    message(STATUS "MPI not found: ranks can be threads, not processes")
+  else()
+    message(FATAL_ERROR "MPI not found. Install libopenmpi-dev and openmpi-bin, or libmpich-dev and mpich, or give "
+                        "-DPLENUM_MPI=OFF.")
+  endif()
+endif()
+
+if(PLENUM_CUDA)
+  find_path(PLENUM_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  find_library(PLENUM_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib)
+  if(PLENUM_NCCL_INCLUDE AND PLENUM_NCCL_LIBRARY)
+    set(plenum_has_nccl ON)
+  else()
+    message(STATUS "NCCL not found: a GPU trains alone")
+  endif()
+endif()

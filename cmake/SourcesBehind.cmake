@@ -3,7 +3,8 @@
 #   plenum_sources_behind(VARIABLE FILE ...)     paths from the top of the project
 #
 # Behind a header stands the source of its name, and any source of its folder that has no header of its own and includes
-# it. What this rule misses, the linker names. These programs are built without CUDA: cuda_absent.cpp stands for it.
+# it. What this rule misses, the linker names. These programs are built without CUDA, MPI and NCCL:
+# cuda_absent.cpp, mpi_absent.cpp and nccl_absent.cpp stand for them.
 function(plenum_included_files result file)
   file(STRINGS ${PROJECT_SOURCE_DIR}/${file} lines REGEX "^#include \"(plenum|tests)/")
   list(TRANSFORM lines REPLACE "^#include \"([^\"]*)\".*" "\\1")
@@ -31,7 +32,7 @@ function(plenum_sources_behind result)
     list(APPEND pending ${included})
     if(file MATCHES "h$")
       string(REGEX REPLACE "h$" "cpp" source ${file})
-      if(EXISTS ${PROJECT_SOURCE_DIR}/${source} AND NOT source MATCHES "/cuda[_/]")
+      if(EXISTS ${PROJECT_SOURCE_DIR}/${source} AND NOT source MATCHES "/cuda[_/]|/comm/(mpi|nccl)/")
         list(APPEND pending ${source})
       endif()
       get_filename_component(folder ${file} DIRECTORY)

@@ -12,12 +12,6 @@ std::string found_or_empty(std::string_view text) {
   return text.ends_with("NOTFOUND") ? std::string() : std::string(text);
 }
 
-std::string mpi_description() {
-  if (std::string_view(generated::kMpiFound) != "TRUE") return {};
-  const std::string version = found_or_empty(generated::kMpi);
-  return version.empty() ? "found" : version;
-}
-
 }  // namespace
 
 BuildInfo build_info() {
@@ -25,9 +19,7 @@ BuildInfo build_info() {
           .compiler = generated::kCompiler,
           .build_type = generated::kBuildType,
           .sanitizers = generated::kSanitizers,
-          .mpi_library = mpi_description(),
-          .cuda_toolkit = found_or_empty(generated::kCudaToolkit),
-          .nccl_header = found_or_empty(generated::kNccl)};
+          .cuda_toolkit = found_or_empty(generated::kCudaToolkit)};
 }
 
 }  // namespace plenum::base

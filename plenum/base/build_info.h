@@ -10,9 +10,7 @@ struct BuildInfo {
   std::string compiler;
   std::string build_type;
   std::string sanitizers;
-  std::string mpi_library;
   std::string cuda_toolkit;
-  std::string nccl_header;
 };
 
 BuildInfo build_info();

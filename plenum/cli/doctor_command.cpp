@@ -7,6 +7,8 @@
 #include "plenum/base/machine.h"
 #include "plenum/base/units.h"
 #include "plenum/cli/command.h"
+#include "plenum/comm/mpi/mpi_world.h"
+#include "plenum/comm/nccl/nccl_world.h"
 #include "plenum/tensor/cuda_device.h"
 
 namespace plenum::cli {
@@ -19,8 +21,6 @@ struct Part {
   std::string detail;
 };
 
-constexpr const char* kNothingYet = "nothing in this version calls it";
-
 Part kernels_part() {
   const std::string level(base::kernel_instruction_set());
   if (!base::has_instruction_set(level)) {
@@ -31,9 +31,9 @@ Part kernels_part() {
           fmt::format("built for {}{}", level, has_more ? "; this processor has x86-64-v4" : "")};
 }
 
-Part mpi_part(const base::BuildInfo& build) {
-  if (build.mpi_library.empty()) return {"MPI", false, "not found when built; " + std::string(kNothingYet)};
-  return {"MPI", false, fmt::format("{}; {}", build.mpi_library, kNothingYet)};
+Part mpi_part() {
+  if (const std::optional<std::string> obstacle = comm::mpi::obstacle()) return {"MPI", false, *obstacle};
+  return {"MPI", true, comm::mpi::library_name()};
 }
 
 Part cuda_part(const base::BuildInfo& build) {
@@ -47,9 +47,9 @@ Part cuda_part(const base::BuildInfo& build) {
                       toolkit)};
 }
 
-Part nccl_part(const base::BuildInfo& build) {
-  if (build.nccl_header.empty()) return {"NCCL", false, "not found when built; " + std::string(kNothingYet)};
-  return {"NCCL", false, fmt::format("headers in {}; {}", build.nccl_header, kNothingYet)};
+Part nccl_part() {
+  if (const std::optional<std::string> obstacle = comm::nccl::obstacle()) return {"NCCL", false, *obstacle};
+  return {"NCCL", true, comm::nccl::library_name()};
 }
 
 std::string gpu_text() {
@@ -83,9 +83,9 @@ std::vector<Part> examine() {
            fmt::format("{}, {} available", base::format_bytes(machine.memory_bytes),
                        base::format_bytes(machine.available_memory_bytes))},
           kernels_part(),
-          mpi_part(build),
+          mpi_part(),
           cuda_part(build),
-          nccl_part(build),
+          nccl_part(),
           gpu_part(machine)};
 }
 

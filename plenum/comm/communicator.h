@@ -79,7 +79,8 @@ class Communicator {
   virtual Completion start_receive(std::size_t from, Tag tag, Elements elements) = 0;
 
   /// A communicator of some of the members, in the given order; called by exactly those, who all name the
-  /// same members and create groups of the same members in the same order.
+  /// same members and create groups of the same members in the same order. May wait until the first of them
+  /// calls it.
   virtual std::unique_ptr<Communicator> group(std::span<const std::size_t> members) = 0;
   /// Another communicator of the same members.
   std::unique_ptr<Communicator> duplicate();

@@ -59,7 +59,7 @@ std::string read_file(const std::string& path) {
   }
 }
 
-AtomicFile::AtomicFile(const std::string& path) {
+AtomicFile::AtomicFile(const std::string& path, Readers readers) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   path_ = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored).string() : path;
@@ -67,9 +67,10 @@ AtomicFile::AtomicFile(const std::string& path) {
   const fs::file_status status = fs::status(path_, ignored);
   base::require(!fs::exists(status) || fs::is_regular_file(status),
                 "cannot write {}: it is not a regular file", path);
+  const mode_t mode = readers == Readers::Owner ? 0600 : 0666;
   for (int number = 0; descriptor_ < 0; ++number) {
     partial_path_ = fmt::format("{}.partial-{}", path_, number);
-    descriptor_ = ::open(partial_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    descriptor_ = ::open(partial_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     base::require_call(descriptor_ >= 0 || errno == EEXIST, "cannot write {}", path_);
   }
   buffer_.reserve(kBufferBytes);

@@ -11,12 +11,15 @@ namespace plenum::io {
 /// The whole of a file. Throws UserError naming the file and the reason.
 std::string read_file(const std::string& path);
 
+/// Who may read a new file: whom the process's umask allows, or its owner alone, as befits a secret.
+enum class Readers { Everyone, Owner };
+
 /// A file that appears under its name whole or not at all: bytes go to `<path>.partial-…`, and commit() syncs
 /// and renames it. Destroyed without commit() it leaves nothing. Every failure (a full disk above all) throws
 /// UserError.
 class AtomicFile {
  public:
-  explicit AtomicFile(const std::string& path);
+  explicit AtomicFile(const std::string& path, Readers readers = Readers::Everyone);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

@@ -63,9 +63,6 @@ void require_recomputed_singly(const Schedule& schedule) {
 
 void require_supported(const Schedule& schedule, const BertProgramOptions& options) {
   const describe::ModelConfig& model = options.model;
-  const std::size_t num_ranks = schedule.ranks.size() * options.tensor_parallel.size;
-  base::require(options.device == tensor::Device::Cpu || num_ranks == 1,
-                "a GPU trains with one rank; {} are asked for", num_ranks);
   base::require(schedule.num_stages() == 1, "BERT trains with schedules of one stage; schedule {} has {}",
                 schedule.name, schedule.num_stages());
   base::require(schedule.problem.stage_layers.front() == model.num_layers,
@@ -450,7 +447,8 @@ void BertProgram::backward(const ActionRun& run) {
 
 comm::Elements BertProgram::to_reduce(const ActionRun& run) {
   if (run.action.type == ActionType::Agree) {
-    if (state_->gpu) return comm::elements_of(std::span<double>());  // one rank agrees with itself
+    // One rank agrees with itself.
+    if (state_->gpu && state_->schedule.ranks.size() == 1) return comm::elements_of(std::span<double>());
     // A loss or a square that is not finite makes the sum not finite.
     return comm::elements_of(state_->memory.scalars_C.span<double>().first(kernels::kNumAgreedScalars));
   }

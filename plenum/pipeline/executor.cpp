@@ -121,10 +121,12 @@ void Executor::run(std::uint64_t num_steps, DeviceTimes device_times) {
 
 void Executor::await_step(std::uint64_t step) {
   base::check(!failure_, "an executor that failed has no steps to wait for");
+  const Clock::time_point begin = Clock::now();
+  const std::chrono::milliseconds limit = Watchdog::limit_after(longest_wait_, options_.hang_limit);
   for (const std::unique_ptr<RankExecutor>& rank : ranks_) {
     std::optional<Failure> hang;
     try {
-      hang = rank->await_step(step, options_.hang_limit);
+      hang = rank->await_step(step, limit);
     } catch (const std::exception& error) {
       fail(rank->failure_at(Lane::Compute, error.what(), std::current_exception()));
       throw;
@@ -134,11 +136,25 @@ void Executor::await_step(std::uint64_t step) {
     if (options_.on_stuck) options_.on_stuck(*hang);
     throw ExecutionError(*hang);
   }
+  longest_wait_ = std::max(longest_wait_, std::chrono::duration<double>(Clock::now() - begin));
 }
 
 MeasuredCycle Executor::measured() {
   if (next_step_ > options_.first_step) await_step(next_step_ - 1);
   return measure(schedule_, dataflow_, ranks_, timed_begin_);
+}
+
+std::string Executor::where() const {
+  std::string text;
+  for (const auto& [rank, lane] : lanes_) {
+    const LaneState state = rank->progress(lane).state;
+    if (state == LaneState::Ended) continue;
+    const Failure at = rank->failure_at(lane, {});
+    text += fmt::format("{}{}, step {}, {}", text.empty() ? "" : "; ", schedule::lane_name(lane), at.step,
+                        at.action);
+    if (state != LaneState::Works) text += fmt::format(" waits for {}", rank->awaited_by(lane));
+  }
+  return text;
 }
 
 StepRange Executor::range_of(std::uint64_t num_steps) const {

@@ -23,7 +23,8 @@ namespace plenum::pipeline {
 struct ExecutorOptions {
   /// Whether the schedule must pass check() before it runs. Without, a damaged one hangs or computes wrong.
   enum class Checked : std::uint8_t { Yes, No } checked = Checked::Yes;
-  /// How long an action may take, or all lanes wait for each other, before the run is given up.
+  /// How long an action may take that never ran before, or all lanes wait for each other, before the run is
+  /// given up. What ran before is given up sooner (Watchdog).
   std::chrono::milliseconds hang_limit{60'000};
   /// After a failure, how long run() waits for the lanes to end before it throws all the same.
   std::chrono::milliseconds stop_limit{2'000};
@@ -101,6 +102,9 @@ class Executor {
   /// if a device hangs, and what went wrong on it as it is.
   void await_step(std::uint64_t step);
 
+  /// Where the lanes are, in words, for people. By any thread.
+  std::string where() const;
+
   std::uint64_t next_step() const { return next_step_; }
   const schedule::Dataflow& dataflow() const { return dataflow_; }
   /// The last whole cycle of the last run that begins with the schedule's first step. In a run that holds no
@@ -130,7 +134,8 @@ class Executor {
   std::vector<std::unique_ptr<RankExecutor>> ranks_;
   std::vector<std::pair<RankExecutor*, schedule::Lane>> lanes_;  ///< that have work
   std::uint64_t next_step_;
-  std::uint64_t timed_begin_ = 0;  ///< first step of the cycle that was measured
+  std::uint64_t timed_begin_ = 0;                  ///< first step of the cycle that was measured
+  std::chrono::duration<double> longest_wait_{0};  ///< in await_step()
 
   std::stop_source stop_;
   std::mutex mutex_;

@@ -14,6 +14,7 @@ struct LaneProgress {
   std::atomic<LaneState> state = LaneState::Ended;
   std::atomic<std::uint64_t> step = 0;
   std::atomic<std::size_t> position = 0;     ///< in LaneProgram::actions()
+  std::atomic<double> longest_seconds = 0;   ///< that this action took before; 0 if it never ran
   std::atomic<std::uint64_t> num_moves = 0;  ///< grows whenever the lane gets on
 
   /// Says that the lane has got on. Whoever sees the state and then looks at num_moves sees this move: it

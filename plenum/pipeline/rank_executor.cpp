@@ -42,6 +42,7 @@ RankExecutor::RankExecutor(const schedule::Schedule& schedule, const schedule::D
   for (std::size_t i = 0; i < schedule::kNumLanes; ++i) {
     const Lane lane = static_cast<Lane>(i);
     times_[i].resize(program_of(lane).actions().size());
+    longest_seconds_[i].resize(program_of(lane).actions().size());
     const tensor::WorkQueue* const queue = has_work(lane) ? program.queue(lane) : nullptr;
     if (queue == nullptr) continue;
     queues_[i] = std::make_unique<LaneQueue>(*queue, program_of(lane), num_kept_steps);
@@ -170,8 +171,12 @@ bool RankExecutor::await_events(LaneRun& lane) {
 }
 
 void RankExecutor::perform(LaneRun& lane, const ActionRun& run, std::size_t position) {
+  double& longest = longest_seconds_[index_of(lane.lane)][position];
+  lane.progress.longest_seconds.store(longest, std::memory_order_relaxed);
   lane.progress.move_on(LaneState::Works);
+  const double begin = seconds_now();
   std::optional<comm::Completion> completion = start(run);
+  longest = std::max(longest, seconds_now() - begin);
   if (!completion) return;
   if (schedule::is_send(run.action.type)) {
     lane.sends.push_back({.run = run, .position = position, .completion = std::move(*completion)});

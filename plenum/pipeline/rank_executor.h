@@ -142,6 +142,7 @@ class RankExecutor {
   bool has_queues_ = false;
   StepRange range_;
   schedule::RankTimes times_;
+  std::array<std::vector<double>, schedule::kNumLanes> longest_seconds_;  ///< that each action took
 };
 
 }  // namespace plenum::pipeline

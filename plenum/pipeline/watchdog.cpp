@@ -27,7 +27,18 @@ Watchdog::Watchdog(std::span<const std::unique_ptr<RankExecutor>> ranks, Limit l
   }
 }
 
+Watchdog::Limit Watchdog::limit_after(std::chrono::duration<double> longest, Limit limit) {
+  if (longest.count() == 0) return limit;
+  return std::min(limit, std::max(kLeast, std::chrono::duration_cast<Limit>(kUnusual * longest)));
+}
+
 std::optional<Failure> Watchdog::look(Clock::time_point now) {
+  if (now - last_look_ > kLongestLook) {
+    for (auto& lanes : views_) {
+      for (LaneView& view : lanes) view.moved += now - last_look_;
+    }
+  }
+  last_look_ = now;
   Clock::time_point last_move = Clock::time_point::min();
   const RankExecutor* waiting = nullptr;
   Lane waiting_lane{};
@@ -46,8 +57,9 @@ std::optional<Failure> Watchdog::look(Clock::time_point now) {
       last_move = std::max(last_move, view.moved);
       if (state == LaneState::Works) {
         works = true;
-        if (now - view.moved < limit_) continue;
-        return hang_at(*ranks_[rank], lane, fmt::format("hangs: it has not ended for {} ms", limit_.count()));
+        const Limit limit = limit_after(std::chrono::duration<double>(progress.longest_seconds), limit_);
+        if (now - view.moved < limit) continue;
+        return hang_at(*ranks_[rank], lane, fmt::format("hangs: it has not ended for {} ms", limit.count()));
       }
       // Inputs are missing because some lane of the same rank waits for another, or for a device: that one
       // says more.

@@ -11,7 +11,7 @@ namespace plenum::train {
 using std::chrono::milliseconds;
 
 HangWatch::HangWatch(milliseconds limit, Told told)
-    : limit_(limit), told_(std::move(told)), seen_(Clock::now()) {}
+    : limit_(limit), told_(std::move(told)), seen_(Clock::now()), looked_(seen_) {}
 
 void HangWatch::watch(const std::stop_token& stop) {
   const milliseconds interval = std::clamp(limit_ / 8, milliseconds(1), milliseconds(1000));
@@ -24,8 +24,16 @@ void HangWatch::watch(const std::stop_token& stop) {
   }
 }
 
+std::string HangWatch::under_way() const {
+  const std::lock_guard lock(mutex_);
+  return is_under_way_ ? hangs_.substr(0, hangs_.find(" hangs")) : std::string();
+}
+
 void HangWatch::look(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
+  constexpr std::chrono::seconds kLongestLook{5};
+  if (now - looked_ > kLongestLook) seen_ += now - looked_;
+  looked_ = now;
   if (num_moves_ != seen_moves_) {
     seen_moves_ = num_moves_;
     seen_ = now;

@@ -10,8 +10,8 @@
 namespace plenum::train {
 
 /// Notices that what a run does beside its steps hangs: it is told what is under way, and tells if that does
-/// not get on for longer than a limit. Steps have a watch of their own (pipeline::Executor), which knows
-/// their actions.
+/// not get on for longer than a limit. Time in which nobody looked does not count: the process was stopped.
+/// Steps have a watch of their own (pipeline::Executor), which knows their actions.
 class HangWatch {
  public:
   using Clock = std::chrono::steady_clock;
@@ -40,6 +40,9 @@ class HangWatch {
     HangWatch& watch_;
   };
 
+  /// What is under way and would hang, in words; empty if nothing is. By any thread.
+  std::string under_way() const;
+
   /// Looks every so often until a stop is asked for. For a thread of its own.
   void watch(const std::stop_token& stop);
   /// Looks once.
@@ -48,12 +51,13 @@ class HangWatch {
  private:
   const std::chrono::milliseconds limit_;
   const Told told_;
-  std::mutex mutex_;  ///< of what follows
+  mutable std::mutex mutex_;  ///< of what follows
   bool is_under_way_ = false;
   std::string hangs_;
   std::uint64_t num_moves_ = 0;   ///< grows whenever something begins or gets on
   std::uint64_t seen_moves_ = 0;  ///< at the last look
   Clock::time_point seen_;        ///< when num_moves_ was first seen as it is
+  Clock::time_point looked_;      ///< last
   bool is_told_ = false;
 };
 

@@ -1,8 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "plenum/base/ids.h"
 #include "plenum/comm/communicator.h"
@@ -18,8 +22,10 @@ class Processes {
  public:
   /// On its own.
   Processes() = default;
+  /// Says what this process does, for the others to name it if it dies.
+  using Say = std::function<void(std::string_view text)>;
   /// Borrows a communicator of all of them, one rank each, which serves nothing else.
-  explicit Processes(comm::Communicator& ranks) : ranks_(&ranks) {}
+  explicit Processes(comm::Communicator& ranks, Say say = {}) : ranks_(&ranks), say_(std::move(say)) {}
 
   bool is_alone() const { return ranks_ == nullptr; }
   bool is_first() const { return is_alone() || ranks_->index() == 0; }
@@ -34,8 +40,12 @@ class Processes {
   /// The first one's text, in all of them.
   std::string from_first(std::string text) const;
 
+  /// Null where nobody listens.
+  const Say& say() const { return say_; }
+
  private:
   comm::Communicator* ranks_ = nullptr;
+  Say say_;
 };
 
 }  // namespace plenum::train

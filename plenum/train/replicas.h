@@ -75,6 +75,8 @@ class Replicas {
   void on_stuck(std::function<void(const pipeline::Failure&)> told) { on_stuck_ = std::move(told); }
   /// What came of the oldest step under way. Waits for it.
   StepReport end_step();
+  /// Where the step under way is, in words; empty between steps. By any thread, once begun.
+  std::string where() const { return executor_ ? executor_->where() : std::string(); }
   /// Steps that were begun and are not ended.
   std::size_t num_under_way() const { return under_way_.size(); }
   /// Steps of the run that were begun, those before this process with them.

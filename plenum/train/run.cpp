@@ -40,10 +40,14 @@ bool is_on_gpu(const Run& run) {
 }
 
 /// A run that was begun on a GPU can be resumed without one.
-void require_device(const RunOptions& options) {
+void require_device(const RunOptions& options, const Processes& processes) {
+  if (options.run.device != tensor::Device::Cuda) return;
+  base::require(!processes.is_alone() || options.run.ranks == 1,
+                "ranks of one process run on the CPU only, and {} are asked for; --gpus starts a process for "
+                "each GPU",
+                options.run.ranks);
   const std::optional<std::string> obstacle = tensor::cuda_obstacle();
-  if (options.run.device != tensor::Device::Cuda || !obstacle) return;
-  base::fail("no GPU can be used: {}; --device cpu trains on the CPU", *obstacle);
+  base::require(!obstacle, "no GPU can be used: {}; --device cpu trains on the CPU", obstacle.value_or(""));
 }
 
 /// Compares the files of a dataset with their checksums, or says that they are too large for that to be
@@ -150,7 +154,7 @@ std::vector<TunedStream> Run::tuned_streams() const {
 Run open_run(const RunOptions& options, TrainingObserver& observer, const Processes& processes) {
   const auto begin = std::chrono::steady_clock::now();
   const Note note = [&observer](std::string_view line) { observer.on_note(line); };
-  require_device(options);  // first: without the device nothing is touched
+  require_device(options, processes);  // first: without the device nothing is touched
   const DeviceMemory device_memory(options.run.device.value());
 
   auto dataset = std::make_unique<data::Dataset>(options.data.directory);

@@ -96,19 +96,21 @@ tensor::Device settle_device(const DeviceChoice& choice, const describe::ModelCo
   if (choice) return *choice;
   std::optional<std::string> obstacle = tensor::cuda_obstacle();
   if (obstacle && !is_gpu_visible()) return tensor::Device::Cpu;
-  if (!obstacle && ranks > 1) obstacle = "ranks run on the CPU only";
+  if (!obstacle && ranks > 1)
+    obstacle = "ranks of one process run on the CPU only; --gpus starts a process for each GPU";
   if (!obstacle) obstacle = shape_obstacle(model);
   if (!obstacle) return tensor::Device::Cuda;
   note(fmt::format("the CPU computes, and the GPU of this machine is not used: {}", *obstacle));
   return tensor::Device::Cpu;
 }
 
-RunOptions settle_defaults(RunOptions options, const Note& on_choice, const Note& note) {
+RunOptions settle_defaults(RunOptions options, std::int64_t ranks_here, const Note& on_choice,
+                           const Note& note) {
   std::optional<double>& rate = options.optimizer.learning_rate.peak;
   if (options.run.device && rate && !options.data.global_batch.empty()) return options;
   const data::Dataset dataset(options.data.directory);
   if (!options.run.device) {
-    options.run.device = settle_device({}, starting_model(options.model, dataset), options.run.ranks, note);
+    options.run.device = settle_device({}, starting_model(options.model, dataset), ranks_here, note);
   }
   if (!rate) {
     const bool is_continued = !options.model.init.empty();

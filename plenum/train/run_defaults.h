@@ -19,13 +19,14 @@ double default_learning_rate(const describe::ModelConfig& model);
 std::uint64_t default_batch_tokens(const optim::Duration& length, std::uint64_t epoch_tokens,
                                    std::uint64_t epoch_sequences);
 
-/// The GPU where one can be used for such a model, else the CPU; several ranks are on the CPU. Notes a GPU
-/// that stays unused, with the reason.
+/// The GPU where one can be used for such a model, else the CPU; several ranks of one process are on the CPU.
+/// Notes a GPU that stays unused, with the reason.
 tensor::Device settle_device(const DeviceChoice& choice, const describe::ModelConfig& model,
                              std::int64_t ranks, const Note& note);
 
-/// The options with nothing left to be chosen. `on_choice` gets a line for every default that was chosen
-/// here, with the option that changes it; `note` what the user may not expect.
-RunOptions settle_defaults(RunOptions options, const Note& on_choice, const Note& note);
+/// The options with nothing left to be chosen, for a process with so many ranks. `on_choice` gets a line for
+/// every default that was chosen here, with the option that changes it; `note` what the user may not expect.
+RunOptions settle_defaults(RunOptions options, std::int64_t ranks_here, const Note& on_choice,
+                           const Note& note);
 
 }  // namespace plenum::train

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -67,12 +69,16 @@ class Trainer {
                [this](const std::string& what) { observer_.on_hang(with_way_on(what)); }),
         writer_(run, observer, watch_),
         watching_([this](const std::stop_token& gone) { watch_.watch(gone); }) {
+    if (run.processes.say())
+      telling_ = std::jthread([this](const std::stop_token& gone) { tell_others(gone); });
     run.replicas->on_stuck([this](const pipeline::Failure& hang) { observer_.on_hang(hang_text(hang)); });
   }
 
   TrainingResult train();
 
  private:
+  /// Says every so often what this process does.
+  void tell_others(const std::stop_token& gone) const;
   /// What went wrong, and where the run goes on.
   std::string with_way_on(std::string_view what) const;
   std::string hang_text(const pipeline::Failure& hang) const {
@@ -125,7 +131,9 @@ class Trainer {
   Clock::time_point last_checkpoint_ = run_.begin;  ///< or when the run began, as the next
   Clock::time_point last_evaluation_ = run_.begin;
   std::optional<Evaluation> evaluation_;  ///< of the last step, where it was evaluated
-  std::jthread watching_;                 ///< last, so that it ends before what it tells of
+  // Last, so that they end before what they tell of.
+  std::jthread watching_;
+  std::jthread telling_;
 };
 
 TrainingResult Trainer::train() {
@@ -158,6 +166,18 @@ TrainingResult Trainer::train() {
           .best_step = run_.state.best_step,
           .memory = run_.plan->memory(),
           .used_bytes = run_.device_memory.used_bytes()};
+}
+
+void Trainer::tell_others(const std::stop_token& gone) const {
+  constexpr std::chrono::milliseconds kInterval{200};
+  std::mutex mutex;
+  std::condition_variable_any woken;
+  std::unique_lock lock(mutex);
+  while (!gone.stop_requested()) {
+    const std::string where = run_.replicas->where();
+    run_.processes.say()(where.empty() ? watch_.under_way() : where);
+    woken.wait_for(lock, gone, kInterval, [] { return false; });
+  }
 }
 
 TrainingResult::End Trainer::end() const {
@@ -320,16 +340,16 @@ void Trainer::save_before_error() {
 }  // namespace
 
 TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop,
-                     const Processes& processes) {
+                     const Connect& connect) {
   require_known_options(options);
   options.check();
   // Nobody wants to hear of them where the run is refused.
   std::vector<std::string> choices;
   std::vector<std::string> notes;
   const RunOptions settled = settle_defaults(
-      options, [&](std::string_view line) { choices.emplace_back(line); },
+      options, connect ? 1 : options.run.ranks, [&](std::string_view line) { choices.emplace_back(line); },
       [&](std::string_view line) { notes.emplace_back(line); });
-  Run run = open_run(settled, observer, processes);
+  Run run = open_run(settled, observer, connect ? connect(settled) : Processes());
   for (const std::string& note : notes) observer.on_note(note);
   for (const std::string& choice : choices) observer.on_choice(choice);
   return Trainer(run, observer, stop).train();

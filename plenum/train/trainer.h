@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -13,6 +14,10 @@
 #include "plenum/train/training_observer.h"
 
 namespace plenum::train {
+
+/// Connects this process with the others of the run, once its options are settled and before anything of it
+/// is opened.
+using Connect = std::function<Processes(const RunOptions& settled)>;
 
 /// How far a process brought a run.
 struct TrainingResult {
@@ -42,9 +47,9 @@ struct TrainingResult {
 /// told; what was checkpointed before is there then.
 ///
 /// Of several processes each calls it at the same time, with the same options, of which --ranks is their
-/// number. A stop that one is asked for stops all. What one throws the others must be told
-/// (comm::Communicator::abort_all), or they wait for it.
+/// number, and a way to connect them. A stop that one is asked for stops all. What one throws the others must
+/// be told (comm::Communicator::abort_all), or they wait for it.
 TrainingResult train(const RunOptions& options, TrainingObserver& observer, const std::stop_token& stop,
-                     const Processes& processes = {});
+                     const Connect& connect = {});
 
 }  // namespace plenum::train

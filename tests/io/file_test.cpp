@@ -43,6 +43,19 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
+TEST(AtomicFile, OfASecretIsForItsOwnerAlone) {
+  const test::TemporaryDirectory directory;
+  const auto permissions = [&](const std::string& path) {
+    return std::filesystem::status(path).permissions();
+  };
+  constexpr auto kOwner = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  AtomicFile file(directory / "a", Readers::Owner);
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
+    EXPECT_EQ(permissions(entry.path()), kOwner) << "while it grows";
+  file.commit();
+  EXPECT_EQ(permissions(directory / "a"), kOwner);
+}
+
 TEST(AtomicFile, KeepsTheOldFileWhenTheDiskIsFull) {
   const test::TemporaryDirectory directory;
   const std::string path = directory / "a";

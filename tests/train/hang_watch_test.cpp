@@ -1,5 +1,6 @@
 #include "plenum/train/hang_watch.h"
 
+#include <algorithm>
 #include <future>
 #include <string>
 #include <thread>
@@ -16,47 +17,62 @@ using testing::IsEmpty;
 
 class HangWatchTest : public testing::Test {
  protected:
-  /// So much later than the test began.
-  void look_after(HangWatch::Clock::duration time) { watch_.look(begin_ + time); }
+  /// Every second, until so much later than the test began.
+  void look_until(HangWatch::Clock::duration time) {
+    while (looked_ < begin_ + time) {
+      looked_ = std::min<HangWatch::Clock::time_point>(looked_ + 1s, begin_ + time);
+      watch_.look(looked_);
+    }
+  }
 
   std::vector<std::string> told_;
   HangWatch watch_{60s, [this](const std::string& what) { told_.push_back(what); }};
   const HangWatch::Clock::time_point begin_ = HangWatch::Clock::now();
+  HangWatch::Clock::time_point looked_ = begin_;
 };
 
 TEST_F(HangWatchTest, TellsOnceWhatDoesNotGetOn) {
   const HangWatch::Activity activity(watch_, "the evaluation hangs: no micro-batch has been done");
-  look_after(1s);
-  look_after(60s);
+  look_until(1s);
+  look_until(60s);
   EXPECT_THAT(told_, IsEmpty());
-  look_after(61s);
-  look_after(200s);
+  look_until(61s);
+  look_until(200s);
   EXPECT_THAT(told_, ElementsAre("the evaluation hangs: no micro-batch has been done for 60000 ms"));
 }
 
 TEST_F(HangWatchTest, IsContentWithWhatIsSlowButGetsOn) {
   HangWatch::Activity activity(watch_, "writing hangs: nothing has been written");
   for (int part = 0; part < 10; ++part) {
-    look_after(part * 59s);
+    look_until(part * 59s);
     activity.get_on();
   }
   EXPECT_THAT(told_, IsEmpty());
-  look_after(600s);
-  look_after(660s);
+  look_until(600s);
+  look_until(660s);
   EXPECT_THAT(told_, ElementsAre("writing hangs: nothing has been written for 60000 ms"));
 }
 
 TEST_F(HangWatchTest, ExpectsNothingWhereNothingIsUnderWay) {
   { const HangWatch::Activity activity(watch_, "what has ended"); }
-  look_after(1s);
-  look_after(1h);
+  look_until(1s);
+  look_until(1h);
   EXPECT_THAT(told_, IsEmpty());
   const HangWatch::Activity next(watch_, "the next hangs");
-  look_after(2h);
-  look_after(2h + 59s);
+  look_until(1h + 59s);
   EXPECT_THAT(told_, IsEmpty());
-  look_after(2h + 60s);
+  look_until(1h + 62s);
   EXPECT_THAT(told_, ElementsAre("the next hangs for 60000 ms"));
+}
+
+TEST_F(HangWatchTest, DoesNotCountTimeInWhichTheProcessWasStopped) {
+  const HangWatch::Activity activity(watch_, "the evaluation hangs");
+  look_until(30s);
+  looked_ += 1h;  // in which nobody looked
+  look_until(1h + 55s);
+  EXPECT_THAT(told_, IsEmpty());
+  look_until(1h + 65s);
+  EXPECT_THAT(told_, ElementsAre("the evaluation hangs for 60000 ms"));
 }
 
 TEST(HangWatch, LooksByItselfOnAThread) {

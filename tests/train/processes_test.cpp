@@ -52,7 +52,8 @@ class ProcessesTest : public TrainingTest {
         threads.emplace_back([&, i] {
           const std::unique_ptr<comm::Communicator> ranks = world.communicator(Rank::at(i));
           try {
-            ended[i].result = train(options, ended[i].observer, ended[i].stop.get_token(), Processes(*ranks));
+            const Connect connect = [&](const RunOptions&) { return Processes(*ranks); };
+            ended[i].result = train(options, ended[i].observer, ended[i].stop.get_token(), connect);
           } catch (const std::exception& error) {
             ended[i].error = error.what();
             ranks->abort_all(Rank::at(i), error.what());

@@ -50,7 +50,7 @@ class SettledDefaults : public TrainingTest {
  protected:
   RunOptions settle(const RunOptions& given) {
     return settle_defaults(
-        given, [this](std::string_view line) { choices_.emplace_back(line); },
+        given, given.run.ranks, [this](std::string_view line) { choices_.emplace_back(line); },
         [this](std::string_view line) { notes_.emplace_back(line); });
   }
 

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "plenum/comm/local/abort_state.h"
+#include "plenum/comm/abort_state.h"
 #include "plenum/comm/local/inbox.h"
 #include "plenum/comm/local/meeting.h"
 

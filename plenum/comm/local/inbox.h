@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "plenum/comm/local/abort_state.h"
+#include "plenum/comm/abort_state.h"
 
 namespace plenum::comm::local {
 

@@ -49,62 +49,12 @@ class ReceiveOperation final : public Operation {
   std::shared_ptr<PostedReceive> posted_;
 };
 
-std::vector<std::size_t> copy_of(std::span<const std::size_t> counts) {
-  return {counts.begin(), counts.end()};
-}
-
 }  // namespace
 
 Completion LocalCommunicator::start(Contribution contribution) {
   std::shared_ptr<PendingMeeting> pending = group_->join(next_sequence_++, index_, std::move(contribution));
   return Completion(
       std::make_unique<CollectiveOperation>(world_, group_, rank_of(index_), std::move(pending)));
-}
-
-Completion LocalCommunicator::start_all_reduce(Elements elements, Tag tag) {
-  return start({.kind = CollectiveKind::AllReduce, .tag = tag, .source = elements, .destination = elements});
-}
-
-Completion LocalCommunicator::start_reduce_scatter(ConstElements source, Elements destination,
-                                                   std::span<const std::size_t> counts, Tag tag) {
-  return start({.kind = CollectiveKind::ReduceScatter,
-                .tag = tag,
-                .source = source,
-                .destination = destination,
-                .counts = copy_of(counts)});
-}
-
-Completion LocalCommunicator::start_all_gather(ConstElements source, Elements destination,
-                                               std::span<const std::size_t> counts, Tag tag) {
-  return start({.kind = CollectiveKind::AllGather,
-                .tag = tag,
-                .source = source,
-                .destination = destination,
-                .counts = copy_of(counts)});
-}
-
-Completion LocalCommunicator::start_broadcast(Elements elements, std::size_t root, Tag tag) {
-  base::check(root < size(), "the root must be a member: {} of {}", root, size());
-  return start({.kind = CollectiveKind::Broadcast,
-                .tag = tag,
-                .root = root,
-                .source = elements,
-                .destination = elements});
-}
-
-Completion LocalCommunicator::start_all_to_all(ConstElements source, std::span<const std::size_t> send_counts,
-                                               Elements destination,
-                                               std::span<const std::size_t> receive_counts, Tag tag) {
-  return start({.kind = CollectiveKind::AllToAll,
-                .tag = tag,
-                .source = source,
-                .destination = destination,
-                .counts = copy_of(send_counts),
-                .receive_counts = copy_of(receive_counts)});
-}
-
-Completion LocalCommunicator::start_barrier(Tag tag) {
-  return start({.kind = CollectiveKind::Barrier, .tag = tag});
 }
 
 Completion LocalCommunicator::start_send(std::size_t to, Tag tag, ConstElements elements) {
@@ -125,7 +75,7 @@ Completion LocalCommunicator::start_receive(std::size_t from, Tag tag, Elements 
 }
 
 std::unique_ptr<Communicator> LocalCommunicator::group(std::span<const std::size_t> members) {
-  const std::vector<std::size_t> key = copy_of(members);
+  const std::vector<std::size_t> key(members.begin(), members.end());
   const auto own = std::find(key.begin(), key.end(), index_);
   base::check(own != key.end(), "only members create a group: rank {} is none", rank_of(index_).value);
   std::vector<Rank> ranks;

@@ -10,7 +10,7 @@
 namespace plenum::comm::local {
 
 /// One member's end of a group of threads.
-class LocalCommunicator final : public Communicator {
+class LocalCommunicator final : public ContributionCommunicator {
  public:
   LocalCommunicator(std::shared_ptr<WorldState> world, std::shared_ptr<Group> group, std::size_t index)
       : world_(std::move(world)), group_(std::move(group)), index_(index) {}
@@ -19,16 +19,6 @@ class LocalCommunicator final : public Communicator {
   std::size_t size() const override { return group_->ranks().size(); }
   Rank rank_of(std::size_t member) const override { return group_->ranks()[member]; }
 
-  Completion start_all_reduce(Elements elements, Tag tag) override;
-  Completion start_reduce_scatter(ConstElements source, Elements destination,
-                                  std::span<const std::size_t> counts, Tag tag) override;
-  Completion start_all_gather(ConstElements source, Elements destination, std::span<const std::size_t> counts,
-                              Tag tag) override;
-  Completion start_broadcast(Elements elements, std::size_t root, Tag tag) override;
-  Completion start_all_to_all(ConstElements source, std::span<const std::size_t> send_counts,
-                              Elements destination, std::span<const std::size_t> receive_counts,
-                              Tag tag) override;
-  Completion start_barrier(Tag tag) override;
   Completion start_send(std::size_t to, Tag tag, ConstElements elements) override;
   Completion start_receive(std::size_t from, Tag tag, Elements elements) override;
 
@@ -38,7 +28,7 @@ class LocalCommunicator final : public Communicator {
   }
 
  private:
-  Completion start(Contribution contribution);
+  Completion start(Contribution contribution) override;
 
   std::shared_ptr<WorldState> world_;
   std::shared_ptr<Group> group_;

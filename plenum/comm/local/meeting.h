@@ -1,33 +1,12 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "plenum/comm/communicator.h"
+#include "plenum/comm/contribution.h"
 
 namespace plenum::comm::local {
-
-enum class CollectiveKind : std::uint8_t {
-  AllReduce,
-  ReduceScatter,
-  AllGather,
-  Broadcast,
-  AllToAll,
-  Barrier
-};
-
-/// What one member brings to a collective.
-struct Contribution {
-  CollectiveKind kind = CollectiveKind::Barrier;
-  Tag tag = 0;
-  std::size_t root = 0;
-  ConstElements source = {};
-  Elements destination = {};
-  std::vector<std::size_t> counts = {};          ///< of parts; all-to-all: sent
-  std::vector<std::size_t> receive_counts = {};  ///< all-to-all
-};
 
 /// One collective in flight. Once all members have come, its elements are divided into tasks that whoever
 /// waits for it takes and does: nobody depends on another member to be waiting too. Each element is reduced
@@ -37,8 +16,7 @@ class Meeting {
   explicit Meeting(std::span<const Rank> ranks)
       : ranks_(ranks), contributions_(ranks.size()), has_joined_(ranks.size(), false) {}
 
-  /// True when the last member has come. Throws InternalError, and the member has not come, if what it brings
-  /// contradicts itself or it was there already.
+  /// True when the last member has come. Throws InternalError if it was there already.
   bool join(std::size_t member, Contribution contribution);
   /// Who disagrees with whom about what, once all have come; empty if nobody does.
   const std::string& disagreement() const { return disagreement_; }
@@ -48,7 +26,6 @@ class Meeting {
   void work();
 
  private:
-  std::string find_disagreement() const;
   void divide();
   void do_task(std::size_t task);
   void reduce_part(std::size_t first, std::size_t count);

@@ -1,18 +1,18 @@
-#pragma once
-
 #include <exception>
-#include <functional>
-#include <string>
+#include <limits>
 #include <thread>
-#include <vector>
 
 #include "plenum/comm/local/local_world.h"
 
+#include "tests/comm/ranks.h"
+
 namespace plenum::comm {
 
-/// Calls `work` once per rank, each on its own thread, and gives what each threw ("" for nothing).
-inline std::vector<std::string> run_local_ranks(std::size_t num_ranks,
-                                                const std::function<void(Communicator&)>& work) {
+std::size_t most_ranks() {
+  return std::numeric_limits<std::size_t>::max();
+}
+
+std::vector<std::string> run_ranks(std::size_t num_ranks, const std::function<void(Communicator&)>& work) {
   local::LocalWorld world(num_ranks);
   std::vector<std::string> errors(num_ranks);
   {

@@ -1,12 +1,13 @@
-#include "plenum/comm/local/reduce.h"
+#include "plenum/comm/reduce.h"
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 
 #include "plenum/base/check.h"
 
-namespace plenum::comm::local {
+namespace plenum::comm {
 namespace {
 
 /// The running sums of a block stay in the first cache while all sources pass by.
@@ -30,6 +31,10 @@ void reduce_as(std::span<const std::byte* const> sources, std::span<std::byte* c
 
 }  // namespace
 
+bool can_reduce(tensor::DType dtype) {
+  return dtype != tensor::DType::Byte && dtype != tensor::DType::BFloat16;
+}
+
 void reduce(std::span<const std::byte* const> sources, std::span<std::byte* const> destinations,
             std::size_t num_bytes, tensor::DType dtype) {
   switch (dtype) {
@@ -47,4 +52,4 @@ void reduce(std::span<const std::byte* const> sources, std::span<std::byte* cons
   }
 }
 
-}  // namespace plenum::comm::local
+}  // namespace plenum::comm

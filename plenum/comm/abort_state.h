@@ -8,7 +8,7 @@
 
 #include "plenum/comm/communicator.h"
 
-namespace plenum::comm::local {
+namespace plenum::comm {
 
 /// Whether a world was aborted, by whom and why.
 class AbortState {
@@ -38,4 +38,4 @@ class AbortState {
   std::string reason_;
 };
 
-}  // namespace plenum::comm::local
+}  // namespace plenum::comm

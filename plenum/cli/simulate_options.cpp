@@ -59,7 +59,9 @@ void add_problem(base::OptionTable& table, SimulateOptions& options) {
             "Stages on a rank: " + names_of_those([](const auto& row) { return row.has_chunks; }));
   table.add("buckets", options.buckets, 1, 4096, "Parts of a stage whose gradients are reduced apart");
   table.add("recompute", options.recompute, "Keep only the input of every layer and compute the rest again");
-  table.add("shard-optimizer", options.shard_optimizer, "Divide the update over the holders of a stage");
+  table.add_choice("shard", options.shard,
+                   {{"none", schedule::Sharding::None}, {"optimizer", schedule::Sharding::Optimizer}},
+                   "What the holders of a stage divide among themselves");
   table.add("tied", options.tied, "The first and the last stage share a parameter");
 }
 
@@ -150,7 +152,7 @@ schedule::GeneratorOptions generator_options(const SimulateOptions& options,
       .num_chunks = static_cast<std::size_t>(options.chunks),
       .num_buckets = static_cast<std::size_t>(options.buckets),
       .recomputation = options.recompute ? schedule::Recomputation::Full : schedule::Recomputation::None,
-      .sharding = options.shard_optimizer ? schedule::Sharding::Optimizer : schedule::Sharding::None,
+      .sharding = options.shard,
       .has_tied_parameters = options.tied,
       .micro_batch_sizes = parse_list<std::uint32_t>(options.sizes, "sizes")};
   if (wanted.stage_layers.empty()) {

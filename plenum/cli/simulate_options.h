@@ -29,7 +29,7 @@ struct SimulateOptions {
   std::int64_t chunks = 2;
   std::int64_t buckets = 1;
   bool recompute = false;
-  bool shard_optimizer = false;
+  schedule::Sharding shard = schedule::Sharding::None;
   bool tied = false;
 
   std::string profile;

@@ -37,6 +37,11 @@ void check_step(const AdamStep& args) {
   }
 }
 
+void check_half(const LambHalf& args) {
+  check_step(args.step);
+  check_argument("squares_R2", args.squares_R2, tensor::DType::Float64, {std::ssize(args.step.ranges), 2});
+}
+
 }  // namespace
 
 void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& args) {
@@ -58,6 +63,16 @@ void adam_step(const tensor::Stream& stream, const AdamStep& args) {
 void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
   check_step(args);
   dispatch<&cpu::lamb_step, &cuda::lamb_step>(stream, args);
+}
+
+void lamb_moments(const tensor::Stream& stream, const LambHalf& args) {
+  check_half(args);
+  dispatch<&cpu::lamb_moments, &cuda::lamb_moments>(stream, args);
+}
+
+void lamb_weights(const tensor::Stream& stream, const LambHalf& args) {
+  check_half(args);
+  dispatch<&cpu::lamb_weights, &cuda::lamb_weights>(stream, args);
 }
 
 std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges) {

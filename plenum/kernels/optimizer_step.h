@@ -75,6 +75,17 @@ void adam_step(const tensor::Stream& stream, const AdamStep& args);
 ///   not decayed.
 void lamb_step(const tensor::Stream& stream, const AdamStep& args);
 
+/// The same in two halves, for ranges that are parts of tensors whose other parts lie on other ranks: moments
+/// and the squares of each part, then, when the squares of all parts of a tensor have been added up, weights.
+struct LambHalf {
+  AdamStep step;
+  tensor::TensorView squares_R2;  ///< Float64: of each range's weights and of its u; of its tensor's
+};
+/// Overwrites moments and squares_R2, unless the step is skipped.
+void lamb_moments(const tensor::Stream& stream, const LambHalf& args);
+/// Overwrites weights; squares_R2 are those of whole tensors.
+void lamb_weights(const tensor::Stream& stream, const LambHalf& args);
+
 /// Int64, [C, 4]: the ranges cut into chunks that blocks of the GPU take, each {begin, end, is_decayed, index
 /// of the range}; workspace::num_optimizer_chunks() of each.
 std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges);

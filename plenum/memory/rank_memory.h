@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plenum/batch/capacity.h"
+#include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/memory/activation_layout.h"
 #include "plenum/memory/micro_batch_layout.h"
@@ -31,18 +32,21 @@ struct RankMemory {
   tensor::TensorView weights_N;
   tensor::TensorView compute_weights_N;  ///< as products read them; weights_N where that is the same type
   tensor::TensorView gradients_N;
-  tensor::TensorView first_moments_N, second_moments_N;
-  tensor::TensorView chunks_C4;  ///< kernels::OptimizerWork; on the GPU
-  tensor::TensorView scalars_C;  ///< kernels::StepScalar
+  tensor::TensorView first_moments_S, second_moments_S;  ///< of the rank's shard
+  tensor::TensorView tensor_squares_P2;  ///< of each parameter, where ranks sum them (optim::Optimizer)
+  tensor::TensorView chunks_C4;          ///< kernels::OptimizerWork; on the GPU
+  tensor::TensorView scalars_C;          ///< kernels::StepScalar
   TrainingMemory activations;
   tensor::TensorView scratch;
   /// Byte: for every micro-batch of the steps under way, as MicroBatchLayout says; on the GPU.
   std::vector<tensor::TensorView> micro_batches;
 };
 
-/// Lays it out for a rank with so many activations alive at a time (ActivationSlots).
+/// Lays it out for a rank that updates a shard (schedule_shard) and has so many activations alive at a time
+/// (ActivationSlots).
 RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedule::Problem& problem,
-                            std::size_t num_slots, const MemoryRequest& request, tensor::MemoryPlan& plan);
+                            const describe::ParameterShard& shard, std::size_t num_slots,
+                            const MemoryRequest& request, tensor::MemoryPlan& plan);
 
 /// Every byte of a rank's arena, by purpose: a function of its arguments alone, for both devices in any
 /// build. Throws UserError for what kernels of the device cannot compute, such as the width of heads.

@@ -1,35 +1,50 @@
 #include "plenum/optim/optimizer.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "plenum/base/check.h"
+#include "plenum/kernels/zero_all.h"
 #include "plenum/tensor/copy.h"
 
 namespace plenum::optim {
-namespace {
-
-/// The places of parameters in the flat buffers.
-std::vector<kernels::FlatRange> flat_ranges(const describe::ParameterTable& table) {
-  std::vector<kernels::FlatRange> ranges;
-  for (const describe::Parameter& parameter : table.parameters()) {
-    ranges.push_back({parameter.begin, parameter.end(), parameter.is_decayed});
-  }
-  return ranges;
-}
-
-}  // namespace
 
 double default_epsilon(OptimizerKind kind) {
   return kind == OptimizerKind::AdamW ? 1e-8 : 1e-6;
 }
 
 Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
-                     OptimizerBuffers buffers)
-    : options_(options), ranges_(flat_ranges(table)), buffers_(buffers) {}
+                     const describe::ParameterShard& shard, OptimizerBuffers buffers)
+    : options_(options), buffers_(buffers) {
+  for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) add_piece(table, bucket);
+}
+
+void Optimizer::add_piece(const describe::ParameterTable& table,
+                          const describe::ParameterShard::Bucket& bucket) {
+  if (bucket.num_own() == 0) return;
+  Piece piece{.elements = bucket.own, .shard_begin = bucket.begin};
+  for (std::size_t i = 0; i < table.parameters().size(); ++i) {
+    const describe::Parameter& parameter = table[i];
+    const std::int64_t begin = std::max(parameter.begin, bucket.own.begin);
+    const std::int64_t end = std::min(parameter.end(), bucket.own.end);
+    if (begin >= end) continue;
+    if (piece.ranges.empty()) piece.first_parameter = i;
+    piece.ranges.push_back({begin - bucket.own.begin, end - bucket.own.begin, parameter.is_decayed});
+    piece.num_chunks += workspace::num_optimizer_chunks(end - begin);
+  }
+  if (!pieces_.empty()) piece.first_chunk = pieces_.back().first_chunk + pieces_.back().num_chunks;
+  pieces_.push_back(std::move(piece));
+}
 
 void Optimizer::begin(const tensor::Stream& stream) {
   if (!buffers_.chunks_C4) return;
-  const std::vector<std::int64_t> chunks = kernels::optimizer_chunks(ranges_);
-  tensor::copy(stream, tensor::ConstTensorView(chunks.data(), buffers_.chunks_C4.shape()),
-               buffers_.chunks_C4);
-  stream.wait();
+  for (const Piece& piece : pieces_) {
+    const std::vector<std::int64_t> chunks = kernels::optimizer_chunks(piece.ranges);
+    const tensor::TensorView place = buffers_.chunks_C4.rows(piece.first_chunk, piece.num_chunks);
+    tensor::copy(stream, tensor::ConstTensorView(chunks.data(), place.shape()), place);
+    stream.wait();
+  }
 }
 
 void Optimizer::add_squares(const tensor::Stream& stream,
@@ -40,31 +55,69 @@ void Optimizer::add_squares(const tensor::Stream& stream,
                .scalars_C = scalars_C});
 }
 
-void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& scalars_C) {
+void Optimizer::decide(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const {
   kernels::decide_step(stream, {.clip_norm = options_.clip_norm,
                                 .beta1 = options_.beta1,
                                 .beta2 = options_.beta2,
                                 .is_bias_corrected = options_.kind != OptimizerKind::BertAdam,
                                 .scalars_C = scalars_C});
+}
+
+kernels::AdamStep Optimizer::step_of(const Piece& piece, const tensor::TensorView& scalars_C) const {
+  const std::int64_t count = piece.elements.end - piece.elements.begin;
+  const auto of_all = [&](const tensor::TensorView& view_N) {
+    return view_N.rows(piece.elements.begin, count);
+  };
+  const auto of_shard = [&](const tensor::TensorView& view_S) {
+    return view_S.rows(piece.shard_begin, count);
+  };
   const bool is_exact = buffers_.compute_weights_N.dtype() == tensor::DType::Float32;
-  const kernels::AdamStep step{
-      .ranges = ranges_,
-      .work = {.chunks_C4 = buffers_.chunks_C4},
-      .gradient_N = buffers_.gradients_N,
-      .weight_N = buffers_.weights_N,
-      .first_moment_N = buffers_.first_moments_N,
-      .second_moment_N = buffers_.second_moments_N,
-      .compute_weight_N = is_exact ? tensor::TensorView() : buffers_.compute_weights_N,
-      .scalars_C = scalars_C,
-      .beta1 = options_.beta1,
-      .beta2 = options_.beta2,
-      .epsilon = options_.epsilon.value_or(default_epsilon(options_.kind)),
-      .decay = options_.decay};
-  if (options_.kind == OptimizerKind::Lamb) {
-    kernels::lamb_step(stream, step);
-  } else {
-    kernels::adam_step(stream, step);
+  const tensor::TensorView& chunks_C4 = buffers_.chunks_C4;
+  return {.ranges = piece.ranges,
+          .work = {.chunks_C4 = chunks_C4 ? chunks_C4.rows(piece.first_chunk, piece.num_chunks) : chunks_C4},
+          .gradient_N = of_all(buffers_.gradients_N),
+          .weight_N = of_all(buffers_.weights_N),
+          .first_moment_N = of_shard(buffers_.first_moments_S),
+          .second_moment_N = of_shard(buffers_.second_moments_S),
+          .compute_weight_N = is_exact ? tensor::TensorView() : of_all(buffers_.compute_weights_N),
+          .scalars_C = scalars_C,
+          .beta1 = options_.beta1,
+          .beta2 = options_.beta2,
+          .epsilon = options_.epsilon.value_or(default_epsilon(options_.kind)),
+          .decay = options_.decay};
+}
+
+kernels::LambHalf Optimizer::half_of(const Piece& piece, const tensor::TensorView& scalars_C,
+                                     const tensor::TensorView& squares_P2) const {
+  return {step_of(piece, scalars_C),
+          squares_P2.rows(static_cast<std::int64_t>(piece.first_parameter), std::ssize(piece.ranges))};
+}
+
+void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const {
+  decide(stream, scalars_C);
+  for (const Piece& piece : pieces_) {
+    const kernels::AdamStep step = step_of(piece, scalars_C);
+    if (options_.kind == OptimizerKind::Lamb) {
+      kernels::lamb_step(stream, step);
+    } else {
+      kernels::adam_step(stream, step);
+    }
   }
+}
+
+void Optimizer::update_moments(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                               const tensor::TensorView& squares_P2) const {
+  decide(stream, scalars_C);
+  // Parameters of which the shard has nothing count nothing.
+  const std::array<tensor::TensorView, 1> as_floats = {
+      {{squares_P2.raw(), tensor::DType::Float32, {2 * squares_P2.num_elements()}}}};
+  kernels::zero_all(stream, as_floats);
+  for (const Piece& piece : pieces_) kernels::lamb_moments(stream, half_of(piece, scalars_C, squares_P2));
+}
+
+void Optimizer::update_weights(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                               const tensor::TensorView& squares_P2) const {
+  for (const Piece& piece : pieces_) kernels::lamb_weights(stream, half_of(piece, scalars_C, squares_P2));
 }
 
 }  // namespace plenum::optim

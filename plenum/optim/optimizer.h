@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/optimizer_step.h"
 #include "plenum/tensor/stream.h"
@@ -32,20 +33,22 @@ struct OptimizerOptions {
 /// NVLAMB.
 double default_epsilon(OptimizerKind kind);
 
-/// The flat buffers that an optimizer works on, borrowed; all of ParameterTable::num_elements() elements.
+/// The flat buffers that an optimizer works on, borrowed: of N = ParameterTable::num_elements() elements, or
+/// of the S elements of the shard that it updates, as ParameterShard lays them out.
 struct OptimizerBuffers {
   tensor::TensorView weights_N;
   tensor::TensorView compute_weights_N;  ///< as products read them; weights_N where that is the same type
   tensor::TensorView gradients_N;
-  tensor::TensorView first_moments_N;
-  tensor::TensorView second_moments_N;
+  tensor::TensorView first_moments_S;
+  tensor::TensorView second_moments_S;
   tensor::TensorView chunks_C4 = {};  ///< kernels::OptimizerWork: written by begin(); needed on the GPU
 };
 
-/// Updates all parameters at once. See docs/math/optimizers.md.
+/// Updates all parameters, or the shard of one rank, at once. See docs/math/optimizers.md.
 class Optimizer {
  public:
-  Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table, OptimizerBuffers buffers);
+  Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
+            const describe::ParameterShard& shard, OptimizerBuffers buffers);
 
   /// To be called once, before the first step.
   void begin(const tensor::Stream& stream);
@@ -55,12 +58,36 @@ class Optimizer {
                    const tensor::TensorView& scalars_C) const;
   /// Clips the gradient and makes one update, unless loss or gradient are not finite. Among the step's
   /// scalars, reads losses, squares of the gradient, learning rate and the number of updates before this
-  /// one, and writes what was decided. Gradients are only read.
-  void step(const tensor::Stream& stream, const tensor::TensorView& scalars_C);
+  /// one, and writes what was decided. Gradients are only read. Not for LAMB on a shard, whose tensors are
+  /// cut.
+  void step(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const;
+
+  /// LAMB on a shard, as step() in two halves. The first overwrites the squares of every parameter's weights
+  /// and of their directions (Float64) by those of the shard's part of it; between them ranks add theirs up.
+  void update_moments(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                      const tensor::TensorView& squares_P2) const;
+  void update_weights(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                      const tensor::TensorView& squares_P2) const;
 
  private:
+  /// A part of the flat buffers that is updated as one.
+  struct Piece {
+    describe::ParameterTable::ElementRange elements;  ///< of the flat buffers
+    std::int64_t shard_begin = 0;                     ///< in buffers of the shard
+    std::size_t first_parameter = 0;                  ///< of those that have elements here
+    std::vector<kernels::FlatRange> ranges = {};      ///< of them, from the piece's first element on
+    std::int64_t first_chunk = 0;                     ///< of its rows of chunks_C4
+    std::int64_t num_chunks = 0;
+  };
+
+  void add_piece(const describe::ParameterTable& table, const describe::ParameterShard::Bucket& bucket);
+  void decide(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const;
+  kernels::AdamStep step_of(const Piece& piece, const tensor::TensorView& scalars_C) const;
+  kernels::LambHalf half_of(const Piece& piece, const tensor::TensorView& scalars_C,
+                            const tensor::TensorView& squares_P2) const;
+
   OptimizerOptions options_;
-  std::vector<kernels::FlatRange> ranges_;
+  std::vector<Piece> pieces_;
   OptimizerBuffers buffers_;
 };
 

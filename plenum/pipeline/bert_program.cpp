@@ -13,17 +13,20 @@
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
 #include "plenum/describe/bert.h"
+#include "plenum/describe/counted_elements.h"
+#include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/tensor_parallel.h"
 #include "plenum/kernels/attention_work.h"
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/step_scalars.h"
+#include "plenum/kernels/zero_all.h"
 #include "plenum/memory/activation_slots.h"
 #include "plenum/memory/rank_memory.h"
+#include "plenum/memory/schedule_shard.h"
 #include "plenum/model/bert.h"
 #include "plenum/model/micro_batch_staging.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
-#include "plenum/optim/counted_elements.h"
 #include "plenum/pipeline/recorded_work.h"
 #include "plenum/schedule/core/action_text.h"
 #include "plenum/tensor/arena.h"
@@ -61,6 +64,42 @@ void require_recomputed_singly(const Schedule& schedule) {
   }
 }
 
+bool is_known(const Action& action, const Schedule& schedule) {
+  switch (action.type) {
+    case ActionType::Forward:
+    case ActionType::Backward:
+    case ActionType::Recompute:
+    case ActionType::ReduceGradient:
+    case ActionType::ReduceScatterGradient:
+    case ActionType::GatherParameters:
+    case ActionType::ReduceTensorNorms:
+    case ActionType::Agree:
+      return true;
+    case ActionType::SquareGradient:
+    case ActionType::UpdateMoments:
+    case ActionType::Update:
+      return action.first_layer == schedule::LayerId{} &&
+             action.end_layer.index() == schedule.problem.stage_layers.front();
+    default:
+      return false;
+  }
+}
+
+/// Shards are parts of what is reduced by itself, so that is what can be gathered.
+void require_gathered_as_reduced(const Schedule& schedule) {
+  for (const schedule::RankProgram& rank : schedule.ranks) {
+    const std::span<const Action> actions = rank.lane(schedule::Lane::DataParallel).actions();
+    for (Action gather : actions) {
+      if (gather.type != ActionType::GatherParameters) continue;
+      gather.type = ActionType::ReduceScatterGradient;
+      base::require(std::ranges::find(actions, gather) != actions.end(),
+                    "BERT trains with schedules that gather the layers that they reduce; schedule {} gathers "
+                    "{} to {}",
+                    schedule.name, gather.first_layer.value, gather.end_layer.value);
+    }
+  }
+}
+
 void require_supported(const Schedule& schedule, const BertProgramOptions& options) {
   const describe::ModelConfig& model = options.model;
   base::require(schedule.num_stages() == 1, "BERT trains with schedules of one stage; schedule {} has {}",
@@ -71,20 +110,18 @@ void require_supported(const Schedule& schedule, const BertProgramOptions& optio
   for (const schedule::RankProgram& rank : schedule.ranks) {
     for (const schedule::LaneProgram& lane : rank.lanes) {
       for (const Action& action : lane.actions()) {
-        const bool is_known =
-            action.type == ActionType::Forward || action.type == ActionType::Backward ||
-            action.type == ActionType::Recompute || action.type == ActionType::ReduceGradient ||
-            action.type == ActionType::Agree ||
-            ((action.type == ActionType::SquareGradient || action.type == ActionType::Update) &&
-             action.first_layer == schedule::LayerId{} &&
-             action.end_layer.index() == schedule.problem.stage_layers.front());
-        base::require(is_known,
-                      "BERT trains with schedules without sharding, preconditioning and tied parameters as "
-                      "actions; schedule {} has the action {}",
+        base::require(is_known(action, schedule),
+                      "BERT trains with schedules without preconditioning and tied parameters as actions; "
+                      "schedule {} has the action {}",
                       schedule.name, schedule::traits_of(action.type).name);
       }
     }
   }
+  const bool has_norms = options.optimizer.kind == optim::OptimizerKind::Lamb;
+  base::require(!schedule::is_sharded(schedule.problem) || schedule.ranks.size() == 1 ||
+                    has_norms == schedule.problem.has_tensor_norms,
+                "a sharded schedule sums the norms of tensors for LAMB, and for LAMB alone");
+  require_gathered_as_reduced(schedule);
   require_recomputed_singly(schedule);
 }
 
@@ -106,8 +143,8 @@ optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
   return {.weights_N = memory.weights_N,
           .compute_weights_N = memory.compute_weights_N,
           .gradients_N = memory.gradients_N,
-          .first_moments_N = memory.first_moments_N,
-          .second_moments_N = memory.second_moments_N,
+          .first_moments_S = memory.first_moments_S,
+          .second_moments_S = memory.second_moments_S,
           .chunks_C4 = memory.chunks_C4};
 }
 
@@ -177,20 +214,6 @@ StepOutcome outcome_of(Scalars scalars, const batch::Work& global, std::size_t n
   return outcome;
 }
 
-/// A rank's place among those that hold its stage.
-struct Holder {
-  Holder(const Schedule& schedule, Rank rank) {
-    for (std::size_t i = 0; i < schedule.ranks.size(); ++i) {
-      if (schedule.ranks[i].stages.empty()) continue;
-      if (i < rank.index()) ++index;
-      ++count;
-    }
-  }
-
-  std::size_t index = 0;
-  std::size_t count = 0;
-};
-
 /// What the host tells a step and is told by it. On a GPU it lies in memory that the GPU reaches by itself.
 struct ExchangedScalars {
   Scalars given{};    ///< before it begins
@@ -205,14 +228,15 @@ struct BertProgram::State {
         options(settings),
         table(table_of(options)),
         holder(schedule, rank),
+        shard(memory::schedule_shard(table, schedule, rank)),
         slots(schedule, rank),
         owner(options.device, options.num_threads),
         arena(memory::plan_memory(table, schedule, rank, request_of(options)), options.device),
         views(arena, options.precision),
-        memory(
-            memory::plan_rank_memory(table, schedule.problem, slots.num_slots(), request_of(options), views)),
+        memory(memory::plan_rank_memory(table, schedule.problem, shard, slots.num_slots(),
+                                        request_of(options), views)),
         buffers(buffers_of(memory)),
-        optimizer(options.optimizer, table, buffers),
+        optimizer(options.optimizer, table, shard, buffers),
         own(schedule, rank),
         stagings(stagings_of(table, options, kStepsUnderWay * own.count, memory)),
         stream(owner.stream(memory.scratch, options.precision)),
@@ -245,6 +269,22 @@ struct BertProgram::State {
             .dropout = {.is_on = true, .key = random.key()},
             .group = run.slices};
   }
+  /// Makes the squares of the slices of tensors those of whole tensors. What is not divided all have alike,
+  /// but perhaps summed up in another order: all take the first one's.
+  void sum_squares_over_slices(const ActionRun& run) {
+    if (run.slices == nullptr) return;
+    std::vector<TensorView> not_own;
+    for (std::size_t i = 0; i < table.parameters().size() && !counts_for_all_slices(); ++i) {
+      if (table[i].slice) continue;
+      const TensorView squares = memory.tensor_squares_P2.rows(static_cast<std::int64_t>(i), 1);
+      not_own.emplace_back(squares.raw(), tensor::DType::Float32, tensor::Shape{2 * squares.num_elements()});
+    }
+    kernels::zero_all(stream, not_own);
+    constexpr comm::Tag kTag = 3;
+    const TensorView& all = memory.tensor_squares_P2;
+    run.slices->start_all_reduce({{static_cast<std::byte*>(all.raw()), all.num_bytes()}, all.dtype()}, kTag)
+        .wait();
+  }
   /// What all slices of a rank have alike, one of them counts.
   bool counts_for_all_slices() const { return options.tensor_parallel.index == 0; }
   /// Whether a backward adds to gradients: the first of a step through a layer overwrites those of the step
@@ -258,6 +298,11 @@ struct BertProgram::State {
                 backward.end_layer.index());
     std::fill(begin, end, true);
     return is_accumulated ? Accumulate::Yes : Accumulate::No;
+  }
+  /// Of a flat Float32 buffer, those of the action's layers.
+  comm::Elements elements_of(const tensor::TensorView& flat_N, const Action& action) const {
+    const auto [begin, end] = table.elements_of_layers(action.first_layer, action.end_layer);
+    return comm::elements_of(flat_N.rows(begin, end - begin).span<float>());
   }
   const model::Activations& activations_of(const ActionRun& run) const {
     return memory.activations.slots[slots.slot(run.step, run.action.micro_batch)];
@@ -302,7 +347,8 @@ struct BertProgram::State {
   const Schedule& schedule;
   BertProgramOptions options;
   describe::ParameterTable table;
-  Holder holder;
+  memory::Holder holder;
+  describe::ParameterShard shard;
   memory::ActivationSlots slots;
   tensor::StreamOwner owner;
   tensor::Arena arena;
@@ -359,6 +405,9 @@ const describe::ParameterTable& BertProgram::parameters() const {
 }
 const optim::OptimizerBuffers& BertProgram::buffers() const {
   return state_->buffers;
+}
+const describe::ParameterShard& BertProgram::shard() const {
+  return state_->shard;
 }
 const tensor::Stream& BertProgram::stream() const {
   return state_->stream;
@@ -448,30 +497,64 @@ void BertProgram::backward(const ActionRun& run) {
 comm::Elements BertProgram::to_reduce(const ActionRun& run) {
   if (run.action.type == ActionType::Agree) {
     // One rank agrees with itself.
-    if (state_->gpu && state_->schedule.ranks.size() == 1) return comm::elements_of(std::span<double>());
+    const bool is_alone = state_->schedule.ranks.size() * state_->options.tensor_parallel.size == 1;
+    if (state_->gpu && is_alone) return comm::elements_of(std::span<double>());
     // A loss or a square that is not finite makes the sum not finite.
     return comm::elements_of(state_->memory.scalars_C.span<double>().first(kernels::kNumAgreedScalars));
   }
-  const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
-  return comm::elements_of(state_->buffers.gradients_N.span<float>().subspan(
-      static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.end - range.begin)));
+  if (run.action.type == ActionType::ReduceTensorNorms) {
+    return comm::elements_of(state_->memory.tensor_squares_P2.span<double>());
+  }
+  return state_->elements_of(state_->buffers.gradients_N, run.action);
 }
 
-void BertProgram::communicated(const ActionRun& /*run*/) {}
+PartitionedElements BertProgram::to_partition(const ActionRun& run) {
+  const bool gathers = run.action.type == ActionType::GatherParameters;
+  return {state_->elements_of(gathers ? state_->buffers.weights_N : state_->buffers.gradients_N, run.action),
+          state_->shard.bucket(run.action.first_layer, run.action.end_layer).counts};
+}
+
+void BertProgram::communicated(const ActionRun& run) {
+  if (!state_->gpu || run.action.type != ActionType::GatherParameters) return;
+  // Layer norms read weights as the optimizer keeps them, products read them rounded.
+  const tensor::Stream queue(state_->gpu->communication, {}, state_->options.precision);
+  const auto [begin, end] = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
+  kernels::round_to_compute(queue, {.x_N = state_->buffers.weights_N.rows(begin, end - begin),
+                                    .y_N = state_->buffers.compute_weights_N.rows(begin, end - begin)});
+}
 
 void BertProgram::square_gradient(const ActionRun& run) {
-  // Every holder has the same gradient, byte for byte, of which each counts a part.
-  const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
-  const auto own = optim::counted_elements(range, state_->holder.index, state_->holder.count);
-  for (const auto& counted : describe::counted_by_slice(state_->table, own))
-    state_->optimizer.add_squares(state_->stream, counted, state_->memory.scalars_C);
+  const auto add_squares = [&](const describe::ParameterTable::ElementRange& own) {
+    for (const auto& counted : describe::counted_by_slice(state_->table, own))
+      state_->optimizer.add_squares(state_->stream, counted, state_->memory.scalars_C);
+  };
+  if (state_->shard.is_whole()) {
+    // Every holder has the same gradient, byte for byte, of which each counts a part.
+    const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
+    add_squares(describe::counted_elements(range, state_->holder.index, state_->holder.count));
+  } else {
+    for (const describe::ParameterShard::Bucket& bucket : state_->shard.buckets()) add_squares(bucket.own);
+  }
   if (state_->gpu || !state_->is_stop_asked) return;
   // A step of the CPU may take minutes: who asks meanwhile does not wait for another.
   state_->memory.scalars_C.span<double>()[kernels::index_of(StepScalar::Stop)] = 1;
 }
 
+void BertProgram::update_moments(const ActionRun& /*run*/) {
+  state_->optimizer.update_moments(state_->stream, state_->memory.scalars_C,
+                                   state_->memory.tensor_squares_P2);
+}
+
 void BertProgram::update(const ActionRun& run) {
-  state_->optimizer.step(state_->stream, state_->memory.scalars_C);
+  const tensor::TensorView& squares_P2 = state_->memory.tensor_squares_P2;
+  if (squares_P2) {
+    // A schedule that sums them over shards has had the moments updated before.
+    if (state_->shard.is_whole()) update_moments(run);
+    state_->sum_squares_over_slices(run);
+    state_->optimizer.update_weights(state_->stream, state_->memory.scalars_C, squares_P2);
+  } else {
+    state_->optimizer.step(state_->stream, state_->memory.scalars_C);
+  }
   Scalars& decided = state_->exchanged_with(run.step).decided;
   tensor::copy(state_->stream, state_->memory.scalars_C, view_of(decided, decided.size()));
 }

@@ -9,6 +9,7 @@
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/describe/model_config.h"
+#include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/memory/rank_memory.h"
 #include "plenum/optim/optimizer.h"
@@ -82,6 +83,8 @@ class BertProgram final : public StageProgram {
   /// Flat, in the order of parameters(), in the device's memory. To be read and written between steps only,
   /// when the outcome of the last one is known.
   const optim::OptimizerBuffers& buffers() const;
+  /// What of the parameters it updates, and so what buffers of the shard hold.
+  const describe::ParameterShard& shard() const;
   /// Of its device.
   const tensor::Stream& stream() const;
 
@@ -103,8 +106,10 @@ class BertProgram final : public StageProgram {
   void backward(const ActionRun& run) override;
   void recompute(const ActionRun& run) override;
   void square_gradient(const ActionRun& run) override;
+  void update_moments(const ActionRun& run) override;
   void update(const ActionRun& run) override;
   comm::Elements to_reduce(const ActionRun& run) override;
+  PartitionedElements to_partition(const ActionRun& run) override;
   void communicated(const ActionRun& run) override;
 
  private:

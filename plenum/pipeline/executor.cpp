@@ -42,27 +42,28 @@ std::vector<LocalRank> local_ranks(const std::vector<StageProgram*>& programs, s
   comm::local::LocalWorld world(programs.size());
   std::vector<LocalRank> ranks;
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    ranks.push_back(rank_of_world(*programs[i], *world.communicator(Rank::at(i)), num_slices));
+    ranks.push_back(rank_of_world(*programs[i], world.communicator(Rank::at(i)), num_slices));
   }
   return ranks;
 }
 
-LocalRank rank_of_world(StageProgram& program, comm::Communicator& world, std::size_t num_slices) {
-  base::check(world.size() % num_slices == 0, "every rank of a schedule has {} slices: {} ranks", num_slices,
-              world.size());
-  const std::size_t index = world.index();
+LocalRank rank_of_world(StageProgram& program, std::unique_ptr<comm::Communicator> world,
+                        std::size_t num_slices) {
+  base::check(world->size() % num_slices == 0, "every rank of a schedule has {} slices: {} ranks", num_slices,
+              world->size());
+  const std::size_t index = world->index();
   LocalRank rank{.rank = Rank::at(index / num_slices), .program = &program};
   if (num_slices == 1) {
-    rank.communicator = world.duplicate();
+    rank.communicator = std::move(world);
     return rank;
   }
   std::vector<std::size_t> same_slice;
-  for (std::size_t i = index % num_slices; i < world.size(); i += num_slices) same_slice.push_back(i);
+  for (std::size_t i = index % num_slices; i < world->size(); i += num_slices) same_slice.push_back(i);
   std::vector<std::size_t> same_rank(num_slices);
   std::iota(same_rank.begin(), same_rank.end(), index / num_slices * num_slices);
-  rank.everyone = world.duplicate();
-  rank.communicator = world.group(same_slice);
-  rank.slices = world.group(same_rank);
+  rank.communicator = world->group(same_slice);
+  rank.slices = world->group(same_rank);
+  rank.everyone = std::move(world);
   return rank;
 }
 

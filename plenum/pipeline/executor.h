@@ -54,9 +54,10 @@ struct LocalRank {
 /// `num_slices` programs that follow each other.
 std::vector<LocalRank> local_ranks(const std::vector<StageProgram*>& programs, std::size_t num_slices = 1);
 
-/// One of them, of a world that has more processes. Borrows a communicator of all slices of all ranks, of
-/// which each creates its groups, all in this order.
-LocalRank rank_of_world(StageProgram& program, comm::Communicator& world, std::size_t num_slices);
+/// One of them, of a world that may have more processes: by a communicator of all slices of all ranks, of
+/// which all create their groups at the same time where the engine needs that.
+LocalRank rank_of_world(StageProgram& program, std::unique_ptr<comm::Communicator> world,
+                        std::size_t num_slices);
 
 /// Whether the times of what a device does are recorded, by events around each action.
 enum class DeviceTimes : std::uint8_t { Skipped, Recorded };

@@ -224,6 +224,9 @@ std::optional<comm::Completion> RankExecutor::start(const ActionRun& run) {
     case ActionType::SquareGradient:
       program_.square_gradient(run);
       break;
+    case ActionType::UpdateMoments:
+      program_.update_moments(run);
+      break;
     case ActionType::Update:
       program_.update(run);
       break;
@@ -239,6 +242,7 @@ std::optional<comm::Completion> RankExecutor::start(const ActionRun& run) {
     case ActionType::ReduceTied:
     case ActionType::ReduceCurvature:
     case ActionType::Agree:
+    case ActionType::ReduceTensorNorms:
     case ActionType::ReduceScatterGradient:
     case ActionType::GatherParameters:
     case ActionType::GatherPreconditioned:

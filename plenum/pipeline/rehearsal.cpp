@@ -34,6 +34,7 @@ class RehearsalProgram final : public StageProgram {
   void inverse_root(const ActionRun& run) override { spend(run); }
   void precondition(const ActionRun& run) override { spend(run); }
   void square_gradient(const ActionRun& run) override { spend(run); }
+  void update_moments(const ActionRun& run) override { spend(run); }
   void update(const ActionRun& run) override { spend(run); }
 
   comm::ConstElements outgoing(const ActionRun& run) override {

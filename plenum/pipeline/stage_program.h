@@ -71,6 +71,7 @@ class StageProgram {
   virtual void precondition(const ActionRun& run) { refuse(run); }
   /// Adds up the squares of the rank's part of the gradient, which Agree sums: each element is one rank's.
   virtual void square_gradient(const ActionRun& run) = 0;
+  virtual void update_moments(const ActionRun& run) { refuse(run); }
   virtual void update(const ActionRun& run) = 0;
 
   /// Communication: the program gives the buffer, which stays valid until the executor says communicated().
@@ -82,7 +83,8 @@ class StageProgram {
   virtual comm::ConstElements outgoing(const ActionRun& run) { refuse(run); }
   /// Where a message goes (ReceiveActivation, ReceiveGradient).
   virtual comm::Elements incoming(const ActionRun& run) { refuse(run); }
-  /// What is summed over the group in place: ReduceGradient, ReduceTied, ReduceCurvature, Agree.
+  /// What is summed over the group in place: ReduceGradient, ReduceTied, ReduceCurvature,
+  /// ReduceTensorNorms, Agree.
   virtual comm::Elements to_reduce(const ActionRun& run) = 0;
   /// What is summed so that each member gets its part (ReduceScatterGradient), or put together from the
   /// members' parts (GatherParameters, GatherPreconditioned), in place.

@@ -1,7 +1,6 @@
 #include "plenum/train/replicas.h"
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <utility>
 
@@ -18,10 +17,10 @@
 namespace plenum::train {
 namespace {
 
-/// What a checkpoint holds, in the order of CheckpointTensors.
-constexpr std::array kKeptBuffers = {&optim::OptimizerBuffers::weights_N,
-                                     &optim::OptimizerBuffers::first_moments_N,
-                                     &optim::OptimizerBuffers::second_moments_N};
+/// Which slice of the model a program has.
+std::size_t slice_of(const pipeline::BertProgram& program) {
+  return program.parameters().model().tensor_parallel.index;
+}
 
 /// Of all ranks, padding included, also what a GPU adds to have few shapes.
 std::int64_t computed_rows(const batch::StepBatch& batch, tensor::Device device) {
@@ -66,10 +65,8 @@ Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgr
     programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, mesh.replica_of(rank), own));
   }
   if (num_slices > 1) whole_.emplace(options.model, num_slices);
-  if (!processes.is_alone()) {
-    world_ = processes.communicator();
-    if (whole_) other_slices_ = pipeline::rank_of_world(first(), *world_, num_slices).slices;
-  }
+  if (whole_ && !processes.is_alone())
+    between_steps_ = pipeline::rank_of_world(first(), processes.communicator(), num_slices);
   if (options.device == tensor::Device::Cuda) window_.emplace(first().stream());
 }
 
@@ -81,7 +78,8 @@ model::FlatWeights Replicas::weights() const {
 
 void Replicas::gather_weights() {
   if (!whole_) return;
-  if (other_slices_) return whole_->gather(first().buffers().weights_N.span<float>(), *other_slices_);
+  if (between_steps_)
+    return whole_->gather(first().buffers().weights_N.span<float>(), *between_steps_->slices);
   std::vector<std::span<const float>> slices;
   for (const auto& program : first_replica()) slices.push_back(program->buffers().weights_N.span<float>());
   whole_->gather(slices);
@@ -91,29 +89,66 @@ std::span<const std::unique_ptr<pipeline::BertProgram>> Replicas::first_replica(
   return std::span(programs_).first(std::min(num_slices(), programs_.size()));
 }
 
-model::FlatPieces Replicas::pieces_of(Buffer buffer) const {
-  if (!whole_) return (first().buffers().*buffer).span<float>();
-  std::vector<model::FlatPiece> pieces;
-  for (std::size_t i = 0; i < first_replica().size(); ++i) {
-    whole_->add_pieces(first_slice() + i, (programs_[i]->buffers().*buffer).span<float>(),
-                       i == 0 ? WholeModel::Which::All : WholeModel::Which::Divided, pieces);
+void Replicas::add_weights(const pipeline::BertProgram& program, Which which, Pieces& pieces) const {
+  const std::span<float> weights = program.buffers().weights_N.span<float>();
+  if (whole_) {
+    whole_->add_pieces(slice_of(program), {0, weights}, which, pieces.weights);
+  } else {
+    pieces.weights.push_back({0, weights});
   }
-  return model::FlatPieces(std::move(pieces));
+}
+
+void Replicas::add_moments(const pipeline::BertProgram& program, Which which, Pieces& pieces) const {
+  for (const describe::ParameterShard::Bucket& bucket : program.shard().buckets()) {
+    const auto add = [&](const tensor::TensorView& values_S, std::vector<model::FlatPiece>& to) {
+      const model::FlatPiece own{bucket.own.begin,
+                                 values_S.rows(bucket.begin, bucket.num_own()).span<float>()};
+      if (whole_) {
+        whole_->add_pieces(slice_of(program), own, which, to);
+      } else {
+        to.push_back(own);
+      }
+    };
+    add(program.buffers().first_moments_S, pieces.first_moments);
+    add(program.buffers().second_moments_S, pieces.second_moments);
+  }
+}
+
+CheckpointTensors Replicas::tensors_of(Pieces pieces) const {
+  return {.table = parameters(),
+          .weights = model::FlatPieces(std::move(pieces.weights)),
+          .first_moments = model::FlatPieces(std::move(pieces.first_moments)),
+          .second_moments = model::FlatPieces(std::move(pieces.second_moments)),
+          .window = window_ ? &*window_ : nullptr};
 }
 
 CheckpointTensors Replicas::tensors() const {
-  return {.table = parameters(),
-          .weights = pieces_of(kKeptBuffers[0]),
-          .first_moments = pieces_of(kKeptBuffers[1]),
-          .second_moments = pieces_of(kKeptBuffers[2]),
-          .window = window_ ? &*window_ : nullptr};
+  Pieces pieces;
+  const std::size_t num_first = first_replica().size();
+  for (std::size_t i = 0; i < programs_.size(); ++i) {
+    // What all slices have, the first has.
+    const Which which = i % num_first == 0 ? Which::All : Which::Divided;
+    if (i < num_first) add_weights(*programs_[i], which, pieces);
+    if (i < num_first || !programs_[i]->shard().is_whole()) add_moments(*programs_[i], which, pieces);
+  }
+  return tensors_of(std::move(pieces));
+}
+
+void Replicas::load(const FoundCheckpoint& checkpoint) {
+  if (!whole_) return train::load(checkpoint, tensors());
+  for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) {
+    Pieces pieces;
+    add_weights(*program, Which::All, pieces);
+    add_moments(*program, Which::All, pieces);
+    train::load(checkpoint, tensors_of(std::move(pieces)));
+  }
 }
 
 void Replicas::write_weights(base::FunctionRef<void(const tensor::TensorView&)> write) {
   if (whole_) {
     write(whole_->weights_N());
-    for (std::size_t i = 0; i < first_replica().size(); ++i)
-      whole_->scatter(first_slice() + i, programs_[i]->buffers().weights_N.span<float>());
+    for (const std::unique_ptr<pipeline::BertProgram>& program : programs_)
+      whole_->scatter(slice_of(*program), program->buffers().weights_N.span<float>());
     return;
   }
   const tensor::TensorView& weights_N = first().buffers().weights_N;
@@ -126,18 +161,19 @@ void Replicas::write_weights(base::FunctionRef<void(const tensor::TensorView&)> 
 }
 
 void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
-  const std::size_t num_begun = first_replica().size();
-  for (std::size_t i = 0; i < programs_.size(); ++i) {
-    for (const Buffer buffer : kKeptBuffers) {
-      const tensor::TensorView& own_N = programs_[i]->buffers().*buffer;
-      if (i >= num_begun) {
-        tensor::copy(programs_[i]->stream(), programs_[i % num_begun]->buffers().*buffer, own_N);
-      } else if (i > 0) {
-        const auto first_N = (first().buffers().*buffer).span<float>();
-        whole_->copy_undivided(first_slice(), first_N, first_slice() + i, own_N.span<float>());
+  const optim::OptimizerBuffers& begun = first().buffers();
+  for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) {
+    const optim::OptimizerBuffers& buffers = program->buffers();
+    // Slices have theirs already.
+    if (program != programs_.front() && !whole_) {
+      tensor::copy(program->stream(), begun.weights_N, buffers.weights_N);
+      // Whoever has a shard of the moments has had it from tensors().
+      if (program->shard().is_whole()) {
+        tensor::copy(program->stream(), begun.first_moments_S, buffers.first_moments_S);
+        tensor::copy(program->stream(), begun.second_moments_S, buffers.second_moments_S);
       }
     }
-    programs_[i]->begin(num_updates);
+    program->begin(num_updates);
   }
   num_ended_ = first_step;
   executor_.emplace(schedule_, ranks_here(),
@@ -149,9 +185,9 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
 }
 
 std::vector<pipeline::LocalRank> Replicas::ranks_here() const {
-  if (world_) {
+  if (!processes_.is_alone()) {
     std::vector<pipeline::LocalRank> ranks;
-    ranks.push_back(pipeline::rank_of_world(first(), *world_, num_slices()));
+    ranks.push_back(pipeline::rank_of_world(first(), processes_.communicator(), num_slices()));
     return ranks;
   }
   std::vector<pipeline::StageProgram*> programs;

@@ -51,14 +51,16 @@ class Replicas {
   /// Puts weights() together, where ranks hold the model together; by all processes at the same time.
   void gather_weights();
   const tensor::Stream& stream() const { return first().stream(); }
-  /// What this process has of what a checkpoint holds, in the device's memory: to be written before begin(),
-  /// and to be read when no step is under way.
+  /// What this process has of what a checkpoint holds, in the device's memory, of all that ranks have alike
+  /// the first one's. To be read when no step is under way.
   CheckpointTensors tensors() const;
+  /// Overwrites what the ranks of this process have with a checkpoint's. Before begin().
+  void load(const FoundCheckpoint& checkpoint);
   /// Lets `write` overwrite the whole model's weights, in the host's memory. Before begin().
   void write_weights(base::FunctionRef<void(const tensor::TensorView&)> write);
 
-  /// Takes what was written into tensors() on all ranks of this process, and goes on from
-  /// `first_step`. To be called once before the first step, in all processes.
+  /// Goes on from `first_step` with what was loaded or written, on all ranks of this process. To be called
+  /// once before the first step, in all processes.
   void begin(std::uint64_t first_step, std::uint64_t num_updates);
   /// What is said of a step beside its data.
   struct StepRequest {
@@ -104,13 +106,16 @@ class Replicas {
   };
 
   std::size_t num_slices() const { return whole_ ? whole_->num_slices() : 1; }
-  /// Which slice the first program has: of a process that has one rank, any.
-  std::size_t first_slice() const { return first().parameters().model().tensor_parallel.index; }
   /// The programs of the first replica here, whose tensors stand for those of all.
   std::span<const std::unique_ptr<pipeline::BertProgram>> first_replica() const;
-  using Buffer = tensor::TensorView optim::OptimizerBuffers::*;
-  /// What this process has of a flat buffer of the whole model.
-  model::FlatPieces pieces_of(Buffer buffer) const;
+  using Which = WholeModel::Which;
+  /// Adds what a rank has of the whole model's weights and moments.
+  struct Pieces {
+    std::vector<model::FlatPiece> weights, first_moments, second_moments;
+  };
+  void add_weights(const pipeline::BertProgram& program, Which which, Pieces& pieces) const;
+  void add_moments(const pipeline::BertProgram& program, Which which, Pieces& pieces) const;
+  CheckpointTensors tensors_of(Pieces pieces) const;
   void record(std::span<const batch::StepBatch> batches, const StepRequest& request);
   pipeline::BertProgram& first() const { return *programs_.front(); }
   /// With the communicators that they have in common with the ranks of other processes.
@@ -124,8 +129,7 @@ class Replicas {
   std::function<void(const pipeline::Failure&)> on_stuck_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
   std::optional<WholeModel> whole_;                   ///< where ranks hold it together
-  std::unique_ptr<comm::Communicator> world_;         ///< of all processes, if there are several
-  std::unique_ptr<comm::Communicator> other_slices_;  ///< of the processes that hold the model together
+  std::optional<pipeline::LocalRank> between_steps_;  ///< whom a process asks then, where it has a slice
   std::optional<tensor::HostWindow> window_;          ///< of a GPU
   std::optional<pipeline::Executor> executor_;
   std::deque<StepUnderWay> under_way_;  ///< oldest first

@@ -10,8 +10,11 @@
 #include "plenum/base/check.h"
 #include "plenum/base/units.h"
 #include "plenum/data/corpus/dataset.h"
+#include "plenum/describe/bert.h"
+#include "plenum/describe/parameter_table.h"
 #include "plenum/io/directory.h"
 #include "plenum/tensor/cuda_device.h"
+#include "plenum/train/gradient_buckets.h"
 #include "plenum/train/starting_model.h"
 #include "plenum/workspace/attention.h"
 #include "plenum/workspace/rows.h"
@@ -107,7 +110,8 @@ tensor::Device settle_device(const DeviceChoice& choice, const describe::ModelCo
 RunOptions settle_defaults(RunOptions options, std::int64_t ranks_here, const Note& on_choice,
                            const Note& note) {
   std::optional<double>& rate = options.optimizer.learning_rate.peak;
-  if (options.run.device && rate && !options.data.global_batch.empty()) return options;
+  const bool has_buckets = options.mesh().num_replicas() == 1 || options.run.bucket_bytes;
+  if (options.run.device && rate && !options.data.global_batch.empty() && has_buckets) return options;
   const data::Dataset dataset(options.data.directory);
   if (!options.run.device) {
     options.run.device = settle_device({}, starting_model(options.model, dataset), ranks_here, note);
@@ -126,6 +130,14 @@ RunOptions settle_defaults(RunOptions options, std::int64_t ranks_here, const No
     options.data.global_batch = fmt::format("{}tok", tokens);
     on_choice(fmt::format("batches of {} tokens, by the length of the run (--global-batch)",
                           base::format_count(tokens)));
+  }
+  if (!has_buckets) {
+    options.run.bucket_bytes = kBucketBytes;
+    const describe::ParameterTable table(describe::describe_bert(starting_model(options.model, dataset)));
+    const std::size_t num_buckets = num_gradient_buckets(table, kBucketBytes);
+    on_choice(fmt::format("gradients are summed over ranks in {}, of {} or a layer at most (--bucket-bytes)",
+                          num_buckets == 1 ? "one bucket" : fmt::format("{} buckets", num_buckets),
+                          base::format_bytes(kBucketBytes)));
   }
   return options;
 }

@@ -54,6 +54,12 @@ OptionTable RunSettings::table() {
   options.add("ranks", ranks, 1, 1024, "Ranks of the run, on the CPU; data-parallel but for --tp");
   options.add("tp", tp, 1, 1024,
               "Tensor parallelism: so many ranks hold a model together; it divides heads and --ranks");
+  options.add_choice("shard", shard,
+                     {{"none", schedule::Sharding::None}, {"optimizer", schedule::Sharding::Optimizer}},
+                     "What ranks divide among themselves to save memory: the optimizer's state (ZeRO-1); the "
+                     "same results");
+  options.add("bucket-bytes", bucket_bytes, 1, std::numeric_limits<std::int64_t>::max(),
+              "Gradients that ranks sum at a time, in whole layers; 25 MB if not given");
   options.add("threads", threads, 1, 4096, "Threads over all ranks; all cores if not given");
   options.add_choice("recompute", recompute,
                      {{"none", schedule::Recomputation::None},

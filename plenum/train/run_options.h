@@ -11,6 +11,7 @@
 #include "plenum/optim/duration.h"
 #include "plenum/optim/training_options.h"
 #include "plenum/schedule/core/recomputation.h"
+#include "plenum/schedule/core/sharding.h"
 #include "plenum/tensor/device.h"
 #include "plenum/train/mesh.h"
 
@@ -39,8 +40,10 @@ struct RunSettings {
   std::int64_t seed = 0;
   DeviceChoice device;
   std::int64_t ranks = 1;
-  std::int64_t tp = 1;                  ///< ranks that hold a model together
-  std::optional<std::int64_t> threads;  ///< over all ranks; all cores if absent
+  std::int64_t tp = 1;  ///< ranks that hold a model together
+  schedule::Sharding shard = schedule::Sharding::None;
+  std::optional<std::int64_t> bucket_bytes;  ///< kBucketBytes if absent
+  std::optional<std::int64_t> threads;       ///< over all ranks; all cores if absent
   schedule::Recomputation recompute = schedule::Recomputation::None;
   std::int64_t max_skipped_steps = 10;
   ProcessSettings process;

@@ -10,12 +10,16 @@
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/micro_batch_bytes.h"
 #include "plenum/data/batches/prefetch.h"
+#include "plenum/describe/bert.h"
+#include "plenum/describe/parameter_table.h"
+#include "plenum/describe/tensor_parallel.h"
 #include "plenum/model/inference.h"
 #include "plenum/optim/duration.h"
 #include "plenum/schedule/check/check.h"
 #include "plenum/schedule/generate/data_parallel.h"
 #include "plenum/schedule/generate/single.h"
 #include "plenum/train/gpu_micro_batch.h"
+#include "plenum/train/gradient_buckets.h"
 #include "plenum/train/whole_model.h"
 
 namespace plenum::train {
@@ -23,18 +27,23 @@ namespace {
 
 using data::Split;
 
-/// Parts of the model whose gradients are reduced apart, so that all but the last run beside backward.
-constexpr std::size_t kMostBuckets = 4;
-
-schedule::Schedule make_schedule(std::size_t num_ranks, std::size_t micro_batches_per_rank,
-                                 std::int64_t num_layers, schedule::Recomputation recomputation) {
-  const auto layers = static_cast<std::uint16_t>(num_layers);
+schedule::Schedule make_schedule(const RunOptions& options, const describe::ModelConfig& model,
+                                 std::size_t num_ranks, std::size_t micro_batches_per_rank) {
   schedule::GeneratorOptions wanted{.num_micro_batches = micro_batches_per_rank,
                                     .num_replicas = num_ranks,
-                                    .stage_layers = {layers},
-                                    .recomputation = recomputation};
+                                    .stage_layers = {static_cast<std::uint16_t>(model.num_layers)},
+                                    .recomputation = options.run.recompute};
   const bool is_single = num_ranks == 1;
-  if (!is_single) wanted.num_buckets = std::min<std::size_t>(kMostBuckets, layers);
+  const std::size_t num_slices = options.mesh().num_slices();
+  if (!is_single) {
+    const describe::ParameterTable table(
+        describe::tensor_parallel_slice(describe::describe_bert(model), {.index = 0, .size = num_slices}));
+    wanted.num_buckets = num_gradient_buckets(table, options.run.bucket_bytes.value_or(kBucketBytes));
+    wanted.sharding = options.run.shard;
+  }
+  // Where a tensor's parts lie on several ranks.
+  const bool is_divided = wanted.sharding != schedule::Sharding::None || num_slices > 1;
+  wanted.has_tensor_norms = is_divided && options.optimizer.optimizer.kind == optim::OptimizerKind::Lamb;
   schedule::Schedule schedule =
       is_single ? schedule::generate_single(wanted) : schedule::generate_data_parallel(wanted);
   schedule::require_checked(schedule);
@@ -146,7 +155,7 @@ class MicroBatchMemory {
   const schedule::Schedule& schedule_of(std::size_t micro_batches_per_rank) {
     const std::size_t num_ranks = batches_.num_ranks();
     if (!schedule_ || schedule_->problem.num_micro_batches != num_ranks * micro_batches_per_rank)
-      schedule_ = make_schedule(num_ranks, micro_batches_per_rank, model_.num_layers, options_.run.recompute);
+      schedule_ = make_schedule(options_, model_, num_ranks, micro_batches_per_rank);
     return *schedule_;
   }
 
@@ -201,8 +210,7 @@ RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const 
       rank_(rank),
       training_(dataset, Split::Train),
       batches_(make_batches(options, settle_data(options, training_, model, rank), training_, model)),
-      schedule_(make_schedule(batches_.num_ranks(), batches_.micro_batches_per_rank(), model.num_layers,
-                              options.run.recompute)),
+      schedule_(make_schedule(options, model, batches_.num_ranks(), batches_.micro_batches_per_rank())),
       program_(program_options(options, model, batches_.capacity(), rank)),
       num_steps_(optim::num_steps(options.run.steps, length(), "steps")),
       checkpoint_every_(interval_of(options.checkpoint.every, "checkpoint-every")) {

@@ -75,25 +75,21 @@ void WholeModel::gather(std::span<const float> own, comm::Communicator& group) {
   }
 }
 
-void WholeModel::add_pieces(std::size_t slice, std::span<float> slice_N, Which which,
+void WholeModel::add_pieces(std::size_t slice, const model::FlatPiece& part, Which which,
                             std::vector<model::FlatPiece>& pieces) const {
   const describe::ParameterTable& table = slices_[slice];
+  const std::int64_t part_end = part.begin + std::ssize(part.values);
   for (std::size_t i = 0; i < table.parameters().size(); ++i) {
     if (which == Which::Divided && !table[i].slice) continue;
+    if (table[i].begin >= part_end || table[i].end() <= part.begin) continue;
     for_each_run(table[i], [&](std::int64_t first, std::int64_t own, std::int64_t count) {
-      pieces.push_back(
-          {table_[i].begin + first,
-           slice_N.subspan(static_cast<std::size_t>(table[i].begin + own), static_cast<std::size_t>(count))});
+      const std::int64_t begin = std::max(table[i].begin + own, part.begin);
+      const std::int64_t end = std::min(table[i].begin + own + count, part_end);
+      if (begin >= end) return;
+      pieces.push_back({table_[i].begin + first + begin - (table[i].begin + own),
+                        part.values.subspan(static_cast<std::size_t>(begin - part.begin),
+                                            static_cast<std::size_t>(end - begin))});
     });
-  }
-}
-
-void WholeModel::copy_undivided(std::size_t from, std::span<const float> from_N, std::size_t to,
-                                std::span<float> to_N) const {
-  for (std::size_t i = 0; i < table_.parameters().size(); ++i) {
-    if (table_[i].split_dim) continue;
-    std::copy_n(from_N.data() + slices_[from][i].begin, table_[i].num_elements(),
-                to_N.data() + slices_[to][i].begin);
   }
 }
 

@@ -21,6 +21,8 @@ class WholeModel {
   static std::size_t num_bytes(const describe::ModelConfig& model);
 
   WholeModel(const describe::ModelConfig& model, std::size_t num_slices);
+  WholeModel(const WholeModel&) = delete;
+  WholeModel& operator=(const WholeModel&) = delete;
 
   const describe::ParameterTable& table() const { return table_; }
   std::size_t num_slices() const { return slices_.size(); }
@@ -36,12 +38,9 @@ class WholeModel {
 
   /// Which of its tensors a slice has to itself; and all.
   enum class Which : std::uint8_t { Divided, All };
-  /// Adds what lies in a slice, as pieces of the whole model's flat buffer.
-  void add_pieces(std::size_t slice, std::span<float> slice_N, Which which,
+  /// Adds what a part of a slice's flat buffer holds, as pieces of the whole model's.
+  void add_pieces(std::size_t slice, const model::FlatPiece& part, Which which,
                   std::vector<model::FlatPiece>& pieces) const;
-  /// Copies the tensors that are not divided from one slice to another.
-  void copy_undivided(std::size_t from, std::span<const float> from_N, std::size_t to,
-                      std::span<float> to_N) const;
 
  private:
   /// Copies a slice's part of a tensor to its places in the room.

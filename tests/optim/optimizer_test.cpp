@@ -35,8 +35,8 @@ class OptimizerTest : public testing::Test {
     return {.weights_N = view(weights_),
             .compute_weights_N = view(weights_),
             .gradients_N = view(gradients_),
-            .first_moments_N = view(first_moments_),
-            .second_moments_N = view(second_moments_)};
+            .first_moments_S = view(first_moments_),
+            .second_moments_S = view(second_moments_)};
   }
 
   const describe::Head& head() const { return table_.model().heads.front(); }
@@ -52,6 +52,7 @@ class OptimizerTest : public testing::Test {
   }
 
   describe::ParameterTable table_{describe::describe_bert(config())};
+  describe::ParameterShard shard_{table_};
   std::size_t size_ = static_cast<std::size_t>(table_.num_elements());
   std::vector<float> weights_ = std::vector<float>(size_);
   std::vector<float> gradients_ = std::vector<float>(size_);
@@ -83,7 +84,7 @@ TEST_F(OptimizerTest, FollowsPyTorchForTenSteps) {
                        .epsilon = hyper.at("epsilon").get<double>(),
                        .decay = hyper.at("decay"),
                        .clip_norm = 0},
-                      table_, buffers());
+                      table_, shard_, buffers());
   const std::array<std::size_t, 2> tensors = {transform_weight(), table_.index_of(head().output.bias)};
   const auto assign = [](std::span<float> to, const std::vector<float>& from) {
     std::copy(from.begin(), from.end(), to.begin());
@@ -102,7 +103,8 @@ TEST_F(OptimizerTest, FollowsPyTorchForTenSteps) {
 }
 
 TEST_F(OptimizerTest, OfTheOriginalBertDoesNotCorrectBias) {
-  Optimizer optimizer({.kind = OptimizerKind::BertAdam, .decay = 0.5, .clip_norm = 0}, table_, buffers());
+  Optimizer optimizer({.kind = OptimizerKind::BertAdam, .decay = 0.5, .clip_norm = 0}, table_, shard_,
+                      buffers());
   float& weight = weights(transform_weight())[3];
   weight = 2;
   gradients(transform_weight())[3] = 0.5F;
@@ -131,7 +133,7 @@ TEST_F(OptimizerTest, GivesQueriesKeysAndValuesTheirOwnRatio) {
                         std::vector<double>(w.size())});
   }
   const OptimizerOptions options{.kind = OptimizerKind::Lamb, .decay = 0.02, .clip_norm = 0};
-  Optimizer optimizer(options, table_, buffers());
+  Optimizer optimizer(options, table_, shard_, buffers());
   for (std::uint64_t update = 1; update <= 5; ++update) {
     step(optimizer, 0.1);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -150,7 +152,8 @@ TEST_F(OptimizerTest, GivesQueriesKeysAndValuesTheirOwnRatio) {
 }
 
 TEST_F(OptimizerTest, ClipsByTheNormOfTheWholeGradient) {
-  Optimizer optimizer({.kind = OptimizerKind::BertAdam, .decay = 0, .clip_norm = 2}, table_, buffers());
+  Optimizer optimizer({.kind = OptimizerKind::BertAdam, .decay = 0, .clip_norm = 2}, table_, shard_,
+                      buffers());
   gradients(transform_weight())[3] = 8;
   step(optimizer, 0.1);
   EXPECT_NEAR(first_moments_[static_cast<std::size_t>(table_[transform_weight()].begin) + 3], 0.1 * 2, 1e-6);

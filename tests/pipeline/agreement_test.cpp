@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/base/check.h"
-#include "plenum/optim/counted_elements.h"
+#include "plenum/describe/counted_elements.h"
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/generate/generator.h"
@@ -143,7 +143,7 @@ std::vector<std::vector<StepOutcome>> outcomes_of(std::size_t num_ranks, std::si
 /// The elements that a rank counts of a replicated model.
 describe::ParameterTable::ElementRange counted_by(const BertProgram& program, std::size_t rank,
                                                   std::size_t num_ranks) {
-  return optim::counted_elements({0, program.parameters().num_elements()}, rank, num_ranks);
+  return describe::counted_elements({0, program.parameters().num_elements()}, rank, num_ranks);
 }
 
 /// A gradient among them: what lies between tensors is none.

@@ -76,13 +76,13 @@ Trained updated(Trained state, std::vector<float> gradients, const Training& tra
   scalars[kernels::index_of(kernels::StepScalar::LearningRate)] = training.learning_rate;
   scalars[kernels::index_of(kernels::StepScalar::NumUpdates)] = static_cast<double>(num_updates);
   base::ThreadPool pool(1);
-  optim::Optimizer optimizer({.kind = training.optimizer},
-                             describe::ParameterTable(describe::describe_bert(wide_heads())),
+  const describe::ParameterTable table(describe::describe_bert(wide_heads()));
+  optim::Optimizer optimizer({.kind = training.optimizer}, table, describe::ParameterShard(table),
                              {.weights_N = view_of(state.weights),
                               .compute_weights_N = view_of(state.weights),
                               .gradients_N = view_of(gradients),
-                              .first_moments_N = view_of(state.first_moments),
-                              .second_moments_N = view_of(state.second_moments)});
+                              .first_moments_S = view_of(state.first_moments),
+                              .second_moments_S = view_of(state.second_moments)});
   const tensor::Stream stream(pool, {});
   const tensor::TensorView scalars_C(scalars.data(), {static_cast<std::int64_t>(scalars.size())});
   optimizer.add_squares(stream, {0, static_cast<std::int64_t>(gradients.size())}, scalars_C);

@@ -262,8 +262,8 @@ TEST(BertProgram, RefusesSchedulesThatItCannotRun) {
                                    "test"),
           "right before its backward");
   refused(schedule::generator_named("data-parallel")
-              .generate({.num_replicas = 2, .stage_layers = {3}, .sharding = schedule::Sharding::Optimizer}),
-          "reduce-scatter");
+              .generate({.num_replicas = 2, .stage_layers = {3}, .has_tied_parameters = true}),
+          "reduce-tied");
 }
 
 }  // namespace

@@ -33,13 +33,17 @@ inline describe::ModelConfig small_model(double dropout = 0) {
 
 inline schedule::Schedule bert_schedule(const describe::ModelConfig& model, std::size_t num_ranks,
                                         std::size_t num_micro_batches,
-                                        schedule::Recomputation recompute = schedule::Recomputation::None) {
+                                        schedule::Recomputation recompute = schedule::Recomputation::None,
+                                        schedule::Sharding sharding = schedule::Sharding::None,
+                                        optim::OptimizerKind optimizer = optim::OptimizerKind::AdamW) {
   return schedule::generator_named(num_ranks == 1 ? "single" : "data-parallel")
       .generate({.num_micro_batches = num_micro_batches,
                  .num_replicas = num_ranks,
                  .stage_layers = {static_cast<std::uint16_t>(model.num_layers)},
                  .num_buckets = 2,
-                 .recomputation = recompute});
+                 .recomputation = recompute,
+                 .sharding = sharding,
+                 .has_tensor_norms = optimizer == optim::OptimizerKind::Lamb});
 }
 
 /// Deals sequences out to micro-batches; with `row_length` padded.
@@ -106,19 +110,19 @@ class BertRun {
     return copy(program(rank).buffers().gradients_N, rank);
   }
   std::vector<float> second_moments(std::size_t rank = 0) {
-    return copy(program(rank).buffers().second_moments_N, rank);
+    return copy(program(rank).buffers().second_moments_S, rank);
   }
 
   /// Between steps, as set_weights().
   Trained trained(std::size_t rank = 0) {
-    return {weights(rank), copy(program(rank).buffers().first_moments_N, rank), second_moments(rank)};
+    return {weights(rank), copy(program(rank).buffers().first_moments_S, rank), second_moments(rank)};
   }
   /// Goes on from what another run has come to after so many updates.
   void go_on_from(const Trained& state, std::uint64_t num_updates, std::size_t rank = 0) {
     const optim::OptimizerBuffers& buffers = program(rank).buffers();
     write(state.weights, buffers.weights_N, rank);
-    write(state.first_moments, buffers.first_moments_N, rank);
-    write(state.second_moments, buffers.second_moments_N, rank);
+    write(state.first_moments, buffers.first_moments_S, rank);
+    write(state.second_moments, buffers.second_moments_S, rank);
     program(rank).begin(num_updates);
   }
 

@@ -74,6 +74,22 @@ TEST_P(Generators, ShardTheOptimizer) {
                          .sharding = Sharding::Optimizer});
 }
 
+TEST_P(Generators, ScaleUpdatesByTheNormsOfWholeTensors) {
+  for (const Sharding sharding : {Sharding::None, Sharding::Optimizer}) {
+    for (const std::size_t num_replicas : {1, 3}) {
+      SCOPED_TRACE(testing::Message() << "replicas " << num_replicas);
+      expect_serial_results({.depth = 2,
+                             .num_micro_batches = 2,
+                             .num_replicas = num_replicas,
+                             .stage_layers = {3},
+                             .num_buckets = 2,
+                             .sharding = sharding,
+                             .has_tied_parameters = true,
+                             .has_tensor_norms = true});
+    }
+  }
+}
+
 TEST_P(Generators, Recompute) {
   expect_serial_results({.depth = 2,
                          .num_micro_batches = 4,

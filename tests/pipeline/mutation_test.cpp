@@ -83,7 +83,8 @@ void add_generated(const schedule::Generator& generator, std::vector<Original>& 
                                                       .num_replicas = 2,
                                                       .stage_layers = {2},
                                                       .recomputation = Recomputation::Full,
-                                                      .sharding = Sharding::Optimizer}));
+                                                      .sharding = Sharding::Optimizer,
+                                                      .has_tensor_norms = true}));
                        }});
 }
 

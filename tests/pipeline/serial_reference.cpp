@@ -326,10 +326,15 @@ class SerialTraining {
     const double clipping = norm > model_.greatest_norm ? model_.greatest_norm / norm : 1.0;
     for (std::size_t layer = 0; layer < parameters_.size(); ++layer) {
       for (std::size_t p = 0; p < parameters_[layer].size(); ++p) {
+        double squares = 0;
         for (std::size_t i = 0; i < momentum_[layer][p].size(); ++i) {
           double& v = momentum_[layer][p][i];
           v = model_.momentum * v + clipping * result_.gradients[layer][p][i];
-          result_.parameters[layer][p][i] -= model_.learning_rate * v;
+          squares += v * v;
+        }
+        const double scale = problem_.has_tensor_norms ? 1 / (1 + squares) : 1;
+        for (std::size_t i = 0; i < momentum_[layer][p].size(); ++i) {
+          result_.parameters[layer][p][i] -= model_.learning_rate * scale * momentum_[layer][p][i];
         }
       }
     }

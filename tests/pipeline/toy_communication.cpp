@@ -71,6 +71,26 @@ void ToyProgram::unpack(const Action& action, Select what) {
   });
 }
 
+template <typename Visit>
+void ToyProgram::for_each_tensor(const Action& action, Visit visit) {
+  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
+    for (Block& block : layer_of(held(action.stage), layer).blocks) {
+      if (!block.is_tied) visit(block);
+    }
+  }
+}
+
+void ToyProgram::fill_tensor_norms(const ActionRun& run) {
+  const Action& action = run.action;
+  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
+    const LayerState& state = layer_of(held(action.stage), layer);
+    check(state.moments_step == run.step, "norms are summed before there are moments");
+    check(state.norms_step != run.step, "norms are summed twice");
+  }
+  buffer_.clear();
+  for_each_tensor(action, [&](const Block& block) { buffer_.push_back(block.own_squares); });
+}
+
 comm::Elements ToyProgram::to_reduce(const ActionRun& run) {
   const Action& action = run.action;
   switch (action.type) {
@@ -108,6 +128,9 @@ comm::Elements ToyProgram::to_reduce(const ActionRun& run) {
       curvature.both = sum_curvature(stage, action, run.data_step());
       return comm::elements_of(std::span(curvature.both));
     }
+    case ActionType::ReduceTensorNorms:
+      fill_tensor_norms(run);
+      break;
     default:
       check(agreed_step_ != run.step, "agreed twice");
       fill_agreement(run.step);
@@ -161,6 +184,14 @@ void ToyProgram::communicated(const ActionRun& run) {
     case ActionType::ReduceCurvature:
       map_of(held(action.stage), action).curvature.find(run.data_step())->is_reduced = true;
       break;
+    case ActionType::ReduceTensorNorms: {
+      std::size_t next = 0;
+      for_each_tensor(action, [&](Block& block) { block.tensor_squares = buffer_[next++]; });
+      HeldStage& stage = held(action.stage);
+      for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer)
+        layer_of(stage, layer).norms_step = run.step;
+      break;
+    }
     case ActionType::Agree:
       take_agreement(run.step);
       break;

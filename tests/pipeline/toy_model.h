@@ -14,7 +14,8 @@ using Values = std::vector<double>;
 ///   h = h + branch * tanh(W h + b)       for every linear map of every layer
 ///   loss = -log softmax(decoder h)[target], divided by the number of tokens of the global batch
 /// Embedding and decoder may be tied. Updates are momentum on the (preconditioned) gradient, clipped to the
-/// norm that all ranks agreed on.
+/// norm that all ranks agreed on; where the problem has norms of tensors, divided by 1 + |momentum|^2 of
+/// each.
 struct ToyModel {
   std::size_t width = 3;
   std::size_t vocabulary = 4;

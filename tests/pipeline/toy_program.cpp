@@ -177,8 +177,7 @@ void ToyProgram::forward(const ActionRun& run) {
 
 void ToyProgram::check_forward(const ActionRun& run, const HeldStage& place, const LayerState& state,
                                const LayerRecord& record) const {
-  const bool is_sharded =
-      place.num_holders > 1 && schedule_.problem.sharding == schedule::Sharding::Optimizer;
+  const bool is_sharded = dataflow_.is_sharded(place.stage);
   check(!record.has_run, "forward twice");
   check(record.has_input, "the input is not there");
   check(run.step == run.first_step || state.updated_step + 1 == run.step, "the last update is missing");

@@ -35,6 +35,7 @@ class ToyProgram : public StageProgram {
   void inverse_root(const ActionRun& run) override;
   void precondition(const ActionRun& run) override;
   void square_gradient(const ActionRun& run) override;
+  void update_moments(const ActionRun& run) override;
   void update(const ActionRun& run) override;
   comm::ConstElements outgoing(const ActionRun& run) override;
   comm::Elements incoming(const ActionRun& run) override;
@@ -118,7 +119,9 @@ class ToyProgram : public StageProgram {
   const Values& ready_gradient(const Block& block) const;
   void fill_agreement(std::uint64_t step);
   void take_agreement(std::uint64_t step);
-  void update_block(Block& block, const Values& gradient);
+  bool is_skipped(std::uint64_t step) const;
+  void update_momentum(Block& block, const Values& gradient);
+  void update_parameter(Block& block, double squares) const;
 
   /// communication (toy_communication.cpp)
   using Select = Values Block::*;
@@ -127,6 +130,10 @@ class ToyProgram : public StageProgram {
   void pack(const schedule::Action& action, Select what);
   void unpack(const schedule::Action& action, Select what);
   bool is_packed(const schedule::Action& action, const Block& block) const;
+  /// Calls visit(block) for the tensors whose norms a stage's holders sum.
+  template <typename Visit>
+  void for_each_tensor(const schedule::Action& action, Visit visit);
+  void fill_tensor_norms(const ActionRun& run);
   void communicated_gradient(const ActionRun& run);
 
   const schedule::Schedule& schedule_;

@@ -67,6 +67,8 @@ struct Block {
   bool is_tied = false;
   Values parameter;
   Values momentum;
+  double own_squares = 0;     ///< of the momentum, where this rank shards it
+  double tensor_squares = 0;  ///< once the ranks have summed theirs
   Values gradient;
   Values preconditioned;
 };
@@ -80,6 +82,8 @@ struct LayerState {
   std::uint64_t preconditioned_step = kNever;
   std::uint64_t gathered_step = kNever;  ///< preconditioned gradients
   std::uint64_t squared_step = kNever;
+  std::uint64_t moments_step = kNever;
+  std::uint64_t norms_step = kNever;  ///< of whole tensors
   std::uint64_t updated_step = kNever;
   std::uint64_t whole_step = kNever;  ///< parameters, after shards were updated
   std::uint64_t accumulated_step = kNever;

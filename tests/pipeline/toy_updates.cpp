@@ -34,6 +34,12 @@ std::size_t piece_of(std::size_t side, std::size_t num_pieces) {
   return side * num_pieces / 2;
 }
 
+double squares_of(const Values& values) {
+  double sum = 0;
+  for (const double value : values) sum += value * value;
+  return sum;
+}
+
 }  // namespace
 
 void ToyProgram::check_gradient(const HeldStage& stage, const LayerState& layer, std::uint64_t step) const {
@@ -271,33 +277,62 @@ void ToyProgram::take_agreement(std::uint64_t step) {
   agreed_step_ = step;
 }
 
-void ToyProgram::update(const ActionRun& run) {
+bool ToyProgram::is_skipped(std::uint64_t step) const {
+  return !skipped_steps_.empty() && skipped_steps_.back() == step;
+}
+
+void ToyProgram::update_moments(const ActionRun& run) {
   const Action& action = run.action;
   HeldStage& stage = held(action.stage);
   check(agreed_step_ == run.step, "the ranks have not agreed");
-  const bool is_skipped = !skipped_steps_.empty() && skipped_steps_.back() == run.step;
-  const bool is_sharded =
-      stage.num_holders > 1 && schedule_.problem.sharding == schedule::Sharding::Optimizer;
+  check(dataflow_.exchanges_tensor_norms(action.stage), "nobody needs the moments by themselves");
   for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
     LayerState& state = layer_of(stage, layer);
-    check(state.updated_step != run.step, "update twice");
+    check(state.moments_step != run.step, "moments twice");
     check_ready(stage, state, run.step);
-    state.updated_step = run.step;
-    if (is_skipped) continue;
+    state.moments_step = run.step;
     for (Block& block : state.blocks) {
-      if (block.is_tied) {
-        update_block(block, tied_gradient(run.step));
-      } else if (!is_sharded || block.owner == stage.holder) {
-        update_block(block, ready_gradient(block));
-      }
+      block.own_squares = 0;
+      block.tensor_squares = std::numeric_limits<double>::quiet_NaN();
+      if (is_skipped(run.step) || block.is_tied || block.owner != stage.holder) continue;
+      update_momentum(block, ready_gradient(block));
+      block.own_squares = squares_of(block.momentum);
     }
   }
 }
 
-void ToyProgram::update_block(Block& block, const Values& gradient) {
+void ToyProgram::update(const ActionRun& run) {
+  const Action& action = run.action;
+  HeldStage& stage = held(action.stage);
+  check(agreed_step_ == run.step, "the ranks have not agreed");
+  const bool is_sharded = dataflow_.is_sharded(action.stage);
+  const bool has_moments = dataflow_.exchanges_tensor_norms(action.stage);
+  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
+    LayerState& state = layer_of(stage, layer);
+    check(state.updated_step != run.step, "update twice");
+    check_ready(stage, state, run.step);
+    check(!has_moments || state.norms_step == run.step, "the norms of tensors are not summed");
+    state.updated_step = run.step;
+    if (is_skipped(run.step)) continue;
+    for (Block& block : state.blocks) {
+      if (is_sharded && !block.is_tied && block.owner != stage.holder) continue;
+      const bool is_begun = has_moments && !block.is_tied;
+      if (!is_begun) update_momentum(block, block.is_tied ? tied_gradient(run.step) : ready_gradient(block));
+      update_parameter(block, is_begun ? block.tensor_squares : squares_of(block.momentum));
+    }
+  }
+}
+
+void ToyProgram::update_momentum(Block& block, const Values& gradient) {
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     block.momentum[i] = model_.momentum * block.momentum[i] + clipping_ * gradient[i];
-    block.parameter[i] -= model_.learning_rate * block.momentum[i];
+  }
+}
+
+void ToyProgram::update_parameter(Block& block, double squares) const {
+  const double scale = schedule_.problem.has_tensor_norms ? 1 / (1 + squares) : 1;
+  for (std::size_t i = 0; i < block.parameter.size(); ++i) {
+    block.parameter[i] -= model_.learning_rate * scale * block.momentum[i];
   }
 }
 
@@ -306,9 +341,7 @@ Values ToyProgram::final_gradient(StageId stage, LayerId layer, std::size_t bloc
   const LayerState& state = place.layers[layer.index() - dataflow_.layers().first(stage).index()];
   const Block& own = state.blocks[block];
   if (own.is_tied) return tied_gradient(state.gradient_step);
-  const bool is_sharded =
-      place.num_holders > 1 && schedule_.problem.sharding == schedule::Sharding::Optimizer;
-  if (is_sharded && own.owner != place.holder) return {};
+  if (dataflow_.is_sharded(stage) && own.owner != place.holder) return {};
   return ready_gradient(own);
 }
 

@@ -108,7 +108,7 @@ TEST(Check, AcceptsEveryGeneratedSchedule) {
   for (const Generator& generator : all_generators()) {
     for (const std::size_t depth : {1, 2, 4}) {
       for (const std::size_t num_replicas : {1, 2}) {
-        for (const int choice : {0, 1, 2, 3, 4, 5, 6, 7}) {
+        for (int choice = 0; choice < 16; ++choice) {
           const GeneratorOptions options{
               .depth = depth,
               .num_micro_batches = 4,
@@ -117,7 +117,8 @@ TEST(Check, AcceptsEveryGeneratedSchedule) {
               .num_buckets = 2,
               .recomputation = choice & 1 ? Recomputation::Full : Recomputation::None,
               .sharding = choice & 2 ? Sharding::Optimizer : Sharding::None,
-              .has_tied_parameters = (choice & 4) != 0};
+              .has_tied_parameters = (choice & 4) != 0,
+              .has_tensor_norms = (choice & 8) != 0};
           if (!test::fits(generator, options)) continue;
           const CheckResult result = check(generator.generate(options));
           EXPECT_TRUE(result.violations.empty())

@@ -47,6 +47,19 @@ TEST(DataParallel, ReducesShardsAndGathersWhatWasUpdated) {
   EXPECT_EQ(lane_text(schedule, 0, Lane::DataParallel), "RS0[2:4] RS0[0:2] TR N AG0[2:4] AG0[0:2]");
 }
 
+TEST(DataParallel, SumsTheNormsOfTensorsThatShardsCut) {
+  GeneratorOptions options{
+      .num_replicas = 2, .stage_layers = {4}, .sharding = Sharding::Optimizer, .has_tensor_norms = true};
+  EXPECT_EQ(lane_text(generate("data-parallel", options), 0, Lane::Compute), "F0.0 B0.0 NS0 UM0 U0");
+  EXPECT_EQ(lane_text(generate("data-parallel", options), 0, Lane::DataParallel), "RS0 N TN0 AG0");
+  // Whoever has whole tensors needs nobody for their norms.
+  options.sharding = Sharding::None;
+  EXPECT_EQ(lane_text(generate("data-parallel", options), 0, Lane::DataParallel), "AR0 N");
+  options.sharding = Sharding::Optimizer;
+  options.num_replicas = 1;
+  EXPECT_EQ(lane_text(generate("single", options), 0, Lane::DataParallel), "N");
+}
+
 TEST(DataParallel, ExposesOnlyTheLastBucket) {
   // Two micro-batches of 12 layers take 72; each reduction runs beside the next bucket's backward.
   for (const std::size_t num_buckets : {1, 2, 3, 4, 6, 12}) {

@@ -89,7 +89,8 @@ TEST(ScheduleFiles, GiveBackEveryGeneratedSchedule) {
                              .stage_layers = {3},
                              .num_buckets = 2,
                              .sharding = Sharding::Optimizer,
-                             .has_tied_parameters = true};
+                             .has_tied_parameters = true,
+                             .has_tensor_norms = true};
     if (generator.mesh == Mesh::OneRank) options.num_replicas = 1;
     options.micro_batch_sizes.resize(8 * options.num_replicas, 77);
     const Schedule schedule = generator.generate(options);

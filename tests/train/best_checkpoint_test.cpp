@@ -155,7 +155,8 @@ TEST_F(TrainingTest, ResumedKeepsWhatWasChosenForIt) {
   given.evaluation.every.reset();
   run_and_stop(given, 7);
   EXPECT_THAT(observer_.choices,
-              testing::ElementsAre(HasSubstr("(--learning-rate)"), HasSubstr("(--global-batch)")));
+              testing::ElementsAre(HasSubstr("(--learning-rate)"), HasSubstr("(--global-batch)"),
+                                   HasSubstr("(--bucket-bytes)")));
   run(read_run_options(given.run.directory));
   EXPECT_TRUE(observer_.choices.empty());
   EXPECT_EQ(observer_.steps.back().step, 20U);

@@ -17,6 +17,7 @@ struct Arrangement {
   std::int64_t ranks;
   std::int64_t micro_batch_tokens;
   std::int64_t tp = 1;
+  schedule::Sharding shard = schedule::Sharding::None;
 };
 
 // All of these are the same run to rounding, with dropout on.
@@ -37,6 +38,12 @@ constexpr Arrangement kArrangements[] = {
     {"unpadded, two models on two ranks each", data::Layout::Unpadded, 4, 72, 2},
     {"padded, two models on two ranks each", data::Layout::Padded, 4, 96, 2},
     {"packed, two models on two ranks each", data::Layout::Packed, 4, 96, 2},
+    {"unpadded, four ranks, optimizer sharded", data::Layout::Unpadded, 4, 72, 1,
+     schedule::Sharding::Optimizer},
+    {"padded, two ranks, optimizer sharded", data::Layout::Padded, 2, 96, 1, schedule::Sharding::Optimizer},
+    {"packed, two ranks, optimizer sharded", data::Layout::Packed, 2, 96, 1, schedule::Sharding::Optimizer},
+    {"unpadded, two models on two ranks each, optimizer sharded", data::Layout::Unpadded, 4, 72, 2,
+     schedule::Sharding::Optimizer},
 };
 
 double largest_of(const std::vector<float>& values) {
@@ -70,6 +77,8 @@ class ParityTest : public TrainingTest {
     given.run.ranks = arrangement.ranks;
     given.run.tp = arrangement.tp;
     given.run.threads = arrangement.ranks;
+    given.run.shard = arrangement.shard;
+    given.run.bucket_bytes = 1;  // a bucket for each layer
     given.optimizer.learning_rate.peak = 1e-3;
     return given;
   }

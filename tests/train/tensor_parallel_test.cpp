@@ -1,8 +1,15 @@
+#include <algorithm>
+#include <array>
+#include <thread>
+#include <vector>
+
 #include <gmock/gmock.h>
 
+#include "plenum/comm/local/local_world.h"
 #include "plenum/train/mesh.h"
 #include "plenum/train/replicas.h"
 #include "plenum/train/run_plan.h"
+#include "plenum/train/whole_model.h"
 
 #include "tests/train/training_fixture.h"
 
@@ -37,6 +44,34 @@ TEST(Mesh, CountsSlicesFirst) {
   EXPECT_EQ(mesh.replica_of(base::Rank::at(5)), base::Rank::at(2));
   EXPECT_EQ(mesh.slice_of(base::Rank::at(5)), (describe::TensorParallel{1, 2}));
   EXPECT_THROW(Mesh(6, 4), base::UserError);
+}
+
+TEST(WholeModel, IsPutTogetherFromSlicesOfOtherProcesses) {
+  describe::ModelConfig config = describe::preset("bert-tiny");
+  config.vocabulary = 301;
+  WholeModel model(config, 2);
+  float* const weights = model.weights_N().data<float>();
+  for (std::int64_t i = 0; i < model.weights_N().num_elements(); ++i)
+    weights[i] = static_cast<float>(i % 9973);
+  comm::local::LocalWorld world(2);
+  std::array<WholeModel, 2> gathered = {WholeModel(config, 2), WholeModel(config, 2)};
+  {
+    std::vector<std::jthread> processes;
+    for (std::size_t i = 0; i < 2; ++i) {
+      processes.emplace_back([&, i] {
+        std::vector<float> slice(static_cast<std::size_t>(model.table().num_elements()));
+        model.scatter(i, slice);
+        gathered[i].gather(slice, *world.communicator(base::Rank::at(i)));
+      });
+    }
+  }
+  for (const WholeModel& one : gathered) {
+    for (const describe::Parameter& parameter : model.table().parameters()) {
+      EXPECT_TRUE(std::equal(weights + parameter.begin, weights + parameter.end(),
+                             one.weights_N().data<float>() + parameter.begin))
+          << parameter.name;
+    }
+  }
 }
 
 TEST_F(TensorParallelRun, GivesTheSameBytesTwice) {
@@ -106,11 +141,51 @@ TEST_F(TensorParallelRun, AnyMeshWritesTheBytesThatItRead) {
     const RunOptions other = options_of("copy", ranks, tp, 5);
     const RunPlan plan(other, dataset, found.model);
     Replicas replicas(plan.schedule(), plan.program());
-    load(found, replicas.tensors());
+    replicas.load(found);
     replicas.begin(found.state.step, found.state.num_updates);
     CheckpointStore(other.run.directory, 1).save(found.state, found.model, replicas.tensors());
     for (const auto& [file, bytes] : newest_checkpoint(other))
       EXPECT_TRUE(bytes == expected.at(file)) << file << " of " << ranks << " ranks, tp " << tp;
+  }
+}
+
+TEST_F(TensorParallelRun, LambScalesWholeTensors) {
+  const auto options_with = [&](std::string_view name, std::int64_t ranks, std::int64_t tp) {
+    RunOptions given = options_of(name, ranks, tp, 20);
+    given.optimizer.optimizer.kind = optim::OptimizerKind::Lamb;
+    given.optimizer.optimizer.clip_norm = 0;
+    given.run.bucket_bytes = 1;
+    return given;
+  };
+  run(options_with("one", 1, 1));
+  const std::vector<StepReport> expected = observer_.steps;
+  RunOptions sharded = options_with("sharded", 4, 2);
+  sharded.run.shard = schedule::Sharding::Optimizer;
+  for (const RunOptions& given :
+       {options_with("two", 2, 2), options_with("four", 4, 4), options_with("both", 4, 2), sharded}) {
+    run(given);
+    ASSERT_EQ(observer_.steps.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const double loss = expected[i].outcome.loss();
+      EXPECT_NEAR(observer_.steps[i].outcome.loss(), loss, 1e-4 * loss)
+          << given.run.directory << ", step " << i + 1;
+    }
+  }
+}
+
+TEST_F(TensorParallelRun, ShardsTheOptimizerToTheSameBytes) {
+  RunOptions sharded = options_of("sharded", 4, 2);
+  sharded.run.shard = schedule::Sharding::Optimizer;
+  RunOptions whole = options_of("whole", 4, 2);
+  for (RunOptions* given : {&sharded, &whole}) {
+    given->run.bucket_bytes = 1;
+    given->optimizer.optimizer.clip_norm = 0;  // norms are summed in another order
+    run_and_stop(*given, 3);
+    run(*given);
+  }
+  const auto files = newest_checkpoint(whole);
+  for (const auto& [file, bytes] : newest_checkpoint(sharded)) {
+    if (file != "state.json") EXPECT_TRUE(bytes == files.at(file)) << file;
   }
 }
 

@@ -128,7 +128,7 @@ struct LambNorms {
   }
 };
 
-LambNorms lamb_moments(const Step& step, std::int64_t begin, std::int64_t end, float decay) {
+LambNorms moments_of_part(const Step& step, std::int64_t begin, std::int64_t end, float decay) {
   SquareSum weight_squares;
   SquareSum direction_squares;
   for_vectors(begin, end, [&](std::int64_t i, auto lanes) {
@@ -140,7 +140,7 @@ LambNorms lamb_moments(const Step& step, std::int64_t begin, std::int64_t end, f
   return {weight_squares.total(), direction_squares.total()};
 }
 
-void lamb_weights(const Step& step, std::int64_t begin, std::int64_t end, float decay, float rate) {
+void weights_of_part(const Step& step, std::int64_t begin, std::int64_t end, float decay, float rate) {
   for_vectors(begin, end, [&](std::int64_t i, auto lanes) {
     const Step::Moments moments = {load_first(step.first_moment + i, lanes),
                                    load_first(step.second_moment + i, lanes)};
@@ -149,24 +149,38 @@ void lamb_weights(const Step& step, std::int64_t begin, std::int64_t end, float 
   });
 }
 
-void lamb_range(const tensor::Stream& stream, const Step& step, const FlatRange& range, float decay,
-                double learning_rate) {
-  const Parts parts(range.end - range.begin);
-  const auto begin_of = [&](std::size_t part) {
-    return std::min(range.begin + static_cast<std::int64_t>(part) * parts.size, range.end);
-  };
+/// A range and its parts.
+struct RangeParts : Parts {
+  explicit RangeParts(const FlatRange& range) : Parts(range.end - range.begin), range(range) {}
+
+  std::int64_t begin_of(std::size_t part) const {
+    return std::min(range.begin + static_cast<std::int64_t>(part) * size, range.end);
+  }
+
+  const FlatRange& range;
+};
+
+LambNorms moments_of_range(const tensor::Stream& stream, const Step& step, const FlatRange& range,
+                           float decay) {
+  const RangeParts parts(range);
   std::array<LambNorms, kMostParts> norms;
   stream.pool().run(parts.num_parts, [&](std::size_t part, std::size_t) {
-    norms[part] = lamb_moments(step, begin_of(part), begin_of(part + 1), decay);
+    norms[part] = moments_of_part(step, parts.begin_of(part), parts.begin_of(part + 1), decay);
   });
   LambNorms total;
   for (std::size_t part = 0; part < parts.num_parts; ++part) {
     total.weight_squares += norms[part].weight_squares;
     total.direction_squares += norms[part].direction_squares;
   }
-  const auto rate = static_cast<float>(learning_rate * (range.is_decayed ? total.ratio() : 1));
+  return total;
+}
+
+void weights_of_range(const tensor::Stream& stream, const Step& step, const FlatRange& range, float decay,
+                      const LambNorms& norms, double learning_rate) {
+  const auto rate = static_cast<float>(learning_rate * (range.is_decayed ? norms.ratio() : 1));
+  const RangeParts parts(range);
   stream.pool().run(parts.num_parts, [&](std::size_t part, std::size_t) {
-    lamb_weights(step, begin_of(part), begin_of(part + 1), decay, rate);
+    weights_of_part(step, parts.begin_of(part), parts.begin_of(part + 1), decay, rate);
   });
 }
 
@@ -232,7 +246,32 @@ void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
   if (scalar(args, StepScalar::IsSkipped) > 0) return;
   const Step step(args);
   for (const FlatRange& range : args.ranges) {
-    lamb_range(stream, step, range, decay_of(args, range), scalar(args, StepScalar::LearningRate));
+    const float decay = decay_of(args, range);
+    const LambNorms norms = moments_of_range(stream, step, range, decay);
+    weights_of_range(stream, step, range, decay, norms, scalar(args, StepScalar::LearningRate));
+  }
+}
+
+void lamb_moments(const tensor::Stream& stream, const LambHalf& args) {
+  if (scalar(args.step, StepScalar::IsSkipped) > 0) return;
+  const Step step(args.step);
+  double* squares = args.squares_R2.data<double>();
+  for (const FlatRange& range : args.step.ranges) {
+    const LambNorms norms = moments_of_range(stream, step, range, decay_of(args.step, range));
+    *squares++ = norms.weight_squares;
+    *squares++ = norms.direction_squares;
+  }
+}
+
+void lamb_weights(const tensor::Stream& stream, const LambHalf& args) {
+  if (scalar(args.step, StepScalar::IsSkipped) > 0) return;
+  const Step step(args.step);
+  const double* squares = args.squares_R2.data<double>();
+  for (const FlatRange& range : args.step.ranges) {
+    const LambNorms norms{squares[0], squares[1]};
+    squares += 2;
+    weights_of_range(stream, step, range, decay_of(args.step, range), norms,
+                     scalar(args.step, StepScalar::LearningRate));
   }
 }
 

@@ -18,7 +18,7 @@ bool is_shampoo_only(ActionType type) {
 
 /// Why an action of this type has no place in a schedule of this problem; empty if it has.
 std::string reason_by_problem(ActionType type, const Problem& problem) {
-  const bool is_sharded = problem.sharding == Sharding::Optimizer;
+  const bool is_sharded = schedule::is_sharded(problem);
   switch (type) {
     case ActionType::ReduceGradient:
       if (is_sharded) return "the optimizer is sharded: gradients are reduced by RS, not AR";
@@ -26,6 +26,11 @@ std::string reason_by_problem(ActionType type, const Problem& problem) {
     case ActionType::ReduceScatterGradient:
     case ActionType::GatherParameters:
       if (!is_sharded) return "the schedule says nothing of sharding: gradients are reduced by AR";
+      return {};
+    case ActionType::UpdateMoments:
+    case ActionType::ReduceTensorNorms:
+      if (!problem.has_tensor_norms) return "the schedule has no norms of tensors";
+      if (!is_sharded) return "the schedule says nothing of sharding: every holder has whole tensors";
       return {};
     case ActionType::ReduceTied:
       if (!problem.has_tied_parameters) return "the schedule has no tied parameter";
@@ -79,7 +84,8 @@ std::string reason_against_place(const RuleContext& context, Rank rank, const Ac
   std::string reason = reason_by_problem(action.type, context.schedule.problem);
   if (!reason.empty()) return reason;
   if (traits.has_micro_batch) return reason_by_micro_batch(dataflow, rank, action);
-  if (traits.is_collective) return reason_by_group(dataflow, rank, action);
+  const bool is_between_holders = traits.is_collective || action.type == ActionType::UpdateMoments;
+  if (is_between_holders) return reason_by_group(dataflow, rank, action);
   if (traits.has_factor) {
     const Rank owner = dataflow.owner(action.stage, action.first_layer, action.factor);
     if (owner != rank) {

@@ -47,6 +47,10 @@ constexpr std::array<ActionTraits, kNumActionTypes> kTraits = {{
     {SquareGradient, "NS", "square-gradient", Lane::Compute, true, false, Layers::Range, false, false, false,
      false},
     {Agree, "N", "agree", Lane::DataParallel, false, false, Layers::None, false, true, false, false},
+    {UpdateMoments, "UM", "update-moments", Lane::Compute, true, false, Layers::Range, false, false, false,
+     false},
+    {ReduceTensorNorms, "TN", "reduce-tensor-norms", Lane::DataParallel, true, false, Layers::Range, false,
+     true, false, false},
     {Update, "U", "update", Lane::Compute, true, false, Layers::Range, false, false, false, false},
     {ExchangeData, "X", "exchange-data", Lane::Copy, false, false, Layers::None, false, true, false, false},
 }};

@@ -44,8 +44,10 @@ enum class ActionType : std::uint8_t {
   InverseRoot,       ///< Shampoo, SOAP: inverse root (or basis) of an accumulated factor, on its owner
   Precondition,      ///< the gradients whose factors this rank owns
   GatherPreconditioned,
-  SquareGradient,  ///< sum of squares of the part of the final gradient that this rank counts
-  Agree,           ///< gradient norm, losses and wishes to stop over all ranks
+  SquareGradient,     ///< sum of squares of the part of the final gradient that this rank counts
+  Agree,              ///< gradient norm, losses and wishes to stop over all ranks
+  UpdateMoments,      ///< the part of a sharded update that comes before the norms of whole tensors are known
+  ReduceTensorNorms,  ///< sums of squares of each tensor over the holders of its shards
   Update,
   ExchangeData,  ///< sequences between ranks, for the next step
 };

@@ -41,6 +41,10 @@ class Dataflow::Inputs : ActionValues {
         return of_squares();
       case ActionType::Agree:
         return of_agreement();
+      case ActionType::UpdateMoments:
+        return of_moments();
+      case ActionType::ReduceTensorNorms:
+        return add_layers(kMoments);
       case ActionType::Update:
         return of_update();
       case ActionType::GatherParameters:
@@ -76,8 +80,7 @@ class Dataflow::Inputs : ActionValues {
   void of_forward() {
     add_input_of_layers();
     if (first_segment() == 0 && action_.stage.value == 0 && flow_.has_exchange_) add_of_rank(kExchanged, 1);
-    const bool is_sharded =
-        flow_.schedule_.problem.sharding == Sharding::Optimizer && flow_.holders(action_.stage).size() > 1;
+    const bool is_sharded = flow_.is_sharded(action_.stage);
     for (LayerId layer = action_.first_layer; layer < action_.end_layer; ++layer.value) {
       add(flow_.layer_value(rank_, action_.stage, layer, is_sharded ? kParameters : kUpdated), 1);
     }
@@ -128,6 +131,11 @@ class Dataflow::Inputs : ActionValues {
   }
 
   void of_update() {
+    if (flow_.exchanges_tensor_norms(action_.stage)) add_layers(kTensorNorms);
+    of_moments();
+  }
+
+  void of_moments() {
     add_ready_gradients();
     add_of_rank(kAgreed);
     const bool is_at_an_end =

@@ -39,6 +39,10 @@ class Dataflow::Outputs : ActionValues {
         return add_layers(kSquares);
       case ActionType::Agree:
         return add_of_rank(kAgreed);
+      case ActionType::UpdateMoments:
+        return add_layers(kMoments);
+      case ActionType::ReduceTensorNorms:
+        return add_layers(kTensorNorms);
       case ActionType::Update:
         return add_layers(kUpdated);
       case ActionType::ExchangeData:

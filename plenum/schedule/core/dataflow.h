@@ -54,6 +54,14 @@ class Dataflow {
   std::span<const Rank> holders(StageId stage) const { return holders_[stage.index()]; }
   /// The holder that inverts and preconditions a linear map of a layer.
   Rank owner(StageId stage, LayerId layer, std::uint16_t factor) const;
+  /// Whether the stage's update needs norms of tensors whose shards lie on several holders.
+  bool exchanges_tensor_norms(StageId stage) const {
+    return schedule_.problem.has_tensor_norms && is_sharded(stage);
+  }
+  /// Whether several holders of the stage divide its update among themselves.
+  bool is_sharded(StageId stage) const {
+    return schedule::is_sharded(schedule_.problem) && holders(stage).size() > 1;
+  }
   /// The ranks that take part in a collective, ascending.
   std::span<const Rank> group(const Action& action) const;
   /// The other end of a send or receive; none where the pipeline ends or no rank runs that stage.

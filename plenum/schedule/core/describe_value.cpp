@@ -38,7 +38,8 @@ std::string Dataflow::describe_of_layer(const StageBlock& held, std::uint32_t va
   static constexpr const char* kLayerNames[] = {
       "the reduced gradient",        "the accumulated factor",
       "the preconditioned gradient", "the gathered preconditioned gradient",
-      "the squares of the gradient", "the update",
+      "the squares of the gradient", "the moments of the update",
+      "the norms of the tensors",    "the update",
       "the gathered parameters"};
   const std::size_t first_layer = layers_.first(held.stage).index();
   const std::uint32_t num_factors = schedule_.problem.num_factors;

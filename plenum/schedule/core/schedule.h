@@ -9,11 +9,10 @@
 
 #include "plenum/schedule/core/action.h"
 #include "plenum/schedule/core/recomputation.h"
+#include "plenum/schedule/core/sharding.h"
 
 namespace plenum::schedule {
 
-/// What the holders of a stage divide among themselves.
-enum class Sharding : std::uint8_t { None, Optimizer };
 /// What gradients pass through between reduction and update.
 enum class Preconditioner : std::uint8_t { None, Kfac, Shampoo };
 
@@ -28,9 +27,15 @@ struct Problem {
   std::uint16_t num_factors = 0;     ///< linear maps of a layer that have factors of their own
   std::uint8_t staleness = 0;        ///< greatest age that an action may have
   bool has_tied_parameters = false;  ///< the first and the last stage share a parameter
+  bool has_tensor_norms = false;     ///< an update scales each tensor by its norm (LAMB)
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
+
+/// Whether the holders of a stage divide its update.
+constexpr bool is_sharded(const Problem& problem) {
+  return problem.sharding != Sharding::None;
+}
 
 /// The actions of one lane over the steps of a cycle, in order.
 class LaneProgram {

@@ -27,6 +27,8 @@ enum LayerValueKind : std::uint32_t {
   kPreconditioned,
   kGathered,
   kSquares,
+  kMoments,
+  kTensorNorms,
   kUpdated,
   kParameters,
   kNumLayerKinds

@@ -16,8 +16,9 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 /// What a filler adds to a step stands before the first action of these types in its lane.
 bool ends_step(ActionType type) {
-  return type == ActionType::SquareGradient || type == ActionType::Agree || type == ActionType::Update ||
-         type == ActionType::GatherParameters;
+  return type == ActionType::SquareGradient || type == ActionType::Agree ||
+         type == ActionType::UpdateMoments || type == ActionType::ReduceTensorNorms ||
+         type == ActionType::Update || type == ActionType::GatherParameters;
 }
 
 LaneProgram with_actions(const LaneProgram& lane, std::span<const Action> added) {

@@ -138,7 +138,7 @@ class StepCompletion {
 
   void add_end_of_step(Rank rank, RankProgram& program) {
     LaneProgram& data = program.lane(Lane::DataParallel);
-    const bool is_sharded = draft_.problem.sharding == Sharding::Optimizer;
+    const bool is_sharded = schedule::is_sharded(draft_.problem);
     // All holders of a stage, also those that computed nothing for it, meet in one order of stages: the one
     // in which backwards complete them.
     for (auto stage = program.stages.rbegin(); stage != program.stages.rend(); ++stage) {
@@ -151,9 +151,18 @@ class StepCompletion {
       compute.append(layers_.whole(ActionType::SquareGradient, *stage));
     }
     data.append({.type = ActionType::Agree});
+    if (is_sharded && draft_.problem.has_tensor_norms) add_tensor_norms(program);
     for (const StageId stage : program.stages) {
       compute.append(layers_.whole(ActionType::Update, stage));
       if (is_sharded) add_collective(ActionType::GatherParameters, stage, data);
+    }
+  }
+
+  void add_tensor_norms(RankProgram& program) const {
+    for (const StageId stage : program.stages) {
+      if (num_holders_[stage.index()] == 1) continue;
+      program.lane(Lane::Compute).append(layers_.whole(ActionType::UpdateMoments, stage));
+      program.lane(Lane::DataParallel).append(layers_.whole(ActionType::ReduceTensorNorms, stage));
     }
   }
 

@@ -6,7 +6,7 @@ namespace plenum::schedule {
 
 /// Every rank holds the whole model as one stage and accumulates the gradients of its own micro-batches. The
 /// last backward runs bucket by bucket, and each bucket's reduction runs beside the rest of it. With
-/// Sharding::Optimizer a rank keeps and updates its shard only (ZeRO-1: Rajbhandari et al., 2020).
+/// Sharding::Optimizer a rank keeps and updates its shard only (ZeRO-1).
 Schedule generate_data_parallel(const GeneratorOptions& options);
 
 }  // namespace plenum::schedule

@@ -43,7 +43,8 @@ StepDraft begin_draft(std::string name, const GeneratorOptions& options, std::si
                               .micro_batch_sizes = options.micro_batch_sizes,
                               .recomputation = options.recomputation,
                               .sharding = options.sharding,
-                              .has_tied_parameters = options.has_tied_parameters},
+                              .has_tied_parameters = options.has_tied_parameters,
+                              .has_tensor_norms = options.has_tensor_norms},
                   .num_buckets = options.num_buckets,
                   .stages = {},
                   .compute = {}};

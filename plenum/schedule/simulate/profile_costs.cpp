@@ -51,7 +51,8 @@ ProfileCosts::ProfileCosts(const Schedule& schedule, const LayerCosts& layer, co
       layers_(schedule.problem),
       gradient_bytes_per_layer_(
           options_.communication.gradient_bytes_per_layer.value_or(layer.parameter_bytes)),
-      is_sharded_(schedule.problem.sharding == Sharding::Optimizer),
+      is_sharded_(is_sharded(schedule.problem)),
+      has_tensor_norms_(schedule.problem.has_tensor_norms),
       recomputed_share_(schedule.problem.recomputation == Recomputation::Mlp ? options_.mlp_share : 1),
       num_ranks_(schedule.ranks.size()),
       holders_(schedule.num_stages()),
@@ -108,6 +109,10 @@ double ProfileCosts::all_reduce_seconds(double bytes, std::size_t num_ranks) con
   return 2 * gather_seconds(bytes, num_ranks);
 }
 
+double ProfileCosts::few_numbers_seconds(std::size_t num_ranks) const {
+  return 2 * std::bit_width(num_ranks - 1) * options_.communication.latency_seconds;
+}
+
 double ProfileCosts::collective_seconds(const Action& action, double num_layers) const {
   const auto num_holders = [&] { return holders_[action.stage.index()].size(); };
   switch (action.type) {
@@ -123,8 +128,10 @@ double ProfileCosts::collective_seconds(const Action& action, double num_layers)
       return all_reduce_seconds(options_.communication.tied_bytes, num_tied_ranks_);
     case ActionType::ExchangeData:
       return gather_seconds(options_.communication.exchange_bytes, num_ranks_);
+    case ActionType::ReduceTensorNorms:
+      return few_numbers_seconds(num_holders());
     default:
-      return 2 * std::bit_width(num_ranks_ - 1) * options_.communication.latency_seconds;
+      return few_numbers_seconds(num_ranks_);
   }
 }
 
@@ -166,10 +173,12 @@ double ProfileCosts::seconds(Rank rank, const Action& action) const {
       return owned_layers(rank, action) * layer_.precondition_seconds;
     case ActionType::SquareGradient:
       return 0;
+    case ActionType::UpdateMoments:
     case ActionType::Update: {
       const double num_shards =
           is_sharded_ ? static_cast<double>(holders_[action.stage.index()].size()) : 1.0;
-      return num_layers * options_.update_seconds_per_layer / num_shards;
+      const double share = has_tensor_norms_ && num_shards > 1 ? 0.5 : 1;  // the other half is the moments'
+      return share * num_layers * options_.update_seconds_per_layer / num_shards;
     }
     default:
       return collective_seconds(action, num_layers);

@@ -65,6 +65,8 @@ class ProfileCosts final : public CostModel {
   double owned_layers(Rank rank, const Action& action) const;
   double gather_seconds(double bytes, std::size_t num_ranks) const;
   double all_reduce_seconds(double bytes, std::size_t num_ranks) const;
+  /// A sum over so few numbers that only messages count.
+  double few_numbers_seconds(std::size_t num_ranks) const;
   double collective_seconds(const Action& action, double num_layers) const;
 
   LayerCosts layer_;
@@ -73,6 +75,7 @@ class ProfileCosts final : public CostModel {
   StageLayers layers_;
   double gradient_bytes_per_layer_;
   bool is_sharded_;
+  bool has_tensor_norms_;
   double recomputed_share_;  ///< of a forward
   std::size_t num_ranks_;
   std::size_t num_tied_ranks_ = 0;

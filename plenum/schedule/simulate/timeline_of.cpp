@@ -175,6 +175,7 @@ trace::Category category_of(ActionType type) {
     case ActionType::Precondition:
       return trace::Category::Precondition;
     case ActionType::SquareGradient:
+    case ActionType::UpdateMoments:
     case ActionType::Update:
       return trace::Category::Update;
     case ActionType::SendActivation:

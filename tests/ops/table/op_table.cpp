@@ -23,6 +23,7 @@ const std::vector<OpDescriptor>& op_table() {
       sum_op(),
       adam_step_op(),
       lamb_step_op(),
+      lamb_halves_op(),
       round_to_compute_op(),
       zero_all_op(),
   };

@@ -20,6 +20,7 @@ OpDescriptor attention_op();
 OpDescriptor class_loss_op();
 OpDescriptor column_sums_op();
 OpDescriptor embedding_op();
+OpDescriptor lamb_halves_op();
 OpDescriptor lamb_step_op();
 OpDescriptor layer_norm_op();
 OpDescriptor linear_op();

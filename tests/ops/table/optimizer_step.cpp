@@ -14,15 +14,19 @@ using kernels::FlatRange;
 using kernels::StepScalar;
 
 struct Step {
-  std::string function;
-  void (*run)(const tensor::Stream& stream, const kernels::AdamStep& args);
+  std::string name;
+  std::vector<std::string> functions;
+  void (*run)(const tensor::Stream& stream, const kernels::AdamStep& args);  ///< null: in two halves
   void (*reference)(reference::OptimizedTensor& tensor, const reference::OptimizerSettings& settings,
                     bool is_decayed);
 };
-const Step kAdam = {"adam_step", kernels::adam_step,
+const Step kAdam = {"adam_step",
+                    {"adam_step"},
+                    kernels::adam_step,
                     [](reference::OptimizedTensor& tensor, const reference::OptimizerSettings& settings,
                        bool) { reference::adam_step(tensor, settings); }};
-const Step kLamb = {"lamb_step", kernels::lamb_step, reference::lamb_step};
+const Step kLamb = {"lamb_step", {"lamb_step"}, kernels::lamb_step, reference::lamb_step};
+const Step kLambHalves = {"lamb_halves", {"lamb_moments", "lamb_weights"}, nullptr, reference::lamb_step};
 
 constexpr reference::OptimizerSettings kSettings = {.learning_rate = 0.02,
                                                     .beta1 = 0.8,
@@ -76,8 +80,10 @@ class StepCase final : public OpCase {
                                     .beta2 = kSettings.beta2,
                                     .epsilon = kSettings.epsilon,
                                     .decay = kSettings.decay};
+    const Step& step = *options_.step;
+    if (step.run == nullptr) return halves({args, arguments.out(squares_R2_)});
     return {
-        {options_.step->function, [=, run = options_.step->run](const auto& stream) { run(stream, args); }, 0,
+        {step.functions.front(), [=, run = step.run](const auto& stream) { run(stream, args); }, 0,
          bytes_of({args.gradient_N, args.weight_N, args.weight_N, args.first_moment_N, args.first_moment_N,
                    args.second_moment_N, args.second_moment_N, args.compute_weight_N})}};
   }
@@ -113,6 +119,16 @@ class StepCase final : public OpCase {
   }
 
  private:
+  std::vector<OpCall> halves(const kernels::LambHalf& args) const {
+    const kernels::AdamStep& step = args.step;
+    const std::vector<std::string>& functions = options_.step->functions;
+    return {{functions[0], [=](const auto& stream) { kernels::lamb_moments(stream, args); }, 0,
+             bytes_of({step.gradient_N, step.weight_N, step.first_moment_N, step.first_moment_N,
+                       step.second_moment_N, step.second_moment_N})},
+            {functions[1], [=](const auto& stream) { kernels::lamb_weights(stream, args); }, 0,
+             bytes_of({step.weight_N, step.weight_N, step.first_moment_N, step.second_moment_N,
+                       step.compute_weight_N})}};
+  }
   static TestTensor<float> begun_second_moment(std::int64_t count) {
     TestTensor<float> moment = random_tensor({count}, 4);
     for (float& value : moment.values()) value = value * value;
@@ -127,6 +143,7 @@ class StepCase final : public OpCase {
   tensor::Device device_;
   StepOptions options_;
   TestTensor<std::int64_t> chunks_C4_;
+  TestTensor<double> squares_R2_{{std::ssize(options_.ranges), 2}};
   TestTensor<double> scalars_C_{{static_cast<std::int64_t>(kernels::kNumStepScalars)}};
   TestTensor<float> gradient_, weight_, first_moment_, second_moment_, compute_weight_;
 };
@@ -136,8 +153,8 @@ OpShape shape(const StepOptions& o) {
 }
 
 OpDescriptor descriptor(const Step& step) {
-  return {.name = step.function,
-          .functions = {step.function},
+  return {.name = step.name,
+          .functions = step.functions,
           .shapes = [&step](tensor::Device) -> std::vector<OpShape> {
             // One element, none, odd borders, gaps, one that takes many blocks, the end of the buffers.
             const std::vector<FlatRange> odd = {
@@ -157,6 +174,10 @@ OpDescriptor adam_step_op() {
 
 OpDescriptor lamb_step_op() {
   return descriptor(kLamb);
+}
+
+OpDescriptor lamb_halves_op() {
+  return descriptor(kLambHalves);
 }
 
 }  // namespace plenum::ops

@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(kThreads) adam(const __grid_constant__ Step st
 
 /// Updates the moments of a chunk and leaves its sums of squares.
 __global__ void __launch_bounds__(kThreads)
-    lamb_moments(const __grid_constant__ Step step, LambSquares* squares_C) {
+    moments_of_chunk(const __grid_constant__ Step step, LambSquares* squares_C) {
   if (is_skipped(step)) return;
   const ChunkStep chunk(step);
   SquareSum weight_squares;
@@ -241,6 +241,24 @@ __device__ std::int64_t first_chunk(const Chunk* chunks_C, std::int64_t num_chun
   return begin;
 }
 
+/// The learning rate of a range's weights, from the squares of its tensor.
+__device__ float lamb_rate(const Step& step, bool is_decayed, const LambSquares& total) {
+  const bool has_ratio = is_decayed && total.weight > 0 && total.direction > 0;
+  const double learning_rate = step.scalars_C[index_of(StepScalar::LearningRate)];
+  return static_cast<float>(learning_rate * (has_ratio ? sqrt(total.weight / total.direction) : 1.0));
+}
+
+/// Adds up the sums of chunks [begin, end), by all threads of a block; thread 0 has the result.
+__device__ LambSquares sum_of_chunks(const LambSquares* squares_C, std::int64_t begin, std::int64_t end,
+                                     BlockReductionOf<double> (&shared)[2]) {
+  LambSquares part = {};
+  for (std::int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
+    part.weight += squares_C[i].weight;
+    part.direction += squares_C[i].direction;
+  }
+  return {block_sum(part.weight, shared[0]), block_sum(part.direction, shared[1])};
+}
+
 /// Adds up the sums of a range, a block for each, and leaves the learning rate of its weights.
 __global__ void __launch_bounds__(kThreads)
     lamb_rates(const __grid_constant__ Step step, std::int64_t num_chunks, const LambSquares* squares_C,
@@ -250,22 +268,36 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t begin = first_chunk(step.chunks_C, num_chunks, range);
   const std::int64_t end = first_chunk(step.chunks_C, num_chunks, range + 1);
   if (begin == end) return;
-  LambSquares part = {};
-  for (std::int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
-    part.weight += squares_C[i].weight;
-    part.direction += squares_C[i].direction;
-  }
   __shared__ BlockReductionOf<double> shared[2];
-  const LambSquares total = {block_sum(part.weight, shared[0]), block_sum(part.direction, shared[1])};
-  if (threadIdx.x != 0) return;
-  const bool has_ratio = step.chunks_C[begin].is_decayed != 0 && total.weight > 0 && total.direction > 0;
-  const double learning_rate = step.scalars_C[index_of(StepScalar::LearningRate)];
-  rate_R[range] =
-      static_cast<float>(learning_rate * (has_ratio ? sqrt(total.weight / total.direction) : 1.0));
+  const LambSquares total = sum_of_chunks(squares_C, begin, end, shared);
+  if (threadIdx.x == 0) rate_R[range] = lamb_rate(step, step.chunks_C[begin].is_decayed != 0, total);
+}
+
+/// Adds up the sums of a range, a block for each, and leaves them.
+__global__ void __launch_bounds__(kThreads)
+    lamb_sums(const __grid_constant__ Step step, std::int64_t num_chunks, const LambSquares* squares_C,
+              LambSquares* squares_R) {
+  if (is_skipped(step)) return;
+  const std::int64_t range = blockIdx.x;
+  __shared__ BlockReductionOf<double> shared[2];
+  const LambSquares total = sum_of_chunks(squares_C, first_chunk(step.chunks_C, num_chunks, range),
+                                          first_chunk(step.chunks_C, num_chunks, range + 1), shared);
+  if (threadIdx.x == 0) squares_R[range] = total;
+}
+
+/// Leaves the learning rate of a range's weights, a thread for each, from the squares of its tensor.
+__global__ void __launch_bounds__(kThreads)
+    lamb_rates_of_tensors(const __grid_constant__ Step step, std::int64_t num_chunks, std::int64_t num_ranges,
+                          const LambSquares* squares_R, float* rate_R) {
+  const std::int64_t range = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (is_skipped(step) || range >= num_ranges) return;
+  const std::int64_t begin = first_chunk(step.chunks_C, num_chunks, range);
+  if (begin == num_chunks || step.chunks_C[begin].range_index != range) return;  // it is empty
+  rate_R[range] = lamb_rate(step, step.chunks_C[begin].is_decayed != 0, squares_R[range]);
 }
 
 __global__ void __launch_bounds__(kThreads)
-    lamb_weights(const __grid_constant__ Step step, const float* __restrict__ rate_R) {
+    weights_of_chunk(const __grid_constant__ Step step, const float* __restrict__ rate_R) {
   if (is_skipped(step)) return;
   const ChunkStep chunk(step);
   const float rate = rate_R[chunk.chunk().range_index];
@@ -328,11 +360,44 @@ void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
   auto* const rate_R = reinterpret_cast<float*>(squares_C + chunks);
   const Step step(args);
   const cudaStream_t queue = stream.cuda().handle();
-  lamb_moments<<<chunks, kThreads, 0, queue>>>(step, squares_C);
+  moments_of_chunk<<<chunks, kThreads, 0, queue>>>(step, squares_C);
   check_launch("update LAMB's moments");
   lamb_rates<<<static_cast<unsigned>(num_ranges), kThreads, 0, queue>>>(step, chunks, squares_C, rate_R);
   check_launch("compute LAMB's rates");
-  lamb_weights<<<chunks, kThreads, 0, queue>>>(step, rate_R);
+  weights_of_chunk<<<chunks, kThreads, 0, queue>>>(step, rate_R);
+  check_launch("update LAMB's weights");
+}
+
+void lamb_moments(const tensor::Stream& stream, const LambHalf& args) {
+  if (args.step.ranges.empty()) return;
+  const unsigned chunks = num_chunks(args.step);
+  if (chunks == 0) return;
+  check_scratch(stream, chunks * sizeof(LambSquares));
+  auto* const squares_C = reinterpret_cast<LambSquares*>(stream.scratch().data());
+  auto* const squares_R = reinterpret_cast<LambSquares*>(args.squares_R2.data<double>());
+  const Step step(args.step);
+  const cudaStream_t queue = stream.cuda().handle();
+  moments_of_chunk<<<chunks, kThreads, 0, queue>>>(step, squares_C);
+  check_launch("update LAMB's moments");
+  lamb_sums<<<static_cast<unsigned>(args.step.ranges.size()), kThreads, 0, queue>>>(step, chunks, squares_C,
+                                                                                    squares_R);
+  check_launch("add up LAMB's squares");
+}
+
+void lamb_weights(const tensor::Stream& stream, const LambHalf& args) {
+  if (args.step.ranges.empty()) return;
+  const unsigned chunks = num_chunks(args.step);
+  if (chunks == 0) return;
+  const auto num_ranges = static_cast<std::int64_t>(args.step.ranges.size());
+  check_scratch(stream, args.step.ranges.size() * sizeof(float));
+  auto* const rate_R = reinterpret_cast<float*>(stream.scratch().data());
+  const auto* const squares_R = reinterpret_cast<const LambSquares*>(args.squares_R2.data<double>());
+  const Step step(args.step);
+  const cudaStream_t queue = stream.cuda().handle();
+  const auto blocks = static_cast<unsigned>((num_ranges + kThreads - 1) / kThreads);
+  lamb_rates_of_tensors<<<blocks, kThreads, 0, queue>>>(step, chunks, num_ranges, squares_R, rate_R);
+  check_launch("compute LAMB's rates");
+  weights_of_chunk<<<chunks, kThreads, 0, queue>>>(step, rate_R);
   check_launch("update LAMB's weights");
 }
 

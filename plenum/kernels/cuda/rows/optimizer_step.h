@@ -8,6 +8,8 @@ void add_gradient_squares(const tensor::Stream& stream, const GradientSquares& a
 void decide_step(const tensor::Stream& stream, const StepDecision& args);
 void adam_step(const tensor::Stream& stream, const AdamStep& args);
 void lamb_step(const tensor::Stream& stream, const AdamStep& args);
+void lamb_moments(const tensor::Stream& stream, const LambHalf& args);
+void lamb_weights(const tensor::Stream& stream, const LambHalf& args);
 
 using workspace::kSquaresBlock;
 using workspace::num_square_blocks;

@@ -1,4 +1,4 @@
-#include "plenum/optim/counted_elements.h"
+#include "plenum/describe/counted_elements.h"
 
 #include <vector>
 
@@ -7,10 +7,9 @@
 #include "plenum/base/check.h"
 #include "plenum/describe/bert.h"
 
-namespace plenum::optim {
+namespace plenum::describe {
 namespace {
 
-using describe::ParameterTable;
 using ElementRange = ParameterTable::ElementRange;
 
 ParameterTable small_table() {
@@ -81,4 +80,4 @@ TEST(CountedElements, RefusesAHolderThatThereIsNot) {
 }
 
 }  // namespace
-}  // namespace plenum::optim
+}  // namespace plenum::describe

@@ -1,11 +1,11 @@
-#include "plenum/optim/counted_elements.h"
+#include "plenum/describe/counted_elements.h"
 
 #include "plenum/base/check.h"
 
-namespace plenum::optim {
+namespace plenum::describe {
 
-describe::ParameterTable::ElementRange counted_elements(const describe::ParameterTable::ElementRange& range,
-                                                        std::size_t holder_index, std::size_t num_holders) {
+ParameterTable::ElementRange counted_elements(const ParameterTable::ElementRange& range,
+                                              std::size_t holder_index, std::size_t num_holders) {
   base::check(holder_index < num_holders, "there are {} holders, and none is holder {}", num_holders,
               holder_index);
   constexpr std::int64_t kAligned = 128;
@@ -18,4 +18,4 @@ describe::ParameterTable::ElementRange counted_elements(const describe::Paramete
   return {begin_of(holder_index), begin_of(holder_index + 1)};
 }
 
-}  // namespace plenum::optim
+}  // namespace plenum::describe

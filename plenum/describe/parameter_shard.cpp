@@ -1,0 +1,49 @@
+#include "plenum/describe/parameter_shard.h"
+
+#include <algorithm>
+
+#include "plenum/base/check.h"
+#include "plenum/describe/counted_elements.h"
+
+namespace plenum::describe {
+namespace {
+
+ParameterShard::LayerRange all_layers(const ParameterTable& table) {
+  return {{}, base::LayerId::at(table.model().layers.size())};
+}
+
+}  // namespace
+
+ParameterShard::ParameterShard(const ParameterTable& table)
+    : ParameterShard(table, std::vector{all_layers(table)}, 0, 1) {}
+
+ParameterShard::ParameterShard(const ParameterTable& table, std::span<const LayerRange> buckets,
+                               std::size_t holder_index, std::size_t num_holders) {
+  std::vector<LayerRange> sorted(buckets.begin(), buckets.end());
+  std::ranges::sort(sorted, std::greater<>());
+  std::int64_t end = 0;
+  for (const LayerRange& layers : sorted) {
+    Bucket bucket{.layers = layers, .elements = table.elements_of_layers(layers.first, layers.second)};
+    base::check(bucket.elements.begin == end, "buckets must hold every layer once: one begins at element {}",
+                bucket.elements.begin);
+    end = bucket.elements.end;
+    for (std::size_t holder = 0; holder < num_holders; ++holder) {
+      const ElementRange part = counted_elements(bucket.elements, holder, num_holders);
+      bucket.counts.push_back(static_cast<std::size_t>(part.end - part.begin));
+    }
+    bucket.own = counted_elements(bucket.elements, holder_index, num_holders);
+    bucket.begin = num_elements_;
+    num_elements_ += bucket.num_own();
+    buckets_.push_back(std::move(bucket));
+  }
+  base::check(end == table.num_elements(), "buckets must hold every layer: {} of {} elements", end,
+              table.num_elements());
+}
+
+const ParameterShard::Bucket& ParameterShard::bucket(base::LayerId first, base::LayerId end) const {
+  const auto found = std::ranges::find(buckets_, LayerRange(first, end), &Bucket::layers);
+  base::check(found != buckets_.end(), "no bucket holds the layers [{}, {}) alone", first.value, end.value);
+  return *found;
+}
+
+}  // namespace plenum::describe

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+
+namespace plenum::schedule {
+
+/// What the holders of a stage divide among themselves (ZeRO: Rajbhandari et al., 2020).
+enum class Sharding : std::uint8_t {
+  None,
+  Optimizer,  ///< the update and what it keeps (ZeRO-1)
+};
+
+}  // namespace plenum::schedule

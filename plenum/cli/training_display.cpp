@@ -134,6 +134,7 @@ std::string describe_device(const train::RunSummary& summary) {
   std::string text = is_gpu ? summary.gpu
                             : fmt::format("{} of {}", count_of(summary.num_ranks, "rank", "ranks"),
                                           count_of(summary.threads_per_rank, "thread", "threads"));
+  if (summary.ranks_per_model > 1) text += fmt::format(", {} to a model", summary.ranks_per_model);
   text += fmt::format(", {}{}; {}{} planned",
                       count_of(summary.micro_batches_per_rank, "micro-batch", "micro-batches"),
                       is_gpu ? " a step" : " each", format_bytes(summary.memory.planned_bytes),

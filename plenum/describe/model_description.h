@@ -15,6 +15,24 @@ namespace plenum::describe {
 // kept activations, scratch and factors follow from it; nothing else lists a model's tensors. An architecture
 // is a function that makes one: describe_bert().
 
+/// A rank's place among those that hold a model together, each a slice of its tensors: tensor parallelism.
+struct TensorParallel {
+  std::size_t index = 0;
+  std::size_t size = 1;
+
+  bool is_divided() const { return size > 1; }
+  friend bool operator==(const TensorParallel&, const TensorParallel&) = default;
+};
+
+/// What such a rank holds of a tensor: so many entries of the divided dimension as the shape says, from
+/// `begin` on.
+struct Slice {
+  std::int64_t begin = 0;
+  std::int64_t whole = 0;  ///< entries over all ranks
+
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
 /// y = x W^T + b.
 struct LinearMap {
   std::string weight;  ///< name; of a tied map that of the table that it shares
@@ -27,6 +45,7 @@ struct LinearMap {
   /// The dimension of the weight that tensor parallelism divides; none: replicated. The bias is divided where
   /// the output is (dimension 0).
   std::optional<std::size_t> split_dim = std::nullopt;
+  std::optional<Slice> slice = std::nullopt;  ///< of that dimension; none: all of it
   bool is_tied = false;  ///< its weight is the word table: a parameter, but none of its own
   bool is_decayed = true;
   double deviation = 0.02;  ///< of the normal numbers that its weight begins with
@@ -50,9 +69,13 @@ struct Table {
   std::int64_t num_rows = 0;
   std::int64_t width = 0;
   std::optional<std::size_t> split_dim = std::nullopt;
-  std::optional<std::int64_t> zero_row = std::nullopt;  ///< begins as zeros: padding's
+  std::optional<Slice> slice = std::nullopt;            ///< of that dimension; none: all of it
+  std::optional<std::int64_t> zero_row = std::nullopt;  ///< of the whole table: begins as zeros, as padding's
   bool is_decayed = true;
   double deviation = 0.02;
+
+  /// Over all ranks.
+  std::int64_t whole_rows() const { return slice && split_dim == std::size_t{0} ? slice->whole : num_rows; }
 };
 
 /// The sum of a token's rows of the tables, normalised.
@@ -71,6 +94,7 @@ enum class NormPosition : std::uint8_t { Pre, Post };
 
 struct Attention {
   std::int64_t num_heads = 0;
+  std::int64_t first_head = 0;  ///< of the model that is head 0 here, where ranks divide the heads
   std::int64_t head_width = 0;
   /// A query reads the keys at most so far away, to both sides; none: all of its sequence.
   std::optional<std::int64_t> window = std::nullopt;
@@ -142,8 +166,9 @@ struct ModelDescription {
   double hidden_dropout = 0;
   double attention_dropout = 0;
   FileNames file_names = {};
+  TensorParallel tensor_parallel = {};  ///< of the rank whose slices these are
 
-  std::int64_t vocabulary() const { return embedding.words.num_rows; }
+  std::int64_t vocabulary() const { return embedding.words.whole_rows(); }
   /// By the order of heads, which all counts and lists by objective follow.
   std::vector<Objective> objectives() const;
 };

@@ -1,7 +1,9 @@
 #include "plenum/describe/parameter_table.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "plenum/base/check.h"
@@ -18,6 +20,31 @@ constexpr std::int64_t kAlignedElements = 128;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 60;
 
 }  // namespace
+
+tensor::Shape Parameter::whole_shape() const {
+  if (!slice) return shape;
+  std::array<std::int64_t, tensor::Shape::kMaxDims> sizes{};
+  std::copy(shape.sizes().begin(), shape.sizes().end(), sizes.begin());
+  sizes[*split_dim] = slice->whole;
+  return tensor::Shape(std::span<const std::int64_t>(sizes.data(), shape.num_dims()));
+}
+
+void for_each_run(const Parameter& parameter,
+                  base::FunctionRef<void(std::int64_t, std::int64_t, std::int64_t)> visit) {
+  if (!parameter.slice) return visit(0, 0, parameter.num_elements());
+  const std::span<const std::int64_t> sizes = parameter.shape.sizes();
+  const std::size_t dim = *parameter.split_dim;
+  const auto product = [&](std::size_t from, std::size_t end) {
+    std::int64_t count = 1;
+    for (std::size_t i = from; i < end; ++i) count *= sizes[i];
+    return count;
+  };
+  const std::int64_t behind = product(dim + 1, sizes.size());
+  const std::int64_t count = sizes[dim] * behind;
+  for (std::int64_t i = 0; i < product(0, dim); ++i) {
+    visit((i * parameter.slice->whole + parameter.slice->begin) * behind, i * count, count);
+  }
+}
 
 ParameterTable::ParameterTable(ModelDescription model) : model_(std::move(model)) {
   const std::size_t num_layers = model_.layers.size();
@@ -65,17 +92,20 @@ void ParameterTable::add_weight(const LinearMap& map, Gap behind) {
        .zero_row = {},
        .is_decayed = map.is_decayed,
        .split_dim = map.split_dim,
+       .slice = map.slice,
        .layer = {}},
       behind);
 }
 
 void ParameterTable::add_bias(const LinearMap& map, Gap behind) {
   if (!map.has_bias()) return;
+  const bool is_divided = map.split_dim == std::size_t{0};
   add({.name = map.bias,
        .shape = {map.out_width},
        .kind = ParameterKind::MapBias,
        .zero_row = {},
-       .split_dim = map.split_dim == std::size_t{0} ? map.split_dim : std::nullopt,
+       .split_dim = is_divided ? map.split_dim : std::nullopt,
+       .slice = is_divided ? map.slice : std::nullopt,
        .layer = {}},
       behind);
 }
@@ -139,6 +169,7 @@ void ParameterTable::add_embedding(const Embedding& embedding) {
          .zero_row = table->zero_row,
          .is_decayed = table->is_decayed,
          .split_dim = table->split_dim,
+         .slice = table->slice,
          .layer = {}});
   }
 }

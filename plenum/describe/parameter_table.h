@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plenum/base/function_ref.h"
 #include "plenum/base/ids.h"
 #include "plenum/describe/model_description.h"
 #include "plenum/tensor/shape.h"
@@ -28,16 +29,24 @@ struct Parameter {
   ModelPart part = ModelPart::Layer;
   std::size_t part_index = 0;  ///< of the head or layer
   double deviation = 0;        ///< it begins as normal numbers of it; 0: as zeros, a norm's weight as ones
-  std::optional<std::int64_t> zero_row;  ///< begins as zeros all the same
+  std::optional<std::int64_t> zero_row;  ///< of the whole tensor: begins as zeros all the same
   bool is_decayed = false;               ///< weights and embeddings; not biases and layer norms
   std::optional<std::size_t> split_dim;  ///< the dimension that tensor parallelism divides; none: replicated
+  std::optional<Slice> slice = {};       ///< of it that the table's rank holds; none: all
   base::LayerId
       layer;  ///< whose backward completes its gradient: heads with the last, embeddings with the first
   std::int64_t begin = 0;  ///< first element in the flat buffers
 
   std::int64_t num_elements() const { return shape.num_elements(); }
   std::int64_t end() const { return begin + num_elements(); }
+  /// Over all ranks: as it is written to files.
+  tensor::Shape whole_shape() const;
 };
+
+/// Calls visit(first of the whole tensor, first here, count) for each run of elements that lie together both
+/// in the whole tensor and in what the table's rank holds of it.
+void for_each_run(const Parameter& parameter,
+                  base::FunctionRef<void(std::int64_t, std::int64_t, std::int64_t)> visit);
 
 /// All parameters of a model, in the order in which backward completes their gradients: heads, the last layer
 /// to the first, embeddings. The flat buffers hold them in this order, each tensor from a multiple of 128

@@ -22,13 +22,15 @@ enum class DropoutSite : std::uint32_t {
 /// A decision takes one random byte: 16 neighbouring channels c share RandomFunction(seed, Dropout,
 /// epoch)(sample, position, 4 * layer + site, c / 16), and channel c is dropped if byte c % 16 (in memory
 /// order, little-endian words) is below `threshold`. For attention weights, position is the query's and the
-/// channel of key position k and head h is h * 2^20 + k. What stays is multiplied by 256 / (256 - threshold),
-/// so the expectation is exact for the rate threshold / 256.
+/// channel of key position k and head h of the model is h * 2^20 + k. What stays is multiplied by 256 / (256
+/// - threshold), so the expectation is exact for the rate threshold / 256.
 struct Dropout {
   std::uint32_t threshold = 0;  ///< of 256; 0: nothing is dropped
   base::PhiloxKey key = {};     ///< of RandomFunction(seed, Purpose::Dropout, epoch)
   std::uint32_t layer = 0;      ///< of the model, from 0; below 2^14. The embedding has the layer 0
   DropoutSite site = DropoutSite::Embedding;
+  /// Of attention weights: the head of the model that is head 0 here, where ranks divide the heads.
+  std::uint32_t first_head = 0;
 
   bool is_on() const { return threshold > 0; }
   float scale() const { return 256.0F / static_cast<float>(256 - threshold); }

@@ -33,7 +33,7 @@ void check_table(std::string_view name, tensor::ConstTensorView table, tensor::D
 }
 
 void check_groups(std::string_view name, tensor::Device device, const RowGroups& groups,
-                  tensor::ConstTensorView dtable, std::int64_t num_rows) {
+                  tensor::ConstTensorView dtable, std::int64_t num_rows, const RowSlice& slice = {}) {
   const std::int64_t num_groups = groups.num_groups();
   if (num_groups == 0) return;
   check_argument(name, groups.entry_G, tensor::DType::Int32, {num_groups});
@@ -47,8 +47,9 @@ void check_groups(std::string_view name, tensor::Device device, const RowGroups&
   const auto is_outside = [](std::span<const std::int32_t> values, std::int64_t bound) {
     return std::any_of(values.begin(), values.end(), [&](std::int32_t i) { return i < 0 || i >= bound; });
   };
-  base::check(!is_outside(groups.entry_G.span<std::int32_t>(), dtable.size(0)),
-              "{} has an entry outside its table of {}", name, dtable.size(0));
+  const std::int64_t num_entries = slice.whole_rows(dtable.size(0));
+  base::check(!is_outside(groups.entry_G.span<std::int32_t>(), num_entries),
+              "{} has an entry outside its table of {}", name, num_entries);
   base::check(!is_outside(groups.row_R.span<std::int32_t>(), num_rows), "{} has a row outside {} rows", name,
               num_rows);
 }
@@ -60,10 +61,14 @@ void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& arg
   const tensor::DType dtype = stream.precision().of(tensor::Role::Activation);
   const tensor::DType weight_dtype = stream.precision().of(tensor::Role::Weight);
   base::check(shape.num_dims() == 2 && shape[1] > 0, "y_TD must be rows of a width: {}", to_string(shape));
-  check_table("word_VD", args.word_VD, weight_dtype, shape[1]);
+  if (args.looked_up_TD) {
+    check_argument("looked_up_TD", args.looked_up_TD, dtype, shape);
+  } else {
+    check_table("word_VD", args.word_VD, weight_dtype, shape[1]);
+    check_ids("id_T", stream.device(), args.id_T, shape[0], args.word_VD);
+  }
   check_table("position_PD", args.position_PD, weight_dtype, shape[1]);
   check_table("segment_GD", args.segment_GD, weight_dtype, shape[1]);
-  check_ids("id_T", stream.device(), args.id_T, shape[0], args.word_VD);
   check_ids("position_T", stream.device(), args.position_T, shape[0], args.position_PD);
   check_ids("segment_T", stream.device(), args.segment_T, shape[0], args.segment_GD);
   check_argument("gamma_D", args.gamma_D, {shape[1]});
@@ -90,7 +95,7 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
   check_table("dword_VD", args.dword_VD, tensor::DType::Float32, shape[1]);
   check_table("dposition_PD", args.dposition_PD, tensor::DType::Float32, shape[1]);
   check_table("dsegment_GD", args.dsegment_GD, tensor::DType::Float32, shape[1]);
-  check_groups("by_word", stream.device(), args.by_word, args.dword_VD, shape[0]);
+  check_groups("by_word", stream.device(), args.by_word, args.dword_VD, shape[0], args.words);
   check_groups("by_position", stream.device(), args.by_position, args.dposition_PD, shape[0]);
   check_groups("by_segment", stream.device(), args.by_segment, args.dsegment_GD, shape[0]);
   check_argument("dgamma_D", args.dgamma_D, {shape[1]});

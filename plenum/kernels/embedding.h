@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "plenum/kernels/dropout.h"
+#include "plenum/kernels/row_slice.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 #include "plenum/workspace/rows.h"
@@ -19,6 +20,8 @@ struct EmbeddingForward {
   tensor::ConstTensorView position_T;
   tensor::ConstTensorView segment_T;
   tensor::ConstTensorView word_VD;
+  /// word[id] of every row, where it was looked up before: id_T and word_VD are left out then. May be z_TD.
+  tensor::ConstTensorView looked_up_TD = {};
   tensor::ConstTensorView position_PD;
   tensor::ConstTensorView segment_GD;
   tensor::ConstTensorView gamma_D;
@@ -54,7 +57,8 @@ struct EmbeddingBackward {
   tensor::ConstTensorView gamma_D;
   Dropout dropout;
   RowIdentities rows;
-  RowGroups by_word;
+  RowGroups by_word;    ///< entries are ids of the whole vocabulary; those outside the slice are passed over
+  RowSlice words = {};  ///< of dword_VD
   RowGroups by_position;
   RowGroups by_segment;
   tensor::TensorView dz_TD;         ///< overwritten; may be dy_TD

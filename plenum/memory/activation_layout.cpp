@@ -122,11 +122,12 @@ LayerRows most_rows(const batch::Capacity& capacity) {
       .attended = capacity.rows, .behind = std::max(capacity.rows, capacity.read()), .read = capacity.read()};
 }
 
-HeadActivations plan_word_head(const describe::Head& head, std::int64_t M, MemoryPlan& plan) {
+HeadActivations plan_word_head(const ModelDescription& model, const describe::Head& head, std::int64_t M,
+                               MemoryPlan& plan) {
   const std::int64_t D = head.transform.out_width;
   const std::int64_t V = head.output.out_width;
   const std::int64_t W = workspace::vocabulary_stride(plan.device(), V);
-  return {
+  HeadActivations kept{
       .u_MD = plan.add(kHead, Role::Activation, {M, D}),
       .norm = plan_norm(M, D, kHead, plan),
       .y_MD = plan.add(kHead, Role::Activation, {M, D}),
@@ -134,10 +135,17 @@ HeadActivations plan_word_head(const describe::Head& head, std::int64_t M, Memor
       .loss_M = plan.add(kHead, Role::Statistic, {M}),
       .lse_M = plan.add(kHead, Role::Statistic, {M}),
       .tiles_MN2 = plan.add(kHead, Role::Statistic, {M, workspace::vocabulary_tiles(plan.device(), V), 2}),
+      .part_PM4 = {},
       .prediction_M = plan.add(kHead, DType::Int32, {M})};
+  if (model.tensor_parallel.is_divided()) {
+    const auto num_ranks = static_cast<std::int64_t>(model.tensor_parallel.size);
+    kept.part_PM4 = plan.add(kHead, Role::Statistic, {num_ranks, M, 4});
+  }
+  return kept;
 }
 
-HeadActivations plan_class_head(const describe::Head& head, std::int64_t M, MemoryPlan& plan) {
+HeadActivations plan_class_head(const ModelDescription& /*model*/, const describe::Head& head, std::int64_t M,
+                                MemoryPlan& plan) {
   HeadActivations kept;
   kept.y_MD = plan.add(kHead, Role::Activation, {M, head.transform.out_width});
   kept.logits_MW = plan.add(kHead, Role::Activation, {M, head.output.out_width});
@@ -150,7 +158,8 @@ void plan_heads(const ModelDescription& model, const batch::Capacity& capacity, 
   for (std::size_t i = 0; i < model.heads.size(); ++i) {
     const describe::Head& head = model.heads[i];
     const bool is_of_words = head.objective.loss == describe::LossKind::WordCrossEntropy;
-    kept.heads.push_back((is_of_words ? plan_word_head : plan_class_head)(head, capacity.labels[i], plan));
+    kept.heads.push_back(
+        (is_of_words ? plan_word_head : plan_class_head)(model, head, capacity.labels[i], plan));
   }
 }
 
@@ -240,6 +249,8 @@ LayerActivations LayerActivations::of(const LayerRows& of_rows) const {
 }
 
 HeadActivations HeadActivations::of(std::int64_t num_labels) const {
+  TensorView part = part_PM4;
+  if (part) part = {part.raw(), part.dtype(), {part.size(0), num_labels, part.size(2)}};
   return {.u_MD = rows(u_MD, num_labels),
           .norm = norm.of(num_labels),
           .y_MD = rows(y_MD, num_labels),
@@ -247,6 +258,7 @@ HeadActivations HeadActivations::of(std::int64_t num_labels) const {
           .loss_M = rows(loss_M, num_labels),
           .lse_M = rows(lse_M, num_labels),
           .tiles_MN2 = rows(tiles_MN2, num_labels),
+          .part_PM4 = part,
           .prediction_M = rows(prediction_M, num_labels)};
 }
 

@@ -53,6 +53,7 @@ struct HeadActivations {
   tensor::TensorView logits_MW, loss_M;
   tensor::TensorView lse_M;
   tensor::TensorView tiles_MN2;     ///< room for the loss to work in
+  tensor::TensorView part_PM4;      ///< what P ranks know of its words; left out where one has all
   tensor::TensorView prediction_M;  ///< Int32
 
   HeadActivations of(std::int64_t num_labels) const;

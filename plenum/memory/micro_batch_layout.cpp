@@ -75,7 +75,7 @@ MicroBatchLayout::Field MicroBatchLayout::add(DType dtype, std::int64_t capacity
 MicroBatchLayout::GroupFields MicroBatchLayout::add_groups(const describe::Table* table,
                                                            std::int64_t num_rows) {
   if (table == nullptr) return {};
-  const std::int64_t num_entries = std::min(table->num_rows, num_rows);
+  const std::int64_t num_entries = std::min(table->whole_rows(), num_rows);
   return {.entry = add(DType::Int32, num_entries),
           .start = add(DType::Int32, num_entries + 1),
           .row = add(DType::Int32, num_rows)};

@@ -44,7 +44,7 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   if (is_gpu) {
     memory.chunks_C4 = plan.add(kState, DType::Int64, {num_chunks(table, shard), 4});
   }
-  if (problem.has_tensor_norms && !shard.is_whole()) {
+  if (problem.has_tensor_norms && (!shard.is_whole() || table.model().tensor_parallel.is_divided())) {
     memory.tensor_squares_P2 = plan.add(kState, DType::Float64, {std::ssize(table.parameters()), 2});
   }
   memory.scalars_C = plan.add(kState, DType::Float64, {workspace::kNumStepScalars});

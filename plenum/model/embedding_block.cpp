@@ -1,6 +1,8 @@
 #include "plenum/model/embedding_block.h"
 
 #include "plenum/kernels/embedding.h"
+#include "plenum/kernels/rows.h"
+#include "plenum/model/rank_sums.h"
 
 namespace plenum::model {
 namespace {
@@ -10,6 +12,7 @@ namespace {
 // Forward:  z = word[id] + position[p] + segment[g];  y = dropout(norm(z))
 // Kept:     z and the norm's mean and inverse deviation
 // Backward: dz from dy; each table's rows get the sum of dz over the tokens that read them
+// Where ranks divide the words, each looks up its own, and zero for the others: the sum is word[id].
 
 kernels::Dropout dropout_of(const Pass& pass) {
   return pass.dropout_at(0, kernels::DropoutSite::Embedding);
@@ -19,10 +22,20 @@ kernels::Dropout dropout_of(const Pass& pass) {
 
 void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights, const NormActivations& kept,
                              const tensor::TensorView& y_TD) {
+  tensor::ConstTensorView looked_up_TD;
+  if (pass.group != nullptr) {
+    kernels::gather_rows_forward(pass.stream, {.x_TD = weights.word_VD,
+                                               .index_M = pass.micro_batch.id_T,
+                                               .slice = words_here(pass),
+                                               .y_MD = kept.z_TD});
+    sum_over_ranks(pass, kept.z_TD);
+    looked_up_TD = kept.z_TD;
+  }
   kernels::embedding_forward(pass.stream, {.id_T = pass.micro_batch.id_T,
                                            .position_T = pass.micro_batch.position_T,
                                            .segment_T = pass.micro_batch.segment_T,
                                            .word_VD = weights.word_VD,
+                                           .looked_up_TD = looked_up_TD,
                                            .position_PD = weights.position_PD,
                                            .segment_GD = weights.segment_GD,
                                            .gamma_D = weights.norm_weight_D,
@@ -47,6 +60,7 @@ void embedding_block_backward(const Pass& pass, const EmbeddingWeights& weights,
                                             .dropout = dropout_of(pass),
                                             .rows = pass.rows(),
                                             .by_word = pass.micro_batch.by_word,
+                                            .words = words_here(pass),
                                             .by_position = pass.micro_batch.by_position,
                                             .by_segment = pass.micro_batch.by_segment,
                                             .dz_TD = dy_TD,

@@ -6,6 +6,7 @@
 #include "plenum/kernels/layer_norm.h"
 #include "plenum/kernels/linear.h"
 #include "plenum/kernels/mlp_gelu.h"
+#include "plenum/model/rank_sums.h"
 #include "plenum/model/read_rows.h"
 
 namespace plenum::model {
@@ -21,8 +22,9 @@ namespace {
 // Backward: from the last line to the first. A norm's dz is the gradient of its residual, onto which the
 //           sublayer's input gradient is added; so one buffer, dx, holds dy, dz2, dy1, dz1 and dx in turn.
 // In the last layer c and x are gathered before z1, and the gradients dz1 and dc scattered: read_rows.h.
+// Where ranks hold the layer together, each has some heads and some columns of u: c Wo, h W2, dx and dy1 are
+// summed over them (rank_sums.h), everything else is either a rank's own or the same on all.
 
-using kernels::Accumulate;
 using kernels::DropoutSite;
 using tensor::ConstTensorView;
 using tensor::TensorView;
@@ -102,8 +104,9 @@ void attention_sublayer_forward(const Pass& pass, std::size_t layer, const Encod
   }
   kernels::linear_forward(pass.stream, {.x_TD = context_of(pass, layer, kept),
                                         .w_ED = weights.attention_output_weight_DD,
-                                        .b_E = weights.attention_output_bias_D,
+                                        .b_E = once(pass, weights.attention_output_bias_D),
                                         .y_TE = kept.norm1.z_TD});
+  sum_over_ranks(pass, kept.norm1.z_TD);
   kernels::layer_norm_forward(pass.stream, {.x_TD = kept.norm1.z_TD,
                                             .residual_TD = residual_RD,
                                             .gamma_D = weights.attention_norm_weight_D,
@@ -143,8 +146,9 @@ void mlp_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLaye
   const TensorView h_RF = gelu_of_mlp_forward(pass, weights, kept, transients);
   kernels::linear_forward(pass.stream, {.x_TD = h_RF,
                                         .w_ED = weights.output_weight_DF,
-                                        .b_E = weights.output_bias_D,
+                                        .b_E = once(pass, weights.output_bias_D),
                                         .y_TE = kept.norm2.z_TD});
+  sum_over_ranks(pass, kept.norm2.z_TD);
   kernels::layer_norm_forward(pass.stream, {.x_TD = kept.norm2.z_TD,
                                             .residual_TD = kept.y1_RD,
                                             .gamma_D = weights.output_norm_weight_D,
@@ -185,7 +189,8 @@ void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLay
   kernels::linear_backward_input(pass.stream, {.dy_TE = du_RF,
                                                .w_ED = weights.intermediate_weight_FD,
                                                .dx_TD = dy_RD,
-                                               .accumulate = Accumulate::Yes});
+                                               .accumulate = onto_residual(pass)});
+  sum_over_ranks(pass, dy_RD);
 }
 
 /// dy_RD goes in as the gradient of y1, dx_TD comes out as that of x.
@@ -231,7 +236,8 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
   kernels::linear_backward_input(pass.stream, {.dy_TE = transients.dqkv_T3D,
                                                .w_ED = weights.qkv_weight_3DD,
                                                .dx_TD = dx_TD,
-                                               .accumulate = Accumulate::Yes});
+                                               .accumulate = onto_residual(pass)});
+  sum_over_ranks(pass, dx_TD);
 }
 
 }  // namespace

@@ -35,18 +35,18 @@ class NormalTensor {
         identity_(io::checksum(name) >> 16),  // the 48 bits of a sample
         deviation_(deviation) {}
 
-  /// Elements [begin, end) of the tensor; begin is a multiple of kPerDraw.
+  /// Elements [begin, end) of the tensor.
   void fill(std::int64_t begin, std::int64_t end, float* to) const {
-    for (std::int64_t at = begin; at < end; at += kPerDraw) {
+    for (std::int64_t at = begin; at < end;) {
       const auto draw = static_cast<std::uint64_t>(at / kPerDraw);
       const base::PhiloxCounter bits =
           random_(identity_, static_cast<std::uint32_t>(draw), 0, static_cast<std::uint32_t>(draw >> 32));
       const std::array<double, 2> first = normal_pair(bits[0], bits[1]);
       const std::array<double, 2> second = normal_pair(bits[2], bits[3]);
       const std::array<double, kPerDraw> values = {first[0], first[1], second[0], second[1]};
-      const std::int64_t count = std::min(kPerDraw, end - at);
-      for (std::int64_t i = 0; i < count; ++i) {
-        *to++ = static_cast<float>(deviation_ * values[static_cast<std::size_t>(i)]);
+      const std::int64_t end_of_draw = std::min(at / kPerDraw * kPerDraw + kPerDraw, end);
+      for (; at < end_of_draw; ++at) {
+        *to++ = static_cast<float>(deviation_ * values[static_cast<std::size_t>(at % kPerDraw)]);
       }
     }
   }
@@ -56,6 +56,22 @@ class NormalTensor {
   std::uint64_t identity_;
   double deviation_;
 };
+
+/// What a rank holds of a tensor: each element has the number that it has in the whole.
+void fill_slice(const Parameter& parameter, const NormalTensor& normal, base::ThreadPool& pool,
+                float* tensor) {
+  const std::int64_t width = parameter.shape.num_dims() > 1 ? parameter.shape[1] : 1;
+  for_each_run(parameter, [&](std::int64_t first, std::int64_t own, std::int64_t count) {
+    pool.run(static_cast<std::size_t>((count + kBlock - 1) / kBlock), [&](std::size_t block, std::size_t) {
+      const std::int64_t begin = static_cast<std::int64_t>(block) * kBlock;
+      const std::int64_t end = std::min(begin + kBlock, count);
+      normal.fill(first + begin, first + end, tensor + own + begin);
+    });
+    if (!parameter.zero_row) return;
+    const std::int64_t row = *parameter.zero_row * width - first;
+    if (row >= 0 && row < count) std::fill_n(tensor + own + row, width, 0.0F);
+  });
+}
 
 }  // namespace
 
@@ -73,16 +89,7 @@ void initialise_weights(const describe::ParameterTable& table, std::uint64_t see
       std::fill(tensor, weights + end, parameter.kind == ParameterKind::NormWeight ? 1.0F : 0.0F);
       continue;
     }
-    const NormalTensor normal(seed, parameter.name, parameter.deviation);
-    const std::int64_t count = parameter.num_elements();
-    pool.run(static_cast<std::size_t>((count + kBlock - 1) / kBlock), [&](std::size_t block, std::size_t) {
-      const std::int64_t begin = static_cast<std::int64_t>(block) * kBlock;
-      normal.fill(begin, std::min(begin + kBlock, count), tensor + begin);
-    });
-    if (parameter.zero_row) {
-      const std::int64_t width = parameter.shape[1];
-      std::fill_n(tensor + *parameter.zero_row * width, width, 0.0F);
-    }
+    fill_slice(parameter, NormalTensor(seed, parameter.name, parameter.deviation), pool, tensor);
   }
   std::fill(weights + end, weights + table.num_elements(), 0.0F);
 }

@@ -42,8 +42,6 @@ std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table
 
 std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table, const FlatPieces& values_N,
                                            std::string_view prefix) {
-  base::check(values_N.is_whole(table.num_elements()), "pieces must hold all {} elements of a table",
-              table.num_elements());
   std::vector<io::NamedFloats> tensors;
   for (const describe::Parameter& parameter : table.parameters()) {
     io::NamedFloats& tensor = tensors.emplace_back(named(parameter, prefix));
@@ -54,6 +52,10 @@ std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table
         tensor.rest.emplace_back(part);
       }
     });
+    const std::uint64_t num_bytes =
+        tensor::size_of(tensor::DType::Float32) * static_cast<std::uint64_t>(parameter.num_elements());
+    base::check(tensor.num_bytes() == num_bytes, "pieces must hold all of {}: {} of {} bytes", tensor.name,
+                tensor.num_bytes(), num_bytes);
   }
   return tensors;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "plenum/base/philox.h"
+#include "plenum/comm/communicator.h"
 #include "plenum/describe/model_description.h"
 #include "plenum/kernels/accumulate.h"
 #include "plenum/kernels/dropout.h"
@@ -26,6 +27,9 @@ struct Pass {
   DropoutSource dropout = {};
   /// Whether backward adds to gradients, or is a step's first and overwrites what lies there.
   kernels::Accumulate accumulate = kernels::Accumulate::Yes;
+  /// The ranks that hold the model together, in the order of their slices, for the thread that runs the pass
+  /// alone; null where one holds all of it. All of them run the same passes, in the same order.
+  comm::Communicator* group = nullptr;
 
   std::int64_t num_rows() const { return micro_batch.num_rows(); }
   /// Labels of an objective of the model.
@@ -43,7 +47,9 @@ struct Pass {
     return {.threshold = dropout.is_on ? kernels::dropout_threshold(rate) : 0,
             .key = dropout.key,
             .layer = static_cast<std::uint32_t>(layer),
-            .site = site};
+            .site = site,
+            .first_head =
+                is_attention ? static_cast<std::uint32_t>(model.layers[layer].attention.first_head) : 0};
   }
   kernels::RowIdentities rows() const {
     return {.sample_T = micro_batch.row_sample_T, .position_T = micro_batch.position_T};

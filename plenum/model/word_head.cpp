@@ -4,6 +4,7 @@
 #include "plenum/kernels/layer_norm.h"
 #include "plenum/kernels/vocabulary_loss.h"
 #include "plenum/model/head_dense.h"
+#include "plenum/model/rank_sums.h"
 
 namespace plenum::model {
 
@@ -12,6 +13,8 @@ namespace plenum::model {
 // Forward:  u = x W + b;  z = gelu(u);  y = norm(z);  logits = y word^T + b;  losses
 // Kept:     u, z, mean and inverse deviation, y, logits, log-sum-exp
 // Backward: from the last to the first. The word embedding gets a gradient here and another as embedding.
+// Where ranks divide the words, each has the logits of its own. What it knows of a row (maximum, sum of
+// exponentials, the label's logit) goes to all, of which each makes the same loss.
 
 using tensor::ConstTensorView;
 using tensor::TensorView;
@@ -36,15 +39,30 @@ void word_head_transform_forward(const Pass& pass, const HeadWeights& weights, c
 void word_head_forward(const Pass& pass, const HeadWeights& weights, const ConstTensorView& x_MD,
                        const ConstTensorView& label_M, const HeadActivations& kept) {
   word_head_transform_forward(pass, weights, x_MD, kept);
+  TensorView part_M4;
+  if (pass.group != nullptr) {
+    const std::int64_t M = kept.part_PM4.size(1);
+    const auto index = static_cast<std::int64_t>(pass.group->index());
+    part_M4 = {kept.part_PM4.data<float>() + index * M * kept.part_PM4.size(2), {M, kept.part_PM4.size(2)}};
+  }
   kernels::vocabulary_loss_forward(pass.stream, {.h_MD = kept.y_MD,
                                                  .w_VD = weights.output_weight,
                                                  .b_V = weights.output_bias,
                                                  .label_M = label_M,
+                                                 .words = words_here(pass),
                                                  .logits_MW = kept.logits_MW,
                                                  .tiles_MN2 = kept.tiles_MN2,
                                                  .lse_M = kept.lse_M,
                                                  .loss_M = kept.loss_M,
-                                                 .prediction_M = kept.prediction_M});
+                                                 .prediction_M = kept.prediction_M,
+                                                 .part_M4 = part_M4});
+  if (pass.group == nullptr) return;
+  gather_over_ranks(pass, kept.part_PM4);
+  kernels::combine_vocabulary_parts(pass.stream, {.part_PM4 = kept.part_PM4,
+                                                  .label_M = label_M,
+                                                  .lse_M = kept.lse_M,
+                                                  .loss_M = kept.loss_M,
+                                                  .prediction_M = kept.prediction_M});
 }
 
 void word_head_backward(const Pass& pass, const HeadWeights& weights, const HeadGradients& gradients,
@@ -54,6 +72,7 @@ void word_head_backward(const Pass& pass, const HeadWeights& weights, const Head
   kernels::vocabulary_loss_backward(pass.stream, {.h_MD = kept.y_MD,
                                                   .w_VD = weights.output_weight,
                                                   .label_M = label_M,
+                                                  .words = words_here(pass),
                                                   .lse_M = kept.lse_M,
                                                   .scale_1 = loss_scale_1,
                                                   .logits_MW = kept.logits_MW,
@@ -61,6 +80,7 @@ void word_head_backward(const Pass& pass, const HeadWeights& weights, const Head
                                                   .dw_VD = gradients.output_weight,
                                                   .db_V = gradients.output_bias,
                                                   .accumulate = pass.accumulate});
+  sum_over_ranks(pass, dy_MD);
   kernels::layer_norm_backward(pass.stream, {.dy_TD = dy_MD,
                                              .z_TD = kept.norm.z_TD,
                                              .mean_T = kept.norm.mean_T,

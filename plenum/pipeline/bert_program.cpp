@@ -15,9 +15,11 @@
 #include "plenum/describe/bert.h"
 #include "plenum/describe/counted_elements.h"
 #include "plenum/describe/parameter_shard.h"
+#include "plenum/describe/tensor_parallel.h"
 #include "plenum/kernels/attention_work.h"
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/step_scalars.h"
+#include "plenum/kernels/zero_all.h"
 #include "plenum/memory/activation_slots.h"
 #include "plenum/memory/rank_memory.h"
 #include "plenum/memory/schedule_shard.h"
@@ -123,6 +125,11 @@ void require_supported(const Schedule& schedule, const BertProgramOptions& optio
   require_recomputed_singly(schedule);
 }
 
+describe::ParameterTable table_of(const BertProgramOptions& options) {
+  return describe::ParameterTable(
+      describe::tensor_parallel_slice(describe::describe_bert(options.model), options.tensor_parallel));
+}
+
 constexpr std::size_t kStepsUnderWay = BertProgram::kStepsUnderWay;
 
 memory::MemoryRequest request_of(const BertProgramOptions& options) {
@@ -219,7 +226,7 @@ struct BertProgram::State {
   State(const Schedule& run, Rank rank, const BertProgramOptions& settings)
       : schedule(run),
         options(settings),
-        table(describe::describe_bert(options.model)),
+        table(table_of(options)),
         holder(schedule, rank),
         shard(memory::schedule_shard(table, schedule, rank)),
         slots(schedule, rank),
@@ -251,12 +258,35 @@ struct BertProgram::State {
 
   model::Pass pass(const ActionRun& run) {
     base::check(batch != nullptr && batch->step == run.step, "step {} begins without its data", run.step);
+    const std::size_t num_slices = run.slices == nullptr ? 1 : run.slices->size();
+    base::check(num_slices == options.tensor_parallel.size,
+                "a program of {} slices runs on a rank of {}: it needs their communicator",
+                options.tensor_parallel.size, num_slices);
     const base::RandomFunction random(options.seed, base::Purpose::Dropout, batch->epoch);
-    return {stream,
-            table.model(),
-            staging_of(run.step, run.action.micro_batch.index()).views(),
-            {.is_on = true, .key = random.key()}};
+    return {.stream = stream,
+            .model = table.model(),
+            .micro_batch = staging_of(run.step, run.action.micro_batch.index()).views(),
+            .dropout = {.is_on = true, .key = random.key()},
+            .group = run.slices};
   }
+  /// Makes the squares of the slices of tensors those of whole tensors. What is not divided all have alike,
+  /// but perhaps summed up in another order: all take the first one's.
+  void sum_squares_over_slices(const ActionRun& run) {
+    if (run.slices == nullptr) return;
+    std::vector<TensorView> not_own;
+    for (std::size_t i = 0; i < table.parameters().size() && !counts_for_all_slices(); ++i) {
+      if (table[i].slice) continue;
+      const TensorView squares = memory.tensor_squares_P2.rows(static_cast<std::int64_t>(i), 1);
+      not_own.emplace_back(squares.raw(), tensor::DType::Float32, tensor::Shape{2 * squares.num_elements()});
+    }
+    kernels::zero_all(stream, not_own);
+    constexpr comm::Tag kTag = 3;
+    const TensorView& all = memory.tensor_squares_P2;
+    run.slices->start_all_reduce({{static_cast<std::byte*>(all.raw()), all.num_bytes()}, all.dtype()}, kTag)
+        .wait();
+  }
+  /// What all slices of a rank have alike, one of them counts.
+  bool counts_for_all_slices() const { return options.tensor_parallel.index == 0; }
   /// Whether a backward adds to gradients: the first of a step through a layer overwrites those of the step
   /// before. What lies between tensors stays zero, as it is in a new arena.
   Accumulate begin_gradients(const Action& backward) {
@@ -364,8 +394,7 @@ BertProgram::~BertProgram() {
 tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank rank,
                                               const BertProgramOptions& options) {
   require_supported(schedule, options);
-  return memory::plan_memory(describe::ParameterTable(describe::describe_bert(options.model)), schedule, rank,
-                             request_of(options));
+  return memory::plan_memory(table_of(options), schedule, rank, request_of(options));
 }
 
 const tensor::MemoryLayout& BertProgram::memory() const {
@@ -440,7 +469,7 @@ void BertProgram::forward(const ActionRun& run) {
   state_->run_recorded(run, pass, [&] {
     model::bert_forward(pass, state_->weights, kept, state_->memory.activations.transients,
                         run.action.first_layer, run.action.end_layer);
-    if (run.action.end_layer.index() == state_->weights.layers.size()) {
+    if (run.action.end_layer.index() == state_->weights.layers.size() && state_->counts_for_all_slices()) {
       model::add_losses(pass, kept, state_->memory.scalars_C);
     }
   });
@@ -468,7 +497,8 @@ void BertProgram::backward(const ActionRun& run) {
 comm::Elements BertProgram::to_reduce(const ActionRun& run) {
   if (run.action.type == ActionType::Agree) {
     // One rank agrees with itself.
-    if (state_->gpu && state_->schedule.ranks.size() == 1) return comm::elements_of(std::span<double>());
+    const bool is_alone = state_->schedule.ranks.size() * state_->options.tensor_parallel.size == 1;
+    if (state_->gpu && is_alone) return comm::elements_of(std::span<double>());
     // A loss or a square that is not finite makes the sum not finite.
     return comm::elements_of(state_->memory.scalars_C.span<double>().first(kernels::kNumAgreedScalars));
   }
@@ -494,16 +524,16 @@ void BertProgram::communicated(const ActionRun& run) {
 }
 
 void BertProgram::square_gradient(const ActionRun& run) {
+  const auto add_squares = [&](const describe::ParameterTable::ElementRange& own) {
+    for (const auto& counted : describe::counted_by_slice(state_->table, own))
+      state_->optimizer.add_squares(state_->stream, counted, state_->memory.scalars_C);
+  };
   if (state_->shard.is_whole()) {
     // Every holder has the same gradient, byte for byte, of which each counts a part.
     const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
-    state_->optimizer.add_squares(
-        state_->stream, describe::counted_elements(range, state_->holder.index, state_->holder.count),
-        state_->memory.scalars_C);
+    add_squares(describe::counted_elements(range, state_->holder.index, state_->holder.count));
   } else {
-    for (const describe::ParameterShard::Bucket& bucket : state_->shard.buckets()) {
-      state_->optimizer.add_squares(state_->stream, bucket.own, state_->memory.scalars_C);
-    }
+    for (const describe::ParameterShard::Bucket& bucket : state_->shard.buckets()) add_squares(bucket.own);
   }
   if (state_->gpu || !state_->is_stop_asked) return;
   // A step of the CPU may take minutes: who asks meanwhile does not wait for another.
@@ -518,6 +548,9 @@ void BertProgram::update_moments(const ActionRun& /*run*/) {
 void BertProgram::update(const ActionRun& run) {
   const tensor::TensorView& squares_P2 = state_->memory.tensor_squares_P2;
   if (squares_P2) {
+    // A schedule that sums them over shards has had the moments updated before.
+    if (state_->shard.is_whole()) update_moments(run);
+    state_->sum_squares_over_slices(run);
     state_->optimizer.update_weights(state_->stream, state_->memory.scalars_C, squares_P2);
   } else {
     state_->optimizer.step(state_->stream, state_->memory.scalars_C);

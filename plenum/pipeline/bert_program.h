@@ -24,7 +24,8 @@ struct BertProgramOptions {
   describe::ModelConfig model;
   batch::Capacity capacity;
   optim::OptimizerOptions optimizer = {};
-  std::uint64_t seed = 0;  ///< of dropout
+  std::uint64_t seed = 0;                         ///< of dropout
+  describe::TensorParallel tensor_parallel = {};  ///< which slice of the model the program holds
   tensor::Device device = tensor::Device::Cpu;
   tensor::Precision precision = tensor::precision_of(device);
   std::size_t num_threads = 1;  ///< of the CPU
@@ -56,8 +57,9 @@ struct StepOutcome {
   double loss() const { return std::accumulate(losses.begin(), losses.end(), 0.0); }
 };
 
-/// Trains a BERT on one rank: what its share of a schedule's actions do. All memory is planned and taken at
-/// once. Schedules with one stage, any number of ranks (single, data-parallel); on a GPU one rank.
+/// Trains a BERT, or a slice of it, on one rank: what its share of a schedule's actions do. All memory is
+/// planned and taken at once. Schedules with one stage, any number of ranks (single, data-parallel); on a GPU
+/// one rank.
 ///
 /// On a GPU actions are issued: a step runs while the next is prepared, and two may be under way. Its outcome
 /// is there when Executor::await_step() has returned; nothing else waits.
@@ -76,6 +78,7 @@ class BertProgram final : public StageProgram {
   /// The memory it has taken: what plan_memory said.
   const tensor::MemoryLayout& memory() const;
 
+  /// Of the program's slice.
   const describe::ParameterTable& parameters() const;
   /// Flat, in the order of parameters(), in the device's memory. To be read and written between steps only,
   /// when the outcome of the last one is known.

@@ -1,6 +1,7 @@
 #include "plenum/pipeline/executor.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -37,13 +38,33 @@ void name_thread(Rank rank, Lane lane) {
 
 }  // namespace
 
-std::vector<LocalRank> local_ranks(const std::vector<StageProgram*>& programs) {
+std::vector<LocalRank> local_ranks(const std::vector<StageProgram*>& programs, std::size_t num_slices) {
   comm::local::LocalWorld world(programs.size());
   std::vector<LocalRank> ranks;
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    ranks.push_back({Rank::at(i), programs[i], world.communicator(Rank::at(i))});
+    ranks.push_back(rank_of_world(*programs[i], world.communicator(Rank::at(i)), num_slices));
   }
   return ranks;
+}
+
+LocalRank rank_of_world(StageProgram& program, std::unique_ptr<comm::Communicator> world,
+                        std::size_t num_slices) {
+  base::check(world->size() % num_slices == 0, "every rank of a schedule has {} slices: {} ranks", num_slices,
+              world->size());
+  const std::size_t index = world->index();
+  LocalRank rank{.rank = Rank::at(index / num_slices), .program = &program};
+  if (num_slices == 1) {
+    rank.communicator = std::move(world);
+    return rank;
+  }
+  std::vector<std::size_t> same_slice;
+  for (std::size_t i = index % num_slices; i < world->size(); i += num_slices) same_slice.push_back(i);
+  std::vector<std::size_t> same_rank(num_slices);
+  std::iota(same_rank.begin(), same_rank.end(), index / num_slices * num_slices);
+  rank.communicator = world->group(same_slice);
+  rank.slices = world->group(same_rank);
+  rank.everyone = std::move(world);
+  return rank;
 }
 
 Executor::Executor(const schedule::Schedule& schedule, std::vector<LocalRank> ranks, ExecutorOptions options)
@@ -53,16 +74,17 @@ Executor::Executor(const schedule::Schedule& schedule, std::vector<LocalRank> ra
       next_step_(options_.first_step) {
   base::check(!ranks.empty(), "an executor needs a rank");
   for (LocalRank& own : ranks) {
-    const bool is_next = ranks_.empty() || ranks_.back()->rank() < own.rank;
+    comm::Communicator& all = *communicators_.emplace_back(std::move(own.communicator));
+    const bool is_next = ranks_.empty() || ranks_.back()->world_rank() < all.rank_of(all.index());
     base::check(is_next && own.rank.index() < schedule.ranks.size(),
                 "ranks must be of the schedule and in order: {} of {}", own.rank.value,
                 schedule.ranks.size());
-    comm::Communicator& all = *communicators_.emplace_back(std::move(own.communicator));
     base::check(all.index() == own.rank.index() && all.size() == schedule.ranks.size(),
                 "a rank needs its own communicator of all ranks: {} of {} in place of {} of {}", all.index(),
                 all.size(), own.rank.value, schedule.ranks.size());
     RankExecutor& rank = *ranks_.emplace_back(std::make_unique<RankExecutor>(
-        schedule_, dataflow_, own.rank, *own.program, all, options_.first_step));
+        schedule_, dataflow_, own.rank, *own.program,
+        RankCommunicators{all, std::move(own.slices), std::move(own.everyone)}, options_.first_step));
     for (std::size_t i = 0; i < kNumLanes; ++i) {
       if (rank.has_work(static_cast<Lane>(i))) lanes_.emplace_back(&rank, static_cast<Lane>(i));
     }
@@ -158,7 +180,7 @@ void Executor::start_threads() {
 }
 
 void Executor::serve_lane(RankExecutor& rank, Lane lane) {
-  name_thread(rank.rank(), lane);
+  name_thread(rank.world_rank(), lane);
   for (std::uint64_t num_run = 0; await_range(num_run); ++num_run) {
     run_lane(rank, lane);
     const std::lock_guard lock(mutex_);

@@ -38,15 +38,26 @@ struct ExecutorOptions {
   std::function<void(const Failure&)> on_stuck = {};
 };
 
-/// A rank that runs in this process.
+/// A rank that runs in this process: one of the schedule, or one of several that are such a rank together,
+/// each with a slice of its stages (tensor parallelism). These run the same actions in step. Its communicator
+/// says who it is for people: the rank of a larger world, where there are slices.
 struct LocalRank {
-  schedule::Rank rank;
-  StageProgram* program = nullptr;                        ///< borrowed
-  std::unique_ptr<comm::Communicator> communicator = {};  ///< of all ranks of the schedule
+  schedule::Rank rank;              ///< of the schedule
+  StageProgram* program = nullptr;  ///< borrowed
+  /// Of all ranks of the schedule, those with the same slice.
+  std::unique_ptr<comm::Communicator> communicator = {};
+  std::unique_ptr<comm::Communicator> slices = {};    ///< of this rank's; null: it is whole
+  std::unique_ptr<comm::Communicator> everyone = {};  ///< all slices of all ranks; null: they are whole
 };
 
-/// All ranks of a schedule, in the order of their programs, for a world of this process alone.
-std::vector<LocalRank> local_ranks(const std::vector<StageProgram*>& programs);
+/// All ranks of a schedule, in the order of their programs, for a world of this process alone. Each is
+/// `num_slices` programs that follow each other.
+std::vector<LocalRank> local_ranks(const std::vector<StageProgram*>& programs, std::size_t num_slices = 1);
+
+/// One of them, of a world that may have more processes: by a communicator of all slices of all ranks, of
+/// which all create their groups at the same time where the engine needs that.
+LocalRank rank_of_world(StageProgram& program, std::unique_ptr<comm::Communicator> world,
+                        std::size_t num_slices);
 
 /// Whether the times of what a device does are recorded, by events around each action.
 enum class DeviceTimes : std::uint8_t { Skipped, Recorded };
@@ -76,9 +87,9 @@ struct MeasuredCycle {
 /// uses the program.
 class Executor {
  public:
-  /// Borrows the schedule and the programs of the ranks, which are in ascending order. Whatever else comes
-  /// from the world of their communicators is aborted with them when a run fails, such as communicators that
-  /// the programs have of their own. Throws UserError if the schedule is not right.
+  /// Borrows the schedule and the programs of the ranks, which are in ascending order, slices too. Whatever
+  /// else comes from the world of their communicators is aborted with them when a run fails, such as
+  /// communicators that the programs have of their own. Throws UserError if the schedule is not right.
   Executor(const schedule::Schedule& schedule, std::vector<LocalRank> ranks, ExecutorOptions options = {});
   ~Executor();
   Executor(const Executor&) = delete;

@@ -1,6 +1,7 @@
 #include "plenum/pipeline/lane_communicators.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plenum/base/check.h"
 #include "plenum/pipeline/watched_communicator.h"
@@ -8,6 +9,7 @@
 namespace plenum::pipeline {
 
 using schedule::ActionType;
+using schedule::Lane;
 using schedule::Rank;
 
 namespace {
@@ -20,11 +22,18 @@ std::vector<std::size_t> members_of(std::span<const Rank> group) {
 
 }  // namespace
 
-LaneCommunicators::LaneCommunicators(comm::Communicator& ranks, const schedule::Schedule& schedule,
+LaneCommunicators::LaneCommunicators(RankCommunicators own, const schedule::Schedule& schedule,
                                      const schedule::Dataflow& dataflow, Rank rank,
-                                     LaneProgress& copy_progress)
-    : pipeline_(ranks.duplicate()),
-      copy_(std::make_unique<WatchedCommunicator>(ranks.duplicate(), copy_progress)) {
+                                     std::array<LaneProgress, schedule::kNumLanes>& progress)
+    : pipeline_(own.ranks.duplicate()),
+      copy_(std::make_unique<WatchedCommunicator>(own.ranks.duplicate(),
+                                                  progress[static_cast<std::size_t>(Lane::Copy)])),
+      everyone_(std::move(own.everyone)) {
+  if (own.slices) {
+    slices_ = std::make_unique<WatchedCommunicator>(std::move(own.slices),
+                                                    progress[static_cast<std::size_t>(Lane::Compute)]);
+  }
+  comm::Communicator& ranks = own.ranks;
   // Every rank creates the groups it is in, in this order: stages, tied, all.
   for (std::size_t stage = 0; stage < schedule.num_stages(); ++stage) {
     add_group(ranks, dataflow.holders(schedule::StageId::at(stage)), rank);
@@ -41,21 +50,24 @@ void LaneCommunicators::add_group(comm::Communicator& ranks, std::span<const Ran
 
 void LaneCommunicators::issue_into(schedule::Lane lane, const tensor::WorkQueue& queue) {
   switch (lane) {
-    case schedule::Lane::Compute:
+    case Lane::Compute:
+      if (slices_) slices_->issue_into(queue);
       break;
-    case schedule::Lane::DataParallel:
+    case Lane::DataParallel:
       for (auto& [members, group] : groups_) group->issue_into(queue);
+      if (everyone_) everyone_->issue_into(queue);
       break;
-    case schedule::Lane::Pipeline:
+    case Lane::Pipeline:
       pipeline_->issue_into(queue);
       break;
-    case schedule::Lane::Copy:
+    case Lane::Copy:
       copy_->issue_into(queue);
       break;
   }
 }
 
-comm::Communicator& LaneCommunicators::of_group(std::span<const Rank> group) {
+comm::Communicator& LaneCommunicators::of(const schedule::Action& action, std::span<const Rank> group) {
+  if (action.type == ActionType::Agree && everyone_) return *everyone_;
   const auto found = groups_.find(members_of(group));
   base::check(found != groups_.end(), "a rank takes part only in collectives of its own groups");
   return *found->second;

@@ -75,7 +75,9 @@ MeasuredCycle measure(const schedule::Schedule& schedule, const schedule::Datafl
       cycle.times[rank][lane].resize(schedule.ranks[rank].lanes[lane].actions().size());
     }
   }
-  for (const std::unique_ptr<RankExecutor>& rank : ranks) cycle.times[rank->rank().index()] = rank->times();
+  // Of several that are one rank together, the first stands for all.
+  for (auto rank = ranks.rbegin(); rank != ranks.rend(); ++rank)
+    cycle.times[(*rank)->rank().index()] = (*rank)->times();
   cycle.clock_offset_seconds.resize(schedule.ranks.size());  // threads share a clock
 
   Arrivals arrivals;

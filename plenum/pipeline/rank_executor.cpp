@@ -28,13 +28,14 @@ double seconds_now() {
 }  // namespace
 
 RankExecutor::RankExecutor(const schedule::Schedule& schedule, const schedule::Dataflow& dataflow, Rank rank,
-                           StageProgram& program, comm::Communicator& ranks, std::uint64_t first_step)
+                           StageProgram& program, RankCommunicators communicators, std::uint64_t first_step)
     : schedule_(schedule),
       dataflow_(dataflow),
       rank_(rank),
+      world_rank_(communicators.ranks.rank_of(communicators.ranks.index())),
       program_(program),
       first_step_(first_step),
-      communicators_(ranks, schedule, dataflow, rank, progress_[index_of(Lane::Copy)]),
+      communicators_(std::move(communicators), schedule, dataflow, rank, progress_),
       board_(dataflow.num_values(rank), schedule.problem.staleness, first_step) {
   // A lane in step t asks for events of t - 2, and of t - staleness, while another may record those of t + 1.
   const std::size_t num_kept_steps = std::max<std::size_t>(2, schedule.problem.staleness) + 2;
@@ -100,7 +101,11 @@ bool RankExecutor::run_step(LaneRun& lane, std::uint64_t step) {
   lane.progress.move_on(LaneState::AwaitsInputs);
   if (!board_.begin_step(lane.lane, step) || !await_older_steps(lane, step)) return false;
   for (std::size_t i = 0; i < actions.size(); ++i) {
-    const ActionRun run{.action = actions[i], .step = step, .first_step = first_step_, .stop = lane.stop};
+    const ActionRun run{.action = actions[i],
+                        .step = step,
+                        .first_step = first_step_,
+                        .stop = lane.stop,
+                        .slices = communicators_.slices()};
     if (!run_action(lane, run, {i, program.step_begin(step_of_cycle) + i})) return false;
   }
   await_sends(lane);
@@ -258,7 +263,7 @@ comm::Completion RankExecutor::start_message(const ActionRun& run) {
 }
 
 comm::Completion RankExecutor::start_collective(const ActionRun& run) {
-  comm::Communicator& group = communicators_.of_group(dataflow_.group(run.action));
+  comm::Communicator& group = communicators_.of(run.action, dataflow_.group(run.action));
   const comm::Tag tag = collective_tag(run.action, run.step);
   const bool scatters = run.action.type == ActionType::ReduceScatterGradient;
   const bool gathers =
@@ -373,6 +378,11 @@ void RankExecutor::read_device_times(schedule::RankTimes& times) const {
   }
 }
 
+comm::Rank RankExecutor::peer_of(const Action& message) const {
+  const Rank peer = dataflow_.peer(message);
+  return peer.is_none() ? peer : communicators_.pipeline().rank_of(peer.index());
+}
+
 std::string RankExecutor::awaited_by(Lane lane) const {
   const Action& action = action_at(lane);
   if (progress(lane).state == LaneState::AwaitsInputs) {
@@ -381,10 +391,10 @@ std::string RankExecutor::awaited_by(Lane lane) const {
   }
   if (progress(lane).state == LaneState::AwaitsDevice) return "its device, which has inputs still to make";
   if (schedule::is_receive(action.type)) {
-    return fmt::format("the message of rank {}", dataflow_.peer(action).value);
+    return fmt::format("the message of rank {}", peer_of(action).value);
   }
   if (schedule::is_send(action.type)) {
-    return fmt::format("rank {} to take its message", dataflow_.peer(action).value);
+    return fmt::format("rank {} to take its message", peer_of(action).value);
   }
   return "the other ranks of its group";
 }
@@ -397,7 +407,7 @@ Failure RankExecutor::failure_at(Lane lane, std::string message, std::exception_
 
 Failure RankExecutor::failure_of(Lane lane, std::uint64_t step, const Action& action,
                                  std::string message) const {
-  return {.rank = rank_,
+  return {.rank = world_rank_,
           .lane = lane,
           .step = step,
           .action = schedule::action_text(action, dataflow_.layers()),

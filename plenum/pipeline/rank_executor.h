@@ -36,11 +36,14 @@ struct StepRange {
 /// what others do for its inputs. Knows nothing of where the other ranks are.
 class RankExecutor {
  public:
-  /// Borrows all of it. Step `first_step` of training is the first that ever runs here.
+  /// Borrows all of it but slices and everyone. Step `first_step` of training is the first that ever runs
+  /// here.
   RankExecutor(const schedule::Schedule& schedule, const schedule::Dataflow& dataflow, schedule::Rank rank,
-               StageProgram& program, comm::Communicator& ranks, std::uint64_t first_step);
+               StageProgram& program, RankCommunicators communicators, std::uint64_t first_step);
 
   schedule::Rank rank() const { return rank_; }
+  /// Who it is for people: LocalRank.
+  comm::Rank world_rank() const { return world_rank_; }
   bool has_work(schedule::Lane lane) const { return !program_of(lane).actions().empty(); }
 
   /// Makes ready for steps that follow those that ran. To be called while no lane runs.
@@ -102,6 +105,8 @@ class RankExecutor {
   Failure failure_of(schedule::Lane lane, std::uint64_t step, const schedule::Action& action,
                      std::string message) const;
   bool is_timed(const LaneRun& lane, std::uint64_t step) const;
+  /// At the other end of a message, for people.
+  comm::Rank peer_of(const schedule::Action& message) const;
 
   /// These are false if the run was closed meanwhile.
   bool run_step(LaneRun& lane, std::uint64_t step);
@@ -127,6 +132,7 @@ class RankExecutor {
   const schedule::Schedule& schedule_;
   const schedule::Dataflow& dataflow_;
   schedule::Rank rank_;
+  comm::Rank world_rank_;
   StageProgram& program_;
   std::uint64_t first_step_;
   std::array<LaneProgress, schedule::kNumLanes> progress_;

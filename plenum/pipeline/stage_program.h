@@ -17,6 +17,9 @@ struct ActionRun {
   std::uint64_t first_step = 0;  ///< of the run: nothing older exists
   /// Asked to stop when another action failed or this one takes too long: whatever may take long polls it.
   std::stop_token stop = {};
+  /// The ranks that hold this one's stages together with it, each a slice, in the order of their slices; all
+  /// run the same actions in step. For actions of the compute lane; null where one rank holds all.
+  comm::Communicator* slices = nullptr;
 
   /// Whether the step whose values it works on is part of the run.
   bool has_data_step() const { return step >= first_step + action.age; }

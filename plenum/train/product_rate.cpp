@@ -11,7 +11,7 @@ double measure_product_rate(const RunPlan& plan, const DeviceMemory& device_memo
     const bool has_room = device_memory.available_bytes() >= kernels::kCudaGemmRateBytes;
     return has_room ? kernels::measure_cuda_gemm_rate(kSeconds).fastest : 0;
   }
-  base::ThreadPool pool(plan.batches().num_ranks() * plan.program().num_threads);
+  base::ThreadPool pool(plan.mesh().num_ranks() * plan.program().num_threads);
   return kernels::measure_gemm_rate(pool, kSeconds).fastest;
 }
 

@@ -11,17 +11,15 @@
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/tensor/copy.h"
+#include "plenum/train/mesh.h"
 #include "plenum/train/step_timeline.h"
 
 namespace plenum::train {
 namespace {
 
-/// What a rank keeps of its shard, as pieces of the flat buffer.
-void add_pieces(const describe::ParameterShard& shard, const tensor::TensorView& values_S,
-                std::vector<model::FlatPiece>& pieces) {
-  for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) {
-    pieces.push_back({bucket.own.begin, values_S.rows(bucket.begin, bucket.num_own()).span<float>()});
-  }
+/// Which slice of the model a program has.
+std::size_t slice_of(const pipeline::BertProgram& program) {
+  return program.parameters().model().tensor_parallel.index;
 }
 
 /// Of all ranks, padding included, also what a GPU adds to have few shapes.
@@ -55,37 +53,104 @@ Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgr
       flops_(describe::describe_bert(options.model)),
       device_(options.device),
       hang_limit_(hang_limit) {
-  base::check(processes.is_alone() || processes.count() == schedule.ranks.size(),
-              "every process is a rank: processes={} ranks={}", processes.count(), schedule.ranks.size());
-  for (std::size_t i = 0; i < schedule.ranks.size(); ++i) {
-    const schedule::Rank rank = schedule::Rank::at(i);
+  const std::size_t num_slices = options.tensor_parallel.size;
+  const Mesh mesh(schedule.ranks.size() * num_slices, num_slices);
+  base::check(processes.is_alone() || processes.count() == mesh.num_ranks(),
+              "every process is a rank: processes={} ranks={}", processes.count(), mesh.num_ranks());
+  for (std::size_t i = 0; i < mesh.num_ranks(); ++i) {
+    const base::Rank rank = base::Rank::at(i);
     if (processes.rank().value_or(rank) != rank) continue;
-    programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, rank, options));
+    pipeline::BertProgramOptions own = options;
+    own.tensor_parallel = mesh.slice_of(rank);
+    programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, mesh.replica_of(rank), own));
   }
+  if (num_slices > 1) whole_.emplace(options.model, num_slices);
+  if (whole_ && !processes.is_alone())
+    between_steps_ = pipeline::rank_of_world(first(), processes.communicator(), num_slices);
   if (options.device == tensor::Device::Cuda) window_.emplace(first().stream());
 }
 
 model::FlatWeights Replicas::weights() const {
+  if (whole_) return {.exact_N = whole_->weights_N(), .compute_N = whole_->weights_N()};
   const optim::OptimizerBuffers& buffers = first().buffers();
   return {.exact_N = buffers.weights_N, .compute_N = buffers.compute_weights_N};
 }
 
-CheckpointTensors Replicas::tensors() const {
-  std::vector<model::FlatPiece> first_moments;
-  std::vector<model::FlatPiece> second_moments;
-  for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) {
-    add_pieces(program->shard(), program->buffers().first_moments_S, first_moments);
-    add_pieces(program->shard(), program->buffers().second_moments_S, second_moments);
-    if (program->shard().is_whole()) break;  // others have the same
+void Replicas::gather_weights() {
+  if (!whole_) return;
+  if (between_steps_)
+    return whole_->gather(first().buffers().weights_N.span<float>(), *between_steps_->slices);
+  std::vector<std::span<const float>> slices;
+  for (const auto& program : first_replica()) slices.push_back(program->buffers().weights_N.span<float>());
+  whole_->gather(slices);
+}
+
+std::span<const std::unique_ptr<pipeline::BertProgram>> Replicas::first_replica() const {
+  return std::span(programs_).first(std::min(num_slices(), programs_.size()));
+}
+
+void Replicas::add_weights(const pipeline::BertProgram& program, Which which, Pieces& pieces) const {
+  const std::span<float> weights = program.buffers().weights_N.span<float>();
+  if (whole_) {
+    whole_->add_pieces(slice_of(program), {0, weights}, which, pieces.weights);
+  } else {
+    pieces.weights.push_back({0, weights});
   }
+}
+
+void Replicas::add_moments(const pipeline::BertProgram& program, Which which, Pieces& pieces) const {
+  for (const describe::ParameterShard::Bucket& bucket : program.shard().buckets()) {
+    const auto add = [&](const tensor::TensorView& values_S, std::vector<model::FlatPiece>& to) {
+      const model::FlatPiece own{bucket.own.begin,
+                                 values_S.rows(bucket.begin, bucket.num_own()).span<float>()};
+      if (whole_) {
+        whole_->add_pieces(slice_of(program), own, which, to);
+      } else {
+        to.push_back(own);
+      }
+    };
+    add(program.buffers().first_moments_S, pieces.first_moments);
+    add(program.buffers().second_moments_S, pieces.second_moments);
+  }
+}
+
+CheckpointTensors Replicas::tensors_of(Pieces pieces) const {
   return {.table = parameters(),
-          .weights = first().buffers().weights_N.span<float>(),
-          .first_moments = model::FlatPieces(std::move(first_moments)),
-          .second_moments = model::FlatPieces(std::move(second_moments)),
+          .weights = model::FlatPieces(std::move(pieces.weights)),
+          .first_moments = model::FlatPieces(std::move(pieces.first_moments)),
+          .second_moments = model::FlatPieces(std::move(pieces.second_moments)),
           .window = window_ ? &*window_ : nullptr};
 }
 
+CheckpointTensors Replicas::tensors() const {
+  Pieces pieces;
+  const std::size_t num_first = first_replica().size();
+  for (std::size_t i = 0; i < programs_.size(); ++i) {
+    // What all slices have, the first has.
+    const Which which = i % num_first == 0 ? Which::All : Which::Divided;
+    if (i < num_first) add_weights(*programs_[i], which, pieces);
+    if (i < num_first || !programs_[i]->shard().is_whole()) add_moments(*programs_[i], which, pieces);
+  }
+  return tensors_of(std::move(pieces));
+}
+
+void Replicas::load(const FoundCheckpoint& checkpoint) {
+  if (!whole_) return train::load(checkpoint, tensors());
+  for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) {
+    Pieces pieces;
+    add_weights(*program, Which::All, pieces);
+    add_moments(*program, Which::All, pieces);
+    train::load(checkpoint, tensors_of(std::move(pieces)));
+  }
+}
+
 void Replicas::write_weights(base::FunctionRef<void(const tensor::TensorView&)> write) {
+  if (whole_) {
+    write(whole_->weights_N());
+    for (const std::unique_ptr<pipeline::BertProgram>& program : programs_)
+      whole_->scatter(slice_of(*program), program->buffers().weights_N.span<float>());
+    return;
+  }
   const tensor::TensorView& weights_N = first().buffers().weights_N;
   if (!window_) return write(weights_N);
   std::vector<float> on_host(static_cast<std::size_t>(weights_N.num_elements()));
@@ -99,7 +164,8 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
   const optim::OptimizerBuffers& begun = first().buffers();
   for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) {
     const optim::OptimizerBuffers& buffers = program->buffers();
-    if (program != programs_.front()) {
+    // Slices have theirs already.
+    if (program != programs_.front() && !whole_) {
       tensor::copy(program->stream(), begun.weights_N, buffers.weights_N);
       // Whoever has a shard of the moments has had it from tensors().
       if (program->shard().is_whole()) {
@@ -119,15 +185,14 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
 }
 
 std::vector<pipeline::LocalRank> Replicas::ranks_here() const {
-  if (const std::optional<base::Rank> rank = processes_.rank()) {
+  if (!processes_.is_alone()) {
     std::vector<pipeline::LocalRank> ranks;
-    ranks.push_back(
-        {.rank = *rank, .program = programs_.front().get(), .communicator = processes_.communicator()});
+    ranks.push_back(pipeline::rank_of_world(first(), processes_.communicator(), num_slices()));
     return ranks;
   }
   std::vector<pipeline::StageProgram*> programs;
   for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) programs.push_back(program.get());
-  return pipeline::local_ranks(programs);
+  return pipeline::local_ranks(programs, num_slices());
 }
 
 void Replicas::begin_step(std::span<const batch::StepBatch> batches, const StepRequest& request) {
@@ -139,7 +204,7 @@ void Replicas::begin_step(std::span<const batch::StepBatch> batches, const StepR
   for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
     // What one rank says all are told.
     const pipeline::DueByClock due = rank == 0 ? request.due : pipeline::DueByClock{};
-    programs_[rank]->begin_step(batches[rank], request.learning_rate, due);
+    programs_[rank]->begin_step(batches[rank / num_slices()], request.learning_rate, due);
   }
   try {
     executor_->run(1, request.device_times);
@@ -186,7 +251,7 @@ trace::Timeline Replicas::timeline(std::string title) {
                                                    schedule::ActionLabels::Words);
   remove_spans(timeline, [&](const trace::Span& span) {
     const std::size_t rank = timeline.tracks[span.track].process;
-    const std::size_t first = processes_.rank().value_or(base::Rank::at(0)).index();
+    const std::size_t first = processes_.rank().value_or(base::Rank::at(0)).index() / num_slices();
     const auto micro_batch = static_cast<std::size_t>(std::max(0, span.micro_batch));
     if (span.micro_batch < 0 || rank < first || rank - first >= recorded_.empty_micro_batches.size())
       return false;

@@ -21,12 +21,14 @@
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/processes.h"
 #include "plenum/train/training_observer.h"
+#include "plenum/train/whole_model.h"
 
 namespace plenum::train {
 
 /// The ranks of a run that this process has, each with its program, the executor that runs their steps, and
 /// the steps under way: a GPU is given the next one before what came of the last is known, so that it never
-/// waits for the host. Between steps all ranks hold the same weights.
+/// waits for the host. Between steps all replicas have the same weights; a replica is a rank, or several that
+/// hold the model together.
 class Replicas {
  public:
   using Clock = std::chrono::steady_clock;
@@ -39,19 +41,26 @@ class Replicas {
   Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options,
            const Processes& processes = {}, std::chrono::milliseconds hang_limit = kHangLimit);
 
-  /// The first rank's, which stand for all.
-  const describe::ParameterTable& parameters() const { return first().parameters(); }
-  /// In the device's memory. Valid when no step is under way.
+  /// Of the whole model.
+  const describe::ParameterTable& parameters() const {
+    return whole_ ? whole_->table() : first().parameters();
+  }
+  /// Of the whole model, in the device's memory. Valid when no step is under way; where ranks hold it
+  /// together they are as the last gather_weights() left them.
   model::FlatWeights weights() const;
+  /// Puts weights() together, where ranks hold the model together; by all processes at the same time.
+  void gather_weights();
   const tensor::Stream& stream() const { return first().stream(); }
-  /// What a checkpoint holds, in the device's memory, weights of the first rank and moments of all that have
-  /// a shard of them: to be written before begin(), and to be read when no step is under way.
+  /// What this process has of what a checkpoint holds, in the device's memory, of all that ranks have alike
+  /// the first one's. To be read when no step is under way.
   CheckpointTensors tensors() const;
-  /// Lets `write` overwrite the weights, in the host's memory. Before begin().
+  /// Overwrites what the ranks of this process have with a checkpoint's. Before begin().
+  void load(const FoundCheckpoint& checkpoint);
+  /// Lets `write` overwrite the whole model's weights, in the host's memory. Before begin().
   void write_weights(base::FunctionRef<void(const tensor::TensorView&)> write);
 
-  /// Takes what was written into tensors() on all ranks of this process, and goes on from `first_step`. To be
-  /// called once before the first step, in all processes.
+  /// Goes on from `first_step` with what was loaded or written, on all ranks of this process. To be called
+  /// once before the first step, in all processes.
   void begin(std::uint64_t first_step, std::uint64_t num_updates);
   /// What is said of a step beside its data.
   struct StepRequest {
@@ -96,6 +105,17 @@ class Replicas {
     std::vector<std::vector<bool>> empty_micro_batches;  ///< of each rank
   };
 
+  std::size_t num_slices() const { return whole_ ? whole_->num_slices() : 1; }
+  /// The programs of the first replica here, whose tensors stand for those of all.
+  std::span<const std::unique_ptr<pipeline::BertProgram>> first_replica() const;
+  using Which = WholeModel::Which;
+  /// Adds what a rank has of the whole model's weights and moments.
+  struct Pieces {
+    std::vector<model::FlatPiece> weights, first_moments, second_moments;
+  };
+  void add_weights(const pipeline::BertProgram& program, Which which, Pieces& pieces) const;
+  void add_moments(const pipeline::BertProgram& program, Which which, Pieces& pieces) const;
+  CheckpointTensors tensors_of(Pieces pieces) const;
   void record(std::span<const batch::StepBatch> batches, const StepRequest& request);
   pipeline::BertProgram& first() const { return *programs_.front(); }
   /// With the communicators that they have in common with the ranks of other processes.
@@ -108,7 +128,9 @@ class Replicas {
   std::chrono::milliseconds hang_limit_;
   std::function<void(const pipeline::Failure&)> on_stuck_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
-  std::optional<tensor::HostWindow> window_;  ///< of a GPU
+  std::optional<WholeModel> whole_;                   ///< where ranks hold it together
+  std::optional<pipeline::LocalRank> between_steps_;  ///< whom a process asks then, where it has a slice
+  std::optional<tensor::HostWindow> window_;          ///< of a GPU
   std::optional<pipeline::Executor> executor_;
   std::deque<StepUnderWay> under_way_;  ///< oldest first
   RecordedStep recorded_;

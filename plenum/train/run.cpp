@@ -117,7 +117,7 @@ std::unique_ptr<RunPlan> plan_run(const RunOptions& options, const data::Dataset
 
 /// Gives the ranks the weights and moments of a checkpoint; returns where the run stands with them.
 TrainingState resume(const FoundCheckpoint& found, Replicas& replicas, const Note& note) {
-  load(found, replicas.tensors());
+  replicas.load(found);
   replicas.begin(found.state.step, found.state.num_updates);
   note(fmt::format("goes on from {}", found.directory));
   return found.state;
@@ -154,6 +154,10 @@ std::vector<TunedStream> Run::tuned_streams() const {
 Run open_run(const RunOptions& options, TrainingObserver& observer, const Processes& processes) {
   const auto begin = std::chrono::steady_clock::now();
   const Note note = [&observer](std::string_view line) { observer.on_note(line); };
+  base::require(processes.is_alone() || options.run.tp == 1,
+                "--tp {} needs all ranks in one process: processes that hold a model together cannot write "
+                "checkpoints yet",
+                options.run.tp);
   require_device(options, processes);  // first: without the device nothing is touched
   const DeviceMemory device_memory(options.run.device.value());
 
@@ -249,7 +253,8 @@ RunSummary summarise(const Run& run) {
           .model_name = model_name(run.options.model),
           .model = plan.program().model,
           .num_parameters = run.replicas->parameters().num_parameters(),
-          .num_ranks = plan.batches().num_ranks(),
+          .num_ranks = plan.mesh().num_ranks(),
+          .ranks_per_model = plan.mesh().num_slices(),
           .threads_per_rank = plan.program().num_threads,
           .micro_batches_per_rank = plan.batches().micro_batches_per_rank(),
           .expected_tokens_per_step = plan.batches().expected_tokens_per_step(),

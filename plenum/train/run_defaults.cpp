@@ -110,7 +110,7 @@ tensor::Device settle_device(const DeviceChoice& choice, const describe::ModelCo
 RunOptions settle_defaults(RunOptions options, std::int64_t ranks_here, const Note& on_choice,
                            const Note& note) {
   std::optional<double>& rate = options.optimizer.learning_rate.peak;
-  const bool has_buckets = options.run.ranks == 1 || options.run.bucket_bytes;
+  const bool has_buckets = options.mesh().num_replicas() == 1 || options.run.bucket_bytes;
   if (options.run.device && rate && !options.data.global_batch.empty() && has_buckets) return options;
   const data::Dataset dataset(options.data.directory);
   if (!options.run.device) {

@@ -51,12 +51,14 @@ OptionTable RunSettings::table() {
   options.add("seed", seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Seed of initialisation, order, masking and dropout");
   add_device_option(options, device);
-  options.add("ranks", ranks, 1, 1024, "Ranks as threads of one process, on the CPU");
+  options.add("ranks", ranks, 1, 1024, "Ranks as threads of one process, on the CPU; data-parallel but for --tp");
   options.add("gpus", process.gpus, 0, 1024, "Train on this many GPUs of this machine: a process for each");
   options.add("restart", process.restarts, 0, 1'000'000,
               "With --gpus: after a failure, resume from the last checkpoint, this many times");
   options.add("interface", process.interface, "NAME",
               "Network interface or address over which processes find each other, such as eth0");
+  options.add("tp", tp, 1, 1024,
+              "Tensor parallelism: so many ranks hold a model together; it divides heads and --ranks");
   options.add_choice("shard", shard,
                      {{"none", schedule::Sharding::None}, {"optimizer", schedule::Sharding::Optimizer}},
                      "What ranks divide among themselves to save memory: the optimizer's state (ZeRO-1); the "
@@ -154,6 +156,10 @@ void RunOptions::check() const {
   base::require(!run.threads || *run.threads >= run.ranks,
                 "every rank needs a thread: {} ranks, {} threads; give more --threads or fewer --ranks",
                 run.ranks, run.threads.value_or(0));
+  static_cast<void>(mesh());
+  base::require(run.tp == 1 || run.device != tensor::Device::Cuda,
+                "--tp {} on GPUs needs several processes, one for each GPU; --device cpu has ranks in one",
+                run.tp);
   base::require(run.process.trace.empty() || run.process.trace.ends_with(".svg") ||
                     run.process.trace.ends_with(".json"),
                 "--trace must end with .svg or .json: {}", run.process.trace);
@@ -168,6 +174,10 @@ std::chrono::milliseconds RunOptions::hang_limit() const {
   constexpr std::chrono::hours kLongest{24 * 365};  // clocks count nanoseconds
   return std::chrono::ceil<std::chrono::milliseconds>(
       std::min<std::chrono::duration<double>>(limit, kLongest));
+}
+
+Mesh RunOptions::mesh() const {
+  return {static_cast<std::size_t>(run.ranks), static_cast<std::size_t>(run.tp)};
 }
 
 std::size_t RunOptions::threads_per_rank() const {

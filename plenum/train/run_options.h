@@ -13,6 +13,7 @@
 #include "plenum/schedule/core/recomputation.h"
 #include "plenum/schedule/core/sharding.h"
 #include "plenum/tensor/device.h"
+#include "plenum/train/mesh.h"
 
 namespace plenum::train {
 
@@ -48,6 +49,7 @@ struct RunSettings {
   std::int64_t seed = 0;
   DeviceChoice device;
   std::int64_t ranks = 1;
+  std::int64_t tp = 1;  ///< ranks that hold a model together
   schedule::Sharding shard = schedule::Sharding::None;
   std::optional<std::int64_t> bucket_bytes;  ///< kBucketBytes if absent
   std::optional<std::int64_t> threads;       ///< over all ranks; all cores if absent
@@ -112,6 +114,7 @@ struct RunOptions {
 
   /// Throws UserError for settings that are wrong or contradict each other.
   void check() const;
+  Mesh mesh() const;
   std::size_t threads_per_rank() const;
   std::chrono::milliseconds hang_limit() const;
 };

@@ -12,6 +12,7 @@
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/describe/bert.h"
 #include "plenum/describe/parameter_table.h"
+#include "plenum/describe/tensor_parallel.h"
 #include "plenum/model/inference.h"
 #include "plenum/optim/duration.h"
 #include "plenum/schedule/check/check.h"
@@ -19,6 +20,7 @@
 #include "plenum/schedule/generate/single.h"
 #include "plenum/train/gpu_micro_batch.h"
 #include "plenum/train/gradient_buckets.h"
+#include "plenum/train/whole_model.h"
 
 namespace plenum::train {
 namespace {
@@ -32,13 +34,16 @@ schedule::Schedule make_schedule(const RunOptions& options, const describe::Mode
                                     .stage_layers = {static_cast<std::uint16_t>(model.num_layers)},
                                     .recomputation = options.run.recompute};
   const bool is_single = num_ranks == 1;
+  const std::size_t num_slices = options.mesh().num_slices();
   if (!is_single) {
-    wanted.num_buckets = num_gradient_buckets(describe::ParameterTable(describe::describe_bert(model)),
-                                              options.run.bucket_bytes.value_or(kBucketBytes));
+    const describe::ParameterTable table(
+        describe::tensor_parallel_slice(describe::describe_bert(model), {.index = 0, .size = num_slices}));
+    wanted.num_buckets = num_gradient_buckets(table, options.run.bucket_bytes.value_or(kBucketBytes));
     wanted.sharding = options.run.shard;
-    wanted.has_tensor_norms = options.run.shard != schedule::Sharding::None &&
-                              options.optimizer.optimizer.kind == optim::OptimizerKind::Lamb;
   }
+  // Where a tensor's parts lie on several ranks.
+  const bool is_divided = wanted.sharding != schedule::Sharding::None || num_slices > 1;
+  wanted.has_tensor_norms = is_divided && options.optimizer.optimizer.kind == optim::OptimizerKind::Lamb;
   schedule::Schedule schedule =
       is_single ? schedule::generate_single(wanted) : schedule::generate_data_parallel(wanted);
   schedule::require_checked(schedule);
@@ -46,11 +51,13 @@ schedule::Schedule make_schedule(const RunOptions& options, const describe::Mode
 }
 
 pipeline::BertProgramOptions program_options(const RunOptions& options, const describe::ModelConfig& model,
-                                             const batch::Capacity& capacity) {
+                                             const batch::Capacity& capacity,
+                                             std::optional<base::Rank> rank) {
   return {.model = model,
           .capacity = capacity,
           .optimizer = options.optimizer.optimizer,
           .seed = static_cast<std::uint64_t>(options.run.seed),
+          .tensor_parallel = options.mesh().slice_of(rank.value_or(base::Rank::at(0))),
           .device = options.run.device.value(),
           .num_threads = options.threads_per_rank()};
 }
@@ -79,50 +86,52 @@ void add_line(const std::string& purpose, std::size_t bytes, MemoryReport& repor
 }
 
 /// The one that is given, or all.
-std::vector<schedule::Rank> ranks_of(const schedule::Schedule& schedule, std::optional<schedule::Rank> only) {
+std::vector<base::Rank> ranks_of(const Mesh& mesh, std::optional<base::Rank> only) {
   if (only) return {*only};
-  std::vector<schedule::Rank> ranks;
-  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) ranks.push_back(schedule::Rank::at(rank));
+  std::vector<base::Rank> ranks;
+  for (std::size_t rank = 0; rank < mesh.num_ranks(); ++rank) ranks.push_back(base::Rank::at(rank));
   return ranks;
 }
 
 /// Those that are made ahead, one that is being made and one that is trained on.
 std::size_t bytes_of_batches(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program,
-                             std::size_t num_ranks_here) {
+                             std::size_t num_replicas_here) {
   constexpr std::size_t kSteps = data::Prefetch::kStepsAhead + 2;
-  const std::size_t num_here = schedule.problem.num_micro_batches * num_ranks_here / schedule.ranks.size();
+  const std::size_t num_here = schedule.problem.num_micro_batches * num_replicas_here / schedule.ranks.size();
   return kSteps * num_here * batch::micro_batch_bytes(program.capacity);
 }
 
 /// The stacks of the ranks' threads as far as they are used, and what the allocator keeps for each.
 std::size_t bytes_of_threads(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program,
-                             std::span<const schedule::Rank> ranks) {
+                             const Mesh& mesh, std::span<const base::Rank> ranks) {
   constexpr std::size_t kOfThread = std::size_t{64} << 10;  // 20 kB of stack and as much beside it were seen
   std::size_t num_threads = ranks.size() * (program.num_threads - 1);
-  for (const schedule::Rank rank : ranks) {
-    for (const schedule::LaneProgram& lane : schedule.ranks[rank.index()].lanes)
+  for (const base::Rank rank : ranks) {
+    for (const schedule::LaneProgram& lane : schedule.ranks[mesh.replica_of(rank).index()].lanes)
       num_threads += lane.actions().empty() ? 0 : 1;
   }
   return num_threads * kOfThread;
 }
 
 /// Of the ranks of this process: the one that is given, or all.
-MemoryReport plan_memory(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program,
-                         std::optional<schedule::Rank> only) {
+MemoryReport plan_memory(const schedule::Schedule& schedule, pipeline::BertProgramOptions program,
+                         const Mesh& mesh, std::optional<base::Rank> only) {
   MemoryReport report{.device = program.device, .lines = {}};
-  const std::vector<schedule::Rank> ranks = ranks_of(schedule, only);
-  for (const schedule::Rank rank : ranks)
-    add_arena(pipeline::BertProgram::plan_memory(schedule, rank, program), report);
+  const std::vector<base::Rank> ranks = ranks_of(mesh, only);
+  for (const base::Rank rank : ranks) {
+    program.tensor_parallel = mesh.slice_of(rank);
+    add_arena(pipeline::BertProgram::plan_memory(schedule, mesh.replica_of(rank), program), report);
+  }
   if (program.device != tensor::Device::Cpu) return report;  // the rest is the host's
-  add_line("batches", bytes_of_batches(schedule, program, ranks.size()), report);
-  add_line("threads", bytes_of_threads(schedule, program, ranks), report);
+  add_line("batches", bytes_of_batches(schedule, program, only ? 1 : mesh.num_replicas()), report);
+  add_line("threads", bytes_of_threads(schedule, program, mesh, ranks), report);
   return report;
 }
 
 data::StepBatchSource make_batches(const RunOptions& options, const data::TrainingDataOptions& data,
                                    const data::SequenceSource& sequences,
                                    const describe::ModelConfig& model) {
-  return {sequences, data, model, static_cast<std::size_t>(options.run.ranks),
+  return {sequences, data, model, options.mesh().num_replicas(),
           static_cast<std::uint64_t>(options.run.seed)};
 }
 
@@ -131,13 +140,13 @@ class MicroBatchMemory {
  public:
   /// Borrows all of them.
   MicroBatchMemory(const RunOptions& options, const describe::ModelConfig& model,
-                   const data::StepBatchSource& batches, std::optional<schedule::Rank> rank)
+                   const data::StepBatchSource& batches, std::optional<base::Rank> rank)
       : options_(options), model_(model), batches_(batches), rank_(rank) {}
 
   std::size_t planned_bytes(std::int64_t micro_batch_tokens) {
     const data::StepBounds bounds = batches_.bounds_with(micro_batch_tokens);
     return plan_memory(schedule_of(static_cast<std::size_t>(bounds.micro_batches_per_rank)),
-                       program_options(options_, model_, bounds.capacity), rank_)
+                       program_options(options_, model_, bounds.capacity, rank_), options_.mesh(), rank_)
         .planned_bytes;
   }
 
@@ -153,7 +162,7 @@ class MicroBatchMemory {
   const RunOptions& options_;
   const describe::ModelConfig& model_;
   const data::StepBatchSource& batches_;
-  std::optional<schedule::Rank> rank_;          ///< of this process; none: all
+  std::optional<base::Rank> rank_;              ///< of this process; none: all
   std::optional<schedule::Schedule> schedule_;  ///< of the size before
 };
 
@@ -179,8 +188,7 @@ std::int64_t largest_that_fits(std::int64_t least, std::int64_t end,
 
 /// The data's options, with the micro-batches of a GPU where none are asked for.
 data::TrainingDataOptions settle_data(const RunOptions& options, const data::SequenceSource& sequences,
-                                      const describe::ModelConfig& model,
-                                      std::optional<schedule::Rank> rank) {
+                                      const describe::ModelConfig& model, std::optional<base::Rank> rank) {
   data::TrainingDataOptions data = options.data;
   const bool is_settled = data.micro_batch_tokens || options.run.device == tensor::Device::Cpu;
   if (is_settled || tensor::cuda_obstacle()) return data;
@@ -195,14 +203,15 @@ data::TrainingDataOptions settle_data(const RunOptions& options, const data::Seq
 }  // namespace
 
 RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model,
-                 std::optional<schedule::Rank> rank)
+                 std::optional<base::Rank> rank)
     : options_(options),
       dataset_(dataset),
+      mesh_(options.mesh()),
       rank_(rank),
       training_(dataset, Split::Train),
       batches_(make_batches(options, settle_data(options, training_, model, rank), training_, model)),
       schedule_(make_schedule(options, model, batches_.num_ranks(), batches_.micro_batches_per_rank())),
-      program_(program_options(options, model, batches_.capacity())),
+      program_(program_options(options, model, batches_.capacity(), rank)),
       num_steps_(optim::num_steps(options.run.steps, length(), "steps")),
       checkpoint_every_(interval_of(options.checkpoint.every, "checkpoint-every")) {
   base::require(num_steps_ > 0, "steps must be more than none: {}", optim::to_string(options.run.steps));
@@ -252,8 +261,14 @@ optim::RunLength RunPlan::length() const {
           .sequences_per_step = static_cast<double>(dataset_.num_sequences(Split::Train)) / steps};
 }
 
+std::optional<schedule::Rank> RunPlan::replica() const {
+  if (!rank_) return std::nullopt;
+  return mesh_.replica_of(*rank_);
+}
+
 MemoryReport RunPlan::memory() const {
-  MemoryReport report = plan_memory(schedule_, program_, rank_);
+  MemoryReport report = plan_memory(schedule_, program_, mesh_, rank_);
+  if (mesh_.num_slices() > 1) add_line("whole weights", WholeModel::num_bytes(program_.model), report);
   if (held_out_) {
     const std::size_t bytes = model::BertInference::plan_memory(program_.model, held_out_->capacity(),
                                                                 evaluation_threads(), program_.device)
@@ -267,7 +282,8 @@ void RunPlan::require_memory(std::uint64_t available_bytes) const {
   const MemoryReport planned = memory();
   if (available_bytes == 0 || planned.planned_bytes <= available_bytes) return;
   // What does not depend on micro-batches stays; what is left for them decides.
-  const std::size_t others = planned.planned_bytes - plan_memory(schedule_, program_, rank_).planned_bytes;
+  const std::size_t others =
+      planned.planned_bytes - plan_memory(schedule_, program_, mesh_, rank_).planned_bytes;
   MicroBatchMemory training(options_, program_.model, batches_, rank_);
   const std::int64_t fits = largest_that_fits(
       batches_.least_micro_batch_tokens(), batches_.capacity().rows,

@@ -31,20 +31,25 @@ class RunPlan {
   /// Borrows the dataset. `rank` is the one that this process has; without, it has all ranks of the run.
   /// Throws UserError if options, data and model do not belong together.
   RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model,
-          std::optional<schedule::Rank> rank = std::nullopt);
+          std::optional<base::Rank> rank = std::nullopt);
   RunPlan(const RunPlan&) = delete;
   RunPlan& operator=(const RunPlan&) = delete;
 
   const data::StepBatchSource& batches() const { return batches_; }
   /// Nothing where no data is held out.
   const std::optional<data::EvaluationBatches>& held_out() const { return held_out_; }
+  /// Its ranks are replicas.
   const schedule::Schedule& schedule() const { return schedule_; }
+  /// Of the first rank of this process.
   const pipeline::BertProgramOptions& program() const { return program_; }
   /// Of the model: what a step asks for.
   const optim::LearningRate& learning_rate() const { return *learning_rate_; }
+  const Mesh& mesh() const { return mesh_; }
   /// The rank that this process has; none if it has all.
-  std::optional<schedule::Rank> rank() const { return rank_; }
-  std::size_t evaluation_threads() const { return program_.num_threads * (rank_ ? 1 : batches_.num_ranks()); }
+  std::optional<base::Rank> rank() const { return rank_; }
+  /// The replica that it is one of; none if it has all.
+  std::optional<schedule::Rank> replica() const;
+  std::size_t evaluation_threads() const { return program_.num_threads * (rank_ ? 1 : mesh_.num_ranks()); }
 
   std::uint64_t num_steps() const { return num_steps_; }
   const Interval& checkpoint_every() const { return checkpoint_every_; }
@@ -64,7 +69,8 @@ class RunPlan {
 
   const RunOptions& options_;
   const data::Dataset& dataset_;
-  std::optional<schedule::Rank> rank_;
+  Mesh mesh_;
+  std::optional<base::Rank> rank_;
   data::DatasetSequences training_;
   std::optional<data::DatasetSequences> holdout_;
   data::StepBatchSource batches_;

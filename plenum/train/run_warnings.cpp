@@ -32,12 +32,13 @@ Warning of_global_batch(const RunOptions& options, const RunPlan& plan) {
 
 Warning of_ranks(const RunPlan& plan) {
   const std::uint64_t num_items = plan.batches().items_per_step();
-  const std::size_t num_ranks = plan.batches().num_ranks();
-  if (num_ranks <= num_items) return {};
+  const Mesh& mesh = plan.mesh();
+  if (mesh.num_replicas() <= num_items) return {};
   return fmt::format(
       "--ranks {} is more than a step has to share out, {} at most; nothing to do: {}; fewer ranks or a "
       "larger --global-batch are faster",
-      num_ranks, count_of(num_items, "part"), count_of(num_ranks - num_items, "rank"));
+      mesh.num_ranks(), count_of(num_items, "part"),
+      count_of((mesh.num_replicas() - num_items) * mesh.num_slices(), "rank"));
 }
 
 Warning of_learning_rate(const RunOptions& options, const RunPlan& plan, std::uint64_t step) {

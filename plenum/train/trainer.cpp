@@ -216,7 +216,7 @@ void Trainer::train_steps() {
   const bool is_saved = run_.state.skipped_in_a_row == 0;
   if (is_evaluation_owed() && pause({.is_evaluated = true, .is_saved = is_saved})) return;
   if (is_finished()) return;
-  data::Prefetch batches(run_.plan->batches(), run_.state.step, run_.processes.rank());
+  data::Prefetch batches(run_.plan->batches(), run_.state.step, run_.plan->replica());
   bool is_stopped = false;
   while (!is_stopped && !is_finished()) is_stopped = train_step(batches);
 }
@@ -311,6 +311,7 @@ bool Trainer::evaluate() {
       evaluating.get_on();
       return !agreement_.is_wished_by_any(stop_.stop_requested());
     };
+    run_.replicas->gather_weights();
     evaluation_ = train::evaluate(*run_.inference, *run_.plan->held_out(), goes_on, run_.between_steps.get());
   }
   last_evaluation_ = Clock::now();

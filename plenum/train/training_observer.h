@@ -21,6 +21,7 @@ struct RunSummary {
   describe::ModelConfig model;
   std::int64_t num_parameters = 0;
   std::size_t num_ranks = 0;
+  std::size_t ranks_per_model = 1;  ///< that hold a model together
   std::size_t threads_per_rank = 0;
   std::size_t micro_batches_per_rank = 0;
   double expected_tokens_per_step = 0;

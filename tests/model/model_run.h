@@ -6,7 +6,9 @@
 #include "plenum/base/thread_pool.h"
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/micro_batch.h"
+#include "plenum/comm/communicator.h"
 #include "plenum/describe/bert.h"
+#include "plenum/describe/tensor_parallel.h"
 #include "plenum/memory/activation_layout.h"
 #include "plenum/model/bert.h"
 #include "plenum/model/micro_batch_staging.h"
@@ -28,12 +30,19 @@ struct LossScale {
   double next_sentence = 1;
 };
 
-/// A BERT in memory of its own, for one micro-batch at a time. Weights and gradients are zero at first.
+/// A BERT in memory of its own, or the part of it that one of a group's ranks holds, for one micro-batch at a
+/// time. Weights and gradients are zero at first.
 class ModelRun {
  public:
   ModelRun(const describe::ModelConfig& config, const batch::Capacity& capacity,
-           schedule::Recomputation recompute = schedule::Recomputation::None, std::size_t num_threads = 1)
-      : table_(describe::describe_bert(config)),
+           schedule::Recomputation recompute = schedule::Recomputation::None, std::size_t num_threads = 1,
+           comm::Communicator* group = nullptr)
+      : recompute_(recompute),
+        group_(group),
+        table_(describe::tensor_parallel_slice(
+            describe::describe_bert(config),
+            group == nullptr ? describe::TensorParallel{}
+                             : describe::TensorParallel{.index = group->index(), .size = group->size()})),
         pool_(num_threads),
         arena_(planned(capacity, recompute)),
         views_(arena_) {
@@ -51,7 +60,11 @@ class ModelRun {
 
   LossSums forward(const batch::MicroBatch& micro_batch, const DropoutSource& dropout = {}) {
     const tensor::Stream stream = this->stream();
-    const Pass pass{stream, table_.model(), staging_->put(micro_batch, nullptr), dropout};
+    const Pass pass{.stream = stream,
+                    .model = table_.model(),
+                    .micro_batch = staging_->put(micro_batch, nullptr),
+                    .dropout = dropout,
+                    .group = group_};
     bert_forward(pass, weights_of(table_, {weights_N_, weights_N_}), kept(), memory_.transients, {}, end());
     Scalars scalars{};
     add_losses(pass, kept(), view_of(scalars));
@@ -63,11 +76,20 @@ class ModelRun {
                 const DropoutSource& dropout = {},
                 kernels::Accumulate accumulate = kernels::Accumulate::Yes) {
     const tensor::Stream stream = this->stream();
-    const Pass pass{stream, table_.model(), staging_->put(micro_batch, nullptr), dropout, accumulate};
+    const Pass pass{.stream = stream,
+                    .model = table_.model(),
+                    .micro_batch = staging_->put(micro_batch, nullptr),
+                    .dropout = dropout,
+                    .accumulate = accumulate,
+                    .group = group_};
     Scalars scalars{};
     scalars[kernels::index_of(kernels::loss_scale_of(0))] = scale.masked;
     scalars[kernels::index_of(kernels::loss_scale_of(1))] = scale.next_sentence;
     for (std::size_t layer = end().index(); layer-- > 0;) {
+      if (recompute_ != schedule::Recomputation::None) {
+        bert_recompute(pass, weights_of(table_, {weights_N_, weights_N_}), kept(), memory_.transients,
+                       recompute_, base::LayerId::at(layer));
+      }
       bert_backward(pass, weights_of(table_, {weights_N_, weights_N_}), gradients_of(table_, gradients_N_),
                     kept(), memory_.transients, view_of(scalars), base::LayerId::at(layer),
                     base::LayerId::at(layer + 1));
@@ -96,6 +118,8 @@ class ModelRun {
     return sizes.layout();
   }
 
+  schedule::Recomputation recompute_;
+  comm::Communicator* group_;
   describe::ParameterTable table_;
   base::ThreadPool pool_;
   tensor::TensorView weights_N_, gradients_N_, scratch_;

@@ -128,6 +128,30 @@ class AttentionRun {
     return run;
   }
 
+  /// Some of the heads, as a rank that holds no others has them.
+  AttentionRun heads(std::int64_t first, std::int64_t count) const {
+    reference::AttentionShape shape = shape_;
+    shape.heads = static_cast<std::size_t>(count);
+    AttentionRun run({shape, dropout_.threshold}, device_);
+    run.dropout_.first_head = static_cast<std::uint32_t>(first);
+    run.qkv_ = heads_of(qkv_, first, count);
+    run.dcontext_ = heads_of(dcontext_, first, count);
+    return run;
+  }
+  /// Of what attention writes or reads, [T, ..., H, K].
+  ops::TestTensor<float> heads_of(const ops::TestTensor<float>& tensor, std::int64_t first,
+                                  std::int64_t count) const {
+    const std::int64_t K = size(shape_.width);
+    const std::int64_t rows = tensor.shape().num_elements() / (H_ * K);
+    std::vector<float> values;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const auto begin = tensor.values().begin() + (row * H_ + first) * K;
+      values.insert(values.end(), begin, begin + count * K);
+    }
+    return rows == T_ ? ops::TestTensor<float>({T_, count, K}, values)
+                      : ops::TestTensor<float>({T_, 3, count, K}, values);
+  }
+
   /// Gives one sequence the rows of another of the same length.
   void copy_sequence(const AttentionRun& source, std::size_t from, std::size_t to) {
     const auto copy = [&](const ops::TestTensor<float>& source_tensor, ops::TestTensor<float>& tensor) {

@@ -64,6 +64,18 @@ TEST_P(AttentionOnGpu, RefusesAPlaceForBitsThatDoesNotFit) {
   EXPECT_THROW(run.run_keeping_bits({.offset = 8}), base::InternalError);
 }
 
+TEST_P(AttentionOfWideHeads, GivesSomeHeadsTheSameBytesAsAmongAll) {
+  for (const std::uint32_t threshold : {0U, 26U, 200U}) {
+    const AttentionRun run({shape_of(4, 64, {1, 70, 130, 40}, 1), threshold}, device());
+    const AttentionResult all = run.run();
+    for (const auto& [first, count] : {std::pair(0, 1), std::pair(1, 3), std::pair(2, 2)}) {
+      const AttentionResult some = run.heads(first, count).run();
+      EXPECT_EQ(some.context, run.heads_of(all.context, first, count)) << first << " " << threshold;
+      EXPECT_EQ(some.dqkv, run.heads_of(all.dqkv, first, count)) << first << " " << threshold;
+    }
+  }
+}
+
 /// Compares what belongs to a sequence with the result of this sequence alone.
 void expect_same_bytes(const AttentionResult& among, const AttentionShape& shape, std::size_t sequence,
                        const AttentionResult& alone) {

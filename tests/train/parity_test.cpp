@@ -16,6 +16,7 @@ struct Arrangement {
   data::Layout layout;
   std::int64_t ranks;
   std::int64_t micro_batch_tokens;
+  std::int64_t tp = 1;
   schedule::Sharding shard = schedule::Sharding::None;
 };
 
@@ -28,9 +29,21 @@ constexpr Arrangement kArrangements[] = {
     {"padded, two ranks", data::Layout::Padded, 2, 96},
     {"packed", data::Layout::Packed, 1, 96},
     {"packed, two ranks", data::Layout::Packed, 2, 96},
-    {"unpadded, four ranks, optimizer sharded", data::Layout::Unpadded, 4, 72, schedule::Sharding::Optimizer},
-    {"padded, two ranks, optimizer sharded", data::Layout::Padded, 2, 96, schedule::Sharding::Optimizer},
-    {"packed, two ranks, optimizer sharded", data::Layout::Packed, 2, 96, schedule::Sharding::Optimizer},
+    {"unpadded, a model on two ranks", data::Layout::Unpadded, 2, 72, 2},
+    {"padded, a model on two ranks", data::Layout::Padded, 2, 96, 2},
+    {"packed, a model on two ranks", data::Layout::Packed, 2, 96, 2},
+    {"unpadded, a model on four ranks", data::Layout::Unpadded, 4, 72, 4},
+    {"padded, a model on four ranks", data::Layout::Padded, 4, 96, 4},
+    {"packed, a model on four ranks", data::Layout::Packed, 4, 96, 4},
+    {"unpadded, two models on two ranks each", data::Layout::Unpadded, 4, 72, 2},
+    {"padded, two models on two ranks each", data::Layout::Padded, 4, 96, 2},
+    {"packed, two models on two ranks each", data::Layout::Packed, 4, 96, 2},
+    {"unpadded, four ranks, optimizer sharded", data::Layout::Unpadded, 4, 72, 1,
+     schedule::Sharding::Optimizer},
+    {"padded, two ranks, optimizer sharded", data::Layout::Padded, 2, 96, 1, schedule::Sharding::Optimizer},
+    {"packed, two ranks, optimizer sharded", data::Layout::Packed, 2, 96, 1, schedule::Sharding::Optimizer},
+    {"unpadded, two models on two ranks each, optimizer sharded", data::Layout::Unpadded, 4, 72, 2,
+     schedule::Sharding::Optimizer},
 };
 
 double largest_of(const std::vector<float>& values) {
@@ -60,7 +73,9 @@ class ParityTest : public TrainingTest {
     given.data.layout = arrangement.layout;
     given.data.order_choice = data::OrderChoice::Packs;
     given.data.micro_batch_tokens = arrangement.micro_batch_tokens;
+    given.model.heads = 4;
     given.run.ranks = arrangement.ranks;
+    given.run.tp = arrangement.tp;
     given.run.threads = arrangement.ranks;
     given.run.shard = arrangement.shard;
     given.run.bucket_bytes = 1;  // a bucket for each layer

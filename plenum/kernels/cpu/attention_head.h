@@ -74,13 +74,14 @@ inline void fill_up_row(const AttentionHead& head, float* scores, const Attentio
 inline void draw_score_bytes(const AttentionHead& head, const Dropout& dropout, std::int64_t sample,
                              std::int64_t first, std::int64_t rows, const AttentionScratch& scratch) {
   constexpr std::int64_t kGroupsPerHead = (std::int64_t{1} << 20) / kDropoutGroup;
-  draw_dropout_bytes(dropout,
-                     {.sample = static_cast<std::uint64_t>(sample),
-                      .first_position = static_cast<std::uint32_t>(first),
-                      .num_positions = static_cast<std::uint32_t>(rows),
-                      .first_group = static_cast<std::uint32_t>(head.head * kGroupsPerHead),
-                      .num_groups = static_cast<std::uint32_t>(scratch.columns() / kDropoutGroup)},
-                     scratch.random_bytes());
+  draw_dropout_bytes(
+      dropout,
+      {.sample = static_cast<std::uint64_t>(sample),
+       .first_position = static_cast<std::uint32_t>(first),
+       .num_positions = static_cast<std::uint32_t>(rows),
+       .first_group = static_cast<std::uint32_t>((dropout.first_head + head.head) * kGroupsPerHead),
+       .num_groups = static_cast<std::uint32_t>(scratch.columns() / kDropoutGroup)},
+      scratch.random_bytes());
 }
 
 }  // namespace plenum::kernels::cpu

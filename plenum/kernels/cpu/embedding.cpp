@@ -25,12 +25,15 @@ class TableGradient {
   using Indices = std::span<const std::int32_t>;
 
  public:
-  TableGradient(const RowGroups& groups, const float* dz_TD, const tensor::TensorView& dtable)
+  TableGradient(const RowGroups& groups, const float* dz_TD, const tensor::TensorView& dtable,
+                std::int64_t first_entry = 0)
       : entries_(groups.num_groups() > 0 ? groups.entry_G.span<std::int32_t>() : Indices()),
         starts_(groups.num_groups() > 0 ? groups.start_G.span<std::int32_t>() : Indices()),
         rows_(groups.num_groups() > 0 ? groups.row_R.span<std::int32_t>() : Indices()),
         dz_TD_(dz_TD),
         dtable_(dtable.data<float>()),
+        first_entry_(first_entry),
+        num_entries_(dtable.size(0)),
         width_(dtable.size(1)),
         num_stripes_((width_ + kStripe - 1) / kStripe),
         num_runs_((static_cast<std::int64_t>(rows_.size()) + kRowsPerRun - 1) / kRowsPerRun) {}
@@ -58,11 +61,13 @@ class TableGradient {
 
   void add_group(std::int64_t group, std::int64_t column, std::int64_t width) const {
     const auto index = static_cast<std::size_t>(group);
+    const std::int64_t entry = entries_[index] - first_entry_;
+    if (entry < 0 || entry >= num_entries_) return;
     std::array<float, kStripe> sums{};
     for (std::int32_t i = starts_[index]; i < starts_[index + 1]; ++i) {
       add(dz_TD_ + rows_[static_cast<std::size_t>(i)] * width_ + column, sums.data(), width);
     }
-    add(sums.data(), dtable_ + entries_[index] * width_ + column, width);
+    add(sums.data(), dtable_ + entry * width_ + column, width);
   }
 
   static void add(const float* from, float* to, std::int64_t width) {
@@ -74,6 +79,7 @@ class TableGradient {
   Indices entries_, starts_, rows_;
   const float* dz_TD_;
   float* dtable_;
+  std::int64_t first_entry_, num_entries_;
   std::int64_t width_;
   std::int64_t num_stripes_;
   std::int64_t num_runs_;
@@ -84,10 +90,11 @@ class TableGradient {
 void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& args) {
   const std::int64_t width = args.y_TD.size(1);
   const RowDropout dropout(args.dropout, args.rows, width);
-  const std::int32_t* const id_T = args.id_T.data<std::int32_t>();
+  const bool is_looked_up = static_cast<bool>(args.looked_up_TD);
+  const std::int32_t* const id_T = is_looked_up ? nullptr : args.id_T.data<std::int32_t>();
   const std::int32_t* const position_T = args.position_T.data<std::int32_t>();
   const std::int32_t* const segment_T = args.segment_T.data<std::int32_t>();
-  const float* const word_VD = args.word_VD.data<float>();
+  const float* const words = (is_looked_up ? args.looked_up_TD : args.word_VD).data<float>();
   const float* const position_PD = args.position_PD.data<float>();
   const float* const segment_GD = args.segment_GD.data<float>();
   const float* const gamma = args.gamma_D.data<float>();
@@ -100,7 +107,7 @@ void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& arg
   for_each_row(stream, args.y_TD.size(0), [&](std::int64_t row, std::size_t thread) {
     float* const z = z_TD + row * width;
     float* const y = y_TD + row * width;
-    gather_row(word_VD + id_T[row] * width, position_PD + position_T[row] * width,
+    gather_row(words + (is_looked_up ? row : id_T[row]) * width, position_PD + position_T[row] * width,
                segment_GD + segment_T[row] * width, z, width);
     const RowMoments moments = row_moments(z, width, args.epsilon);
     normalise_row(z, moments, gamma, beta, y, width);
@@ -134,9 +141,10 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
   gradient.add_to(args.dgamma_D.data<float>(), args.dbeta_D.data<float>(), nullptr);
 
   // One run of the pool over the tasks of all three tables.
-  const std::array<TableGradient, 3> tables = {TableGradient(args.by_word, dz_TD, args.dword_VD),
-                                               TableGradient(args.by_position, dz_TD, args.dposition_PD),
-                                               TableGradient(args.by_segment, dz_TD, args.dsegment_GD)};
+  const std::array<TableGradient, 3> tables = {
+      TableGradient(args.by_word, dz_TD, args.dword_VD, args.words.first),
+      TableGradient(args.by_position, dz_TD, args.dposition_PD),
+      TableGradient(args.by_segment, dz_TD, args.dsegment_GD)};
   std::int64_t num_tasks = 0;
   for (const TableGradient& table : tables) num_tasks += table.num_tasks();
   stream.pool().run(static_cast<std::size_t>(num_tasks), [&](std::size_t index, std::size_t) {

@@ -52,6 +52,26 @@ struct TileSum {
   float sum;  ///< of the exponentials of the differences to the maximum
 };
 
+/// What a slice of the vocabulary knows of a row, as it is exchanged.
+constexpr std::int64_t kPart = 4;
+struct SlicePart {
+  float maximum;
+  float sum;  ///< of the exponentials of the differences to the maximum
+  float label_logit;
+  float greatest;  ///< word of the maximum, which a float holds exactly
+};
+
+void store_part(const SlicePart& part, float* to) {
+  std::memcpy(to, &part, sizeof part);
+}
+
+SlicePart load_part(const float* from) {
+  SlicePart part;
+  std::memcpy(&part, from, sizeof part);
+  return part;
+}
+static_assert(sizeof(SlicePart) == kPart * sizeof(float));
+
 // A logit that is not a number does not become the maximum, but the sum.
 TileSum sum_tile(const float* logits, std::int64_t count) {
   Vec greatest = broadcast(-kInfinity);
@@ -103,16 +123,50 @@ void finish_row(const VocabularyLossForward& args, std::int64_t row) {
   for (std::int64_t tile = 0; tile < N; ++tile) {
     sum += double{tiles_N2[2 * tile + 1]} * std::exp(double{tiles_N2[2 * tile]} - maximum);
   }
-  const double lse = maximum + std::log(sum);
   const float* const logits = args.logits_MW.data<float>() + row * V;
   const std::int32_t label = args.label_M.data<std::int32_t>()[row];
+  const auto greatest = [&] {
+    const Range words = range_at(best, kVocabularyTile, V);
+    return std::max_element(logits + words.begin, logits + words.end) - logits;
+  };
+  if (args.part_M4) {
+    const std::int64_t here = label - args.words.first;
+    const float logit = label >= 0 && Range{0, V}.contains(here) ? logits[here] : 0.0F;
+    store_part({static_cast<float>(maximum), static_cast<float>(sum), logit,
+                static_cast<float>(args.words.first + greatest())},
+               args.part_M4.data<float>() + row * kPart);
+    return;
+  }
+  const double lse = maximum + std::log(sum);
   args.lse_M.data<float>()[row] = static_cast<float>(lse);
   args.loss_M.data<float>()[row] = label < 0 ? 0.0F : static_cast<float>(lse - double{logits[label]});
-  if (args.prediction_M) {
-    const Range words = range_at(best, kVocabularyTile, V);
-    const float* const greatest = std::max_element(logits + words.begin, logits + words.end);
-    args.prediction_M.data<std::int32_t>()[row] = static_cast<std::int32_t>(greatest - logits);
+  if (args.prediction_M) args.prediction_M.data<std::int32_t>()[row] = static_cast<std::int32_t>(greatest());
+}
+
+/// The same of what slices know.
+void combine_row(const VocabularyParts& args, std::int64_t row) {
+  const std::int64_t P = args.part_PM4.size(0);
+  const std::int64_t M = args.part_PM4.size(1);
+  const auto part_at = [&](std::int64_t slice) {
+    return load_part(args.part_PM4.data<float>() + (slice * M + row) * kPart);
+  };
+  SlicePart best = part_at(0);
+  for (std::int64_t slice = 1; slice < P; ++slice) {
+    if (const SlicePart part = part_at(slice); part.maximum > best.maximum) best = part;
   }
+  double sum = 0;
+  double logit = 0;
+  for (std::int64_t slice = 0; slice < P; ++slice) {
+    const SlicePart part = part_at(slice);
+    sum += double{part.sum} * std::exp(double{part.maximum} - double{best.maximum});
+    logit += part.label_logit;
+  }
+  const double lse = best.maximum + std::log(sum);
+  const std::int32_t label = args.label_M.data<std::int32_t>()[row];
+  args.lse_M.data<float>()[row] = static_cast<float>(lse);
+  args.loss_M.data<float>()[row] = label < 0 ? 0.0F : static_cast<float>(lse - logit);
+  if (args.prediction_M)
+    args.prediction_M.data<std::int32_t>()[row] = static_cast<std::int32_t>(best.greatest);
 }
 
 /// Replaces the logits of a row's tile by scale * softmax, and adds that to the gradient of the bias.
@@ -137,9 +191,9 @@ void backward_tile(const VocabularyLossBackward& args, Range words, Range rows,
     const auto scale = label < 0 ? 0.0F : static_cast<float>(*args.scale_1.data<double>());
     differentiate_softmax(logits + words.begin, words.count(), args.lse_M.data<float>()[row], scale,
                           db_V + words.begin);
-    if (words.contains(label)) {
-      logits[label] -= scale;
-      db_V[label] -= scale;
+    if (const std::int64_t here = label - args.words.first; words.contains(here)) {
+      logits[here] -= scale;
+      db_V[here] -= scale;
     }
   }
   gemm({.m = words.count(),
@@ -167,6 +221,15 @@ void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossF
                     [&](std::size_t task, std::size_t) {
                       const Range rows = range_at(static_cast<std::int64_t>(task), kCombinedRows, M);
                       for (std::int64_t row = rows.begin; row < rows.end; ++row) finish_row(args, row);
+                    });
+}
+
+void combine_vocabulary_parts(const tensor::Stream& stream, const VocabularyParts& args) {
+  const std::int64_t M = args.part_PM4.size(1);
+  stream.pool().run(static_cast<std::size_t>(num_ranges(M, kCombinedRows)),
+                    [&](std::size_t task, std::size_t) {
+                      const Range rows = range_at(static_cast<std::int64_t>(task), kCombinedRows, M);
+                      for (std::int64_t row = rows.begin; row < rows.end; ++row) combine_row(args, row);
                     });
 }
 

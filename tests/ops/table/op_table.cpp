@@ -8,14 +8,23 @@ namespace plenum::ops {
 
 const std::vector<OpDescriptor>& op_table() {
   static const std::vector<OpDescriptor> ops = {
-      linear_op(),          mlp_gelu_op(),
-      attention_op(),       layer_norm_op(),
-      embedding_op(),       activation_gelu_op(),
-      activation_tanh_op(), vocabulary_loss_op(),
-      class_loss_op(),      rows_op(),
-      column_sums_op(),     sum_op(),
-      adam_step_op(),       lamb_step_op(),
-      lamb_halves_op(),     round_to_compute_op(),
+      linear_op(),
+      mlp_gelu_op(),
+      attention_op(),
+      layer_norm_op(),
+      embedding_op(),
+      activation_gelu_op(),
+      activation_tanh_op(),
+      vocabulary_loss_op(),
+      vocabulary_parts_op(),
+      class_loss_op(),
+      rows_op(),
+      column_sums_op(),
+      sum_op(),
+      adam_step_op(),
+      lamb_step_op(),
+      lamb_halves_op(),
+      round_to_compute_op(),
       zero_all_op(),
   };
   return ops;

@@ -29,6 +29,7 @@ OpDescriptor round_to_compute_op();
 OpDescriptor rows_op();
 OpDescriptor sum_op();
 OpDescriptor vocabulary_loss_op();
+OpDescriptor vocabulary_parts_op();
 OpDescriptor zero_all_op();
 
 }  // namespace plenum::ops

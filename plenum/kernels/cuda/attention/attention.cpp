@@ -69,6 +69,7 @@ struct Call {
                               .num_column_blocks = bits.num_column_blocks,
                               .threshold = dropout.threshold,
                               .layer_and_site = dropout.layer_and_site(),
+                              .first_head = dropout.first_head,
                               .key = dropout.key,
                               .by_query = by_query,
                               .by_key = by_key});

@@ -115,7 +115,8 @@ __device__ inline uint4* words_at(std::uint32_t* bits, const DrawAttentionKeepBi
 template <bool kAbove128>
 __device__ inline void draw_units(const Problem& problem, const Block& block, std::uint64_t sample, int query,
                                   std::uint32_t (&units)[4]) {
-  const std::uint32_t channel = static_cast<std::uint32_t>(block.head) * kHeadChannels + block.first_key;
+  const std::uint32_t head = problem.args.first_head + static_cast<std::uint32_t>(block.head);
+  const std::uint32_t channel = head * kHeadChannels + block.first_key;
 #pragma unroll
   for (int u = 0; u < 4; ++u) {
     if (u * kUnitColumns >= block.num_keys) break;

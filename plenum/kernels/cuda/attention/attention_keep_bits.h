@@ -49,8 +49,9 @@ struct DrawAttentionKeepBits {
   std::int32_t num_rows = 0;
   std::int32_t num_heads = 0;
   std::int32_t num_column_blocks = 0;
-  std::uint32_t threshold = 0;  ///< this and the next two: of Dropout
+  std::uint32_t threshold = 0;  ///< this and the next three: of Dropout
   std::uint32_t layer_and_site = 0;
+  std::uint32_t first_head = 0;
   base::PhiloxKey key = {};
   std::uint32_t* by_query = nullptr;  ///< overwritten, or null: not wanted
   std::uint32_t* by_key = nullptr;    ///< overwritten, or null: not wanted

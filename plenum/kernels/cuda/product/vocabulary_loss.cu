@@ -70,11 +70,17 @@ struct RowPart {
 
 constexpr int kRowThreads = 256;
 
+/// Where a slice of the vocabulary leaves what it knows of rows; null: it is all of the vocabulary.
+struct SliceParts {
+  float4* part_M;  ///< maximum, sum, the label's logit, word of the maximum
+  int first_word;
+};
+
 /// A block for each row.
 __global__ void __launch_bounds__(kRowThreads)
     row_losses(const __nv_bfloat16* __restrict__ logits_MW, int vocabulary, std::int64_t stride,
                const std::int32_t* __restrict__ label_M, float* __restrict__ lse_M,
-               float* __restrict__ loss_M, std::int32_t* __restrict__ prediction_M) {
+               float* __restrict__ loss_M, std::int32_t* __restrict__ prediction_M, SliceParts parts) {
   const std::int64_t row = blockIdx.x;
   const __nv_bfloat16* const logits_W = logits_MW + row * stride;
   RowPart part;
@@ -87,32 +93,66 @@ __global__ void __launch_bounds__(kRowThreads)
   __shared__ BlockReduction shared[3];
   const float maximum = block_max(part.maximum, shared[0]);
   const float sum = block_sum(part.sum * exp2_fast((part.maximum - maximum) * kLog2E), shared[1]);
-  if (prediction_M != nullptr) {
+  float first = 0;
+  if (prediction_M != nullptr || parts.part_M != nullptr) {
     // The first column is the greatest negative one; a float holds it exactly.
     const float column = part.maximum == maximum ? -static_cast<float>(part.greatest) : -INFINITY;
-    const float first = -block_max(column, shared[2]);
-    if (threadIdx.x == 0) prediction_M[row] = static_cast<std::int32_t>(first);
+    first = -block_max(column, shared[2]);
   }
   if (threadIdx.x != 0) return;
   const std::int32_t label = label_M[row];
+  if (parts.part_M != nullptr) {
+    const std::int32_t here = label - parts.first_word;
+    const bool has_label = label >= 0 && here >= 0 && here < vocabulary;
+    parts.part_M[row] = {maximum, sum, has_label ? __bfloat162float(logits_W[here]) : 0.0F,
+                         static_cast<float>(parts.first_word) + first};
+    return;
+  }
+  if (prediction_M != nullptr) prediction_M[row] = static_cast<std::int32_t>(first);
   const float log_sum = logf(sum);
   lse_M[row] = maximum + log_sum;
   loss_M[row] = label < 0 ? 0 : maximum - __bfloat162float(logits_W[label]) + log_sum;
 }
 
+/// A thread for each row: combines what the slices know of it, in their order.
+__global__ void __launch_bounds__(kRowThreads)
+    combine_parts(const float4* __restrict__ part_PM, int num_parts, int rows,
+                  const std::int32_t* __restrict__ label_M, float* __restrict__ lse_M,
+                  float* __restrict__ loss_M, std::int32_t* __restrict__ prediction_M) {
+  const int row = static_cast<int>(blockIdx.x) * kRowThreads + static_cast<int>(threadIdx.x);
+  if (row >= rows) return;
+  float4 best = part_PM[row];
+  for (int i = 1; i < num_parts; ++i) {
+    const float4 part = part_PM[std::int64_t{i} * rows + row];
+    if (part.x > best.x) best = part;
+  }
+  float sum = 0;
+  float logit = 0;
+  for (int i = 0; i < num_parts; ++i) {
+    const float4 part = part_PM[std::int64_t{i} * rows + row];
+    sum += part.y * exp2_fast((part.x - best.x) * kLog2E);
+    logit += part.z;
+  }
+  const float log_sum = logf(sum);
+  lse_M[row] = best.x + log_sum;
+  loss_M[row] = label_M[row] < 0 ? 0 : best.x - logit + log_sum;
+  if (prediction_M != nullptr) prediction_M[row] = static_cast<std::int32_t>(best.w);
+}
+
 /// Turns the logits of eight neighbouring words into their gradients.
-__device__ void differentiate(FloatVector& values, int column, int vocabulary, std::int32_t label, float lse,
-                              float scale) {
+__device__ void differentiate(FloatVector& values, int column, int vocabulary, std::int32_t label,
+                              int first_word, float lse, float scale) {
   const float row_scale = label < 0 ? 0 : scale;
+  const std::int32_t here = label - first_word;
   const float shift = lse * kLog2E;
 #pragma unroll
   for (int lane = 0; lane < kVectorWidth; ++lane) {
     values[lane] = row_scale * exp2_fast(fmaf(values[lane], kLog2E, -shift));
   }
-  if (label >= column && label < column + kVectorWidth) {
+  if (here >= column && here < column + kVectorWidth) {
 #pragma unroll
     for (int lane = 0; lane < kVectorWidth; ++lane) {
-      if (column + lane == label) values[lane] -= row_scale;
+      if (column + lane == here) values[lane] -= row_scale;
     }
   }
   set_behind(values, column, vocabulary, 0);
@@ -131,7 +171,7 @@ __global__ void __launch_bounds__(kLineVectors* kLineRows)
     column_gradients(__nv_bfloat16* __restrict__ logits_MW, std::int64_t rows, int vocabulary,
                      std::int64_t stride, const std::int32_t* __restrict__ label_M,
                      const float* __restrict__ lse_M, const double* __restrict__ scale_1,
-                     float* __restrict__ db_V) {
+                     float* __restrict__ db_V, int first_word) {
   const int first_row = static_cast<int>(threadIdx.x) / kLineVectors;
   const int line_column = static_cast<int>(threadIdx.x) % kLineVectors * kVectorWidth;
   const int column = static_cast<int>(blockIdx.x) * kLineColumns + line_column;
@@ -149,7 +189,7 @@ __global__ void __launch_bounds__(kLineVectors* kLineRows)
       const std::int64_t row = begin + i * kLineRows;
       if (row >= rows) break;
       FloatVector values = unpack(loaded[i]);
-      differentiate(values, column, vocabulary, label_M[row], lse_M[row], scale);
+      differentiate(values, column, vocabulary, label_M[row], first_word, lse_M[row], scale);
 #pragma unroll
       for (int lane = 0; lane < kVectorWidth; ++lane) sums[lane] += values[lane];
       vector_at(logits_MW + row * stride + column) = pack(values).words;
@@ -205,9 +245,21 @@ void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossF
   }
   row_losses<<<static_cast<unsigned>(M), kRowThreads, 0, stream.cuda().handle()>>>(
       bfloat16_data(args.logits_MW), static_cast<int>(V), W, args.label_M.data<std::int32_t>(),
-      args.lse_M.data<float>(), args.loss_M.data<float>(),
-      args.prediction_M ? args.prediction_M.data<std::int32_t>() : nullptr);
+      args.part_M4 ? nullptr : args.lse_M.data<float>(), args.part_M4 ? nullptr : args.loss_M.data<float>(),
+      args.prediction_M && !args.part_M4 ? args.prediction_M.data<std::int32_t>() : nullptr,
+      {args.part_M4 ? static_cast<float4*>(args.part_M4.raw()) : nullptr,
+       static_cast<int>(args.words.first)});
   tensor::check_cuda(cudaGetLastError(), "compute the losses of words");
+}
+
+void combine_vocabulary_parts(const tensor::Stream& stream, const VocabularyParts& args) {
+  const std::int64_t M = args.part_PM4.size(1);
+  combine_parts<<<static_cast<unsigned>((M + kRowThreads - 1) / kRowThreads), kRowThreads, 0,
+                  stream.cuda().handle()>>>(
+      static_cast<const float4*>(args.part_PM4.raw()), static_cast<int>(args.part_PM4.size(0)),
+      static_cast<int>(M), args.label_M.data<std::int32_t>(), args.lse_M.data<float>(),
+      args.loss_M.data<float>(), args.prediction_M ? args.prediction_M.data<std::int32_t>() : nullptr);
+  tensor::check_cuda(cudaGetLastError(), "combine the losses of words");
 }
 
 void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLossBackward& args) {
@@ -219,7 +271,8 @@ void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLoss
   column_gradients<<<static_cast<unsigned>(W / kLineColumns), kLineVectors * kLineRows, 0,
                      stream.cuda().handle()>>>(bfloat16_data(args.logits_MW), M, static_cast<int>(V), W,
                                                args.label_M.data<std::int32_t>(), args.lse_M.data<float>(),
-                                               args.scale_1.data<double>(), args.db_V.data<float>());
+                                               args.scale_1.data<double>(), args.db_V.data<float>(),
+                                               static_cast<int>(args.words.first));
   tensor::check_cuda(cudaGetLastError(), "compute the gradients of words");
   Accumulate accumulate_dh = Accumulate::No;
   for (const Words& words : word_parts(V)) {

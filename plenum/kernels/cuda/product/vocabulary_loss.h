@@ -5,6 +5,7 @@
 namespace plenum::kernels::cuda {
 
 void vocabulary_loss_forward(const tensor::Stream& stream, const VocabularyLossForward& args);
+void combine_vocabulary_parts(const tensor::Stream& stream, const VocabularyParts& args);
 void vocabulary_loss_backward(const tensor::Stream& stream, const VocabularyLossBackward& args);
 
 }  // namespace plenum::kernels::cuda

@@ -11,7 +11,7 @@ namespace plenum::kernels::cuda {
 namespace {
 
 struct ForwardArguments {
-  const std::int32_t* entry_T[kNumTables];
+  const std::int32_t* entry_T[kNumTables];  ///< null: every row has an entry of its own
   const __nv_bfloat16* table[kNumTables];
   const float* gamma_D;
   const float* beta_D;
@@ -37,8 +37,10 @@ __global__ void __launch_bounds__(kMaxThreads, kMaxThreads == kNarrowThreads ? k
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
 #pragma unroll
-    for (std::size_t t = 0; t < kNumTables; ++t)
-      read[r][t] = tile.load_entry(args.table[t], args.entry_T[t][tile.nearest_row(r)]);
+    for (std::size_t t = 0; t < kNumTables; ++t) {
+      const int row = tile.nearest_row(r);
+      read[r][t] = tile.load_entry(args.table[t], args.entry_T[t] == nullptr ? row : args.entry_T[t][row]);
+    }
   }
   FloatVector z[kRows];
 #pragma unroll
@@ -67,10 +69,12 @@ void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& arg
   const std::int64_t num_rows = args.y_TD.size(0);
   const std::int64_t width = args.y_TD.size(1);
   if (num_rows == 0) return;
+  const bool is_looked_up = static_cast<bool>(args.looked_up_TD);
+  const tensor::ConstTensorView words = is_looked_up ? args.looked_up_TD : args.word_VD;
   const ForwardArguments arguments = {
-      .entry_T = {args.id_T.data<std::int32_t>(), args.position_T.data<std::int32_t>(),
-                  args.segment_T.data<std::int32_t>()},
-      .table = {bfloat16_data(args.word_VD), bfloat16_data(args.position_PD), bfloat16_data(args.segment_GD)},
+      .entry_T = {is_looked_up ? nullptr : args.id_T.data<std::int32_t>(),
+                  args.position_T.data<std::int32_t>(), args.segment_T.data<std::int32_t>()},
+      .table = {bfloat16_data(words), bfloat16_data(args.position_PD), bfloat16_data(args.segment_GD)},
       .gamma_D = args.gamma_D.data<float>(),
       .beta_D = args.beta_D.data<float>(),
       .epsilon = args.epsilon,
@@ -82,8 +86,8 @@ void embedding_forward(const tensor::Stream& stream, const EmbeddingForward& arg
       .inverse_deviation_T = args.inverse_deviation_T.data<float>(),
       .num_rows = static_cast<int>(num_rows),
       .width = static_cast<int>(width)};
-  const bool is_aligned = are_rows_aligned(width, args.word_VD, args.position_PD, args.segment_GD,
-                                           args.gamma_D, args.beta_D, args.z_TD, args.y_TD);
+  const bool is_aligned = are_rows_aligned(width, words, args.position_PD, args.segment_GD, args.gamma_D,
+                                           args.beta_D, args.z_TD, args.y_TD);
   const int num_threads = threads_of_row(width);
   for_row_variant(is_aligned, num_threads, [&](auto aligned, auto max_threads) {
     const unsigned num_blocks = RowTile<aligned(), kRows>::count(num_rows);
@@ -106,7 +110,7 @@ void embedding_backward(const tensor::Stream& stream, const EmbeddingBackward& a
                                .dgamma_D = args.dgamma_D,
                                .dbeta_D = args.dbeta_D});
   add_table_gradients(stream, args.dz_TD,
-                      {TableGradient{args.by_word, args.dword_VD},
+                      {TableGradient{args.by_word, args.dword_VD, args.words.first},
                        {args.by_position, args.dposition_PD},
                        {args.by_segment, args.dsegment_GD}});
 }

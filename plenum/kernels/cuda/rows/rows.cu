@@ -23,14 +23,16 @@ __device__ void for_own_columns(int width, Function function) {
 }
 
 template <bool kIsAligned>
-__global__ void gather(const __nv_bfloat16* __restrict__ x_TD, const std::int32_t* __restrict__ index_M,
+__global__ void gather(const __nv_bfloat16* __restrict__ x_TD, std::int64_t first_index,
+                       std::int64_t num_sources, const std::int32_t* __restrict__ index_M,
                        __nv_bfloat16* __restrict__ y_MD, std::int64_t num_rows, int width) {
   const std::int64_t row = own_row();
   if (row >= num_rows) return;
-  const std::int64_t from = index_M[row];
+  const std::int64_t from = index_M[row] - first_index;
+  const bool is_here = from >= 0 && from < num_sources;
   for_own_columns(width, [&](int column) {
     const PackedVector x =
-        from < 0 ? PackedVector{} : load_packed<kIsAligned>(x_TD + from * width, column, width);
+        is_here ? load_packed<kIsAligned>(x_TD + from * width, column, width) : PackedVector{};
     store_packed<kIsAligned>(y_MD + row * width, column, width, x);
   });
 }
@@ -62,8 +64,8 @@ void gather_rows_forward(const tensor::Stream& stream, const GatherRowsForward& 
   if (num_rows == 0 || width == 0) return;
   const auto kernel = are_rows_aligned(width, args.x_TD, args.y_MD) ? gather<true> : gather<false>;
   kernel<<<num_blocks(num_rows), kRowsOfBlock * kWarpSize, 0, stream.cuda().handle()>>>(
-      bfloat16_data(args.x_TD), args.index_M.data<std::int32_t>(), bfloat16_data(args.y_MD), num_rows,
-      static_cast<int>(width));
+      bfloat16_data(args.x_TD), args.slice.first, args.x_TD.size(0), args.index_M.data<std::int32_t>(),
+      bfloat16_data(args.y_MD), num_rows, static_cast<int>(width));
   tensor::check_cuda(cudaGetLastError(), "start the gathering of rows");
 }
 

@@ -17,6 +17,11 @@ struct Table {
   const std::int32_t* row_R;
   float* dtable;
   int num_groups;
+  int first_entry;  ///< that is row 0 of dtable
+  int num_entries;  ///< rows of dtable
+
+  /// The row of dtable that is a group's entry; kNowhere where it has none.
+  __device__ std::int32_t row_of(int group) const;
 };
 
 struct Arguments {
@@ -49,6 +54,13 @@ using Destination = std::int32_t;
 constexpr Destination kGoesOn = -1;
 constexpr Destination kHead = -2;
 constexpr Destination kTail = -3;
+constexpr Destination kNowhere = -4;  ///< the entry lies elsewhere: what was summed is dropped
+static_assert(kNowhere != OpenTableGroup::kNone);
+
+__device__ std::int32_t Table::row_of(int group) const {
+  const std::int32_t row = entry_G[group] - first_entry;
+  return row >= 0 && row < num_entries ? row : kNowhere;
+}
 
 /// The places of a piece.
 struct Places {
@@ -70,10 +82,12 @@ __device__ void find_places(const Table& table, int begin, int end, Places& plac
     } else if (began_before) {
       places.destination[i] = kHead;
     } else {
-      places.destination[i] = is_tail ? kTail : table.entry_G[group];
+      places.destination[i] = is_tail ? kTail : table.row_of(group);
     }
-    if (behind == end)
-      open = {is_tail ? table.entry_G[group] : OpenTableGroup::kNone, (group_end - 1) / kTablePieceRows};
+    if (behind == end) {
+      const std::int32_t row = is_tail ? table.row_of(group) : kNowhere;
+      open = {row == kNowhere ? OpenTableGroup::kNone : row, (group_end - 1) / kTablePieceRows};
+    }
   }
 }
 
@@ -112,6 +126,10 @@ __global__ void __launch_bounds__(kMaxThreads) sum_pieces(const Arguments args) 
       sum = sum_of(sum, unpack(rows[i]));
       const Destination destination = places.destination[batch + i];
       if (destination == kGoesOn) continue;
+      if (destination == kNowhere) {
+        sum = {};
+        continue;
+      }
       float* const to = destination == kHead   ? args.head(piece)
                         : destination == kTail ? args.tail(piece)
                                                : table.dtable + std::int64_t{destination} * width;
@@ -162,7 +180,7 @@ void add_table_gradients(const tensor::Stream& stream, tensor::ConstTensorView d
       .pieces_of_table = pieces_of_table,
       .width = static_cast<int>(width)};
   for (std::size_t t = 0; t < kNumTables; ++t) {
-    const auto& [groups, dtable] = tables[t];
+    const auto& [groups, dtable, first_entry] = tables[t];
     if (groups.num_groups() == 0) continue;
     base::check(groups.row_R.num_elements() <= num_rows, "more rows in groups than there are: {} of {}",
                 groups.row_R.num_elements(), num_rows);
@@ -170,7 +188,9 @@ void add_table_gradients(const tensor::Stream& stream, tensor::ConstTensorView d
                            .start_G = groups.start_G.data<std::int32_t>(),
                            .row_R = groups.row_R.data<std::int32_t>(),
                            .dtable = dtable.data<float>(),
-                           .num_groups = static_cast<int>(groups.num_groups())};
+                           .num_groups = static_cast<int>(groups.num_groups()),
+                           .first_entry = static_cast<int>(first_entry),
+                           .num_entries = static_cast<int>(dtable.size(0))};
   }
   const bool is_aligned =
       are_rows_aligned(width, dz_TD, tables[0].dtable, tables[1].dtable, tables[2].dtable);

@@ -14,7 +14,8 @@ using workspace::num_table_pieces;
 /// A gradient table and the rows that each of its entries was read for.
 struct TableGradient {
   RowGroups groups;
-  tensor::TensorView dtable;  ///< Float32; added to
+  tensor::TensorView dtable;     ///< Float32; added to
+  std::int64_t first_entry = 0;  ///< that is row 0 of dtable; entries outside of it are passed over
 };
 
 /// Adds to each entry of the tables the sum of the rows of dz that read it. Each sum is cut as the list of

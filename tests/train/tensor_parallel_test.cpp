@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <array>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "plenum/comm/local/local_world.h"
+#include "plenum/train/mesh.h"
+#include "plenum/train/replicas.h"
+#include "plenum/train/run_plan.h"
+#include "plenum/train/whole_model.h"
+
+#include "tests/train/training_fixture.h"
+
+namespace plenum::train {
+namespace {
+
+using testing::HasSubstr;
+
+class TensorParallelRun : public TrainingTest {
+ protected:
+  RunOptions options_of(std::string_view name, std::int64_t ranks, std::int64_t tp, double steps = 12) const {
+    RunOptions given = options(name, steps);
+    given.model.heads = 4;
+    given.run.ranks = ranks;
+    given.run.threads = ranks;
+    given.run.tp = tp;
+    return given;
+  }
+  std::string refusal_of(const RunOptions& options) {
+    try {
+      run(options);
+    } catch (const base::UserError& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+TEST(Mesh, CountsSlicesFirst) {
+  const Mesh mesh(6, 2);
+  EXPECT_EQ(mesh.num_replicas(), 3U);
+  EXPECT_EQ(mesh.replica_of(base::Rank::at(5)), base::Rank::at(2));
+  EXPECT_EQ(mesh.slice_of(base::Rank::at(5)), (describe::TensorParallel{1, 2}));
+  EXPECT_THROW(Mesh(6, 4), base::UserError);
+}
+
+TEST(WholeModel, IsPutTogetherFromSlicesOfOtherProcesses) {
+  describe::ModelConfig config = describe::preset("bert-tiny");
+  config.vocabulary = 301;
+  WholeModel model(config, 2);
+  float* const weights = model.weights_N().data<float>();
+  for (std::int64_t i = 0; i < model.weights_N().num_elements(); ++i)
+    weights[i] = static_cast<float>(i % 9973);
+  comm::local::LocalWorld world(2);
+  std::array<WholeModel, 2> gathered = {WholeModel(config, 2), WholeModel(config, 2)};
+  {
+    std::vector<std::jthread> processes;
+    for (std::size_t i = 0; i < 2; ++i) {
+      processes.emplace_back([&, i] {
+        std::vector<float> slice(static_cast<std::size_t>(model.table().num_elements()));
+        model.scatter(i, slice);
+        gathered[i].gather(slice, *world.communicator(base::Rank::at(i)));
+      });
+    }
+  }
+  for (const WholeModel& one : gathered) {
+    for (const describe::Parameter& parameter : model.table().parameters()) {
+      EXPECT_TRUE(std::equal(weights + parameter.begin, weights + parameter.end(),
+                             one.weights_N().data<float>() + parameter.begin))
+          << parameter.name;
+    }
+  }
+}
+
+TEST_F(TensorParallelRun, GivesTheSameBytesTwice) {
+  run(options_of("one", 4, 2));
+  run(options_of("two", 4, 2));
+  expect_same_checkpoint(options_of("two", 4, 2), options_of("one", 4, 2));
+}
+
+TEST_F(TensorParallelRun, BeginsWithTheWeightsOfOneRankToTheByte) {
+  run(options_of("one", 1, 1, 1));
+  const double loss = observer_.steps.front().outcome.loss();
+  run(options_of("two", 2, 2, 1));
+  EXPECT_NEAR(observer_.steps.front().outcome.loss(), loss, 1e-6 * loss);
+  EXPECT_EQ(observer_.summary.num_ranks, 2U);
+  EXPECT_EQ(observer_.summary.ranks_per_model, 2U);
+}
+
+TEST_F(TensorParallelRun, EvaluatesTheWholeModel) {
+  run(options_of("one", 1, 1));
+  const auto expected = observer_.evaluations;
+  run(options_of("four", 4, 2));
+  ASSERT_EQ(observer_.evaluations.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(observer_.evaluations[i].second.loss(), expected[i].second.loss(),
+                1e-3 * expected[i].second.loss());
+  }
+}
+
+TEST_F(TensorParallelRun, GoesOnToTheBytesOfAnUndisturbedRun) {
+  run(options_of("undisturbed", 4, 2));
+  const RunOptions disturbed = options_of("disturbed", 4, 2);
+  run_and_stop(disturbed, 3);
+  run_and_stop(disturbed, 7);
+  run(disturbed);
+  expect_same_checkpoint(disturbed, options_of("undisturbed", 4, 2));
+}
+
+TEST_F(TensorParallelRun, GoesOnWithAnyOtherMesh) {
+  run(options_of("one", 1, 1, 16));
+  std::vector<double> expected;
+  for (const StepReport& report : observer_.steps) expected.push_back(report.outcome.loss());
+  RunOptions given = options_of("changing", 1, 1, 16);
+  std::size_t num_done = 0;
+  for (const auto& [ranks, tp] : {std::pair(1, 1), std::pair(2, 2), std::pair(4, 2), std::pair(4, 4)}) {
+    given.run.ranks = given.run.threads.emplace(ranks);
+    given.run.tp = tp;
+    num_done += 4;
+    if (num_done < 16) {
+      run_and_stop(given, num_done);
+    } else {
+      run(given);
+    }
+    for (const StepReport& report : observer_.steps) {
+      const double loss = expected[report.step - 1];
+      EXPECT_NEAR(report.outcome.loss(), loss, 1e-3 * loss) << "step " << report.step << ", tp " << tp;
+    }
+  }
+}
+
+TEST_F(TensorParallelRun, AnyMeshWritesTheBytesThatItRead) {
+  const RunOptions one = options_of("run", 1, 1, 5);
+  run(one);
+  const auto expected = newest_checkpoint(one);
+  const FoundCheckpoint found = verify_checkpoint(CheckpointStore(one.run.directory, 1).list().back());
+  const data::Dataset dataset(one.data.directory);
+  for (const auto& [ranks, tp] : {std::pair(2, 2), std::pair(4, 4), std::pair(4, 2)}) {
+    const RunOptions other = options_of("copy", ranks, tp, 5);
+    const RunPlan plan(other, dataset, found.model);
+    Replicas replicas(plan.schedule(), plan.program());
+    replicas.load(found);
+    replicas.begin(found.state.step, found.state.num_updates);
+    CheckpointStore(other.run.directory, 1).save(found.state, found.model, replicas.tensors());
+    for (const auto& [file, bytes] : newest_checkpoint(other))
+      EXPECT_TRUE(bytes == expected.at(file)) << file << " of " << ranks << " ranks, tp " << tp;
+  }
+}
+
+TEST_F(TensorParallelRun, LambScalesWholeTensors) {
+  const auto options_with = [&](std::string_view name, std::int64_t ranks, std::int64_t tp) {
+    RunOptions given = options_of(name, ranks, tp, 20);
+    given.optimizer.optimizer.kind = optim::OptimizerKind::Lamb;
+    given.optimizer.optimizer.clip_norm = 0;
+    given.run.bucket_bytes = 1;
+    return given;
+  };
+  run(options_with("one", 1, 1));
+  const std::vector<StepReport> expected = observer_.steps;
+  RunOptions sharded = options_with("sharded", 4, 2);
+  sharded.run.shard = schedule::Sharding::Optimizer;
+  for (const RunOptions& given :
+       {options_with("two", 2, 2), options_with("four", 4, 4), options_with("both", 4, 2), sharded}) {
+    run(given);
+    ASSERT_EQ(observer_.steps.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const double loss = expected[i].outcome.loss();
+      EXPECT_NEAR(observer_.steps[i].outcome.loss(), loss, 1e-4 * loss)
+          << given.run.directory << ", step " << i + 1;
+    }
+  }
+}
+
+TEST_F(TensorParallelRun, ShardsTheOptimizerToTheSameBytes) {
+  RunOptions sharded = options_of("sharded", 4, 2);
+  sharded.run.shard = schedule::Sharding::Optimizer;
+  RunOptions whole = options_of("whole", 4, 2);
+  for (RunOptions* given : {&sharded, &whole}) {
+    given->run.bucket_bytes = 1;
+    given->optimizer.optimizer.clip_norm = 0;  // norms are summed in another order
+    run_and_stop(*given, 3);
+    run(*given);
+  }
+  const auto files = newest_checkpoint(whole);
+  for (const auto& [file, bytes] : newest_checkpoint(sharded)) {
+    if (file != "state.json") EXPECT_TRUE(bytes == files.at(file)) << file;
+  }
+}
+
+TEST_F(TensorParallelRun, RefusesWhatCannotBeDividedInOneLine) {
+  EXPECT_THAT(refusal_of(options_of("run", 3, 2)), HasSubstr("--ranks 3 --tp 2"));
+  EXPECT_EQ(refusal_of(options_of("run", 3, 3)),
+            "--tp must divide the number of attention heads, and 3 does not divide 4");
+  RunOptions on_gpu = options_of("run", 2, 2);
+  on_gpu.run.device = tensor::Device::Cuda;
+  EXPECT_THAT(refusal_of(on_gpu), HasSubstr("needs several processes"));
+}
+
+}  // namespace
+}  // namespace plenum::train

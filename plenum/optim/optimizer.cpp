@@ -55,6 +55,14 @@ void Optimizer::add_squares(const tensor::Stream& stream,
                .scalars_C = scalars_C});
 }
 
+void Optimizer::add_squares_of_shard(const tensor::Stream& stream,
+                                     const tensor::TensorView& scalars_C) const {
+  for (const Piece& piece : pieces_) {
+    kernels::add_gradient_squares(
+        stream, {.gradient_N = step_of(piece, scalars_C).gradient_N, .scalars_C = scalars_C});
+  }
+}
+
 void Optimizer::decide(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const {
   kernels::decide_step(stream, {.clip_norm = options_.clip_norm,
                                 .beta1 = options_.beta1,
@@ -75,7 +83,8 @@ kernels::AdamStep Optimizer::step_of(const Piece& piece, const tensor::TensorVie
   const tensor::TensorView& chunks_C4 = buffers_.chunks_C4;
   return {.ranges = piece.ranges,
           .work = {.chunks_C4 = chunks_C4 ? chunks_C4.rows(piece.first_chunk, piece.num_chunks) : chunks_C4},
-          .gradient_N = of_all(buffers_.gradients_N),
+          .gradient_N =
+              buffers_.are_gradients_of_shard ? of_shard(buffers_.gradients_N) : of_all(buffers_.gradients_N),
           .weight_N = of_all(buffers_.weights_N),
           .first_moment_N = of_shard(buffers_.first_moments_S),
           .second_moment_N = of_shard(buffers_.second_moments_S),

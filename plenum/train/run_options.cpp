@@ -52,10 +52,12 @@ OptionTable RunSettings::table() {
               "Seed of initialisation, order, masking and dropout");
   add_device_option(options, device);
   options.add("ranks", ranks, 1, 1024, "Data-parallel ranks, on the CPU");
-  options.add_choice("shard", shard,
-                     {{"none", schedule::Sharding::None}, {"optimizer", schedule::Sharding::Optimizer}},
-                     "What ranks divide among themselves to save memory: the optimizer's state (ZeRO-1); the "
-                     "same results");
+  options.add_choice(
+      "shard", shard,
+      {{"none", schedule::Sharding::None},
+       {"optimizer", schedule::Sharding::Optimizer},
+       {"gradients", schedule::Sharding::Gradients}},
+      "What ranks divide to save memory: the optimizer's state (ZeRO-1), or gradients too (ZeRO-2)");
   options.add("bucket-bytes", bucket_bytes, 1, std::numeric_limits<std::int64_t>::max(),
               "Gradients that ranks sum at a time, in whole layers; 25 MB if not given");
   options.add("threads", threads, 1, 4096, "Threads over all ranks; all cores if not given");

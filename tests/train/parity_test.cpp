@@ -31,6 +31,9 @@ constexpr Arrangement kArrangements[] = {
     {"unpadded, four ranks, optimizer sharded", data::Layout::Unpadded, 4, 72, schedule::Sharding::Optimizer},
     {"padded, two ranks, optimizer sharded", data::Layout::Padded, 2, 96, schedule::Sharding::Optimizer},
     {"packed, two ranks, optimizer sharded", data::Layout::Packed, 2, 96, schedule::Sharding::Optimizer},
+    {"unpadded, two ranks, gradients sharded", data::Layout::Unpadded, 2, 72, schedule::Sharding::Gradients},
+    {"padded, four ranks, gradients sharded", data::Layout::Padded, 4, 96, schedule::Sharding::Gradients},
+    {"packed, two ranks, gradients sharded", data::Layout::Packed, 2, 96, schedule::Sharding::Gradients},
 };
 
 double largest_of(const std::vector<float>& values) {

@@ -60,7 +60,9 @@ void add_problem(base::OptionTable& table, SimulateOptions& options) {
   table.add("buckets", options.buckets, 1, 4096, "Parts of a stage whose gradients are reduced apart");
   table.add("recompute", options.recompute, "Keep only the input of every layer and compute the rest again");
   table.add_choice("shard", options.shard,
-                   {{"none", schedule::Sharding::None}, {"optimizer", schedule::Sharding::Optimizer}},
+                   {{"none", schedule::Sharding::None},
+                    {"optimizer", schedule::Sharding::Optimizer},
+                    {"gradients", schedule::Sharding::Gradients}},
                    "What the holders of a stage divide among themselves");
   table.add("tied", options.tied, "The first and the last stage share a parameter");
 }

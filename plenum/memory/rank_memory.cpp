@@ -4,6 +4,7 @@
 
 #include "plenum/memory/activation_slots.h"
 #include "plenum/memory/schedule_shard.h"
+#include "plenum/schedule/core/dataflow.h"
 #include "plenum/workspace/optimizer.h"
 
 namespace plenum::memory {
@@ -22,10 +23,37 @@ std::int64_t num_chunks(const describe::ParameterTable& table, const describe::P
   return count;
 }
 
-}  // namespace
-
 using tensor::DType;
 using tensor::Role;
+
+constexpr const char* kGradients = "gradients";
+
+std::int64_t size_of(const describe::ParameterShard::Bucket& bucket) {
+  return bucket.elements.end - bucket.elements.begin;
+}
+
+/// Buckets take places in turn, as schedule::Dataflow::kGradientPlaces says; the last has one of its own.
+std::vector<tensor::TensorView> plan_flights(const describe::ParameterShard& shard,
+                                             tensor::MemoryPlan& plan) {
+  constexpr std::size_t kPlaces = schedule::Dataflow::kGradientPlaces;
+  const std::vector<describe::ParameterShard::Bucket>& buckets = shard.buckets();
+  const std::size_t num_shared = buckets.size() - 1;
+  std::vector<tensor::TensorView> places;
+  for (std::size_t place = 0; place < std::min(kPlaces, num_shared); ++place) {
+    std::int64_t most = 0;
+    for (std::size_t i = place; i < num_shared; i += kPlaces) most = std::max(most, size_of(buckets[i]));
+    places.push_back(plan.add(kGradients, Role::Gradient, {most}));
+  }
+  std::vector<tensor::TensorView> flights;
+  for (std::size_t i = 0; i < num_shared; ++i) {
+    const tensor::TensorView& place = places[i % kPlaces];
+    flights.push_back({place.raw(), place.dtype(), {size_of(buckets[i])}});
+  }
+  flights.push_back(plan.add(kGradients, Role::Gradient, {size_of(buckets.back())}));
+  return flights;
+}
+
+}  // namespace
 
 RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedule::Problem& problem,
                             const describe::ParameterShard& shard, std::size_t num_slots,
@@ -36,7 +64,10 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   const batch::Capacity capacity = computed_capacity(request.capacity, plan.device());
   RankMemory memory;
   memory.weights_N = plan.add("parameters", Role::Master, flat);
-  memory.gradients_N = plan.add("gradients", Role::Gradient, flat);
+  const bool has_flights = problem.sharding == schedule::Sharding::Gradients && !shard.is_whole();
+  memory.gradients_N =
+      plan.add(kGradients, Role::Gradient, has_flights ? tensor::Shape{shard.num_elements()} : flat);
+  if (has_flights) memory.flights = plan_flights(shard, plan);
   memory.first_moments_S = plan.add(kState, Role::State, {shard.num_elements()});
   memory.second_moments_S = plan.add(kState, Role::State, {shard.num_elements()});
   memory.compute_weights_N =

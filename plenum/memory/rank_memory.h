@@ -31,7 +31,10 @@ struct RankMemory {
   // Of all parameters, flat in the order of the table.
   tensor::TensorView weights_N;
   tensor::TensorView compute_weights_N;  ///< as products read them; weights_N where that is the same type
-  tensor::TensorView gradients_N;
+  tensor::TensorView gradients_N;        ///< where gradients are sharded, of the shard: gradients_S
+  /// Where gradients are sharded: of each bucket of the shard, its place until it is reduced, which it shares
+  /// with others (schedule::Dataflow::kGradientPlaces).
+  std::vector<tensor::TensorView> flights;
   tensor::TensorView first_moments_S, second_moments_S;  ///< of the rank's shard
   tensor::TensorView tensor_squares_P2;  ///< of each parameter, where ranks sum them (optim::Optimizer)
   tensor::TensorView chunks_C4;          ///< kernels::OptimizerWork; on the GPU

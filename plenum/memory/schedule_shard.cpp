@@ -19,7 +19,9 @@ describe::ParameterShard schedule_shard(const describe::ParameterTable& table,
   std::vector<describe::ParameterShard::LayerRange> buckets;
   for (const schedule::Action& action :
        schedule.ranks[rank.index()].lane(schedule::Lane::DataParallel).step(0)) {
-    if (action.type == schedule::ActionType::ReduceScatterGradient)
+    const bool is_first_round =
+        action.type == schedule::ActionType::ReduceScatterRound && action.micro_batch.value == 0;
+    if (action.type == schedule::ActionType::ReduceScatterGradient || is_first_round)
       buckets.emplace_back(action.first_layer, action.end_layer);
   }
   return {table, buckets, holder.index, holder.count};

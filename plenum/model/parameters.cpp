@@ -21,17 +21,44 @@ View part_of(const View& flat_N, std::int64_t begin, Shape shape) {
   return View(static_cast<Byte>(flat_N.raw()) + offset, flat_N.dtype(), shape);
 }
 
+/// A flat buffer with all elements of a table.
 template <typename View>
+class WholeBuffer {
+ public:
+  WholeBuffer(const ParameterTable& table, View flat_N) : flat_N_(flat_N) {
+    base::check(flat_N.num_elements() == table.num_elements(),
+                "a flat buffer must hold every parameter: {} of {} elements", flat_N.num_elements(),
+                table.num_elements());
+  }
+  View part(std::int64_t begin, Shape shape) const { return part_of(flat_N_, begin, shape); }
+
+ private:
+  View flat_N_;
+};
+
+/// One that lies in parts.
+class PartedBuffer {
+ public:
+  explicit PartedBuffer(const std::vector<FlatPart>& parts) : parts_(parts) {}
+
+  TensorView part(std::int64_t begin, Shape shape) const {
+    const auto found = std::ranges::find_if(parts_, [&](const FlatPart& candidate) {
+      return candidate.elements.begin <= begin && begin < candidate.elements.end;
+    });
+    base::check(found != parts_.end() && begin + shape.num_elements() <= found->elements.end,
+                "no part of a flat buffer holds the tensor that begins at element {}", begin);
+    return part_of(found->values, begin - found->elements.begin, shape);
+  }
+
+ private:
+  const std::vector<FlatPart>& parts_;
+};
+
+template <typename View, typename Buffer>
 class Views {
  public:
-  Views(const ParameterTable& table, View exact_N, View compute_N)
-      : model_(table.model()), table_(table), exact_N_(exact_N), compute_N_(compute_N) {
-    for (const View& flat_N : {exact_N, compute_N}) {
-      base::check(flat_N.num_elements() == table.num_elements(),
-                  "a flat buffer must hold every parameter: {} of {} elements", flat_N.num_elements(),
-                  table.num_elements());
-    }
-  }
+  Views(const ParameterTable& table, const Buffer& exact_N, const Buffer& compute_N)
+      : model_(table.model()), table_(table), exact_N_(exact_N), compute_N_(compute_N) {}
 
   BertParameters<View> all() const {
     const describe::Embedding& embedding = model_.embedding;
@@ -77,23 +104,22 @@ class Views {
 
   View exact(const std::string& name) const {
     const Parameter& parameter = table_.at(name);
-    return part_of(exact_N_, parameter.begin, parameter.shape);
+    return exact_N_.part(parameter.begin, parameter.shape);
   }
   View of(const std::string& name) const { return of(name, table_.at(name).shape); }
   /// From the parameter's beginning on: what lies together may be one.
   View of(const std::string& name, Shape shape) const {
-    return part_of(compute_N_, table_.at(name).begin, shape);
+    return compute_N_.part(table_.at(name).begin, shape);
   }
 
   const ModelDescription& model_;
   const ParameterTable& table_;
-  View exact_N_;
-  View compute_N_;
+  const Buffer& exact_N_;
+  const Buffer& compute_N_;
 };
 
 /// Adds a parameter's gradient, as one with the last where it follows without a gap.
-void append(std::vector<TensorView>& ranges, const TensorView& flat_N, const Parameter& parameter) {
-  const TensorView next = part_of(flat_N, parameter.begin, {parameter.num_elements()});
+void append(std::vector<TensorView>& ranges, const TensorView& next) {
   if (!ranges.empty()) {
     TensorView& last = ranges.back();
     if (last.data<float>() + last.num_elements() == next.data<float>()) {
@@ -104,15 +130,10 @@ void append(std::vector<TensorView>& ranges, const TensorView& flat_N, const Par
   ranges.push_back(next);
 }
 
-}  // namespace
-
-BertWeights weights_of(const ParameterTable& table, const FlatWeights& flat) {
-  return Views<tensor::ConstTensorView>(table, flat.exact_N, flat.compute_N).all();
-}
-
-BertGradients gradients_of(const ParameterTable& table, TensorView flat_N) {
+template <typename Buffer>
+BertGradients gradients_in(const ParameterTable& table, const Buffer& flat_N) {
   const ModelDescription& model = table.model();
-  BertGradients gradients{Views<TensorView>(table, flat_N, flat_N).all(), {}, {}, {}};
+  BertGradients gradients{Views<TensorView, Buffer>(table, flat_N, flat_N).all(), {}, {}, {}};
   gradients.of_heads.resize(model.heads.size());
   gradients.of_layers.resize(model.layers.size());
   for (const Parameter& parameter : table.parameters()) {
@@ -120,19 +141,37 @@ BertGradients gradients_of(const ParameterTable& table, TensorView flat_N) {
         parameter.part == describe::ModelPart::Head    ? gradients.of_heads[parameter.part_index]
         : parameter.part == describe::ModelPart::Layer ? gradients.of_layers[parameter.part_index]
                                                        : gradients.of_embedding;
+    const TensorView elements = flat_N.part(parameter.begin, {parameter.num_elements()});
     const bool is_weight = parameter.kind == describe::ParameterKind::MapWeight;
     const auto tied = std::ranges::find_if(model.heads, [&](const describe::Head& head) {
       return head.output.is_tied && head.output.weight == parameter.name;
     });
     if (tied != model.heads.end()) {
       // The head's backward comes before the embedding's, which adds to it.
-      append(gradients.of_heads[static_cast<std::size_t>(tied - model.heads.begin())].overwritten, flat_N,
-             parameter);
+      append(gradients.of_heads[static_cast<std::size_t>(tied - model.heads.begin())].overwritten, elements);
     } else {
-      append(is_weight ? part.overwritten : part.added_to, flat_N, parameter);
+      append(is_weight ? part.overwritten : part.added_to, elements);
     }
   }
   return gradients;
+}
+
+}  // namespace
+
+BertWeights weights_of(const ParameterTable& table, const FlatWeights& flat) {
+  using View = tensor::ConstTensorView;
+  using Buffer = WholeBuffer<View>;
+  const Buffer exact_N(table, flat.exact_N);
+  const Buffer compute_N(table, flat.compute_N);
+  return Views<View, Buffer>(table, exact_N, compute_N).all();
+}
+
+BertGradients gradients_of(const ParameterTable& table, TensorView flat_N) {
+  return gradients_in(table, WholeBuffer<TensorView>(table, flat_N));
+}
+
+BertGradients gradients_of(const ParameterTable& table, const std::vector<FlatPart>& parts) {
+  return gradients_in(table, PartedBuffer(parts));
 }
 
 }  // namespace plenum::model

@@ -72,4 +72,12 @@ struct FlatWeights {
 BertWeights weights_of(const describe::ParameterTable& table, const FlatWeights& flat);
 BertGradients gradients_of(const describe::ParameterTable& table, tensor::TensorView flat_N);
 
+/// A range of the table's elements that lies in a buffer of its own, from its first element on.
+struct FlatPart {
+  describe::ParameterTable::ElementRange elements;
+  tensor::TensorView values;
+};
+/// The same where the flat buffer lies in parts that do not cut a tensor, nor queries, keys and values.
+BertGradients gradients_of(const describe::ParameterTable& table, const std::vector<FlatPart>& parts);
+
 }  // namespace plenum::model

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plenum/base/check.h"
+#include "plenum/describe/tensor_parallel.h"
 #include "plenum/kernels/zero_all.h"
 #include "plenum/tensor/copy.h"
 
@@ -24,6 +25,7 @@ void Optimizer::add_piece(const describe::ParameterTable& table,
                           const describe::ParameterShard::Bucket& bucket) {
   if (bucket.num_own() == 0) return;
   Piece piece{.elements = bucket.own, .shard_begin = bucket.begin};
+  piece.counted = describe::counted_by_slice(table, bucket.own);
   for (std::size_t i = 0; i < table.parameters().size(); ++i) {
     const describe::Parameter& parameter = table[i];
     const std::int64_t begin = std::max(parameter.begin, bucket.own.begin);
@@ -55,6 +57,18 @@ void Optimizer::add_squares(const tensor::Stream& stream,
                .scalars_C = scalars_C});
 }
 
+void Optimizer::add_squares_of_shard(const tensor::Stream& stream,
+                                     const tensor::TensorView& scalars_C) const {
+  for (const Piece& piece : pieces_) {
+    const tensor::ConstTensorView gradient_N = step_of(piece, scalars_C).gradient_N;
+    for (const auto& [begin, end] : piece.counted) {
+      kernels::add_gradient_squares(
+          stream,
+          {.gradient_N = gradient_N.rows(begin - piece.elements.begin, end - begin), .scalars_C = scalars_C});
+    }
+  }
+}
+
 void Optimizer::decide(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const {
   kernels::decide_step(stream, {.clip_norm = options_.clip_norm,
                                 .beta1 = options_.beta1,
@@ -75,7 +89,8 @@ kernels::AdamStep Optimizer::step_of(const Piece& piece, const tensor::TensorVie
   const tensor::TensorView& chunks_C4 = buffers_.chunks_C4;
   return {.ranges = piece.ranges,
           .work = {.chunks_C4 = chunks_C4 ? chunks_C4.rows(piece.first_chunk, piece.num_chunks) : chunks_C4},
-          .gradient_N = of_all(buffers_.gradients_N),
+          .gradient_N =
+              buffers_.are_gradients_of_shard ? of_shard(buffers_.gradients_N) : of_all(buffers_.gradients_N),
           .weight_N = of_all(buffers_.weights_N),
           .first_moment_N = of_shard(buffers_.first_moments_S),
           .second_moment_N = of_shard(buffers_.second_moments_S),

@@ -38,7 +38,8 @@ double default_epsilon(OptimizerKind kind);
 struct OptimizerBuffers {
   tensor::TensorView weights_N;
   tensor::TensorView compute_weights_N;  ///< as products read them; weights_N where that is the same type
-  tensor::TensorView gradients_N;
+  tensor::TensorView gradients_N;        ///< or of the shard, as the next say
+  bool are_gradients_of_shard = false;
   tensor::TensorView first_moments_S;
   tensor::TensorView second_moments_S;
   tensor::TensorView chunks_C4 = {};  ///< kernels::OptimizerWork: written by begin(); needed on the GPU
@@ -56,6 +57,8 @@ class Optimizer {
   /// norm is made.
   void add_squares(const tensor::Stream& stream, const describe::ParameterTable::ElementRange& elements,
                    const tensor::TensorView& scalars_C) const;
+  /// The same of all that it updates.
+  void add_squares_of_shard(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const;
   /// Clips the gradient and makes one update, unless loss or gradient are not finite. Among the step's
   /// scalars, reads losses, squares of the gradient, learning rate and the number of updates before this
   /// one, and writes what was decided. Gradients are only read. Not for LAMB on a shard, whose tensors are
@@ -78,6 +81,7 @@ class Optimizer {
     std::vector<kernels::FlatRange> ranges = {};      ///< of them, from the piece's first element on
     std::int64_t first_chunk = 0;                     ///< of its rows of chunks_C4
     std::int64_t num_chunks = 0;
+    std::vector<describe::ParameterTable::ElementRange> counted = {};  ///< in the norm, of the flat buffers
   };
 
   void add_piece(const describe::ParameterTable& table, const describe::ParameterShard::Bucket& bucket);

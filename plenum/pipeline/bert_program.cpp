@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -71,6 +72,7 @@ bool is_known(const Action& action, const Schedule& schedule) {
     case ActionType::Recompute:
     case ActionType::ReduceGradient:
     case ActionType::ReduceScatterGradient:
+    case ActionType::ReduceScatterRound:
     case ActionType::GatherParameters:
     case ActionType::ReduceTensorNorms:
     case ActionType::Agree:
@@ -89,10 +91,14 @@ bool is_known(const Action& action, const Schedule& schedule) {
 void require_gathered_as_reduced(const Schedule& schedule) {
   for (const schedule::RankProgram& rank : schedule.ranks) {
     const std::span<const Action> actions = rank.lane(schedule::Lane::DataParallel).actions();
-    for (Action gather : actions) {
+    for (const Action& gather : actions) {
       if (gather.type != ActionType::GatherParameters) continue;
-      gather.type = ActionType::ReduceScatterGradient;
-      base::require(std::ranges::find(actions, gather) != actions.end(),
+      const bool is_reduced = std::ranges::any_of(actions, [&](const Action& other) {
+        const bool reduces =
+            other.type == ActionType::ReduceScatterGradient || other.type == ActionType::ReduceScatterRound;
+        return reduces && other.first_layer == gather.first_layer && other.end_layer == gather.end_layer;
+      });
+      base::require(is_reduced,
                     "BERT trains with schedules that gather the layers that they reduce; schedule {} gathers "
                     "{} to {}",
                     schedule.name, gather.first_layer.value, gather.end_layer.value);
@@ -143,9 +149,22 @@ optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
   return {.weights_N = memory.weights_N,
           .compute_weights_N = memory.compute_weights_N,
           .gradients_N = memory.gradients_N,
+          .are_gradients_of_shard = !memory.flights.empty(),
           .first_moments_S = memory.first_moments_S,
           .second_moments_S = memory.second_moments_S,
           .chunks_C4 = memory.chunks_C4};
+}
+
+/// Where backward leaves gradients: in the flat buffer, or in the places that buckets have until they are
+/// reduced.
+model::BertGradients gradients_of(const describe::ParameterTable& table,
+                                  const describe::ParameterShard& shard, const memory::RankMemory& memory) {
+  if (memory.flights.empty()) return model::gradients_of(table, memory.gradients_N);
+  std::vector<model::FlatPart> parts;
+  for (std::size_t i = 0; i < shard.buckets().size(); ++i) {
+    parts.push_back({shard.buckets()[i].elements, memory.flights[i]});
+  }
+  return model::gradients_of(table, parts);
 }
 
 /// The micro-batches of a schedule that a rank works on, and those between them: ids from first on.
@@ -241,7 +260,7 @@ struct BertProgram::State {
         stagings(stagings_of(table, options, kStepsUnderWay * own.count, memory)),
         stream(owner.stream(memory.scratch, options.precision)),
         weights(model::weights_of(table, {buffers.weights_N, buffers.compute_weights_N})),
-        gradients(model::gradients_of(table, buffers.gradients_N)),
+        gradients(gradients_of(table, shard, memory)),
         has_gradient(gradients.layers.size()) {
     if (options.device == tensor::Device::Cpu) return;
     gpu = std::make_unique<Gpu>();
@@ -290,6 +309,7 @@ struct BertProgram::State {
   /// Whether a backward adds to gradients: the first of a step through a layer overwrites those of the step
   /// before. What lies between tensors stays zero, as it is in a new arena.
   Accumulate begin_gradients(const Action& backward) {
+    if (!memory.flights.empty()) return Accumulate::No;  // each micro-batch is added up when it is reduced
     const auto begin = has_gradient.begin() + static_cast<std::ptrdiff_t>(backward.first_layer.index());
     const auto end = has_gradient.begin() + static_cast<std::ptrdiff_t>(backward.end_layer.index());
     const bool is_accumulated = *begin;
@@ -303,6 +323,10 @@ struct BertProgram::State {
   comm::Elements elements_of(const tensor::TensorView& flat_N, const Action& action) const {
     const auto [begin, end] = table.elements_of_layers(action.first_layer, action.end_layer);
     return comm::elements_of(flat_N.rows(begin, end - begin).span<float>());
+  }
+  std::size_t bucket_index(const Action& action) const {
+    return static_cast<std::size_t>(&shard.bucket(action.first_layer, action.end_layer) -
+                                    shard.buckets().data());
   }
   const model::Activations& activations_of(const ActionRun& run) const {
     return memory.activations.slots[slots.slot(run.step, run.action.micro_batch)];
@@ -509,12 +533,43 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
 }
 
 PartitionedElements BertProgram::to_partition(const ActionRun& run) {
+  if (run.action.type == ActionType::ReduceScatterRound) {
+    const std::size_t bucket = state_->bucket_index(run.action);
+    return {comm::elements_of(state_->memory.flights[bucket].span<float>()),
+            state_->shard.buckets()[bucket].counts};
+  }
   const bool gathers = run.action.type == ActionType::GatherParameters;
   return {state_->elements_of(gathers ? state_->buffers.weights_N : state_->buffers.gradients_N, run.action),
           state_->shard.bucket(run.action.first_layer, run.action.end_layer).counts};
 }
 
+void BertProgram::add_round(const ActionRun& run) {
+  base::check(!state_->gpu, "a GPU, which has one rank, reduces no rounds");
+  const std::size_t index = state_->bucket_index(run.action);
+  const describe::ParameterShard::Bucket& bucket = state_->shard.buckets()[index];
+  const std::span<const float> round = state_->memory.flights[index]
+                                           .rows(bucket.own.begin - bucket.elements.begin, bucket.num_own())
+                                           .span<float>();
+  const std::span<float> sum = state_->buffers.gradients_N.rows(bucket.begin, bucket.num_own()).span<float>();
+  // Between tensors lies what other buckets left there.
+  for (const describe::Parameter& parameter : state_->table.parameters()) {
+    const std::int64_t begin = std::max(parameter.begin, bucket.own.begin);
+    const std::int64_t end = std::min(parameter.end(), bucket.own.end);
+    if (begin >= end) continue;
+    const auto first = static_cast<std::size_t>(begin - bucket.own.begin);
+    const auto count = static_cast<std::size_t>(end - begin);
+    const std::span<const float> from = round.subspan(first, count);
+    const std::span<float> to = sum.subspan(first, count);
+    if (run.action.micro_batch.value == 0) {
+      std::ranges::copy(from, to.begin());
+    } else {
+      std::ranges::transform(from, to, to.begin(), std::plus<>());
+    }
+  }
+}
+
 void BertProgram::communicated(const ActionRun& run) {
+  if (run.action.type == ActionType::ReduceScatterRound) return add_round(run);
   if (!state_->gpu || run.action.type != ActionType::GatherParameters) return;
   // Layer norms read weights as the optimizer keeps them, products read them rounded.
   const tensor::Stream queue(state_->gpu->communication, {}, state_->options.precision);
@@ -524,16 +579,14 @@ void BertProgram::communicated(const ActionRun& run) {
 }
 
 void BertProgram::square_gradient(const ActionRun& run) {
-  const auto add_squares = [&](const describe::ParameterTable::ElementRange& own) {
-    for (const auto& counted : describe::counted_by_slice(state_->table, own))
-      state_->optimizer.add_squares(state_->stream, counted, state_->memory.scalars_C);
-  };
   if (state_->shard.is_whole()) {
     // Every holder has the same gradient, byte for byte, of which each counts a part.
     const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
-    add_squares(describe::counted_elements(range, state_->holder.index, state_->holder.count));
+    const auto own = describe::counted_elements(range, state_->holder.index, state_->holder.count);
+    for (const auto& counted : describe::counted_by_slice(state_->table, own))
+      state_->optimizer.add_squares(state_->stream, counted, state_->memory.scalars_C);
   } else {
-    for (const describe::ParameterShard::Bucket& bucket : state_->shard.buckets()) add_squares(bucket.own);
+    state_->optimizer.add_squares_of_shard(state_->stream, state_->memory.scalars_C);
   }
   if (state_->gpu || !state_->is_stop_asked) return;
   // A step of the CPU may take minutes: who asks meanwhile does not wait for another.

@@ -16,7 +16,8 @@ comm::Tag collective_tag(const Action& action, std::uint64_t step) {
                              std::uint64_t{action.stage.value} << 8 |
                              std::uint64_t{action.first_layer.value} << 24 |
                              std::uint64_t{action.end_layer.value} << 40 | std::uint64_t{action.age} << 56;
-  return what ^ (std::uint64_t{action.factor} << 48 ^ step) * 0x9E3779B97F4A7C15u;
+  const std::uint64_t round = schedule::counts_rounds(action.type) ? action.micro_batch.value : 0;
+  return what ^ (std::uint64_t{action.factor} << 48 ^ round << 16 ^ step) * 0x9E3779B97F4A7C15u;
 }
 
 }  // namespace plenum::pipeline

@@ -51,7 +51,8 @@ OptionTable RunSettings::table() {
   options.add("seed", seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Seed of initialisation, order, masking and dropout");
   add_device_option(options, device);
-  options.add("ranks", ranks, 1, 1024, "Ranks as threads of one process, on the CPU; data-parallel but for --tp");
+  options.add("ranks", ranks, 1, 1024,
+              "Ranks as threads of one process, on the CPU; data-parallel but for --tp");
   options.add("gpus", process.gpus, 0, 1024, "Train on this many GPUs of this machine: a process for each");
   options.add("restart", process.restarts, 0, 1'000'000,
               "With --gpus: after a failure, resume from the last checkpoint, this many times");
@@ -59,10 +60,12 @@ OptionTable RunSettings::table() {
               "Network interface or address over which processes find each other, such as eth0");
   options.add("tp", tp, 1, 1024,
               "Tensor parallelism: so many ranks hold a model together; it divides heads and --ranks");
-  options.add_choice("shard", shard,
-                     {{"none", schedule::Sharding::None}, {"optimizer", schedule::Sharding::Optimizer}},
-                     "What ranks divide among themselves to save memory: the optimizer's state (ZeRO-1); the "
-                     "same results");
+  options.add_choice(
+      "shard", shard,
+      {{"none", schedule::Sharding::None},
+       {"optimizer", schedule::Sharding::Optimizer},
+       {"gradients", schedule::Sharding::Gradients}},
+      "What ranks divide to save memory: the optimizer's state (ZeRO-1), or gradients too (ZeRO-2)");
   options.add("bucket-bytes", bucket_bytes, 1, std::numeric_limits<std::int64_t>::max(),
               "Gradients that ranks sum at a time, in whole layers; 25 MB if not given");
   options.add("threads", threads, 1, 4096, "Threads over all ranks; all cores if not given");

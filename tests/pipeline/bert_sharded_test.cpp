@@ -64,9 +64,10 @@ std::vector<float> gathered_gradients(BertRun& run, std::size_t num_ranks) {
                            std::numeric_limits<float>::quiet_NaN());
   for (std::size_t rank = 0; rank < num_ranks; ++rank) {
     const std::vector<float> own = run.gradients(rank);
+    const bool is_of_shard = own.size() < whole.size();
     for (const describe::ParameterShard::Bucket& bucket : run.program(rank).shard().buckets()) {
-      std::copy(own.begin() + bucket.own.begin, own.begin() + bucket.own.end,
-                whole.begin() + bucket.own.begin);
+      std::copy_n(own.begin() + (is_of_shard ? bucket.begin : bucket.own.begin), bucket.num_own(),
+                  whole.begin() + bucket.own.begin);
     }
   }
   return whole;
@@ -111,7 +112,7 @@ void expect_same_training(const Training& sharded) {
   EXPECT_LT(outcomes.back().loss(), outcomes.front().loss());
 }
 
-constexpr Sharding kShardings[] = {Sharding::Optimizer};
+constexpr Sharding kShardings[] = {Sharding::Optimizer, Sharding::Gradients};
 
 TEST(ShardedBert, TrainsAsOneRankDoes) {
   for (const Sharding sharding : kShardings) {
@@ -230,6 +231,52 @@ TEST(ShardedBert, KeepsTheMomentsOfItsShardAlone) {
     shards += own;
   }
   EXPECT_EQ(shards, N);
+}
+
+TEST(ShardedBert, KeepsTheGradientsOfItsShardAndOfBucketsInFlight) {
+  constexpr std::size_t kNumRanks = 4;
+  const Training training{.num_ranks = kNumRanks, .sharding = Sharding::Gradients};
+  BertRun run = training.run();
+  for (std::size_t rank = 0; rank < kNumRanks; ++rank) {
+    const tensor::MemoryLayout& taken = run.program(rank).memory();
+    const tensor::MemoryLayout planned =
+        BertProgram::plan_memory(training.schedule(), schedule::Rank::at(rank), training.options());
+    EXPECT_EQ(taken.num_bytes(), planned.num_bytes());
+    const auto own = static_cast<std::size_t>(run.program(rank).shard().num_elements());
+    const auto rounded = [](std::size_t elements) { return (4 * elements + 255) / 256 * 256; };
+    // Two buckets, of which neither shares its place.
+    std::size_t expected = rounded(own);
+    for (const describe::ParameterShard::Bucket& bucket : run.program(rank).shard().buckets())
+      expected += rounded(static_cast<std::size_t>(bucket.elements.end - bucket.elements.begin));
+    EXPECT_EQ(bytes_of(taken, "gradients"), expected);
+    EXPECT_EQ(bytes_of(taken, "optimizer state"), 2 * rounded(own) + 256);
+  }
+}
+
+TEST(ShardedBert, TrainsAsOneRankDoesWithManyBuckets) {
+  // Five buckets share two places, but for the last.
+  Training training{.num_ranks = 2, .sharding = Sharding::Gradients, .optimizer = OptimizerKind::Lamb};
+  describe::ModelConfig model = small_model(0.1);
+  model.num_layers = 5;
+  const auto run_of = [&](std::size_t num_ranks, Sharding sharding) {
+    training.num_ranks = num_ranks;
+    BertProgramOptions options = training.options();
+    options.model = model;
+    const schedule::Schedule schedule = schedule::generator_named(num_ranks == 1 ? "single" : "data-parallel")
+                                            .generate({.num_micro_batches = 2,
+                                                       .num_replicas = num_ranks,
+                                                       .stage_layers = {5},
+                                                       .num_buckets = 5,
+                                                       .sharding = sharding,
+                                                       .has_tensor_norms = true});
+    BertRun run(schedule, options);
+    std::vector<double> losses;
+    for (const StepOutcome& outcome : train(run, training, 6)) losses.push_back(outcome.loss());
+    return losses;
+  };
+  const std::vector<double> expected = run_of(1, Sharding::None);
+  const std::vector<double> losses = run_of(2, Sharding::Gradients);
+  for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], expected[i], 1e-4 * expected[i]);
 }
 
 TEST(ShardedBert, RefusesLambWithoutTheNormsOfWholeTensors) {

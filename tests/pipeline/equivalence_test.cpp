@@ -14,6 +14,7 @@
 
 #include "tests/pipeline/toy_run.h"
 #include "tests/support/blocking_communicator.h"
+#include "tests/support/expect_user_error.h"
 #include "tests/support/fitted_options.h"
 #include "tests/support/function_costs.h"
 
@@ -72,6 +73,28 @@ TEST_P(Generators, ShardTheOptimizer) {
                          .stage_layers = {3},
                          .num_buckets = 2,
                          .sharding = Sharding::Optimizer});
+}
+
+TEST_P(Generators, ShardGradients) {
+  const Generator& generator = generator_named(GetParam());
+  for (const Recomputation recomputation : {Recomputation::None, Recomputation::Full}) {
+    for (const std::size_t num_buckets : {1, 2, 3, 5}) {
+      SCOPED_TRACE(testing::Message() << "buckets " << num_buckets);
+      GeneratorOptions options = fitted(generator, {.num_micro_batches = 3,
+                                                    .num_replicas = 3,
+                                                    .stage_layers = {5},
+                                                    .num_buckets = num_buckets,
+                                                    .recomputation = recomputation,
+                                                    .sharding = Sharding::Gradients,
+                                                    .has_tied_parameters = true,
+                                                    .has_tensor_norms = true});
+      if (generator.num_stages(options) > 1) {
+        test::expect_user_error([&] { generator.generate(options); }, "holds the whole model");
+        continue;
+      }
+      EXPECT_EQ(difference_from_serial(generator.generate(options), kNumSteps), "");
+    }
+  }
 }
 
 TEST_P(Generators, ScaleUpdatesByTheNormsOfWholeTensors) {

@@ -88,6 +88,25 @@ void add_generated(const schedule::Generator& generator, std::vector<Original>& 
                        }});
 }
 
+/// Replicas whose gradients are sharded: places of gradients in flight are used again.
+void add_sharded_gradients(std::vector<Original>& originals) {
+  for (const Recomputation recomputation : {Recomputation::None, Recomputation::Full}) {
+    originals.push_back(
+        {recomputation == Recomputation::None ? "sharded_gradients" : "sharded_gradients_recomputed",
+         [recomputation] {
+           return schedule::generator_named("data-parallel")
+               .generate({.num_micro_batches = 3,
+                          .num_replicas = 2,
+                          .stage_layers = {4},
+                          .num_buckets = 4,
+                          .recomputation = recomputation,
+                          .sharding = Sharding::Gradients,
+                          .has_tied_parameters = true,
+                          .has_tensor_norms = true});
+         }});
+  }
+}
+
 /// A pipeline with a filler's work in its bubbles.
 void add_filled(const schedule::Generator& generator, std::vector<Original>& originals) {
   const auto add = [&](std::string_view how, std::shared_ptr<const schedule::Filler> filler,
@@ -117,6 +136,7 @@ std::vector<Original> originals() {
     add_generated(generator, all);
     if (generator.is_pipeline()) add_filled(generator, all);
   }
+  add_sharded_gradients(all);
   all.push_back({"interleaved_on_one_rank", [] {
                    return schedule::generator_named("interleaved")
                        .generate({.num_micro_batches = 2, .stage_layers = {1}, .has_tied_parameters = true});

@@ -149,6 +149,11 @@ PartitionedElements ToyProgram::to_partition(const ActionRun& run) {
               "an incomplete gradient is reduced");
         check(state.reduced_step != run.step, "reduced twice");
         break;
+      case ActionType::ReduceScatterRound:
+        check(state.flight_of == dataflow_.micro_batch_of_round(rank_, action.stage, action.micro_batch),
+              "the gradient of the round is not there");
+        check(state.reduced_step != run.step, "reduced twice");
+        break;
       case ActionType::GatherPreconditioned:
         check(state.preconditioned_step == run.step, "gathered before it is preconditioned");
         check(state.gathered_step != run.step, "gathered twice");
@@ -159,6 +164,7 @@ PartitionedElements ToyProgram::to_partition(const ActionRun& run) {
     }
   }
   pack(action, action.type == ActionType::ReduceScatterGradient  ? &Block::gradient
+               : action.type == ActionType::ReduceScatterRound   ? &Block::flight
                : action.type == ActionType::GatherPreconditioned ? &Block::preconditioned
                                                                  : &Block::parameter);
   return {comm::elements_of(std::span(buffer_)), counts_};
@@ -183,6 +189,9 @@ void ToyProgram::communicated(const ActionRun& run) {
       break;
     case ActionType::ReduceCurvature:
       map_of(held(action.stage), action).curvature.find(run.data_step())->is_reduced = true;
+      break;
+    case ActionType::ReduceScatterRound:
+      communicated_round(run);
       break;
     case ActionType::ReduceTensorNorms: {
       std::size_t next = 0;
@@ -220,6 +229,31 @@ void ToyProgram::communicated_gradient(const ActionRun& run) {
     (gathers_parameters       ? state.whole_step
      : gathers_preconditioned ? state.gathered_step
                               : state.reduced_step) = run.step;
+  }
+}
+
+/// Adds a round to the shard, and leaves nothing of the gradient that was in flight.
+void ToyProgram::communicated_round(const ActionRun& run) {
+  const Action& action = run.action;
+  constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+  HeldStage& stage = held(action.stage);
+  unpack(action, &Block::flight);
+  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
+    LayerState& state = layer_of(stage, layer);
+    const bool is_first = state.scattered_step != run.step;
+    state.scattered_step = run.step;
+    state.num_scattered = is_first ? 1 : state.num_scattered + 1;
+    if (state.num_scattered == stage.records.size()) state.reduced_step = run.step;
+    state.flight_of = schedule::MicroBatchId::none();
+    for (Block& block : state.blocks) {
+      if (block.is_tied) continue;
+      for (std::size_t i = 0; i < block.gradient.size(); ++i) {
+        const double before = is_first ? 0 : block.gradient[i];
+        block.gradient[i] = block.owner == stage.holder ? before + block.flight[i] : kNothing;
+      }
+      block.flight.assign(block.flight.size(), kNothing);
+    }
+    stage.flights[place_of_flight(action.stage, schedule::LayerId::at(layer))].reset();
   }
 }
 

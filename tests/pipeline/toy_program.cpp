@@ -373,36 +373,65 @@ void ToyProgram::add_weight_gradient(const ActionRun& run, LayerId layer, const 
   const std::size_t width = model_.width;
   LayerState& state = layer_of(held(action.stage), layer.index());
   check(state.updated_step != run.step && state.reduced_step != run.step, "the gradient comes too late");
+  const bool is_in_flight = dataflow_.scatters_rounds(action.stage);
   if (state.gradient_step != run.step) {
     state.gradient_step = run.step;
     state.num_contributions = 0;
-    for (Block& block : state.blocks) std::fill(block.gradient.begin(), block.gradient.end(), 0.0);
+    for (Block& block : state.blocks) {
+      if (!is_in_flight || block.is_tied) std::fill(block.gradient.begin(), block.gradient.end(), 0.0);
+    }
   }
   ++state.num_contributions;
+  if (is_in_flight) {
+    take_place_of_flight(action, layer);
+    state.flight_of = action.micro_batch;
+    for (Block& block : state.blocks) block.flight.assign(block.gradient.size(), 0.0);
+  }
   for (Block& block : state.blocks) {
     if (block.kind == ParameterKind::Embedding || block.kind == ParameterKind::Decoder) {
       add_table_gradient(block, run, record);
       continue;
     }
+    Values& gradient = is_in_flight ? block.flight : block.gradient;
     const std::span<const double> input = map_input(action, layer, block.map, run.step);
     const std::span<const double> error =
         part_of(kept_of(action, layer, run.step), MapPart::Error, block.map);
     for (std::size_t t = 0; t < error.size(); t += width) {
       for (std::size_t i = 0; i < width; ++i) {
         if (block.kind == ParameterKind::Bias) {
-          block.gradient[i] += error[t + i];
+          gradient[i] += error[t + i];
           continue;
         }
-        for (std::size_t j = 0; j < width; ++j) block.gradient[i * width + j] += error[t + i] * input[t + j];
+        for (std::size_t j = 0; j < width; ++j) gradient[i * width + j] += error[t + i] * input[t + j];
       }
     }
   }
+}
+
+std::size_t ToyProgram::place_of_flight(StageId stage, LayerId layer) const {
+  constexpr std::size_t kPlaces = schedule::Dataflow::kGradientPlaces;
+  const bool is_last =
+      dataflow_.gradient_bucket(layer) == dataflow_.gradient_bucket(dataflow_.layers().first(stage));
+  return is_last ? kPlaces : dataflow_.gradient_bucket(layer) % kPlaces;
+}
+
+void ToyProgram::take_place_of_flight(const Action& action, LayerId layer) {
+  HeldStage& stage = held(action.stage);
+  const std::pair own(action.micro_batch, dataflow_.gradient_bucket(layer));
+  auto& place = stage.flights[place_of_flight(action.stage, layer)];
+  check(!place || *place == own, "a gradient is overwritten before it is reduced");
+  // A tied parameter is begun with the last layers and lies with the first.
+  check(own.second > 0 || !stage.flights.back() || stage.flights.back()->first == own.first,
+        "a micro-batch is begun before the one before it is reduced");
+  place = own;
 }
 
 void ToyProgram::add_table_gradient(Block& block, const ActionRun& run, const MicroBatchRecord& record) {
   const Action& action = run.action;
   const std::size_t width = model_.width;
   const bool is_embedding = block.kind == ParameterKind::Embedding;
+  const bool is_in_flight = dataflow_.scatters_rounds(action.stage) && !block.is_tied;
+  Values& gradient = is_in_flight ? block.flight : block.gradient;
   const std::span<const double> rows =
       is_embedding ? values_of(TenantKind::InputGradient, action, {}, run.step)
                    : values_of(TenantKind::Output, action.stage, action.micro_batch, run.step);
@@ -413,11 +442,11 @@ void ToyProgram::add_table_gradient(Block& block, const ActionRun& run, const Mi
   for (std::size_t t = 0; t < record.tokens.size(); ++t) {
     for (std::size_t i = 0; i < width; ++i) {
       if (is_embedding) {
-        block.gradient[record.tokens[t].input * width + i] += rows[t * width + i];
+        gradient[record.tokens[t].input * width + i] += rows[t * width + i];
         continue;
       }
       for (std::size_t v = 0; v < model_.vocabulary; ++v) {
-        block.gradient[v * width + i] += logits[t * model_.vocabulary + v] * rows[t * width + i];
+        gradient[v * width + i] += logits[t * model_.vocabulary + v] * rows[t * width + i];
       }
     }
   }

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <map>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "plenum/pipeline/stage_program.h"
@@ -65,6 +68,11 @@ class ToyProgram : public StageProgram {
     schedule::StageId stage;
     std::size_t holder = 0;  ///< which of the stage's holders this rank is
     std::size_t num_holders = 1;
+    /// Who has the places of gradients in flight, by micro-batch and bucket; the last is that of the first
+    /// layers.
+    std::array<std::optional<std::pair<schedule::MicroBatchId, std::uint32_t>>,
+               schedule::Dataflow::kGradientPlaces + 1>
+        flights;
     std::vector<LayerState> layers;
     std::vector<MapState> maps;                                            ///< of each layer in turn
     std::map<schedule::MicroBatchId, StepRing<MicroBatchRecord>> records;  ///< of those it runs
@@ -107,6 +115,8 @@ class ToyProgram : public StageProgram {
   Values back_through_layer(const LayerState& state, std::span<double> kept, Values gradient) const;
   void add_weight_gradients(const ActionRun& run);
   void add_weight_gradient(const ActionRun& run, schedule::LayerId layer, const MicroBatchRecord& record);
+  std::size_t place_of_flight(schedule::StageId stage, schedule::LayerId layer) const;
+  void take_place_of_flight(const schedule::Action& action, schedule::LayerId layer);
   void add_table_gradient(Block& block, const ActionRun& run, const MicroBatchRecord& record);
 
   /// statistics, updates (toy_updates.cpp)
@@ -135,6 +145,7 @@ class ToyProgram : public StageProgram {
   void for_each_tensor(const schedule::Action& action, Visit visit);
   void fill_tensor_norms(const ActionRun& run);
   void communicated_gradient(const ActionRun& run);
+  void communicated_round(const ActionRun& run);
 
   const schedule::Schedule& schedule_;
   const schedule::Dataflow& dataflow_;

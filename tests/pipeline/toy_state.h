@@ -70,6 +70,7 @@ struct Block {
   double own_squares = 0;     ///< of the momentum, where this rank shards it
   double tensor_squares = 0;  ///< once the ranks have summed theirs
   Values gradient;
+  Values flight;  ///< the gradient of one micro-batch, where that is reduced by itself
   Values preconditioned;
 };
 
@@ -78,6 +79,9 @@ struct LayerState {
   std::vector<Block> blocks;
   std::uint64_t gradient_step = kNever;
   std::size_t num_contributions = 0;  ///< micro-batches in the gradient of that step
+  schedule::MicroBatchId flight_of = schedule::MicroBatchId::none();  ///< whose gradient is in flight
+  std::uint64_t scattered_step = kNever;
+  std::size_t num_scattered = 0;  ///< rounds of that step
   std::uint64_t reduced_step = kNever;
   std::uint64_t preconditioned_step = kNever;
   std::uint64_t gathered_step = kNever;  ///< preconditioned gradients

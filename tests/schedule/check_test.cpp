@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "plenum/schedule/generate/generator.h"
@@ -13,6 +14,8 @@
 
 namespace plenum::schedule {
 namespace {
+
+using testing::HasSubstr;
 
 std::string with(std::string_view text, std::string_view from, std::string_view to) {
   std::string changed(text);
@@ -287,6 +290,41 @@ TEST(Check, WantsRanksToAgreeOnTheWholeGradientBeforeTheyUpdate) {
   EXPECT_EQ(replicas_with("NS0 U0", "NS0[1] NS0 U0"),
             "rank 0, compute, step 0, NS0: makes the squares of the gradient of layer 1 a second time, after "
             "NS0[1] on rank 0");
+}
+
+constexpr std::string_view kRounds = R"(plenum-schedule 1
+layers 3
+micro-batches 4
+sharding gradients
+rank 0 holds 0
+rank 1 holds 0
+0 compute: F0.0 B0.0[2] B0.0[1] B0.0[0] F0.1 B0.1[2] B0.1[1] B0.1[0] NS0 U0
+0 data: RR0.0[2] RR0.0[1] RR0.0[0] RR0.1[2] RR0.1[1] RR0.1[0] N AG0
+1 compute: F0.2 B0.2[2] B0.2[1] B0.2[0] F0.3 B0.3[2] B0.3[1] B0.3[0] NS0 U0
+1 data: RR0.0[2] RR0.0[1] RR0.0[0] RR0.1[2] RR0.1[1] RR0.1[0] N AG0
+)";
+
+std::string rounds_with(std::string_view from, std::string_view to) {
+  return violation_of(with(with(std::string(kRounds), from, to), from, to));
+}
+
+TEST(Check, WantsGradientsToLeaveTheirPlacesBeforeTheNextComeThere) {
+  EXPECT_EQ(violation_of(kRounds), "");
+  // A backward through all buckets at once would need the place of the first for the third.
+  EXPECT_THAT(violation_of(with(kRounds, "B0.0[2] B0.0[1] B0.0[0]", "B0.0")), HasSubstr("B0.0"));
+  // The second round cannot come before the first: its backward waits for that.
+  EXPECT_THAT(rounds_with("RR0.0[2] RR0.0[1] RR0.0[0] RR0.1[2] RR0.1[1] RR0.1[0]",
+                          "RR0.1[2] RR0.0[2] RR0.0[1] RR0.0[0] RR0.1[1] RR0.1[0]"),
+              HasSubstr("waits for this in turn"));
+  EXPECT_EQ(
+      rounds_with("RR0.1[0] N", "N"),
+      "rank 0, compute, step 0, NS0: needs the reduced gradient of stage 0 from layer 0 for micro-batch "
+      "1, which nothing makes");
+  EXPECT_EQ(
+      rounds_with("RR0.1[0] N", "RR0.2[0] N"),
+      "rank 0, data, step 0, RR0.2[0]: the rank runs stage 0 for fewer micro-batches: it has no round 2");
+  EXPECT_EQ(rounds_with("RR0.1[0] N", "RS0[0] N"),
+            "rank 0, data, step 0, RS0[0]: gradients are sharded: they are reduced by RR");
 }
 
 TEST(Check, KeepsToTheSettings) {

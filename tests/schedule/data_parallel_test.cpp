@@ -47,6 +47,19 @@ TEST(DataParallel, ReducesShardsAndGathersWhatWasUpdated) {
   EXPECT_EQ(lane_text(schedule, 0, Lane::DataParallel), "RS0[2:4] RS0[0:2] TR N AG0[2:4] AG0[0:2]");
 }
 
+TEST(DataParallel, ReducesShardsOfGradientsAfterEveryMicroBatch) {
+  const Schedule schedule = generate("data-parallel", {.num_micro_batches = 2,
+                                                       .num_replicas = 2,
+                                                       .stage_layers = {4},
+                                                       .num_buckets = 2,
+                                                       .sharding = Sharding::Gradients});
+  // Rounds count each rank's own micro-batches.
+  EXPECT_EQ(lane_text(schedule, 1, Lane::Compute),
+            "F0.2 B0.2[2:4] B0.2[0:2] F0.3 B0.3[2:4] B0.3[0:2] NS0 U0");
+  EXPECT_EQ(lane_text(schedule, 1, Lane::DataParallel),
+            "RR0.0[2:4] RR0.0[0:2] RR0.1[2:4] RR0.1[0:2] N AG0[2:4] AG0[0:2]");
+}
+
 TEST(DataParallel, SumsTheNormsOfTensorsThatShardsCut) {
   GeneratorOptions options{
       .num_replicas = 2, .stage_layers = {4}, .sharding = Sharding::Optimizer, .has_tensor_norms = true};

@@ -81,6 +81,17 @@ TEST(ScheduleText, ReadsWindowsLinesAndComments) {
   EXPECT_EQ(parse_schedule_text(text, "s.txt"), parse_schedule_text(kTwoStages, "s.txt"));
 }
 
+TEST(ScheduleFiles, GiveBackRounds) {
+  const Schedule schedule = generator_named("data-parallel")
+                                .generate({.num_micro_batches = 2,
+                                           .num_replicas = 2,
+                                           .stage_layers = {3},
+                                           .num_buckets = 2,
+                                           .sharding = Sharding::Gradients});
+  EXPECT_EQ(parse_schedule(print_schedule_text(schedule), "text"), schedule);
+  EXPECT_EQ(parse_schedule(print_schedule_json(schedule), "json"), schedule);
+}
+
 TEST(ScheduleFiles, GiveBackEveryGeneratedSchedule) {
   for (const Generator& generator : all_generators()) {
     GeneratorOptions options{.depth = generator.is_pipeline() ? 4u : 1u,

@@ -44,6 +44,12 @@ constexpr Arrangement kArrangements[] = {
     {"packed, two ranks, optimizer sharded", data::Layout::Packed, 2, 96, 1, schedule::Sharding::Optimizer},
     {"unpadded, two models on two ranks each, optimizer sharded", data::Layout::Unpadded, 4, 72, 2,
      schedule::Sharding::Optimizer},
+    {"unpadded, two ranks, gradients sharded", data::Layout::Unpadded, 2, 72, 1,
+     schedule::Sharding::Gradients},
+    {"padded, four ranks, gradients sharded", data::Layout::Padded, 4, 96, 1, schedule::Sharding::Gradients},
+    {"packed, two ranks, gradients sharded", data::Layout::Packed, 2, 96, 1, schedule::Sharding::Gradients},
+    {"unpadded, two models on two ranks each, gradients sharded", data::Layout::Unpadded, 4, 72, 2,
+     schedule::Sharding::Gradients},
 };
 
 double largest_of(const std::vector<float>& values) {

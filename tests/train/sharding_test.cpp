@@ -47,7 +47,7 @@ class ShardedTraining : public TrainingTest {
   }
 };
 
-constexpr Sharding kShardings[] = {Sharding::Optimizer};
+constexpr Sharding kShardings[] = {Sharding::Optimizer, Sharding::Gradients};
 
 TEST_F(ShardedTraining, WritesTheFilesOfReplicasWhereNothingIsClipped) {
   RunOptions replicas = sharded("replicas", Sharding::None, 3);
@@ -56,7 +56,7 @@ TEST_F(ShardedTraining, WritesTheFilesOfReplicasWhereNothingIsClipped) {
   run(replicas);
   for (const Sharding shard : kShardings) {
     RunOptions other = replicas;
-    other.run.directory = directory_ / "sharded";
+    other.run.directory = directory_ / ("sharded " + std::to_string(static_cast<int>(shard)));
     other.run.shard = shard;
     run(other);
     const std::map<std::string, std::string> files = newest_checkpoint(other);
@@ -91,8 +91,8 @@ TEST_F(ShardedTraining, GoesOnWithAnotherShardingAndAnotherNumberOfRanks) {
     std::int64_t ranks;
   };
   const std::vector<std::pair<Part, Part>> ways = {{{Sharding::Optimizer, 2}, {Sharding::None, 1}},
-                                                   {{Sharding::None, 2}, {Sharding::Optimizer, 4}},
-                                                   {{Sharding::Optimizer, 4}, {Sharding::Optimizer, 3}}};
+                                                   {{Sharding::None, 2}, {Sharding::Gradients, 4}},
+                                                   {{Sharding::Gradients, 4}, {Sharding::Optimizer, 3}}};
   for (std::size_t i = 0; i < ways.size(); ++i) {
     SCOPED_TRACE(i);
     const std::string name = "way " + std::to_string(i);
@@ -112,7 +112,7 @@ TEST_F(ShardedTraining, EvaluatesAndExportsWholeWeights) {
   run(sharded("alone", Sharding::None, 1));
   const double expected = observer_.evaluations.back().second.loss();
   for (const Sharding shard : kShardings) {
-    run(sharded("sharded", shard, 2));
+    run(sharded("sharded " + std::to_string(static_cast<int>(shard)), shard, 2));
     EXPECT_NEAR(observer_.evaluations.back().second.loss(), expected, 1e-4 * expected);
   }
 }

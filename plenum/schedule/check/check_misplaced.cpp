@@ -23,7 +23,12 @@ std::string reason_by_problem(ActionType type, const Problem& problem) {
     case ActionType::ReduceGradient:
       if (is_sharded) return "the optimizer is sharded: gradients are reduced by RS, not AR";
       return {};
+    case ActionType::ReduceScatterRound:
+      if (problem.sharding != Sharding::Gradients) return "gradients are not sharded: no rounds are reduced";
+      return {};
     case ActionType::ReduceScatterGradient:
+      if (problem.sharding == Sharding::Gradients) return "gradients are sharded: they are reduced by RR";
+      [[fallthrough]];
     case ActionType::GatherParameters:
       if (!is_sharded) return "the schedule says nothing of sharding: gradients are reduced by AR";
       return {};
@@ -78,11 +83,21 @@ std::string reason_by_group(const Dataflow& dataflow, Rank rank, const Action& a
   return {};
 }
 
+std::string reason_by_round(const Dataflow& dataflow, Rank rank, const Action& action) {
+  if (!dataflow.micro_batch_of_round(rank, action.stage, action.micro_batch).is_none()) return {};
+  return fmt::format("the rank runs stage {} for fewer micro-batches: it has no round {}", action.stage.value,
+                     action.micro_batch.value);
+}
+
 std::string reason_against_place(const RuleContext& context, Rank rank, const Action& action) {
   const ActionTraits& traits = traits_of(action.type);
   const Dataflow& dataflow = context.dataflow;
   std::string reason = reason_by_problem(action.type, context.schedule.problem);
   if (!reason.empty()) return reason;
+  if (counts_rounds(action.type)) {
+    reason = reason_by_group(dataflow, rank, action);
+    return reason.empty() ? reason_by_round(dataflow, rank, action) : reason;
+  }
   if (traits.has_micro_batch) return reason_by_micro_batch(dataflow, rank, action);
   const bool is_between_holders = traits.is_collective || action.type == ActionType::UpdateMoments;
   if (is_between_holders) return reason_by_group(dataflow, rank, action);

@@ -29,6 +29,8 @@ constexpr std::array<ActionTraits, kNumActionTypes> kTraits = {{
      false, false},
     {ReduceScatterGradient, "RS", "reduce-scatter-gradient", Lane::DataParallel, true, false, Layers::Range,
      false, true, false, false},
+    {ReduceScatterRound, "RR", "reduce-scatter-round", Lane::DataParallel, true, true, Layers::Range, false,
+     true, false, false},
     {GatherParameters, "AG", "gather-parameters", Lane::DataParallel, true, false, Layers::Range, false, true,
      false, false},
     {ReduceTied, "TR", "reduce-tied", Lane::DataParallel, false, false, Layers::None, false, true, false,

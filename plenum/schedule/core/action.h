@@ -34,6 +34,7 @@ enum class ActionType : std::uint8_t {
   ReceiveGradient,
   ReduceGradient,         ///< sum over the ranks that hold the stage, everyone gets it
   ReduceScatterGradient,  ///< sum, each holder gets its shard
+  ReduceScatterRound,     ///< the same of one micro-batch of each holder; its micro-batch is a round
   GatherParameters,       ///< updated shards to every holder
   ReduceTied,             ///< sum of a parameter that the first and the last stage share
   CurvatureA,             ///< K-FAC: second moment of a linear map's input, one micro-batch
@@ -58,6 +59,12 @@ constexpr bool is_send(ActionType type) {
 }
 constexpr bool is_receive(ActionType type) {
   return type == ActionType::ReceiveActivation || type == ActionType::ReceiveGradient;
+}
+
+/// Whether the micro-batch that an action names is a round: the first, second ... of those that each holder
+/// of the stage runs, in the order of their numbers.
+constexpr bool counts_rounds(ActionType type) {
+  return type == ActionType::ReduceScatterRound;
 }
 
 /// What an action of a type names, where it runs, and how it is written.

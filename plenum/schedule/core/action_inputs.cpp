@@ -17,6 +17,7 @@ class Dataflow::Inputs : ActionValues {
       case ActionType::InputGradient:
         return of_backward();
       case ActionType::WeightGradient:
+        flow_.add_gradient_place(rank_, action_, values_);
         return add_segments(kInputGradient);
       case ActionType::Recompute:
         // A forward keeps the input of every layer, so any of them can be computed again by itself.
@@ -35,6 +36,8 @@ class Dataflow::Inputs : ActionValues {
         return for_each_segment([&](std::uint32_t segment) {
           flow_.add_weight_gradients(rank_, action_.stage, segment, values_);
         });
+      case ActionType::ReduceScatterRound:
+        return of_round();
       case ActionType::ReduceTied:
         return flow_.add_tied_gradients(rank_, values_);
       case ActionType::SquareGradient:
@@ -93,6 +96,15 @@ class Dataflow::Inputs : ActionValues {
       add_of_micro_batch(kInputGradient, last_segment() + 1);
     }
     add_segments(kSaved);
+    if (action_.type == ActionType::Backward) flow_.add_gradient_place(rank_, action_, values_);
+  }
+
+  void of_round() {
+    const MicroBatchId micro_batch = flow_.micro_batch_of_round(rank_, action_.stage, action_.micro_batch);
+    if (micro_batch.is_none()) return;
+    for_each_segment([&](std::uint32_t segment) {
+      add(flow_.weight_gradient_value(rank_, action_.stage, micro_batch, segment));
+    });
   }
 
   void of_inversion() {

@@ -31,6 +31,8 @@ class Dataflow::Outputs : ActionValues {
       case ActionType::ReduceGradient:
       case ActionType::ReduceScatterGradient:
         return add_layers(kReduced);
+      case ActionType::ReduceScatterRound:
+        return of_round();
       case ActionType::GatherParameters:
         return add_layers(kParameters);
       case ActionType::ReduceTied:
@@ -100,6 +102,12 @@ class Dataflow::Outputs : ActionValues {
     if (action_.stage.value == 0 || action_.first_layer != flow_.layers_.first(action_.stage)) return;
     const StageId previous = StageId::at(action_.stage.index() - 1u);
     if (flow_.runner(previous, action_.micro_batch) == rank_) add_of_micro_batch(previous, kOutputGradient);
+  }
+
+  void of_round() {
+    const MicroBatchId micro_batch = flow_.micro_batch_of_round(rank_, action_.stage, action_.micro_batch);
+    if (micro_batch.is_none()) return;
+    flow_.add_scattered(rank_, action_.stage, micro_batch, action_.first_layer, action_.end_layer, values_);
   }
 
   void add_of_micro_batch(MicroBatchKind kind, std::uint32_t segment = 0) {

@@ -113,7 +113,10 @@ std::string action_words(const Action& action, const StageLayers& layers) {
   std::string text(traits.name);
   const auto out = std::back_inserter(text);
   if (traits.has_stage && layers.num_stages() > 1) fmt::format_to(out, ", stage {}", action.stage.value);
-  if (traits.has_micro_batch) fmt::format_to(out, ", micro-batch {}", action.micro_batch.value);
+  if (traits.has_micro_batch) {
+    fmt::format_to(out, ", {} {}", counts_rounds(action.type) ? "round" : "micro-batch",
+                   action.micro_batch.value);
+  }
   if (traits.layers != Layers::None && action.end_layer.value > action.first_layer.value + 1) {
     fmt::format_to(out, ", layers {} to {}", action.first_layer.value, action.end_layer.value - 1);
   } else if (traits.layers != Layers::None) {

@@ -22,6 +22,7 @@ Dataflow::Dataflow(const Schedule& schedule)
   }
   find_runners();
   find_segments();
+  find_buckets();
   lay_out();
 }
 
@@ -36,7 +37,7 @@ void Dataflow::find_runners() {
         has_exchange_ |= action.type == ActionType::ExchangeData;
         max_pieces_ = std::max<std::uint32_t>(max_pieces_, action.num_pieces);
         max_age_ = std::max<std::size_t>(max_age_, action.age);
-        if (!traits_of(action.type).has_micro_batch) continue;
+        if (!traits_of(action.type).has_micro_batch || counts_rounds(action.type)) continue;
         StageBlock& place = *std::find_if(held.begin(), held.end(), [&](const StageBlock& candidate) {
           return candidate.stage == action.stage;
         });
@@ -62,6 +63,13 @@ void Dataflow::find_segments() {
       is_border[action.end_layer.index()] = true;
     }
   }
+  for (const RankProgram& rank : schedule_.ranks) {
+    for (const Action& action : rank.lane(Lane::DataParallel).actions()) {
+      if (!counts_rounds(action.type)) continue;
+      is_border[action.first_layer.index()] = true;
+      is_border[action.end_layer.index()] = true;
+    }
+  }
   segment_of_layer_.resize(layers_.total());
   for (std::size_t s = 0; s < schedule_.num_stages(); ++s) {
     const StageId stage = StageId::at(s);
@@ -71,6 +79,24 @@ void Dataflow::find_segments() {
       segment_of_layer_[layer] = segment;
     }
     num_segments_.push_back(segment + 1);
+  }
+}
+
+void Dataflow::find_buckets() {
+  std::vector<bool> is_border(layers_.total() + 1, false);
+  for (const RankProgram& rank : schedule_.ranks) {
+    for (const Action& action : rank.lane(Lane::DataParallel).actions()) {
+      if (counts_rounds(action.type)) is_border[action.first_layer.index()] = true;
+    }
+  }
+  bucket_of_layer_.resize(layers_.total());
+  for (std::size_t s = 0; s < schedule_.num_stages(); ++s) {
+    const StageId stage = StageId::at(s);
+    std::uint32_t bucket = 0;
+    for (std::size_t layer = layers_.end(stage).index(); layer-- > layers_.first(stage).index();) {
+      bucket_of_layer_[layer] = bucket;
+      if (is_border[layer]) ++bucket;
+    }
   }
 }
 
@@ -218,9 +244,56 @@ void Dataflow::add_weight_gradients(Rank rank, StageId stage, std::uint32_t segm
   });
 }
 
+MicroBatchId Dataflow::micro_batch_of_round(Rank rank, StageId stage, MicroBatchId round) const {
+  const StageBlock& place = block(rank, stage);
+  std::uint32_t num_left = round.value;
+  for (MicroBatchId micro_batch = place.first; micro_batch < place.end; ++micro_batch.value) {
+    if (runner(stage, micro_batch) == rank && num_left-- == 0) return micro_batch;
+  }
+  return MicroBatchId::none();
+}
+
+/// The shards of the gradients of layers [first, end) from the round of a micro-batch.
+void Dataflow::add_scattered(Rank rank, StageId stage, MicroBatchId micro_batch, LayerId first, LayerId end,
+                             std::vector<ValueRef>& values) const {
+  const std::uint32_t last = segment_of(LayerId::at(end.index() - 1));
+  for (std::uint32_t segment = segment_of(first); segment <= last; ++segment) {
+    values.push_back({micro_batch_value(rank, stage, micro_batch, kScattered, segment)});
+  }
+}
+
+/// What must have left the place of the gradients that a backward makes.
+void Dataflow::add_gradient_place(Rank rank, const Action& backward, std::vector<ValueRef>& values) const {
+  const StageId stage = backward.stage;
+  if (!scatters_rounds(stage)) return;
+  if (gradient_bucket(LayerId::at(backward.end_layer.index() - 1)) == 0) {
+    MicroBatchId before = MicroBatchId::none();
+    const StageBlock& place = block(rank, stage);
+    for (MicroBatchId other = place.first; other < backward.micro_batch; ++other.value) {
+      if (runner(stage, other) == rank) before = other;
+    }
+    if (!before.is_none())
+      add_scattered(rank, stage, before, layers_.first(stage), layers_.end(stage), values);
+  }
+  const std::uint32_t last_bucket = gradient_bucket(backward.first_layer);
+  for (LayerId layer = layers_.first(stage); layer < layers_.end(stage); ++layer.value) {
+    const std::uint32_t freed = gradient_bucket(layer) + kGradientPlaces;
+    const bool is_needed =
+        freed >= gradient_bucket(LayerId::at(backward.end_layer.index() - 1)) && freed <= last_bucket;
+    if (is_needed)
+      add_scattered(rank, stage, backward.micro_batch, layer, LayerId::at(layer.index() + 1), values);
+  }
+}
+
 /// The gradients of layers [first, end), summed over all that contribute.
 void Dataflow::add_final_gradients(Rank rank, StageId stage, LayerId first, LayerId end,
                                    std::vector<ValueRef>& values) const {
+  if (scatters_rounds(stage)) {
+    for_each_local_micro_batch(rank, stage, [&](MicroBatchId micro_batch) {
+      add_scattered(rank, stage, micro_batch, first, end, values);
+    });
+    return;
+  }
   if (holders(stage).size() > 1) {
     add_layers(rank, stage, first, end, kReduced, values);
     return;

@@ -62,6 +62,21 @@ class Dataflow {
   bool is_sharded(StageId stage) const {
     return schedule::is_sharded(schedule_.problem) && holders(stage).size() > 1;
   }
+  /// Whether they divide its gradients too, and reduce them round by round.
+  bool scatters_rounds(StageId stage) const {
+    return schedule_.problem.sharding == Sharding::Gradients && is_sharded(stage);
+  }
+  /// The micro-batch that a rank runs in a round (counts_rounds); none if it runs fewer.
+  MicroBatchId micro_batch_of_round(Rank rank, StageId stage, MicroBatchId round) const;
+
+  /// Of a stage whose gradients are reduced round by round, the ranges of layers that are reduced by
+  /// themselves, counted from the last layers on, as backward comes to them.
+  std::uint32_t gradient_bucket(LayerId layer) const { return bucket_of_layer_[layer.index()]; }
+  /// Gradients of a micro-batch lie in one of these places until they are reduced: that of bucket b is place
+  /// b mod kGradientPlaces; that of the stage's first layers has a place of its own. So a backward through a
+  /// bucket begins when the bucket that had its place has been reduced, and a micro-batch's first when all of
+  /// the micro-batch before has.
+  static constexpr std::uint32_t kGradientPlaces = 2;
   /// The ranks that take part in a collective, ascending.
   std::span<const Rank> group(const Action& action) const;
   /// The other end of a send or receive; none where the pipeline ends or no rank runs that stage.
@@ -122,12 +137,16 @@ class Dataflow {
 
   void find_runners();
   void find_segments();
+  void find_buckets();
   void lay_out();
 
   template <typename Visit>
   void for_each_local_micro_batch(Rank rank, StageId stage, Visit visit) const;
   void add_weight_gradients(Rank rank, StageId stage, std::uint32_t segment,
                             std::vector<ValueRef>& values) const;
+  void add_scattered(Rank rank, StageId stage, MicroBatchId micro_batch, LayerId first, LayerId end,
+                     std::vector<ValueRef>& values) const;
+  void add_gradient_place(Rank rank, const Action& backward, std::vector<ValueRef>& values) const;
   void add_final_gradients(Rank rank, StageId stage, LayerId first, LayerId end,
                            std::vector<ValueRef>& values) const;
   void add_ready_gradients(Rank rank, StageId stage, LayerId first, LayerId end,
@@ -151,6 +170,7 @@ class Dataflow {
   std::vector<Rank> tied_ranks_;
   std::vector<std::uint32_t> segment_of_layer_;
   std::vector<std::uint32_t> num_segments_;
+  std::vector<std::uint32_t> bucket_of_layer_;
   std::vector<RankBlock> ranks_;
 };
 

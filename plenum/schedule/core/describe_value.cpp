@@ -11,8 +11,8 @@ namespace plenum::schedule {
 std::string Dataflow::describe_of_micro_batch(const StageBlock& held, std::uint32_t value_index) const {
   static constexpr const char* kWholeNames[] = {"the input", "the output gradient", "the sent activation",
                                                 "the sent gradient"};
-  static constexpr const char* kSegmentNames[] = {"the output", "the saved activations",
-                                                  "the input gradient"};
+  static constexpr const char* kSegmentNames[] = {"the output", "the saved activations", "the input gradient",
+                                                  "the reduced gradient"};
   const auto of_segment = [&](const char* what, std::uint32_t segment, std::uint32_t micro_batch) {
     std::size_t layer = layers_.first(held.stage).index();
     while (segment_of(LayerId::at(layer)) != segment) ++layer;

@@ -13,8 +13,8 @@ namespace {
 bool sums_for_all(const Action& action) {
   const ActionTraits& traits = traits_of(action.type);
   return traits.is_collective && traits.lane == Lane::DataParallel &&
-         action.type != ActionType::ReduceScatterGradient && action.type != ActionType::GatherParameters &&
-         action.type != ActionType::GatherPreconditioned;
+         action.type != ActionType::ReduceScatterGradient && action.type != ActionType::ReduceScatterRound &&
+         action.type != ActionType::GatherParameters && action.type != ActionType::GatherPreconditioned;
 }
 
 /// Steps that must lie before a cycle for all that its messages can know of earlier ones: a step's first

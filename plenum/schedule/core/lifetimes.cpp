@@ -35,7 +35,7 @@ class LifetimesOfRank {
     std::size_t end = 0;
     for (const LaneProgram& lane : program_.lanes) {
       for (const Action& action : lane.actions()) {
-        if (!traits_of(action.type).has_micro_batch) continue;
+        if (!traits_of(action.type).has_micro_batch || counts_rounds(action.type)) continue;
         first_micro_batch_ = std::min(first_micro_batch_, action.micro_batch.index());
         end = std::max(end, action.micro_batch.index() + 1);
       }
@@ -100,7 +100,7 @@ class LifetimesOfRank {
   /// later cycle.
   template <typename Visit>
   void for_each_use(const Action& action, std::size_t step, Visit visit) {
-    if (!traits_of(action.type).has_micro_batch) return;
+    if (!traits_of(action.type).has_micro_batch || counts_rounds(action.type)) return;
     const std::size_t num_steps = schedule_.num_steps();
     const std::size_t cycles = action.age > step ? (action.age - step + num_steps - 1) / num_steps : 0;
     const std::size_t of_step = step + cycles * num_steps - action.age;

@@ -8,6 +8,7 @@ namespace plenum::schedule {
 enum class Sharding : std::uint8_t {
   None,
   Optimizer,  ///< the update and what it keeps (ZeRO-1)
+  Gradients,  ///< and the gradients, which are reduced after every micro-batch (ZeRO-2)
 };
 
 }  // namespace plenum::schedule

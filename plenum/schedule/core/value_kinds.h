@@ -6,7 +6,7 @@ namespace plenum::schedule {
 
 // The kinds of values that Dataflow numbers; its own business, shared by its source files.
 
-/// What a rank may have of a stage and micro-batch. The last three exist per segment. Weight gradients, which
+/// What a rank may have of a stage and micro-batch. The last four exist per segment. Weight gradients, which
 /// are read all together, lie apart.
 enum MicroBatchKind : std::uint32_t {
   kInput,
@@ -16,9 +16,10 @@ enum MicroBatchKind : std::uint32_t {
   kOutput,
   kSaved,
   kInputGradient,
+  kScattered,
 };
 inline constexpr std::uint32_t kNumWholeKinds = 4;
-inline constexpr std::uint32_t kNumSegmentKinds = 3;
+inline constexpr std::uint32_t kNumSegmentKinds = 4;
 
 /// What it may have of a layer.
 enum LayerValueKind : std::uint32_t {

@@ -67,7 +67,8 @@ class StepCompletion {
     for (std::size_t i = 0; i < order.size(); ++i) {
       add_receive(rank, order[i], program);
       const bool completes = last_gradient[order[i].stage.index()] == i;
-      if (completes && num_holders_[order[i].stage.index()] > 1) {
+      const bool is_reduced = completes || (scatters_rounds() && makes_weight_gradient(order[i].type));
+      if (is_reduced && num_holders_[order[i].stage.index()] > 1) {
         add_in_buckets(order[i], compute);
       } else {
         compute.append(order[i]);
@@ -129,6 +130,24 @@ class StepCompletion {
     }
   }
 
+  bool scatters_rounds() const { return draft_.problem.sharding == Sharding::Gradients; }
+
+  void add_rounds(Rank rank, StageId stage, LaneProgram& data) {
+    if (num_holders_[stage.index()] == 1) return;
+    std::uint32_t round = 0;
+    for (std::size_t m = 0; m < draft_.problem.num_micro_batches; ++m) {
+      if (runner(stage, MicroBatchId::at(m)) != rank) continue;
+      for (const auto& [first, end] : buckets(stage)) {
+        data.append({.type = ActionType::ReduceScatterRound,
+                     .stage = stage,
+                     .micro_batch = {round},
+                     .first_layer = first,
+                     .end_layer = end});
+      }
+      ++round;
+    }
+  }
+
   void add_collective(ActionType type, StageId stage, LaneProgram& data) const {
     if (num_holders_[stage.index()] == 1) return;
     for (const auto& [first, end] : buckets(stage)) {
@@ -142,6 +161,10 @@ class StepCompletion {
     // All holders of a stage, also those that computed nothing for it, meet in one order of stages: the one
     // in which backwards complete them.
     for (auto stage = program.stages.rbegin(); stage != program.stages.rend(); ++stage) {
+      if (scatters_rounds()) {
+        add_rounds(rank, *stage, data);
+        continue;
+      }
       add_collective(is_sharded ? ActionType::ReduceScatterGradient : ActionType::ReduceGradient, *stage,
                      data);
     }

@@ -6,7 +6,9 @@ namespace plenum::schedule {
 
 /// Every rank holds the whole model as one stage and accumulates the gradients of its own micro-batches. The
 /// last backward runs bucket by bucket, and each bucket's reduction runs beside the rest of it. With
-/// Sharding::Optimizer a rank keeps and updates its shard only (ZeRO-1).
+/// Sharding::Optimizer a rank keeps and updates its shard only (ZeRO-1); with
+/// Sharding::Gradients every backward runs bucket by bucket, and of gradients too a rank keeps its shard
+/// (ZeRO-2).
 Schedule generate_data_parallel(const GeneratorOptions& options);
 
 }  // namespace plenum::schedule

@@ -119,6 +119,7 @@ double ProfileCosts::collective_seconds(const Action& action, double num_layers)
     case ActionType::ReduceGradient:
       return all_reduce_seconds(num_layers * gradient_bytes_per_layer_, num_holders());
     case ActionType::ReduceScatterGradient:
+    case ActionType::ReduceScatterRound:
     case ActionType::GatherParameters:
     case ActionType::GatherPreconditioned:
       return gather_seconds(num_layers * gradient_bytes_per_layer_, num_holders());

@@ -94,15 +94,16 @@ class TimelineBuilder {
       receives_.emplace_back(index, message_index(dataflow_.counterpart(action), step));
     }
     const ActionTraits& traits = traits_of(action.type);
-    timeline_.spans.push_back(
-        {.start_seconds = time.start,
-         .end_seconds = time.end,
-         .track = static_cast<std::uint32_t>(timeline_.tracks.size() - 1),
-         .label = label_index(action),
-         .category = category_of(action.type),
-         .stage = traits.has_stage ? action.stage.value : trace::kNoStage,
-         .micro_batch = traits.has_micro_batch ? static_cast<std::int32_t>(action.micro_batch.value) : -1,
-         .step = static_cast<std::uint32_t>(step)});
+    timeline_.spans.push_back({.start_seconds = time.start,
+                               .end_seconds = time.end,
+                               .track = static_cast<std::uint32_t>(timeline_.tracks.size() - 1),
+                               .label = label_index(action),
+                               .category = category_of(action.type),
+                               .stage = traits.has_stage ? action.stage.value : trace::kNoStage,
+                               .micro_batch = traits.has_micro_batch && !counts_rounds(action.type)
+                                                  ? static_cast<std::int32_t>(action.micro_batch.value)
+                                                  : -1,
+                               .step = static_cast<std::uint32_t>(step)});
   }
 
   std::uint32_t label_index(const Action& action) {

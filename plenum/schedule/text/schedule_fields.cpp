@@ -63,8 +63,8 @@ std::vector<std::string> name_unless_first(
 // The first of each is the default.
 constexpr std::array<std::pair<std::string_view, Recomputation>, 3> kRecomputations = {
     {{"none", Recomputation::None}, {"mlp", Recomputation::Mlp}, {"full", Recomputation::Full}}};
-constexpr std::array<std::pair<std::string_view, Sharding>, 2> kShardings = {
-    {{"none", Sharding::None}, {"optimizer", Sharding::Optimizer}}};
+constexpr std::array<std::pair<std::string_view, Sharding>, 3> kShardings = {
+    {{"none", Sharding::None}, {"optimizer", Sharding::Optimizer}, {"gradients", Sharding::Gradients}}};
 constexpr std::array<std::pair<std::string_view, Preconditioner>, 3> kPreconditioners = {
     {{"none", Preconditioner::None}, {"kfac", Preconditioner::Kfac}, {"shampoo", Preconditioner::Shampoo}}};
 

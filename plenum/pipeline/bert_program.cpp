@@ -28,6 +28,7 @@
 #include "plenum/model/micro_batch_staging.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
+#include "plenum/pipeline/bert_schedule.h"
 #include "plenum/pipeline/recorded_work.h"
 #include "plenum/schedule/core/action_text.h"
 #include "plenum/tensor/arena.h"
@@ -46,90 +47,6 @@ using schedule::ActionType;
 using schedule::Rank;
 using schedule::Schedule;
 using tensor::TensorView;
-
-/// There is memory for one recomputed layer: its backward comes right behind its recomputation.
-void require_recomputed_singly(const Schedule& schedule) {
-  for (const schedule::RankProgram& rank : schedule.ranks) {
-    const std::span<const Action> actions = rank.lane(schedule::Lane::Compute).actions();
-    for (std::size_t i = 0; i < actions.size(); ++i) {
-      if (actions[i].type != ActionType::Recompute) continue;
-      Action backward = actions[i];
-      backward.type = ActionType::Backward;
-      const bool is_single = actions[i].end_layer.index() == actions[i].first_layer.index() + 1;
-      base::require(
-          is_single && i + 1 < actions.size() && actions[i + 1] == backward,
-          "BERT trains with schedules that recompute a layer right before its backward; schedule {} "
-          "does not at {}",
-          schedule.name, schedule::action_text(actions[i], schedule::StageLayers(schedule.problem)));
-    }
-  }
-}
-
-bool is_known(const Action& action, const Schedule& schedule) {
-  switch (action.type) {
-    case ActionType::Forward:
-    case ActionType::Backward:
-    case ActionType::Recompute:
-    case ActionType::ReduceGradient:
-    case ActionType::ReduceScatterGradient:
-    case ActionType::ReduceScatterRound:
-    case ActionType::GatherParameters:
-    case ActionType::ReduceTensorNorms:
-    case ActionType::Agree:
-      return true;
-    case ActionType::SquareGradient:
-    case ActionType::UpdateMoments:
-    case ActionType::Update:
-      return action.first_layer == schedule::LayerId{} &&
-             action.end_layer.index() == schedule.problem.stage_layers.front();
-    default:
-      return false;
-  }
-}
-
-/// Shards are parts of what is reduced by itself, so that is what can be gathered.
-void require_gathered_as_reduced(const Schedule& schedule) {
-  for (const schedule::RankProgram& rank : schedule.ranks) {
-    const std::span<const Action> actions = rank.lane(schedule::Lane::DataParallel).actions();
-    for (const Action& gather : actions) {
-      if (gather.type != ActionType::GatherParameters) continue;
-      const bool is_reduced = std::ranges::any_of(actions, [&](const Action& other) {
-        const bool reduces =
-            other.type == ActionType::ReduceScatterGradient || other.type == ActionType::ReduceScatterRound;
-        return reduces && other.first_layer == gather.first_layer && other.end_layer == gather.end_layer;
-      });
-      base::require(is_reduced,
-                    "BERT trains with schedules that gather the layers that they reduce; schedule {} gathers "
-                    "{} to {}",
-                    schedule.name, gather.first_layer.value, gather.end_layer.value);
-    }
-  }
-}
-
-void require_supported(const Schedule& schedule, const BertProgramOptions& options) {
-  const describe::ModelConfig& model = options.model;
-  base::require(schedule.num_stages() == 1, "BERT trains with schedules of one stage; schedule {} has {}",
-                schedule.name, schedule.num_stages());
-  base::require(schedule.problem.stage_layers.front() == model.num_layers,
-                "the schedule must have the model's layers: {} instead of {}",
-                schedule.problem.stage_layers.front(), model.num_layers);
-  for (const schedule::RankProgram& rank : schedule.ranks) {
-    for (const schedule::LaneProgram& lane : rank.lanes) {
-      for (const Action& action : lane.actions()) {
-        base::require(is_known(action, schedule),
-                      "BERT trains with schedules without preconditioning and tied parameters as actions; "
-                      "schedule {} has the action {}",
-                      schedule.name, schedule::traits_of(action.type).name);
-      }
-    }
-  }
-  const bool has_norms = options.optimizer.kind == optim::OptimizerKind::Lamb;
-  base::require(!schedule::is_sharded(schedule.problem) || schedule.ranks.size() == 1 ||
-                    has_norms == schedule.problem.has_tensor_norms,
-                "a sharded schedule sums the norms of tensors for LAMB, and for LAMB alone");
-  require_gathered_as_reduced(schedule);
-  require_recomputed_singly(schedule);
-}
 
 describe::ParameterTable table_of(const BertProgramOptions& options) {
   return describe::ParameterTable(
@@ -403,7 +320,7 @@ DueByClock& DueByClock::operator|=(const DueByClock& other) {
 
 BertProgram::BertProgram(const Schedule& schedule, Rank rank, const BertProgramOptions& options) {
   base::require_kernel_instruction_set();
-  require_supported(schedule, options);
+  require_bert_schedule(schedule, options);
   state_ = std::make_unique<State>(schedule, rank, options);
 }
 
@@ -417,7 +334,7 @@ BertProgram::~BertProgram() {
 
 tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank rank,
                                               const BertProgramOptions& options) {
-  require_supported(schedule, options);
+  require_bert_schedule(schedule, options);
   return memory::plan_memory(table_of(options), schedule, rank, request_of(options));
 }
 

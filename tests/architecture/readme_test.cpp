@@ -34,6 +34,7 @@ const std::vector<std::string> kDocuments = {"README.md",
                                              "docs/ops.md",
                                              "docs/preparing-text.md",
                                              "docs/schedules.md",
+                                             "docs/several-processes.md",
                                              "docs/training.md"};
 
 std::string output_of(const std::string& command) {

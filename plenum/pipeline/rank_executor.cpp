@@ -189,7 +189,11 @@ void RankExecutor::perform(LaneRun& lane, const ActionRun& run, std::size_t posi
 }
 
 std::optional<comm::Completion> RankExecutor::start(const ActionRun& run) {
-  switch (run.action.type) {
+  const ActionType type = run.action.type;
+  if (schedule::is_send(type) || schedule::is_receive(type)) return start_message(run);
+  if (type != ActionType::ExchangeData && schedule::traits_of(type).is_collective)
+    return start_collective(run);
+  switch (type) {
     case ActionType::Forward:
       program_.forward(run);
       break;
@@ -233,20 +237,9 @@ std::optional<comm::Completion> RankExecutor::start(const ActionRun& run) {
     case ActionType::ExchangeData:
       program_.exchange_data(run, communicators_.copy());
       break;
-    case ActionType::SendActivation:
-    case ActionType::ReceiveActivation:
-    case ActionType::SendGradient:
-    case ActionType::ReceiveGradient:
-      return start_message(run);
-    case ActionType::ReduceGradient:
-    case ActionType::ReduceTied:
-    case ActionType::ReduceCurvature:
-    case ActionType::Agree:
-    case ActionType::ReduceTensorNorms:
-    case ActionType::ReduceScatterGradient:
-    case ActionType::GatherParameters:
-    case ActionType::GatherPreconditioned:
-      return start_collective(run);
+    default:
+      base::check(false, "nobody says how an action of this type is done: {}",
+                  schedule::traits_of(type).name);
   }
   return std::nullopt;
 }

@@ -19,6 +19,8 @@ using testing::HasSubstr;
 /// Runs of several processes, started by mpirun.
 class ProcessesProgram : public TrainingProgram {
  protected:
+  static constexpr int kThreads = 4;  ///< of all processes
+
   void SetUp() override {
     if (const std::optional<std::string> obstacle = comm::mpi::obstacle()) GTEST_SKIP() << *obstacle;
     if (test::run_command("mpirun --version").exit_code != 0) GTEST_SKIP() << "there is no mpirun";
@@ -46,7 +48,8 @@ class ProcessesProgram : public TrainingProgram {
     const pid_t child = ::fork();
     if (child == 0) {
       const std::string command = "cd '" + directory_.path() + "' && " +
-                                  mpirun(num_processes, train_arguments(run, 1'000'000)) + " >out 2>err";
+                                  mpirun(num_processes, train_arguments(run, 1'000'000, kThreads)) +
+                                  " >out 2>err";
       ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       ::_exit(127);
     }
@@ -71,7 +74,7 @@ TEST_F(ProcessesProgram, TrainToTheBytesOfAsManyRanksInOneProcess) {
     const test::ProgramResult threads = plenum(
         train_arguments("threads" + number, 8, static_cast<int>(count)) + " --quiet --ranks " + number);
     ASSERT_EQ(threads.exit_code, 0) << threads.errors;
-    const test::ProgramResult processes = train(count, train_arguments("processes" + number, 8, 4));
+    const test::ProgramResult processes = train(count, train_arguments("processes" + number, 8, kThreads));
     ASSERT_EQ(processes.exit_code, 0) << processes.errors;
     EXPECT_THAT(processes.output, HasSubstr("trained 8 of 8 steps"));
     expect_same_checkpoints("processes" + number, "threads" + number, "00000008");
@@ -85,7 +88,8 @@ TEST_F(ProcessesProgram, StopTogetherWhenOneIsToldToAndGoOn) {
     const std::string run = "run" + std::to_string(signal);
     EXPECT_EQ(train_and_signal(2, 1, signal, run), kStoppedCode) << read("err");
     EXPECT_THAT(read("out"), AllOf(HasSubstr("stopped after"), HasSubstr("resumes")));
-    const test::ProgramResult resumed = train(2, train_arguments(run, 1'000'000) + " --stop-after 1s");
+    const test::ProgramResult resumed =
+        train(2, train_arguments(run, 1'000'000, kThreads) + " --stop-after 1s");
     EXPECT_EQ(resumed.exit_code, kStoppedCode) << resumed.errors;
     EXPECT_THAT(resumed.errors, HasSubstr("goes on from " + run));
   }
@@ -105,7 +109,7 @@ TEST_F(ProcessesProgram, RefuseOneThatWasGivenOtherOptions) {
                    "exec '" PLENUM_BINARY "' \"$@\"\n");
   const std::string command = mpirun(2, "");
   const test::ProgramResult refused = test::run_command(
-      command.substr(0, command.find(" sh -c ")) + " sh other.sh " + train_arguments("run", 4),
+      command.substr(0, command.find(" sh -c ")) + " sh other.sh " + train_arguments("run", 4, kThreads),
       directory_.path());
   EXPECT_NE(refused.exit_code, 0);
   EXPECT_THAT(refused.errors,

@@ -1,6 +1,6 @@
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -18,13 +18,14 @@ using FailedKernel = test::OnGpu<>;
 
 /// Lets a kernel read memory that is not there, and ends with what is said about it.
 [[noreturn]] void wait_for_a_failed_kernel() {
+  constexpr std::uintptr_t kNowhere = 1 << 12;
   const OpContext context(tensor::Device::Cuda);
   Arguments arguments(context);
   TestTensor<float> y({1, 8});
   kernels::gather_rows_forward(
       context.stream(),
-      {.x_TD = arguments.in_compute(TestTensor<float>({1, 8})),
-       .index_M = arguments.in(TestTensor<std::int32_t>({1}, std::numeric_limits<std::int32_t>::max())),
+      {.x_TD = tensor::ConstTensorView(reinterpret_cast<const tensor::BFloat16*>(kNowhere), {1, 8}),
+       .index_M = arguments.in(TestTensor<std::int32_t>({1}, 0)),
        .y_MD = arguments.out_compute(y)});
   try {
     context.stream().wait();

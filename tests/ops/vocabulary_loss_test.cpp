@@ -151,8 +151,9 @@ TEST_P(VocabularyLossOn, SlicesOfADividedVocabularyHaveTheLossesOfTheWhole) {
                                                        .prediction_M = arguments.out(combined.prediction_M)});
   arguments.fetch();
   whole.forward(context);
-  expect_near(combined.lse_M, doubles_of(whole.lse_M), "lse");
-  expect_near(combined.loss_M, doubles_of(whole.loss_M), "loss");
+  // A GPU rounds logits to what it computes with, of products that it may sum in another order.
+  expect_near(combined.lse_M, doubles_of(whole.lse_M), "lse", compute_tolerance(device()));
+  expect_near(combined.loss_M, doubles_of(whole.loss_M), "loss", compute_tolerance(device()));
   EXPECT_EQ(combined.prediction_M, whole.prediction_M);
 }
 

@@ -73,7 +73,12 @@ train::Processes TrainProcesses::connect(const train::RunOptions& settled) {
       control::ControlOptions{.run_directory = settled.run.directory,
                               .interface = settled.run.process.interface},
       [this](const RankFailure& failure) { on_failure(failure); });
-  control_->compare(train::fingerprint_of(settled));
+  try {
+    control_->compare(train::fingerprint_of(settled));
+  } catch (const base::UserError&) {
+    control_.reset();  // it is over, and all have been told
+    throw;
+  }
   if (is_gpu) connect_gpus();
   return train::Processes(*ranks_, [this](std::string_view text) { control_->say(text); });
 }

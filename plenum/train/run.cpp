@@ -53,9 +53,10 @@ void require_device(const RunOptions& options, const Processes& processes) {
 /// A checkpoint is written by the first process, which must have all of it.
 void require_whole_model(const RunOptions& options, const Processes& processes) {
   const bool is_divided = options.run.shard != schedule::Sharding::None || options.run.tp > 1;
-  base::require(processes.is_alone() || !is_divided,
-                "processes cannot divide a model yet; leave out --shard and --tp, or train with --ranks in one "
-                "process");
+  base::require(
+      processes.is_alone() || !is_divided,
+      "processes cannot divide a model yet; leave out --shard and --tp, or train with --ranks in one "
+      "process");
 }
 
 /// Compares the files of a dataset with their checksums, or says that they are too large for that to be

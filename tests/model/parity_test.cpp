@@ -39,8 +39,8 @@ TEST(BertParity, LogitsAndLossesAgreeWithPyTorch) {
     EXPECT_NEAR(sums.next_sentence / num_sequences, steps[1], kParity * steps[1]);
     ops::expect_near(run.kept().heads[0].logits_MW.span<float>(), golden.expected("masked_logits"),
                      "masked logits", kParity);
-    ops::expect_near(run.kept().heads[1].logits_MW.span<float>(),
-                     golden.expected("next_sentence_logits"), "next-sentence logits", kParity);
+    ops::expect_near(run.kept().heads[1].logits_MW.span<float>(), golden.expected("next_sentence_logits"),
+                     "next-sentence logits", kParity);
   }
 }
 

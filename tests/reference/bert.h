@@ -65,8 +65,7 @@ class Bert {
     if (config_.has_next_sentence) {
       std::vector<double> pooled = map(flat, "bert.pooler.dense", gather_rows(x, batch.starts, width()));
       for (double& value : pooled) value = std::tanh(value);
-      losses.next_sentence =
-          class_loss(map(flat, "cls.seq_relationship", pooled), batch.objective(1).labels);
+      losses.next_sentence = class_loss(map(flat, "cls.seq_relationship", pooled), batch.objective(1).labels);
     }
     return losses;
   }

@@ -1,7 +1,10 @@
 #include "plenum/data/batches/rank_division.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <fstream>
 #include <numeric>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -48,6 +51,66 @@ TEST(DivideAmongRanks, BalancesCostsOfRealisticLengths) {
   const double total = std::accumulate(costs.begin(), costs.end(), 0.0);
   for (const std::vector<std::size_t>& items : items_of)
     EXPECT_NEAR(sum_of(costs, items), total / 4, total / 4 * 0.02);
+}
+
+/// Lengths as Wikipedia has them, cut at 512.
+class WikipediaLengths {
+ public:
+  WikipediaLengths() {
+    std::ifstream file(PLENUM_SOURCE_DIR "/tests/golden/wikipedia_512_histogram.txt");
+    for (double count = 0; file >> count;)
+      cumulative_.push_back((cumulative_.empty() ? 0 : cumulative_.back()) + count);
+  }
+
+  double draw(std::uint64_t batch, std::uint32_t index) const {
+    const double at = base::to_unit_interval(random_(batch, index)) * cumulative_.back();
+    const auto found = std::upper_bound(cumulative_.begin(), cumulative_.end(), at);
+    return static_cast<double>(found - cumulative_.begin()) + 1;
+  }
+
+ private:
+  base::RandomFunction random_{3, base::Purpose::Holdout};
+  std::vector<double> cumulative_;
+};
+
+/// Operations of BERT-base: linear in tokens, quadratic in lengths.
+double cost_of_length(double length) {
+  return length * (24 * 768 + 4 * length);
+}
+
+/// How much more than the mean the rank has that has the most.
+double excess(const std::vector<double>& costs, std::size_t num_ranks) {
+  double most = 0;
+  for (const std::vector<std::size_t>& items : divide_among_ranks(costs, num_ranks))
+    most = std::max(most, sum_of(costs, items));
+  return most * static_cast<double>(num_ranks) / std::accumulate(costs.begin(), costs.end(), 0.0) - 1;
+}
+
+TEST(DivideAmongRanks, LeavesNoRankAThousandthOverTheMeanOnWikipediaLengths) {
+  const WikipediaLengths lengths;
+  for (std::uint64_t batch = 0; batch < 50; ++batch) {
+    std::vector<double> costs;
+    for (std::uint32_t i = 0; i < 8 * 56; ++i) costs.push_back(cost_of_length(lengths.draw(batch, i)));
+    EXPECT_LT(excess(costs, 8), 1e-3) << batch;
+  }
+}
+
+TEST(DivideAmongRanks, LeavesNoRankAThousandthOverTheMeanWhereStepsArePacks) {
+  const WikipediaLengths lengths;
+  for (std::uint64_t batch = 0; batch < 50; ++batch) {
+    std::vector<double> costs;
+    std::uint32_t next = 0;
+    for (std::uint32_t pack = 0; pack < 8 * 16; ++pack) {
+      double cost = 0;
+      for (double room = 512; room > 0;) {
+        const double length = std::min(room, lengths.draw(batch, next++));
+        cost += cost_of_length(length);
+        room -= length;
+      }
+      costs.push_back(cost);
+    }
+    EXPECT_LT(excess(costs, 8), 1e-3) << batch;
+  }
 }
 
 TEST(DivideAmongRanks, GivesEqualItemsInTurn) {

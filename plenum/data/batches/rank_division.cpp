@@ -3,16 +3,26 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <queue>
 #include <utility>
 
 #include "plenum/base/check.h"
 
 namespace plenum::data {
+namespace {
 
-std::vector<std::vector<std::size_t>> divide_among_ranks(std::span<const double> costs,
-                                                         std::size_t num_ranks) {
-  base::check(num_ranks >= 1, "there must be a rank: ranks={}", num_ranks);
+/// What nobody waits for: a rank may have so much more than the mean.
+constexpr double kGoodEnough = 1e-4;
+
+/// Items of one rank, from the cheapest to the dearest, and what they cost.
+struct Share {
+  std::vector<std::size_t> items;
+  double load = 0;
+};
+
+/// From the dearest item to the cheapest, each to the rank that has the least so far and room.
+std::vector<Share> longest_first(std::span<const double> costs, std::size_t num_ranks) {
   const std::size_t most = (costs.size() + num_ranks - 1) / num_ranks;
   std::vector<std::size_t> dearest_first(costs.size());
   std::iota(dearest_first.begin(), dearest_first.end(), std::size_t{0});
@@ -22,14 +32,115 @@ std::vector<std::vector<std::size_t>> divide_among_ranks(std::span<const double>
   using Load = std::pair<double, std::size_t>;
   std::priority_queue<Load, std::vector<Load>, std::greater<>> with_room;
   for (std::size_t rank = 0; rank < num_ranks; ++rank) with_room.emplace(0.0, rank);
-  std::vector<std::vector<std::size_t>> items_of(num_ranks);
+  std::vector<Share> shares(num_ranks);
   for (const std::size_t item : dearest_first) {
-    const auto [load, rank] = with_room.top();
+    const std::size_t rank = with_room.top().second;
     with_room.pop();
-    items_of[rank].push_back(item);
-    if (items_of[rank].size() < most) with_room.emplace(load + costs[item], rank);
+    Share& share = shares[rank];
+    share.items.push_back(item);
+    share.load += costs[item];
+    if (share.items.size() < most) with_room.emplace(share.load, rank);
   }
-  for (std::vector<std::size_t>& items : items_of) std::sort(items.begin(), items.end());
+  for (Share& share : shares) std::ranges::reverse(share.items);
+  return shares;
+}
+
+/// Evens the loads out by exchanging items between the rank that has the most and another, one for one, as
+/// long as that lowers the most of both.
+class Exchanges {
+ public:
+  /// Borrows both.
+  Exchanges(std::span<const double> costs, std::vector<Share>& shares) : costs_(costs), shares_(shares) {
+    for (const Share& share : shares) mean_ += share.load / static_cast<double>(shares.size());
+  }
+
+  void run() {
+    const std::size_t most_exchanges = 4 * shares_.size() + 64;
+    for (std::size_t i = 0; i < most_exchanges; ++i) {
+      const auto dearest =
+          static_cast<std::size_t>(std::ranges::max_element(shares_, {}, &Share::load) - shares_.begin());
+      if (is_good(shares_[dearest].load)) return;
+      const std::optional<Exchange> best = best_exchange(dearest);
+      if (!best) return;
+      do_exchange(dearest, *best);
+    }
+  }
+
+ private:
+  /// Of the dearest rank's item at `from` for another rank's at `to`.
+  struct Exchange {
+    std::size_t rank = 0;
+    std::size_t from = 0;
+    std::size_t to = 0;
+    double peak = 0;  ///< the larger load of both afterwards
+  };
+
+  bool is_good(double load) const { return load <= mean_ * (1 + kGoodEnough); }
+
+  /// With the rank that has the least first, since it gains the most.
+  std::optional<Exchange> best_exchange(std::size_t dearest) const {
+    std::vector<std::size_t> others(shares_.size());
+    std::iota(others.begin(), others.end(), std::size_t{0});
+    std::ranges::stable_sort(others, {}, [&](std::size_t rank) { return shares_[rank].load; });
+    std::optional<Exchange> best;
+    for (const std::size_t other : others) {
+      if (other == dearest) continue;
+      look_for_better(dearest, other, best);
+      if (best && is_good(best->peak)) break;
+    }
+    return best;
+  }
+
+  /// Both lists are sorted, so one pass finds for each item the partner that is nearest to what is wanted.
+  void look_for_better(std::size_t dearest, std::size_t other, std::optional<Exchange>& best) const {
+    const Share& high = shares_[dearest];
+    const Share& low = shares_[other];
+    const double wanted = (high.load - low.load) / 2;
+    std::size_t next = 0;  // the first partner that is dear enough to leave no more than what is wanted
+    for (std::size_t from = 0; from < high.items.size(); ++from) {
+      const double cost = costs_[high.items[from]];
+      while (next < low.items.size() && cost - costs_[low.items[next]] > wanted) ++next;
+      for (std::size_t to = next == 0 ? 0 : next - 1; to < std::min(next + 1, low.items.size()); ++to) {
+        const double moved = cost - costs_[low.items[to]];
+        const double peak = std::max(high.load - moved, low.load + moved);
+        // Rounding must not make it go round in circles.
+        if (peak < (best ? best->peak : high.load) - 1e-12 * mean_)
+          best = Exchange{.rank = other, .from = from, .to = to, .peak = peak};
+      }
+    }
+  }
+
+  void do_exchange(std::size_t dearest, const Exchange& exchange) {
+    Share& high = shares_[dearest];
+    Share& low = shares_[exchange.rank];
+    const double moved = costs_[high.items[exchange.from]] - costs_[low.items[exchange.to]];
+    std::swap(high.items[exchange.from], low.items[exchange.to]);
+    high.load -= moved;
+    low.load += moved;
+    for (Share* share : {&high, &low}) {
+      std::ranges::sort(share->items, [&](std::size_t a, std::size_t b) {
+        return std::pair(costs_[a], b) < std::pair(costs_[b], a);
+      });
+    }
+  }
+
+  std::span<const double> costs_;
+  std::vector<Share>& shares_;
+  double mean_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::vector<std::size_t>> divide_among_ranks(std::span<const double> costs,
+                                                         std::size_t num_ranks) {
+  base::check(num_ranks >= 1, "there must be a rank: ranks={}", num_ranks);
+  std::vector<Share> shares = longest_first(costs, num_ranks);
+  Exchanges(costs, shares).run();
+  std::vector<std::vector<std::size_t>> items_of;
+  for (Share& share : shares) {
+    std::sort(share.items.begin(), share.items.end());
+    items_of.push_back(std::move(share.items));
+  }
   return items_of;
 }
 

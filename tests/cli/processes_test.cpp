@@ -1,7 +1,10 @@
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <random>
 #include <string>
-#include <vector>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -41,21 +44,57 @@ class ProcessesProgram : public TrainingProgram {
     return test::run_command(mpirun(num_processes, arguments), directory_.path());
   }
 
+  /// Starts a run in the background, with its words in the files out and err.
+  pid_t start_processes(std::size_t num_processes, const std::string& arguments) const {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    const std::string command =
+        "cd '" + directory_.path() + "' && " + mpirun(num_processes, arguments) + " >out 2>err";
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+
+  void signal_rank(std::size_t rank, int signal) const {
+    ::kill(static_cast<pid_t>(std::stol(read("pid-" + std::to_string(rank)))), signal);
+  }
+
   /// Starts a run that would take for ever, sends one of its processes a signal once it trains, and gives
-  /// how it ends; what it says is in out and err.
+  /// how it ends.
   int train_and_signal(std::size_t num_processes, std::size_t rank, int signal,
                        const std::string& run) const {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      const std::string command = "cd '" + directory_.path() + "' && " +
-                                  mpirun(num_processes, train_arguments(run, 1'000'000, kThreads)) +
-                                  " >out 2>err";
-      ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-      ::_exit(127);
-    }
+    const pid_t child = start_processes(num_processes, train_arguments(run, 1'000'000, kThreads));
     EXPECT_TRUE(wait_for(run + "/metrics.jsonl", child, 2'000)) << read("err");
-    ::kill(static_cast<pid_t>(std::stol(read("pid-" + std::to_string(rank)))), signal);
+    signal_rank(rank, signal);
     return exit_code_of(child);
+  }
+
+  /// A run of which a random process is told to stop again and again ends with the bytes of one that was left
+  /// in peace.
+  void expect_undisturbed_by_stops(int num_stops) const {
+    constexpr std::size_t kCount = 3;
+    constexpr int kStepsBetweenStops = 20;
+    const int num_steps = kStepsBetweenStops * (num_stops + 1);
+    const std::string options = " --eval-every 100000 --checkpoint-every 100000";
+    const auto arguments = [&](const std::string& run) {
+      return train_arguments(run, num_steps, kThreads) + options;
+    };
+    ASSERT_EQ(train(kCount, arguments("peace")).exit_code, 0) << read("err");
+    std::mt19937 random(5);
+    int num_stopped = 0;
+    for (int i = 0; i < num_stops; ++i) {
+      const pid_t child = start_processes(kCount, arguments("run"));
+      std::error_code ignored;
+      const std::uintmax_t size = std::filesystem::file_size(directory_ / "run/metrics.jsonl", ignored);
+      wait_for("run/metrics.jsonl", child, ignored ? 0 : size);
+      signal_rank(random() % kCount, SIGTERM);
+      const int exit_code = exit_code_of(child);
+      ASSERT_THAT(exit_code, testing::AnyOf(0, kStoppedCode)) << read("err");
+      num_stopped += exit_code == kStoppedCode ? 1 : 0;
+    }
+    EXPECT_GT(num_stopped, num_stops / 2);
+    ASSERT_EQ(train(kCount, arguments("run")).exit_code, 0);
+    const std::string last = std::to_string(num_steps);
+    expect_same_checkpoints("run", "peace", std::string(8 - last.size(), '0') + last);
   }
 
   void expect_same_checkpoints(const std::string& run, const std::string& expected,
@@ -93,6 +132,27 @@ TEST_F(ProcessesProgram, StopTogetherWhenOneIsToldToAndGoOn) {
     EXPECT_EQ(resumed.exit_code, kStoppedCode) << resumed.errors;
     EXPECT_THAT(resumed.errors, HasSubstr("goes on from " + run));
   }
+}
+
+TEST_F(ProcessesProgram, GoOnToTheBytesOfAnUndisturbedRunAfterEveryStop) {
+  expect_undisturbed_by_stops(3);
+}
+
+/// For tools/soak: two hundred stops take minutes.
+TEST_F(ProcessesProgram, DISABLED_SoakGoOnToTheBytesOfAnUndisturbedRunAfterTwoHundredStops) {
+  expect_undisturbed_by_stops(200);
+}
+
+/// For tools/soak: a process that gives no sign of life is given 15 seconds.
+TEST_F(ProcessesProgram, DISABLED_SoakNameOneThatIsStoppedBySigstop) {
+  const pid_t child = start_processes(3, train_arguments("run", 1'000'000, kThreads));
+  ASSERT_TRUE(wait_for("run/metrics.jsonl", child, 2'000)) << read("err");
+  signal_rank(1, SIGSTOP);
+  while (!has_ended(child) && read("err").find("plenum: error: ") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  signal_rank(1, SIGKILL);
+  EXPECT_NE(exit_code_of(child), 0);
+  EXPECT_THAT(read("err"), AllOf(HasSubstr("rank 1 on "), HasSubstr("no heartbeat for")));
 }
 
 TEST_F(ProcessesProgram, NameOneThatIsKilled) {

@@ -31,8 +31,10 @@ class ProcessesProgram : public TrainingProgram {
 
   /// The shell's command; each process writes its number into the file pid-RANK first.
   static std::string mpirun(std::size_t num_processes, const std::string& arguments) {
-    // Open MPI counts cores and asks before it runs as root, each version in its own words.
+    // Open MPI counts cores and asks before it runs as root, each version in its own words. Containers may
+    // forbid its processes to read each other's memory.
     return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+           "OMPI_MCA_btl_vader_single_copy_mechanism=none "
            "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe mpirun -np " +
            std::to_string(num_processes) +
            " sh -c 'echo $$ > pid-${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; exec \"$0\" \"$@\"' '" PLENUM_BINARY

@@ -43,7 +43,8 @@ TEST_F(Recipes, ForMpiTrainsOnTheMachinesOfAHostFile) {
   const test::ProgramResult trained =
       run_recipe("mpi.sh",
                  "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                 "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none",
+                 "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none "
+                 "OMPI_MCA_btl_vader_single_copy_mechanism=none",
                  kSmall);
   EXPECT_EQ(trained.exit_code, 0) << trained.errors;
   EXPECT_THAT(trained.output, HasSubstr("trained 4 of 4 steps"));

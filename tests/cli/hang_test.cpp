@@ -1,4 +1,6 @@
 #include <csignal>
+#include <filesystem>
+#include <regex>
 
 #include <sys/ptrace.h>
 
@@ -7,7 +9,6 @@
 namespace plenum::cli {
 namespace {
 
-using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
@@ -90,13 +91,18 @@ class HangTest : public TrainingProgram {
 
   /// With a hang in a thread of that name the run ends, and says so in these words.
   void expect_told(const std::string& thread, const std::string& more, const std::string& regex) {
-    const int exit_code = train_with_a_stopped_thread(thread, more);
-    if (exit_code == -1) GTEST_SKIP() << "no thread of a child can be stopped here";
-    EXPECT_EQ(exit_code, 75) << read("err");
-    EXPECT_THAT(
-        read("err"),
-        AllOf(ContainsRegex("plenum: error: " + regex + ".* 1000 ms"),
-              ContainsRegex("give the command again to go on from step [0-9]+; the last checkpoint: ")));
+    // A thread may be stopped between what is meant, where it seldom is: then it is tried again.
+    constexpr int kMostTries = 8;
+    const std::string told = "plenum: error: " + regex + ".* 1000 ms";
+    for (int i = 0; i == 0 || (i < kMostTries && !std::regex_search(read("err"), std::regex(told))); ++i) {
+      std::filesystem::remove_all(directory_ / "run");
+      const int exit_code = train_with_a_stopped_thread(thread, more);
+      if (exit_code == -1) GTEST_SKIP() << "no thread of a child can be stopped here";
+      EXPECT_EQ(exit_code, 75) << read("err");
+      EXPECT_THAT(read("err"),
+                  ContainsRegex("give the command again to go on from step [0-9]+; the last checkpoint: "));
+    }
+    EXPECT_THAT(read("err"), ContainsRegex(told));
   }
 
   void expect_step_told(const std::string& more) {

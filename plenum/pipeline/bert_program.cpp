@@ -30,7 +30,6 @@
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/bert_schedule.h"
 #include "plenum/pipeline/recorded_work.h"
-#include "plenum/schedule/core/action_text.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/cuda_stream.h"

@@ -64,6 +64,7 @@ memory::MemoryRequest request_of(const BertProgramOptions& options) {
 optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
   return {.weights_N = memory.weights_N,
           .compute_weights_N = memory.compute_weights_N,
+          .are_weights_of_shard = !memory.gathered.empty(),
           .gradients_N = memory.gradients_N,
           .are_gradients_of_shard = !memory.flights.empty(),
           .first_moments_S = memory.first_moments_S,
@@ -71,16 +72,27 @@ optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
           .chunks_C4 = memory.chunks_C4};
 }
 
+/// A flat buffer that lies in the places of buckets.
+std::vector<model::FlatPart> parts_of(const describe::ParameterShard& shard,
+                                      const std::vector<TensorView>& places) {
+  std::vector<model::FlatPart> parts;
+  for (std::size_t i = 0; i < places.size(); ++i) parts.push_back({shard.buckets()[i].elements, places[i]});
+  return parts;
+}
+
+/// What passes read: the flat buffers, or the places into which buckets are gathered.
+model::BertWeights weights_of(const describe::ParameterTable& table, const describe::ParameterShard& shard,
+                              const memory::RankMemory& memory) {
+  if (!memory.gathered.empty()) return model::weights_of(table, parts_of(shard, memory.gathered));
+  return model::weights_of(table, {memory.weights_N, memory.compute_weights_N});
+}
+
 /// Where backward leaves gradients: in the flat buffer, or in the places that buckets have until they are
 /// reduced.
 model::BertGradients gradients_of(const describe::ParameterTable& table,
                                   const describe::ParameterShard& shard, const memory::RankMemory& memory) {
-  if (memory.flights.empty()) return model::gradients_of(table, memory.gradients_N);
-  std::vector<model::FlatPart> parts;
-  for (std::size_t i = 0; i < shard.buckets().size(); ++i) {
-    parts.push_back({shard.buckets()[i].elements, memory.flights[i]});
-  }
-  return model::gradients_of(table, parts);
+  if (!memory.flights.empty()) return model::gradients_of(table, parts_of(shard, memory.flights));
+  return model::gradients_of(table, memory.gradients_N);
 }
 
 /// The micro-batches of a schedule that a rank works on, and those between them: ids from first on.
@@ -175,7 +187,7 @@ struct BertProgram::State {
         own(schedule, rank),
         stagings(stagings_of(table, options, kStepsUnderWay * own.count, memory)),
         stream(owner.stream(memory.scratch, options.precision)),
-        weights(model::weights_of(table, {buffers.weights_N, buffers.compute_weights_N})),
+        weights(weights_of(table, shard, memory)),
         gradients(gradients_of(table, shard, memory)),
         has_gradient(gradients.layers.size()) {
     if (options.device == tensor::Device::Cpu) return;
@@ -243,6 +255,15 @@ struct BertProgram::State {
   std::size_t bucket_index(const Action& action) const {
     return static_cast<std::size_t>(&shard.bucket(action.first_layer, action.end_layer) -
                                     shard.buckets().data());
+  }
+  /// The place of a bucket, with the rank's own part in it.
+  PartitionedElements to_gather(const Action& gather) const {
+    const std::size_t index = bucket_index(gather);
+    const describe::ParameterShard::Bucket& bucket = shard.buckets()[index];
+    const std::span<const float> own = buffers.weights_N.rows(bucket.begin, bucket.num_own()).span<float>();
+    const std::span<float> place = memory.gathered[index].span<float>();
+    std::ranges::copy(own, place.begin() + (bucket.own.begin - bucket.elements.begin));
+    return {comm::elements_of(place), bucket.counts};
   }
   const model::Activations& activations_of(const ActionRun& run) const {
     return memory.activations.slots[slots.slot(run.step, run.action.micro_batch)];
@@ -454,7 +475,8 @@ PartitionedElements BertProgram::to_partition(const ActionRun& run) {
     return {comm::elements_of(state_->memory.flights[bucket].span<float>()),
             state_->shard.buckets()[bucket].counts};
   }
-  const bool gathers = run.action.type == ActionType::GatherParameters;
+  const bool gathers = schedule::is_gather(run.action.type);
+  if (gathers && !state_->memory.gathered.empty()) return state_->to_gather(run.action);
   return {state_->elements_of(gathers ? state_->buffers.weights_N : state_->buffers.gradients_N, run.action),
           state_->shard.bucket(run.action.first_layer, run.action.end_layer).counts};
 }

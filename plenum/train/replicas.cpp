@@ -11,6 +11,7 @@
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/tensor/copy.h"
+#include "plenum/train/rank_times.h"
 #include "plenum/train/step_timeline.h"
 
 namespace plenum::train {
@@ -266,23 +267,25 @@ void Replicas::record(std::span<const batch::StepBatch> batches, const StepReque
   recorded_ = {.waited_seconds = std::chrono::duration<double>(Clock::now() - request.asked).count(),
                .empty_micro_batches = {}};
   for (const batch::StepBatch& batch : batches) {
-    std::vector<bool>& are_empty = recorded_.empty_micro_batches.emplace_back();
-    for (const batch::MicroBatch& micro_batch : batch.micro_batches)
-      are_empty.push_back(micro_batch.num_rows == 0);
+    for (std::size_t i = 0; i < batch.micro_batches.size(); ++i) {
+      if (batch.micro_batches[i].num_rows == 0)
+        recorded_.empty_micro_batches.push_back(batch.first_micro_batch + i);
+    }
   }
 }
 
 trace::Timeline Replicas::timeline(std::string title) {
-  trace::Timeline timeline = schedule::timeline_of(schedule_, executor_->measured().times, std::move(title),
-                                                   schedule::ActionLabels::Words);
+  std::vector<bool> is_empty(schedule_.problem.num_micro_batches);
+  for (const std::size_t micro_batch : recorded_.empty_micro_batches) is_empty[micro_batch] = true;
+  const pipeline::MeasuredCycle cycle = executor_->measured([&](pipeline::MeasuredCycle& own) {
+    // Of the slices of a replica the first stands for all.
+    const bool counts = slice_of(first()) == 0;
+    if (!processes_.is_alone()) add_other_processes(processes_, counts, own, is_empty);
+  });
+  trace::Timeline timeline =
+      schedule::timeline_of(schedule_, cycle.times, std::move(title), schedule::ActionLabels::Words);
   remove_spans(timeline, [&](const trace::Span& span) {
-    const std::size_t rank = timeline.tracks[span.track].process;
-    const std::size_t first = processes_.rank().value_or(base::Rank::at(0)).index() / num_slices();
-    const auto micro_batch = static_cast<std::size_t>(std::max(0, span.micro_batch));
-    if (span.micro_batch < 0 || rank < first || rank - first >= recorded_.empty_micro_batches.size())
-      return false;
-    const std::vector<bool>& are_empty = recorded_.empty_micro_batches[rank - first];
-    return micro_batch < are_empty.size() && are_empty[micro_batch];
+    return span.micro_batch >= 0 && is_empty[static_cast<std::size_t>(span.micro_batch)];
   });
   add_wait_for_data(timeline, recorded_.waited_seconds);
   return timeline;

@@ -103,8 +103,8 @@ class Replicas {
 
   /// Of the last step whose times were recorded, what its actions do not tell.
   struct RecordedStep {
-    double waited_seconds = 0;                           ///< for its data
-    std::vector<std::vector<bool>> empty_micro_batches;  ///< of each rank
+    double waited_seconds = 0;                     ///< for its data
+    std::vector<std::size_t> empty_micro_batches;  ///< of the ranks of this process
   };
 
   std::size_t num_slices() const { return mesh_.num_slices(); }

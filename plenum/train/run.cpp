@@ -54,14 +54,14 @@ void require_device(const RunOptions& options, const Processes& processes) {
 /// quick.
 void require_unchanged(const data::Dataset& dataset, const Note& note) {
   constexpr std::uint64_t kMostVerifiedBytes = std::uint64_t{1} << 30;
-  std::uint64_t bytes = 0;
-  for (const io::FileRecord& file : dataset.description().files) bytes += file.size_bytes;
+  const std::uint64_t bytes = dataset.num_bytes();
   if (bytes > kMostVerifiedBytes) {
     note(fmt::format("{} of data are not compared with their checksums; plenum inspect {} --verify does",
                      base::format_bytes(bytes), dataset.directory()));
     return;
   }
-  for (const io::FileRecord& file : dataset.description().files) dataset.verify_file(file.name);
+  base::SilentProgress silent;
+  dataset.verify_files(silent);
 }
 
 /// What a run that begins now remembers of its data.

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include "plenum/comm/local/local_world.h"
+#include "plenum/io/file.h"
 
 #include "tests/train/training_fixture.h"
 
@@ -111,6 +114,32 @@ TEST_F(ProcessesTest, TrainToTheBytesOfAsManyRanksInOneProcess) {
         EXPECT_EQ(process.observer.evaluations[i].second.loss(), observer_.evaluations[i].second.loss());
     }
     expect_same_checkpoint(options_of("processes" + name, count), options_of("threads" + name, count));
+  }
+}
+
+TEST_F(ProcessesTest, DrawTheActionsOfAllOfThem) {
+  RunOptions given = options_of("run", 3);
+  given.run.process.trace = directory_ / "step.json";
+  given.run.process.trace_step = 2;
+  for (const Ended& process : train_in_processes(given)) EXPECT_EQ(process.error, "");
+  const nlohmann::json trace = nlohmann::json::parse(io::read_file(given.run.process.trace));
+  std::map<int, std::pair<double, double>> backward;  // of each rank, begin and end
+  std::map<int, double> update;
+  for (const nlohmann::json& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    const std::string name = event.at("name");
+    const int rank = event.at("pid");
+    const double begin = event.at("ts");
+    const double end = begin + event.at("dur").get<double>();
+    if (name.starts_with("backward")) backward[rank] = {begin, end};
+    if (name.starts_with("update")) update[rank] = begin;
+  }
+  ASSERT_EQ(backward.size(), 3U);
+  ASSERT_EQ(update.size(), 3U);
+  for (const auto& [rank, begin] : update) {
+    // No rank updates before all have computed, by one clock.
+    for (const auto& [other, times] : backward) EXPECT_GE(begin, times.second);
+    EXPECT_GT(backward[rank].second, backward[rank].first);
   }
 }
 

@@ -108,11 +108,18 @@ class Replicas {
   std::size_t num_slices() const { return whole_ ? whole_->num_slices() : 1; }
   /// The programs of the first replica here, whose tensors stand for those of all.
   std::span<const std::unique_ptr<pipeline::BertProgram>> first_replica() const;
-  using Which = WholeModel::Which;
+  void gather_weights_of_processes();
+  /// Which tensors of a slice: those that slices divide, or all.
+  enum class Which : std::uint8_t { Divided, All };
   /// Adds what a rank has of the whole model's weights and moments.
   struct Pieces {
     std::vector<model::FlatPiece> weights, first_moments, second_moments;
   };
+  /// The parts of its slice's flat buffer that a program keeps: all of it, or those of its shard.
+  static void for_each_weight(const pipeline::BertProgram& program,
+                              base::FunctionRef<void(const model::FlatPiece&)> visit);
+  void add_piece(const pipeline::BertProgram& program, const model::FlatPiece& piece, Which which,
+                 std::vector<model::FlatPiece>& pieces) const;
   void add_weights(const pipeline::BertProgram& program, Which which, Pieces& pieces) const;
   void add_moments(const pipeline::BertProgram& program, Which which, Pieces& pieces) const;
   CheckpointTensors tensors_of(Pieces pieces) const;
@@ -129,7 +136,7 @@ class Replicas {
   std::function<void(const pipeline::Failure&)> on_stuck_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
   std::optional<WholeModel> whole_;                   ///< where ranks hold it together
-  std::optional<pipeline::LocalRank> between_steps_;  ///< whom a process asks then, where it has a slice
+  std::optional<pipeline::LocalRank> between_steps_;  ///< whom a process asks then, where it has a part
   std::optional<tensor::HostWindow> window_;          ///< of a GPU
   std::optional<pipeline::Executor> executor_;
   std::deque<StepUnderWay> under_way_;  ///< oldest first

@@ -23,18 +23,22 @@ struct MemoryRequest {
   batch::Capacity capacity;  ///< of a micro-batch
   tensor::Device device = tensor::Device::Cpu;
   tensor::Precision precision = tensor::precision_of(device);
-  std::size_t num_threads = 1;  ///< of the CPU
+  std::size_t num_threads = 1;                          ///< of the CPU
+  tensor::DType reduce_dtype = tensor::DType::Float32;  ///< in which gradients travel between ranks
 };
 
 /// All that lies in a rank's arena.
 struct RankMemory {
   // Of all parameters, flat in the order of the table.
-  tensor::TensorView weights_N;
+  tensor::TensorView weights_N;          ///< where parameters are sharded, of the shard: weights_S
   tensor::TensorView compute_weights_N;  ///< as products read them; weights_N where that is the same type
   tensor::TensorView gradients_N;        ///< where gradients are sharded, of the shard: gradients_S
-  /// Where gradients are sharded: of each bucket of the shard, its place until it is reduced, which it shares
-  /// with others (schedule::Dataflow::kGradientPlaces).
+  /// Where parameters are sharded: of each bucket of the shard, its place when it is gathered, which it
+  /// shares with others (schedule::Dataflow::kBucketPlaces).
+  std::vector<tensor::TensorView> gathered;
+  /// Where gradients are sharded: of each bucket, its place until it is reduced, shared in the same way.
   std::vector<tensor::TensorView> flights;
+  tensor::TensorView wire_B;  ///< BFloat16, of the largest bucket, where gradients travel so
   tensor::TensorView first_moments_S, second_moments_S;  ///< of the rank's shard
   tensor::TensorView tensor_squares_P2;  ///< of each parameter, where ranks sum them (optim::Optimizer)
   tensor::TensorView chunks_C4;          ///< kernels::OptimizerWork; on the GPU

@@ -29,6 +29,7 @@
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/bert_schedule.h"
+#include "plenum/pipeline/gradient_wire.h"
 #include "plenum/pipeline/recorded_work.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/copy.h"
@@ -58,12 +59,14 @@ memory::MemoryRequest request_of(const BertProgramOptions& options) {
   return {.capacity = options.capacity,
           .device = options.device,
           .precision = options.precision,
-          .num_threads = options.num_threads};
+          .num_threads = options.num_threads,
+          .reduce_dtype = options.reduce_dtype};
 }
 
 optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
   return {.weights_N = memory.weights_N,
           .compute_weights_N = memory.compute_weights_N,
+          .are_weights_of_shard = !memory.gathered.empty(),
           .gradients_N = memory.gradients_N,
           .are_gradients_of_shard = !memory.flights.empty(),
           .first_moments_S = memory.first_moments_S,
@@ -71,16 +74,27 @@ optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
           .chunks_C4 = memory.chunks_C4};
 }
 
+/// A flat buffer that lies in the places of buckets.
+std::vector<model::FlatPart> parts_of(const describe::ParameterShard& shard,
+                                      const std::vector<TensorView>& places) {
+  std::vector<model::FlatPart> parts;
+  for (std::size_t i = 0; i < places.size(); ++i) parts.push_back({shard.buckets()[i].elements, places[i]});
+  return parts;
+}
+
+/// What passes read: the flat buffers, or the places into which buckets are gathered.
+model::BertWeights weights_of(const describe::ParameterTable& table, const describe::ParameterShard& shard,
+                              const memory::RankMemory& memory) {
+  if (!memory.gathered.empty()) return model::weights_of(table, parts_of(shard, memory.gathered));
+  return model::weights_of(table, {memory.weights_N, memory.compute_weights_N});
+}
+
 /// Where backward leaves gradients: in the flat buffer, or in the places that buckets have until they are
 /// reduced.
 model::BertGradients gradients_of(const describe::ParameterTable& table,
                                   const describe::ParameterShard& shard, const memory::RankMemory& memory) {
-  if (memory.flights.empty()) return model::gradients_of(table, memory.gradients_N);
-  std::vector<model::FlatPart> parts;
-  for (std::size_t i = 0; i < shard.buckets().size(); ++i) {
-    parts.push_back({shard.buckets()[i].elements, memory.flights[i]});
-  }
-  return model::gradients_of(table, parts);
+  if (!memory.flights.empty()) return model::gradients_of(table, parts_of(shard, memory.flights));
+  return model::gradients_of(table, memory.gradients_N);
 }
 
 /// The micro-batches of a schedule that a rank works on, and those between them: ids from first on.
@@ -175,8 +189,9 @@ struct BertProgram::State {
         own(schedule, rank),
         stagings(stagings_of(table, options, kStepsUnderWay * own.count, memory)),
         stream(owner.stream(memory.scratch, options.precision)),
-        weights(model::weights_of(table, {buffers.weights_N, buffers.compute_weights_N})),
+        weights(weights_of(table, shard, memory)),
         gradients(gradients_of(table, shard, memory)),
+        wire(memory.wire_B),
         has_gradient(gradients.layers.size()) {
     if (options.device == tensor::Device::Cpu) return;
     gpu = std::make_unique<Gpu>();
@@ -236,6 +251,25 @@ struct BertProgram::State {
     return is_accumulated ? Accumulate::Yes : Accumulate::No;
   }
   /// Of a flat Float32 buffer, those of the action's layers.
+  /// Where the data-parallel lane works, if that is a device.
+  std::optional<tensor::Stream> lane_queue() const {
+    if (!gpu) return std::nullopt;
+    return tensor::Stream(gpu->communication, {}, options.precision);
+  }
+  TensorView bucket_of(const Action& action) const {
+    const auto [begin, end] = table.elements_of_layers(action.first_layer, action.end_layer);
+    return buffers.gradients_N.rows(begin, end - begin);
+  }
+  /// Of a bucket that was reduced, what this rank has now.
+  void unpack_gradients(const Action& action) const {
+    if (action.type == ActionType::ReduceGradient) {
+      wire.unpack(lane_queue(), 0, bucket_of(action));
+    } else if (action.type == ActionType::ReduceScatterGradient) {
+      const auto& bucket = shard.bucket(action.first_layer, action.end_layer);
+      wire.unpack(lane_queue(), bucket.own.begin - bucket.elements.begin,
+                  buffers.gradients_N.rows(bucket.own.begin, bucket.num_own()));
+    }
+  }
   comm::Elements elements_of(const tensor::TensorView& flat_N, const Action& action) const {
     const auto [begin, end] = table.elements_of_layers(action.first_layer, action.end_layer);
     return comm::elements_of(flat_N.rows(begin, end - begin).span<float>());
@@ -243,6 +277,15 @@ struct BertProgram::State {
   std::size_t bucket_index(const Action& action) const {
     return static_cast<std::size_t>(&shard.bucket(action.first_layer, action.end_layer) -
                                     shard.buckets().data());
+  }
+  /// The place of a bucket, with the rank's own part in it.
+  PartitionedElements to_gather(const Action& gather) const {
+    const std::size_t index = bucket_index(gather);
+    const describe::ParameterShard::Bucket& bucket = shard.buckets()[index];
+    const std::span<const float> own = buffers.weights_N.rows(bucket.begin, bucket.num_own()).span<float>();
+    const std::span<float> place = memory.gathered[index].span<float>();
+    std::ranges::copy(own, place.begin() + (bucket.own.begin - bucket.elements.begin));
+    return {comm::elements_of(place), bucket.counts};
   }
   const model::Activations& activations_of(const ActionRun& run) const {
     return memory.activations.slots[slots.slot(run.step, run.action.micro_batch)];
@@ -301,6 +344,7 @@ struct BertProgram::State {
   tensor::Stream stream;
   model::BertWeights weights;
   model::BertGradients gradients;
+  GradientWire wire;
   std::vector<bool> has_gradient;  ///< by layer: whether the step's gradient has been begun
   std::unique_ptr<Gpu> gpu;
 
@@ -445,6 +489,7 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
   if (run.action.type == ActionType::ReduceTensorNorms) {
     return comm::elements_of(state_->memory.tensor_squares_P2.span<double>());
   }
+  if (state_->wire.is_used()) return state_->wire.pack(state_->lane_queue(), state_->bucket_of(run.action));
   return state_->elements_of(state_->buffers.gradients_N, run.action);
 }
 
@@ -454,7 +499,12 @@ PartitionedElements BertProgram::to_partition(const ActionRun& run) {
     return {comm::elements_of(state_->memory.flights[bucket].span<float>()),
             state_->shard.buckets()[bucket].counts};
   }
-  const bool gathers = run.action.type == ActionType::GatherParameters;
+  const bool gathers = schedule::is_gather(run.action.type);
+  if (state_->wire.is_used() && !gathers) {
+    return {state_->wire.pack(state_->lane_queue(), state_->bucket_of(run.action)),
+            state_->shard.bucket(run.action.first_layer, run.action.end_layer).counts};
+  }
+  if (gathers && !state_->memory.gathered.empty()) return state_->to_gather(run.action);
   return {state_->elements_of(gathers ? state_->buffers.weights_N : state_->buffers.gradients_N, run.action),
           state_->shard.bucket(run.action.first_layer, run.action.end_layer).counts};
 }
@@ -486,9 +536,10 @@ void BertProgram::add_round(const ActionRun& run) {
 
 void BertProgram::communicated(const ActionRun& run) {
   if (run.action.type == ActionType::ReduceScatterRound) return add_round(run);
+  if (state_->wire.is_used()) state_->unpack_gradients(run.action);
   if (!state_->gpu || run.action.type != ActionType::GatherParameters) return;
   // Layer norms read weights as the optimizer keeps them, products read them rounded.
-  const tensor::Stream queue(state_->gpu->communication, {}, state_->options.precision);
+  const tensor::Stream queue = *state_->lane_queue();
   const auto [begin, end] = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
   kernels::round_to_compute(queue, {.x_N = state_->buffers.weights_N.rows(begin, end - begin),
                                     .y_N = state_->buffers.compute_weights_N.rows(begin, end - begin)});

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "plenum/base/ids.h"
 #include "plenum/comm/communicator.h"
@@ -43,6 +44,8 @@ class Processes {
 
   /// The first one's text, in all of them.
   std::string from_first(std::string text) const;
+  /// The texts of all of them, in their order, in all of them.
+  std::vector<std::string> of_all(const std::string& text) const;
 
   /// Null where nobody listens.
   const Say& say() const { return say_; }

@@ -13,6 +13,7 @@
 #include "plenum/describe/bert.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/describe/tensor_parallel.h"
+#include "plenum/memory/schedule_shard.h"
 #include "plenum/model/inference.h"
 #include "plenum/optim/duration.h"
 #include "plenum/schedule/check/check.h"
@@ -59,7 +60,8 @@ pipeline::BertProgramOptions program_options(const RunOptions& options, const de
           .seed = static_cast<std::uint64_t>(options.run.seed),
           .tensor_parallel = options.mesh().slice_of(rank.value_or(base::Rank::at(0))),
           .device = options.run.device.value(),
-          .num_threads = options.threads_per_rank()};
+          .num_threads = options.threads_per_rank(),
+          .reduce_dtype = options.run.ranks > 1 ? options.run.reduce_dtype : tensor::DType::Float32};
 }
 
 std::optional<std::int64_t> most_sequences(const EvaluationSettings& settings) {
@@ -268,9 +270,29 @@ std::optional<schedule::Rank> RunPlan::replica() const {
   return mesh_.replica_of(*rank_);
 }
 
+/// Where ranks hold a model together, and something needs the whole.
+void RunPlan::add_whole_weights(MemoryReport& report) const {
+  const bool is_sharded =
+      schedule_.problem.sharding == schedule::Sharding::Parameters && schedule_.ranks.size() > 1;
+  if (mesh_.num_slices() == 1 && !is_sharded) return;
+  std::size_t bytes = WholeModel::num_bytes(program_.model);
+  if (rank_) {
+    std::vector<describe::ParameterShard::LayerRange> buckets =
+        WholeModel::single_layers(static_cast<std::size_t>(program_.model.num_layers));
+    if (is_sharded) {
+      buckets.clear();
+      const describe::ParameterTable table(describe::describe_bert(program_.model));
+      for (const auto& bucket : memory::schedule_shard(table, schedule_, {}).buckets())
+        buckets.push_back(bucket.layers);
+    }
+    bytes += WholeModel::num_bytes_on_the_way(program_.model, mesh_.num_slices(), buckets);
+  }
+  add_line("whole weights", bytes, report);
+}
+
 MemoryReport RunPlan::memory() const {
   MemoryReport report = plan_memory(schedule_, program_, mesh_, rank_);
-  if (mesh_.num_slices() > 1) add_line("whole weights", WholeModel::num_bytes(program_.model), report);
+  add_whole_weights(report);
   if (held_out_) {
     const std::size_t bytes = model::BertInference::plan_memory(program_.model, held_out_->capacity(),
                                                                 evaluation_threads(), program_.device)

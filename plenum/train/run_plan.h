@@ -67,6 +67,7 @@ class RunPlan {
   Interval interval_of(const optim::Duration& every, std::string_view what) const;
   /// Where none is asked for.
   Interval default_evaluation_interval() const;
+  void add_whole_weights(MemoryReport& report) const;
 
   const RunOptions& options_;
   const data::Dataset& dataset_;

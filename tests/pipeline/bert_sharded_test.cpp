@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -112,7 +113,7 @@ void expect_same_training(const Training& sharded) {
   EXPECT_LT(outcomes.back().loss(), outcomes.front().loss());
 }
 
-constexpr Sharding kShardings[] = {Sharding::Optimizer, Sharding::Gradients};
+constexpr Sharding kShardings[] = {Sharding::Optimizer, Sharding::Gradients, Sharding::Parameters};
 
 TEST(ShardedBert, TrainsAsOneRankDoes) {
   for (const Sharding sharding : kShardings) {
@@ -184,15 +185,16 @@ TEST(ShardedBert, SkipsEverywhereWhatIsNotFiniteInOneShard) {
       train(run, training, 1);
       const std::vector<float> sound = run.weights(0);
       const std::vector<float> moments = run.second_moments(0);
-      run.program(1).buffers().weights_N.span<float>()[5] = std::numeric_limits<float>::quiet_NaN();
+      float& spoilt = run.program(1).buffers().weights_N.span<float>()[5];
+      const float before = std::exchange(spoilt, std::numeric_limits<float>::quiet_NaN());
       run.step(training.batch(1));
+      spoilt = before;
       for (const std::size_t rank : {0, 1}) {
         EXPECT_TRUE(run.outcome(1, rank).is_skipped);
         EXPECT_EQ(run.outcome(1, rank).num_updates, 1U);
       }
       EXPECT_EQ(run.second_moments(0), moments);
       EXPECT_EQ(run.weights(0), sound);
-      run.program(1).buffers().weights_N.span<float>()[5] = sound[5];
       EXPECT_FALSE(run.step(training.batch(2)).is_skipped);
       EXPECT_NE(run.weights(0), sound);
       EXPECT_EQ(run.weights(0), run.weights(1));
@@ -254,19 +256,20 @@ TEST(ShardedBert, KeepsTheGradientsOfItsShardAndOfBucketsInFlight) {
 }
 
 TEST(ShardedBert, TrainsAsOneRankDoesWithManyBuckets) {
-  // Five buckets share two places, but for the last.
-  Training training{.num_ranks = 2, .sharding = Sharding::Gradients, .optimizer = OptimizerKind::Lamb};
+  // Six buckets share two places, but for the last.
+  Training training{.num_ranks = 2, .optimizer = OptimizerKind::Lamb};
   describe::ModelConfig model = small_model(0.1);
-  model.num_layers = 5;
-  const auto run_of = [&](std::size_t num_ranks, Sharding sharding) {
+  model.num_layers = 6;
+  const auto run_of = [&](std::size_t num_ranks, Sharding sharding, Recomputation recompute) {
     training.num_ranks = num_ranks;
     BertProgramOptions options = training.options();
     options.model = model;
     const schedule::Schedule schedule = schedule::generator_named(num_ranks == 1 ? "single" : "data-parallel")
                                             .generate({.num_micro_batches = 2,
                                                        .num_replicas = num_ranks,
-                                                       .stage_layers = {5},
-                                                       .num_buckets = 5,
+                                                       .stage_layers = {6},
+                                                       .num_buckets = 6,
+                                                       .recomputation = recompute,
                                                        .sharding = sharding,
                                                        .has_tensor_norms = true});
     BertRun run(schedule, options);
@@ -274,9 +277,39 @@ TEST(ShardedBert, TrainsAsOneRankDoesWithManyBuckets) {
     for (const StepOutcome& outcome : train(run, training, 6)) losses.push_back(outcome.loss());
     return losses;
   };
-  const std::vector<double> expected = run_of(1, Sharding::None);
-  const std::vector<double> losses = run_of(2, Sharding::Gradients);
-  for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], expected[i], 1e-4 * expected[i]);
+  const std::vector<double> expected = run_of(1, Sharding::None, Recomputation::None);
+  for (const Sharding sharding : {Sharding::Gradients, Sharding::Parameters}) {
+    for (const Recomputation recompute : {Recomputation::None, Recomputation::Full}) {
+      const std::vector<double> losses = run_of(3, sharding, recompute);
+      for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], expected[i], 1e-4 * expected[i]);
+    }
+  }
+}
+
+TEST(ShardedBert, KeepsTheParametersOfItsShardAndPlacesForGatheredOnes) {
+  const Training training{.num_ranks = 4, .sharding = Sharding::Parameters};
+  describe::ModelConfig model = small_model(0.1);
+  model.num_layers = 6;
+  BertProgramOptions options = training.options();
+  options.model = model;
+  const schedule::Schedule schedule =
+      schedule::generator_named("data-parallel")
+          .generate(
+              {.num_replicas = 4, .stage_layers = {6}, .num_buckets = 6, .sharding = Sharding::Parameters});
+  const BertProgram program(schedule, schedule::Rank{1}, options);
+  const auto rounded = [](std::int64_t elements) {
+    return (4 * static_cast<std::size_t>(elements) + 255) / 256 * 256;
+  };
+  const auto size_of = [&](std::size_t bucket) {
+    const auto [begin, end] = program.shard().buckets()[bucket].elements;
+    return end - begin;
+  };
+  // The last layers come first; they have the head, the first ones the embeddings, all others are alike.
+  const std::size_t places = rounded(size_of(0)) + rounded(size_of(1)) + rounded(size_of(5));
+  EXPECT_GT(size_of(0), size_of(2));
+  EXPECT_EQ(size_of(1), size_of(3));
+  EXPECT_EQ(bytes_of(program.memory(), "parameters"), rounded(program.shard().num_elements()) + places);
+  EXPECT_EQ(bytes_of(program.memory(), "gradients"), rounded(program.shard().num_elements()) + places);
 }
 
 TEST(ShardedBert, RefusesLambWithoutTheNormsOfWholeTensors) {

@@ -159,15 +159,49 @@ PartitionedElements ToyProgram::to_partition(const ActionRun& run) {
         check(state.gathered_step != run.step, "gathered twice");
         break;
       default:
-        check(state.updated_step == run.step, "gathered before the update");
-        check(state.whole_step != run.step, "gathered twice");
+        check_gather(run, state);
     }
   }
+  if (dataflow_.gathers_rounds(action.stage) && schedule::is_gather(action.type))
+    take_place_of_parameters(action);
   pack(action, action.type == ActionType::ReduceScatterGradient  ? &Block::gradient
                : action.type == ActionType::ReduceScatterRound   ? &Block::flight
                : action.type == ActionType::GatherPreconditioned ? &Block::preconditioned
                                                                  : &Block::parameter);
   return {comm::elements_of(std::span(buffer_)), counts_};
+}
+
+void ToyProgram::check_gather(const ActionRun& run, const LayerState& state) const {
+  const bool is_of_last_step = dataflow_.gathers_rounds(run.action.stage);
+  check(is_of_last_step ? run.step == run.first_step || state.updated_step + 1 == run.step
+                        : state.updated_step == run.step,
+        "gathered before the update");
+  check(state.whole_step != run.step, "gathered twice");
+}
+
+/// Whatever lay there is gone when the first byte comes.
+void ToyProgram::take_place_of_parameters(const Action& action) {
+  HeldStage& stage = held(action.stage);
+  for (auto layer = action.first_layer; layer < action.end_layer; ++layer.value) {
+    const std::size_t place = place_of_bucket(action.stage, layer);
+    if (place == stage.gathered.size() || stage.gathered[place] == dataflow_.bucket(layer)) continue;
+    for (auto other = dataflow_.layers().first(action.stage); other < dataflow_.layers().end(action.stage);
+         ++other.value) {
+      if (stage.gathered[place] != dataflow_.bucket(other)) continue;
+      LayerState& left = layer_of(stage, other.index());
+      left.whole_step = kNever;
+      for (Block& block : left.blocks)
+        block.gathered.assign(block.gathered.size(), std::numeric_limits<double>::quiet_NaN());
+    }
+    stage.gathered[place] = dataflow_.bucket(layer);
+  }
+}
+
+void ToyProgram::communicated_parameters(const ActionRun& run) {
+  const Action& action = run.action;
+  unpack(action, dataflow_.gathers_rounds(action.stage) ? &Block::gathered : &Block::parameter);
+  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer)
+    layer_of(held(action.stage), layer).whole_step = run.step;
 }
 
 void ToyProgram::communicated(const ActionRun& run) {
@@ -193,6 +227,11 @@ void ToyProgram::communicated(const ActionRun& run) {
     case ActionType::ReduceScatterRound:
       communicated_round(run);
       break;
+    case ActionType::GatherParameters:
+    case ActionType::GatherForward:
+    case ActionType::GatherBackward:
+      communicated_parameters(run);
+      break;
     case ActionType::ReduceTensorNorms: {
       std::size_t next = 0;
       for_each_tensor(action, [&](Block& block) { block.tensor_squares = buffer_[next++]; });
@@ -212,11 +251,8 @@ void ToyProgram::communicated(const ActionRun& run) {
 void ToyProgram::communicated_gradient(const ActionRun& run) {
   const Action& action = run.action;
   HeldStage& stage = held(action.stage);
-  const bool gathers_parameters = action.type == ActionType::GatherParameters;
   const bool gathers_preconditioned = action.type == ActionType::GatherPreconditioned;
-  unpack(action, gathers_parameters       ? &Block::parameter
-                 : gathers_preconditioned ? &Block::preconditioned
-                                          : &Block::gradient);
+  unpack(action, gathers_preconditioned ? &Block::preconditioned : &Block::gradient);
   if (action.type == ActionType::ReduceScatterGradient) {
     // What belongs to others is not to be used.
     for_each_packed(action, [&](Block& block, std::size_t holder) {
@@ -226,9 +262,7 @@ void ToyProgram::communicated_gradient(const ActionRun& run) {
   }
   for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
     LayerState& state = layer_of(stage, layer);
-    (gathers_parameters       ? state.whole_step
-     : gathers_preconditioned ? state.gathered_step
-                              : state.reduced_step) = run.step;
+    (gathers_preconditioned ? state.gathered_step : state.reduced_step) = run.step;
   }
 }
 
@@ -253,7 +287,7 @@ void ToyProgram::communicated_round(const ActionRun& run) {
       }
       block.flight.assign(block.flight.size(), kNothing);
     }
-    stage.flights[place_of_flight(action.stage, schedule::LayerId::at(layer))].reset();
+    stage.flights[place_of_bucket(action.stage, schedule::LayerId::at(layer))].reset();
   }
 }
 

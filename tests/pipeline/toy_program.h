@@ -71,8 +71,10 @@ class ToyProgram : public StageProgram {
     /// Who has the places of gradients in flight, by micro-batch and bucket; the last is that of the first
     /// layers.
     std::array<std::optional<std::pair<schedule::MicroBatchId, std::uint32_t>>,
-               schedule::Dataflow::kGradientPlaces + 1>
+               schedule::Dataflow::kBucketPlaces + 1>
         flights;
+    /// Which bucket's parameters have been gathered into a place last.
+    std::array<std::optional<std::uint32_t>, schedule::Dataflow::kBucketPlaces> gathered;
     std::vector<LayerState> layers;
     std::vector<MapState> maps;                                            ///< of each layer in turn
     std::map<schedule::MicroBatchId, StepRing<MicroBatchRecord>> records;  ///< of those it runs
@@ -105,6 +107,8 @@ class ToyProgram : public StageProgram {
   /// compute (toy_program.cpp)
   void check_forward(const ActionRun& run, const HeldStage& place, const LayerState& state,
                      const LayerRecord& record) const;
+  /// That the parameters which a pass reads are gathered.
+  void check_gathered(const ActionRun& run, const LayerState& state) const;
   void embed(const MicroBatchRecord& record, std::span<double> output) const;
   Values run_layer(const LayerState& state, const Values& input, std::span<double> kept,
                    bool keeps_input) const;
@@ -115,7 +119,7 @@ class ToyProgram : public StageProgram {
   Values back_through_layer(const LayerState& state, std::span<double> kept, Values gradient) const;
   void add_weight_gradients(const ActionRun& run);
   void add_weight_gradient(const ActionRun& run, schedule::LayerId layer, const MicroBatchRecord& record);
-  std::size_t place_of_flight(schedule::StageId stage, schedule::LayerId layer) const;
+  std::size_t place_of_bucket(schedule::StageId stage, schedule::LayerId layer) const;
   void take_place_of_flight(const schedule::Action& action, schedule::LayerId layer);
   void add_table_gradient(Block& block, const ActionRun& run, const MicroBatchRecord& record);
 
@@ -146,6 +150,9 @@ class ToyProgram : public StageProgram {
   void fill_tensor_norms(const ActionRun& run);
   void communicated_gradient(const ActionRun& run);
   void communicated_round(const ActionRun& run);
+  void check_gather(const ActionRun& run, const LayerState& state) const;
+  void take_place_of_parameters(const schedule::Action& action);
+  void communicated_parameters(const ActionRun& run);
 
   const schedule::Schedule& schedule_;
   const schedule::Dataflow& dataflow_;

@@ -35,7 +35,9 @@ enum class ActionType : std::uint8_t {
   ReduceGradient,         ///< sum over the ranks that hold the stage, everyone gets it
   ReduceScatterGradient,  ///< sum, each holder gets its shard
   ReduceScatterRound,     ///< the same of one micro-batch of each holder; its micro-batch is a round
-  GatherParameters,       ///< updated shards to every holder
+  GatherParameters,       ///< shards to every holder, for a whole step
+  GatherForward,          ///< the same for the forward of one micro-batch of each holder: a round
+  GatherBackward,         ///< and for its backward
   ReduceTied,             ///< sum of a parameter that the first and the last stage share
   CurvatureA,             ///< K-FAC: second moment of a linear map's input, one micro-batch
   CurvatureB,             ///< K-FAC: second moment of a linear map's output gradient, one micro-batch
@@ -64,7 +66,17 @@ constexpr bool is_receive(ActionType type) {
 /// Whether the micro-batch that an action names is a round: the first, second ... of those that each holder
 /// of the stage runs, in the order of their numbers.
 constexpr bool counts_rounds(ActionType type) {
-  return type == ActionType::ReduceScatterRound;
+  return type == ActionType::ReduceScatterRound || type == ActionType::GatherForward ||
+         type == ActionType::GatherBackward;
+}
+
+/// Collectives in which each holder of the stage gets its part, and those to which each gives its part.
+constexpr bool is_scatter(ActionType type) {
+  return type == ActionType::ReduceScatterGradient || type == ActionType::ReduceScatterRound;
+}
+constexpr bool is_gather(ActionType type) {
+  return type == ActionType::GatherParameters || type == ActionType::GatherForward ||
+         type == ActionType::GatherBackward || type == ActionType::GatherPreconditioned;
 }
 
 /// What an action of a type names, where it runs, and how it is written.

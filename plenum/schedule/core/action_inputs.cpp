@@ -22,6 +22,7 @@ class Dataflow::Inputs : ActionValues {
       case ActionType::Recompute:
         // A forward keeps the input of every layer, so any of them can be computed again by itself.
         add_input_of_layers();
+        add_gathered_parameters();
         return add_segments(kOutput);
       case ActionType::SendActivation:
         return add_of_micro_batch(kOutput, last_segment_of_stage());
@@ -51,7 +52,9 @@ class Dataflow::Inputs : ActionValues {
       case ActionType::Update:
         return of_update();
       case ActionType::GatherParameters:
-        return add_layers(kUpdated);
+      case ActionType::GatherForward:
+      case ActionType::GatherBackward:
+        return of_gather();
       default:
         return of_second_order();
     }
@@ -83,10 +86,8 @@ class Dataflow::Inputs : ActionValues {
   void of_forward() {
     add_input_of_layers();
     if (first_segment() == 0 && action_.stage.value == 0 && flow_.has_exchange_) add_of_rank(kExchanged, 1);
-    const bool is_sharded = flow_.is_sharded(action_.stage);
-    for (LayerId layer = action_.first_layer; layer < action_.end_layer; ++layer.value) {
-      add(flow_.layer_value(rank_, action_.stage, layer, is_sharded ? kParameters : kUpdated), 1);
-    }
+    if (flow_.gathers_rounds(action_.stage)) return add_gathered_parameters();
+    add_of_last_step(flow_.is_sharded(action_.stage) ? kParameters : kUpdated);
   }
 
   void of_backward() {
@@ -96,6 +97,7 @@ class Dataflow::Inputs : ActionValues {
       add_of_micro_batch(kInputGradient, last_segment() + 1);
     }
     add_segments(kSaved);
+    add_gathered_parameters();
     if (action_.type == ActionType::Backward) flow_.add_gradient_place(rank_, action_, values_);
   }
 
@@ -105,6 +107,14 @@ class Dataflow::Inputs : ActionValues {
     for_each_segment([&](std::uint32_t segment) {
       add(flow_.weight_gradient_value(rank_, action_.stage, micro_batch, segment));
     });
+  }
+
+  /// Shards are gathered at the end of the step that updated them, or, where nothing else lives through a
+  /// step, in the next.
+  void of_gather() {
+    if (!flow_.gathers_rounds(action_.stage)) return add_layers(kUpdated);
+    add_of_last_step(kUpdated);
+    if (action_.type != ActionType::GatherParameters) flow_.add_parameter_place(rank_, action_, values_);
   }
 
   void of_inversion() {
@@ -165,6 +175,15 @@ class Dataflow::Inputs : ActionValues {
     } else if (action_.stage.value > 0) {
       add_of_micro_batch(kInput);
     }
+  }
+  /// Of the action's layers, as the step before left it.
+  void add_of_last_step(LayerValueKind kind) {
+    for (LayerId layer = action_.first_layer; layer < action_.end_layer; ++layer.value) {
+      add(flow_.layer_value(rank_, action_.stage, layer, kind), 1);
+    }
+  }
+  void add_gathered_parameters() {
+    if (flow_.gathers_rounds(action_.stage)) flow_.add_parameters(rank_, action_, values_);
   }
   void add_segments(MicroBatchKind kind) {
     for_each_segment([&](std::uint32_t segment) { add_of_micro_batch(kind, segment); });

@@ -35,6 +35,9 @@ class Dataflow::Outputs : ActionValues {
         return of_round();
       case ActionType::GatherParameters:
         return add_layers(kParameters);
+      case ActionType::GatherForward:
+      case ActionType::GatherBackward:
+        return of_gather();
       case ActionType::ReduceTied:
         return add_of_rank(kTied);
       case ActionType::SquareGradient:
@@ -108,6 +111,14 @@ class Dataflow::Outputs : ActionValues {
     const MicroBatchId micro_batch = flow_.micro_batch_of_round(rank_, action_.stage, action_.micro_batch);
     if (micro_batch.is_none()) return;
     flow_.add_scattered(rank_, action_.stage, micro_batch, action_.first_layer, action_.end_layer, values_);
+  }
+
+  void of_gather() {
+    const MicroBatchId micro_batch = flow_.micro_batch_of_round(rank_, action_.stage, action_.micro_batch);
+    if (micro_batch.is_none()) return;
+    for_each_segment([&](std::uint32_t segment) {
+      add(flow_.gathered_value(rank_, action_.stage, micro_batch, action_.type, segment));
+    });
   }
 
   void add_of_micro_batch(MicroBatchKind kind, std::uint32_t segment = 0) {

@@ -19,6 +19,13 @@ std::string Dataflow::describe_of_micro_batch(const StageBlock& held, std::uint3
     return fmt::format("{} of stage {} from layer {} for micro-batch {}", what, held.stage.value, layer,
                        micro_batch);
   };
+  if (value_index >= held.gathered_begin) {
+    const std::uint32_t offset = (value_index - held.gathered_begin) / 2;
+    const auto stride = static_cast<std::uint32_t>(num_segments(held.stage));
+    const bool is_forward = (value_index - held.gathered_begin) % 2 == 0;
+    return of_segment(is_forward ? "the parameters for the forward" : "the parameters for the backward",
+                      offset % stride, held.first.value + offset / stride);
+  }
   if (value_index >= held.weight_begin) {
     const std::uint32_t offset = value_index - held.weight_begin;
     return of_segment("the weight gradient", offset / held.span(), held.first.value + offset % held.span());

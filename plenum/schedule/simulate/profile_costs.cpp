@@ -121,6 +121,8 @@ double ProfileCosts::collective_seconds(const Action& action, double num_layers)
     case ActionType::ReduceScatterGradient:
     case ActionType::ReduceScatterRound:
     case ActionType::GatherParameters:
+    case ActionType::GatherForward:
+    case ActionType::GatherBackward:
     case ActionType::GatherPreconditioned:
       return gather_seconds(num_layers * gradient_bytes_per_layer_, num_holders());
     case ActionType::ReduceCurvature:

@@ -77,6 +77,13 @@ TEST_F(DataShardingProgram, TrainsToTheBytesOfASharedDataset) {
   }
 }
 
+TEST_F(DataShardingProgram, BringsRanksThatHoldAModelTogetherTheSameSequences) {
+  deal_out(2);
+  expect_trained(shared(2, "shared", 4) + " --tp 2");
+  expect_trained(local(2, "local", 4) + " --tp 2");
+  expect_same_model("local", "shared", "00000004");
+}
+
 TEST_F(DataShardingProgram, ResumesFromOneAndTheOther) {
   deal_out(2);
   for (const int steps : {4, 8, 12}) {

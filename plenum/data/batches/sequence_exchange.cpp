@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "plenum/base/check.h"
@@ -23,9 +24,17 @@ Value load(const std::vector<std::byte>& bytes, std::size_t place) {
 }
 
 template <typename Value>
-void append_value(const Value& value, std::vector<std::byte>& bytes) {
-  const auto* const begin = reinterpret_cast<const std::byte*>(&value);
-  bytes.insert(bytes.end(), begin, begin + sizeof value);
+void append_values(std::span<const Value> values, std::vector<std::byte>& bytes) {
+  const std::span<const std::byte> added = std::as_bytes(values);
+  bytes.insert(bytes.end(), added.begin(), added.end());
+}
+
+/// Appends `count` ids that are as wide as `Value` at `place`.
+template <typename Value>
+void append_ids(const std::byte* place, std::size_t count, std::vector<TokenId>& tokens) {
+  std::vector<Value> ids(count);
+  std::memcpy(ids.data(), place, count * sizeof(Value));
+  tokens.insert(tokens.end(), ids.begin(), ids.end());
 }
 
 }  // namespace
@@ -36,12 +45,16 @@ void ArrivedSequences::append(std::uint64_t id, std::vector<TokenId>& tokens,
   if (found == places_.end()) return own_.append(id, tokens, segments);
   const auto head = load<Head>(bytes_, found->second);
   const auto length = static_cast<std::size_t>(own_.length(id));
-  std::size_t place = found->second + sizeof(Head);
-  for (std::size_t i = 0; i < length; ++i, place += data::bytes_of(width_)) {
-    tokens.push_back(width_ == TokenWidth::Two ? TokenId{load<std::uint16_t>(bytes_, place)}
-                                               : load<TokenId>(bytes_, place));
-    segments.push_back(i < head.first_segment ? 0 : 1);
+  base::check(head.first_segment <= length, "a sequence of {} tokens came with {} in its first segment",
+              length, head.first_segment);
+  const std::byte* const place = bytes_.data() + found->second + sizeof(Head);
+  if (width_ == TokenWidth::Two) {
+    append_ids<std::uint16_t>(place, length, tokens);
+  } else {
+    append_ids<TokenId>(place, length, tokens);
   }
+  segments.insert(segments.end(), head.first_segment, 0);
+  segments.insert(segments.end(), length - head.first_segment, 1);
 }
 
 bool ArrivedSequences::is_random_next(std::uint64_t id) const {
@@ -78,15 +91,14 @@ void SequenceExchange::append_bytes(const PlacedSequence& sequence, std::vector<
   own_.append(sequence.id, tokens_, segments_);
   base::check(std::cmp_equal(tokens_.size(), sequence.length),
               "a sequence has {} tokens where {} were planned", tokens_.size(), sequence.length);
-  append_value(Head{.first_segment = static_cast<std::uint32_t>(std::ranges::count(segments_, 0)),
-                    .is_random_next = own_.has_next_sentence() && own_.is_random_next(sequence.id) ? 1U : 0U},
-               bytes);
-  for (const TokenId token : tokens_) {
-    if (width_ == TokenWidth::Two) {
-      append_value(static_cast<std::uint16_t>(token), bytes);
-    } else {
-      append_value(token, bytes);
-    }
+  const Head head{.first_segment = static_cast<std::uint32_t>(std::ranges::count(segments_, 0)),
+                  .is_random_next = own_.has_next_sentence() && own_.is_random_next(sequence.id) ? 1U : 0U};
+  append_values(std::span(&head, 1), bytes);
+  if (width_ == TokenWidth::Two) {
+    const std::vector<std::uint16_t> narrow(tokens_.begin(), tokens_.end());
+    append_values(std::span(narrow), bytes);
+  } else {
+    append_values(std::span<const TokenId>(tokens_), bytes);
   }
 }
 

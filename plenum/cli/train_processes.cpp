@@ -80,7 +80,9 @@ train::Processes TrainProcesses::connect(const train::RunOptions& settled) {
     throw;
   }
   if (is_gpu) connect_gpus();
-  return train::Processes(*ranks_, [this](std::string_view text) { control_->say(text); });
+  return train::Processes(
+      *ranks_, [this](std::string_view text) { control_->say(text); },
+      [this] { return control_->clock_offset().seconds; });
 }
 
 void TrainProcesses::connect_cpus(const train::RunOptions& settled) {

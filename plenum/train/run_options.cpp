@@ -163,8 +163,7 @@ void RunOptions::check() const {
                 run.ranks, run.threads.value_or(0));
   static_cast<void>(mesh());
   base::require(run.tp == 1 || run.device != tensor::Device::Cuda,
-                "--tp {} on GPUs needs several processes, one for each GPU; --device cpu has ranks in one",
-                run.tp);
+                "--tp {} trains on CPUs only so far; add --device cpu, or leave out --tp", run.tp);
   base::require(
       run.shard < schedule::Sharding::Gradients || run.device != tensor::Device::Cuda || run.ranks == 1,
       "gradients and parameters are sharded on CPUs only so far; add --device cpu, or shard the "

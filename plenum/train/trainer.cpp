@@ -279,10 +279,10 @@ void Trainer::tell(const StepReport& report) {
 }
 
 bool Trainer::pause(const Pause& pause) {
-  if (pause.is_traced && run_.processes.is_first()) {
-    write_timeline(run_.options.run.process.trace,
-                   run_.replicas->timeline(fmt::format("{}, step {}, measured",
-                                                       model_name(run_.options.model), run_.state.step)));
+  if (pause.is_traced) {
+    const trace::Timeline timeline = run_.replicas->timeline(
+        fmt::format("{}, step {}, measured", model_name(run_.options.model), run_.state.step));
+    if (run_.processes.is_first()) write_timeline(run_.options.run.process.trace, timeline);
   }
   evaluation_.reset();
   const Clock::time_point begin = Clock::now();

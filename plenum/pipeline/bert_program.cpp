@@ -29,6 +29,7 @@
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/bert_schedule.h"
+#include "plenum/pipeline/gradient_wire.h"
 #include "plenum/pipeline/recorded_work.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/copy.h"
@@ -58,7 +59,8 @@ memory::MemoryRequest request_of(const BertProgramOptions& options) {
   return {.capacity = options.capacity,
           .device = options.device,
           .precision = options.precision,
-          .num_threads = options.num_threads};
+          .num_threads = options.num_threads,
+          .reduce_dtype = options.reduce_dtype};
 }
 
 optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
@@ -189,6 +191,7 @@ struct BertProgram::State {
         stream(owner.stream(memory.scratch, options.precision)),
         weights(weights_of(table, shard, memory)),
         gradients(gradients_of(table, shard, memory)),
+        wire(memory.wire_B),
         has_gradient(gradients.layers.size()) {
     if (options.device == tensor::Device::Cpu) return;
     gpu = std::make_unique<Gpu>();
@@ -246,6 +249,25 @@ struct BertProgram::State {
                 backward.end_layer.index());
     std::fill(begin, end, true);
     return is_accumulated ? Accumulate::Yes : Accumulate::No;
+  }
+  /// Where the data-parallel lane works, if that is a device.
+  std::optional<tensor::Stream> lane_queue() const {
+    if (!gpu) return std::nullopt;
+    return tensor::Stream(gpu->communication, {}, options.precision);
+  }
+  TensorView bucket_of(const Action& action) const {
+    const auto [begin, end] = table.elements_of_layers(action.first_layer, action.end_layer);
+    return buffers.gradients_N.rows(begin, end - begin);
+  }
+  /// Of a bucket that was reduced, what this rank has now.
+  void unpack_gradients(const Action& action) const {
+    if (action.type == ActionType::ReduceGradient) {
+      wire.unpack(lane_queue(), 0, bucket_of(action));
+    } else if (action.type == ActionType::ReduceScatterGradient) {
+      const auto& bucket = shard.bucket(action.first_layer, action.end_layer);
+      wire.unpack(lane_queue(), bucket.own.begin - bucket.elements.begin,
+                  buffers.gradients_N.rows(bucket.own.begin, bucket.num_own()));
+    }
   }
   /// Of a flat Float32 buffer, those of the action's layers.
   comm::Elements elements_of(const tensor::TensorView& flat_N, const Action& action) const {
@@ -322,6 +344,7 @@ struct BertProgram::State {
   tensor::Stream stream;
   model::BertWeights weights;
   model::BertGradients gradients;
+  GradientWire wire;
   std::vector<bool> has_gradient;  ///< by layer: whether the step's gradient has been begun
   std::unique_ptr<Gpu> gpu;
 
@@ -466,6 +489,7 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
   if (run.action.type == ActionType::ReduceTensorNorms) {
     return comm::elements_of(state_->memory.tensor_squares_P2.span<double>());
   }
+  if (state_->wire.is_used()) return state_->wire.pack(state_->lane_queue(), state_->bucket_of(run.action));
   return state_->elements_of(state_->buffers.gradients_N, run.action);
 }
 
@@ -476,6 +500,10 @@ PartitionedElements BertProgram::to_partition(const ActionRun& run) {
             state_->shard.buckets()[bucket].counts};
   }
   const bool gathers = schedule::is_gather(run.action.type);
+  if (state_->wire.is_used() && !gathers) {
+    return {state_->wire.pack(state_->lane_queue(), state_->bucket_of(run.action)),
+            state_->shard.bucket(run.action.first_layer, run.action.end_layer).counts};
+  }
   if (gathers && !state_->memory.gathered.empty()) return state_->to_gather(run.action);
   return {state_->elements_of(gathers ? state_->buffers.weights_N : state_->buffers.gradients_N, run.action),
           state_->shard.bucket(run.action.first_layer, run.action.end_layer).counts};
@@ -508,9 +536,10 @@ void BertProgram::add_round(const ActionRun& run) {
 
 void BertProgram::communicated(const ActionRun& run) {
   if (run.action.type == ActionType::ReduceScatterRound) return add_round(run);
+  if (state_->wire.is_used()) state_->unpack_gradients(run.action);
   if (!state_->gpu || run.action.type != ActionType::GatherParameters) return;
   // Layer norms read weights as the optimizer keeps them, products read them rounded.
-  const tensor::Stream queue(state_->gpu->communication, {}, state_->options.precision);
+  const tensor::Stream queue = *state_->lane_queue();
   const auto [begin, end] = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
   kernels::round_to_compute(queue, {.x_N = state_->buffers.weights_N.rows(begin, end - begin),
                                     .y_N = state_->buffers.compute_weights_N.rows(begin, end - begin)});

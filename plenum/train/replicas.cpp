@@ -183,11 +183,12 @@ CheckpointTensors Replicas::tensors() const {
   const std::size_t first_rank = processes_.rank().value_or(base::Rank::at(0)).index();
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     const base::Rank rank = base::Rank::at(first_rank + i);
-    const auto share = [&](bool is_sharded) {
-      return share_of(rank, is_sharded ? Held::ByOneReplica : Held::ByEveryReplica);
-    };
-    add_weights(*programs_[i], share(programs_[i]->buffers().are_weights_of_shard), pieces);
-    add_moments(*programs_[i], share(!programs_[i]->shard().is_whole()), pieces);
+    const bool is_sharded = !programs_[i]->shard().is_whole();
+    const bool has_shard_of_weights = programs_[i]->buffers().are_weights_of_shard;
+    add_weights(*programs_[i],
+                share_of(rank, has_shard_of_weights ? Held::ByOneReplica : Held::ByEveryReplica), pieces);
+    add_moments(*programs_[i], share_of(rank, is_sharded ? Held::ByOneReplica : Held::ByEveryReplica),
+                pieces);
   }
   return tensors_of(std::move(pieces));
 }

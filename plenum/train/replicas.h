@@ -111,9 +111,6 @@ class Replicas {
   /// The programs of the first replica here, whose tensors stand for those of all.
   std::span<const std::unique_ptr<pipeline::BertProgram>> first_replica() const;
   void gather_weights_of_processes();
-  /// The parts of its slice's flat buffer that a program keeps: all of it, or those of its shard.
-  static void for_each_weight(const pipeline::BertProgram& program,
-                              base::FunctionRef<void(const model::FlatPiece&)> visit);
 
   using Elements = describe::ParameterTable::ElementRange;
   /// Which of the whole model's elements are meant, of those that a rank has: of the tensors that slices
@@ -134,6 +131,9 @@ class Replicas {
   void add_moments(const pipeline::BertProgram& program, const Share& share, Pieces& pieces) const;
   void add_piece(const pipeline::BertProgram& program, const model::FlatPiece& piece, const Share& share,
                  std::vector<model::FlatPiece>& pieces) const;
+  /// The parts of its slice's flat buffer that a program keeps: all of it, or those of its shard.
+  static void for_each_weight(const pipeline::BertProgram& program,
+                              base::FunctionRef<void(const model::FlatPiece&)> visit);
   CheckpointTensors tensors_of(Pieces pieces) const;
   void record(std::span<const batch::StepBatch> batches, const StepRequest& request);
   pipeline::BertProgram& first() const { return *programs_.front(); }

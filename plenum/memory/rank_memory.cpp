@@ -53,6 +53,13 @@ std::vector<tensor::TensorView> plan_flights(const describe::ParameterShard& sha
   return flights;
 }
 
+tensor::TensorView plan_tied_rows(const describe::ParameterTable& table, const schedule::Problem& problem,
+                                  const batch::Capacity& capacity, tensor::MemoryPlan& plan) {
+  const describe::Table& words = table.model().embedding.words;
+  const std::int64_t most = static_cast<std::int64_t>(problem.num_micro_batches) * capacity.rows;
+  return plan.add(kGradients, Role::Gradient, {std::min(words.num_rows, most), words.width});
+}
+
 }  // namespace
 
 RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedule::Problem& problem,
@@ -68,6 +75,7 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   memory.gradients_N =
       plan.add(kGradients, Role::Gradient, has_flights ? tensor::Shape{shard.num_elements()} : flat);
   if (has_flights) memory.flights = plan_flights(shard, plan);
+  if (problem.has_tied_halves) memory.tied_rows_RD = plan_tied_rows(table, problem, capacity, plan);
   memory.first_moments_S = plan.add(kState, Role::State, {shard.num_elements()});
   memory.second_moments_S = plan.add(kState, Role::State, {shard.num_elements()});
   memory.compute_weights_N =

@@ -260,8 +260,9 @@ comm::Completion RankExecutor::start_collective(const ActionRun& run) {
   const comm::Tag tag = collective_tag(run.action, run.step);
   const bool scatters = run.action.type == ActionType::ReduceScatterGradient ||
                         run.action.type == ActionType::ReduceScatterRound;
-  const bool gathers =
-      run.action.type == ActionType::GatherParameters || run.action.type == ActionType::GatherPreconditioned;
+  const bool gathers = run.action.type == ActionType::GatherParameters ||
+                       run.action.type == ActionType::GatherPreconditioned ||
+                       run.action.type == ActionType::GatherTiedRows;
   if (!scatters && !gathers) {
     return group.start_all_reduce(program_.to_reduce(run), tag);
   }

@@ -36,12 +36,14 @@ struct Training {
   std::int64_t row_length = 0;
   double clip_norm = 1;
   Recomputation recompute = Recomputation::None;
+  WordTable words = WordTable::InHalves;
 
   batch::StepBatch batch(std::uint64_t step) const {
     return deal_out(step, sequences(), num_ranks * num_micro_batches, row_length);
   }
   schedule::Schedule schedule() const {
-    return bert_schedule(small_model(0.1), num_ranks, num_micro_batches, recompute, sharding, optimizer);
+    return bert_schedule(small_model(0.1), num_ranks, num_micro_batches, recompute, sharding, optimizer,
+                         words);
   }
   BertProgramOptions options() const {
     return {.model = small_model(0.1),
@@ -129,7 +131,7 @@ TEST(ShardedBert, TrainsAsOneRankDoes) {
 }
 
 TEST(ShardedBert, WithoutClippingHasTheBytesOfReplicas) {
-  Training training{.num_ranks = 4, .num_micro_batches = 1, .clip_norm = 0};
+  Training training{.num_ranks = 4, .num_micro_batches = 1, .clip_norm = 0, .words = WordTable::Whole};
   BertRun expected = training.run();
   train(expected, training, 3);
   for (const Sharding sharding : kShardings) {
@@ -210,7 +212,7 @@ std::size_t bytes_of(const tensor::MemoryLayout& layout, std::string_view purpos
 TEST(ShardedBert, KeepsTheMomentsOfItsShardAlone) {
   constexpr std::size_t kNumRanks = 4;
   const std::size_t scalars = 256;
-  Training training{.num_ranks = kNumRanks};
+  Training training{.num_ranks = kNumRanks, .words = WordTable::Whole};
   BertRun replicated = training.run();
   training.sharding = Sharding::Optimizer;
   BertRun run = training.run();

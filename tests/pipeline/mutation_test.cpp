@@ -107,6 +107,24 @@ void add_sharded_gradients(std::vector<Original>& originals) {
   }
 }
 
+/// Replicas that reduce the halves of a tied parameter's gradient by themselves.
+void add_tied_halves(std::vector<Original>& originals) {
+  for (const Recomputation recomputation : {Recomputation::None, Recomputation::Full}) {
+    originals.push_back(
+        {recomputation == Recomputation::None ? "tied_halves" : "tied_halves_recomputed", [recomputation] {
+           return schedule::generator_named("data-parallel")
+               .generate({.num_micro_batches = 2,
+                          .num_replicas = 3,
+                          .stage_layers = {4},
+                          .num_buckets = 2,
+                          .recomputation = recomputation,
+                          .has_tied_parameters = true,
+                          .has_tied_halves = true,
+                          .has_tensor_norms = true});
+         }});
+  }
+}
+
 /// A pipeline with a filler's work in its bubbles.
 void add_filled(const schedule::Generator& generator, std::vector<Original>& originals) {
   const auto add = [&](std::string_view how, std::shared_ptr<const schedule::Filler> filler,
@@ -137,6 +155,7 @@ std::vector<Original> originals() {
     if (generator.is_pipeline()) add_filled(generator, all);
   }
   add_sharded_gradients(all);
+  add_tied_halves(all);
   all.push_back({"interleaved_on_one_rank", [] {
                    return schedule::generator_named("interleaved")
                        .generate({.num_micro_batches = 2, .stage_layers = {1}, .has_tied_parameters = true});

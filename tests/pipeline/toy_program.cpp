@@ -430,6 +430,8 @@ void ToyProgram::add_table_gradient(Block& block, const ActionRun& run, const Mi
   const Action& action = run.action;
   const std::size_t width = model_.width;
   const bool is_embedding = block.kind == ParameterKind::Embedding;
+  check(!is_embedding || !dataflow_.reduces_tied_halves(rank_) || tied_rows_step_ == run.step,
+        "nobody knows which rows of the tied parameter are read");
   const bool is_in_flight = dataflow_.scatters_rounds(action.stage) && !block.is_tied;
   Values& gradient = is_in_flight ? block.flight : block.gradient;
   const std::span<const double> rows =

@@ -134,6 +134,8 @@ class ToyProgram : public StageProgram {
   void update_parameter(Block& block, double squares) const;
 
   /// communication (toy_communication.cpp)
+  void fill_tied_gradient(const ActionRun& run);
+  PartitionedElements tied_rows(const ActionRun& run);
   using Select = Values Block::*;
   template <typename Visit>
   void for_each_packed(const schedule::Action& action, Visit visit);
@@ -162,6 +164,9 @@ class ToyProgram : public StageProgram {
   std::vector<std::size_t> counts_;
   Values tied_gradient_;
   std::uint64_t tied_step_ = kNever;
+  Values tied_output_gradient_;  ///< where the halves are reduced by themselves, that of the last layers
+  std::uint64_t tied_output_step_ = kNever;
+  std::uint64_t tied_rows_step_ = kNever;
   double squares_ = 0;  ///< of what this rank counts
   std::uint64_t squares_step_ = kNever;
   double clipping_ = 1;

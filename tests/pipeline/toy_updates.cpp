@@ -212,7 +212,11 @@ const Values& ToyProgram::ready_gradient(const Block& block) const {
 Values ToyProgram::tied_gradient(std::uint64_t step) const {
   if (dataflow_.group({.type = ActionType::ReduceTied}).size() > 1) {
     check(tied_step_ == step, "the gradient of the tied parameter is not reduced");
-    return tied_gradient_;
+    if (!dataflow_.reduces_tied_halves(rank_)) return tied_gradient_;
+    check(tied_output_step_ == step, "a half of the gradient of the tied parameter is not reduced");
+    Values sum = tied_output_gradient_;
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += tied_gradient_[i];
+    return sum;
   }
   Values sum(model_.vocabulary * model_.width, 0.0);
   for (const HeldStage& stage : stages_) {

@@ -48,7 +48,7 @@ const Action* RandomExecution::action_at(const Place& place) const {
 
 /// Where nobody passes before all have come.
 bool RandomExecution::meets_all(const Action& action) {
-  return action.type == ActionType::ReduceGradient || action.type == ActionType::ReduceTied ||
+  return action.type == ActionType::ReduceGradient || is_of_tied(action.type) ||
          action.type == ActionType::ReduceCurvature || action.type == ActionType::ReduceTensorNorms ||
          action.type == ActionType::Agree;
 }

@@ -37,6 +37,8 @@ enum class ActionType : std::uint8_t {
   ReduceScatterRound,     ///< the same of one micro-batch of each holder; its micro-batch is a round
   GatherParameters,       ///< updated shards to every holder
   ReduceTied,             ///< sum of a parameter that the first and the last stage share
+  GatherTiedRows,         ///< which rows of it the first layers read, from every holder to every other
+  ReduceTiedOutput,       ///< sum of the half of its gradient that the last layers make
   CurvatureA,             ///< K-FAC: second moment of a linear map's input, one micro-batch
   CurvatureB,             ///< K-FAC: second moment of a linear map's output gradient, one micro-batch
   ReduceCurvature,
@@ -65,6 +67,12 @@ constexpr bool is_receive(ActionType type) {
 /// of the stage runs, in the order of their numbers.
 constexpr bool counts_rounds(ActionType type) {
   return type == ActionType::ReduceScatterRound;
+}
+
+/// Whether it is about the parameter that the first and the last stage share, and so of those that hold it.
+constexpr bool is_of_tied(ActionType type) {
+  return type == ActionType::ReduceTied || type == ActionType::GatherTiedRows ||
+         type == ActionType::ReduceTiedOutput;
 }
 
 /// What an action of a type names, where it runs, and how it is written.

@@ -17,7 +17,7 @@ class Dataflow::Inputs : ActionValues {
       case ActionType::InputGradient:
         return of_backward();
       case ActionType::WeightGradient:
-        flow_.add_gradient_place(rank_, action_, values_);
+        of_weight_gradient();
         return add_segments(kInputGradient);
       case ActionType::Recompute:
         // A forward keeps the input of every layer, so any of them can be computed again by itself.
@@ -30,6 +30,7 @@ class Dataflow::Inputs : ActionValues {
       case ActionType::ReceiveActivation:
       case ActionType::ReceiveGradient:
       case ActionType::ExchangeData:
+      case ActionType::GatherTiedRows:
         return;
       case ActionType::ReduceGradient:
       case ActionType::ReduceScatterGradient:
@@ -40,6 +41,8 @@ class Dataflow::Inputs : ActionValues {
         return of_round();
       case ActionType::ReduceTied:
         return flow_.add_tied_gradients(rank_, values_);
+      case ActionType::ReduceTiedOutput:
+        return flow_.add_tied_output_gradients(rank_, values_);
       case ActionType::SquareGradient:
         return of_squares();
       case ActionType::Agree:
@@ -96,7 +99,14 @@ class Dataflow::Inputs : ActionValues {
       add_of_micro_batch(kInputGradient, last_segment() + 1);
     }
     add_segments(kSaved);
-    if (action_.type == ActionType::Backward) flow_.add_gradient_place(rank_, action_, values_);
+    if (action_.type == ActionType::Backward) of_weight_gradient();
+  }
+
+  /// Where it goes.
+  void of_weight_gradient() {
+    flow_.add_gradient_place(rank_, action_, values_);
+    const bool has_rows = action_.first_layer == LayerId{} && flow_.reduces_tied_halves(rank_);
+    if (has_rows) add_of_rank(kTiedRows);
   }
 
   void of_round() {

@@ -37,6 +37,10 @@ class Dataflow::Outputs : ActionValues {
         return add_layers(kParameters);
       case ActionType::ReduceTied:
         return add_of_rank(kTied);
+      case ActionType::GatherTiedRows:
+        return add_of_rank(kTiedRows);
+      case ActionType::ReduceTiedOutput:
+        return add_of_rank(kTiedOutput);
       case ActionType::SquareGradient:
         return add_layers(kSquares);
       case ActionType::Agree:

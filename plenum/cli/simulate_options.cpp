@@ -62,7 +62,8 @@ void add_problem(base::OptionTable& table, SimulateOptions& options) {
   table.add_choice("shard", options.shard,
                    {{"none", schedule::Sharding::None},
                     {"optimizer", schedule::Sharding::Optimizer},
-                    {"gradients", schedule::Sharding::Gradients}},
+                    {"gradients", schedule::Sharding::Gradients},
+                    {"parameters", schedule::Sharding::Parameters}},
                    "What the holders of a stage divide among themselves");
   table.add("tied", options.tied, "The first and the last stage share a parameter");
   table.add("tied-halves", options.tied_halves,

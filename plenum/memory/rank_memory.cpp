@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plenum/base/check.h"
 #include "plenum/memory/activation_slots.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/schedule/core/dataflow.h"
@@ -26,31 +27,32 @@ std::int64_t num_chunks(const describe::ParameterTable& table, const describe::P
 using tensor::DType;
 using tensor::Role;
 
+constexpr const char* kParameters = "parameters";
 constexpr const char* kGradients = "gradients";
 
 std::int64_t size_of(const describe::ParameterShard::Bucket& bucket) {
   return bucket.elements.end - bucket.elements.begin;
 }
 
-/// Buckets take places in turn, as schedule::Dataflow::kGradientPlaces says; the last has one of its own.
-std::vector<tensor::TensorView> plan_flights(const describe::ParameterShard& shard,
-                                             tensor::MemoryPlan& plan) {
-  constexpr std::size_t kPlaces = schedule::Dataflow::kGradientPlaces;
+/// Buckets take places in turn, as schedule::Dataflow::kBucketPlaces says; the last has one of its own.
+std::vector<tensor::TensorView> plan_places(const char* purpose, Role role,
+                                            const describe::ParameterShard& shard, tensor::MemoryPlan& plan) {
+  constexpr std::size_t kPlaces = schedule::Dataflow::kBucketPlaces;
   const std::vector<describe::ParameterShard::Bucket>& buckets = shard.buckets();
   const std::size_t num_shared = buckets.size() - 1;
   std::vector<tensor::TensorView> places;
   for (std::size_t place = 0; place < std::min(kPlaces, num_shared); ++place) {
     std::int64_t most = 0;
     for (std::size_t i = place; i < num_shared; i += kPlaces) most = std::max(most, size_of(buckets[i]));
-    places.push_back(plan.add(kGradients, Role::Gradient, {most}));
+    places.push_back(plan.add(purpose, role, {most}));
   }
-  std::vector<tensor::TensorView> flights;
+  std::vector<tensor::TensorView> of_buckets;
   for (std::size_t i = 0; i < num_shared; ++i) {
     const tensor::TensorView& place = places[i % kPlaces];
-    flights.push_back({place.raw(), place.dtype(), {size_of(buckets[i])}});
+    of_buckets.push_back({place.raw(), place.dtype(), {size_of(buckets[i])}});
   }
-  flights.push_back(plan.add(kGradients, Role::Gradient, {size_of(buckets.back())}));
-  return flights;
+  of_buckets.push_back(plan.add(purpose, role, {size_of(buckets.back())}));
+  return of_buckets;
 }
 
 tensor::TensorView plan_tied_rows(const describe::ParameterTable& table, const schedule::Problem& problem,
@@ -70,16 +72,21 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   const tensor::Shape flat{table.num_elements()};
   const batch::Capacity capacity = computed_capacity(request.capacity, plan.device());
   RankMemory memory;
-  memory.weights_N = plan.add("parameters", Role::Master, flat);
-  const bool has_flights = problem.sharding == schedule::Sharding::Gradients && !shard.is_whole();
-  memory.gradients_N =
-      plan.add(kGradients, Role::Gradient, has_flights ? tensor::Shape{shard.num_elements()} : flat);
-  if (has_flights) memory.flights = plan_flights(shard, plan);
+  const tensor::Shape own{shard.num_elements()};
+  const bool has_places = problem.sharding == schedule::Sharding::Parameters && !shard.is_whole();
+  const bool has_flights = problem.sharding >= schedule::Sharding::Gradients && !shard.is_whole();
+  base::require(!has_places || plan.precision().shares_weights(),
+                "parameters are sharded on the CPU alone, where products read them as the optimizer keeps "
+                "them; shard the optimizer instead");
+  memory.weights_N = plan.add(kParameters, Role::Master, has_places ? own : flat);
+  if (has_places) memory.gathered = plan_places(kParameters, Role::Master, shard, plan);
+  memory.gradients_N = plan.add(kGradients, Role::Gradient, has_flights ? own : flat);
+  if (has_flights) memory.flights = plan_places(kGradients, Role::Gradient, shard, plan);
   if (problem.has_tied_halves) memory.tied_rows_RD = plan_tied_rows(table, problem, capacity, plan);
-  memory.first_moments_S = plan.add(kState, Role::State, {shard.num_elements()});
-  memory.second_moments_S = plan.add(kState, Role::State, {shard.num_elements()});
+  memory.first_moments_S = plan.add(kState, Role::State, own);
+  memory.second_moments_S = plan.add(kState, Role::State, own);
   memory.compute_weights_N =
-      plan.precision().shares_weights() ? memory.weights_N : plan.add("parameters", Role::Weight, flat);
+      plan.precision().shares_weights() ? memory.weights_N : plan.add(kParameters, Role::Weight, flat);
   if (is_gpu) {
     memory.chunks_C4 = plan.add(kState, DType::Int64, {num_chunks(table, shard), 4});
   }

@@ -29,11 +29,13 @@ struct MemoryRequest {
 /// All that lies in a rank's arena.
 struct RankMemory {
   // Of all parameters, flat in the order of the table.
-  tensor::TensorView weights_N;
+  tensor::TensorView weights_N;          ///< where parameters are sharded, of the shard: weights_S
   tensor::TensorView compute_weights_N;  ///< as products read them; weights_N where that is the same type
   tensor::TensorView gradients_N;        ///< where gradients are sharded, of the shard: gradients_S
-  /// Where gradients are sharded: of each bucket of the shard, its place until it is reduced, which it shares
-  /// with others (schedule::Dataflow::kGradientPlaces).
+  /// Where parameters are sharded: of each bucket of the shard, its place when it is gathered, which it
+  /// shares with others (schedule::Dataflow::kBucketPlaces).
+  std::vector<tensor::TensorView> gathered;
+  /// Where gradients are sharded: of each bucket, its place until it is reduced, shared in the same way.
   std::vector<tensor::TensorView> flights;
   /// Where ranks sum the halves of the tied word table's gradient by themselves: that of the embedding, a row
   /// for each word that the step's micro-batches may have.

@@ -166,6 +166,11 @@ BertWeights weights_of(const ParameterTable& table, const FlatWeights& flat) {
   return Views<View, Buffer>(table, exact_N, compute_N).all();
 }
 
+BertWeights weights_of(const ParameterTable& table, const std::vector<FlatPart>& parts) {
+  const PartedBuffer buffer(parts);
+  return Views<tensor::ConstTensorView, PartedBuffer>(table, buffer, buffer).all();
+}
+
 BertGradients gradients_of(const ParameterTable& table, TensorView flat_N) {
   return gradients_in(table, WholeBuffer<TensorView>(table, flat_N));
 }

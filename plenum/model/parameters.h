@@ -77,7 +77,9 @@ struct FlatPart {
   describe::ParameterTable::ElementRange elements;
   tensor::TensorView values;
 };
-/// The same where the flat buffer lies in parts that do not cut a tensor, nor queries, keys and values.
+/// The same where the flat buffer, of one type, lies in parts that do not cut a tensor, nor queries, keys and
+/// values.
+BertWeights weights_of(const describe::ParameterTable& table, const std::vector<FlatPart>& parts);
 BertGradients gradients_of(const describe::ParameterTable& table, const std::vector<FlatPart>& parts);
 
 }  // namespace plenum::model

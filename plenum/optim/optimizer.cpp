@@ -79,22 +79,19 @@ void Optimizer::decide(const tensor::Stream& stream, const tensor::TensorView& s
 
 kernels::AdamStep Optimizer::step_of(const Piece& piece, const tensor::TensorView& scalars_C) const {
   const std::int64_t count = piece.elements.end - piece.elements.begin;
-  const auto of_all = [&](const tensor::TensorView& view_N) {
-    return view_N.rows(piece.elements.begin, count);
-  };
-  const auto of_shard = [&](const tensor::TensorView& view_S) {
-    return view_S.rows(piece.shard_begin, count);
+  const auto of = [&](const tensor::TensorView& view, bool is_of_shard) {
+    return view.rows(is_of_shard ? piece.shard_begin : piece.elements.begin, count);
   };
   const bool is_exact = buffers_.compute_weights_N.dtype() == tensor::DType::Float32;
   const tensor::TensorView& chunks_C4 = buffers_.chunks_C4;
   return {.ranges = piece.ranges,
           .work = {.chunks_C4 = chunks_C4 ? chunks_C4.rows(piece.first_chunk, piece.num_chunks) : chunks_C4},
-          .gradient_N =
-              buffers_.are_gradients_of_shard ? of_shard(buffers_.gradients_N) : of_all(buffers_.gradients_N),
-          .weight_N = of_all(buffers_.weights_N),
-          .first_moment_N = of_shard(buffers_.first_moments_S),
-          .second_moment_N = of_shard(buffers_.second_moments_S),
-          .compute_weight_N = is_exact ? tensor::TensorView() : of_all(buffers_.compute_weights_N),
+          .gradient_N = of(buffers_.gradients_N, buffers_.are_gradients_of_shard),
+          .weight_N = of(buffers_.weights_N, buffers_.are_weights_of_shard),
+          .first_moment_N = of(buffers_.first_moments_S, true),
+          .second_moment_N = of(buffers_.second_moments_S, true),
+          .compute_weight_N =
+              is_exact ? tensor::TensorView() : of(buffers_.compute_weights_N, buffers_.are_weights_of_shard),
           .scalars_C = scalars_C,
           .beta1 = options_.beta1,
           .beta2 = options_.beta2,

@@ -65,6 +65,7 @@ memory::MemoryRequest request_of(const BertProgramOptions& options) {
 optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
   return {.weights_N = memory.weights_N,
           .compute_weights_N = memory.compute_weights_N,
+          .are_weights_of_shard = !memory.gathered.empty(),
           .gradients_N = memory.gradients_N,
           .are_gradients_of_shard = !memory.flights.empty(),
           .first_moments_S = memory.first_moments_S,
@@ -72,16 +73,27 @@ optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
           .chunks_C4 = memory.chunks_C4};
 }
 
+/// A flat buffer that lies in the places of buckets.
+std::vector<model::FlatPart> parts_of(const describe::ParameterShard& shard,
+                                      const std::vector<TensorView>& places) {
+  std::vector<model::FlatPart> parts;
+  for (std::size_t i = 0; i < places.size(); ++i) parts.push_back({shard.buckets()[i].elements, places[i]});
+  return parts;
+}
+
+/// What passes read: the flat buffers, or the places into which buckets are gathered.
+model::BertWeights weights_of(const describe::ParameterTable& table, const describe::ParameterShard& shard,
+                              const memory::RankMemory& memory) {
+  if (!memory.gathered.empty()) return model::weights_of(table, parts_of(shard, memory.gathered));
+  return model::weights_of(table, {memory.weights_N, memory.compute_weights_N});
+}
+
 /// Where backward leaves gradients: in the flat buffer, or in the places that buckets have until they are
 /// reduced.
 model::BertGradients gradients_of(const describe::ParameterTable& table,
                                   const describe::ParameterShard& shard, const memory::RankMemory& memory) {
-  if (memory.flights.empty()) return model::gradients_of(table, memory.gradients_N);
-  std::vector<model::FlatPart> parts;
-  for (std::size_t i = 0; i < shard.buckets().size(); ++i) {
-    parts.push_back({shard.buckets()[i].elements, memory.flights[i]});
-  }
-  return model::gradients_of(table, parts);
+  if (!memory.flights.empty()) return model::gradients_of(table, parts_of(shard, memory.flights));
+  return model::gradients_of(table, memory.gradients_N);
 }
 
 /// The micro-batches of a schedule that a rank works on, and those between them: ids from first on.
@@ -176,7 +188,7 @@ struct BertProgram::State {
         own(schedule, rank),
         stagings(stagings_of(table, options, kStepsUnderWay * own.count, memory)),
         stream(owner.stream(memory.scratch, options.precision)),
-        weights(model::weights_of(table, {buffers.weights_N, buffers.compute_weights_N})),
+        weights(weights_of(table, shard, memory)),
         gradients(gradients_of(table, shard, memory)),
         has_gradient(gradients.layers.size()) {
     if (memory.tied_rows_RD)
@@ -251,12 +263,30 @@ struct BertProgram::State {
     return {buffers.gradients_N.rows(words.begin, words.num_elements()).raw(), tensor::DType::Float32,
             words.shape};
   }
+  /// The rows of the table of which the rank updates something.
+  TiedRows::WordRange own_words() const {
+    const describe::Parameter& words = *table.tied();
+    if (shard.is_whole()) return {0, words.shape[0]};
+    const std::int64_t width = words.shape[1];
+    const describe::ParameterTable::ElementRange& own_elements = shard.tied().own;
+    return {(own_elements.begin - words.begin) / width,
+            std::min((own_elements.end - words.begin + width - 1) / width, words.shape[0])};
+  }
   std::span<const batch::MicroBatch> own_micro_batches() const {
     return std::span(batch->micro_batches).subspan(own.first - batch->first_micro_batch, own.count);
   }
   std::size_t bucket_index(const Action& action) const {
     return static_cast<std::size_t>(&shard.bucket(action.first_layer, action.end_layer) -
                                     shard.buckets().data());
+  }
+  /// The place of a bucket, with the rank's own part in it.
+  PartitionedElements to_gather(const Action& gather) const {
+    const std::size_t index = bucket_index(gather);
+    const describe::ParameterShard::Bucket& bucket = shard.buckets()[index];
+    const std::span<const float> own = buffers.weights_N.rows(bucket.begin, bucket.num_own()).span<float>();
+    const std::span<float> place = memory.gathered[index].span<float>();
+    std::ranges::copy(own, place.begin() + (bucket.own.begin - bucket.elements.begin));
+    return {comm::elements_of(place), bucket.counts};
   }
   const model::Activations& activations_of(const ActionRun& run) const {
     return memory.activations.slots[slots.slot(run.step, run.action.micro_batch)];
@@ -482,7 +512,14 @@ PartitionedElements BertProgram::to_partition(const ActionRun& run) {
     return {comm::elements_of(state_->memory.flights[bucket].span<float>()),
             state_->shard.buckets()[bucket].counts};
   }
-  const bool gathers = run.action.type == ActionType::GatherParameters;
+  const bool gathers = schedule::is_gather(run.action.type);
+  if (schedule::is_of_tied(run.action.type)) {
+    const describe::ParameterShard::Bucket& bucket = state_->shard.tied();
+    const TensorView& flat_N = gathers ? state_->buffers.weights_N : state_->buffers.gradients_N;
+    const std::int64_t count = bucket.elements.end - bucket.elements.begin;
+    return {comm::elements_of(flat_N.rows(bucket.elements.begin, count).span<float>()), bucket.counts};
+  }
+  if (gathers && !state_->memory.gathered.empty()) return state_->to_gather(run.action);
   return {state_->elements_of(gathers ? state_->buffers.weights_N : state_->buffers.gradients_N, run.action),
           state_->shard.bucket(run.action.first_layer, run.action.end_layer).counts};
 }
@@ -525,7 +562,8 @@ void BertProgram::communicated(const ActionRun& run) {
 }
 
 void BertProgram::square_gradient(const ActionRun& run) {
-  if (state_->tied_rows) state_->tied_rows->add_to(state_->stream, state_->tied_gradient_VD());
+  if (state_->tied_rows)
+    state_->tied_rows->add_to(state_->stream, state_->tied_gradient_VD(), state_->own_words());
   if (state_->shard.is_whole()) {
     // Every holder has the same gradient, byte for byte, of which each counts a part.
     const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);

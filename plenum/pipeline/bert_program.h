@@ -80,8 +80,8 @@ class BertProgram final : public StageProgram {
 
   /// Of the program's slice.
   const describe::ParameterTable& parameters() const;
-  /// Flat, in the order of parameters(), in the device's memory. To be read and written between steps only,
-  /// when the outcome of the last one is known.
+  /// Flat, in the order of parameters(), or of the shard, in the device's memory. To be read and written
+  /// between steps only, when the outcome of the last one is known.
   const optim::OptimizerBuffers& buffers() const;
   /// What of the parameters it updates, and so what buffers of the shard hold.
   const describe::ParameterShard& shard() const;

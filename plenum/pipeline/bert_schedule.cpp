@@ -41,12 +41,16 @@ bool is_known(const Action& action, const Schedule& schedule) {
     case ActionType::ReduceScatterGradient:
     case ActionType::ReduceScatterRound:
     case ActionType::GatherParameters:
+    case ActionType::GatherForward:
+    case ActionType::GatherBackward:
     case ActionType::ReduceTensorNorms:
     case ActionType::Agree:
       return true;
     case ActionType::ReduceTied:
     case ActionType::GatherTiedRows:
     case ActionType::ReduceTiedOutput:
+    case ActionType::ReduceScatterTiedOutput:
+    case ActionType::GatherTied:
       return schedule.problem.has_tied_halves;
     case ActionType::SquareGradient:
     case ActionType::UpdateMoments:
@@ -63,11 +67,10 @@ void require_gathered_as_reduced(const Schedule& schedule) {
   for (const schedule::RankProgram& rank : schedule.ranks) {
     const std::span<const Action> actions = rank.lane(schedule::Lane::DataParallel).actions();
     for (const Action& gather : actions) {
-      if (gather.type != ActionType::GatherParameters) continue;
+      if (!schedule::is_gather(gather.type) || schedule::is_of_tied(gather.type)) continue;
       const bool is_reduced = std::ranges::any_of(actions, [&](const Action& other) {
-        const bool reduces =
-            other.type == ActionType::ReduceScatterGradient || other.type == ActionType::ReduceScatterRound;
-        return reduces && other.first_layer == gather.first_layer && other.end_layer == gather.end_layer;
+        return schedule::is_scatter(other.type) && other.first_layer == gather.first_layer &&
+               other.end_layer == gather.end_layer;
       });
       base::require(is_reduced,
                     "BERT trains with schedules that gather the layers that they reduce; schedule {} gathers "

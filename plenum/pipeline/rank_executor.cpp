@@ -258,11 +258,8 @@ comm::Completion RankExecutor::start_message(const ActionRun& run) {
 comm::Completion RankExecutor::start_collective(const ActionRun& run) {
   comm::Communicator& group = communicators_.of(run.action, dataflow_.group(run.action));
   const comm::Tag tag = collective_tag(run.action, run.step);
-  const bool scatters = run.action.type == ActionType::ReduceScatterGradient ||
-                        run.action.type == ActionType::ReduceScatterRound;
-  const bool gathers = run.action.type == ActionType::GatherParameters ||
-                       run.action.type == ActionType::GatherPreconditioned ||
-                       run.action.type == ActionType::GatherTiedRows;
+  const bool scatters = schedule::is_scatter(run.action.type);
+  const bool gathers = schedule::is_gather(run.action.type);
   if (!scatters && !gathers) {
     return group.start_all_reduce(program_.to_reduce(run), tag);
   }

@@ -66,10 +66,17 @@ kernels::RowGroups TiedRows::by_row(std::size_t micro_batch, kernels::RowGroups 
   return by_word;
 }
 
-void TiedRows::add_to(const tensor::Stream& stream, const tensor::TensorView& dword_VD) const {
-  if (words_.empty()) return;
+void TiedRows::add_to(const tensor::Stream& stream, const tensor::TensorView& dword_VD,
+                      const WordRange& of) const {
+  const auto row_at = [&](std::int64_t word) {
+    return std::ranges::lower_bound(words_, word) - words_.begin();
+  };
+  const std::int64_t first = row_at(of.begin);
+  const std::int64_t count = row_at(of.end) - first;
+  if (count <= 0) return;
   kernels::gather_rows_backward(
-      stream, {.dy_MD = rows_RD(), .index_M = {words_.data(), {num_rows()}}, .dx_TD = dword_VD});
+      stream,
+      {.dy_MD = room_RD_.rows(first, count), .index_M = {words_.data() + first, {count}}, .dx_TD = dword_VD});
 }
 
 }  // namespace plenum::pipeline

@@ -38,8 +38,13 @@ class TiedRows {
   /// row behind the last.
   kernels::RowGroups by_row(std::size_t micro_batch, kernels::RowGroups by_word) const;
 
-  /// Adds the rows to those of their words in the table's gradient.
-  void add_to(const tensor::Stream& stream, const tensor::TensorView& dword_VD) const;
+  /// Words of the table's slice, by their places in it.
+  struct WordRange {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  /// Adds the rows of some words to theirs in the table's gradient.
+  void add_to(const tensor::Stream& stream, const tensor::TensorView& dword_VD, const WordRange& of) const;
 
  private:
   static constexpr std::size_t kBits = 32;

@@ -42,7 +42,7 @@ schedule::Schedule make_schedule(const RunOptions& options, const describe::Mode
     wanted.sharding = options.run.shard;
     // Behind the last of several layers, the other layers hide the first half of the word table's reduction.
     wanted.has_tied_halves = table.tied() != nullptr && model.num_layers > 1 &&
-                             wanted.sharding == schedule::Sharding::None &&
+                             wanted.sharding <= schedule::Sharding::Optimizer &&
                              options.run.device == tensor::Device::Cpu;
     wanted.has_tied_parameters = wanted.has_tied_halves;
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/describe/bert.h"
+#include "plenum/schedule/generate/data_parallel.h"
 #include "plenum/schedule/generate/gpipe.h"
 #include "plenum/schedule/generate/single.h"
 
@@ -94,6 +95,48 @@ TEST(RankMemory, OfASecondArchitectureIsWhatWasCountedByHand) {
   };
   EXPECT_EQ(bytes_of(planned(table, Device::Cpu), "activations"), bytes(4, 0));
   EXPECT_EQ(bytes_of(planned(table, Device::Cuda), "activations"), bytes(2, 1152));
+}
+
+/// Weights, gradients and moments of a rank, in thousands of parameters of four bytes; one layer a bucket.
+double thousands_of_parameters(const ParameterTable& table, std::size_t num_ranks,
+                               schedule::Sharding sharding) {
+  const schedule::Schedule schedule = schedule::generate_data_parallel(
+      {.num_replicas = num_ranks,
+       .stage_layers = {static_cast<std::uint16_t>(table.model().layers.size())},
+       .num_buckets = table.model().layers.size(),
+       .sharding = sharding});
+  const tensor::MemoryLayout layout = plan_memory(
+      table, schedule, schedule::Rank{0},
+      {.capacity = {.rows = 128, .sequences = 1, .labels = {20}, .max_length = 128}, .num_threads = 1});
+  return static_cast<double>(bytes_of(layout, "parameters") + bytes_of(layout, "gradients") +
+                             bytes_of(layout, "optimizer state")) /
+         4000;
+}
+
+TEST(RankMemory, FallsWithTheRanksThatShareIt) {
+  const ParameterTable table(describe::describe_bert(describe::preset("bert-base")));
+  using schedule::Sharding;
+  const double N = static_cast<double>(table.num_elements()) / 1000;
+  const auto layers = [&](std::uint16_t first, std::uint16_t end) {
+    const auto [begin, last] =
+        table.elements_of_layers(schedule::LayerId::at(first), schedule::LayerId::at(end));
+    return static_cast<double>(last - begin) / 1000;
+  };
+  // Two buckets in turn, of which the last layer's has the head, and that with the embeddings.
+  const double places = layers(11, 12) + layers(10, 11) + layers(0, 1);
+  for (const std::size_t num_ranks : {1, 2, 4, 8}) {
+    const double shard = N / static_cast<double>(num_ranks);
+    const bool is_alone = num_ranks == 1;
+    const auto expect = [&](Sharding sharding, double expected) {
+      // Shards begin at multiples of 128 elements, and the scalars of a step have 256 bytes.
+      EXPECT_NEAR(thousands_of_parameters(table, num_ranks, sharding), is_alone ? 4 * N : expected, 8)
+          << num_ranks << " ranks, sharding " << static_cast<int>(sharding);
+    };
+    expect(Sharding::None, 4 * N);
+    expect(Sharding::Optimizer, 2 * N + 2 * shard);
+    expect(Sharding::Gradients, N + places + 3 * shard);
+    expect(Sharding::Parameters, 2 * places + 4 * shard);
+  }
 }
 
 TEST(RankMemory, GrowsWithTheActivationsThatAScheduleKeepsAlive) {

@@ -31,7 +31,7 @@ inline describe::ModelConfig small_model(double dropout = 0) {
           .has_next_sentence = true};
 }
 
-/// How ranks sum the gradient of the word table, where nothing is sharded.
+/// How ranks sum the gradient of the word table, where gradients are not sharded.
 enum class WordTable : std::uint8_t { Whole, InHalves };
 
 inline schedule::Schedule bert_schedule(const describe::ModelConfig& model, std::size_t num_ranks,
@@ -41,7 +41,7 @@ inline schedule::Schedule bert_schedule(const describe::ModelConfig& model, std:
                                         optim::OptimizerKind optimizer = optim::OptimizerKind::AdamW,
                                         WordTable words = WordTable::InHalves) {
   const bool has_tied_halves =
-      words == WordTable::InHalves && num_ranks > 1 && sharding == schedule::Sharding::None;
+      words == WordTable::InHalves && num_ranks > 1 && sharding <= schedule::Sharding::Optimizer;
   return schedule::generator_named(num_ranks == 1 ? "single" : "data-parallel")
       .generate({.num_micro_batches = num_micro_batches,
                  .num_replicas = num_ranks,
@@ -113,7 +113,17 @@ class BertRun {
   void set_due_by_clock(std::size_t rank, const DueByClock& due) { due_by_clock_[rank] = due; }
 
   BertProgram& program(std::size_t rank = 0) { return *programs_[rank]; }
-  std::vector<float> weights(std::size_t rank = 0) { return copy(program(rank).buffers().weights_N, rank); }
+  /// Of all parameters; where ranks have shards, put together from them.
+  std::vector<float> weights(std::size_t rank = 0) {
+    if (!program(rank).buffers().are_weights_of_shard) return copy(program(rank).buffers().weights_N, rank);
+    std::vector<float> whole(static_cast<std::size_t>(program(rank).parameters().num_elements()));
+    for (std::size_t holder = 0; holder < programs_.size(); ++holder) {
+      const std::vector<float> own = copy(program(holder).buffers().weights_N, holder);
+      for (const describe::ParameterShard::Bucket& bucket : program(holder).shard().buckets())
+        std::copy_n(own.begin() + bucket.begin, bucket.num_own(), whole.begin() + bucket.own.begin);
+    }
+    return whole;
+  }
   std::vector<float> gradients(std::size_t rank = 0) {
     return copy(program(rank).buffers().gradients_N, rank);
   }
@@ -152,7 +162,12 @@ class BertRun {
   }
   /// Between steps. What the kernels of a GPU read follows with the next update, or begin().
   void set_weights(const std::vector<float>& values, std::size_t rank = 0) {
-    write(values, program(rank).buffers().weights_N, rank);
+    const optim::OptimizerBuffers& buffers = program(rank).buffers();
+    if (!buffers.are_weights_of_shard) return write(values, buffers.weights_N, rank);
+    for (const describe::ParameterShard::Bucket& bucket : program(rank).shard().buckets()) {
+      const auto own = values.begin() + bucket.own.begin;
+      write({own, own + bucket.num_own()}, buffers.weights_N.rows(bucket.begin, bucket.num_own()), rank);
+    }
   }
 
  private:

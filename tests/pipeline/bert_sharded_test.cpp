@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -114,7 +115,7 @@ void expect_same_training(const Training& sharded) {
   EXPECT_LT(outcomes.back().loss(), outcomes.front().loss());
 }
 
-constexpr Sharding kShardings[] = {Sharding::Optimizer, Sharding::Gradients};
+constexpr Sharding kShardings[] = {Sharding::Optimizer, Sharding::Gradients, Sharding::Parameters};
 
 TEST(ShardedBert, TrainsAsOneRankDoes) {
   for (const Sharding sharding : kShardings) {
@@ -131,14 +132,18 @@ TEST(ShardedBert, TrainsAsOneRankDoes) {
 }
 
 TEST(ShardedBert, WithoutClippingHasTheBytesOfReplicas) {
-  Training training{.num_ranks = 4, .num_micro_batches = 1, .clip_norm = 0, .words = WordTable::Whole};
-  BertRun expected = training.run();
-  train(expected, training, 3);
-  for (const Sharding sharding : kShardings) {
-    training.sharding = sharding;
-    BertRun actual = training.run();
-    train(actual, training, 3);
-    for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(actual.weights(rank), expected.weights());
+  for (const WordTable words : {WordTable::Whole, WordTable::InHalves}) {
+    Training training{.num_ranks = 4, .num_micro_batches = 1, .clip_norm = 0, .words = words};
+    BertRun expected = training.run();
+    train(expected, training, 3);
+    for (const Sharding sharding : kShardings) {
+      // Where every micro-batch is reduced by itself, the word table is summed as a whole.
+      if (words == WordTable::InHalves && sharding != Sharding::Optimizer) continue;
+      training.sharding = sharding;
+      BertRun actual = training.run();
+      train(actual, training, 3);
+      for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(actual.weights(rank), expected.weights());
+    }
   }
 }
 
@@ -186,15 +191,16 @@ TEST(ShardedBert, SkipsEverywhereWhatIsNotFiniteInOneShard) {
       train(run, training, 1);
       const std::vector<float> sound = run.weights(0);
       const std::vector<float> moments = run.second_moments(0);
-      run.program(1).buffers().weights_N.span<float>()[5] = std::numeric_limits<float>::quiet_NaN();
+      float& spoilt = run.program(1).buffers().weights_N.span<float>()[5];
+      const float before = std::exchange(spoilt, std::numeric_limits<float>::quiet_NaN());
       run.step(training.batch(1));
+      spoilt = before;
       for (const std::size_t rank : {0, 1}) {
         EXPECT_TRUE(run.outcome(1, rank).is_skipped);
         EXPECT_EQ(run.outcome(1, rank).num_updates, 1U);
       }
       EXPECT_EQ(run.second_moments(0), moments);
       EXPECT_EQ(run.weights(0), sound);
-      run.program(1).buffers().weights_N.span<float>()[5] = sound[5];
       EXPECT_FALSE(run.step(training.batch(2)).is_skipped);
       EXPECT_NE(run.weights(0), sound);
       EXPECT_EQ(run.weights(0), run.weights(1));
@@ -212,7 +218,7 @@ std::size_t bytes_of(const tensor::MemoryLayout& layout, std::string_view purpos
 TEST(ShardedBert, KeepsTheMomentsOfItsShardAlone) {
   constexpr std::size_t kNumRanks = 4;
   const std::size_t scalars = 256;
-  Training training{.num_ranks = kNumRanks, .words = WordTable::Whole};
+  Training training{.num_ranks = kNumRanks};
   BertRun replicated = training.run();
   training.sharding = Sharding::Optimizer;
   BertRun run = training.run();
@@ -225,8 +231,8 @@ TEST(ShardedBert, KeepsTheMomentsOfItsShardAlone) {
         BertProgram::plan_memory(training.schedule(), schedule::Rank::at(rank), training.options());
     EXPECT_EQ(taken.num_bytes(), planned.num_bytes());
     const auto own = static_cast<std::size_t>(run.program(rank).shard().num_elements());
-    // Two buckets, whose parts begin at multiples of 128 elements.
-    EXPECT_LE(own, N / kNumRanks + 2 * 128);
+    // Two buckets and the word table, whose parts begin at multiples of 128 elements.
+    EXPECT_LE(own, N / kNumRanks + 3 * 128);
     EXPECT_EQ(bytes_of(taken, "optimizer state"), 2 * ((4 * own + 255) / 256 * 256) + scalars);
     EXPECT_EQ(taken.num_bytes() + bytes_of(replicated.program().memory(), "optimizer state"),
               replicated.program().memory().num_bytes() + bytes_of(taken, "optimizer state"));
@@ -256,19 +262,20 @@ TEST(ShardedBert, KeepsTheGradientsOfItsShardAndOfBucketsInFlight) {
 }
 
 TEST(ShardedBert, TrainsAsOneRankDoesWithManyBuckets) {
-  // Five buckets share two places, but for the last.
-  Training training{.num_ranks = 2, .sharding = Sharding::Gradients, .optimizer = OptimizerKind::Lamb};
+  // Six buckets share two places, but for the last.
+  Training training{.num_ranks = 2, .optimizer = OptimizerKind::Lamb};
   describe::ModelConfig model = small_model(0.1);
-  model.num_layers = 5;
-  const auto run_of = [&](std::size_t num_ranks, Sharding sharding) {
+  model.num_layers = 6;
+  const auto run_of = [&](std::size_t num_ranks, Sharding sharding, Recomputation recompute) {
     training.num_ranks = num_ranks;
     BertProgramOptions options = training.options();
     options.model = model;
     const schedule::Schedule schedule = schedule::generator_named(num_ranks == 1 ? "single" : "data-parallel")
                                             .generate({.num_micro_batches = 2,
                                                        .num_replicas = num_ranks,
-                                                       .stage_layers = {5},
-                                                       .num_buckets = 5,
+                                                       .stage_layers = {6},
+                                                       .num_buckets = 6,
+                                                       .recomputation = recompute,
                                                        .sharding = sharding,
                                                        .has_tensor_norms = true});
     BertRun run(schedule, options);
@@ -276,9 +283,39 @@ TEST(ShardedBert, TrainsAsOneRankDoesWithManyBuckets) {
     for (const StepOutcome& outcome : train(run, training, 6)) losses.push_back(outcome.loss());
     return losses;
   };
-  const std::vector<double> expected = run_of(1, Sharding::None);
-  const std::vector<double> losses = run_of(2, Sharding::Gradients);
-  for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], expected[i], 1e-4 * expected[i]);
+  const std::vector<double> expected = run_of(1, Sharding::None, Recomputation::None);
+  for (const Sharding sharding : {Sharding::Gradients, Sharding::Parameters}) {
+    for (const Recomputation recompute : {Recomputation::None, Recomputation::Full}) {
+      const std::vector<double> losses = run_of(3, sharding, recompute);
+      for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], expected[i], 1e-4 * expected[i]);
+    }
+  }
+}
+
+TEST(ShardedBert, KeepsTheParametersOfItsShardAndPlacesForGatheredOnes) {
+  const Training training{.num_ranks = 4, .sharding = Sharding::Parameters};
+  describe::ModelConfig model = small_model(0.1);
+  model.num_layers = 6;
+  BertProgramOptions options = training.options();
+  options.model = model;
+  const schedule::Schedule schedule =
+      schedule::generator_named("data-parallel")
+          .generate(
+              {.num_replicas = 4, .stage_layers = {6}, .num_buckets = 6, .sharding = Sharding::Parameters});
+  const BertProgram program(schedule, schedule::Rank{1}, options);
+  const auto rounded = [](std::int64_t elements) {
+    return (4 * static_cast<std::size_t>(elements) + 255) / 256 * 256;
+  };
+  const auto size_of = [&](std::size_t bucket) {
+    const auto [begin, end] = program.shard().buckets()[bucket].elements;
+    return end - begin;
+  };
+  // The last layers come first; they have the head, the first ones the embeddings, all others are alike.
+  const std::size_t places = rounded(size_of(0)) + rounded(size_of(1)) + rounded(size_of(5));
+  EXPECT_GT(size_of(0), size_of(2));
+  EXPECT_EQ(size_of(1), size_of(3));
+  EXPECT_EQ(bytes_of(program.memory(), "parameters"), rounded(program.shard().num_elements()) + places);
+  EXPECT_EQ(bytes_of(program.memory(), "gradients"), rounded(program.shard().num_elements()) + places);
 }
 
 TEST(ShardedBert, RefusesLambWithoutTheNormsOfWholeTensors) {

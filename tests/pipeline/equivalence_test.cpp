@@ -89,10 +89,34 @@ TEST_P(Generators, ShardGradients) {
                                                     .has_tied_parameters = true,
                                                     .has_tensor_norms = true});
       if (generator.num_stages(options) > 1) {
-        test::expect_user_error([&] { generator.generate(options); }, "holds the whole model");
+        test::expect_user_error([&] { generator.generate(options); }, "computes the whole model");
         continue;
       }
       EXPECT_EQ(difference_from_serial(generator.generate(options), kNumSteps), "");
+    }
+  }
+}
+
+TEST_P(Generators, ShardParameters) {
+  const Generator& generator = generator_named(GetParam());
+  for (const Recomputation recomputation : {Recomputation::None, Recomputation::Full}) {
+    for (const std::size_t num_buckets : {1, 2, 3, 4, 5, 7}) {
+      SCOPED_TRACE(testing::Message() << "buckets " << num_buckets);
+      const GeneratorOptions options = fitted(generator, {.num_micro_batches = 3,
+                                                          .num_replicas = 3,
+                                                          .stage_layers = {7},
+                                                          .num_buckets = num_buckets,
+                                                          .recomputation = recomputation,
+                                                          .sharding = Sharding::Parameters,
+                                                          .has_tied_parameters = num_buckets % 2 == 0,
+                                                          .has_tensor_norms = true});
+      if (generator.num_stages(options) > 1) {
+        test::expect_user_error([&] { generator.generate(options); }, "computes the whole model");
+      } else if (generator.name == "gpipe" || generator.splits_backward) {
+        test::expect_user_error([&] { generator.generate(options); }, "right behind its forward");
+      } else {
+        EXPECT_EQ(difference_from_serial(generator.generate(options), kNumSteps), "");
+      }
     }
   }
 }
@@ -140,16 +164,19 @@ TEST_P(Generators, KeepTiedParametersEqual) {
 TEST_P(Generators, ReduceTheHalvesOfATiedParameterByThemselves) {
   const Generator& generator = generator_named(GetParam());
   if (generator.is_pipeline()) return;
-  for (const std::size_t num_replicas : {1, 3}) {
-    for (const std::size_t num_buckets : {1, 2, 4}) {
-      SCOPED_TRACE(testing::Message() << "replicas " << num_replicas << " buckets " << num_buckets);
-      expect_serial_results({.num_micro_batches = 3,
-                             .num_replicas = num_replicas,
-                             .stage_layers = {4},
-                             .num_buckets = num_buckets,
-                             .has_tied_parameters = true,
-                             .has_tied_halves = true,
-                             .has_tensor_norms = true});
+  for (const Sharding sharding : {Sharding::None, Sharding::Optimizer}) {
+    for (const std::size_t num_replicas : {1, 3}) {
+      for (const std::size_t num_buckets : {1, 2, 4}) {
+        SCOPED_TRACE(testing::Message() << "replicas " << num_replicas << " buckets " << num_buckets);
+        expect_serial_results({.num_micro_batches = 3,
+                               .num_replicas = num_replicas,
+                               .stage_layers = {4},
+                               .num_buckets = num_buckets,
+                               .sharding = sharding,
+                               .has_tied_parameters = true,
+                               .has_tied_halves = true,
+                               .has_tensor_norms = num_buckets != 2});
+      }
     }
   }
 }

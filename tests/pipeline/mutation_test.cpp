@@ -88,19 +88,21 @@ void add_generated(const schedule::Generator& generator, std::vector<Original>& 
                        }});
 }
 
-/// Replicas whose gradients are sharded: places of gradients in flight are used again.
-void add_sharded_gradients(std::vector<Original>& originals) {
+/// Replicas that shard gradients, or parameters too: places of gradients in flight and of gathered parameters
+/// are used again.
+void add_sharded(const char* name, Sharding sharding, std::uint16_t num_layers,
+                 std::vector<Original>& originals) {
   for (const Recomputation recomputation : {Recomputation::None, Recomputation::Full}) {
     originals.push_back(
-        {recomputation == Recomputation::None ? "sharded_gradients" : "sharded_gradients_recomputed",
-         [recomputation] {
+        {fmt::format("sharded_{}{}", name, recomputation == Recomputation::None ? "" : "_recomputed"),
+         [recomputation, sharding, num_layers] {
            return schedule::generator_named("data-parallel")
                .generate({.num_micro_batches = 3,
                           .num_replicas = 2,
-                          .stage_layers = {4},
-                          .num_buckets = 4,
+                          .stage_layers = {num_layers},
+                          .num_buckets = num_layers,
                           .recomputation = recomputation,
-                          .sharding = Sharding::Gradients,
+                          .sharding = sharding,
                           .has_tied_parameters = true,
                           .has_tensor_norms = true});
          }});
@@ -109,19 +111,21 @@ void add_sharded_gradients(std::vector<Original>& originals) {
 
 /// Replicas that reduce the halves of a tied parameter's gradient by themselves.
 void add_tied_halves(std::vector<Original>& originals) {
-  for (const Recomputation recomputation : {Recomputation::None, Recomputation::Full}) {
-    originals.push_back(
-        {recomputation == Recomputation::None ? "tied_halves" : "tied_halves_recomputed", [recomputation] {
-           return schedule::generator_named("data-parallel")
-               .generate({.num_micro_batches = 2,
-                          .num_replicas = 3,
-                          .stage_layers = {4},
-                          .num_buckets = 2,
-                          .recomputation = recomputation,
-                          .has_tied_parameters = true,
-                          .has_tied_halves = true,
-                          .has_tensor_norms = true});
-         }});
+  for (const Sharding sharding : {Sharding::None, Sharding::Optimizer}) {
+    const bool is_sharded = sharding != Sharding::None;
+    originals.push_back({is_sharded ? "tied_halves_sharded" : "tied_halves", [sharding, is_sharded] {
+                           return schedule::generator_named("data-parallel")
+                               .generate(
+                                   {.num_micro_batches = 2,
+                                    .num_replicas = 3,
+                                    .stage_layers = {4},
+                                    .num_buckets = 2,
+                                    .recomputation = is_sharded ? Recomputation::Full : Recomputation::None,
+                                    .sharding = sharding,
+                                    .has_tied_parameters = true,
+                                    .has_tied_halves = true,
+                                    .has_tensor_norms = true});
+                         }});
   }
 }
 
@@ -154,7 +158,8 @@ std::vector<Original> originals() {
     add_generated(generator, all);
     if (generator.is_pipeline()) add_filled(generator, all);
   }
-  add_sharded_gradients(all);
+  add_sharded("gradients", Sharding::Gradients, 4, all);
+  add_sharded("parameters", Sharding::Parameters, 6, all);
   add_tied_halves(all);
   all.push_back({"interleaved_on_one_rank", [] {
                    return schedule::generator_named("interleaved")

@@ -99,8 +99,11 @@ TEST_F(TiedRowsTest, AreAddedToTheRowsOfTheirWords) {
   std::vector<float> gradient(6 * kWidth, 10.0F);
   base::ThreadPool pool(1);
   const tensor::Stream stream(pool, {}, tensor::precision_of(tensor::Device::Cpu));
-  rows_[0].add_to(stream, {gradient.data(), {6, kWidth}});
+  rows_[0].add_to(stream, {gradient.data(), {6, kWidth}}, {0, 6});
   EXPECT_EQ(gradient, (std::vector<float>{10, 10, 11, 12, 10, 10, 10, 10, 13, 14, 10, 10}));
+  // Of a shard those of its words.
+  rows_[0].add_to(stream, {gradient.data(), {6, kWidth}}, {2, 5});
+  EXPECT_EQ(gradient, (std::vector<float>{10, 10, 11, 12, 10, 10, 10, 10, 16, 18, 10, 10}));
 }
 
 TEST_F(TiedRowsTest, MayBeNone) {

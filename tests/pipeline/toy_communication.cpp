@@ -75,7 +75,7 @@ template <typename Visit>
 void ToyProgram::for_each_tensor(const Action& action, Visit visit) {
   for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
     for (Block& block : layer_of(held(action.stage), layer).blocks) {
-      if (!block.is_tied) visit(block);
+      if (!is_shared(block)) visit(block);
     }
   }
 }
@@ -98,8 +98,8 @@ void ToyProgram::fill_tied_gradient(const ActionRun& run) {
     for (const LayerState& layer : stage.layers) {
       for (const Block& block : layer.blocks) {
         const bool is_output = block.kind == ParameterKind::Decoder;
-        const bool is_of_action = !dataflow_.reduces_tied_halves(rank_) ||
-                                  is_output == (run.action.type == ActionType::ReduceTiedOutput);
+        const bool is_of_action =
+            !dataflow_.reduces_tied_halves(rank_) || is_output == (run.action.type != ActionType::ReduceTied);
         if (!block.is_tied || !is_of_action) continue;
         check(layer.gradient_step == run.step && layer.num_contributions == stage.records.size(),
               "an incomplete gradient of the tied parameter is reduced");
@@ -115,6 +115,40 @@ PartitionedElements ToyProgram::tied_rows(const ActionRun& run) {
   counts_.assign(dataflow_.group(run.action).size(), 1);
   buffer_.assign(counts_.size(), static_cast<double>(run.step));
   return {comm::elements_of(std::span(buffer_)), counts_};
+}
+
+/// All of the table is its owner's.
+PartitionedElements ToyProgram::to_partition_tied(const ActionRun& run) {
+  const HeldStage& stage = held({});
+  const Block& table = stage.layers.front().blocks[2 * model_.maps_per_layer];
+  counts_.assign(stage.num_holders, 0);
+  counts_[table.owner] = table.parameter.size();
+  if (run.action.type == ActionType::GatherTied) {
+    check(stage.layers.front().updated_step == run.step && stage.layers.back().updated_step == run.step,
+          "gathered before the update");
+    check(tied_whole_step_ != run.step, "gathered twice");
+    buffer_ = table.parameter;
+  } else {
+    check(tied_output_step_ != run.step, "a half of the tied parameter reduced twice");
+    fill_tied_gradient(run);
+  }
+  return {comm::elements_of(std::span(buffer_)), counts_};
+}
+
+void ToyProgram::communicated_tied(const ActionRun& run) {
+  HeldStage& stage = held({});
+  Block& table = stage.layers.front().blocks[2 * model_.maps_per_layer];
+  if (run.action.type == ActionType::GatherTied) {
+    table.parameter = buffer_;
+    stage.layers.back().blocks.back().parameter = buffer_;
+    tied_whole_step_ = run.step;
+    return;
+  }
+  tied_output_gradient_ = buffer_;
+  tied_output_step_ = run.step;
+  if (table.owner == stage.holder) return;
+  // What belongs to another is not to be used.
+  std::ranges::fill(tied_output_gradient_, std::numeric_limits<double>::quiet_NaN());
 }
 
 comm::Elements ToyProgram::to_reduce(const ActionRun& run) {
@@ -160,6 +194,7 @@ comm::Elements ToyProgram::to_reduce(const ActionRun& run) {
 PartitionedElements ToyProgram::to_partition(const ActionRun& run) {
   const Action& action = run.action;
   if (action.type == ActionType::GatherTiedRows) return tied_rows(run);
+  if (schedule::is_of_tied(action.type)) return to_partition_tied(run);
   HeldStage& stage = held(action.stage);
   for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
     const LayerState& state = layer_of(stage, layer);
@@ -179,15 +214,49 @@ PartitionedElements ToyProgram::to_partition(const ActionRun& run) {
         check(state.gathered_step != run.step, "gathered twice");
         break;
       default:
-        check(state.updated_step == run.step, "gathered before the update");
-        check(state.whole_step != run.step, "gathered twice");
+        check_gather(run, state);
     }
   }
+  if (dataflow_.gathers_rounds(action.stage) && schedule::is_gather(action.type))
+    take_place_of_parameters(action);
   pack(action, action.type == ActionType::ReduceScatterGradient  ? &Block::gradient
                : action.type == ActionType::ReduceScatterRound   ? &Block::flight
                : action.type == ActionType::GatherPreconditioned ? &Block::preconditioned
                                                                  : &Block::parameter);
   return {comm::elements_of(std::span(buffer_)), counts_};
+}
+
+void ToyProgram::check_gather(const ActionRun& run, const LayerState& state) const {
+  const bool is_of_last_step = dataflow_.gathers_rounds(run.action.stage);
+  check(is_of_last_step ? run.step == run.first_step || state.updated_step + 1 == run.step
+                        : state.updated_step == run.step,
+        "gathered before the update");
+  check(state.whole_step != run.step, "gathered twice");
+}
+
+/// Whatever lay there is gone when the first byte comes.
+void ToyProgram::take_place_of_parameters(const Action& action) {
+  HeldStage& stage = held(action.stage);
+  for (auto layer = action.first_layer; layer < action.end_layer; ++layer.value) {
+    const std::size_t place = place_of_bucket(action.stage, layer);
+    if (place == stage.gathered.size() || stage.gathered[place] == dataflow_.bucket(layer)) continue;
+    for (auto other = dataflow_.layers().first(action.stage); other < dataflow_.layers().end(action.stage);
+         ++other.value) {
+      if (stage.gathered[place] != dataflow_.bucket(other)) continue;
+      LayerState& left = layer_of(stage, other.index());
+      left.whole_step = kNever;
+      for (Block& block : left.blocks)
+        block.gathered.assign(block.gathered.size(), std::numeric_limits<double>::quiet_NaN());
+    }
+    stage.gathered[place] = dataflow_.bucket(layer);
+  }
+}
+
+void ToyProgram::communicated_parameters(const ActionRun& run) {
+  const Action& action = run.action;
+  unpack(action, dataflow_.gathers_rounds(action.stage) ? &Block::gathered : &Block::parameter);
+  for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer)
+    layer_of(held(action.stage), layer).whole_step = run.step;
 }
 
 void ToyProgram::communicated(const ActionRun& run) {
@@ -214,11 +283,20 @@ void ToyProgram::communicated(const ActionRun& run) {
     case ActionType::GatherTiedRows:
       tied_rows_step_ = run.step;
       break;
+    case ActionType::ReduceScatterTiedOutput:
+    case ActionType::GatherTied:
+      communicated_tied(run);
+      break;
     case ActionType::ReduceCurvature:
       map_of(held(action.stage), action).curvature.find(run.data_step())->is_reduced = true;
       break;
     case ActionType::ReduceScatterRound:
       communicated_round(run);
+      break;
+    case ActionType::GatherParameters:
+    case ActionType::GatherForward:
+    case ActionType::GatherBackward:
+      communicated_parameters(run);
       break;
     case ActionType::ReduceTensorNorms: {
       std::size_t next = 0;
@@ -239,11 +317,8 @@ void ToyProgram::communicated(const ActionRun& run) {
 void ToyProgram::communicated_gradient(const ActionRun& run) {
   const Action& action = run.action;
   HeldStage& stage = held(action.stage);
-  const bool gathers_parameters = action.type == ActionType::GatherParameters;
   const bool gathers_preconditioned = action.type == ActionType::GatherPreconditioned;
-  unpack(action, gathers_parameters       ? &Block::parameter
-                 : gathers_preconditioned ? &Block::preconditioned
-                                          : &Block::gradient);
+  unpack(action, gathers_preconditioned ? &Block::preconditioned : &Block::gradient);
   if (action.type == ActionType::ReduceScatterGradient) {
     // What belongs to others is not to be used.
     for_each_packed(action, [&](Block& block, std::size_t holder) {
@@ -253,9 +328,7 @@ void ToyProgram::communicated_gradient(const ActionRun& run) {
   }
   for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
     LayerState& state = layer_of(stage, layer);
-    (gathers_parameters       ? state.whole_step
-     : gathers_preconditioned ? state.gathered_step
-                              : state.reduced_step) = run.step;
+    (gathers_preconditioned ? state.gathered_step : state.reduced_step) = run.step;
   }
 }
 
@@ -280,7 +353,7 @@ void ToyProgram::communicated_round(const ActionRun& run) {
       }
       block.flight.assign(block.flight.size(), kNothing);
     }
-    stage.flights[place_of_flight(action.stage, schedule::LayerId::at(layer))].reset();
+    stage.flights[place_of_bucket(action.stage, schedule::LayerId::at(layer))].reset();
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "plenum/base/check.h"
 
@@ -45,15 +46,24 @@ void ToyProgram::add_stage(StageId stage) {
       const bool is_table =
           parameter.kind == ParameterKind::Embedding || parameter.kind == ParameterKind::Decoder;
       const std::size_t size = parameter.initial.size();
-      state.blocks.push_back({.kind = parameter.kind,
-                              .map = parameter.map,
-                              .owner = schedule::owner_index(layer, parameter.map,
-                                                             dataflow_.layers().count(stage), holders.size()),
-                              .is_tied = is_table && schedule_.problem.has_tied_parameters,
-                              .parameter = std::move(parameter.initial),
-                              .momentum = Values(size, 0.0),
-                              .gradient = Values(size, 0.0),
-                              .preconditioned = {}});
+      state.blocks.push_back(
+          {.kind = parameter.kind,
+           .map = parameter.map,
+           .owner = is_table && dataflow_.shards_tied(rank_)
+                        ? holders.size() - 1
+                        : schedule::owner_index(layer, parameter.map, dataflow_.layers().count(stage),
+                                                holders.size()),
+           .is_tied = is_table && schedule_.problem.has_tied_parameters,
+           .parameter = std::move(parameter.initial),
+           .momentum = Values(size, 0.0),
+           .gradient = Values(size, 0.0),
+           .preconditioned = {}});
+      Block& block = state.blocks.back();
+      if (!dataflow_.gathers_rounds(stage) || block.is_tied) continue;
+      constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+      block.gathered.assign(size, kNothing);
+      block.is_elsewhere = block.owner != place.holder;
+      if (block.is_elsewhere) block.parameter.assign(size, kNothing);
     }
     for (std::size_t map = 0; map < model_.maps_per_layer; ++map) {
       const std::size_t square = model_.width * model_.width;
@@ -177,12 +187,22 @@ void ToyProgram::forward(const ActionRun& run) {
 
 void ToyProgram::check_forward(const ActionRun& run, const HeldStage& place, const LayerState& state,
                                const LayerRecord& record) const {
-  const bool is_sharded = dataflow_.is_sharded(place.stage);
+  const bool waits_for_gather = dataflow_.is_sharded(place.stage) && !dataflow_.gathers_rounds(place.stage);
   check(!record.has_run, "forward twice");
   check(record.has_input, "the input is not there");
   check(run.step == run.first_step || state.updated_step + 1 == run.step, "the last update is missing");
-  check(run.step == run.first_step || !is_sharded || state.whole_step + 1 == run.step,
+  check(run.step == run.first_step || !waits_for_gather || state.whole_step + 1 == run.step,
         "the parameters are not gathered");
+  const bool has_table = &state == &place.layers.front() || &state == &place.layers.back();
+  check(run.step == run.first_step || !has_table || !dataflow_.shards_tied(rank_) ||
+            tied_whole_step_ + 1 == run.step,
+        "the tied parameter is not gathered");
+  check_gathered(run, state);
+}
+
+void ToyProgram::check_gathered(const ActionRun& run, const LayerState& state) const {
+  check(!dataflow_.gathers_rounds(run.action.stage) || state.whole_step == run.step,
+        "the parameters are not in their place");
 }
 
 /// Puts the output of a forward where the next layer, stage or rank finds it.
@@ -208,7 +228,7 @@ void ToyProgram::hand_on(const ActionRun& run, MicroBatchRecord& record, const V
 }
 
 void ToyProgram::embed(const MicroBatchRecord& record, std::span<double> output) const {
-  const Values& table = held({}).layers.front().blocks[2 * model_.maps_per_layer].parameter;
+  const Values& table = held({}).layers.front().blocks[2 * model_.maps_per_layer].used();
   for (std::size_t t = 0; t < record.tokens.size(); ++t) {
     const auto row = table.begin() + static_cast<std::ptrdiff_t>(record.tokens[t].input * model_.width);
     std::copy_n(row, model_.width, output.begin() + static_cast<std::ptrdiff_t>(t * model_.width));
@@ -221,8 +241,8 @@ Values ToyProgram::run_layer(const LayerState& state, const Values& input, std::
   const std::size_t width = model_.width;
   Values h = input;
   for (std::size_t map = 0; map < model_.maps_per_layer; ++map) {
-    const Values& weight = state.blocks[2 * map].parameter;
-    const Values& bias = state.blocks[2 * map + 1].parameter;
+    const Values& weight = state.blocks[2 * map].used();
+    const Values& bias = state.blocks[2 * map + 1].used();
     Values y(h.size());
     for (std::size_t t = 0; t < h.size(); t += width) {
       for (std::size_t i = 0; i < width; ++i) {
@@ -245,7 +265,7 @@ void ToyProgram::run_loss(const MicroBatchRecord& record, const Values& output, 
                           std::uint64_t step) {
   const std::size_t width = model_.width;
   const std::size_t vocabulary = model_.vocabulary;
-  const Values& decoder = held(StageId::at(schedule_.num_stages() - 1)).layers.back().blocks.back().parameter;
+  const Values& decoder = held(StageId::at(schedule_.num_stages() - 1)).layers.back().blocks.back().used();
   std::fill(gradients.begin(), gradients.end(), 0.0);
   const std::span<double> output_gradient = gradients.first(output.size());
   for (std::size_t t = 0; t < record.tokens.size(); ++t) {
@@ -275,6 +295,7 @@ void ToyProgram::recompute(const ActionRun& run) {
     LayerRecord& own = layer_of(record, action, layer.index());
     check(own.has_run, "there is nothing to compute again");
     check(!own.is_saved, "recomputed what is there");
+    check_gathered(run, layer_of(held(action.stage), layer.index()));
     if (memory_.has_input(layer)) {
       const std::span<double> input = values_of(TenantKind::Input, action, layer, run.step);
       h.assign(input.begin(), input.end());
@@ -319,6 +340,7 @@ void ToyProgram::back_propagate(const ActionRun& run) {
     LayerRecord& own = layer_of(record, action, layer - 1);
     check(own.is_saved, "backward without activations");
     check(!own.has_errors, "backward twice");
+    check_gathered(run, layer_of(held(action.stage), layer - 1));
     gradient = back_through_layer(layer_of(held(action.stage), layer - 1),
                                   kept_of(action, LayerId::at(layer - 1), run.step), std::move(gradient));
     own.has_errors = true;
@@ -342,7 +364,7 @@ void ToyProgram::back_propagate(const ActionRun& run) {
 Values ToyProgram::back_through_layer(const LayerState& state, std::span<double> kept, Values dh) const {
   const std::size_t width = model_.width;
   for (std::size_t map = model_.maps_per_layer; map-- > 0;) {
-    const Values& weight = state.blocks[2 * map].parameter;
+    const Values& weight = state.blocks[2 * map].used();
     const std::span<const double> output = part_of(kept, MapPart::Output, map);
     const std::span<double> error = part_of(kept, MapPart::Error, map);
     for (std::size_t i = 0; i < dh.size(); ++i) {
@@ -408,17 +430,16 @@ void ToyProgram::add_weight_gradient(const ActionRun& run, LayerId layer, const 
   }
 }
 
-std::size_t ToyProgram::place_of_flight(StageId stage, LayerId layer) const {
-  constexpr std::size_t kPlaces = schedule::Dataflow::kGradientPlaces;
-  const bool is_last =
-      dataflow_.gradient_bucket(layer) == dataflow_.gradient_bucket(dataflow_.layers().first(stage));
-  return is_last ? kPlaces : dataflow_.gradient_bucket(layer) % kPlaces;
+std::size_t ToyProgram::place_of_bucket(StageId stage, LayerId layer) const {
+  constexpr std::size_t kPlaces = schedule::Dataflow::kBucketPlaces;
+  const bool is_last = dataflow_.bucket(layer) == dataflow_.first_layers_bucket(stage);
+  return is_last ? kPlaces : dataflow_.bucket(layer) % kPlaces;
 }
 
 void ToyProgram::take_place_of_flight(const Action& action, LayerId layer) {
   HeldStage& stage = held(action.stage);
-  const std::pair own(action.micro_batch, dataflow_.gradient_bucket(layer));
-  auto& place = stage.flights[place_of_flight(action.stage, layer)];
+  const std::pair own(action.micro_batch, dataflow_.bucket(layer));
+  auto& place = stage.flights[place_of_bucket(action.stage, layer)];
   check(!place || *place == own, "a gradient is overwritten before it is reduced");
   // A tied parameter is begun with the last layers and lies with the first.
   check(own.second > 0 || !stage.flights.back() || stage.flights.back()->first == own.first,

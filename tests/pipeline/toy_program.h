@@ -71,8 +71,10 @@ class ToyProgram : public StageProgram {
     /// Who has the places of gradients in flight, by micro-batch and bucket; the last is that of the first
     /// layers.
     std::array<std::optional<std::pair<schedule::MicroBatchId, std::uint32_t>>,
-               schedule::Dataflow::kGradientPlaces + 1>
+               schedule::Dataflow::kBucketPlaces + 1>
         flights;
+    /// Which bucket's parameters have been gathered into a place last.
+    std::array<std::optional<std::uint32_t>, schedule::Dataflow::kBucketPlaces> gathered;
     std::vector<LayerState> layers;
     std::vector<MapState> maps;                                            ///< of each layer in turn
     std::map<schedule::MicroBatchId, StepRing<MicroBatchRecord>> records;  ///< of those it runs
@@ -105,6 +107,8 @@ class ToyProgram : public StageProgram {
   /// compute (toy_program.cpp)
   void check_forward(const ActionRun& run, const HeldStage& place, const LayerState& state,
                      const LayerRecord& record) const;
+  /// That the parameters which a pass reads are gathered.
+  void check_gathered(const ActionRun& run, const LayerState& state) const;
   void embed(const MicroBatchRecord& record, std::span<double> output) const;
   Values run_layer(const LayerState& state, const Values& input, std::span<double> kept,
                    bool keeps_input) const;
@@ -115,7 +119,7 @@ class ToyProgram : public StageProgram {
   Values back_through_layer(const LayerState& state, std::span<double> kept, Values gradient) const;
   void add_weight_gradients(const ActionRun& run);
   void add_weight_gradient(const ActionRun& run, schedule::LayerId layer, const MicroBatchRecord& record);
-  std::size_t place_of_flight(schedule::StageId stage, schedule::LayerId layer) const;
+  std::size_t place_of_bucket(schedule::StageId stage, schedule::LayerId layer) const;
   void take_place_of_flight(const schedule::Action& action, schedule::LayerId layer);
   void add_table_gradient(Block& block, const ActionRun& run, const MicroBatchRecord& record);
 
@@ -136,6 +140,10 @@ class ToyProgram : public StageProgram {
   /// communication (toy_communication.cpp)
   void fill_tied_gradient(const ActionRun& run);
   PartitionedElements tied_rows(const ActionRun& run);
+  PartitionedElements to_partition_tied(const ActionRun& run);
+  void communicated_tied(const ActionRun& run);
+  /// Whether every holder updates all of it.
+  bool is_shared(const Block& block) const { return block.is_tied && !dataflow_.shards_tied(rank_); }
   using Select = Values Block::*;
   template <typename Visit>
   void for_each_packed(const schedule::Action& action, Visit visit);
@@ -148,6 +156,9 @@ class ToyProgram : public StageProgram {
   void fill_tensor_norms(const ActionRun& run);
   void communicated_gradient(const ActionRun& run);
   void communicated_round(const ActionRun& run);
+  void check_gather(const ActionRun& run, const LayerState& state) const;
+  void take_place_of_parameters(const schedule::Action& action);
+  void communicated_parameters(const ActionRun& run);
 
   const schedule::Schedule& schedule_;
   const schedule::Dataflow& dataflow_;
@@ -167,7 +178,8 @@ class ToyProgram : public StageProgram {
   Values tied_output_gradient_;  ///< where the halves are reduced by themselves, that of the last layers
   std::uint64_t tied_output_step_ = kNever;
   std::uint64_t tied_rows_step_ = kNever;
-  double squares_ = 0;  ///< of what this rank counts
+  std::uint64_t tied_whole_step_ = kNever;  ///< the parameter, after its owner updated it
+  double squares_ = 0;                      ///< of what this rank counts
   std::uint64_t squares_step_ = kNever;
   double clipping_ = 1;
   std::vector<std::uint64_t> skipped_steps_;

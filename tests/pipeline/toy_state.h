@@ -65,13 +65,17 @@ struct Block {
   std::size_t map = 0;
   std::size_t owner = 0;  ///< which holder of the stage shards and preconditions it
   bool is_tied = false;
+  bool is_elsewhere = false;  ///< the rank has no shard of it
   Values parameter;
+  Values gathered;  ///< what passes read, where ranks keep nothing but shards
   Values momentum;
   double own_squares = 0;     ///< of the momentum, where this rank shards it
   double tensor_squares = 0;  ///< once the ranks have summed theirs
   Values gradient;
   Values flight;  ///< the gradient of one micro-batch, where that is reduced by itself
   Values preconditioned;
+
+  const Values& used() const { return gathered.empty() ? parameter : gathered; }
 };
 
 /// What a rank holds of a layer, and the last steps in which things were done to it.
@@ -89,7 +93,7 @@ struct LayerState {
   std::uint64_t moments_step = kNever;
   std::uint64_t norms_step = kNever;  ///< of whole tensors
   std::uint64_t updated_step = kNever;
-  std::uint64_t whole_step = kNever;  ///< parameters, after shards were updated
+  std::uint64_t whole_step = kNever;  ///< parameters: after shards were updated, or as they are in a place
   std::uint64_t accumulated_step = kNever;
 };
 

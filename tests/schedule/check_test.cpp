@@ -159,7 +159,7 @@ TEST(Check, AcceptsEveryGeneratedSchedule) {
               .recomputation = choice & 1 ? Recomputation::Full : Recomputation::None,
               .sharding = choice & 2 ? Sharding::Optimizer : Sharding::None,
               .has_tied_parameters = (choice & 4) != 0,
-              .has_tied_halves = (choice & 6) == 4 && depth == 1 && !generator.has_chunks,
+              .has_tied_halves = (choice & 4) != 0 && depth == 1 && !generator.has_chunks,
               .has_tensor_norms = (choice & 8) != 0};
           if (!test::fits(generator, options)) continue;
           const CheckResult result = check(generator.generate(options));
@@ -329,6 +329,46 @@ TEST(Check, WantsRanksToAgreeOnTheWholeGradientBeforeTheyUpdate) {
   EXPECT_EQ(replicas_with("NS0 U0", "NS0[1] NS0 U0"),
             "rank 0, compute, step 0, NS0: makes the squares of the gradient of layer 1 a second time, after "
             "NS0[1] on rank 0");
+}
+
+constexpr std::string_view kGathered = R"(plenum-schedule 1
+layers 4
+micro-batches 2
+sharding parameters
+rank 0 holds 0
+rank 1 holds 0
+0 compute: F0.0[0] F0.0[1] F0.0[2] F0.0[3] B0.0[3] B0.0[2] B0.0[1] B0.0[0] NS0 U0
+0 data: AG0[0] GF0.0[1] GF0.0[2] GF0.0[3] GB0.0[1] RR0.0[3] RR0.0[2] RR0.0[1] RR0.0[0] N
+1 compute: F0.1[0] F0.1[1] F0.1[2] F0.1[3] B0.1[3] B0.1[2] B0.1[1] B0.1[0] NS0 U0
+1 data: AG0[0] GF0.0[1] GF0.0[2] GF0.0[3] GB0.0[1] RR0.0[3] RR0.0[2] RR0.0[1] RR0.0[0] N
+)";
+
+TEST(Check, SaysWhatIsWrongWithTheGatheringOfParameters) {
+  const auto changed = [](std::string_view from, std::string_view to) {
+    return violation_of(with(with(std::string(kGathered), from, to), from, to));
+  };
+  EXPECT_EQ(violation_of(kGathered), "");
+  EXPECT_EQ(
+      changed("GF0.0[3] ", ""),
+      "rank 0, compute, step 0, F0.0[3]: needs the parameters for the forward of stage 0 from layer 3 for "
+      "micro-batch 0, which nothing makes");
+  EXPECT_EQ(
+      changed("GB0.0[1] ", ""),
+      "rank 0, compute, step 0, B0.0[1]: needs the parameters for the backward of stage 0 from layer 1 for "
+      "micro-batch 0, which nothing makes");
+  // The place that the backward of layer 1 needs is that of layer 3, whose forward has not run.
+  EXPECT_THAT(changed("GF0.0[3] GB0.0[1]", "GB0.0[1] GF0.0[3]"), HasSubstr("waits for this in turn"));
+  // A forward through all layers at once would need the place of layer 1 for layer 3.
+  EXPECT_THAT(violation_of(with(kGathered, "F0.0[0] F0.0[1] F0.0[2] F0.0[3]", "F0.0")), HasSubstr("F0.0"));
+  EXPECT_EQ(changed("AG0[0]", "AG0[0:2]"),
+            "rank 0, data, step 0, AG0[0:2]: layer 1 is gathered for every micro-batch, by GF and GB");
+  EXPECT_EQ(changed("AG0[0]", "GF0.0[0]"),
+            "rank 0, data, step 0, GF0.0[0]: layer 0 is gathered for the whole step, by AG");
+  EXPECT_EQ(changed("GB0.0[1]", "GB0.0[1] GB0.0[2]"),
+            "rank 0, data, step 0, GB0.0[2]: the place of layer 2 still has its parameters");
+  EXPECT_EQ(violation_of(with(kGathered, "sharding parameters", "sharding gradients")),
+            "rank 0, data, step 0, GF0.0[1]: parameters are not sharded: they are not gathered for a "
+            "micro-batch");
 }
 
 constexpr std::string_view kRounds = R"(plenum-schedule 1

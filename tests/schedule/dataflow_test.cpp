@@ -138,6 +138,38 @@ TEST(Dataflow, OfDataParallelismFollowsBuckets) {
   EXPECT_THAT(parallel.inputs(1, "AG0[0:2]"), ElementsAre("the update of layer 0", "the update of layer 1"));
 }
 
+TEST(Dataflow, OfGatheredParametersFollowsTheirPlaces) {
+  const Asked sharded("data-parallel", {.num_micro_batches = 2,
+                                        .num_replicas = 2,
+                                        .stage_layers = {5},
+                                        .num_buckets = 5,
+                                        .sharding = Sharding::Parameters});
+  EXPECT_THAT(sharded.inputs(1, "AG0[0]"), ElementsAre("the update of layer 0, 1 step before"));
+  EXPECT_THAT(sharded.inputs(1, "F0.3[0]"), ElementsAre("the gathered parameters of layer 0"));
+  EXPECT_THAT(sharded.inputs(1, "GF0.0[1]"), ElementsAre("the update of layer 1, 1 step before"));
+  // Layers 1 and 3 share a place.
+  EXPECT_THAT(sharded.inputs(1, "GF0.0[3]"),
+              UnorderedElementsAre("the update of layer 3, 1 step before",
+                                   "the output of stage 0 from layer 1 for micro-batch 2"));
+  EXPECT_THAT(sharded.inputs(1, "GF0.1[3]"),
+              UnorderedElementsAre("the update of layer 3, 1 step before",
+                                   "the output of stage 0 from layer 1 for micro-batch 3",
+                                   "the input gradient of stage 0 from layer 1 for micro-batch 2"));
+  EXPECT_THAT(sharded.outputs(1, "GF0.1[3]"),
+              ElementsAre("the parameters for the forward of stage 0 from layer 3 for micro-batch 3"));
+  EXPECT_THAT(sharded.inputs(1, "GB0.1[1]"),
+              UnorderedElementsAre("the update of layer 1, 1 step before",
+                                   "the input gradient of stage 0 from layer 3 for micro-batch 3"));
+  const auto reads = [&](const char* pass, const char* parameters) {
+    EXPECT_THAT(sharded.inputs(1, pass), testing::Contains(parameters)) << pass;
+  };
+  reads("F0.3[3]", "the parameters for the forward of stage 0 from layer 3 for micro-batch 3");
+  reads("B0.3[3]", "the parameters for the forward of stage 0 from layer 3 for micro-batch 3");
+  reads("B0.2[1]", "the parameters for the backward of stage 0 from layer 1 for micro-batch 2");
+  reads("F0.3[1]", "the parameters for the backward of stage 0 from layer 1 for micro-batch 2");
+  reads("B0.3[0]", "the gathered parameters of layer 0");
+}
+
 TEST(Dataflow, HandsOnBetweenStagesOfOneRankWithoutAMessage) {
   const Asked interleaved("interleaved", {.num_micro_batches = 1, .stage_layers = {1}, .num_chunks = 2});
   EXPECT_THAT(interleaved.outputs(0, "F0.0"),

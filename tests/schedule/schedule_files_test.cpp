@@ -82,14 +82,16 @@ TEST(ScheduleText, ReadsWindowsLinesAndComments) {
 }
 
 TEST(ScheduleFiles, GiveBackRounds) {
-  const Schedule schedule = generator_named("data-parallel")
-                                .generate({.num_micro_batches = 2,
-                                           .num_replicas = 2,
-                                           .stage_layers = {3},
-                                           .num_buckets = 2,
-                                           .sharding = Sharding::Gradients});
-  EXPECT_EQ(parse_schedule(print_schedule_text(schedule), "text"), schedule);
-  EXPECT_EQ(parse_schedule(print_schedule_json(schedule), "json"), schedule);
+  for (const Sharding sharding : {Sharding::Gradients, Sharding::Parameters}) {
+    const Schedule schedule = generator_named("data-parallel")
+                                  .generate({.num_micro_batches = 2,
+                                             .num_replicas = 2,
+                                             .stage_layers = {5},
+                                             .num_buckets = 5,
+                                             .sharding = sharding});
+    EXPECT_EQ(parse_schedule(print_schedule_text(schedule), "text"), schedule);
+    EXPECT_EQ(parse_schedule(print_schedule_json(schedule), "json"), schedule);
+  }
 }
 
 TEST(ScheduleFiles, GiveBackEveryGeneratedSchedule) {

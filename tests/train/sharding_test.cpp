@@ -50,19 +50,25 @@ class ShardedTraining : public TrainingTest {
 constexpr Sharding kShardings[] = {Sharding::Optimizer, Sharding::Gradients};
 
 TEST_F(ShardedTraining, WritesTheFilesOfReplicasWhereNothingIsClipped) {
-  RunOptions replicas = sharded("replicas", Sharding::None, 3);
-  replicas.data.micro_batch_tokens = 2000;
-  replicas.optimizer.optimizer.clip_norm = 0;
-  replicas.model.layers = 1;  // with more, replicas sum the word table's gradient in halves
-  run(replicas);
-  for (const Sharding shard : kShardings) {
-    RunOptions other = replicas;
-    other.run.directory = directory_ / ("sharded " + std::to_string(static_cast<int>(shard)));
-    other.run.shard = shard;
-    run(other);
-    const std::map<std::string, std::string> files = newest_checkpoint(other);
-    for (const auto& [file, bytes] : newest_checkpoint(replicas)) {
-      if (file.ends_with(".safetensors")) EXPECT_TRUE(files.at(file) == bytes) << file;
+  for (const std::int64_t layers : {1, 2}) {
+    const std::string name = std::to_string(layers);
+    RunOptions replicas = sharded("replicas " + name, Sharding::None, 3);
+    replicas.model.layers = layers;
+    replicas.data.micro_batch_tokens = 2000;
+    replicas.optimizer.optimizer.clip_norm = 0;
+    run(replicas);
+    for (const Sharding shard : kShardings) {
+      // With several layers the word table's gradient is summed in halves, unless every micro-batch is by
+      // itself.
+      if (layers > 1 && shard != Sharding::Optimizer) continue;
+      RunOptions other = replicas;
+      other.run.directory = directory_ / ("sharded " + name + std::to_string(static_cast<int>(shard)));
+      other.run.shard = shard;
+      run(other);
+      const std::map<std::string, std::string> files = newest_checkpoint(other);
+      for (const auto& [file, bytes] : newest_checkpoint(replicas)) {
+        if (file.ends_with(".safetensors")) EXPECT_TRUE(files.at(file) == bytes) << file;
+      }
     }
   }
 }
@@ -134,12 +140,8 @@ TEST_F(ShardedTraining, PlansLessMemoryThanReplicas) {
   const std::size_t whole = RunPlan(replicas, dataset, model).memory().planned_bytes;
   const std::size_t less = RunPlan(optimizer, dataset, model).memory().planned_bytes;
   const describe::ParameterTable table(describe::describe_bert(model));
-  // Of four copies of both moments one is left, but for where shards begin. Replicas have rows for the words
-  // of the step.
-  const RunPlan plan(replicas, dataset, model);
-  const double words = static_cast<double>(plan.schedule().problem.num_micro_batches) *
-                       static_cast<double>(plan.program().capacity.rows);
-  const double saved = 3.0 * 8.0 * static_cast<double>(table.num_elements()) + 4.0 * words * 256 * 4;
+  // Of four copies of both moments one is left, but for where shards begin.
+  const double saved = 3.0 * 8.0 * static_cast<double>(table.num_elements());
   EXPECT_NEAR(static_cast<double>(whole - less), saved, 1e-3 * saved);
 }
 

@@ -24,10 +24,15 @@ std::string reason_by_problem(ActionType type, const Problem& problem) {
       if (is_sharded) return "the optimizer is sharded: gradients are reduced by RS, not AR";
       return {};
     case ActionType::ReduceScatterRound:
-      if (problem.sharding != Sharding::Gradients) return "gradients are not sharded: no rounds are reduced";
+      if (problem.sharding < Sharding::Gradients) return "gradients are not sharded: no rounds are reduced";
+      return {};
+    case ActionType::GatherForward:
+    case ActionType::GatherBackward:
+      if (problem.sharding != Sharding::Parameters)
+        return "parameters are not sharded: they are not gathered for a micro-batch";
       return {};
     case ActionType::ReduceScatterGradient:
-      if (problem.sharding == Sharding::Gradients) return "gradients are sharded: they are reduced by RR";
+      if (problem.sharding >= Sharding::Gradients) return "gradients are sharded: they are reduced by RR";
       [[fallthrough]];
     case ActionType::GatherParameters:
       if (!is_sharded) return "the schedule says nothing of sharding: gradients are reduced by AR";
@@ -42,7 +47,13 @@ std::string reason_by_problem(ActionType type, const Problem& problem) {
       return {};
     case ActionType::GatherTiedRows:
     case ActionType::ReduceTiedOutput:
+    case ActionType::ReduceScatterTiedOutput:
+    case ActionType::GatherTied:
       if (!problem.has_tied_halves) return "the schedule does not reduce halves of a tied parameter";
+      if (type == ActionType::ReduceTiedOutput && is_sharded)
+        return "the optimizer is sharded: the half is reduced by TS, not TO";
+      if (type != ActionType::ReduceTiedOutput && type != ActionType::GatherTiedRows && !is_sharded)
+        return "the schedule says nothing of sharding: the half is reduced by TO";
       return {};
     case ActionType::Precondition:
     case ActionType::GatherPreconditioned:
@@ -93,6 +104,22 @@ std::string reason_by_round(const Dataflow& dataflow, Rank rank, const Action& a
                      action.micro_batch.value);
 }
 
+/// Of a stage whose parameters are gathered for every pass.
+std::string reason_by_bucket(const Dataflow& dataflow, Rank rank, const Action& action) {
+  if (!dataflow.gathers_rounds(action.stage)) return {};
+  for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) {
+    const std::uint32_t bucket = dataflow.bucket(layer);
+    const bool stays = bucket == dataflow.first_layers_bucket(action.stage);
+    if (action.type == ActionType::GatherParameters && !stays)
+      return fmt::format("layer {} is gathered for every micro-batch, by GF and GB", layer.value);
+    if (action.type == ActionType::GatherParameters) continue;
+    if (stays) return fmt::format("layer {} is gathered for the whole step, by AG", layer.value);
+    if (!dataflow.needs_gather(rank, action, bucket))
+      return fmt::format("the place of layer {} still has its parameters", layer.value);
+  }
+  return {};
+}
+
 std::string reason_against_place(const RuleContext& context, Rank rank, const Action& action) {
   const ActionTraits& traits = traits_of(action.type);
   const Dataflow& dataflow = context.dataflow;
@@ -100,11 +127,16 @@ std::string reason_against_place(const RuleContext& context, Rank rank, const Ac
   if (!reason.empty()) return reason;
   if (counts_rounds(action.type)) {
     reason = reason_by_group(dataflow, rank, action);
-    return reason.empty() ? reason_by_round(dataflow, rank, action) : reason;
+    if (reason.empty()) reason = reason_by_round(dataflow, rank, action);
+    return reason.empty() && is_gather(action.type) ? reason_by_bucket(dataflow, rank, action) : reason;
   }
   if (traits.has_micro_batch) return reason_by_micro_batch(dataflow, rank, action);
   const bool is_between_holders = traits.is_collective || action.type == ActionType::UpdateMoments;
-  if (is_between_holders) return reason_by_group(dataflow, rank, action);
+  if (is_between_holders) {
+    reason = reason_by_group(dataflow, rank, action);
+    const bool gathers = reason.empty() && action.type == ActionType::GatherParameters;
+    return gathers ? reason_by_bucket(dataflow, rank, action) : reason;
+  }
   if (traits.has_factor) {
     const Rank owner = dataflow.owner(action.stage, action.first_layer, action.factor);
     if (owner != rank) {

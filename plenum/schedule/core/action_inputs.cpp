@@ -22,6 +22,7 @@ class Dataflow::Inputs : ActionValues {
       case ActionType::Recompute:
         // A forward keeps the input of every layer, so any of them can be computed again by itself.
         add_input_of_layers();
+        add_gathered_parameters();
         return add_segments(kOutput);
       case ActionType::SendActivation:
         return add_of_micro_batch(kOutput, last_segment_of_stage());
@@ -42,7 +43,10 @@ class Dataflow::Inputs : ActionValues {
       case ActionType::ReduceTied:
         return flow_.add_tied_gradients(rank_, values_);
       case ActionType::ReduceTiedOutput:
+      case ActionType::ReduceScatterTiedOutput:
         return flow_.add_tied_output_gradients(rank_, values_);
+      case ActionType::GatherTied:
+        return of_tied_gather();
       case ActionType::SquareGradient:
         return of_squares();
       case ActionType::Agree:
@@ -54,7 +58,9 @@ class Dataflow::Inputs : ActionValues {
       case ActionType::Update:
         return of_update();
       case ActionType::GatherParameters:
-        return add_layers(kUpdated);
+      case ActionType::GatherForward:
+      case ActionType::GatherBackward:
+        return of_gather();
       default:
         return of_second_order();
     }
@@ -86,10 +92,10 @@ class Dataflow::Inputs : ActionValues {
   void of_forward() {
     add_input_of_layers();
     if (first_segment() == 0 && action_.stage.value == 0 && flow_.has_exchange_) add_of_rank(kExchanged, 1);
-    const bool is_sharded = flow_.is_sharded(action_.stage);
-    for (LayerId layer = action_.first_layer; layer < action_.end_layer; ++layer.value) {
-      add(flow_.layer_value(rank_, action_.stage, layer, is_sharded ? kParameters : kUpdated), 1);
-    }
+    if (flow_.gathers_rounds(action_.stage)) return add_gathered_parameters();
+    add_of_last_step(flow_.is_sharded(action_.stage) ? kParameters : kUpdated);
+    const bool is_at_an_end = first_segment() == 0 || last_segment() == last_segment_of_stage();
+    if (is_at_an_end && flow_.shards_tied(rank_)) add_of_rank(kTiedParameter, 1);
   }
 
   void of_backward() {
@@ -99,6 +105,7 @@ class Dataflow::Inputs : ActionValues {
       add_of_micro_batch(kInputGradient, last_segment() + 1);
     }
     add_segments(kSaved);
+    add_gathered_parameters();
     if (action_.type == ActionType::Backward) of_weight_gradient();
   }
 
@@ -115,6 +122,21 @@ class Dataflow::Inputs : ActionValues {
     for_each_segment([&](std::uint32_t segment) {
       add(flow_.weight_gradient_value(rank_, action_.stage, micro_batch, segment));
     });
+  }
+
+  /// Shards are gathered at the end of the step that updated them, or, where nothing else lives through a
+  /// step, in the next.
+  void of_gather() {
+    if (!flow_.gathers_rounds(action_.stage)) return add_layers(kUpdated);
+    add_of_last_step(kUpdated);
+    if (action_.type != ActionType::GatherParameters) flow_.add_parameter_place(rank_, action_, values_);
+  }
+
+  /// Both ends of the model have it.
+  void of_tied_gather() {
+    const LayerId last = LayerId::at(flow_.layers_.total() - 1);
+    add(flow_.layer_value(rank_, {}, {}, kUpdated));
+    add(flow_.layer_value(rank_, {}, last, kUpdated));
   }
 
   void of_inversion() {
@@ -175,6 +197,15 @@ class Dataflow::Inputs : ActionValues {
     } else if (action_.stage.value > 0) {
       add_of_micro_batch(kInput);
     }
+  }
+  /// Of the action's layers, as the step before left it.
+  void add_of_last_step(LayerValueKind kind) {
+    for (LayerId layer = action_.first_layer; layer < action_.end_layer; ++layer.value) {
+      add(flow_.layer_value(rank_, action_.stage, layer, kind), 1);
+    }
+  }
+  void add_gathered_parameters() {
+    if (flow_.gathers_rounds(action_.stage)) flow_.add_parameters(rank_, action_, values_);
   }
   void add_segments(MicroBatchKind kind) {
     for_each_segment([&](std::uint32_t segment) { add_of_micro_batch(kind, segment); });

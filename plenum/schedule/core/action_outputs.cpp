@@ -35,12 +35,18 @@ class Dataflow::Outputs : ActionValues {
         return of_round();
       case ActionType::GatherParameters:
         return add_layers(kParameters);
+      case ActionType::GatherForward:
+      case ActionType::GatherBackward:
+        return of_gather();
       case ActionType::ReduceTied:
         return add_of_rank(kTied);
       case ActionType::GatherTiedRows:
         return add_of_rank(kTiedRows);
       case ActionType::ReduceTiedOutput:
+      case ActionType::ReduceScatterTiedOutput:
         return add_of_rank(kTiedOutput);
+      case ActionType::GatherTied:
+        return add_of_rank(kTiedParameter);
       case ActionType::SquareGradient:
         return add_layers(kSquares);
       case ActionType::Agree:
@@ -112,6 +118,14 @@ class Dataflow::Outputs : ActionValues {
     const MicroBatchId micro_batch = flow_.micro_batch_of_round(rank_, action_.stage, action_.micro_batch);
     if (micro_batch.is_none()) return;
     flow_.add_scattered(rank_, action_.stage, micro_batch, action_.first_layer, action_.end_layer, values_);
+  }
+
+  void of_gather() {
+    const MicroBatchId micro_batch = flow_.micro_batch_of_round(rank_, action_.stage, action_.micro_batch);
+    if (micro_batch.is_none()) return;
+    for_each_segment([&](std::uint32_t segment) {
+      add(flow_.gathered_value(rank_, action_.stage, micro_batch, action_.type, segment));
+    });
   }
 
   void add_of_micro_batch(MicroBatchKind kind, std::uint32_t segment = 0) {

@@ -86,7 +86,7 @@ void Dataflow::find_buckets() {
   std::vector<bool> is_border(layers_.total() + 1, false);
   for (const RankProgram& rank : schedule_.ranks) {
     for (const Action& action : rank.lane(Lane::DataParallel).actions()) {
-      if (counts_rounds(action.type)) is_border[action.first_layer.index()] = true;
+      if (action.type == ActionType::ReduceScatterRound) is_border[action.first_layer.index()] = true;
     }
   }
   bucket_of_layer_.resize(layers_.total());
@@ -115,6 +115,8 @@ void Dataflow::lay_out() {
       next += std::uint64_t{span} * place.micro_batch_stride;
       place.weight_begin = static_cast<std::uint32_t>(next);
       next += std::uint64_t{span} * num_segments_[stage.index()];
+      place.gathered_begin = static_cast<std::uint32_t>(next);
+      if (gathers_rounds(stage)) next += std::uint64_t{span} * num_segments_[stage.index()] * 2;
       place.curvature_begin = static_cast<std::uint32_t>(next);
       if (has_curvature) next += std::uint64_t{span} * num_layers * num_factors * 2;
       place.layer_begin = static_cast<std::uint32_t>(next);
@@ -152,6 +154,14 @@ std::uint32_t Dataflow::weight_gradient_value(Rank rank, StageId stage, MicroBat
                                               std::uint32_t segment) const {
   const StageBlock& place = block(rank, stage);
   return place.weight_begin + segment * place.span() + (micro_batch.value - place.first.value);
+}
+
+std::uint32_t Dataflow::gathered_value(Rank rank, StageId stage, MicroBatchId micro_batch, ActionType gather,
+                                       std::uint32_t segment) const {
+  const StageBlock& place = block(rank, stage);
+  const auto local =
+      static_cast<std::uint32_t>((micro_batch.value - place.first.value) * num_segments(stage) + segment);
+  return place.gathered_begin + 2 * local + (gather == ActionType::GatherBackward ? 1 : 0);
 }
 
 std::uint32_t Dataflow::curvature_value(Rank rank, const Action& action, MicroBatchId micro_batch,
@@ -259,29 +269,6 @@ void Dataflow::add_scattered(Rank rank, StageId stage, MicroBatchId micro_batch,
   const std::uint32_t last = segment_of(LayerId::at(end.index() - 1));
   for (std::uint32_t segment = segment_of(first); segment <= last; ++segment) {
     values.push_back({micro_batch_value(rank, stage, micro_batch, kScattered, segment)});
-  }
-}
-
-/// What must have left the place of the gradients that a backward makes.
-void Dataflow::add_gradient_place(Rank rank, const Action& backward, std::vector<ValueRef>& values) const {
-  const StageId stage = backward.stage;
-  if (!scatters_rounds(stage)) return;
-  if (gradient_bucket(LayerId::at(backward.end_layer.index() - 1)) == 0) {
-    MicroBatchId before = MicroBatchId::none();
-    const StageBlock& place = block(rank, stage);
-    for (MicroBatchId other = place.first; other < backward.micro_batch; ++other.value) {
-      if (runner(stage, other) == rank) before = other;
-    }
-    if (!before.is_none())
-      add_scattered(rank, stage, before, layers_.first(stage), layers_.end(stage), values);
-  }
-  const std::uint32_t last_bucket = gradient_bucket(backward.first_layer);
-  for (LayerId layer = layers_.first(stage); layer < layers_.end(stage); ++layer.value) {
-    const std::uint32_t freed = gradient_bucket(layer) + kGradientPlaces;
-    const bool is_needed =
-        freed >= gradient_bucket(LayerId::at(backward.end_layer.index() - 1)) && freed <= last_bucket;
-    if (is_needed)
-      add_scattered(rank, stage, backward.micro_batch, layer, LayerId::at(layer.index() + 1), values);
   }
 }
 

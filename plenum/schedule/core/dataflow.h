@@ -64,23 +64,39 @@ class Dataflow {
   }
   /// Whether they divide its gradients too, and reduce them round by round.
   bool scatters_rounds(StageId stage) const {
-    return schedule_.problem.sharding == Sharding::Gradients && is_sharded(stage);
+    return schedule_.problem.sharding >= Sharding::Gradients && is_sharded(stage);
+  }
+  /// Whether they divide its parameters too, and gather them for every pass.
+  bool gathers_rounds(StageId stage) const {
+    return schedule_.problem.sharding == Sharding::Parameters && is_sharded(stage);
   }
   /// Whether a rank and others reduce the two halves of the tied parameter's gradient by themselves.
   bool reduces_tied_halves(Rank rank) const {
     return schedule_.problem.has_tied_halves && takes_part_in_tied(rank);
   }
+  /// Whether each of them has a shard of the sum, and of the parameter's update.
+  bool shards_tied(Rank rank) const { return reduces_tied_halves(rank) && is_sharded(StageId{}); }
   /// The micro-batch that a rank runs in a round (counts_rounds); none if it runs fewer.
   MicroBatchId micro_batch_of_round(Rank rank, StageId stage, MicroBatchId round) const;
 
   /// Of a stage whose gradients are reduced round by round, the ranges of layers that are reduced by
   /// themselves, counted from the last layers on, as backward comes to them.
-  std::uint32_t gradient_bucket(LayerId layer) const { return bucket_of_layer_[layer.index()]; }
+  std::uint32_t bucket(LayerId layer) const { return bucket_of_layer_[layer.index()]; }
   /// Gradients of a micro-batch lie in one of these places until they are reduced: that of bucket b is place
-  /// b mod kGradientPlaces; that of the stage's first layers has a place of its own. So a backward through a
+  /// b mod kBucketPlaces; that of the stage's first layers has a place of its own. So a backward through a
   /// bucket begins when the bucket that had its place has been reduced, and a micro-batch's first when all of
   /// the micro-batch before has.
-  static constexpr std::uint32_t kGradientPlaces = 2;
+  ///
+  /// Gathered parameters have places of their own of the same kind. Those of the stage's first layers, with
+  /// which the embeddings lie that the head reads too, stay for the whole step (GatherParameters). Others are
+  /// gathered when the layers that had their place are done, unless their place still has them: passes go
+  /// through the layers and back, so the buckets where they turn are there already.
+  static constexpr std::uint32_t kBucketPlaces = 2;
+  /// The bucket of a stage's first layers; also, how many others there are.
+  std::uint32_t first_layers_bucket(StageId stage) const { return bucket(layers_.first(stage)); }
+  /// Whether a GatherForward or GatherBackward has something to gather: its place lost what a layer of the
+  /// bucket needs.
+  bool needs_gather(Rank rank, const Action& gather, std::uint32_t bucket) const;
   /// The ranks that take part in a collective, ascending.
   std::span<const Rank> group(const Action& action) const;
   /// The other end of a send or receive; none where the pipeline ends or no rank runs that stage.
@@ -108,6 +124,7 @@ class Dataflow {
     std::uint32_t micro_batch_begin = 0;
     std::uint32_t micro_batch_stride = 0;
     std::uint32_t weight_begin = 0;
+    std::uint32_t gathered_begin = 0;  ///< of stages whose parameters are gathered for every pass
     std::uint32_t curvature_begin = 0;
     std::uint32_t layer_begin = 0;
     std::uint32_t factor_begin = 0;
@@ -129,6 +146,9 @@ class Dataflow {
                                   std::uint32_t segment = 0) const;
   std::uint32_t weight_gradient_value(Rank rank, StageId stage, MicroBatchId micro_batch,
                                       std::uint32_t segment) const;
+  /// Parameters as GatherForward or GatherBackward leaves them for a micro-batch.
+  std::uint32_t gathered_value(Rank rank, StageId stage, MicroBatchId micro_batch, ActionType gather,
+                               std::uint32_t segment) const;
   std::uint32_t curvature_value(Rank rank, const Action& action, MicroBatchId micro_batch,
                                 std::uint32_t side) const;
   std::uint32_t layer_value(Rank rank, StageId stage, LayerId layer, std::uint32_t kind) const;
@@ -151,6 +171,9 @@ class Dataflow {
   void add_scattered(Rank rank, StageId stage, MicroBatchId micro_batch, LayerId first, LayerId end,
                      std::vector<ValueRef>& values) const;
   void add_gradient_place(Rank rank, const Action& backward, std::vector<ValueRef>& values) const;
+  void add_parameters(Rank rank, const Action& pass, std::vector<ValueRef>& values) const;
+  void add_parameter_place(Rank rank, const Action& gather, std::vector<ValueRef>& values) const;
+  MicroBatchId micro_batch_before(Rank rank, StageId stage, MicroBatchId micro_batch) const;
   void add_final_gradients(Rank rank, StageId stage, LayerId first, LayerId end,
                            std::vector<ValueRef>& values) const;
   void add_ready_gradients(Rank rank, StageId stage, LayerId first, LayerId end,

@@ -19,6 +19,13 @@ std::string Dataflow::describe_of_micro_batch(const StageBlock& held, std::uint3
     return fmt::format("{} of stage {} from layer {} for micro-batch {}", what, held.stage.value, layer,
                        micro_batch);
   };
+  if (value_index >= held.gathered_begin) {
+    const std::uint32_t offset = (value_index - held.gathered_begin) / 2;
+    const auto stride = static_cast<std::uint32_t>(num_segments(held.stage));
+    const bool is_forward = (value_index - held.gathered_begin) % 2 == 0;
+    return of_segment(is_forward ? "the parameters for the forward" : "the parameters for the backward",
+                      offset % stride, held.first.value + offset / stride);
+  }
   if (value_index >= held.weight_begin) {
     const std::uint32_t offset = value_index - held.weight_begin;
     return of_segment("the weight gradient", offset / held.span(), held.first.value + offset % held.span());
@@ -67,10 +74,12 @@ std::string Dataflow::describe_of_layer(const StageBlock& held, std::uint32_t va
 }
 
 std::string Dataflow::describe(Rank rank, std::uint32_t value_index) const {
-  static constexpr const char* kRankNames[] = {
-      "the agreement of all ranks", "the gradient of the tied parameter",
-      "the rows of the tied parameter that are read", "the last layers' gradient of the tied parameter",
-      "the exchanged data"};
+  static constexpr const char* kRankNames[] = {"the agreement of all ranks",
+                                               "the gradient of the tied parameter",
+                                               "the rows of the tied parameter that are read",
+                                               "the last layers' gradient of the tied parameter",
+                                               "the gathered tied parameter",
+                                               "the exchanged data"};
   const RankBlock& place = ranks_[rank.index()];
   if (value_index >= place.rank_begin) return kRankNames[value_index - place.rank_begin];
   const auto held =

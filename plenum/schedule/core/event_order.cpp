@@ -12,9 +12,8 @@ namespace {
 /// Where everybody waits for everybody. In the others, a rank whose part is empty may pass.
 bool sums_for_all(const Action& action) {
   const ActionTraits& traits = traits_of(action.type);
-  return traits.is_collective && traits.lane == Lane::DataParallel &&
-         action.type != ActionType::ReduceScatterGradient && action.type != ActionType::ReduceScatterRound &&
-         action.type != ActionType::GatherParameters && action.type != ActionType::GatherPreconditioned;
+  return traits.is_collective && traits.lane == Lane::DataParallel && !is_scatter(action.type) &&
+         !is_gather(action.type);
 }
 
 /// Steps that must lie before a cycle for all that its messages can know of earlier ones: a step's first

@@ -163,8 +163,8 @@ void require_well_formed(const Problem& problem) {
                 "the halves of a tied parameter are reduced by themselves where every rank holds the whole "
                 "model; there are {} stages",
                 problem.stage_layers.size());
-  base::require(!problem.has_tied_halves || problem.sharding == Sharding::None,
-                "the halves of a tied parameter are reduced by themselves where nothing is sharded");
+  base::require(!problem.has_tied_halves || problem.sharding <= Sharding::Optimizer,
+                "the halves of a tied parameter are reduced by themselves where gradients are not sharded");
 }
 
 void require_placed_problem(const Schedule& schedule) {

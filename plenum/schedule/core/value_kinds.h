@@ -42,8 +42,9 @@ enum FactorKind : std::uint32_t { kCurvature, kInverse, kFirstPiece };
 enum RankValueKind : std::uint32_t {
   kAgreed,
   kTied,
-  kTiedRows,    ///< which of its rows the first layers read
-  kTiedOutput,  ///< the half of its gradient that the last layers make
+  kTiedRows,       ///< which of its rows the first layers read
+  kTiedOutput,     ///< the half of its gradient that the last layers make
+  kTiedParameter,  ///< whole, where its update is sharded
   kExchanged,
   kNumRankKinds
 };

@@ -18,7 +18,7 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 bool ends_step(ActionType type) {
   return type == ActionType::SquareGradient || type == ActionType::Agree ||
          type == ActionType::UpdateMoments || type == ActionType::ReduceTensorNorms ||
-         type == ActionType::Update || type == ActionType::GatherParameters;
+         type == ActionType::Update;
 }
 
 LaneProgram with_actions(const LaneProgram& lane, std::span<const Action> added) {

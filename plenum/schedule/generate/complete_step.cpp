@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plenum/base/check.h"
+#include "plenum/schedule/core/dataflow.h"
 #include "plenum/schedule/simulate/message_order.h"
 
 namespace plenum::schedule {
@@ -64,11 +65,13 @@ class StepCompletion {
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (makes_weight_gradient(order[i].type)) last_gradient[order[i].stage.index()] = i;
     }
+    require_gatherable(order);
     for (std::size_t i = 0; i < order.size(); ++i) {
       add_receive(rank, order[i], program);
       const bool completes = last_gradient[order[i].stage.index()] == i;
       const bool is_reduced = completes || (scatters_rounds() && makes_weight_gradient(order[i].type));
-      if (is_reduced && num_holders_[order[i].stage.index()] > 1) {
+      const bool is_gathered = gathers_rounds() && order[i].type == ActionType::Forward;
+      if ((is_reduced || is_gathered) && num_holders_[order[i].stage.index()] > 1) {
         add_in_buckets(order[i], compute);
       } else {
         compute.append(order[i]);
@@ -122,7 +125,9 @@ class StepCompletion {
   }
 
   void add_in_buckets(const Action& action, LaneProgram& compute) const {
-    for (auto [first, end] : buckets(action.stage)) {
+    std::vector<std::pair<LayerId, LayerId>> parts = buckets(action.stage);
+    if (action.type == ActionType::Forward) std::reverse(parts.begin(), parts.end());
+    for (auto [first, end] : parts) {
       if (draft_.problem.has_tied_halves && end == layers_.end(action.stage)) {
         // The tied parameter's half goes on its way right behind the last layer.
         const LayerId last = LayerId::at(end.index() - 1);
@@ -140,21 +145,71 @@ class StepCompletion {
     if (action.first_layer < action.end_layer) compute.append(action);
   }
 
-  bool scatters_rounds() const { return draft_.problem.sharding == Sharding::Gradients; }
+  bool scatters_rounds() const { return draft_.problem.sharding >= Sharding::Gradients; }
+  bool gathers_rounds() const { return draft_.problem.sharding == Sharding::Parameters; }
+
+  /// Parameters are gathered in the order of passes that go through the layers and back.
+  void require_gatherable(const std::vector<Action>& order) const {
+    if (!gathers_rounds()) return;
+    MicroBatchId begun = MicroBatchId::none();
+    LayerId next_end = {};
+    for (const Action& action : order) {
+      if (num_holders_[action.stage.index()] == 1) continue;
+      const bool is_forward = action.type == ActionType::Forward;
+      const bool follows = is_forward ? next_end == LayerId{}
+                                      : action.micro_batch == begun && action.end_layer == next_end &&
+                                            action.type != ActionType::InputGradient &&
+                                            action.type != ActionType::WeightGradient;
+      base::require(follows,
+                    "parameters are sharded where the backward of a micro-batch comes right behind its "
+                    "forward; schedule {} has another order",
+                    draft_.name);
+      if (is_forward) begun = action.micro_batch;
+      if (is_forward) next_end = action.end_layer;
+      if (action.type == ActionType::Backward) next_end = action.first_layer;
+    }
+  }
+
+  void add_round(ActionType type, StageId stage, std::uint32_t round,
+                 const std::pair<LayerId, LayerId>& bucket, LaneProgram& data) const {
+    data.append({.type = type,
+                 .stage = stage,
+                 .micro_batch = {round},
+                 .first_layer = bucket.first,
+                 .end_layer = bucket.second});
+  }
 
   void add_rounds(Rank rank, StageId stage, LaneProgram& data) {
     if (num_holders_[stage.index()] == 1) return;
+    const std::vector<std::pair<LayerId, LayerId>> parts = buckets(stage);
     std::uint32_t round = 0;
     for (std::size_t m = 0; m < draft_.problem.num_micro_batches; ++m) {
       if (runner(stage, MicroBatchId::at(m)) != rank) continue;
-      for (const auto& [first, end] : buckets(stage)) {
-        data.append({.type = ActionType::ReduceScatterRound,
-                     .stage = stage,
-                     .micro_batch = {round},
-                     .first_layer = first,
-                     .end_layer = end});
+      if (gathers_rounds()) add_forward_gathers(stage, round, parts, data);
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        // Compute waits for the next layers first.
+        const std::size_t next = i + Dataflow::kBucketPlaces;
+        if (gathers_rounds() && next + 1 < parts.size())
+          add_round(ActionType::GatherBackward, stage, round, parts[next], data);
+        add_round(ActionType::ReduceScatterRound, stage, round, parts[i], data);
       }
       ++round;
+    }
+  }
+
+  /// The first layers once for all micro-batches; of the others, those whose places have been used otherwise
+  /// (Dataflow::kBucketPlaces).
+  void add_forward_gathers(StageId stage, std::uint32_t round,
+                           const std::vector<std::pair<LayerId, LayerId>>& parts, LaneProgram& data) const {
+    if (round == 0) {
+      data.append({.type = ActionType::GatherParameters,
+                   .stage = stage,
+                   .first_layer = parts.back().first,
+                   .end_layer = parts.back().second});
+    }
+    for (std::size_t i = parts.size() - 1; i-- > 0;) {
+      if (round == 0 || i + Dataflow::kBucketPlaces + 1 < parts.size())
+        add_round(ActionType::GatherForward, stage, round, parts[i], data);
     }
   }
 
@@ -171,7 +226,7 @@ class StepCompletion {
     const bool has_tied = num_tied_ranks_ > 1 && holds_tied(rank);
     if (has_tied && draft_.problem.has_tied_halves) {
       data.append({.type = ActionType::GatherTiedRows});
-      data.append({.type = ActionType::ReduceTiedOutput});
+      data.append({.type = is_sharded ? ActionType::ReduceScatterTiedOutput : ActionType::ReduceTiedOutput});
     }
     // All holders of a stage, also those that computed nothing for it, meet in one order of stages: the one
     // in which backwards complete them.
@@ -192,8 +247,10 @@ class StepCompletion {
     if (is_sharded && draft_.problem.has_tensor_norms) add_tensor_norms(program);
     for (const StageId stage : program.stages) {
       compute.append(layers_.whole(ActionType::Update, stage));
-      if (is_sharded) add_collective(ActionType::GatherParameters, stage, data);
+      if (is_sharded && !gathers_rounds()) add_collective(ActionType::GatherParameters, stage, data);
     }
+    if (has_tied && draft_.problem.has_tied_halves && is_sharded)
+      data.append({.type = ActionType::GatherTied});
   }
 
   void add_tensor_norms(RankProgram& program) const {

@@ -22,6 +22,8 @@ struct StepDraft {
 /// buckets) completes them, or every backward where gradients are sharded, where a stage has several holders;
 /// the tied parameter's reduction, or that of its halves; squares of the gradient, agreement, updates;
 /// gathering of parameters, and sums of tensors' norms, where they are sharded. Gives a schedule of one step.
+/// Throws UserError where parameters are to be sharded and the order of computations does not let them be
+/// gathered in turn.
 Schedule complete_step(StepDraft draft);
 
 }  // namespace plenum::schedule

@@ -34,8 +34,9 @@ StepDraft begin_draft(std::string name, const GeneratorOptions& options, std::si
   base::require(options.stage_layers.size() == 1 || options.stage_layers.size() == num_stages,
                 "there must be a number of layers for each of the {} stages, or one for all: {} are given",
                 num_stages, options.stage_layers.size());
-  base::require(options.sharding != Sharding::Gradients || num_stages == 1,
-                "gradients are sharded where every rank holds the whole model; {} stages are asked for",
+  base::require(options.sharding < Sharding::Gradients || num_stages == 1,
+                "gradients and parameters are sharded where every rank computes the whole model; {} stages "
+                "are asked for",
                 num_stages);
   const std::size_t num_micro_batches = options.num_micro_batches * options.num_replicas;
   base::require(num_micro_batches < std::numeric_limits<std::uint32_t>::max(), "too many micro-batches: {}",

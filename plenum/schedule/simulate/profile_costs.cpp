@@ -121,6 +121,8 @@ double ProfileCosts::collective_seconds(const Action& action, double num_layers)
     case ActionType::ReduceScatterGradient:
     case ActionType::ReduceScatterRound:
     case ActionType::GatherParameters:
+    case ActionType::GatherForward:
+    case ActionType::GatherBackward:
     case ActionType::GatherPreconditioned:
       return gather_seconds(num_layers * gradient_bytes_per_layer_, num_holders());
     case ActionType::ReduceCurvature:
@@ -132,6 +134,9 @@ double ProfileCosts::collective_seconds(const Action& action, double num_layers)
       return gather_seconds(options_.communication.exchange_bytes, num_ranks_);
     case ActionType::ReduceTensorNorms:
       return few_numbers_seconds(num_holders());
+    case ActionType::ReduceScatterTiedOutput:
+    case ActionType::GatherTied:
+      return gather_seconds(options_.communication.tied_bytes, num_tied_ranks_);
     case ActionType::GatherTiedRows:
       return few_numbers_seconds(num_tied_ranks_);
     default:

@@ -63,8 +63,11 @@ std::vector<std::string> name_unless_first(
 // The first of each is the default.
 constexpr std::array<std::pair<std::string_view, Recomputation>, 3> kRecomputations = {
     {{"none", Recomputation::None}, {"mlp", Recomputation::Mlp}, {"full", Recomputation::Full}}};
-constexpr std::array<std::pair<std::string_view, Sharding>, 3> kShardings = {
-    {{"none", Sharding::None}, {"optimizer", Sharding::Optimizer}, {"gradients", Sharding::Gradients}}};
+constexpr std::array<std::pair<std::string_view, Sharding>, 4> kShardings = {
+    {{"none", Sharding::None},
+     {"optimizer", Sharding::Optimizer},
+     {"gradients", Sharding::Gradients},
+     {"parameters", Sharding::Parameters}}};
 constexpr std::array<std::pair<std::string_view, Preconditioner>, 3> kPreconditioners = {
     {{"none", Preconditioner::None}, {"kfac", Preconditioner::Kfac}, {"shampoo", Preconditioner::Shampoo}}};
 

@@ -222,7 +222,7 @@ void Trainer::train_steps() {
   const bool is_saved = run_.state.skipped_in_a_row == 0;
   if (is_evaluation_owed() && pause({.is_evaluated = true, .is_saved = is_saved})) return;
   if (is_finished()) return;
-  data::Prefetch batches(run_.plan->batches(), run_.state.step, run_.plan->replica());
+  data::Prefetch batches(run_.plan->batches(), run_.state.step, run_.plan->replica(), run_.exchange.get());
   bool is_stopped = false;
   while (!is_stopped && !is_finished()) is_stopped = train_step(batches);
 }

@@ -29,7 +29,9 @@
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/bert_schedule.h"
+#include "plenum/pipeline/gradient_wire.h"
 #include "plenum/pipeline/recorded_work.h"
+#include "plenum/pipeline/tied_rows.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/cuda_stream.h"
@@ -58,7 +60,8 @@ memory::MemoryRequest request_of(const BertProgramOptions& options) {
   return {.capacity = options.capacity,
           .device = options.device,
           .precision = options.precision,
-          .num_threads = options.num_threads};
+          .num_threads = options.num_threads,
+          .reduce_dtype = options.reduce_dtype};
 }
 
 optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
@@ -189,7 +192,10 @@ struct BertProgram::State {
         stream(owner.stream(memory.scratch, options.precision)),
         weights(weights_of(table, shard, memory)),
         gradients(gradients_of(table, shard, memory)),
+        wire(memory.wire_B),
         has_gradient(gradients.layers.size()) {
+    if (memory.tied_rows_RD)
+      tied_rows.emplace(*table.tied(), memory.tied_rows_RD, holder.index, holder.count);
     if (options.device == tensor::Device::Cpu) return;
     gpu = std::make_unique<Gpu>();
     for (std::size_t i = 0; i < kStepsUnderWay; ++i) exchanged[i] = gpu->exchanged() + i;
@@ -247,10 +253,49 @@ struct BertProgram::State {
     std::fill(begin, end, true);
     return is_accumulated ? Accumulate::Yes : Accumulate::No;
   }
+  /// Where the data-parallel lane works, if that is a device.
+  std::optional<tensor::Stream> lane_queue() const {
+    if (!gpu) return std::nullopt;
+    return tensor::Stream(gpu->communication, {}, options.precision);
+  }
+  TensorView bucket_of(const Action& action) const {
+    const auto [begin, end] = table.elements_of_layers(action.first_layer, action.end_layer);
+    return buffers.gradients_N.rows(begin, end - begin);
+  }
+  /// Of a bucket that was reduced, what this rank has now.
+  void unpack_gradients(const Action& action) const {
+    if (action.type == ActionType::ReduceGradient) {
+      wire.unpack(lane_queue(), 0, bucket_of(action));
+    } else if (action.type == ActionType::ReduceScatterGradient) {
+      const auto& bucket = shard.bucket(action.first_layer, action.end_layer);
+      wire.unpack(lane_queue(), bucket.own.begin - bucket.elements.begin,
+                  buffers.gradients_N.rows(bucket.own.begin, bucket.num_own()));
+    }
+  }
   /// Of a flat Float32 buffer, those of the action's layers.
   comm::Elements elements_of(const tensor::TensorView& flat_N, const Action& action) const {
-    const auto [begin, end] = table.elements_of_layers(action.first_layer, action.end_layer);
+    auto [begin, end] = table.elements_of_layers(action.first_layer, action.end_layer);
+    if (tied_rows) end = std::min(end, table.tied()->begin);  // which ranks sum by itself
     return comm::elements_of(flat_N.rows(begin, end - begin).span<float>());
+  }
+  /// The gradient of the tied word table, where ranks sum its halves by themselves: the head's half, until
+  /// the rows of the other are added.
+  TensorView tied_gradient_VD() const {
+    const describe::Parameter& words = *table.tied();
+    return {buffers.gradients_N.rows(words.begin, words.num_elements()).raw(), tensor::DType::Float32,
+            words.shape};
+  }
+  /// The rows of the table of which the rank updates something.
+  TiedRows::WordRange own_words() const {
+    const describe::Parameter& words = *table.tied();
+    if (shard.is_whole()) return {0, words.shape[0]};
+    const std::int64_t width = words.shape[1];
+    const describe::ParameterTable::ElementRange& own_elements = shard.tied().own;
+    return {(own_elements.begin - words.begin) / width,
+            std::min((own_elements.end - words.begin + width - 1) / width, words.shape[0])};
+  }
+  std::span<const batch::MicroBatch> own_micro_batches() const {
+    return std::span(batch->micro_batches).subspan(own.first - batch->first_micro_batch, own.count);
   }
   std::size_t bucket_index(const Action& action) const {
     return static_cast<std::size_t>(&shard.bucket(action.first_layer, action.end_layer) -
@@ -322,6 +367,8 @@ struct BertProgram::State {
   tensor::Stream stream;
   model::BertWeights weights;
   model::BertGradients gradients;
+  GradientWire wire;
+  std::optional<TiedRows> tied_rows;
   std::vector<bool> has_gradient;  ///< by layer: whether the step's gradient has been begun
   std::unique_ptr<Gpu> gpu;
 
@@ -448,6 +495,11 @@ void BertProgram::recompute(const ActionRun& run) {
 void BertProgram::backward(const ActionRun& run) {
   model::Pass pass = state_->pass(run);
   pass.accumulate = state_->begin_gradients(run.action);
+  if (state_->tied_rows && run.action.first_layer.index() == 0) {
+    pass.word_rows_RD = state_->tied_rows->rows_RD();
+    pass.micro_batch.by_word = state_->tied_rows->by_row(run.action.micro_batch.index() - state_->own.first,
+                                                         pass.micro_batch.by_word);
+  }
   state_->run_recorded(run, pass, [&] {
     model::bert_backward(pass, state_->weights, state_->gradients, state_->activations_of(run),
                          state_->memory.activations.transients, state_->memory.scalars_C,
@@ -466,16 +518,35 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
   if (run.action.type == ActionType::ReduceTensorNorms) {
     return comm::elements_of(state_->memory.tensor_squares_P2.span<double>());
   }
+  if (state_->wire.is_used()) return state_->wire.pack(state_->lane_queue(), state_->bucket_of(run.action));
+  if (run.action.type == ActionType::ReduceTiedOutput) {
+    return comm::elements_of(state_->tied_gradient_VD().span<float>());
+  }
+  if (run.action.type == ActionType::ReduceTied) {
+    return comm::elements_of(state_->tied_rows->rows_RD().span<float>());
+  }
   return state_->elements_of(state_->buffers.gradients_N, run.action);
 }
 
 PartitionedElements BertProgram::to_partition(const ActionRun& run) {
+  if (run.action.type == ActionType::GatherTiedRows)
+    return state_->tied_rows->mark(state_->own_micro_batches());
   if (run.action.type == ActionType::ReduceScatterRound) {
     const std::size_t bucket = state_->bucket_index(run.action);
     return {comm::elements_of(state_->memory.flights[bucket].span<float>()),
             state_->shard.buckets()[bucket].counts};
   }
   const bool gathers = schedule::is_gather(run.action.type);
+  if (state_->wire.is_used() && !gathers) {
+    return {state_->wire.pack(state_->lane_queue(), state_->bucket_of(run.action)),
+            state_->shard.bucket(run.action.first_layer, run.action.end_layer).counts};
+  }
+  if (schedule::is_of_tied(run.action.type)) {
+    const describe::ParameterShard::Bucket& bucket = state_->shard.tied();
+    const TensorView& flat_N = gathers ? state_->buffers.weights_N : state_->buffers.gradients_N;
+    const std::int64_t count = bucket.elements.end - bucket.elements.begin;
+    return {comm::elements_of(flat_N.rows(bucket.elements.begin, count).span<float>()), bucket.counts};
+  }
   if (gathers && !state_->memory.gathered.empty()) return state_->to_gather(run.action);
   return {state_->elements_of(gathers ? state_->buffers.weights_N : state_->buffers.gradients_N, run.action),
           state_->shard.bucket(run.action.first_layer, run.action.end_layer).counts};
@@ -508,15 +579,20 @@ void BertProgram::add_round(const ActionRun& run) {
 
 void BertProgram::communicated(const ActionRun& run) {
   if (run.action.type == ActionType::ReduceScatterRound) return add_round(run);
+  if (state_->wire.is_used()) state_->unpack_gradients(run.action);
+  if (run.action.type == ActionType::GatherTiedRows)
+    return state_->tied_rows->lay_out(state_->own_micro_batches());
   if (!state_->gpu || run.action.type != ActionType::GatherParameters) return;
   // Layer norms read weights as the optimizer keeps them, products read them rounded.
-  const tensor::Stream queue(state_->gpu->communication, {}, state_->options.precision);
+  const tensor::Stream queue = *state_->lane_queue();
   const auto [begin, end] = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
   kernels::round_to_compute(queue, {.x_N = state_->buffers.weights_N.rows(begin, end - begin),
                                     .y_N = state_->buffers.compute_weights_N.rows(begin, end - begin)});
 }
 
 void BertProgram::square_gradient(const ActionRun& run) {
+  if (state_->tied_rows)
+    state_->tied_rows->add_to(state_->stream, state_->tied_gradient_VD(), state_->own_words());
   if (state_->shard.is_whole()) {
     // Every holder has the same gradient, byte for byte, of which each counts a part.
     const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/machine.h"
 #include "plenum/base/units.h"
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/tensor/device_error.h"
@@ -38,6 +39,11 @@ double seconds_since(Clock::time_point begin) {
 
 /// What whoever asks for more steps should know before them.
 void note_surprises(const Run& run, TrainingObserver& observer) {
+  if (run.plan->program().device == tensor::Device::Cpu) {
+    const std::optional<std::string> warning = core_warning(run.processes, run.plan->program().num_threads,
+                                                            static_cast<std::size_t>(base::usable_cores()));
+    if (warning) observer.on_note(*warning);
+  }
   if (!run.directory) return;
   for (const std::string& change : run.directory->changes()) observer.on_note(change);
   for (const std::string& warning : warnings_of(run.options, *run.plan, run.state)) observer.on_note(warning);
@@ -218,7 +224,7 @@ void Trainer::train_steps() {
   const bool is_saved = run_.state.skipped_in_a_row == 0;
   if (is_evaluation_owed() && pause({.is_evaluated = true, .is_saved = is_saved})) return;
   if (is_finished()) return;
-  data::Prefetch batches(run_.plan->batches(), run_.state.step, run_.plan->replica());
+  data::Prefetch batches(run_.plan->batches(), run_.state.step, run_.plan->replica(), run_.exchange.get());
   bool is_stopped = false;
   while (!is_stopped && !is_finished()) is_stopped = train_step(batches);
 }

@@ -13,6 +13,7 @@
 
 #include "plenum/comm/local/local_world.h"
 #include "plenum/io/file.h"
+#include "plenum/train/run_warnings.h"
 
 #include "tests/train/training_fixture.h"
 
@@ -50,9 +51,10 @@ class ProcessesTest : public TrainingTest {
     schedule::Sharding shard = schedule::Sharding::None;
   };
   static constexpr Division kDivisions[] = {
-      {2, 1, schedule::Sharding::Optimizer}, {3, 1, schedule::Sharding::Gradients},
-      {2, 2, schedule::Sharding::None},      {4, 2, schedule::Sharding::None},
-      {4, 2, schedule::Sharding::Optimizer}, {4, 2, schedule::Sharding::Gradients}};
+      {2, 1, schedule::Sharding::Optimizer},  {3, 1, schedule::Sharding::Gradients},
+      {2, 2, schedule::Sharding::None},       {4, 2, schedule::Sharding::None},
+      {4, 2, schedule::Sharding::Optimizer},  {4, 2, schedule::Sharding::Gradients},
+      {3, 1, schedule::Sharding::Parameters}, {4, 2, schedule::Sharding::Parameters}};
 
   RunOptions options_of(std::string_view run, const Division& division) const {
     RunOptions given = options_of(run, division.ranks);
@@ -144,6 +146,28 @@ TEST_F(ProcessesTest, DrawTheActionsOfAllOfThem) {
     for (const auto& [other, times] : backward) EXPECT_GE(begin, times.second);
     EXPECT_GT(backward[rank].second, backward[rank].first);
   }
+}
+
+TEST_F(ProcessesTest, AreWarnedOfRanksWithFewerCoresThanThreads) {
+  LocalWorld world(3);
+  std::vector<std::optional<std::string>> warnings(3);
+  const auto warn = [&](std::size_t num_threads) {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < 3; ++i) {
+      threads.emplace_back([&, i] {
+        const std::unique_ptr<comm::Communicator> ranks = world.communicator(Rank::at(i));
+        warnings[i] = core_warning(Processes(*ranks), num_threads, i == 0 ? 4 : 2);
+      });
+    }
+  };
+  warn(4);
+  ASSERT_TRUE(warnings[0]);
+  EXPECT_THAT(
+      *warnings[0],
+      HasSubstr("2 of 3 ranks may use fewer cores than they have threads, such as rank 1: 2 cores and 4"));
+  EXPECT_FALSE(warnings[1]);
+  warn(2);
+  EXPECT_FALSE(warnings[0]);
 }
 
 TEST_F(ProcessesTest, StopTogetherWhereOneIsAskedToAndGoOnToTheBytesOfAnUndisturbedRun) {

@@ -41,6 +41,12 @@ schedule::Schedule make_schedule(const RunOptions& options, const describe::Mode
         describe::tensor_parallel_slice(describe::describe_bert(model), {.index = 0, .size = num_slices}));
     wanted.num_buckets = num_gradient_buckets(table, options.run.bucket_bytes.value_or(kBucketBytes));
     wanted.sharding = options.run.shard;
+    // Behind the last of several layers, the other layers hide the first half of the word table's reduction.
+    wanted.has_tied_halves = table.tied() != nullptr && model.num_layers > 1 &&
+                             wanted.sharding <= schedule::Sharding::Optimizer &&
+                             options.run.reduce_dtype == tensor::DType::Float32 &&
+                             options.run.device == tensor::Device::Cpu;
+    wanted.has_tied_parameters = wanted.has_tied_halves;
   }
   // Where a tensor's parts lie on several ranks.
   const bool is_divided = wanted.sharding != schedule::Sharding::None || num_slices > 1;
@@ -131,10 +137,11 @@ MemoryReport plan_memory(const schedule::Schedule& schedule, pipeline::BertProgr
 }
 
 data::StepBatchSource make_batches(const RunOptions& options, const data::TrainingDataOptions& data,
-                                   const data::SequenceSource& sequences,
-                                   const describe::ModelConfig& model) {
-  return {sequences, data, model, options.mesh().num_replicas(),
-          static_cast<std::uint64_t>(options.run.seed)};
+                                   const data::SequenceSource& sequences, const describe::ModelConfig& model,
+                                   double attention_cost = 1) {
+  return {
+      sequences,     data, model, options.mesh().num_replicas(), static_cast<std::uint64_t>(options.run.seed),
+      attention_cost};
 }
 
 /// What the arenas of training take with micro-batches of one size and another.
@@ -205,13 +212,14 @@ data::TrainingDataOptions settle_data(const RunOptions& options, const data::Seq
 }  // namespace
 
 RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model,
-                 std::optional<base::Rank> rank)
+                 std::optional<base::Rank> rank, double attention_cost)
     : options_(options),
       dataset_(dataset),
       mesh_(options.mesh()),
       rank_(rank),
       training_(dataset, Split::Train),
-      batches_(make_batches(options, settle_data(options, training_, model, rank), training_, model)),
+      batches_(make_batches(options, settle_data(options, training_, model, rank), training_, model,
+                            attention_cost)),
       schedule_(make_schedule(options, model, batches_.num_ranks(), batches_.micro_batches_per_rank())),
       program_(program_options(options, model, batches_.capacity(), rank)),
       num_steps_(optim::num_steps(options.run.steps, length(), "steps")),

@@ -52,18 +52,25 @@ class ShardedTraining : public TrainingTest {
 constexpr Sharding kShardings[] = {Sharding::Optimizer, Sharding::Gradients, Sharding::Parameters};
 
 TEST_F(ShardedTraining, WritesTheFilesOfReplicasWhereNothingIsClipped) {
-  RunOptions replicas = sharded("replicas", Sharding::None, 3);
-  replicas.data.micro_batch_tokens = 2000;
-  replicas.optimizer.optimizer.clip_norm = 0;
-  run(replicas);
-  for (const Sharding shard : kShardings) {
-    RunOptions other = replicas;
-    other.run.directory = directory_ / ("sharded " + std::to_string(static_cast<int>(shard)));
-    other.run.shard = shard;
-    run(other);
-    const std::map<std::string, std::string> files = newest_checkpoint(other);
-    for (const auto& [file, bytes] : newest_checkpoint(replicas)) {
-      if (file.ends_with(".safetensors")) EXPECT_TRUE(files.at(file) == bytes) << file;
+  for (const std::int64_t layers : {1, 2}) {
+    const std::string name = std::to_string(layers);
+    RunOptions replicas = sharded("replicas " + name, Sharding::None, 3);
+    replicas.model.layers = layers;
+    replicas.data.micro_batch_tokens = 2000;
+    replicas.optimizer.optimizer.clip_norm = 0;
+    run(replicas);
+    for (const Sharding shard : kShardings) {
+      // With several layers the word table's gradient is summed in halves, unless every micro-batch is by
+      // itself.
+      if (layers > 1 && shard != Sharding::Optimizer) continue;
+      RunOptions other = replicas;
+      other.run.directory = directory_ / ("sharded " + name + std::to_string(static_cast<int>(shard)));
+      other.run.shard = shard;
+      run(other);
+      const std::map<std::string, std::string> files = newest_checkpoint(other);
+      for (const auto& [file, bytes] : newest_checkpoint(replicas)) {
+        if (file.ends_with(".safetensors")) EXPECT_TRUE(files.at(file) == bytes) << file;
+      }
     }
   }
 }

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <sched.h>
 #if PLENUM_HAS_MPI
 #include <mpi.h>
 #endif
@@ -76,12 +77,21 @@ std::vector<double> time_local_rank(Communicator& all, std::span<float> values, 
   return times;
 }
 
+/// mpirun binds a process, and with it the threads that it starts.
+void use_all_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) CPU_SET(core, &cores);
+  sched_setaffinity(0, sizeof(cores), &cores);
+}
+
 void bench_local(const Options& options, std::size_t num_ranks, std::size_t count) {
   local::LocalWorld world(num_ranks);
   std::vector<std::vector<double>> times(num_ranks);
   std::vector<std::jthread> threads;
   for (std::size_t rank = 0; rank < num_ranks; ++rank) {
     threads.emplace_back([&, rank] {
+      use_all_cores();
       std::vector<float> values(count, 1e-20f);
       times[rank] = time_local_rank(*world.communicator(Rank::at(rank)), values, options);
     });

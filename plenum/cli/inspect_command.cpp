@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "plenum/base/check.h"
 #include "plenum/base/units.h"
@@ -47,7 +48,14 @@ Example make_example(const data::Dataset& dataset, const data::Vocabulary& vocab
   return example;
 }
 
-/// Sequences spread evenly over the lengths, the shortest and the longest among them.
+/// A sequence near to one that may be in a shard that is not here.
+std::uint64_t readable_near(const data::Dataset& dataset, std::uint64_t id) {
+  while (id > 0 && !dataset.has(id)) --id;
+  while (!dataset.has(id)) ++id;
+  return id;
+}
+
+/// Sequences spread evenly over the lengths, the shortest and the longest that are here among them.
 std::vector<Example> choose_examples(const data::Dataset& dataset, std::int64_t wanted) {
   std::vector<Example> examples;
   const std::uint64_t num_sequences = dataset.num_sequences(Split::Train);
@@ -56,7 +64,7 @@ std::vector<Example> choose_examples(const data::Dataset& dataset, std::int64_t 
   const data::Tokenizer tokenizer = data::Tokenizer::load(dataset.directory(), dataset.description().rules);
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t id = count == 1 ? num_sequences / 2 : i * (num_sequences - 1) / (count - 1);
-    examples.push_back(make_example(dataset, tokenizer.vocabulary(), id));
+    examples.push_back(make_example(dataset, tokenizer.vocabulary(), readable_near(dataset, id)));
   }
   return examples;
 }
@@ -72,12 +80,21 @@ Padding padding_of(const data::Dataset& dataset) {
           .to_longest = data::padding_to_longest(histogram, kBatchSize)};
 }
 
+std::vector<std::uint64_t> shards_here(const data::Dataset& dataset) {
+  std::vector<std::uint64_t> indices;
+  for (std::uint64_t index = 0; index < dataset.num_shards(); ++index) {
+    if (dataset.has_shard(index)) indices.push_back(index);
+  }
+  return indices;
+}
+
 void print_json(const data::Dataset& dataset, const std::vector<Example>& examples) {
   nlohmann::ordered_json json = data::to_json(dataset.description());
   const Padding padding = padding_of(dataset);
   json["padding"] = {{"to_max_length", padding.to_max_length},
                      {"to_longest_of_batch", padding.to_longest},
                      {"batch_size", kBatchSize}};
+  if (dataset.num_shards() > 1) json["shards_here"] = shards_here(dataset);
   json["examples"] = nlohmann::ordered_json::array();
   for (const Example& example : examples) {
     nlohmann::ordered_json entry = {{"id", example.id}, {"length", example.length}, {"text", example.text}};
@@ -85,6 +102,16 @@ void print_json(const data::Dataset& dataset, const std::vector<Example>& exampl
     json["examples"].push_back(std::move(entry));
   }
   fmt::print("{}", data::print_by_key(json));
+}
+
+void print_shards(const data::Dataset& dataset) {
+  if (dataset.num_shards() == 1) return;
+  if (dataset.is_whole()) {
+    fmt::print("in {} shards, all of them here\n", dataset.num_shards());
+    return;
+  }
+  fmt::print("of {} shards here: {}; what is said is said of the whole dataset\n", dataset.num_shards(),
+             fmt::join(shards_here(dataset), ", "));
 }
 
 void print_report(const data::Dataset& dataset, const std::vector<Example>& examples) {
@@ -99,6 +126,7 @@ void print_report(const data::Dataset& dataset, const std::vector<Example>& exam
   fmt::print("from {} documents{}, {} sentences, {} tokens\n", format_count(train.documents),
              boundary.empty() ? "" : " (" + boundary + ")", format_count(train.sentences),
              format_count(train.tokens));
+  print_shards(dataset);
   if (holdout.documents > 0) {
     fmt::print("held out: {} sequences from {} documents\n",
                format_count(dataset.num_sequences(Split::Holdout)), format_count(holdout.documents));

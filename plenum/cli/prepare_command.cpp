@@ -49,6 +49,10 @@ void print_summary(const data::PrepareResult& result, const std::string& output,
   print_row("sequences", fmt::format("{}, {:.0f} tokens on average, at most {}",
                                      with_holdout(histogram.num_sequences() + held_sequences, held_sequences),
                                      histogram.mean_length(), description.max_length));
+  if (!description.shard.is_whole()) {
+    print_row("shards", fmt::format("{}: {} and so on, for --data-sharding local", description.shard.count,
+                                    data::shard_name(0)));
+  }
   if (counts.invalid.places > 0) print_row("not UTF-8", description.invalid_text());
   const data::LostTokens& lost = description[Split::Train].lost;
   if (lost.behind_first_sequence > 0) {

@@ -20,6 +20,7 @@
 #include "plenum/io/file.h"
 #include "plenum/train/run_directory.h"
 #include "plenum/train/run_fingerprint.h"
+#include "plenum/train/shared_directory.h"
 
 namespace plenum::cli {
 namespace {
@@ -66,8 +67,24 @@ void TrainProcesses::settle(train::RunSettings& run) const {
 
 train::Processes TrainProcesses::connect(const train::RunOptions& settled) {
   const bool is_gpu = settled.run.device == tensor::Device::Cuda;
+  const bool is_new = is_first() && !io::path_exists(settled.run.directory);
+  try {
+    connect(settled, is_gpu);
+  } catch (const base::UserError&) {
+    // What holds something is left alone.
+    std::error_code ignored;
+    if (is_new) std::filesystem::remove(settled.run.directory, ignored);
+    throw;
+  }
+  return train::Processes(
+      *ranks_, [this](std::string_view text) { control_->say(text); },
+      [this] { return control_->clock_offset().seconds; });
+}
+
+void TrainProcesses::connect(const train::RunOptions& settled, bool is_gpu) {
   if (!is_gpu) connect_cpus(settled);
   if (is_first()) io::make_directories(settled.run.directory);
+  if (!is_gpu) train::require_shared_directory(settled.run.directory, *ranks_);
   control_ = std::make_unique<control::ControlPlane>(
       launch_,
       control::ControlOptions{.run_directory = settled.run.directory,
@@ -80,7 +97,6 @@ train::Processes TrainProcesses::connect(const train::RunOptions& settled) {
     throw;
   }
   if (is_gpu) connect_gpus();
-  return train::Processes(*ranks_, [this](std::string_view text) { control_->say(text); });
 }
 
 void TrainProcesses::connect_cpus(const train::RunOptions& settled) {

@@ -51,6 +51,7 @@ class TrainProcesses {
   void end();
 
  private:
+  void connect(const train::RunOptions& settled, bool is_gpu);
   void connect_cpus(const train::RunOptions& settled);
   void connect_gpus();
   void on_failure(const control::RankFailure& failure);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "plenum/base/check.h"
+#include "plenum/tensor/bfloat16.h"
 
 namespace plenum::comm {
 namespace {
@@ -49,10 +50,35 @@ void reduce_as(std::span<const std::byte* const> sources, std::span<std::byte* c
   }
 }
 
+/// Sums in float32, in the order of the sources, and rounds once.
+void reduce_bfloat16(std::span<const std::byte* const> sources, std::span<std::byte* const> destinations,
+                     std::size_t num_bytes) {
+  using tensor::BFloat16;
+  constexpr std::size_t kBlock = kBlockBytes / sizeof(float);
+  alignas(64) std::array<float, kBlock> sums;
+  alignas(64) std::array<BFloat16, kBlock> rounded;
+  const std::size_t num_elements = num_bytes / sizeof(BFloat16);
+  for (std::size_t begin = 0; begin < num_elements; begin += kBlock) {
+    const std::size_t count = std::min(kBlock, num_elements - begin);
+    const auto values = [&](std::size_t source) {
+      return reinterpret_cast<const BFloat16*>(sources[source]) + begin;
+    };
+    std::transform(values(0), values(0) + count, sums.begin(), tensor::to_float);
+    for (std::size_t source = 1; source < sources.size(); ++source) {
+      for (std::size_t i = 0; i < count; ++i) sums[i] += tensor::to_float(values(source)[i]);
+    }
+    std::transform(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(count), rounded.begin(),
+                   tensor::to_bfloat16);
+    for (std::byte* destination : destinations) {
+      std::memcpy(destination + begin * sizeof(BFloat16), rounded.data(), count * sizeof(BFloat16));
+    }
+  }
+}
+
 }  // namespace
 
 bool can_reduce(tensor::DType dtype) {
-  return dtype != tensor::DType::Byte && dtype != tensor::DType::BFloat16;
+  return dtype != tensor::DType::Byte;
 }
 
 void reduce(std::span<const std::byte* const> sources, std::span<std::byte* const> destinations,
@@ -66,8 +92,9 @@ void reduce(std::span<const std::byte* const> sources, std::span<std::byte* cons
       return reduce_as<std::int64_t>(sources, destinations, num_bytes);
     case tensor::DType::Int32:
       return reduce_as<std::int32_t>(sources, destinations, num_bytes);
-    case tensor::DType::Byte:
     case tensor::DType::BFloat16:
+      return reduce_bfloat16(sources, destinations, num_bytes);
+    case tensor::DType::Byte:
       base::check(false, "elements of type {} are not summed on the host", tensor::dtype_name(dtype));
   }
 }

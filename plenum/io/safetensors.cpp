@@ -265,47 +265,51 @@ void SafetensorsFile::read(const SafetensorsTensor& tensor, std::size_t first,
   }
 }
 
-std::uint64_t NamedFloats::num_bytes() const {
-  std::uint64_t bytes = values.size_bytes();
-  for (const std::span<const float> part : rest) bytes += part.size_bytes();
+std::uint64_t FloatsShape::num_bytes() const {
+  std::uint64_t bytes = sizeof(float);
+  for (const std::int64_t size : sizes) bytes *= static_cast<std::uint64_t>(size);
   return bytes;
 }
 
-void write_safetensors(std::vector<NamedFloats> tensors, base::FunctionRef<void(std::string_view)> sink) {
-  write_safetensors(std::move(tensors), sink,
-                    [](std::span<const float> values, base::FunctionRef<void(std::span<const float>)> take) {
-                      take(values);
-                    });
-}
-
-void write_safetensors(std::vector<NamedFloats> tensors, base::FunctionRef<void(std::string_view)> sink,
-                       ReadFloats read) {
+SafetensorsLayout::SafetensorsLayout(std::vector<FloatsShape> tensors) {
   // The reference writer orders by alignment of the type first; here all have the same.
-  std::sort(tensors.begin(), tensors.end(),
-            [](const NamedFloats& a, const NamedFloats& b) { return a.name < b.name; });
+  std::ranges::sort(tensors, {}, &FloatsShape::name);
   nlohmann::ordered_json::object_t header;
   header.emplace_back(kMetadataKey, nlohmann::ordered_json{{"format", "pt"}});
   std::uint64_t offset = 0;
-  for (const NamedFloats& tensor : tensors) {
+  for (const FloatsShape& tensor : tensors) {
     const std::uint64_t end = offset + tensor.num_bytes();
     header.emplace_back(
         tensor.name,
         nlohmann::ordered_json{{"dtype", "F32"}, {"shape", tensor.sizes}, {"data_offsets", {offset, end}}});
+    begin_by_name_.emplace(tensor.name, offset);
     offset = end;
   }
-  std::string text(kLengthBytes, '\0');
-  text += nlohmann::ordered_json(std::move(header)).dump();
-  text.resize((text.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
-  const std::uint64_t header_bytes = text.size() - kLengthBytes;
-  std::memcpy(text.data(), &header_bytes, kLengthBytes);
-  sink(text);
+  header_.assign(kLengthBytes, '\0');
+  header_ += nlohmann::ordered_json(std::move(header)).dump();
+  header_.resize((header_.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
+  const std::uint64_t header_bytes = header_.size() - kLengthBytes;
+  std::memcpy(header_.data(), &header_bytes, kLengthBytes);
+  num_bytes_ = header_.size() + offset;
+}
+
+std::uint64_t SafetensorsLayout::begin_of(std::string_view name) const {
+  const auto found = begin_by_name_.find(name);
+  base::check(found != begin_by_name_.end(), "a file has no tensor {}", name);
+  return header_.size() + found->second;
+}
+
+void write_safetensors(std::vector<NamedFloats> tensors, base::FunctionRef<void(std::string_view)> sink) {
+  std::ranges::sort(tensors, {}, &NamedFloats::name);
+  std::vector<FloatsShape> shapes;
   for (const NamedFloats& tensor : tensors) {
-    const auto take = [&](std::span<const float> piece) {
-      sink({reinterpret_cast<const char*>(piece.data()), piece.size_bytes()});
-    };
-    read(tensor.values, take);
-    for (const std::span<const float> part : tensor.rest) read(part, take);
+    base::check(
+        shapes.emplace_back(FloatsShape{tensor.name, tensor.sizes}).num_bytes() == tensor.values.size_bytes(),
+        "tensor {} of {} has {} values", tensor.name, format_sizes(tensor.sizes), tensor.values.size());
   }
+  sink(SafetensorsLayout(std::move(shapes)).header());
+  for (const NamedFloats& tensor : tensors)
+    sink({reinterpret_cast<const char*>(tensor.values.data()), tensor.values.size_bytes()});
 }
 
 std::string format_sizes(std::span<const std::int64_t> sizes) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -62,26 +63,43 @@ class SafetensorsFile {
   std::map<std::string_view, std::size_t> index_by_name_;
 };
 
+/// A tensor of floats by name and shape.
+struct FloatsShape {
+  std::string name;
+  std::vector<std::int64_t> sizes;
+
+  std::uint64_t num_bytes() const;
+};
+
+/// Where everything lies in a safetensors file of floats, which follows from names and shapes alone: the file
+/// that the reference writer makes (tensors by name, header padded to 8 bytes with spaces) with the metadata
+/// {"format": "pt"}, which transformers asks for.
+class SafetensorsLayout {
+ public:
+  explicit SafetensorsLayout(std::vector<FloatsShape> tensors);
+
+  /// The first bytes of the file.
+  const std::string& header() const { return header_; }
+  /// Of the whole file.
+  std::uint64_t num_bytes() const { return num_bytes_; }
+  /// Of a tensor's first byte in the file. Throws InternalError if there is none of the name.
+  std::uint64_t begin_of(std::string_view name) const;
+
+ private:
+  std::string header_;
+  std::uint64_t num_bytes_ = 0;
+  std::map<std::string, std::uint64_t, std::less<>> begin_by_name_;
+};
+
 /// Floats to be written under a name; borrows the values.
 struct NamedFloats {
   std::string name;
   std::vector<std::int64_t> sizes;
   std::span<const float> values;
-  std::vector<std::span<const float>> rest = {};  ///< behind them, where they lie in several parts
-
-  std::uint64_t num_bytes() const;
 };
 
-/// Hands `sink` the bytes of a safetensors file, tensor by tensor without a copy: the bytes that the
-/// reference writer makes (tensors by name, header padded to 8 bytes with spaces) with the metadata
-/// {"format": "pt"}, which transformers asks for.
+/// Hands `sink` the bytes of such a file in order, tensor by tensor without a copy.
 void write_safetensors(std::vector<NamedFloats> tensors, base::FunctionRef<void(std::string_view)> sink);
-/// The same for values that only `read` can read: it hands them to a function, in order, in one or more
-/// pieces.
-using ReadFloats =
-    base::FunctionRef<void(std::span<const float>, base::FunctionRef<void(std::span<const float>)>)>;
-void write_safetensors(std::vector<NamedFloats> tensors, base::FunctionRef<void(std::string_view)> sink,
-                       ReadFloats read);
 
 /// "[128, 768]".
 std::string format_sizes(std::span<const std::int64_t> sizes);

@@ -12,4 +12,11 @@ struct RoundToCompute {
 };
 void round_to_compute(const tensor::Stream& stream, const RoundToCompute& args);
 
+/// The other way round: every element as it is, in float32. On the GPU.
+struct WidenFromCompute {
+  tensor::ConstTensorView x_N;  ///< BFloat16
+  tensor::TensorView y_N;       ///< Float32; overwritten
+};
+void widen_from_compute(const tensor::Stream& stream, const WidenFromCompute& args);
+
 }  // namespace plenum::kernels

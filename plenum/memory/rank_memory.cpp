@@ -34,6 +34,13 @@ std::int64_t size_of(const describe::ParameterShard::Bucket& bucket) {
   return bucket.elements.end - bucket.elements.begin;
 }
 
+std::int64_t largest_bucket(const describe::ParameterShard& shard) {
+  std::int64_t most = 0;
+  for (const describe::ParameterShard::Bucket& bucket : shard.buckets())
+    most = std::max(most, size_of(bucket));
+  return most;
+}
+
 /// Buckets take places in turn, as schedule::Dataflow::kBucketPlaces says; the last has one of its own.
 std::vector<tensor::TensorView> plan_places(const char* purpose, Role role,
                                             const describe::ParameterShard& shard, tensor::MemoryPlan& plan) {
@@ -83,6 +90,10 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   memory.gradients_N = plan.add(kGradients, Role::Gradient, has_flights ? own : flat);
   if (has_flights) memory.flights = plan_places(kGradients, Role::Gradient, shard, plan);
   if (problem.has_tied_halves) memory.tied_rows_RD = plan_tied_rows(table, problem, capacity, plan);
+  if (request.reduce_dtype != DType::Float32) {
+    base::require(!has_flights, "gradients travel in fp32 where they are sharded; leave out --reduce-dtype");
+    memory.wire_B = plan.add(kGradients, request.reduce_dtype, {largest_bucket(shard)});
+  }
   memory.first_moments_S = plan.add(kState, Role::State, own);
   memory.second_moments_S = plan.add(kState, Role::State, own);
   memory.compute_weights_N =

@@ -23,7 +23,8 @@ struct MemoryRequest {
   batch::Capacity capacity;  ///< of a micro-batch
   tensor::Device device = tensor::Device::Cpu;
   tensor::Precision precision = tensor::precision_of(device);
-  std::size_t num_threads = 1;  ///< of the CPU
+  std::size_t num_threads = 1;                          ///< of the CPU
+  tensor::DType reduce_dtype = tensor::DType::Float32;  ///< in which gradients travel between ranks
 };
 
 /// All that lies in a rank's arena.
@@ -40,6 +41,7 @@ struct RankMemory {
   /// Where ranks sum the halves of the tied word table's gradient by themselves: that of the embedding, a row
   /// for each word that the step's micro-batches may have.
   tensor::TensorView tied_rows_RD;
+  tensor::TensorView wire_B;  ///< BFloat16, of the largest bucket, where gradients travel so
   tensor::TensorView first_moments_S, second_moments_S;  ///< of the rank's shard
   tensor::TensorView tensor_squares_P2;  ///< of each parameter, where ranks sum them (optim::Optimizer)
   tensor::TensorView chunks_C4;          ///< kernels::OptimizerWork; on the GPU

@@ -14,6 +14,15 @@ std::int64_t end_of(const FlatPiece& piece) {
 
 }  // namespace
 
+void add_within(std::int64_t begin, std::int64_t end, const FlatPiece& piece,
+                std::vector<FlatPiece>& pieces) {
+  const std::int64_t from = std::max(begin, piece.begin);
+  const std::int64_t to = std::min(end, end_of(piece));
+  if (from >= to) return;
+  pieces.push_back({from, piece.values.subspan(static_cast<std::size_t>(from - piece.begin),
+                                               static_cast<std::size_t>(to - from))});
+}
+
 FlatPieces::FlatPieces(std::vector<FlatPiece> pieces) : pieces_(std::move(pieces)) {
   std::erase_if(pieces_, [](const FlatPiece& piece) { return piece.values.empty(); });
   std::ranges::sort(pieces_, {}, &FlatPiece::begin);

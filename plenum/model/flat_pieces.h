@@ -15,6 +15,9 @@ struct FlatPiece {
   std::span<float> values;
 };
 
+/// Adds what of a piece lies in [begin, end) of the table's elements.
+void add_within(std::int64_t begin, std::int64_t end, const FlatPiece& piece, std::vector<FlatPiece>& pieces);
+
 /// A flat buffer as it lies in memory: in one piece, or in several that belong to different ranks.
 class FlatPieces {
  public:

@@ -1,6 +1,7 @@
 #include "plenum/model/named_tensors.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plenum/base/check.h"
 
@@ -19,45 +20,50 @@ void require_shape(const io::SafetensorsFile& file, const io::SafetensorsTensor&
                 io::format_sizes(tensor.sizes), tensor::to_string(parameter.shape));
 }
 
-io::NamedFloats named(const describe::Parameter& parameter, std::string_view prefix) {
-  const std::span<const std::int64_t> sizes = parameter.shape.sizes();
-  return {.name = fmt::format("{}{}", prefix, parameter.name),
-          .sizes = {sizes.begin(), sizes.end()},
-          .values = {}};
-}
-
 }  // namespace
 
 std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table,
-                                           std::span<const float> values_N, std::string_view prefix) {
+                                           std::span<const float> values_N) {
   check_size(table, values_N.size());
   std::vector<io::NamedFloats> tensors;
   for (const describe::Parameter& parameter : table.parameters()) {
-    io::NamedFloats& tensor = tensors.emplace_back(named(parameter, prefix));
-    tensor.values = values_N.subspan(static_cast<std::size_t>(parameter.begin),
-                                     static_cast<std::size_t>(parameter.num_elements()));
+    const std::span<const std::int64_t> sizes = parameter.shape.sizes();
+    tensors.push_back({.name = parameter.name,
+                       .sizes = {sizes.begin(), sizes.end()},
+                       .values = values_N.subspan(static_cast<std::size_t>(parameter.begin),
+                                                  static_cast<std::size_t>(parameter.num_elements()))});
   }
   return tensors;
 }
 
-std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table, const FlatPieces& values_N,
-                                           std::string_view prefix) {
-  std::vector<io::NamedFloats> tensors;
+std::vector<io::FloatsShape> named_shapes(const describe::ParameterTable& table, std::string_view prefix) {
+  std::vector<io::FloatsShape> shapes;
   for (const describe::Parameter& parameter : table.parameters()) {
-    io::NamedFloats& tensor = tensors.emplace_back(named(parameter, prefix));
-    values_N.for_each_in(parameter.begin, parameter.end(), [&](std::size_t first, std::span<float> part) {
-      if (first == 0) {
-        tensor.values = part;
-      } else {
-        tensor.rest.emplace_back(part);
-      }
-    });
-    const std::uint64_t num_bytes =
-        tensor::size_of(tensor::DType::Float32) * static_cast<std::uint64_t>(parameter.num_elements());
-    base::check(tensor.num_bytes() == num_bytes, "pieces must hold all of {}: {} of {} bytes", tensor.name,
-                tensor.num_bytes(), num_bytes);
+    const std::span<const std::int64_t> sizes = parameter.shape.sizes();
+    shapes.push_back({fmt::format("{}{}", prefix, parameter.name), {sizes.begin(), sizes.end()}});
   }
-  return tensors;
+  return shapes;
+}
+
+void write_named_tensors(const io::SafetensorsLayout& layout, const describe::ParameterTable& table,
+                         const FlatPieces& values_N, const tensor::HostWindow* window,
+                         std::string_view prefix,
+                         base::FunctionRef<void(std::uint64_t, std::span<const float>)> write) {
+  std::vector<std::pair<std::uint64_t, const describe::Parameter*>> placed;
+  for (const describe::Parameter& parameter : table.parameters())
+    placed.emplace_back(layout.begin_of(fmt::format("{}{}", prefix, parameter.name)), &parameter);
+  std::ranges::sort(placed);
+  for (const auto& [begin, parameter] : placed) {
+    const auto write_part = [&, begin = begin](std::size_t first, std::span<float> part) {
+      std::uint64_t offset = begin + first * sizeof(float);
+      const auto take = [&](std::span<const float> values) {
+        write(offset, values);
+        offset += values.size_bytes();
+      };
+      window == nullptr ? take(part) : window->read(part, take);
+    };
+    values_N.for_each_in(parameter->begin, parameter->end(), write_part);
+  }
 }
 
 std::span<float> elements_of(const describe::Parameter& parameter, std::span<float> values_N) {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "plenum/base/function_ref.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/io/safetensors.h"
 #include "plenum/model/flat_pieces.h"
@@ -12,14 +14,20 @@
 
 namespace plenum::model {
 
-/// The tensors of a flat buffer under their names, each with `prefix` before it, as write_safetensors takes
-/// them. Borrows `values_N`.
+/// The tensors of a flat buffer under their names, as write_safetensors takes them. Borrows `values_N`.
 std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table,
-                                           std::span<const float> values_N, std::string_view prefix = "");
+                                           std::span<const float> values_N);
 
-/// The same of a buffer in pieces, which must be whole.
-std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table, const FlatPieces& values_N,
-                                           std::string_view prefix = "");
+/// Names, each with `prefix` before it, and shapes alone.
+std::vector<io::FloatsShape> named_shapes(const describe::ParameterTable& table,
+                                          std::string_view prefix = "");
+
+/// Hands `write` what there are pieces for of every parameter of the table, each with its place in a file of
+/// that layout, in the order of the file. `window`: needed where the buffer lies on a GPU.
+void write_named_tensors(const io::SafetensorsLayout& layout, const describe::ParameterTable& table,
+                         const FlatPieces& values_N, const tensor::HostWindow* window,
+                         std::string_view prefix,
+                         base::FunctionRef<void(std::uint64_t, std::span<const float>)> write);
 
 /// The part of a flat buffer that holds one parameter.
 std::span<float> elements_of(const describe::Parameter& parameter, std::span<float> values_N);

@@ -29,6 +29,9 @@
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/bert_schedule.h"
+#include "plenum/pipeline/gradient_round.h"
+#include "plenum/pipeline/gradient_wire.h"
+#include "plenum/pipeline/own_micro_batches.h"
 #include "plenum/pipeline/recorded_work.h"
 #include "plenum/pipeline/tied_rows.h"
 #include "plenum/tensor/arena.h"
@@ -59,7 +62,8 @@ memory::MemoryRequest request_of(const BertProgramOptions& options) {
   return {.capacity = options.capacity,
           .device = options.device,
           .precision = options.precision,
-          .num_threads = options.num_threads};
+          .num_threads = options.num_threads,
+          .reduce_dtype = options.reduce_dtype};
 }
 
 optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
@@ -95,23 +99,6 @@ model::BertGradients gradients_of(const describe::ParameterTable& table,
   if (!memory.flights.empty()) return model::gradients_of(table, parts_of(shard, memory.flights));
   return model::gradients_of(table, memory.gradients_N);
 }
-
-/// The micro-batches of a schedule that a rank works on, and those between them: ids from first on.
-struct OwnMicroBatches {
-  OwnMicroBatches(const Schedule& schedule, Rank rank) {
-    std::size_t end = 0;
-    first = schedule.problem.num_micro_batches;
-    for (const Action& action : schedule.ranks[rank.index()].lane(schedule::Lane::Compute).actions()) {
-      if (action.type != ActionType::Forward) continue;
-      first = std::min(first, action.micro_batch.index());
-      end = std::max(end, action.micro_batch.index() + 1);
-    }
-    count = end > first ? end - first : 0;
-  }
-
-  std::size_t first = 0;
-  std::size_t count = 0;
-};
 
 /// For every micro-batch of the steps under way.
 std::vector<model::MicroBatchStaging> stagings_of(const describe::ParameterTable& table,
@@ -190,9 +177,9 @@ struct BertProgram::State {
         stream(owner.stream(memory.scratch, options.precision)),
         weights(weights_of(table, shard, memory)),
         gradients(gradients_of(table, shard, memory)),
+        wire(memory.wire_B),
         has_gradient(gradients.layers.size()) {
-    if (memory.tied_rows_RD)
-      tied_rows.emplace(*table.tied(), memory.tied_rows_RD, holder.index, holder.count);
+    if (memory.tied_rows_RD) tied_rows.emplace(table, shard, memory.tied_rows_RD, holder.index, holder.count);
     if (options.device == tensor::Device::Cpu) return;
     gpu = std::make_unique<Gpu>();
     for (std::size_t i = 0; i < kStepsUnderWay; ++i) exchanged[i] = gpu->exchanged() + i;
@@ -250,27 +237,50 @@ struct BertProgram::State {
     std::fill(begin, end, true);
     return is_accumulated ? Accumulate::Yes : Accumulate::No;
   }
-  /// Of a flat Float32 buffer, those of the action's layers.
-  comm::Elements elements_of(const tensor::TensorView& flat_N, const Action& action) const {
+  /// Where the data-parallel lane works, if that is a device.
+  std::optional<tensor::Stream> lane_queue() const {
+    if (!gpu) return std::nullopt;
+    return tensor::Stream(gpu->communication, {}, options.precision);
+  }
+  /// Of the shard, what a reduction or gather of parts is about.
+  const describe::ParameterShard::Bucket& bucket_of(const Action& action) const {
+    return schedule::is_of_tied(action.type) ? shard.tied()
+                                             : shard.bucket(action.first_layer, action.end_layer);
+  }
+  /// The gradients that an action sums.
+  TensorView to_sum(const Action& action) const {
+    if (action.type == ActionType::ReduceTied) {
+      const TensorView rows_RD = tied_rows->rows_RD();
+      return {rows_RD.raw(), rows_RD.dtype(), {rows_RD.num_elements()}};
+    }
+    if (schedule::is_of_tied(action.type)) {
+      const std::int64_t begin = table.tied()->begin;
+      return buffers.gradients_N.rows(begin, table.num_elements() - begin);
+    }
+    const auto [begin, end] = elements_of(action);
+    return buffers.gradients_N.rows(begin, end - begin);
+  }
+  /// In the type in which gradients travel.
+  comm::Elements packed(const Action& action) const {
+    const TensorView values = to_sum(action);
+    return wire.is_used() ? wire.pack(lane_queue(), values) : comm::elements_of(values.span<float>());
+  }
+  /// Of what was summed, what this rank has now.
+  void unpack_gradients(const Action& action) const {
+    if (schedule::is_scatter(action.type)) {
+      const describe::ParameterShard::Bucket& bucket = bucket_of(action);
+      wire.unpack(lane_queue(), bucket.own.begin - bucket.elements.begin,
+                  buffers.gradients_N.rows(bucket.own.begin, bucket.num_own()));
+    } else if (action.type == ActionType::ReduceGradient || action.type == ActionType::ReduceTied ||
+               action.type == ActionType::ReduceTiedOutput) {
+      wire.unpack(lane_queue(), 0, to_sum(action));
+    }
+  }
+  /// Of the flat buffers, what an action's layers have, but for a word table that ranks sum by itself.
+  describe::ParameterTable::ElementRange elements_of(const Action& action) const {
     auto [begin, end] = table.elements_of_layers(action.first_layer, action.end_layer);
-    if (tied_rows) end = std::min(end, table.tied()->begin);  // which ranks sum by itself
-    return comm::elements_of(flat_N.rows(begin, end - begin).span<float>());
-  }
-  /// The gradient of the tied word table, where ranks sum its halves by themselves: the head's half, until
-  /// the rows of the other are added.
-  TensorView tied_gradient_VD() const {
-    const describe::Parameter& words = *table.tied();
-    return {buffers.gradients_N.rows(words.begin, words.num_elements()).raw(), tensor::DType::Float32,
-            words.shape};
-  }
-  /// The rows of the table of which the rank updates something.
-  TiedRows::WordRange own_words() const {
-    const describe::Parameter& words = *table.tied();
-    if (shard.is_whole()) return {0, words.shape[0]};
-    const std::int64_t width = words.shape[1];
-    const describe::ParameterTable::ElementRange& own_elements = shard.tied().own;
-    return {(own_elements.begin - words.begin) / width,
-            std::min((own_elements.end - words.begin + width - 1) / width, words.shape[0])};
+    if (tied_rows) end = std::min(end, table.tied()->begin);
+    return {begin, end};
   }
   std::span<const batch::MicroBatch> own_micro_batches() const {
     return std::span(batch->micro_batches).subspan(own.first - batch->first_micro_batch, own.count);
@@ -346,6 +356,7 @@ struct BertProgram::State {
   model::BertWeights weights;
   model::BertGradients gradients;
   std::optional<TiedRows> tied_rows;
+  GradientWire wire;
   std::vector<bool> has_gradient;  ///< by layer: whether the step's gradient has been begun
   std::unique_ptr<Gpu> gpu;
 
@@ -495,13 +506,7 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
   if (run.action.type == ActionType::ReduceTensorNorms) {
     return comm::elements_of(state_->memory.tensor_squares_P2.span<double>());
   }
-  if (run.action.type == ActionType::ReduceTiedOutput) {
-    return comm::elements_of(state_->tied_gradient_VD().span<float>());
-  }
-  if (run.action.type == ActionType::ReduceTied) {
-    return comm::elements_of(state_->tied_rows->rows_RD().span<float>());
-  }
-  return state_->elements_of(state_->buffers.gradients_N, run.action);
+  return state_->packed(run.action);
 }
 
 PartitionedElements BertProgram::to_partition(const ActionRun& run) {
@@ -512,58 +517,40 @@ PartitionedElements BertProgram::to_partition(const ActionRun& run) {
     return {comm::elements_of(state_->memory.flights[bucket].span<float>()),
             state_->shard.buckets()[bucket].counts};
   }
-  const bool gathers = schedule::is_gather(run.action.type);
-  if (schedule::is_of_tied(run.action.type)) {
-    const describe::ParameterShard::Bucket& bucket = state_->shard.tied();
-    const TensorView& flat_N = gathers ? state_->buffers.weights_N : state_->buffers.gradients_N;
-    const std::int64_t count = bucket.elements.end - bucket.elements.begin;
-    return {comm::elements_of(flat_N.rows(bucket.elements.begin, count).span<float>()), bucket.counts};
-  }
-  if (gathers && !state_->memory.gathered.empty()) return state_->to_gather(run.action);
-  return {state_->elements_of(gathers ? state_->buffers.weights_N : state_->buffers.gradients_N, run.action),
-          state_->shard.bucket(run.action.first_layer, run.action.end_layer).counts};
+  const std::span<const std::size_t> counts = state_->bucket_of(run.action).counts;
+  if (schedule::is_scatter(run.action.type)) return {state_->packed(run.action), counts};
+  if (!state_->memory.gathered.empty()) return state_->to_gather(run.action);
+  const describe::ParameterTable::ElementRange gathered = state_->bucket_of(run.action).elements;
+  const TensorView weights = state_->buffers.weights_N.rows(gathered.begin, gathered.end - gathered.begin);
+  return {comm::elements_of(weights.span<float>()), counts};
 }
 
 void BertProgram::add_round(const ActionRun& run) {
   base::check(!state_->gpu, "a GPU, which has one rank, reduces no rounds");
   const std::size_t index = state_->bucket_index(run.action);
   const describe::ParameterShard::Bucket& bucket = state_->shard.buckets()[index];
-  const std::span<const float> round = state_->memory.flights[index]
-                                           .rows(bucket.own.begin - bucket.elements.begin, bucket.num_own())
-                                           .span<float>();
-  const std::span<float> sum = state_->buffers.gradients_N.rows(bucket.begin, bucket.num_own()).span<float>();
-  // Between tensors lies what other buckets left there.
-  for (const describe::Parameter& parameter : state_->table.parameters()) {
-    const std::int64_t begin = std::max(parameter.begin, bucket.own.begin);
-    const std::int64_t end = std::min(parameter.end(), bucket.own.end);
-    if (begin >= end) continue;
-    const auto first = static_cast<std::size_t>(begin - bucket.own.begin);
-    const auto count = static_cast<std::size_t>(end - begin);
-    const std::span<const float> from = round.subspan(first, count);
-    const std::span<float> to = sum.subspan(first, count);
-    if (run.action.micro_batch.value == 0) {
-      std::ranges::copy(from, to.begin());
-    } else {
-      std::ranges::transform(from, to, to.begin(), std::plus<>());
-    }
-  }
+  add_gradient_round(
+      state_->table, bucket,
+      state_->memory.flights[index].rows(bucket.own.begin - bucket.elements.begin, bucket.num_own()),
+      run.action.micro_batch.value == 0 ? Accumulate::No : Accumulate::Yes,
+      state_->buffers.gradients_N.rows(bucket.begin, bucket.num_own()));
 }
 
 void BertProgram::communicated(const ActionRun& run) {
   if (run.action.type == ActionType::ReduceScatterRound) return add_round(run);
   if (run.action.type == ActionType::GatherTiedRows)
     return state_->tied_rows->lay_out(state_->own_micro_batches());
+  if (state_->wire.is_used()) state_->unpack_gradients(run.action);
   if (!state_->gpu || run.action.type != ActionType::GatherParameters) return;
   // Layer norms read weights as the optimizer keeps them, products read them rounded.
-  const tensor::Stream queue(state_->gpu->communication, {}, state_->options.precision);
+  const tensor::Stream queue = *state_->lane_queue();
   const auto [begin, end] = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
   kernels::round_to_compute(queue, {.x_N = state_->buffers.weights_N.rows(begin, end - begin),
                                     .y_N = state_->buffers.compute_weights_N.rows(begin, end - begin)});
 }
 
 void BertProgram::square_gradient(const ActionRun& run) {
-  if (state_->tied_rows)
-    state_->tied_rows->add_to(state_->stream, state_->tied_gradient_VD(), state_->own_words());
+  if (state_->tied_rows) state_->tied_rows->add_to(state_->stream, state_->buffers.gradients_N);
   if (state_->shard.is_whole()) {
     // Every holder has the same gradient, byte for byte, of which each counts a part.
     const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);

@@ -28,8 +28,9 @@ struct BertProgramOptions {
   describe::TensorParallel tensor_parallel = {};  ///< which slice of the model the program holds
   tensor::Device device = tensor::Device::Cpu;
   tensor::Precision precision = tensor::precision_of(device);
-  std::size_t num_threads = 1;  ///< of the CPU
-  bool records_work = true;     ///< on a GPU: what repeats is recorded and started at once
+  std::size_t num_threads = 1;                          ///< of the CPU
+  tensor::DType reduce_dtype = tensor::DType::Float32;  ///< in which gradients travel between ranks
+  bool records_work = true;  ///< on a GPU: what repeats is recorded and started at once
 };
 
 /// What a clock says is to be done after a step: a rank's own before the step, in its outcome that of any

@@ -140,9 +140,9 @@ void Executor::await_step(std::uint64_t step) {
   longest_wait_ = std::max(longest_wait_, std::chrono::duration<double>(Clock::now() - begin));
 }
 
-MeasuredCycle Executor::measured() {
+MeasuredCycle Executor::measured(CompleteCycle complete) {
   if (next_step_ > options_.first_step) await_step(next_step_ - 1);
-  return measure(schedule_, dataflow_, ranks_, timed_begin_);
+  return measure(schedule_, dataflow_, ranks_, timed_begin_, complete);
 }
 
 std::string Executor::where() const {

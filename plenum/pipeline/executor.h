@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "plenum/base/function_ref.h"
 #include "plenum/comm/communicator.h"
 #include "plenum/pipeline/failure.h"
 #include "plenum/pipeline/rank_executor.h"
@@ -67,10 +68,13 @@ struct MeasuredCycle {
   std::uint64_t first_step = 0;
   /// Of every rank of the schedule, in seconds from the start of the cycle's first action, on the clock of
   /// the first rank of this process. As in a replay, a receive or collective begins when the last of those it
-  /// needs was there, as far as those are ranks of this process. What was not recorded has no length.
+  /// needs was there, as far as that is known. What was not recorded has no length.
   std::vector<schedule::RankTimes> times;
   std::vector<double> clock_offset_seconds;  ///< of each rank's clock to that one, already taken off
 };
+
+/// Adds what other processes recorded to a cycle whose times are still in seconds of this process's clock.
+using CompleteCycle = base::FunctionRef<void(MeasuredCycle&)>;
 
 /// Runs the ranks of this process, all of a schedule's or some of them.
 ///
@@ -111,7 +115,7 @@ class Executor {
   /// The last whole cycle of the last run that begins with the schedule's first step. In a run that holds no
   /// such cycle, its first steps, at most as many as a cycle has; what did not run has no length. Waits for
   /// the last step.
-  MeasuredCycle measured();
+  MeasuredCycle measured(CompleteCycle complete = [](MeasuredCycle&) {});
 
  private:
   StepRange range_of(std::uint64_t num_steps) const;

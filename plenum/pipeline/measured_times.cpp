@@ -67,7 +67,8 @@ class Arrivals {
 }  // namespace
 
 MeasuredCycle measure(const schedule::Schedule& schedule, const schedule::Dataflow& dataflow,
-                      std::span<const std::unique_ptr<RankExecutor>> ranks, std::uint64_t first_step) {
+                      std::span<const std::unique_ptr<RankExecutor>> ranks, std::uint64_t first_step,
+                      CompleteCycle complete) {
   MeasuredCycle cycle{.first_step = first_step, .times = {}, .clock_offset_seconds = {}};
   cycle.times.resize(schedule.ranks.size());
   for (std::size_t rank = 0; rank < cycle.times.size(); ++rank) {
@@ -79,6 +80,7 @@ MeasuredCycle measure(const schedule::Schedule& schedule, const schedule::Datafl
   for (auto rank = ranks.rbegin(); rank != ranks.rend(); ++rank)
     cycle.times[(*rank)->rank().index()] = (*rank)->times();
   cycle.clock_offset_seconds.resize(schedule.ranks.size());  // threads share a clock
+  complete(cycle);
 
   Arrivals arrivals;
   for_each_time(schedule, cycle.times, [&](const Action& action, std::size_t step, const ActionTime& time) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
+#include <functional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -13,13 +15,12 @@
 #include "plenum/base/check.h"
 #include "plenum/base/units.h"
 #include "plenum/io/atomic_directory.h"
+#include "plenum/io/block_sums.h"
 #include "plenum/io/checksum.h"
 #include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 #include "plenum/io/json_file.h"
-#include "plenum/io/safetensors.h"
 #include "plenum/model/hugging_face_config.h"
-#include "plenum/model/named_tensors.h"
 
 namespace plenum::train {
 namespace {
@@ -28,15 +29,12 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::string_view kFormat = "plenum-checkpoint";
-constexpr int kVersion = 1;
-constexpr const char* kWeightsName = "model.safetensors";
-constexpr const char* kOptimizerName = "optimizer.safetensors";
+constexpr int kVersion = 2;
 constexpr const char* kConfigName = "config.json";
 constexpr const char* kStateName = "state.json";
 /// All but state.json, which describes them.
-constexpr std::array<const char*, 3> kFileNames = {kConfigName, kWeightsName, kOptimizerName};
-constexpr std::string_view kFirstMoments = "exp_avg.";
-constexpr std::string_view kSecondMoments = "exp_avg_sq.";
+constexpr std::array<const char*, 3> kFileNames = {kConfigName, TensorFiles::kWeightsName,
+                                                   TensorFiles::kOptimizerName};
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kRemovedEnding = ".removed";
 constexpr std::string_view kBestName = "best";
@@ -65,10 +63,11 @@ void remove_directory(const std::string& path) {
 }
 
 /// The text of state.json.
-std::string print_state(const TrainingState& state, const std::vector<io::FileRecord>& files) {
-  json root = {{"format", kFormat}, {"version", kVersion}, {"training", to_json_object(state)}};
-  for (const io::FileRecord& file : files)
-    root["files"].push_back({{"name", file.name}, {"bytes", file.size_bytes}, {"checksum", file.checksum}});
+std::string print_state(const TrainingState& state, json files) {
+  json root = {{"format", kFormat},
+               {"version", kVersion},
+               {"training", to_json_object(state)},
+               {"files", std::move(files)}};
   io::add_checksum(root);
   return root.dump(2) + "\n";
 }
@@ -115,6 +114,24 @@ const json& find_record(const json& root, std::string_view name, const std::stri
   base::fail("{}: the file {} is not listed", path, name);
 }
 
+/// Reads all of a file. Earlier versions have one checksum for it.
+void verify_file(const std::string& path, const json& record, const std::string& state_path) {
+  if (!record.contains("checksums")) {
+    require_whole(io::require_key(record, "checksum", state_path) == io::file_checksum(path),
+                  "{}: the checksum is wrong", path);
+    return;
+  }
+  const json& expected = record.at("checksums");
+  const io::BlockSums sums = io::file_block_sums(path);
+  require_whole(expected.is_array() && expected.size() == sums.values().size(),
+                "{}: {} checksums are needed: {}", state_path, sums.values().size(), expected.dump());
+  for (std::size_t block = 0; block < expected.size(); ++block) {
+    require_whole(expected[block] == io::format_block_sum(sums.values()[block]),
+                  "{}: the checksum is wrong, within {} bytes from byte {} on", path,
+                  io::BlockSums::kBlockBytes, block * io::BlockSums::kBlockBytes);
+  }
+}
+
 /// state.json of a checkpoint whose files all have the size it says.
 json read_sized_state(const std::string& directory) {
   const std::string path = directory + "/" + kStateName;
@@ -139,6 +156,19 @@ bool seems_whole(const std::string& directory) {
   }
 }
 
+/// Of the numbers of all processes.
+TensorFiles::Tally sum_over(const Processes& processes, const TensorFiles::Tally& own) {
+  TensorFiles::Tally sums(own.size());
+  const std::string text(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(own.front()));
+  for (const std::string& of_one : processes.of_all(text)) {
+    base::check(of_one.size() == text.size(), "processes write other files than each other");
+    TensorFiles::Tally numbers(own.size());
+    std::memcpy(numbers.data(), of_one.data(), of_one.size());
+    std::ranges::transform(numbers, sums, sums.begin(), std::plus());
+  }
+  return sums;
+}
+
 }  // namespace
 
 bool is_checkpoint(const std::string& directory) {
@@ -158,9 +188,7 @@ FoundCheckpoint verify_checkpoint(const std::string& directory) {
   const std::string path = directory + "/" + kStateName;
   const json root = read_sized_state(directory);
   for (const char* name : kFileNames) {
-    const std::string file_path = directory + "/" + name;
-    const json& expected = io::require_key(find_record(root, name, path), "checksum", path);
-    require_whole(expected == io::file_checksum(file_path), "{}: the checksum is wrong", file_path);
+    verify_file(directory + "/" + name, find_record(root, name, path), path);
   }
   return describe_checkpoint(directory);
 }
@@ -196,35 +224,37 @@ void CheckpointStore::remove_leftovers() const {
 }
 
 std::string CheckpointStore::save(const TrainingState& state, const describe::ModelConfig& model,
-                                  const CheckpointTensors& tensors, base::FunctionRef<void()> on_part) const {
-  remove_leftovers();
-  std::string directory = directory_ + "/" + directory_name(state.step);
-  io::AtomicDirectory output(directory, io::Replace::Yes);
-  using Sink = io::AtomicDirectory::Sink;
-  const auto read = [&](std::span<const float> values, base::FunctionRef<void(std::span<const float>)> take) {
-    const auto take_part = [&](std::span<const float> part) {
-      take(part);
-      on_part();
-    };
-    tensors.window == nullptr ? take_part(values) : tensors.window->read(values, take_part);
-  };
-  std::vector<io::FileRecord> files;
-  files.push_back(output.write(kConfigName, model::print_hugging_face_config(model)));
-  files.push_back(output.write(kWeightsName, [&](Sink sink) {
-    io::write_safetensors(model::named_tensors(tensors.table, tensors.weights), sink, read);
-  }));
-  files.push_back(output.write(kOptimizerName, [&](Sink sink) {
-    std::vector<io::NamedFloats> moments =
-        model::named_tensors(tensors.table, tensors.first_moments, kFirstMoments);
-    for (io::NamedFloats& tensor :
-         model::named_tensors(tensors.table, tensors.second_moments, kSecondMoments))
-      moments.push_back(std::move(tensor));
-    io::write_safetensors(std::move(moments), sink, read);
-  }));
-  output.write(kStateName, print_state(state, files));
-  output.commit();
-  if (state.best_loss && state.best_step == state.step) name_best(state.step);
-  remove_old(state);
+                                  const CheckpointTensors& tensors, const Processes& processes,
+                                  TellPhase tell) const {
+  const std::string directory = directory_ + "/" + directory_name(state.step);
+  const TensorFiles files(tensors.table);
+  std::optional<io::AtomicDirectory> output;  // of the first
+  json records = json::array();
+  do_together(processes, tell, [&] {
+    if (!processes.is_first()) return;
+    remove_leftovers();
+    output.emplace(directory, io::Replace::Yes);
+    const io::FileRecord config = output->write(kConfigName, model::print_hugging_face_config(model));
+    records.push_back({{"name", config.name}, {"bytes", config.size_bytes}, {"checksum", config.checksum}});
+    files.make(output->partial_path());
+  });
+
+  const std::string partial = processes.from_first(output ? output->partial_path() : "");
+  TensorFiles::Tally tally;
+  do_together(processes, tell, [&] {
+    const auto headers = processes.is_first() ? TensorFiles::Headers::Yes : TensorFiles::Headers::No;
+    tally = files.write(partial, tensors, headers, [&] { tell(JointPhase::Works); });
+  });
+  tally = sum_over(processes, tally);
+
+  do_together(processes, tell, [&] {
+    if (!processes.is_first()) return;
+    files.add_records(tally, records);
+    output->write(kStateName, print_state(state, std::move(records)));
+    output->commit();
+    if (state.best_loss && state.best_step == state.step) name_best(state.step);
+    remove_old(state);
+  });
   return directory;
 }
 
@@ -339,12 +369,7 @@ std::string to_string(const CheckpointChoice& choice) {
 }
 
 void load(const FoundCheckpoint& checkpoint, const CheckpointTensors& tensors) {
-  const io::SafetensorsFile weights(checkpoint.directory + "/" + kWeightsName);
-  model::read_named_tensors(weights, tensors.table, tensors.weights, tensors.window);
-  if (tensors.first_moments.is_empty() && tensors.second_moments.is_empty()) return;
-  const io::SafetensorsFile optimizer(checkpoint.directory + "/" + kOptimizerName);
-  model::read_named_tensors(optimizer, tensors.table, tensors.first_moments, tensors.window, kFirstMoments);
-  model::read_named_tensors(optimizer, tensors.table, tensors.second_moments, tensors.window, kSecondMoments);
+  read_tensors(checkpoint.directory, tensors);
 }
 
 }  // namespace plenum::train

@@ -3,32 +3,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "plenum/base/function_ref.h"
 #include "plenum/base/progress.h"
 #include "plenum/describe/model_config.h"
-#include "plenum/describe/parameter_table.h"
-#include "plenum/model/flat_pieces.h"
-#include "plenum/tensor/host_window.h"
+#include "plenum/train/checkpoint_tensors.h"
+#include "plenum/train/joint_work.h"
+#include "plenum/train/processes.h"
 #include "plenum/train/training_state.h"
 
 namespace plenum::train {
-
-/// The flat buffers of a model in training, borrowed, wherever their pieces lie. Tensors are found by name,
-/// so any layout of the table and any division over ranks can read what another wrote. What is written must
-/// be whole; of what is read there may be some pieces only, and without moments (both empty) only weights
-/// are.
-struct CheckpointTensors {
-  const describe::ParameterTable& table;
-  model::FlatPieces weights;
-  model::FlatPieces first_moments;
-  model::FlatPieces second_moments;
-  const tensor::HostWindow* window = nullptr;  ///< where the buffers lie on a GPU: how the host reaches them
-};
 
 /// A checkpoint that was passed over because it is torn or altered.
 struct RefusedCheckpoint {
@@ -78,11 +64,14 @@ class CheckpointStore {
 
   /// Writes the checkpoint of `state.step`, in place of one of that step, then removes those before the
   /// newest `keep` that are whole, but not the one of `state.best_step`. Throws UserError if that fails (a
-  /// full disk above all); the earlier ones are there then. Returns its directory. Calls `on_part` after each
-  /// part that is written, a tensor at most.
+  /// full disk above all); the earlier ones are there then. Returns its directory.
+  ///
+  /// Of several processes all do so at the same time, each with the tensors that it is to write, and all
+  /// throw what one throws. The first makes the directory and gives it its name when all have written. Tells
+  /// `tell` what this process does, after each part that it wrote again.
   std::string save(
       const TrainingState& state, const describe::ModelConfig& model, const CheckpointTensors& tensors,
-      base::FunctionRef<void()> on_part = [] {}) const;
+      const Processes& processes = {}, TellPhase tell = [](JointPhase) {}) const;
 
   /// The newest checkpoint that is whole; none if there is no checkpoint at all. Those of which a part is
   /// missing or altered are noted with the reason. Throws UserError, naming each, if all are, and for one

@@ -38,7 +38,7 @@ void HangWatch::look(Clock::time_point now) {
     seen_moves_ = num_moves_;
     seen_ = now;
   }
-  if (!is_under_way_ || is_told_ || now - seen_ < limit_) return;
+  if (!is_under_way_ || is_resting_ || is_told_ || now - seen_ < limit_) return;
   is_told_ = true;
   told_(fmt::format("{} for {} ms", hangs_, limit_.count()));
 }
@@ -46,6 +46,7 @@ void HangWatch::look(Clock::time_point now) {
 HangWatch::Activity::Activity(HangWatch& watch, std::string hangs) : watch_(watch) {
   const std::lock_guard lock(watch_.mutex_);
   watch_.is_under_way_ = true;
+  watch_.is_resting_ = false;
   watch_.is_told_ = false;
   watch_.hangs_ = std::move(hangs);
   ++watch_.num_moves_;
@@ -58,7 +59,13 @@ HangWatch::Activity::~Activity() {
 
 void HangWatch::Activity::get_on() {
   const std::lock_guard lock(watch_.mutex_);
+  watch_.is_resting_ = false;
   ++watch_.num_moves_;
+}
+
+void HangWatch::Activity::rest() {
+  const std::lock_guard lock(watch_.mutex_);
+  watch_.is_resting_ = true;
 }
 
 }  // namespace plenum::train

@@ -35,6 +35,8 @@ class HangWatch {
 
     /// Says that a part of it is done: the limit counts from here.
     void get_on();
+    /// Says that it waits for others, who have a watch of their own: nothing counts until it gets on.
+    void rest();
 
    private:
     HangWatch& watch_;
@@ -53,6 +55,7 @@ class HangWatch {
   const Told told_;
   mutable std::mutex mutex_;  ///< of what follows
   bool is_under_way_ = false;
+  bool is_resting_ = false;
   std::string hangs_;
   std::uint64_t num_moves_ = 0;   ///< grows whenever something begins or gets on
   std::uint64_t seen_moves_ = 0;  ///< at the last look

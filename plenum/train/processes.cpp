@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <span>
 
 #include "plenum/comm/local/local_world.h"
@@ -28,6 +29,31 @@ std::string Processes::from_first(std::string text) const {
   const comm::Elements bytes{std::as_writable_bytes(std::span(text)), tensor::DType::Byte};
   if (!text.empty()) ranks_->start_broadcast(bytes, 0, kText).wait();
   return text;
+}
+
+std::vector<std::string> Processes::of_all(const std::string& text) const {
+  if (is_alone()) return {text};
+  constexpr comm::Tag kSizes = 2;
+  constexpr comm::Tag kTexts = 3;
+  const auto own = static_cast<std::int64_t>(text.size());
+  std::vector<std::int64_t> sizes(count());
+  const std::vector<std::size_t> ones(count(), 1);
+  ranks_
+      ->start_all_gather(comm::elements_of(std::span(&own, 1)), comm::elements_of(std::span(sizes)), ones,
+                         kSizes)
+      .wait();
+  const std::vector<std::size_t> counts(sizes.begin(), sizes.end());
+  std::string all(std::accumulate(counts.begin(), counts.end(), std::size_t{0}), '\0');
+  const comm::ConstElements source{std::as_bytes(std::span(text)), tensor::DType::Byte};
+  const comm::Elements gathered{std::as_writable_bytes(std::span(all)), tensor::DType::Byte};
+  if (!all.empty()) ranks_->start_all_gather(source, gathered, counts, kTexts).wait();
+  std::vector<std::string> texts;
+  std::size_t begin = 0;
+  for (const std::size_t size : counts) {
+    texts.push_back(all.substr(begin, size));
+    begin += size;
+  }
+  return texts;
 }
 
 }  // namespace plenum::train

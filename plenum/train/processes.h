@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "plenum/base/ids.h"
 #include "plenum/comm/communicator.h"
@@ -24,8 +25,12 @@ class Processes {
   Processes() = default;
   /// Says what this process does, for the others to name it if it dies.
   using Say = std::function<void(std::string_view text)>;
-  /// Borrows a communicator of all of them, one rank each, which serves nothing else.
-  explicit Processes(comm::Communicator& ranks, Say say = {}) : ranks_(&ranks), say_(std::move(say)) {}
+  /// By how many seconds the first one's steady clock is ahead of this one's.
+  using ClockOffset = std::function<double()>;
+  /// Borrows a communicator of all of them, one rank each, which serves nothing else. Without an offset they
+  /// share a clock.
+  explicit Processes(comm::Communicator& ranks, Say say = {}, ClockOffset clock_offset = {})
+      : ranks_(&ranks), say_(std::move(say)), clock_offset_(std::move(clock_offset)) {}
 
   bool is_alone() const { return ranks_ == nullptr; }
   bool is_first() const { return is_alone() || ranks_->index() == 0; }
@@ -39,13 +44,17 @@ class Processes {
 
   /// The first one's text, in all of them.
   std::string from_first(std::string text) const;
+  /// The texts of all of them, in their order, in all of them.
+  std::vector<std::string> of_all(const std::string& text) const;
 
   /// Null where nobody listens.
   const Say& say() const { return say_; }
+  double clock_offset_seconds() const { return clock_offset_ ? clock_offset_() : 0; }
 
  private:
   comm::Communicator* ranks_ = nullptr;
   Say say_;
+  ClockOffset clock_offset_;
 };
 
 }  // namespace plenum::train

@@ -11,7 +11,7 @@
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/tensor/copy.h"
-#include "plenum/train/mesh.h"
+#include "plenum/train/rank_times.h"
 #include "plenum/train/step_timeline.h"
 
 namespace plenum::train {
@@ -50,23 +50,22 @@ Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgr
                    const Processes& processes, std::chrono::milliseconds hang_limit)
     : schedule_(schedule),
       processes_(processes),
+      mesh_(schedule.ranks.size() * options.tensor_parallel.size, options.tensor_parallel.size),
       flops_(describe::describe_bert(options.model)),
       device_(options.device),
       hang_limit_(hang_limit) {
-  const std::size_t num_slices = options.tensor_parallel.size;
-  const Mesh mesh(schedule.ranks.size() * num_slices, num_slices);
-  base::check(processes.is_alone() || processes.count() == mesh.num_ranks(),
-              "every process is a rank: processes={} ranks={}", processes.count(), mesh.num_ranks());
-  for (std::size_t i = 0; i < mesh.num_ranks(); ++i) {
+  base::check(processes.is_alone() || processes.count() == mesh_.num_ranks(),
+              "every process is a rank: processes={} ranks={}", processes.count(), mesh_.num_ranks());
+  for (std::size_t i = 0; i < mesh_.num_ranks(); ++i) {
     const base::Rank rank = base::Rank::at(i);
     if (processes.rank().value_or(rank) != rank) continue;
     pipeline::BertProgramOptions own = options;
-    own.tensor_parallel = mesh.slice_of(rank);
-    programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, mesh.replica_of(rank), own));
+    own.tensor_parallel = mesh_.slice_of(rank);
+    programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, mesh_.replica_of(rank), own));
   }
-  if (num_slices > 1) whole_.emplace(options.model, num_slices);
+  if (num_slices() > 1) whole_.emplace(options.model, num_slices());
   if (whole_ && !processes.is_alone())
-    between_steps_ = pipeline::rank_of_world(first(), processes.communicator(), num_slices);
+    between_steps_ = pipeline::rank_of_world(first(), processes.communicator(), num_slices());
   if (options.device == tensor::Device::Cuda) window_.emplace(first().stream());
 }
 
@@ -89,25 +88,50 @@ std::span<const std::unique_ptr<pipeline::BertProgram>> Replicas::first_replica(
   return std::span(programs_).first(std::min(num_slices(), programs_.size()));
 }
 
-void Replicas::add_weights(const pipeline::BertProgram& program, Which which, Pieces& pieces) const {
-  const std::span<float> weights = program.buffers().weights_N.span<float>();
-  if (whole_) {
-    whole_->add_pieces(slice_of(program), {0, weights}, which, pieces.weights);
-  } else {
-    pieces.weights.push_back({0, weights});
-  }
+Replicas::Share Replicas::everything() const {
+  const Elements all{0, parameters().num_elements()};
+  return {all, all};
 }
 
-void Replicas::add_moments(const pipeline::BertProgram& program, Which which, Pieces& pieces) const {
+Replicas::Share Replicas::share_of(base::Rank rank, Held held) const {
+  const auto part = [&](std::size_t index, std::size_t count) {
+    const auto end = [&](std::size_t num_parts) {
+      return parameters().num_elements() * static_cast<std::int64_t>(num_parts) /
+             static_cast<std::int64_t>(count);
+    };
+    return Elements{end(index), end(index + 1)};
+  };
+  const bool is_alike = held == Held::ByEveryReplica;
+  const std::size_t slice = mesh_.slice_of(rank).index;
+  if (processes_.is_alone()) {  // the first that has it stands for all
+    if (is_alike && mesh_.replica_of(rank).index() > 0) return {};
+    return {everything().divided, slice == 0 ? everything().alike : Elements{}};
+  }
+  if (!is_alike) return {everything().divided, part(slice, num_slices())};
+  return {part(mesh_.replica_of(rank).index(), mesh_.num_replicas()), part(rank.index(), mesh_.num_ranks())};
+}
+
+void Replicas::add_piece(const pipeline::BertProgram& program, const model::FlatPiece& piece,
+                         const Share& share, std::vector<model::FlatPiece>& pieces) const {
+  if (!whole_) return model::add_within(share.divided.begin, share.divided.end, piece, pieces);
+  const auto add = [&](WholeModel::Which which, const Elements& elements) {
+    std::vector<model::FlatPiece> of_whole;
+    whole_->add_pieces(slice_of(program), piece, which, of_whole);
+    for (const model::FlatPiece& own : of_whole) model::add_within(elements.begin, elements.end, own, pieces);
+  };
+  add(WholeModel::Which::Divided, share.divided);
+  add(WholeModel::Which::Alike, share.alike);
+}
+
+void Replicas::add_weights(const pipeline::BertProgram& program, const Share& share, Pieces& pieces) const {
+  add_piece(program, {0, program.buffers().weights_N.span<float>()}, share, pieces.weights);
+}
+
+void Replicas::add_moments(const pipeline::BertProgram& program, const Share& share, Pieces& pieces) const {
   for (const describe::ParameterShard::Bucket& bucket : program.shard().buckets()) {
     const auto add = [&](const tensor::TensorView& values_S, std::vector<model::FlatPiece>& to) {
-      const model::FlatPiece own{bucket.own.begin,
-                                 values_S.rows(bucket.begin, bucket.num_own()).span<float>()};
-      if (whole_) {
-        whole_->add_pieces(slice_of(program), own, which, to);
-      } else {
-        to.push_back(own);
-      }
+      add_piece(program, {bucket.own.begin, values_S.rows(bucket.begin, bucket.num_own()).span<float>()},
+                share, to);
     };
     add(program.buffers().first_moments_S, pieces.first_moments);
     add(program.buffers().second_moments_S, pieces.second_moments);
@@ -124,22 +148,25 @@ CheckpointTensors Replicas::tensors_of(Pieces pieces) const {
 
 CheckpointTensors Replicas::tensors() const {
   Pieces pieces;
-  const std::size_t num_first = first_replica().size();
+  const std::size_t first_rank = processes_.rank().value_or(base::Rank::at(0)).index();
   for (std::size_t i = 0; i < programs_.size(); ++i) {
-    // What all slices have, the first has.
-    const Which which = i % num_first == 0 ? Which::All : Which::Divided;
-    if (i < num_first) add_weights(*programs_[i], which, pieces);
-    if (i < num_first || !programs_[i]->shard().is_whole()) add_moments(*programs_[i], which, pieces);
+    const base::Rank rank = base::Rank::at(first_rank + i);
+    const bool is_sharded = !programs_[i]->shard().is_whole();
+    add_weights(*programs_[i], share_of(rank, Held::ByEveryReplica), pieces);
+    add_moments(*programs_[i], share_of(rank, is_sharded ? Held::ByOneReplica : Held::ByEveryReplica),
+                pieces);
   }
   return tensors_of(std::move(pieces));
 }
 
 void Replicas::load(const FoundCheckpoint& checkpoint) {
-  if (!whole_) return train::load(checkpoint, tensors());
   for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) {
+    // Replicas in this process get theirs from the first, in begin().
+    const bool is_copied = program != programs_.front() && !whole_;
+    if (is_copied && program->shard().is_whole()) continue;
     Pieces pieces;
-    add_weights(*program, Which::All, pieces);
-    add_moments(*program, Which::All, pieces);
+    if (!is_copied) add_weights(*program, everything(), pieces);
+    add_moments(*program, everything(), pieces);
     train::load(checkpoint, tensors_of(std::move(pieces)));
   }
 }
@@ -167,7 +194,7 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
     // Slices have theirs already.
     if (program != programs_.front() && !whole_) {
       tensor::copy(program->stream(), begun.weights_N, buffers.weights_N);
-      // Whoever has a shard of the moments has had it from tensors().
+      // Whoever has a shard of the moments has loaded it.
       if (program->shard().is_whole()) {
         tensor::copy(program->stream(), begun.first_moments_S, buffers.first_moments_S);
         tensor::copy(program->stream(), begun.second_moments_S, buffers.second_moments_S);
@@ -240,23 +267,25 @@ void Replicas::record(std::span<const batch::StepBatch> batches, const StepReque
   recorded_ = {.waited_seconds = std::chrono::duration<double>(Clock::now() - request.asked).count(),
                .empty_micro_batches = {}};
   for (const batch::StepBatch& batch : batches) {
-    std::vector<bool>& are_empty = recorded_.empty_micro_batches.emplace_back();
-    for (const batch::MicroBatch& micro_batch : batch.micro_batches)
-      are_empty.push_back(micro_batch.num_rows == 0);
+    for (std::size_t i = 0; i < batch.micro_batches.size(); ++i) {
+      if (batch.micro_batches[i].num_rows == 0)
+        recorded_.empty_micro_batches.push_back(batch.first_micro_batch + i);
+    }
   }
 }
 
 trace::Timeline Replicas::timeline(std::string title) {
-  trace::Timeline timeline = schedule::timeline_of(schedule_, executor_->measured().times, std::move(title),
-                                                   schedule::ActionLabels::Words);
+  std::vector<bool> is_empty(schedule_.problem.num_micro_batches);
+  for (const std::size_t micro_batch : recorded_.empty_micro_batches) is_empty[micro_batch] = true;
+  const pipeline::MeasuredCycle cycle = executor_->measured([&](pipeline::MeasuredCycle& own) {
+    // Of the slices of a replica the first stands for all.
+    const bool counts = slice_of(first()) == 0;
+    if (!processes_.is_alone()) add_other_processes(processes_, counts, own, is_empty);
+  });
+  trace::Timeline timeline =
+      schedule::timeline_of(schedule_, cycle.times, std::move(title), schedule::ActionLabels::Words);
   remove_spans(timeline, [&](const trace::Span& span) {
-    const std::size_t rank = timeline.tracks[span.track].process;
-    const std::size_t first = processes_.rank().value_or(base::Rank::at(0)).index() / num_slices();
-    const auto micro_batch = static_cast<std::size_t>(std::max(0, span.micro_batch));
-    if (span.micro_batch < 0 || rank < first || rank - first >= recorded_.empty_micro_batches.size())
-      return false;
-    const std::vector<bool>& are_empty = recorded_.empty_micro_batches[rank - first];
-    return micro_batch < are_empty.size() && are_empty[micro_batch];
+    return span.micro_batch >= 0 && is_empty[static_cast<std::size_t>(span.micro_batch)];
   });
   add_wait_for_data(timeline, recorded_.waited_seconds);
   return timeline;

@@ -19,6 +19,7 @@
 #include "plenum/pipeline/executor.h"
 #include "plenum/trace/timeline.h"
 #include "plenum/train/checkpoint.h"
+#include "plenum/train/mesh.h"
 #include "plenum/train/processes.h"
 #include "plenum/train/training_observer.h"
 #include "plenum/train/whole_model.h"
@@ -51,8 +52,9 @@ class Replicas {
   /// Puts weights() together, where ranks hold the model together; by all processes at the same time.
   void gather_weights();
   const tensor::Stream& stream() const { return first().stream(); }
-  /// What this process has of what a checkpoint holds, in the device's memory, of all that ranks have alike
-  /// the first one's. To be read when no step is under way.
+  /// What this process writes of a checkpoint, in the device's memory: the processes together have every
+  /// element once. What ranks of several processes have alike, each writes a part of. To be read when no step
+  /// is under way.
   CheckpointTensors tensors() const;
   /// Overwrites what the ranks of this process have with a checkpoint's. Before begin().
   void load(const FoundCheckpoint& checkpoint);
@@ -101,20 +103,33 @@ class Replicas {
 
   /// Of the last step whose times were recorded, what its actions do not tell.
   struct RecordedStep {
-    double waited_seconds = 0;                           ///< for its data
-    std::vector<std::vector<bool>> empty_micro_batches;  ///< of each rank
+    double waited_seconds = 0;                     ///< for its data
+    std::vector<std::size_t> empty_micro_batches;  ///< of the ranks of this process
   };
 
-  std::size_t num_slices() const { return whole_ ? whole_->num_slices() : 1; }
+  std::size_t num_slices() const { return mesh_.num_slices(); }
   /// The programs of the first replica here, whose tensors stand for those of all.
   std::span<const std::unique_ptr<pipeline::BertProgram>> first_replica() const;
-  using Which = WholeModel::Which;
-  /// Adds what a rank has of the whole model's weights and moments.
+
+  using Elements = describe::ParameterTable::ElementRange;
+  /// Which of the whole model's elements are meant, of those that a rank has: of the tensors that slices
+  /// divide, and of those that each slice has.
+  struct Share {
+    Elements divided, alike;
+  };
+  /// Whether other replicas have the same.
+  enum class Held : std::uint8_t { ByEveryReplica, ByOneReplica };
+  Share everything() const;
+  /// What a rank writes of what it has.
+  Share share_of(base::Rank rank, Held held) const;
   struct Pieces {
     std::vector<model::FlatPiece> weights, first_moments, second_moments;
   };
-  void add_weights(const pipeline::BertProgram& program, Which which, Pieces& pieces) const;
-  void add_moments(const pipeline::BertProgram& program, Which which, Pieces& pieces) const;
+  /// Adds what a rank has of the whole model's weights or moments, as far as it is in its share.
+  void add_weights(const pipeline::BertProgram& program, const Share& share, Pieces& pieces) const;
+  void add_moments(const pipeline::BertProgram& program, const Share& share, Pieces& pieces) const;
+  void add_piece(const pipeline::BertProgram& program, const model::FlatPiece& piece, const Share& share,
+                 std::vector<model::FlatPiece>& pieces) const;
   CheckpointTensors tensors_of(Pieces pieces) const;
   void record(std::span<const batch::StepBatch> batches, const StepRequest& request);
   pipeline::BertProgram& first() const { return *programs_.front(); }
@@ -123,6 +138,7 @@ class Replicas {
 
   const schedule::Schedule& schedule_;
   Processes processes_;
+  Mesh mesh_;
   describe::Flops flops_;
   tensor::Device device_;
   std::chrono::milliseconds hang_limit_;

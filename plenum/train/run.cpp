@@ -50,27 +50,18 @@ void require_device(const RunOptions& options, const Processes& processes) {
   base::require(!obstacle, "no GPU can be used: {}; --device cpu trains on the CPU", obstacle.value_or(""));
 }
 
-/// A checkpoint is written by the first process, which must have all of it.
-void require_whole_model(const RunOptions& options, const Processes& processes) {
-  const bool is_divided = options.run.shard != schedule::Sharding::None || options.run.tp > 1;
-  base::require(
-      processes.is_alone() || !is_divided,
-      "processes cannot divide a model yet; leave out --shard and --tp, or train with --ranks in one "
-      "process");
-}
-
 /// Compares the files of a dataset with their checksums, or says that they are too large for that to be
 /// quick.
 void require_unchanged(const data::Dataset& dataset, const Note& note) {
   constexpr std::uint64_t kMostVerifiedBytes = std::uint64_t{1} << 30;
-  std::uint64_t bytes = 0;
-  for (const io::FileRecord& file : dataset.description().files) bytes += file.size_bytes;
+  const std::uint64_t bytes = dataset.num_bytes();
   if (bytes > kMostVerifiedBytes) {
     note(fmt::format("{} of data are not compared with their checksums; plenum inspect {} --verify does",
                      base::format_bytes(bytes), dataset.directory()));
     return;
   }
-  for (const io::FileRecord& file : dataset.description().files) dataset.verify_file(file.name);
+  base::SilentProgress silent;
+  dataset.verify_files(silent);
 }
 
 /// What a run that begins now remembers of its data.
@@ -163,11 +154,6 @@ std::vector<TunedStream> Run::tuned_streams() const {
 Run open_run(const RunOptions& options, TrainingObserver& observer, const Processes& processes) {
   const auto begin = std::chrono::steady_clock::now();
   const Note note = [&observer](std::string_view line) { observer.on_note(line); };
-  base::require(processes.is_alone() || options.run.tp == 1,
-                "--tp {} needs all ranks in one process: processes that hold a model together cannot write "
-                "checkpoints yet",
-                options.run.tp);
-  require_whole_model(options, processes);
   require_device(options, processes);  // first: without the device nothing is touched
   const DeviceMemory device_memory(options.run.device.value());
 

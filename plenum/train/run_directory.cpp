@@ -21,7 +21,7 @@ namespace {
 /// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows the
 /// fingerprint of the one and the checksum of the other; where the weights came from no longer matters; and
 /// steps is told (RunDirectory::changes).
-constexpr std::array<std::string_view, 30> kMayChange = {"run",
+constexpr std::array<std::string_view, 31> kMayChange = {"run",
                                                          "device",
                                                          "steps",
                                                          "ranks",
@@ -44,6 +44,7 @@ constexpr std::array<std::string_view, 30> kMayChange = {"run",
                                                          "restart",
                                                          "interface",
                                                          "reduction",
+                                                         "reduce-dtype",
                                                          "micro-batch-tokens",
                                                          "checkpoint-every",
                                                          "keep",
@@ -69,8 +70,9 @@ struct ToldChange {
   const char* name;
   const char* consequence;
 };
-constexpr std::array<ToldChange, 2> kToldChanges = {
+constexpr std::array<ToldChange, 3> kToldChanges = {
     {{"steps", "steps that are left have the learning rates of the new length"},
+     {"reduce-dtype", "gradients are rounded in another way from here on"},
      {"device", "what is computed is rounded in another way from here on"}}};
 
 }  // namespace

@@ -12,10 +12,9 @@ namespace plenum::train {
 namespace {
 
 /// A path may have another name on another machine; what lies there is compared.
-constexpr std::array<std::string_view, 10> kOwn = {
-    "run in [run]",    "threads in [run]",   "data in [data]", "packing-plan in [data]",
-    "init in [model]", "interface in [run]", "json in [run]",  "quiet in [run]",
-    "trace in [run]",  "hang-limit in [run]"};
+constexpr std::array<std::string_view, 9> kOwn = {
+    "run in [run]",       "threads in [run]", "data in [data]", "packing-plan in [data]", "init in [model]",
+    "interface in [run]", "json in [run]",    "quiet in [run]", "hang-limit in [run]"};
 
 }  // namespace
 

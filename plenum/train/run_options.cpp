@@ -77,6 +77,9 @@ OptionTable RunSettings::table() {
   options.add_choice("reduction", reduction, {{"direct", Reduction::Direct}, {"library", Reduction::Library}},
                      "How MPI sums gradients: direct gives the same result as --ranks on one machine, "
                      "library is MPI's own");
+  options.add_choice("reduce-dtype", reduce_dtype,
+                     {{"fp32", tensor::DType::Float32}, {"bf16", tensor::DType::BFloat16}},
+                     "In which gradients travel between ranks: bf16 in half the bytes, each rounded");
   options.add("stop-after", process.stop_after, "TIME",
               "Write a checkpoint and stop after this long: 90s, 30min, 47h or 2d");
   options.add("max-skipped-steps", max_skipped_steps, 1, 1'000'000,
@@ -161,8 +164,7 @@ void RunOptions::check() const {
                 run.ranks, run.threads.value_or(0));
   static_cast<void>(mesh());
   base::require(run.tp == 1 || run.device != tensor::Device::Cuda,
-                "--tp {} on GPUs needs several processes, one for each GPU; --device cpu has ranks in one",
-                run.tp);
+                "--tp {} trains on CPUs only so far; add --device cpu, or leave out --tp", run.tp);
   base::require(run.process.trace.empty() || run.process.trace.ends_with(".svg") ||
                     run.process.trace.ends_with(".json"),
                 "--trace must end with .svg or .json: {}", run.process.trace);

@@ -55,6 +55,7 @@ struct RunSettings {
   std::optional<std::int64_t> threads;       ///< over all ranks; all cores if absent
   schedule::Recomputation recompute = schedule::Recomputation::None;
   Reduction reduction = Reduction::Direct;
+  tensor::DType reduce_dtype = tensor::DType::Float32;  ///< in which gradients travel between ranks
   std::int64_t max_skipped_steps = 10;
   ProcessSettings process;
 

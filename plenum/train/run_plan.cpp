@@ -64,7 +64,8 @@ pipeline::BertProgramOptions program_options(const RunOptions& options, const de
           .seed = static_cast<std::uint64_t>(options.run.seed),
           .tensor_parallel = options.mesh().slice_of(rank.value_or(base::Rank::at(0))),
           .device = options.run.device.value(),
-          .num_threads = options.threads_per_rank()};
+          .num_threads = options.threads_per_rank(),
+          .reduce_dtype = options.run.ranks > 1 ? options.run.reduce_dtype : tensor::DType::Float32};
 }
 
 std::optional<std::int64_t> most_sequences(const EvaluationSettings& settings) {

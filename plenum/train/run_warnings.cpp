@@ -1,7 +1,11 @@
 #include "plenum/train/run_warnings.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -130,6 +134,25 @@ std::vector<std::string> warnings_of(const RunOptions& options, const RunPlan& p
     if (warning) warnings.push_back(*warning);
   }
   return warnings;
+}
+
+std::optional<std::string> core_warning(const Processes& processes, std::size_t num_threads,
+                                        std::size_t num_cores) {
+  if (processes.is_alone()) return {};
+  std::vector<std::int64_t> cores(processes.count());
+  cores[processes.rank()->index()] = static_cast<std::int64_t>(num_cores);
+  constexpr comm::Tag kTag = 0;
+  processes.communicator()->start_all_reduce(comm::elements_of(std::span(cores)), kTag).wait();
+  const auto threads = static_cast<std::int64_t>(num_threads);
+  const auto has_too_few = [threads](std::int64_t of_rank) { return of_rank < threads; };
+  const auto found = std::ranges::find_if(cores, has_too_few);
+  if (found == cores.end() || !processes.is_first()) return {};
+  return fmt::format(
+      "{} of {} ranks may use fewer cores than they have threads, such as rank {}: {} and {}; start with "
+      "mpirun --bind-to none or --map-by slot:PE={}, srun --cpus-per-task={}, or give fewer --threads",
+      std::ranges::count_if(cores, has_too_few), cores.size(), found - cores.begin(),
+      count_of(static_cast<std::uint64_t>(*found), "core"), count_of(num_threads, "thread"), threads,
+      threads);
 }
 
 }  // namespace plenum::train

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "plenum/packing/histogram.h"
+#include "plenum/train/processes.h"
 #include "plenum/train/run_options.h"
 #include "plenum/train/run_plan.h"
 #include "plenum/train/training_state.h"
@@ -19,5 +21,9 @@ std::vector<std::string> warnings_of(const RunOptions& options, const RunPlan& p
 
 /// A line for masks that leave little of sequences so long to predict from; none for usual ones.
 std::optional<std::string> mask_rate_warning(double rate, const packing::LengthHistogram& lengths);
+
+/// About ranks that were given fewer cores than threads. Called by all processes; the first has the answer.
+std::optional<std::string> core_warning(const Processes& processes, std::size_t num_threads,
+                                        std::size_t num_cores);
 
 }  // namespace plenum::train

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plenum/base/check.h"
+#include "plenum/train/joint_work.h"
 #include "plenum/train/mendable_failure.h"
 
 namespace plenum::train {
@@ -52,15 +53,10 @@ std::optional<std::string> RunWriter::try_to_save() {
   const TrainingState& state = run_.state;
   tried_step_ = state.step;
   std::string path;
-  std::string failure;
-  if (run_.processes.is_first())
-    failure = mendable_failure_of([&] { path = write_checkpoint(); }).value_or("");
-  failure = run_.processes.from_first(std::move(failure));
-  if (!failure.empty()) {
+  if (const auto failure = mendable_failure_of([&] { path = write_checkpoint(); })) {
     return fmt::format("a checkpoint of step {} could not be written: {}; the last checkpoint: {}",
-                       state.step, failure, saved_path_);
+                       state.step, *failure, saved_path_);
   }
-  path = run_.processes.from_first(std::move(path));
   // Not before: who tells of a hang tells of the last checkpoint too.
   saved_path_ = path;
   saved_step_ = state.step;
@@ -72,10 +68,14 @@ std::string RunWriter::write_checkpoint() {
   HangWatch::Activity writing(
       watch_,
       fmt::format("writing the checkpoint of step {} hangs: nothing has been written", run_.state.step));
-  metrics_->sync();
-  run_.tuning.save(run_.tuned_streams());  // before the checkpoint that was computed with it
-  return checkpoints_.save(run_.state, run_.plan->program().model, run_.replicas->tensors(),
-                           [&] { writing.get_on(); });
+  const auto tell = [&](JointPhase phase) { phase == JointPhase::Works ? writing.get_on() : writing.rest(); };
+  do_together(run_.processes, tell, [&] {
+    if (!metrics_) return;
+    metrics_->sync();
+    run_.tuning.save(run_.tuned_streams());  // before the checkpoint that was computed with it
+  });
+  return checkpoints_.save(run_.state, run_.plan->program().model, run_.replicas->tensors(), run_.processes,
+                           tell);
 }
 
 void RunWriter::require_metrics() const {

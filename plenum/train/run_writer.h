@@ -19,8 +19,8 @@ namespace plenum::train {
 /// they were computed with. What cannot be written for a reason that the user can mend, as a full disk, ends
 /// the run or is noted, as --on-full-disk says.
 ///
-/// The first of several processes writes; all of them ask for checkpoints at the same time, and know what
-/// came of it. Metrics that cannot be written end such a run with a checkpoint of all.
+/// Of several processes the first writes metrics, and all write checkpoints together and know what came of
+/// them. Metrics that cannot be written end such a run with a checkpoint of all.
 class RunWriter {
  public:
   /// Borrows all. The watch is told of what is written.
@@ -50,7 +50,7 @@ class RunWriter {
  private:
   /// Returns a line that says why it could not be written, if so.
   std::optional<std::string> try_to_save();
-  /// Of the first process.
+  /// Returns its path.
   std::string write_checkpoint();
   void add_to_metrics(base::FunctionRef<void()> add);
   /// Whether the run is to go on without what could not be written.

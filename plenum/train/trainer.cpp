@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/machine.h"
 #include "plenum/base/units.h"
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/tensor/device_error.h"
@@ -38,6 +39,11 @@ double seconds_since(Clock::time_point begin) {
 
 /// What whoever asks for more steps should know before them.
 void note_surprises(const Run& run, TrainingObserver& observer) {
+  if (run.plan->program().device == tensor::Device::Cpu) {
+    const std::optional<std::string> warning = core_warning(run.processes, run.plan->program().num_threads,
+                                                            static_cast<std::size_t>(base::usable_cores()));
+    if (warning) observer.on_note(*warning);
+  }
   if (!run.directory) return;
   for (const std::string& change : run.directory->changes()) observer.on_note(change);
   for (const std::string& warning : warnings_of(run.options, *run.plan, run.state)) observer.on_note(warning);
@@ -279,10 +285,10 @@ void Trainer::tell(const StepReport& report) {
 }
 
 bool Trainer::pause(const Pause& pause) {
-  if (pause.is_traced && run_.processes.is_first()) {
-    write_timeline(run_.options.run.process.trace,
-                   run_.replicas->timeline(fmt::format("{}, step {}, measured",
-                                                       model_name(run_.options.model), run_.state.step)));
+  if (pause.is_traced) {
+    const trace::Timeline timeline = run_.replicas->timeline(
+        fmt::format("{}, step {}, measured", model_name(run_.options.model), run_.state.step));
+    if (run_.processes.is_first()) write_timeline(run_.options.run.process.trace, timeline);
   }
   evaluation_.reset();
   const Clock::time_point begin = Clock::now();

@@ -80,7 +80,7 @@ void WholeModel::add_pieces(std::size_t slice, const model::FlatPiece& part, Whi
   const describe::ParameterTable& table = slices_[slice];
   const std::int64_t part_end = part.begin + std::ssize(part.values);
   for (std::size_t i = 0; i < table.parameters().size(); ++i) {
-    if (which == Which::Divided && !table[i].slice) continue;
+    if ((which == Which::Divided) != table[i].slice.has_value()) continue;
     if (table[i].begin >= part_end || table[i].end() <= part.begin) continue;
     for_each_run(table[i], [&](std::int64_t first, std::int64_t own, std::int64_t count) {
       const std::int64_t begin = std::max(table[i].begin + own, part.begin);

@@ -36,9 +36,9 @@ class WholeModel {
   /// their own at the same time.
   void gather(std::span<const float> own, comm::Communicator& group);
 
-  /// Which of its tensors a slice has to itself; and all.
-  enum class Which : std::uint8_t { Divided, All };
-  /// Adds what a part of a slice's flat buffer holds, as pieces of the whole model's.
+  /// The tensors that slices divide, and those that every slice has.
+  enum class Which : std::uint8_t { Divided, Alike };
+  /// Adds what a part of a slice's flat buffer holds of them, as pieces of the whole model's.
   void add_pieces(std::size_t slice, const model::FlatPiece& part, Which which,
                   std::vector<model::FlatPiece>& pieces) const;
 

@@ -5,13 +5,14 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include "plenum/cli/exit_codes.h"
-#include "plenum/comm/mpi/mpi_world.h"
 
-#include "tests/cli/training_program.h"
+#include "tests/cli/processes_program.h"
 
 namespace plenum::cli {
 namespace {
@@ -19,47 +20,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Runs of several processes, started by mpirun.
-class ProcessesProgram : public TrainingProgram {
+class ProcessesTest : public ProcessesProgram {
  protected:
-  static constexpr int kThreads = 4;  ///< of all processes
-
-  void SetUp() override {
-    if (const std::optional<std::string> obstacle = comm::mpi::obstacle()) GTEST_SKIP() << *obstacle;
-    if (test::run_command("mpirun --version").exit_code != 0) GTEST_SKIP() << "there is no mpirun";
-  }
-
-  /// The shell's command; each process writes its number into the file pid-RANK first.
-  static std::string mpirun(std::size_t num_processes, const std::string& arguments) {
-    // Open MPI counts cores and asks before it runs as root, each version in its own words. Containers may
-    // forbid its processes to read each other's memory.
-    return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
-           "OMPI_MCA_btl_vader_single_copy_mechanism=none "
-           "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe mpirun -np " +
-           std::to_string(num_processes) +
-           " sh -c 'echo $$ > pid-${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; exec \"$0\" \"$@\"' '" PLENUM_BINARY
-           "' " +
-           arguments;
-  }
-
-  test::ProgramResult train(std::size_t num_processes, const std::string& arguments) const {
-    return test::run_command(mpirun(num_processes, arguments), directory_.path());
-  }
-
-  /// Starts a run in the background, with its words in the files out and err.
-  pid_t start_processes(std::size_t num_processes, const std::string& arguments) const {
-    const pid_t child = ::fork();
-    if (child != 0) return child;
-    const std::string command =
-        "cd '" + directory_.path() + "' && " + mpirun(num_processes, arguments) + " >out 2>err";
-    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-    ::_exit(127);
-  }
-
-  void signal_rank(std::size_t rank, int signal) const {
-    ::kill(static_cast<pid_t>(std::stol(read("pid-" + std::to_string(rank)))), signal);
-  }
-
   /// Starts a run that would take for ever, sends one of its processes a signal once it trains, and gives
   /// how it ends.
   int train_and_signal(std::size_t num_processes, std::size_t rank, int signal,
@@ -98,24 +60,19 @@ class ProcessesProgram : public TrainingProgram {
     const std::string last = std::to_string(num_steps);
     expect_same_checkpoints("run", "peace", std::string(8 - last.size(), '0') + last);
   }
-
-  void expect_same_checkpoints(const std::string& run, const std::string& expected,
-                               const std::string& step) const {
-    for (const char* file : {"model.safetensors", "optimizer.safetensors", "config.json"}) {
-      const std::string name = "/checkpoints/step-" + step + "/" + file;
-      EXPECT_TRUE(read(run + name) == read(expected + name)) << file;
-      EXPECT_FALSE(read(run + name).empty()) << run + name;
-    }
-  }
 };
 
-TEST_F(ProcessesProgram, TrainToTheBytesOfAsManyRanksInOneProcess) {
-  for (const std::size_t count : {2U, 3U}) {
+TEST_F(ProcessesTest, TrainToTheBytesOfAsManyRanksInOneProcess) {
+  const std::vector<std::pair<std::size_t, std::string>> ways = {
+      {2, ""}, {3, " --shard optimizer"}, {4, " --tp 2 --shard gradients"}};
+  for (const auto& [count, more] : ways) {
     const std::string number = std::to_string(count);
-    const test::ProgramResult threads = plenum(
-        train_arguments("threads" + number, 8, static_cast<int>(count)) + " --quiet --ranks " + number);
+    const test::ProgramResult threads =
+        plenum(train_arguments("threads" + number, 8, static_cast<int>(count)) + " --quiet --ranks " +
+               number + more);
     ASSERT_EQ(threads.exit_code, 0) << threads.errors;
-    const test::ProgramResult processes = train(count, train_arguments("processes" + number, 8, kThreads));
+    const test::ProgramResult processes =
+        train(count, train_arguments("processes" + number, 8, kThreads) + more);
     ASSERT_EQ(processes.exit_code, 0) << processes.errors;
     EXPECT_THAT(processes.output, HasSubstr("trained 8 of 8 steps"));
     expect_same_checkpoints("processes" + number, "threads" + number, "00000008");
@@ -124,7 +81,7 @@ TEST_F(ProcessesProgram, TrainToTheBytesOfAsManyRanksInOneProcess) {
   }
 }
 
-TEST_F(ProcessesProgram, StopTogetherWhenOneIsToldToAndGoOn) {
+TEST_F(ProcessesTest, StopTogetherWhenOneIsToldToAndGoOn) {
   for (const int signal : {SIGTERM, SIGUSR1}) {
     const std::string run = "run" + std::to_string(signal);
     EXPECT_EQ(train_and_signal(2, 1, signal, run), kStoppedCode) << read("err");
@@ -136,17 +93,17 @@ TEST_F(ProcessesProgram, StopTogetherWhenOneIsToldToAndGoOn) {
   }
 }
 
-TEST_F(ProcessesProgram, GoOnToTheBytesOfAnUndisturbedRunAfterEveryStop) {
+TEST_F(ProcessesTest, GoOnToTheBytesOfAnUndisturbedRunAfterEveryStop) {
   expect_undisturbed_by_stops(3);
 }
 
 /// For tools/soak: two hundred stops take minutes.
-TEST_F(ProcessesProgram, DISABLED_SoakGoOnToTheBytesOfAnUndisturbedRunAfterTwoHundredStops) {
+TEST_F(ProcessesTest, DISABLED_SoakGoOnToTheBytesOfAnUndisturbedRunAfterTwoHundredStops) {
   expect_undisturbed_by_stops(200);
 }
 
 /// For tools/soak: a process that gives no sign of life is given 15 seconds.
-TEST_F(ProcessesProgram, DISABLED_SoakNameOneThatIsStoppedBySigstop) {
+TEST_F(ProcessesTest, DISABLED_SoakNameOneThatIsStoppedBySigstop) {
   const pid_t child = start_processes(3, train_arguments("run", 1'000'000, kThreads));
   ASSERT_TRUE(wait_for("run/metrics.jsonl", child, 2'000)) << read("err");
   signal_rank(1, SIGSTOP);
@@ -157,7 +114,7 @@ TEST_F(ProcessesProgram, DISABLED_SoakNameOneThatIsStoppedBySigstop) {
   EXPECT_THAT(read("err"), AllOf(HasSubstr("rank 1 on "), HasSubstr("no heartbeat for")));
 }
 
-TEST_F(ProcessesProgram, NameOneThatIsKilled) {
+TEST_F(ProcessesTest, NameOneThatIsKilled) {
   const int exit_code = train_and_signal(3, 2, SIGKILL, "run");
   EXPECT_NE(exit_code, 0);
   EXPECT_NE(exit_code, kStoppedCode);
@@ -165,7 +122,29 @@ TEST_F(ProcessesProgram, NameOneThatIsKilled) {
                                  HasSubstr("the process ended or was killed"), HasSubstr("step ")));
 }
 
-TEST_F(ProcessesProgram, RefuseOneThatWasGivenOtherOptions) {
+TEST_F(ProcessesTest, AllNameTheOneThatCannotWriteItsPartOfACheckpoint) {
+  const std::string arguments = train_arguments("run", 8, kThreads) + " --shard optimizer";
+  ASSERT_EQ(train(3, arguments).exit_code, 0);
+  // No file that the second process writes may be longer than 16 kB: its disk is full.
+  directory_.write("full.sh",
+                   "[ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 1 ] && trap '' XFSZ && ulimit -f 32\n"
+                   "exec '" PLENUM_BINARY "' \"$@\"\n");
+  const std::string command = mpirun(3, "");
+  const test::ProgramResult full =
+      test::run_command(command.substr(0, command.find(" sh -c ")) + " sh full.sh " +
+                            train_arguments("run", 12, kThreads) + " --shard optimizer",
+                        directory_.path());
+  EXPECT_NE(full.exit_code, 0);
+  EXPECT_THAT(full.errors,
+              AllOf(HasSubstr("a checkpoint of step 12 could not be written: rank 1: cannot write "),
+                    HasSubstr("step-00000008")));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "run/checkpoints/step-00000012"));
+  const test::ProgramResult resumed = train(2, train_arguments("run", 12, kThreads));
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_THAT(resumed.errors, HasSubstr("goes on from run/checkpoints/step-00000008"));
+}
+
+TEST_F(ProcessesTest, RefuseOneThatWasGivenOtherOptions) {
   directory_.write("other.sh",
                    "[ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 1 ] && set -- \"$@\" --mask-rate 0.2\n"
                    "exec '" PLENUM_BINARY "' \"$@\"\n");

@@ -180,16 +180,20 @@ TEST(SafetensorsFile, RefusesLengthsAndNestingWithoutLimit) {
   test::expect_user_error([&] { SafetensorsFile{directory / "none"}; }, "none");
 }
 
-TEST(WriteSafetensors, TakesValuesInPieces) {
+TEST(SafetensorsLayout, KnowsTheFileThatIsWrittenWithoutItsValues) {
   const std::vector<float> matrix = {1, 2, 3, 4, 5, 6};
-  const std::vector<NamedFloats> tensors = {{"b", {2, 3}, matrix}, {"a", {2}, std::span(matrix).first(2)}};
-  std::string bytes;
-  write_safetensors(
-      tensors, [&](std::string_view piece) { bytes += piece; },
-      [](std::span<const float> values, base::FunctionRef<void(std::span<const float>)> take) {
-        for (const float& value : values) take({&value, 1});
-      });
-  EXPECT_EQ(bytes, written(tensors));
+  const std::string bytes = written({{"b", {2, 3}, matrix}, {"a", {2}, std::span(matrix).first(2)}});
+  const SafetensorsLayout layout({{"b", {2, 3}}, {"a", {2}}});
+  EXPECT_EQ(layout.num_bytes(), bytes.size());
+  EXPECT_TRUE(bytes.starts_with(layout.header()));
+  EXPECT_EQ(layout.begin_of("a"), layout.header().size());
+  EXPECT_EQ(bytes.substr(layout.begin_of("b")), bytes_of<float>({1, 2, 3, 4, 5, 6}));
+  EXPECT_THROW(layout.begin_of("c"), base::InternalError);
+}
+
+TEST(WriteSafetensors, RefusesValuesThatDoNotFillTheirShape) {
+  const std::vector<float> matrix = {1, 2, 3, 4, 5};
+  EXPECT_THROW(written({{"a", {2, 3}, matrix}}), base::InternalError);
 }
 
 TEST(WriteSafetensors, OrdersByNameAndAlignsTheData) {

@@ -30,5 +30,17 @@ TEST(RoundToCompute, IsNotForTheCpu) {
                base::InternalError);
 }
 
+TEST(WidenFromCompute, KeepsEveryValue) {
+  if (const auto obstacle = tensor::cuda_obstacle()) GTEST_SKIP() << *obstacle;
+  TestTensor<float> x = rounded(random_tensor({1037}, 1, 1e3), tensor::Device::Cuda);
+  x.values()[3] = -std::numeric_limits<float>::infinity();
+  TestTensor<float> y({1037}, 5.0F);
+  const OpContext context(tensor::Device::Cuda);
+  Arguments arguments(context);
+  kernels::widen_from_compute(context.stream(), {.x_N = arguments.in_compute(x), .y_N = arguments.out(y)});
+  arguments.fetch();
+  EXPECT_EQ(y, x);
+}
+
 }  // namespace
 }  // namespace plenum::ops

@@ -12,7 +12,9 @@
 #include <gtest/gtest.h>
 
 #include "plenum/describe/bert.h"
+#include "plenum/io/checksum.h"
 #include "plenum/io/file.h"
+#include "plenum/io/json_file.h"
 #include "plenum/model/hugging_face_weights.h"
 #include "plenum/model/named_tensors.h"
 
@@ -262,6 +264,22 @@ TEST_F(DamagedCheckpoints, WithAnAlteredTensorAreRefused) {
   expect_earlier("model.safetensors: the checksum is wrong");
 }
 
+TEST_F(DamagedCheckpoints, OfTheFirstVersionAreReadAndVerified) {
+  const std::string path = directory_of(2) + "/state.json";
+  nlohmann::json root = nlohmann::json::parse(io::read_file(path));
+  root["version"] = 1;
+  root.erase("checksum");
+  for (nlohmann::json& file : root["files"]) {
+    file.erase("checksums");
+    file["checksum"] = io::file_checksum(directory_of(2) + "/" + file["name"].get<std::string>());
+  }
+  io::add_checksum(root);
+  io::write_file(path, root.dump());
+  expect_loads(2);
+  flip_bit("model.safetensors", fs::file_size(directory_of(2) + "/model.safetensors") - 1);
+  expect_earlier("model.safetensors: the checksum is wrong");
+}
+
 TEST_F(DamagedCheckpoints, WithAnAlteredConfigurationAreRefused) {
   flip_bit("config.json", 30);
   expect_earlier("config.json: the checksum is wrong");
@@ -314,9 +332,9 @@ TEST_F(DamagedCheckpoints, DoNotPushOutGoodOnesOfEarlierSteps) {
 TEST_F(DamagedCheckpoints, AreNotThoseOfANewerVersion) {
   const std::string path = directory_of(2) + "/state.json";
   std::string text = io::read_file(path);
-  text.replace(text.find("\"version\": 1"), 12, "\"version\": 2");
+  text.replace(text.find("\"version\": 2"), 12, "\"version\": 3");
   io::write_file(path, text);
-  test::expect_user_error([&] { load(); }, "state.json: a newer Plenum wrote this, version 2");
+  test::expect_user_error([&] { load(); }, "state.json: a newer Plenum wrote this, version 3");
 }
 
 TEST_F(DamagedCheckpoints, AreNotThoseThatCannotBeRead) {

@@ -53,6 +53,18 @@ TEST_F(HangWatchTest, IsContentWithWhatIsSlowButGetsOn) {
   EXPECT_THAT(told_, ElementsAre("writing hangs: nothing has been written for 60000 ms"));
 }
 
+TEST_F(HangWatchTest, ExpectsNothingOfWhatWaitsForOthers) {
+  HangWatch::Activity activity(watch_, "writing hangs");
+  look_until(30s);
+  activity.rest();
+  look_until(1h);
+  EXPECT_THAT(told_, IsEmpty());
+  EXPECT_EQ(watch_.under_way(), "writing");
+  activity.get_on();
+  look_until(1h + 62s);
+  EXPECT_THAT(told_, ElementsAre("writing hangs for 60000 ms"));
+}
+
 TEST_F(HangWatchTest, ExpectsNothingWhereNothingIsUnderWay) {
   { const HangWatch::Activity activity(watch_, "what has ended"); }
   look_until(1s);

@@ -5,20 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/train/arrangement.h"
 #include "tests/train/training_fixture.h"
 
 namespace plenum::train {
 namespace {
-
-/// A way to run the same training.
-struct Arrangement {
-  const char* name;
-  data::Layout layout;
-  std::int64_t ranks;
-  std::int64_t micro_batch_tokens;
-  std::int64_t tp = 1;
-  schedule::Sharding shard = schedule::Sharding::None;
-};
 
 // All of these are the same run to rounding, with dropout on.
 constexpr Arrangement kArrangements[] = {
@@ -74,18 +65,8 @@ void expect_same_gradients(const Gradients& gradients, const Gradients& expected
 class ParityTest : public TrainingTest {
  protected:
   RunOptions options_of(const Arrangement& arrangement, data::Objective objective, double steps) const {
-    RunOptions given = options(std::string("run ") + arrangement.name, steps);
+    RunOptions given = arranged(options(std::string("run ") + arrangement.name, steps), arrangement);
     given.data.directory = objective == data::Objective::WithNextSentence ? pairs_ : dataset_;
-    given.data.layout = arrangement.layout;
-    given.data.order_choice = data::OrderChoice::Packs;
-    given.data.micro_batch_tokens = arrangement.micro_batch_tokens;
-    given.model.heads = 4;
-    given.run.ranks = arrangement.ranks;
-    given.run.tp = arrangement.tp;
-    given.run.threads = arrangement.ranks;
-    given.run.shard = arrangement.shard;
-    given.run.bucket_bytes = 1;  // a bucket for each layer
-    given.optimizer.learning_rate.peak = 1e-3;
     return given;
   }
 

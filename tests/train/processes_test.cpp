@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include "plenum/comm/local/local_world.h"
+#include "plenum/io/file.h"
+#include "plenum/train/run_warnings.h"
 
 #include "tests/train/training_fixture.h"
 
@@ -37,6 +41,33 @@ class ProcessesTest : public TrainingTest {
     given.run.ranks = static_cast<std::int64_t>(count);
     given.run.threads = static_cast<std::int64_t>(count);
     return given;
+  }
+
+  /// How the ranks of a run hold the model.
+  struct Division {
+    std::size_t ranks;
+    std::int64_t tp = 1;
+    schedule::Sharding shard = schedule::Sharding::None;
+  };
+  static constexpr Division kDivisions[] = {
+      {2, 1, schedule::Sharding::Optimizer}, {3, 1, schedule::Sharding::Gradients},
+      {2, 2, schedule::Sharding::None},      {4, 2, schedule::Sharding::None},
+      {4, 2, schedule::Sharding::Optimizer}, {4, 2, schedule::Sharding::Gradients}};
+
+  RunOptions options_of(std::string_view run, const Division& division) const {
+    RunOptions given = options_of(run, division.ranks);
+    given.run.tp = division.tp;
+    given.run.shard = division.shard;
+    given.run.bucket_bytes = 1;  // a bucket for each layer
+    given.model.heads = 4;
+    given.optimizer.learning_rate.peak = 1e-3;
+    return given;
+  }
+
+  static void ask_to_stop_after(std::uint64_t step, Ended& process) {
+    process.observer.after_step = [&process, step](const StepReport& report) {
+      if (report.step == step) process.stop.request_stop();
+    };
   }
 
   /// Trains in `count` processes; `prepare` is told of each before it begins.
@@ -87,6 +118,54 @@ TEST_F(ProcessesTest, TrainToTheBytesOfAsManyRanksInOneProcess) {
   }
 }
 
+TEST_F(ProcessesTest, DrawTheActionsOfAllOfThem) {
+  RunOptions given = options_of("run", 3);
+  given.run.process.trace = directory_ / "step.json";
+  given.run.process.trace_step = 2;
+  for (const Ended& process : train_in_processes(given)) EXPECT_EQ(process.error, "");
+  const nlohmann::json trace = nlohmann::json::parse(io::read_file(given.run.process.trace));
+  std::map<int, std::pair<double, double>> backward;  // of each rank, begin and end
+  std::map<int, double> update;
+  for (const nlohmann::json& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    const std::string name = event.at("name");
+    const int rank = event.at("pid");
+    const double begin = event.at("ts");
+    const double end = begin + event.at("dur").get<double>();
+    if (name.starts_with("backward")) backward[rank] = {begin, end};
+    if (name.starts_with("update")) update[rank] = begin;
+  }
+  ASSERT_EQ(backward.size(), 3U);
+  ASSERT_EQ(update.size(), 3U);
+  for (const auto& [rank, begin] : update) {
+    // No rank updates before all have computed, by one clock.
+    for (const auto& [other, times] : backward) EXPECT_GE(begin, times.second);
+    EXPECT_GT(backward[rank].second, backward[rank].first);
+  }
+}
+
+TEST_F(ProcessesTest, AreWarnedOfRanksWithFewerCoresThanThreads) {
+  LocalWorld world(3);
+  std::vector<std::optional<std::string>> warnings(3);
+  const auto warn = [&](std::size_t num_threads) {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < 3; ++i) {
+      threads.emplace_back([&, i] {
+        const std::unique_ptr<comm::Communicator> ranks = world.communicator(Rank::at(i));
+        warnings[i] = core_warning(Processes(*ranks), num_threads, i == 0 ? 4 : 2);
+      });
+    }
+  };
+  warn(4);
+  ASSERT_TRUE(warnings[0]);
+  EXPECT_THAT(
+      *warnings[0],
+      HasSubstr("2 of 3 ranks may use fewer cores than they have threads, such as rank 1: 2 cores and 4"));
+  EXPECT_FALSE(warnings[1]);
+  warn(2);
+  EXPECT_FALSE(warnings[0]);
+}
+
 TEST_F(ProcessesTest, StopTogetherWhereOneIsAskedToAndGoOnToTheBytesOfAnUndisturbedRun) {
   constexpr std::size_t kCount = 3;
   run(options_of("undisturbed", kCount));
@@ -94,9 +173,7 @@ TEST_F(ProcessesTest, StopTogetherWhereOneIsAskedToAndGoOnToTheBytesOfAnUndistur
   for (const std::size_t asked : {1U, 2U}) {
     std::vector<Ended> ended = train_in_processes(disturbed, [&](std::size_t index, Ended& process) {
       if (index != asked) return;
-      process.observer.after_step = [&process, asked](const StepReport& report) {
-        if (report.step == 3 * asked) process.stop.request_stop();
-      };
+      ask_to_stop_after(3 * asked, process);
     });
     for (const Ended& process : ended) {
       EXPECT_EQ(process.error, "");
@@ -108,6 +185,69 @@ TEST_F(ProcessesTest, StopTogetherWhereOneIsAskedToAndGoOnToTheBytesOfAnUndistur
   }
   for (const Ended& process : train_in_processes(disturbed)) EXPECT_EQ(process.error, "");
   expect_same_checkpoint(disturbed, options_of("undisturbed", kCount));
+}
+
+TEST_F(ProcessesTest, DivideAModelToTheBytesOfRanksInOneProcess) {
+  int number = 0;
+  for (const Division& division : kDivisions) {
+    SCOPED_TRACE(testing::Message() << division.ranks << " ranks, tp " << division.tp << ", shard "
+                                    << static_cast<int>(division.shard));
+    const std::string name = std::to_string(++number);
+    const RunOptions threads = options_of("threads" + name, division);
+    run(threads);
+    ASSERT_FALSE(observer_.evaluations.empty());
+    const RunOptions whole = options_of("processes" + name, division);
+    for (const Ended& process : train_in_processes(whole)) {
+      EXPECT_EQ(process.error, "");
+      ASSERT_EQ(process.observer.evaluations.size(), observer_.evaluations.size());
+      EXPECT_EQ(process.observer.evaluations.back().second.loss(),
+                observer_.evaluations.back().second.loss());
+    }
+    expect_same_checkpoint(whole, threads);
+    const RunOptions stopped = options_of("stopped" + name, division);
+    const auto stop_the_last = [&](std::size_t index, Ended& process) {
+      if (index + 1 == division.ranks) ask_to_stop_after(4, process);
+    };
+    for (const Ended& process : train_in_processes(stopped, stop_the_last))
+      EXPECT_EQ(process.result.end, TrainingResult::End::Stopped) << process.error;
+    for (const Ended& process : train_in_processes(stopped)) EXPECT_EQ(process.error, "");
+    expect_same_checkpoint(stopped, threads);
+  }
+}
+
+TEST_F(ProcessesTest, GoOnFromTheCheckpointOfAnyOtherDivision) {
+  const auto longer = [&](std::string_view run, const Division& division) {
+    RunOptions given = options_of(run, division);
+    given.run.steps = {8.0 * std::size(kDivisions), optim::DurationUnit::Steps};
+    return given;
+  };
+  run(longer("alone", {1}));
+  const std::vector<StepReport> expected = observer_.steps;
+  const auto expect_equal = [&](const RecordingObserver& observer) {
+    for (const StepReport& report : observer.steps) {
+      const double loss = expected[report.step - 1].outcome.loss();
+      EXPECT_NEAR(report.outcome.loss(), loss, 1e-4 * loss) << "step " << report.step;
+    }
+  };
+  // Each goes on from where the one before stopped; processes and threads take turns.
+  std::uint64_t stop = 1;
+  for (const Division& division : kDivisions) {
+    SCOPED_TRACE(stop);
+    const auto stop_first = [&](std::size_t index, Ended& process) {
+      if (index == 0) ask_to_stop_after(stop, process);
+    };
+    const std::vector<Ended> ended = train_in_processes(longer("run", division), stop_first);
+    for (const Ended& process : ended) {
+      EXPECT_EQ(process.error, "");
+      expect_equal(process.observer);
+    }
+    stop = ended.front().result.step + 1;
+    const TrainingResult result = run_and_stop(longer("run", kDivisions[stop % std::size(kDivisions)]), stop);
+    ASSERT_EQ(result.end, TrainingResult::End::Stopped);
+    expect_equal(observer_);
+    stop = result.step + 1;
+  }
+  EXPECT_GT(stop, 2 * std::size(kDivisions));
 }
 
 TEST_F(ProcessesTest, GoOnWithAnotherNumberOfThem) {

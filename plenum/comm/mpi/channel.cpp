@@ -100,6 +100,7 @@ bool Channel::move_on() {
     if (!first.is_done()) break;
     collectives_.pop_front();
   }
+  is_exchanging_ = !collectives_.empty() && collectives_.front()->have_all_come();
   return has_moved;
 }
 
@@ -110,7 +111,7 @@ void Channel::wait(const Task& task) {
       if (drive()) {
         patience.renew();
       } else if (!world_->drive_others(*this)) {
-        patience.pause();
+        patience.pause(is_exchanging_ ? Patience::Awaited::Elements : Patience::Awaited::Others);
       }
     }
   } catch (const Aborted&) {

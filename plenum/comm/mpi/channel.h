@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -55,6 +56,7 @@ class Channel {
   Postbox messages_;
   Postbox invitations_;
   std::deque<std::shared_ptr<Collective>> collectives_;  ///< in the order of all members
+  std::atomic<bool> is_exchanging_ = false;              ///< all members have come to the first of them
 };
 
 }  // namespace plenum::comm::mpi

@@ -32,6 +32,7 @@ MPI_Datatype type_of(tensor::DType dtype) {
 }  // namespace
 
 bool LibraryReduction::can_do(const CollectiveShape& shape) {
+  if (shape.dtype == tensor::DType::BFloat16) return false;  // MPI has no such type
   return std::all_of(shape.counts.begin(), shape.counts.end(),
                      [](std::size_t count) { return count <= kMostElements; });
 }

@@ -13,9 +13,9 @@ constexpr microseconds kLongWait{20'000};
 
 }  // namespace
 
-void Patience::pause() const {
+void Patience::pause(Awaited awaited) const {
   const auto waited = std::chrono::steady_clock::now() - since_;
-  if (waited < spin_) return;
+  if (waited < (awaited == Awaited::Others ? spin_.for_others : spin_.for_elements)) return;
   std::this_thread::sleep_for(waited < kLongWait ? kShortSleep : kLongSleep);
 }
 

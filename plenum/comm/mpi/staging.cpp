@@ -5,7 +5,7 @@
 namespace plenum::comm::mpi {
 namespace {
 
-constexpr std::size_t kMostPieceBytes = 1024 * 1024;
+constexpr std::size_t kMostPieceBytes = 256 * 1024;
 constexpr std::size_t kLeastPieceBytes = 16 * 1024;
 constexpr std::size_t kMostBytes = 8 * 1024 * 1024;
 /// Of every element, so that pieces hold whole ones.

@@ -10,10 +10,12 @@
 namespace plenum::comm::mpi {
 namespace {
 
-/// As long as a piece of a slice is on its way within a machine.
-constexpr std::chrono::microseconds kSpin{200};
+using std::chrono::microseconds;
+
+/// Elements: several times as long as a piece of a slice is on its way within a machine.
+constexpr Patience::Spin kSpin{.for_others = microseconds(200), .for_elements = microseconds(1000)};
 /// Where the rank that is waited for may want this core.
-constexpr std::chrono::microseconds kSpinOnSharedCore{5};
+constexpr Patience::Spin kSpinOnSharedCore{.for_others = microseconds(5), .for_elements = microseconds(5)};
 
 /// Whether this machine has more ranks than cores.
 bool outnumber_cores(MPI_Comm all) {

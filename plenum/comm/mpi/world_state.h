@@ -69,7 +69,7 @@ class WorldState {
   MPI_Comm all_ = MPI_COMM_NULL;
   Rank rank_;
   std::size_t size_ = 0;
-  std::chrono::microseconds spin_{0};
+  Patience::Spin spin_;
   std::size_t num_contexts_ = 0;  ///< that MPI's tags have room for
   AbortState abort_;
   std::atomic<int> num_callers_ = 0;

@@ -103,6 +103,13 @@ DatasetDescription from_json(const Json& json, const std::string& path) {
         {.name = file.at("name"), .size_bytes = file.at("bytes"), .checksum = file.at("checksum")});
   }
   description.fingerprint = json.at("fingerprint");
+  if (json.contains("shard")) {
+    description.shard = {.index = json.at("shard").at("index"), .count = json.at("shard").at("count")};
+    const DatasetShard& shard = description.shard;
+    base::require(shard.count >= 2 && shard.count <= kMostShards && shard.index < shard.count,
+                  "{} is damaged, prepare the dataset again: it is of shard {} of {}", path, shard.index,
+                  shard.count);
+  }
   return description;
 }
 
@@ -136,32 +143,35 @@ Json to_json(const DatasetDescription& description) {
   for (const io::FileRecord& file : description.files) {
     files.push_back({{"name", file.name}, {"bytes", file.size_bytes}, {"checksum", file.checksum}});
   }
-  return {{"format", kFormat},
-          {"version", kVersion},
-          {"max_length", description.max_length},
-          {"objective", name_of(description.objective)},
-          {"seed", description.seed},
-          {"counts",
-           {{"files", description.sources.size()},
-            {"text_bytes", counts.text_bytes},
-            {kInvalidTextKey, invalid_text_to_json<Json>(counts.invalid)},
-            {"documents", counts.documents()},
-            {"empty_documents", counts.empty_documents},
-            {"sentences", counts[Split::Train].sentences + counts[Split::Holdout].sentences},
-            {"tokens", counts.tokens()},
-            {"unknown_tokens", counts.unknown_tokens},
-            {"unknown_rate", description.unknown_rate()},
-            {"duplicate_documents", description.duplicate_documents},
-            {"duplicate_share", description.duplicate_share()}}},
-          {"train", split_to_json(description, Split::Train)},
-          {"holdout", split_to_json(description, Split::Holdout)},
-          {"histogram", description[Split::Train].histogram.counts},
-          {"holdout_histogram", description[Split::Holdout].histogram.counts},
-          {"tokenizer", tokenizer_to_json(description)},
-          {"options", description.options},
-          {"sources", std::move(sources)},
-          {"files", std::move(files)},
-          {"fingerprint", description.fingerprint}};
+  Json json = {{"format", kFormat},
+               {"version", kVersion},
+               {"max_length", description.max_length},
+               {"objective", name_of(description.objective)},
+               {"seed", description.seed},
+               {"counts",
+                {{"files", description.sources.size()},
+                 {"text_bytes", counts.text_bytes},
+                 {kInvalidTextKey, invalid_text_to_json<Json>(counts.invalid)},
+                 {"documents", counts.documents()},
+                 {"empty_documents", counts.empty_documents},
+                 {"sentences", counts[Split::Train].sentences + counts[Split::Holdout].sentences},
+                 {"tokens", counts.tokens()},
+                 {"unknown_tokens", counts.unknown_tokens},
+                 {"unknown_rate", description.unknown_rate()},
+                 {"duplicate_documents", description.duplicate_documents},
+                 {"duplicate_share", description.duplicate_share()}}},
+               {"train", split_to_json(description, Split::Train)},
+               {"holdout", split_to_json(description, Split::Holdout)},
+               {"histogram", description[Split::Train].histogram.counts},
+               {"holdout_histogram", description[Split::Holdout].histogram.counts},
+               {"tokenizer", tokenizer_to_json(description)},
+               {"options", description.options},
+               {"sources", std::move(sources)},
+               {"files", std::move(files)},
+               {"fingerprint", description.fingerprint}};
+  const DatasetShard& shard = description.shard;
+  if (!shard.is_whole()) json["shard"] = {{"index", shard.index}, {"count", shard.count}};
+  return json;
 }
 
 std::string print_by_key(const Json& object) {
@@ -183,15 +193,20 @@ std::string print_by_key(const Json& object) {
   return text + "\n}\n";
 }
 
+std::string description_directory(const std::string& directory) {
+  const std::vector<std::string> shards = shard_directories(directory);
+  return shards.empty() ? directory : shards.front();
+}
+
 bool is_dataset(const std::string& directory) {
-  const std::string path = directory + "/" + std::string(kDatasetFileName);
+  const std::string path = description_directory(directory) + "/" + std::string(kDatasetFileName);
   if (!io::path_exists(path)) return false;
   const Json json = Json::parse(io::read_file(path), nullptr, false);
   return json.is_object() && json.contains("format") && json.at("format") == kFormat;
 }
 
 DatasetDescription read_dataset_description(const std::string& directory) {
-  const std::string path = directory + "/" + std::string(kDatasetFileName);
+  const std::string path = description_directory(directory) + "/" + std::string(kDatasetFileName);
   base::require(std::filesystem::exists(path), "{} is no dataset: it has no {}; make one by plenum prepare",
                 directory, kDatasetFileName);
   const std::string text = io::read_file(path);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plenum/data/corpus/corpus_writer.h"
+#include "plenum/data/corpus/dataset_shard.h"
 #include "plenum/data/corpus/sequence_index.h"
 #include "plenum/data/text/source_files.h"
 #include "plenum/io/file_record.h"
@@ -29,6 +30,7 @@ struct DatasetDescription {
   std::vector<SourceFile> sources;
   std::vector<io::FileRecord> files;
   std::string fingerprint;  ///< of options and input
+  DatasetShard shard;       ///< that the files hold; all else is said of the whole dataset
 
   const SequenceIndexSummary& operator[](Split split) const { return sequences[index_of(split)]; }
   double unknown_rate() const;
@@ -44,7 +46,10 @@ inline constexpr std::array<std::string_view, 10> kDatasetFileNames = {
     "train.bin",         "train.idx", "train.sequences", "holdout.bin",           "holdout.idx",
     "holdout.sequences", "vocab.txt", "tokenizer.json",  "tokenizer_config.json", kDatasetFileName};
 
-/// Whether a directory has a description that says it is a dataset, of whichever version.
+/// Where the description of a dataset lies: in `directory`, or, if that holds shards, in the first of them.
+std::string description_directory(const std::string& directory);
+
+/// Whether a directory has a description that says it is a dataset, of whichever version, or shards that do.
 bool is_dataset(const std::string& directory);
 
 nlohmann::ordered_json to_json(const DatasetDescription& description);
@@ -53,8 +58,8 @@ nlohmann::ordered_json to_json(const DatasetDescription& description);
 /// line for each number of a histogram.
 std::string print_by_key(const nlohmann::ordered_json& object);
 
-/// Reads dataset.json in `directory`. Throws UserError naming it when it is missing, of another version, or
-/// not what to_json writes.
+/// Reads dataset.json in description_directory(directory). Throws UserError naming it when it is missing, of
+/// another version, or not what to_json writes.
 DatasetDescription read_dataset_description(const std::string& directory);
 
 }  // namespace plenum::data

@@ -102,6 +102,13 @@ TokenId IndexedTokens::token(std::uint64_t index) const {
   return id;
 }
 
+std::string_view IndexedTokens::bytes(std::uint64_t first, std::uint64_t count) const {
+  base::check(first <= num_tokens_ && count <= num_tokens_ - first,
+              "tokens must lie in the file: first={} count={} of {}", first, count, num_tokens_);
+  const std::size_t width = bytes_of(width_);
+  return {reinterpret_cast<const char*>(tokens_.bytes().data()) + first * width, count * width};
+}
+
 void IndexedTokens::append_tokens(std::uint64_t first, std::uint64_t count, std::vector<TokenId>& ids) const {
   ids.reserve(ids.size() + count);
   for (std::uint64_t i = first; i < first + count; ++i) ids.push_back(token(i));

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plenum/data/corpus/split.h"
@@ -47,6 +48,8 @@ class IndexedTokens {
   }
 
   TokenId token(std::uint64_t index) const;
+  /// Tokens [first, first + count) as they lie in the file.
+  std::string_view bytes(std::uint64_t first, std::uint64_t count) const;
   /// Appends tokens [first, first + count) to `ids`.
   void append_tokens(std::uint64_t first, std::uint64_t count, std::vector<TokenId>& ids) const;
 

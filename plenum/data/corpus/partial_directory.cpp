@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "plenum/base/check.h"
+#include "plenum/data/corpus/dataset_description.h"
+#include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 
 namespace plenum::data {
@@ -65,7 +69,7 @@ void PartialDirectory::record(const nlohmann::json& state) {
   has_record_ = true;
 }
 
-void PartialDirectory::publish(std::span<const std::string_view> names, io::Replace replace) {
+void PartialDirectory::publish(std::span<const std::string> names, io::Replace replace) {
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename().string();
     const bool stays =
@@ -76,10 +80,10 @@ void PartialDirectory::publish(std::span<const std::string_view> names, io::Repl
   const std::string replaced = io::replaced_name(output_);
   // What a crash between the two moves left: the old dataset, which the new one is about to replace.
   if (fs::exists(replaced)) {
-    require_replaceable_dataset(replaced, names, io::Replace::Yes);
+    require_replaceable_dataset(replaced, io::Replace::Yes);
     fs::remove_all(replaced);
   }
-  require_replaceable_dataset(output_, names, replace);
+  require_replaceable_dataset(output_, replace);
   const bool replaces = fs::exists(output_) && !fs::is_empty(output_);
   if (replaces) io::move_path(output_, replaced);
   io::move_path(path_, output_);
@@ -90,10 +94,15 @@ void PartialDirectory::publish(std::span<const std::string_view> names, io::Repl
   if (replaces) fs::remove_all(replaced);
 }
 
-void require_replaceable_dataset(const std::string& path, std::span<const std::string_view> names,
-                                 io::Replace replace) {
-  std::vector<std::string_view> own(names.begin(), names.end());
+void require_replaceable_dataset(const std::string& path, io::Replace replace) {
+  std::vector<std::string_view> own(kDatasetFileNames.begin(), kDatasetFileNames.end());
   own.insert(own.end(), {kLockName, kJournalName});  // a crash may leave them in a whole dataset
+  const std::vector<std::string> names = io::names_in(path);
+  for (const std::string& name : names) {
+    if (!is_shard_name(name)) continue;
+    io::require_replaceable(path + "/" + name, io::Replace::Yes, kDatasetFileNames);
+    own.push_back(name);
+  }
   io::require_replaceable(path, replace, own);
 }
 

@@ -3,7 +3,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -38,9 +37,9 @@ class PartialDirectory {
   /// What was recorded is of no use any more.
   void forget() { has_record_ = false; }
 
-  /// Removes all files but `names` and moves the directory to its final place. Throws UserError if something
+  /// Removes all but `names` and moves the directory to its final place. Throws UserError if something
   /// lies there that is not to be replaced, or holds files of other names.
-  void publish(std::span<const std::string_view> names, io::Replace replace);
+  void publish(std::span<const std::string> names, io::Replace replace);
 
  private:
   void clear();
@@ -53,9 +52,8 @@ class PartialDirectory {
   bool has_record_ = false;
 };
 
-/// Throws UserError unless a new dataset may take the place of what lies at `path`: a dataset made of files
-/// of these names, if one is to be replaced.
-void require_replaceable_dataset(const std::string& path, std::span<const std::string_view> names,
-                                 io::Replace replace);
+/// Throws UserError unless a new dataset may take the place of what lies at `path`: a dataset, whole or in
+/// shards, that is to be replaced and has no files but its own.
+void require_replaceable_dataset(const std::string& path, io::Replace replace);
 
 }  // namespace plenum::data

@@ -19,6 +19,7 @@
 #include "plenum/data/corpus/duplicates.h"
 #include "plenum/data/corpus/ordered_pipeline.h"
 #include "plenum/data/corpus/partial_directory.h"
+#include "plenum/data/corpus/shard_writer.h"
 #include "plenum/data/corpus/tokenized_block.h"
 #include "plenum/data/text/document_choice.h"
 #include "plenum/data/tokenizer/tokenizer_files.h"
@@ -36,10 +37,11 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr const char* kTokenizing = "tokenizing";
 constexpr const char* kBuildingSequences = "building sequences";
 
-/// The options that decide the outcome, by name. What is no text is not among them: refusing it changes no
-/// dataset, so that a run that was stopped by it goes on once it may be replaced.
+/// The options that decide the outcome, by name. Shards are not among them: they are the same dataset in
+/// other files. What is no text is not among them: refusing it changes no dataset, so that a run that was
+/// stopped by it goes on once it may be replaced.
 OrderedJson recorded_options(PrepareOptions options) {
-  constexpr std::array kNotRecorded = {"inputs", "output", "threads", "overwrite", "invalid-utf8"};
+  constexpr std::array kNotRecorded = {"inputs", "output", "threads", "overwrite", "invalid-utf8", "shards"};
   OrderedJson recorded = OrderedJson::object();
   const base::OptionTable table = options.table();
   for (const base::Option& option : table.options()) {
@@ -172,6 +174,7 @@ class Run {
     describe_files(true);
     others.get();
     publish(description);
+    if (options_.shards > 1) description = read_dataset_description(options_.output);
     return {.description = std::move(description), .was_there = false, .resumed_bytes = resumed_bytes_};
   }
 
@@ -324,9 +327,16 @@ class Run {
   }
 
   void publish(const DatasetDescription& description) {
-    io::write_file(directory_.path() + "/" + std::string(kDatasetFileName),
-                   print_by_key(to_json(description)));
-    directory_.publish(kDatasetFileNames, options_.replace());
+    std::vector<std::string> names;
+    if (const auto count = static_cast<std::uint64_t>(options_.shards); count > 1) {
+      write_shards(directory_.path(), description, count, options_.num_threads(), progress_);
+      for (std::uint64_t index = 0; index < count; ++index) names.push_back(shard_name(index));
+    } else {
+      io::write_file(directory_.path() + "/" + std::string(kDatasetFileName),
+                     print_by_key(to_json(description)));
+      names.assign(kDatasetFileNames.begin(), kDatasetFileNames.end());
+    }
+    directory_.publish(names, options_.replace());
   }
 
   const PrepareOptions& options_;
@@ -359,11 +369,14 @@ std::optional<DatasetDescription> find_prepared(const PrepareOptions& options,
   base::require(is_dataset(options.output), "{} exists and is no dataset; choose another --output",
                 options.output);
   if (options.overwrite) {
-    require_replaceable_dataset(options.output, kDatasetFileNames, options.replace());
+    require_replaceable_dataset(options.output, options.replace());
     return std::nullopt;
   }
   DatasetDescription description = read_dataset_description(options.output);
-  base::require(description.fingerprint == fingerprint,
+  const std::uint64_t num_there = std::max<std::size_t>(1, shard_directories(options.output).size());
+  const auto num_shards = static_cast<std::uint64_t>(options.shards);
+  base::require(description.fingerprint == fingerprint && description.shard.count == num_shards &&
+                    num_there == num_shards,
                 "{} holds a dataset of other input or options; add --overwrite or choose another --output",
                 options.output);
   return description;

@@ -4,6 +4,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/machine.h"
+#include "plenum/data/corpus/dataset_shard.h"
 
 namespace plenum::data {
 
@@ -48,6 +49,8 @@ base::OptionTable PrepareOptions::table() {
               "Field of .jsonl or column of .csv and .tsv files that holds the text");
   options.add("seed", seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Random seed for the holdout and sentence pairs");
+  options.add("shards", shards, 1, kMostShards,
+              "Divide the dataset into N directories, shard-0 and so on, for --data-sharding local");
   options.add("threads", threads, 1, 4096, "Number of threads (default: all cores)");
   options.add("overwrite", overwrite, "Replace the dataset in the output directory");
   return options;

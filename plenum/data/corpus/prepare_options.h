@@ -28,6 +28,7 @@ struct PrepareOptions {
   SequenceOptions sequences;
   std::int64_t seed = 0;
   double holdout = 0;
+  std::int64_t shards = 1;  ///< directories that the dataset is divided into; 1: it is one directory
   std::optional<std::int64_t> threads;  ///< all cores if absent
   bool overwrite = false;
   std::int64_t checkpoint_blocks = 64;  ///< how many blocks a crash can cost

@@ -231,6 +231,28 @@ SequenceIndexSummary write_sequence_index(const IndexedTokens& tokens, const Seq
   return summary;
 }
 
+SequenceIndexWriter::SequenceIndexWriter(const std::string& path, std::int64_t max_length)
+    : file_(path), max_length_(max_length) {
+  file_.append_value(Header{});
+}
+
+void SequenceIndexWriter::add(const SequenceRecord& record) {
+  file_.append_value(record);
+  checksum_.update(bytes_of_value(record));
+  ++num_sequences_;
+}
+
+void SequenceIndexWriter::finish(std::uint64_t num_tokens) {
+  Header header;
+  header.num_sequences = num_sequences_;
+  header.num_tokens = num_tokens;
+  header.max_length = static_cast<std::uint64_t>(max_length_);
+  header.checksum = checksum_.value();
+  file_.flush();
+  file_.overwrite(0, bytes_of_value(header));
+  file_.sync();
+}
+
 SequenceIndex::SequenceIndex(const std::string& path) : path_(path), file_(path) {
   Header header;
   const Header expected;

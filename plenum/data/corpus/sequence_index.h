@@ -9,6 +9,8 @@
 #include "plenum/data/corpus/indexed_tokens.h"
 #include "plenum/data/corpus/sequence_builder.h"
 #include "plenum/data/corpus/sequence_record.h"
+#include "plenum/io/append_file.h"
+#include "plenum/io/checksum.h"
 #include "plenum/io/file.h"
 #include "plenum/packing/histogram.h"
 
@@ -28,6 +30,22 @@ struct SequenceIndexSummary {
 SequenceIndexSummary write_sequence_index(const IndexedTokens& tokens, const SequenceOptions& options,
                                           Split split, std::size_t num_threads, const std::string& path,
                                           base::Progress& progress);
+
+/// Writes a .sequences file of records that come in order of length.
+class SequenceIndexWriter {
+ public:
+  SequenceIndexWriter(const std::string& path, std::int64_t max_length);
+
+  void add(const SequenceRecord& record);
+  /// The records point into a file of `num_tokens` tokens. Returns when the file is on the disk.
+  void finish(std::uint64_t num_tokens);
+
+ private:
+  io::AppendFile file_;
+  io::Checksum checksum_;
+  std::int64_t max_length_;
+  std::uint64_t num_sequences_ = 0;
+};
 
 /// A .sequences file, mapped. Ids number the records, in order of increasing length.
 class SequenceIndex {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <thread>
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/base/check.h"
+#include "plenum/tensor/bfloat16.h"
 
 #include "tests/comm/ranks.h"
 
@@ -73,6 +75,29 @@ TEST_P(Collectives, AllReduceSumsInTheOrderOfRanks) {
     std::vector<double> values = values_of(all.index(), count());
     all.start_all_reduce(elements(values), 0).wait();
     EXPECT_EQ(values, sums_of(all.size(), count()));
+  });
+}
+
+TEST_P(Collectives, SumsOfBFloat16AreThoseOfFloat32RoundedOnce) {
+  using tensor::BFloat16;
+  run([&](Communicator& all) {
+    const auto values_of_member = [&](std::size_t member) {
+      std::vector<BFloat16> values(count());
+      for (std::size_t i = 0; i < count(); ++i)
+        values[i] = tensor::to_bfloat16(static_cast<float>(value_of(member, i)));
+      return values;
+    };
+    std::vector<float> sums(count());
+    for (std::size_t member = 0; member < all.size(); ++member) {
+      const std::vector<BFloat16> values = values_of_member(member);
+      for (std::size_t i = 0; i < count(); ++i)
+        sums[i] = member == 0 ? tensor::to_float(values[i]) : sums[i] + tensor::to_float(values[i]);
+    }
+    std::vector<BFloat16> expected(count());
+    std::ranges::transform(sums, expected.begin(), tensor::to_bfloat16);
+    std::vector<BFloat16> values = values_of_member(all.index());
+    all.start_all_reduce({std::as_writable_bytes(std::span(values)), tensor::DType::BFloat16}, 0).wait();
+    EXPECT_EQ(values, expected);
   });
 }
 

@@ -28,6 +28,22 @@ class RoundToComputeCase final : public OpCase {
   TestTensor<float> x_N_, y_N_;
 };
 
+class WidenFromComputeCase final : public OpCase {
+ public:
+  WidenFromComputeCase(tensor::Device device, std::int64_t count)
+      : x_N_(rounded(random_tensor({count}, 1, 1e3), device)), y_N_({count}, NAN) {}
+
+  std::vector<OpCall> calls(Arguments& arguments) override {
+    const kernels::WidenFromCompute args = {.x_N = arguments.in_compute(x_N_), .y_N = arguments.out(y_N_)};
+    return {{"widen_from_compute", [=](const auto& stream) { kernels::widen_from_compute(stream, args); }, 0,
+             bytes_of({args.x_N, args.y_N})}};
+  }
+  std::vector<OpResult> results() const override { return {{"y", y_N_.doubles(), x_N_.doubles(), 0}}; }
+
+ private:
+  TestTensor<float> x_N_, y_N_;
+};
+
 class ZeroAllCase final : public OpCase {
  public:
   ZeroAllCase(tensor::Device, std::int64_t count) {
@@ -76,6 +92,17 @@ OpDescriptor round_to_compute_op() {
                 return shapes_of<RoundToComputeCase>({0, 1, 7, 8, 9, 5003});
               },
           .typical = shapes_of<RoundToComputeCase>({768 * 3072}).front()};
+}
+
+OpDescriptor widen_from_compute_op() {
+  return {.name = "widen_from_compute",
+          .functions = {"widen_from_compute"},
+          .devices = {tensor::Device::Cuda},
+          .shapes =
+              [](tensor::Device) {
+                return shapes_of<WidenFromComputeCase>({0, 1, 7, 8, 9, 5003});
+              },
+          .typical = shapes_of<WidenFromComputeCase>({768 * 3072}).front()};
 }
 
 OpDescriptor zero_all_op() {

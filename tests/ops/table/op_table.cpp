@@ -25,6 +25,7 @@ const std::vector<OpDescriptor>& op_table() {
       lamb_step_op(),
       lamb_halves_op(),
       round_to_compute_op(),
+      widen_from_compute_op(),
       zero_all_op(),
   };
   return ops;

@@ -26,6 +26,7 @@ OpDescriptor layer_norm_op();
 OpDescriptor linear_op();
 OpDescriptor mlp_gelu_op();
 OpDescriptor round_to_compute_op();
+OpDescriptor widen_from_compute_op();
 OpDescriptor rows_op();
 OpDescriptor sum_op();
 OpDescriptor vocabulary_loss_op();

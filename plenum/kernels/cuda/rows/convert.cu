@@ -15,4 +15,8 @@ void round_to_compute(const tensor::Stream& stream, const RoundToCompute& args) 
   map_elements(stream, args.x_N.num_elements(), Identity(), bfloat16_data(args.y_N), args.x_N.data<float>());
 }
 
+void widen_from_compute(const tensor::Stream& stream, const WidenFromCompute& args) {
+  map_elements(stream, args.x_N.num_elements(), Identity(), args.y_N.data<float>(), bfloat16_data(args.x_N));
+}
+
 }  // namespace plenum::kernels::cuda

@@ -1,0 +1,95 @@
+#include "plenum/train/checkpoint_tensors.h"
+
+#include <span>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "plenum/base/check.h"
+#include "plenum/io/block_sums.h"
+#include "plenum/io/placed_file.h"
+#include "plenum/model/named_tensors.h"
+
+namespace plenum::train {
+namespace {
+
+constexpr std::string_view kFirstMoments = "exp_avg.";
+constexpr std::string_view kSecondMoments = "exp_avg_sq.";
+
+std::vector<io::FloatsShape> moment_shapes(const describe::ParameterTable& table) {
+  std::vector<io::FloatsShape> shapes = model::named_shapes(table, kFirstMoments);
+  for (io::FloatsShape& shape : model::named_shapes(table, kSecondMoments))
+    shapes.push_back(std::move(shape));
+  return shapes;
+}
+
+std::string path_of(const std::string& directory, const char* name) {
+  return fmt::format("{}/{}", directory, name);
+}
+
+}  // namespace
+
+TensorFiles::TensorFiles(const describe::ParameterTable& table)
+    : layouts_{io::SafetensorsLayout(model::named_shapes(table)),
+               io::SafetensorsLayout(moment_shapes(table))} {}
+
+void TensorFiles::make(const std::string& directory) const {
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    io::PlacedFile::make(path_of(directory, kNames[i]), layouts_[i].num_bytes());
+}
+
+TensorFiles::Tally TensorFiles::write(const std::string& directory, const CheckpointTensors& tensors,
+                                      Headers headers, base::FunctionRef<void()> on_part) const {
+  struct Part {
+    const model::FlatPieces& pieces;
+    std::string_view prefix;
+  };
+  const std::array<std::vector<Part>, 2> parts = {
+      {{{tensors.weights, ""}},
+       {{tensors.first_moments, kFirstMoments}, {tensors.second_moments, kSecondMoments}}}};
+  Tally tally;
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    io::PlacedFile file(path_of(directory, kNames[i]));
+    base::require(file.size_bytes() == layouts_[i].num_bytes(),
+                  "cannot write {}: it has {} bytes here and not {}; is its file system the same everywhere?",
+                  path_of(directory, kNames[i]), file.size_bytes(), layouts_[i].num_bytes());
+    if (headers == Headers::Yes) file.write(0, layouts_[i].header());
+    const auto write = [&](std::uint64_t offset, std::span<const float> values) {
+      file.write(offset, {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+      on_part();
+    };
+    for (const Part& part : parts[i])
+      model::write_named_tensors(layouts_[i], tensors.table, part.pieces, tensors.window, part.prefix, write);
+    file.sync();
+    on_part();
+    tally.push_back(file.written_bytes());
+    tally.insert(tally.end(), file.sums().values().begin(), file.sums().values().end());
+  }
+  return tally;
+}
+
+void TensorFiles::add_records(const Tally& tally, nlohmann::json& list) const {
+  auto next = tally.begin();
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    const std::uint64_t num_bytes = layouts_[i].num_bytes();
+    base::check(*next == num_bytes, "processes wrote {} of the {} bytes of {}", *next, num_bytes, kNames[i]);
+    ++next;
+    nlohmann::json checksums = nlohmann::json::array();
+    const std::size_t num_blocks = io::BlockSums(num_bytes).values().size();
+    for (std::size_t block = 0; block < num_blocks; ++block)
+      checksums.push_back(io::format_block_sum(*next++));
+    list.push_back({{"name", kNames[i]}, {"bytes", num_bytes}, {"checksums", std::move(checksums)}});
+  }
+}
+
+void read_tensors(const std::string& directory, const CheckpointTensors& tensors) {
+  const io::SafetensorsFile weights(path_of(directory, TensorFiles::kWeightsName));
+  model::read_named_tensors(weights, tensors.table, tensors.weights, tensors.window);
+  if (tensors.first_moments.is_empty() && tensors.second_moments.is_empty()) return;
+  const io::SafetensorsFile optimizer(path_of(directory, TensorFiles::kOptimizerName));
+  model::read_named_tensors(optimizer, tensors.table, tensors.first_moments, tensors.window, kFirstMoments);
+  model::read_named_tensors(optimizer, tensors.table, tensors.second_moments, tensors.window, kSecondMoments);
+}
+
+}  // namespace plenum::train

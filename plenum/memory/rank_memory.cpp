@@ -89,11 +89,12 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   if (has_places) memory.gathered = plan_places(kParameters, Role::Master, shard, plan);
   memory.gradients_N = plan.add(kGradients, Role::Gradient, has_flights ? own : flat);
   if (has_flights) memory.flights = plan_places(kGradients, Role::Gradient, shard, plan);
-  if (problem.has_tied_halves) memory.tied_rows_RD = plan_tied_rows(table, problem, capacity, plan);
   if (request.reduce_dtype != DType::Float32) {
     base::require(!has_flights, "gradients travel in fp32 where they are sharded; leave out --reduce-dtype");
+    base::check(!problem.has_tied_halves, "rows of words travel in fp32");
     memory.wire_B = plan.add(kGradients, request.reduce_dtype, {largest_bucket(shard)});
   }
+  if (problem.has_tied_halves) memory.tied_rows_RD = plan_tied_rows(table, problem, capacity, plan);
   memory.first_moments_S = plan.add(kState, Role::State, own);
   memory.second_moments_S = plan.add(kState, Role::State, own);
   memory.compute_weights_N =

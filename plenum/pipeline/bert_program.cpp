@@ -29,11 +29,8 @@
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/bert_schedule.h"
-#include "plenum/pipeline/gradient_round.h"
-#include "plenum/pipeline/gradient_wire.h"
-#include "plenum/pipeline/own_micro_batches.h"
+#include "plenum/pipeline/parameter_exchange.h"
 #include "plenum/pipeline/recorded_work.h"
-#include "plenum/pipeline/tied_rows.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/cuda_stream.h"
@@ -99,6 +96,23 @@ model::BertGradients gradients_of(const describe::ParameterTable& table,
   if (!memory.flights.empty()) return model::gradients_of(table, parts_of(shard, memory.flights));
   return model::gradients_of(table, memory.gradients_N);
 }
+
+/// The micro-batches of a schedule that a rank works on, and those between them: ids from first on.
+struct OwnMicroBatches {
+  OwnMicroBatches(const Schedule& schedule, Rank rank) {
+    std::size_t end = 0;
+    first = schedule.problem.num_micro_batches;
+    for (const Action& action : schedule.ranks[rank.index()].lane(schedule::Lane::Compute).actions()) {
+      if (action.type != ActionType::Forward) continue;
+      first = std::min(first, action.micro_batch.index());
+      end = std::max(end, action.micro_batch.index() + 1);
+    }
+    count = end > first ? end - first : 0;
+  }
+
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
 
 /// For every micro-batch of the steps under way.
 std::vector<model::MicroBatchStaging> stagings_of(const describe::ParameterTable& table,
@@ -177,12 +191,14 @@ struct BertProgram::State {
         stream(owner.stream(memory.scratch, options.precision)),
         weights(weights_of(table, shard, memory)),
         gradients(gradients_of(table, shard, memory)),
-        wire(memory.wire_B),
         has_gradient(gradients.layers.size()) {
-    if (memory.tied_rows_RD) tied_rows.emplace(table, shard, memory.tied_rows_RD, holder.index, holder.count);
-    if (options.device == tensor::Device::Cpu) return;
-    gpu = std::make_unique<Gpu>();
-    for (std::size_t i = 0; i < kStepsUnderWay; ++i) exchanged[i] = gpu->exchanged() + i;
+    std::optional<tensor::Stream> queue;
+    if (options.device == tensor::Device::Cuda) {
+      gpu = std::make_unique<Gpu>();
+      for (std::size_t i = 0; i < kStepsUnderWay; ++i) exchanged[i] = gpu->exchanged() + i;
+      queue.emplace(gpu->communication, std::span<std::byte>(), options.precision);
+    }
+    exchange.emplace(table, shard, holder, memory, queue);
   }
 
   ExchangedScalars& exchanged_with(std::uint64_t step) { return *exchanged[step % kStepsUnderWay]; }
@@ -237,66 +253,9 @@ struct BertProgram::State {
     std::fill(begin, end, true);
     return is_accumulated ? Accumulate::Yes : Accumulate::No;
   }
-  /// Where the data-parallel lane works, if that is a device.
-  std::optional<tensor::Stream> lane_queue() const {
-    if (!gpu) return std::nullopt;
-    return tensor::Stream(gpu->communication, {}, options.precision);
-  }
-  /// Of the shard, what a reduction or gather of parts is about.
-  const describe::ParameterShard::Bucket& bucket_of(const Action& action) const {
-    return schedule::is_of_tied(action.type) ? shard.tied()
-                                             : shard.bucket(action.first_layer, action.end_layer);
-  }
-  /// The gradients that an action sums.
-  TensorView to_sum(const Action& action) const {
-    if (action.type == ActionType::ReduceTied) {
-      const TensorView rows_RD = tied_rows->rows_RD();
-      return {rows_RD.raw(), rows_RD.dtype(), {rows_RD.num_elements()}};
-    }
-    if (schedule::is_of_tied(action.type)) {
-      const std::int64_t begin = table.tied()->begin;
-      return buffers.gradients_N.rows(begin, table.num_elements() - begin);
-    }
-    const auto [begin, end] = elements_of(action);
-    return buffers.gradients_N.rows(begin, end - begin);
-  }
-  /// In the type in which gradients travel.
-  comm::Elements packed(const Action& action) const {
-    const TensorView values = to_sum(action);
-    return wire.is_used() ? wire.pack(lane_queue(), values) : comm::elements_of(values.span<float>());
-  }
-  /// Of what was summed, what this rank has now.
-  void unpack_gradients(const Action& action) const {
-    if (schedule::is_scatter(action.type)) {
-      const describe::ParameterShard::Bucket& bucket = bucket_of(action);
-      wire.unpack(lane_queue(), bucket.own.begin - bucket.elements.begin,
-                  buffers.gradients_N.rows(bucket.own.begin, bucket.num_own()));
-    } else if (action.type == ActionType::ReduceGradient || action.type == ActionType::ReduceTied ||
-               action.type == ActionType::ReduceTiedOutput) {
-      wire.unpack(lane_queue(), 0, to_sum(action));
-    }
-  }
-  /// Of the flat buffers, what an action's layers have, but for a word table that ranks sum by itself.
-  describe::ParameterTable::ElementRange elements_of(const Action& action) const {
-    auto [begin, end] = table.elements_of_layers(action.first_layer, action.end_layer);
-    if (tied_rows) end = std::min(end, table.tied()->begin);
-    return {begin, end};
-  }
   std::span<const batch::MicroBatch> own_micro_batches() const {
+    if (batch == nullptr) return {};  // weights may be gathered before the data is missed
     return std::span(batch->micro_batches).subspan(own.first - batch->first_micro_batch, own.count);
-  }
-  std::size_t bucket_index(const Action& action) const {
-    return static_cast<std::size_t>(&shard.bucket(action.first_layer, action.end_layer) -
-                                    shard.buckets().data());
-  }
-  /// The place of a bucket, with the rank's own part in it.
-  PartitionedElements to_gather(const Action& gather) const {
-    const std::size_t index = bucket_index(gather);
-    const describe::ParameterShard::Bucket& bucket = shard.buckets()[index];
-    const std::span<const float> own = buffers.weights_N.rows(bucket.begin, bucket.num_own()).span<float>();
-    const std::span<float> place = memory.gathered[index].span<float>();
-    std::ranges::copy(own, place.begin() + (bucket.own.begin - bucket.elements.begin));
-    return {comm::elements_of(place), bucket.counts};
   }
   const model::Activations& activations_of(const ActionRun& run) const {
     return memory.activations.slots[slots.slot(run.step, run.action.micro_batch)];
@@ -355,10 +314,9 @@ struct BertProgram::State {
   tensor::Stream stream;
   model::BertWeights weights;
   model::BertGradients gradients;
-  std::optional<TiedRows> tied_rows;
-  GradientWire wire;
   std::vector<bool> has_gradient;  ///< by layer: whether the step's gradient has been begun
   std::unique_ptr<Gpu> gpu;
+  std::optional<ParameterExchange> exchange;
 
   std::array<ExchangedScalars, kStepsUnderWay> own_exchanged;
   std::array<ExchangedScalars*, kStepsUnderWay> exchanged{&own_exchanged[0], &own_exchanged[1]};
@@ -483,10 +441,11 @@ void BertProgram::recompute(const ActionRun& run) {
 void BertProgram::backward(const ActionRun& run) {
   model::Pass pass = state_->pass(run);
   pass.accumulate = state_->begin_gradients(run.action);
-  if (state_->tied_rows && run.action.first_layer.index() == 0) {
-    pass.word_rows_RD = state_->tied_rows->rows_RD();
-    pass.micro_batch.by_word = state_->tied_rows->by_row(run.action.micro_batch.index() - state_->own.first,
-                                                         pass.micro_batch.by_word);
+  const TiedRows* const tied_rows = state_->exchange->tied_rows();
+  if (tied_rows != nullptr && run.action.first_layer.index() == 0) {
+    pass.word_rows_RD = tied_rows->rows_RD();
+    pass.micro_batch.by_word =
+        tied_rows->by_row(run.action.micro_batch.index() - state_->own.first, pass.micro_batch.by_word);
   }
   state_->run_recorded(run, pass, [&] {
     model::bert_backward(pass, state_->weights, state_->gradients, state_->activations_of(run),
@@ -506,51 +465,19 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
   if (run.action.type == ActionType::ReduceTensorNorms) {
     return comm::elements_of(state_->memory.tensor_squares_P2.span<double>());
   }
-  return state_->packed(run.action);
+  return state_->exchange->to_reduce(run.action);
 }
 
 PartitionedElements BertProgram::to_partition(const ActionRun& run) {
-  if (run.action.type == ActionType::GatherTiedRows)
-    return state_->tied_rows->mark(state_->own_micro_batches());
-  if (run.action.type == ActionType::ReduceScatterRound) {
-    const std::size_t bucket = state_->bucket_index(run.action);
-    return {comm::elements_of(state_->memory.flights[bucket].span<float>()),
-            state_->shard.buckets()[bucket].counts};
-  }
-  const std::span<const std::size_t> counts = state_->bucket_of(run.action).counts;
-  if (schedule::is_scatter(run.action.type)) return {state_->packed(run.action), counts};
-  if (!state_->memory.gathered.empty()) return state_->to_gather(run.action);
-  const describe::ParameterTable::ElementRange gathered = state_->bucket_of(run.action).elements;
-  const TensorView weights = state_->buffers.weights_N.rows(gathered.begin, gathered.end - gathered.begin);
-  return {comm::elements_of(weights.span<float>()), counts};
-}
-
-void BertProgram::add_round(const ActionRun& run) {
-  base::check(!state_->gpu, "a GPU, which has one rank, reduces no rounds");
-  const std::size_t index = state_->bucket_index(run.action);
-  const describe::ParameterShard::Bucket& bucket = state_->shard.buckets()[index];
-  add_gradient_round(
-      state_->table, bucket,
-      state_->memory.flights[index].rows(bucket.own.begin - bucket.elements.begin, bucket.num_own()),
-      run.action.micro_batch.value == 0 ? Accumulate::No : Accumulate::Yes,
-      state_->buffers.gradients_N.rows(bucket.begin, bucket.num_own()));
+  return state_->exchange->to_partition(run.action, state_->own_micro_batches());
 }
 
 void BertProgram::communicated(const ActionRun& run) {
-  if (run.action.type == ActionType::ReduceScatterRound) return add_round(run);
-  if (run.action.type == ActionType::GatherTiedRows)
-    return state_->tied_rows->lay_out(state_->own_micro_batches());
-  if (state_->wire.is_used()) state_->unpack_gradients(run.action);
-  if (!state_->gpu || run.action.type != ActionType::GatherParameters) return;
-  // Layer norms read weights as the optimizer keeps them, products read them rounded.
-  const tensor::Stream queue = *state_->lane_queue();
-  const auto [begin, end] = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
-  kernels::round_to_compute(queue, {.x_N = state_->buffers.weights_N.rows(begin, end - begin),
-                                    .y_N = state_->buffers.compute_weights_N.rows(begin, end - begin)});
+  state_->exchange->communicated(run.action, state_->own_micro_batches());
 }
 
 void BertProgram::square_gradient(const ActionRun& run) {
-  if (state_->tied_rows) state_->tied_rows->add_to(state_->stream, state_->buffers.gradients_N);
+  state_->exchange->join_halves(state_->stream);
   if (state_->shard.is_whole()) {
     // Every holder has the same gradient, byte for byte, of which each counts a part.
     const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);

@@ -8,23 +8,16 @@
 
 namespace plenum::pipeline {
 
-TiedRows::TiedRows(const describe::ParameterTable& table, const describe::ParameterShard& shard,
-                   const tensor::TensorView& room_RD, std::size_t holder, std::size_t num_holders)
-    : begin_(table.tied()->begin),
-      shape_VD_(table.tied()->shape),
-      end_own_(shape_VD_[0]),
-      first_word_(table.tied()->slice ? table.tied()->slice->begin : 0),
-      num_words_(static_cast<std::size_t>(shape_VD_[0])),
+TiedRows::TiedRows(const describe::Parameter& words, const tensor::TensorView& room_RD, std::size_t holder,
+                   std::size_t num_holders)
+    : first_word_(words.slice ? words.slice->begin : 0),
+      num_words_(static_cast<std::size_t>(words.shape[0])),
       room_RD_(room_RD),
       holder_(holder),
       counts_(num_holders, (num_words_ + kBits - 1) / kBits),
       marks_(num_holders * num_marks()),
       row_of_word_(num_words_) {
   words_.reserve(static_cast<std::size_t>(room_RD.size(0)));
-  if (shard.is_whole()) return;
-  const std::int64_t width = shape_VD_[1];
-  first_own_ = (shard.tied().own.begin - begin_) / width;
-  end_own_ = std::min((shard.tied().own.end - begin_ + width - 1) / width, end_own_);
 }
 
 PartitionedElements TiedRows::mark(std::span<const batch::MicroBatch> micro_batches) {
@@ -73,17 +66,17 @@ kernels::RowGroups TiedRows::by_row(std::size_t micro_batch, kernels::RowGroups 
   return by_word;
 }
 
-void TiedRows::add_to(const tensor::Stream& stream, const tensor::TensorView& gradients_N) const {
+void TiedRows::add_to(const tensor::Stream& stream, const tensor::TensorView& dword_VD,
+                      const WordRange& of) const {
   const auto row_at = [&](std::int64_t word) {
     return std::ranges::lower_bound(words_, word) - words_.begin();
   };
-  const std::int64_t first = row_at(first_own_);
-  const std::int64_t count = row_at(end_own_) - first;
+  const std::int64_t first = row_at(of.begin);
+  const std::int64_t count = row_at(of.end) - first;
   if (count <= 0) return;
-  const tensor::TensorView dword = gradients_N.rows(begin_, shape_VD_.num_elements());
-  kernels::gather_rows_backward(stream, {.dy_MD = room_RD_.rows(first, count),
-                                         .index_M = {words_.data() + first, {count}},
-                                         .dx_TD = {dword.raw(), dword.dtype(), shape_VD_}});
+  kernels::gather_rows_backward(
+      stream,
+      {.dy_MD = room_RD_.rows(first, count), .index_M = {words_.data() + first, {count}}, .dx_TD = dword_VD});
 }
 
 }  // namespace plenum::pipeline

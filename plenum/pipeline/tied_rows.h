@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "plenum/batch/micro_batch.h"
-#include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/embedding.h"
 #include "plenum/pipeline/stage_program.h"
@@ -23,10 +22,10 @@ namespace plenum::pipeline {
 /// the rows, their sum over the ranks is added to the head's half. On the CPU.
 class TiedRows {
  public:
-  /// Of a rank that is `holder` of `num_holders` and updates a shard. `room_RD` has a row for every word that
-  /// a step may read.
-  TiedRows(const describe::ParameterTable& table, const describe::ParameterShard& shard,
-           const tensor::TensorView& room_RD, std::size_t holder, std::size_t num_holders);
+  /// Of the word table of a rank that is `holder` of `num_holders`. `room_RD` has a row for every word that a
+  /// step may read.
+  TiedRows(const describe::Parameter& words, const tensor::TensorView& room_RD, std::size_t holder,
+           std::size_t num_holders);
 
   /// Marks the words of a rank's micro-batches, for all ranks to gather.
   PartitionedElements mark(std::span<const batch::MicroBatch> micro_batches);
@@ -39,9 +38,13 @@ class TiedRows {
   /// row behind the last.
   kernels::RowGroups by_row(std::size_t micro_batch, kernels::RowGroups by_word) const;
 
-  /// Adds the rows to those of their words in the table's gradient, as far as the rank updates them. That
-  /// lies in a flat buffer of all gradients.
-  void add_to(const tensor::Stream& stream, const tensor::TensorView& gradients_N) const;
+  /// Words of the table's slice, by their places in it.
+  struct WordRange {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  /// Adds the rows of some words to theirs in the table's gradient.
+  void add_to(const tensor::Stream& stream, const tensor::TensorView& dword_VD, const WordRange& of) const;
 
  private:
   static constexpr std::size_t kBits = 32;
@@ -52,10 +55,6 @@ class TiedRows {
   /// Where a word lies in the table's slice; beyond it if it does not.
   std::size_t place_of(std::int32_t word) const { return static_cast<std::size_t>(word - first_word_); }
 
-  std::int64_t begin_;  ///< of the table in flat buffers
-  tensor::Shape shape_VD_;
-  /// Rows of the table of which the rank updates something: [first, end).
-  std::int64_t first_own_ = 0, end_own_ = 0;
   std::int64_t first_word_ = 0;
   std::size_t num_words_ = 0;  ///< of the slice
   tensor::TensorView room_RD_;

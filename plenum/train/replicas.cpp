@@ -9,6 +9,7 @@
 #include "plenum/batch/step_batch.h"
 #include "plenum/describe/bert.h"
 #include "plenum/memory/micro_batch_layout.h"
+#include "plenum/memory/schedule_shard.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/train/rank_times.h"
@@ -63,7 +64,7 @@ Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgr
     own.tensor_parallel = mesh_.slice_of(rank);
     programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, mesh_.replica_of(rank), own));
   }
-  if (num_slices() > 1) whole_.emplace(options.model, num_slices());
+  if (num_slices() > 1 || first().buffers().are_weights_of_shard) whole_.emplace(options.model, num_slices());
   if (whole_ && !processes.is_alone())
     between_steps_ = pipeline::rank_of_world(first(), processes.communicator(), num_slices());
   if (options.device == tensor::Device::Cuda) window_.emplace(first().stream());
@@ -77,15 +78,45 @@ model::FlatWeights Replicas::weights() const {
 
 void Replicas::gather_weights() {
   if (!whole_) return;
-  if (between_steps_)
-    return whole_->gather(first().buffers().weights_N.span<float>(), *between_steps_->slices);
-  std::vector<std::span<const float>> slices;
-  for (const auto& program : first_replica()) slices.push_back(program->buffers().weights_N.span<float>());
-  whole_->gather(slices);
+  if (between_steps_) return gather_weights_of_processes();
+  const bool is_sharded = first().buffers().are_weights_of_shard;
+  for (const auto& program : is_sharded ? std::span(programs_) : first_replica()) {
+    for_each_weight(*program,
+                    [&](const model::FlatPiece& piece) { whole_->gather(slice_of(*program), piece); });
+  }
+}
+
+void Replicas::gather_weights_of_processes() {
+  const std::span<const float> own = first().buffers().weights_N.span<float>();
+  std::vector<WholeModel::Holding> holdings;
+  if (first().buffers().are_weights_of_shard) {
+    for (std::size_t i = 0; i < mesh_.num_ranks(); ++i) {
+      const base::Rank rank = base::Rank::at(i);
+      const std::size_t slice = mesh_.slice_of(rank).index;
+      holdings.push_back(
+          {slice, memory::schedule_shard(whole_->slice(slice), schedule_, mesh_.replica_of(rank))});
+    }
+    const bool has_slices = between_steps_->everyone != nullptr;
+    return whole_->gather(own, holdings,
+                          has_slices ? *between_steps_->everyone : *between_steps_->communicator);
+  }
+  // A layer at a time, so that little memory is needed on the way.
+  const auto layers = WholeModel::single_layers(whole_->table().model().layers.size());
+  for (std::size_t slice = 0; slice < num_slices(); ++slice)
+    holdings.push_back({slice, describe::ParameterShard(whole_->slice(slice), layers, 0, 1)});
+  whole_->gather(own, holdings, *between_steps_->slices);
 }
 
 std::span<const std::unique_ptr<pipeline::BertProgram>> Replicas::first_replica() const {
   return std::span(programs_).first(std::min(num_slices(), programs_.size()));
+}
+
+void Replicas::for_each_weight(const pipeline::BertProgram& program,
+                               base::FunctionRef<void(const model::FlatPiece&)> visit) {
+  const optim::OptimizerBuffers& buffers = program.buffers();
+  if (!buffers.are_weights_of_shard) return visit({0, buffers.weights_N.span<float>()});
+  for (const describe::ParameterShard::Bucket& bucket : program.shard().buckets())
+    visit({bucket.own.begin, buffers.weights_N.rows(bucket.begin, bucket.num_own()).span<float>()});
 }
 
 Replicas::Share Replicas::everything() const {
@@ -124,7 +155,8 @@ void Replicas::add_piece(const pipeline::BertProgram& program, const model::Flat
 }
 
 void Replicas::add_weights(const pipeline::BertProgram& program, const Share& share, Pieces& pieces) const {
-  add_piece(program, {0, program.buffers().weights_N.span<float>()}, share, pieces.weights);
+  for_each_weight(program,
+                  [&](const model::FlatPiece& piece) { add_piece(program, piece, share, pieces.weights); });
 }
 
 void Replicas::add_moments(const pipeline::BertProgram& program, const Share& share, Pieces& pieces) const {
@@ -152,7 +184,9 @@ CheckpointTensors Replicas::tensors() const {
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     const base::Rank rank = base::Rank::at(first_rank + i);
     const bool is_sharded = !programs_[i]->shard().is_whole();
-    add_weights(*programs_[i], share_of(rank, Held::ByEveryReplica), pieces);
+    const bool has_shard_of_weights = programs_[i]->buffers().are_weights_of_shard;
+    add_weights(*programs_[i],
+                share_of(rank, has_shard_of_weights ? Held::ByOneReplica : Held::ByEveryReplica), pieces);
     add_moments(*programs_[i], share_of(rank, is_sharded ? Held::ByOneReplica : Held::ByEveryReplica),
                 pieces);
   }
@@ -175,7 +209,8 @@ void Replicas::write_weights(base::FunctionRef<void(const tensor::TensorView&)> 
   if (whole_) {
     write(whole_->weights_N());
     for (const std::unique_ptr<pipeline::BertProgram>& program : programs_)
-      whole_->scatter(slice_of(*program), program->buffers().weights_N.span<float>());
+      for_each_weight(*program,
+                      [&](const model::FlatPiece& piece) { whole_->scatter(slice_of(*program), piece); });
     return;
   }
   const tensor::TensorView& weights_N = first().buffers().weights_N;
@@ -191,7 +226,7 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
   const optim::OptimizerBuffers& begun = first().buffers();
   for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) {
     const optim::OptimizerBuffers& buffers = program->buffers();
-    // Slices have theirs already.
+    // Slices and shards have theirs already.
     if (program != programs_.front() && !whole_) {
       tensor::copy(program->stream(), begun.weights_N, buffers.weights_N);
       // Whoever has a shard of the moments has loaded it.

@@ -110,6 +110,7 @@ class Replicas {
   std::size_t num_slices() const { return mesh_.num_slices(); }
   /// The programs of the first replica here, whose tensors stand for those of all.
   std::span<const std::unique_ptr<pipeline::BertProgram>> first_replica() const;
+  void gather_weights_of_processes();
 
   using Elements = describe::ParameterTable::ElementRange;
   /// Which of the whole model's elements are meant, of those that a rank has: of the tensors that slices
@@ -130,6 +131,9 @@ class Replicas {
   void add_moments(const pipeline::BertProgram& program, const Share& share, Pieces& pieces) const;
   void add_piece(const pipeline::BertProgram& program, const model::FlatPiece& piece, const Share& share,
                  std::vector<model::FlatPiece>& pieces) const;
+  /// The parts of its slice's flat buffer that a program keeps: all of it, or those of its shard.
+  static void for_each_weight(const pipeline::BertProgram& program,
+                              base::FunctionRef<void(const model::FlatPiece&)> visit);
   CheckpointTensors tensors_of(Pieces pieces) const;
   void record(std::span<const batch::StepBatch> batches, const StepRequest& request);
   pipeline::BertProgram& first() const { return *programs_.front(); }
@@ -145,7 +149,7 @@ class Replicas {
   std::function<void(const pipeline::Failure&)> on_stuck_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
   std::optional<WholeModel> whole_;                   ///< where ranks hold it together
-  std::optional<pipeline::LocalRank> between_steps_;  ///< whom a process asks then, where it has a slice
+  std::optional<pipeline::LocalRank> between_steps_;  ///< whom a process asks then, where it has a part
   std::optional<tensor::HostWindow> window_;          ///< of a GPU
   std::optional<pipeline::Executor> executor_;
   std::deque<StepUnderWay> under_way_;  ///< oldest first

@@ -12,6 +12,7 @@
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/product_rate.h"
+#include "plenum/train/rank_balance.h"
 #include "plenum/train/starting_model.h"
 #include "plenum/train/timeline_file.h"
 
@@ -64,6 +65,24 @@ void require_unchanged(const data::Dataset& dataset, const Note& note) {
   dataset.verify_files(silent);
 }
 
+/// Nothing where this process can read the whole dataset itself; it must, unless its shards are dealt out.
+std::unique_ptr<data::SequenceExchange> open_exchange(const RunOptions& options, const data::Dataset& dataset,
+                                                      const RunPlan& plan, const Processes& processes) {
+  if (options.data.sharding == data::DataSharding::Local && !processes.is_alone()) {
+    std::vector<bool> here;
+    for (std::uint64_t shard = 0; shard < dataset.num_shards(); ++shard)
+      here.push_back(dataset.has_shard(shard));
+    return std::make_unique<data::SequenceExchange>(plan.batches().sequences(), here,
+                                                    processes.communicator(), plan.mesh().num_slices());
+  }
+  base::require(
+      dataset.is_whole(),
+      "{} has not all of the {} shards of its dataset; put all of them there, or give each of several "
+      "processes some and all of them --data-sharding local",
+      options.data.directory, dataset.num_shards());
+  return nullptr;
+}
+
 /// What a run that begins now remembers of its data.
 TrainingState first_state(const RunOptions& options, const data::Dataset& dataset) {
   TrainingState state;
@@ -108,10 +127,21 @@ std::optional<FoundCheckpoint> shared_checkpoint(std::optional<FoundCheckpoint> 
 
 std::unique_ptr<RunPlan> plan_run(const RunOptions& options, const data::Dataset& dataset,
                                   const std::optional<FoundCheckpoint>& found,
-                                  const DeviceMemory& device_memory, const Processes& processes) {
-  auto plan = std::make_unique<RunPlan>(
-      options, dataset, found ? found->model : starting_model(options.model, dataset), processes.rank());
+                                  const DeviceMemory& device_memory, const Processes& processes,
+                                  const Note& note) {
+  const auto plan_with = [&](double attention_cost) {
+    return std::make_unique<RunPlan>(options, dataset,
+                                     found ? found->model : starting_model(options.model, dataset),
+                                     processes.rank(), attention_cost);
+  };
+  const bool is_settled = found || options.data.attention_cost;
+  std::unique_ptr<RunPlan> plan =
+      plan_with(options.data.attention_cost.value_or(found ? found->state.attention_cost : 1));
   plan->require_memory(device_memory.available_bytes());
+  if (!is_settled) {
+    const double chosen = choose_attention_cost(*plan, plan_with, processes, note);
+    if (chosen != 1) plan = plan_with(chosen);
+  }
   return plan;
 }
 
@@ -161,14 +191,16 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
   TrainingState state = first_state(options, *dataset);
   std::unique_ptr<RunDirectory> directory;
   std::optional<FoundCheckpoint> found;
-  if (processes.is_first()) {
+  if (processes.is_first() || options.data.sharding == data::DataSharding::Local)
     require_unchanged(*dataset, note);
+  if (processes.is_first()) {
     directory = std::make_unique<RunDirectory>(options, *dataset);
     found = find_checkpoint(options, *directory, state, observer);
   }
   found = shared_checkpoint(std::move(found), processes);
 
-  std::unique_ptr<RunPlan> plan = plan_run(options, *dataset, found, device_memory, processes);
+  std::unique_ptr<RunPlan> plan = plan_run(options, *dataset, found, device_memory, processes, note);
+  std::unique_ptr<data::SequenceExchange> exchange = open_exchange(options, *dataset, *plan, processes);
   auto replicas =
       std::make_unique<Replicas>(plan->schedule(), plan->program(), processes, options.hang_limit());
   const std::string& trace = options.run.process.trace;
@@ -178,6 +210,7 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
   } else {
     begin_anew(options, *plan, *replicas, note);
   }
+  state.attention_cost = plan->batches().attention_cost();
   if (directory) state.options = directory->kept_options();
   std::unique_ptr<model::BertInference> inference = open_inference(*plan, *replicas, note);
 
@@ -189,6 +222,7 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
           .dataset = std::move(dataset),
           .directory = std::move(directory),
           .plan = std::move(plan),
+          .exchange = std::move(exchange),
           .replicas = std::move(replicas),
           .inference = std::move(inference),
           .tuning = TuningFile(RunPaths(options.run.directory).tuning),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plenum/comm/communicator.h"
+#include "plenum/data/batches/sequence_exchange.h"
 #include "plenum/data/corpus/dataset.h"
 #include "plenum/model/inference.h"
 #include "plenum/train/device_memory.h"
@@ -33,6 +34,7 @@ struct Run {
   std::unique_ptr<const data::Dataset> dataset;
   std::unique_ptr<RunDirectory> directory;  ///< of the first process
   std::unique_ptr<const RunPlan> plan;
+  std::unique_ptr<data::SequenceExchange> exchange;  ///< null where this process can read the whole dataset
   std::unique_ptr<Replicas> replicas;
   std::unique_ptr<model::BertInference> inference;  ///< none where no data is held out
   TuningFile tuning;

@@ -21,7 +21,7 @@ namespace {
 /// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows the
 /// fingerprint of the one and the checksum of the other; where the weights came from no longer matters; and
 /// steps is told (RunDirectory::changes).
-constexpr std::array<std::string_view, 31> kMayChange = {"run",
+constexpr std::array<std::string_view, 33> kMayChange = {"run",
                                                          "device",
                                                          "steps",
                                                          "ranks",
@@ -34,6 +34,8 @@ constexpr std::array<std::string_view, 31> kMayChange = {"run",
                                                          "max-skipped-steps",
                                                          "init",
                                                          "data",
+                                                         "data-sharding",
+                                                         "attention-cost",
                                                          "packing-plan",
                                                          "trace-step",
                                                          "trace",

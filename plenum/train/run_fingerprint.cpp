@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 
 #include "plenum/data/corpus/dataset.h"
@@ -23,7 +24,9 @@ control::Fingerprint fingerprint_of(const RunOptions& settled) {
   for (const auto& [name, value] : option_texts(settled)) {
     if (std::ranges::find(kOwn, name) == kOwn.end()) fingerprint.emplace_back(name, value);
   }
-  fingerprint.emplace_back("the dataset", data::Dataset(settled.data.directory).description().fingerprint);
+  const data::Dataset dataset(settled.data.directory);
+  fingerprint.emplace_back("the dataset", dataset.description().fingerprint);
+  fingerprint.emplace_back("the number of its shards", std::to_string(dataset.num_shards()));
   if (!settled.data.packing_plan.empty())
     fingerprint.emplace_back("the packing plan", io::file_checksum(settled.data.packing_plan));
   fingerprint.emplace_back("the program", io::file_checksum("/proc/self/exe"));

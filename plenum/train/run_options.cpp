@@ -64,8 +64,10 @@ OptionTable RunSettings::table() {
       "shard", shard,
       {{"none", schedule::Sharding::None},
        {"optimizer", schedule::Sharding::Optimizer},
-       {"gradients", schedule::Sharding::Gradients}},
-      "What ranks divide to save memory: the optimizer's state (ZeRO-1), or gradients too (ZeRO-2)");
+       {"gradients", schedule::Sharding::Gradients},
+       {"parameters", schedule::Sharding::Parameters}},
+      "What ranks divide to save memory: the optimizer's state (ZeRO-1), gradients too (ZeRO-2), or "
+      "parameters too (ZeRO-3)");
   options.add("bucket-bytes", bucket_bytes, 1, std::numeric_limits<std::int64_t>::max(),
               "Gradients that ranks sum at a time, in whole layers; 25 MB if not given");
   options.add("threads", threads, 1, 4096, "Threads over all ranks; all cores if not given");
@@ -165,6 +167,10 @@ void RunOptions::check() const {
   static_cast<void>(mesh());
   base::require(run.tp == 1 || run.device != tensor::Device::Cuda,
                 "--tp {} trains on CPUs only so far; add --device cpu, or leave out --tp", run.tp);
+  base::require(
+      run.shard < schedule::Sharding::Gradients || run.device != tensor::Device::Cuda || run.ranks == 1,
+      "gradients and parameters are sharded on CPUs only so far; add --device cpu, or shard the "
+      "optimizer alone: --shard optimizer");
   base::require(run.process.trace.empty() || run.process.trace.ends_with(".svg") ||
                     run.process.trace.ends_with(".json"),
                 "--trace must end with .svg or .json: {}", run.process.trace);

@@ -13,6 +13,7 @@
 #include "plenum/describe/bert.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/describe/tensor_parallel.h"
+#include "plenum/memory/schedule_shard.h"
 #include "plenum/model/inference.h"
 #include "plenum/optim/duration.h"
 #include "plenum/schedule/check/check.h"
@@ -43,6 +44,7 @@ schedule::Schedule make_schedule(const RunOptions& options, const describe::Mode
     // Behind the last of several layers, the other layers hide the first half of the word table's reduction.
     wanted.has_tied_halves = table.tied() != nullptr && model.num_layers > 1 &&
                              wanted.sharding <= schedule::Sharding::Optimizer &&
+                             options.run.reduce_dtype == tensor::DType::Float32 &&
                              options.run.device == tensor::Device::Cpu;
     wanted.has_tied_parameters = wanted.has_tied_halves;
   }
@@ -135,10 +137,11 @@ MemoryReport plan_memory(const schedule::Schedule& schedule, pipeline::BertProgr
 }
 
 data::StepBatchSource make_batches(const RunOptions& options, const data::TrainingDataOptions& data,
-                                   const data::SequenceSource& sequences,
-                                   const describe::ModelConfig& model) {
-  return {sequences, data, model, options.mesh().num_replicas(),
-          static_cast<std::uint64_t>(options.run.seed)};
+                                   const data::SequenceSource& sequences, const describe::ModelConfig& model,
+                                   double attention_cost = 1) {
+  return {
+      sequences,     data, model, options.mesh().num_replicas(), static_cast<std::uint64_t>(options.run.seed),
+      attention_cost};
 }
 
 /// What the arenas of training take with micro-batches of one size and another.
@@ -209,13 +212,14 @@ data::TrainingDataOptions settle_data(const RunOptions& options, const data::Seq
 }  // namespace
 
 RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model,
-                 std::optional<base::Rank> rank)
+                 std::optional<base::Rank> rank, double attention_cost)
     : options_(options),
       dataset_(dataset),
       mesh_(options.mesh()),
       rank_(rank),
       training_(dataset, Split::Train),
-      batches_(make_batches(options, settle_data(options, training_, model, rank), training_, model)),
+      batches_(make_batches(options, settle_data(options, training_, model, rank), training_, model,
+                            attention_cost)),
       schedule_(make_schedule(options, model, batches_.num_ranks(), batches_.micro_batches_per_rank())),
       program_(program_options(options, model, batches_.capacity(), rank)),
       num_steps_(optim::num_steps(options.run.steps, length(), "steps")),
@@ -272,9 +276,29 @@ std::optional<schedule::Rank> RunPlan::replica() const {
   return mesh_.replica_of(*rank_);
 }
 
+/// Where ranks hold a model together, and something needs the whole.
+void RunPlan::add_whole_weights(MemoryReport& report) const {
+  const bool is_sharded =
+      schedule_.problem.sharding == schedule::Sharding::Parameters && schedule_.ranks.size() > 1;
+  if (mesh_.num_slices() == 1 && !is_sharded) return;
+  std::size_t bytes = WholeModel::num_bytes(program_.model);
+  if (rank_) {
+    std::vector<describe::ParameterShard::LayerRange> buckets =
+        WholeModel::single_layers(static_cast<std::size_t>(program_.model.num_layers));
+    if (is_sharded) {
+      buckets.clear();
+      const describe::ParameterTable table(describe::describe_bert(program_.model));
+      for (const auto& bucket : memory::schedule_shard(table, schedule_, {}).buckets())
+        buckets.push_back(bucket.layers);
+    }
+    bytes += WholeModel::num_bytes_on_the_way(program_.model, mesh_.num_slices(), buckets);
+  }
+  add_line("whole weights", bytes, report);
+}
+
 MemoryReport RunPlan::memory() const {
   MemoryReport report = plan_memory(schedule_, program_, mesh_, rank_);
-  if (mesh_.num_slices() > 1) add_line("whole weights", WholeModel::num_bytes(program_.model), report);
+  add_whole_weights(report);
   if (held_out_) {
     const std::size_t bytes = model::BertInference::plan_memory(program_.model, held_out_->capacity(),
                                                                 evaluation_threads(), program_.device)

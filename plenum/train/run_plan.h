@@ -28,10 +28,11 @@ struct Interval {
 /// the schedule that it is, how long the run goes on, how large it is.
 class RunPlan {
  public:
-  /// Borrows the dataset. `rank` is the one that this process has; without, it has all ranks of the run.
-  /// Throws UserError if options, data and model do not belong together.
+  /// Borrows the dataset. `attention_cost` is that of data::StepBatchSource; `rank` is the one that this
+  /// process has; without, it has all ranks of the run. Throws UserError if options, data and model do not
+  /// belong together.
   RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model,
-          std::optional<base::Rank> rank = std::nullopt);
+          std::optional<base::Rank> rank = std::nullopt, double attention_cost = 1);
   RunPlan(const RunPlan&) = delete;
   RunPlan& operator=(const RunPlan&) = delete;
 
@@ -66,6 +67,7 @@ class RunPlan {
   Interval interval_of(const optim::Duration& every, std::string_view what) const;
   /// Where none is asked for.
   Interval default_evaluation_interval() const;
+  void add_whole_weights(MemoryReport& report) const;
 
   const RunOptions& options_;
   const data::Dataset& dataset_;

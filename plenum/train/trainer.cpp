@@ -180,8 +180,10 @@ void Trainer::tell_others(const std::stop_token& gone) const {
   std::condition_variable_any woken;
   std::unique_lock lock(mutex);
   while (!gone.stop_requested()) {
-    const std::string where = run_.replicas->where();
-    run_.processes.say()(where.empty() ? watch_.under_way() : where);
+    std::string action = run_.replicas->where();
+    if (action.empty()) action = watch_.under_way();
+    // Between two of them the last one stays what the others know.
+    if (!action.empty()) run_.processes.say()(action);
     woken.wait_for(lock, gone, kInterval, [] { return false; });
   }
 }
@@ -222,7 +224,7 @@ void Trainer::train_steps() {
   const bool is_saved = run_.state.skipped_in_a_row == 0;
   if (is_evaluation_owed() && pause({.is_evaluated = true, .is_saved = is_saved})) return;
   if (is_finished()) return;
-  data::Prefetch batches(run_.plan->batches(), run_.state.step, run_.plan->replica());
+  data::Prefetch batches(run_.plan->batches(), run_.state.step, run_.plan->replica(), run_.exchange.get());
   bool is_stopped = false;
   while (!is_stopped && !is_finished()) is_stopped = train_step(batches);
 }

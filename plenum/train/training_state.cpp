@@ -41,6 +41,7 @@ nlohmann::json to_json_object(const TrainingState& state) {
       {"fingerprint", state.fingerprint},
       {"best_loss", state.best_loss ? nlohmann::json(*state.best_loss) : nlohmann::json()}};
   visit_counts(state, [&](const char* key, std::uint64_t count) { object[key] = count; });
+  if (state.attention_cost != 1) object["attention_cost"] = state.attention_cost;
   if (!state.packing_plan.empty()) object["packing_plan"] = state.packing_plan;
   if (!state.options.empty()) object["options"] = state.options;
   return object;
@@ -60,6 +61,12 @@ TrainingState parse_training_state(const nlohmann::json& object, const std::stri
                 source, best_loss.dump());
   if (best_loss.is_number()) state.best_loss = best_loss.get<double>();
   state.fingerprint = parse_text(object, "fingerprint", source);
+  if (object.contains("attention_cost")) {
+    const nlohmann::json& cost = object["attention_cost"];
+    base::require(cost.is_number() && cost.get<double>() > 0,
+                  "{}: attention_cost must be a positive number: {}", source, cost.dump());
+    state.attention_cost = cost.get<double>();
+  }
   if (object.contains("packing_plan")) state.packing_plan = parse_text(object, "packing_plan", source);
   if (object.contains("options")) {
     const nlohmann::json& options = object["options"];

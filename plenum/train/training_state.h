@@ -25,9 +25,10 @@ struct TrainingState {
   std::uint64_t worse_in_a_row = 0;  ///< evaluations since the best one
   std::uint64_t evaluated_step = 0;  ///< after which the run was evaluated last
   std::uint64_t seed = 0;
-  std::string fingerprint;   ///< of the dataset: with another one it is another run
-  std::string packing_plan;  ///< checksum of the file of --packing-plan; empty, and not written, without one
-  OptionTexts options;       ///< of the run, that may not change; earlier versions wrote none
+  double attention_cost = 1;  ///< by which work is divided among ranks; not written if it is 1
+  std::string fingerprint;    ///< of the dataset: with another one it is another run
+  std::string packing_plan;   ///< checksum of the file of --packing-plan; empty, and not written, without one
+  OptionTexts options;        ///< of the run, that may not change; earlier versions wrote none
 
   friend bool operator==(const TrainingState&, const TrainingState&) = default;
 };

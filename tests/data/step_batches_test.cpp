@@ -318,5 +318,22 @@ TEST(StepBatchSource, RefusesSequencesThatDoNotBelongToTheModel) {
   EXPECT_EQ(error_with(small_model(), 64), "no error");
 }
 
+TEST(StepBatchSource, DividesByWhatAttentionCosts) {
+  const test::SyntheticSequences sequences = synthetic(random_lengths(1, 64));
+  TrainingDataOptions options;
+  options.global_batch = "12";
+  constexpr double kDear = 1000;
+  const StepBatchSource by_operations(sequences, options, small_model(), 3, 7);
+  const StepBatchSource by_cost(sequences, options, small_model(), 3, 7, kDear);
+  double excess_by_operations = 0;
+  double excess_by_cost = 0;
+  for (std::uint64_t step = 0; step < 10; ++step) {
+    excess_by_operations += by_operations.excess_of_busiest(step, kDear);
+    excess_by_cost += by_cost.excess_of_busiest(step, kDear);
+    EXPECT_EQ(collect(by_operations.make(step)), collect(by_cost.make(step))) << "only who has what changes";
+  }
+  EXPECT_LT(excess_by_cost, 0.7 * excess_by_operations);
+}
+
 }  // namespace
 }  // namespace plenum::data

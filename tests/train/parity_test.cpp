@@ -41,6 +41,12 @@ constexpr Arrangement kArrangements[] = {
     {"packed, two ranks, gradients sharded", data::Layout::Packed, 2, 96, 1, schedule::Sharding::Gradients},
     {"unpadded, two models on two ranks each, gradients sharded", data::Layout::Unpadded, 4, 72, 2,
      schedule::Sharding::Gradients},
+    {"unpadded, four ranks, parameters sharded", data::Layout::Unpadded, 4, 72, 1,
+     schedule::Sharding::Parameters},
+    {"padded, two ranks, parameters sharded", data::Layout::Padded, 2, 96, 1, schedule::Sharding::Parameters},
+    {"packed, two ranks, parameters sharded", data::Layout::Packed, 2, 96, 1, schedule::Sharding::Parameters},
+    {"unpadded, two models on two ranks each, parameters sharded", data::Layout::Unpadded, 4, 72, 2,
+     schedule::Sharding::Parameters},
 };
 
 double largest_of(const std::vector<float>& values) {

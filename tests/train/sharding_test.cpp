@@ -6,6 +6,7 @@
 #include "plenum/train/gradient_buckets.h"
 #include "plenum/train/run_plan.h"
 
+#include "tests/support/expect_user_error.h"
 #include "tests/train/training_fixture.h"
 
 namespace plenum::train {
@@ -36,6 +37,7 @@ class ShardedTraining : public TrainingTest {
     given.run.threads = ranks;
     given.run.shard = shard;
     given.run.bucket_bytes = 1;
+    given.model.layers = 4;  // so many buckets that some share a place
     given.optimizer.learning_rate.peak = 1e-3;
     return given;
   }
@@ -47,7 +49,7 @@ class ShardedTraining : public TrainingTest {
   }
 };
 
-constexpr Sharding kShardings[] = {Sharding::Optimizer, Sharding::Gradients};
+constexpr Sharding kShardings[] = {Sharding::Optimizer, Sharding::Gradients, Sharding::Parameters};
 
 TEST_F(ShardedTraining, WritesTheFilesOfReplicasWhereNothingIsClipped) {
   for (const std::int64_t layers : {1, 2}) {
@@ -99,7 +101,10 @@ TEST_F(ShardedTraining, GoesOnWithAnotherShardingAndAnotherNumberOfRanks) {
   };
   const std::vector<std::pair<Part, Part>> ways = {{{Sharding::Optimizer, 2}, {Sharding::None, 1}},
                                                    {{Sharding::None, 2}, {Sharding::Gradients, 4}},
-                                                   {{Sharding::Gradients, 4}, {Sharding::Optimizer, 3}}};
+                                                   {{Sharding::Gradients, 4}, {Sharding::Optimizer, 3}},
+                                                   {{Sharding::Parameters, 3}, {Sharding::None, 1}},
+                                                   {{Sharding::Optimizer, 2}, {Sharding::Parameters, 4}},
+                                                   {{Sharding::Parameters, 4}, {Sharding::Parameters, 2}}};
   for (std::size_t i = 0; i < ways.size(); ++i) {
     SCOPED_TRACE(i);
     const std::string name = "way " + std::to_string(i);
@@ -132,6 +137,14 @@ TEST_F(ShardedTraining, SaysIntoHowManyBucketsGradientsAreCut) {
   EXPECT_THAT(observer_.choices, testing::Contains(HasSubstr("--bucket-bytes")));
 }
 
+TEST_F(ShardedTraining, OnAGpuIsRefusedInOneLineBeyondTheOptimizer) {
+  for (const Sharding shard : {Sharding::Gradients, Sharding::Parameters}) {
+    RunOptions given = sharded("gpu", shard, 2);
+    given.run.device = tensor::Device::Cuda;
+    test::expect_user_error([&] { given.check(); }, "--shard optimizer");
+  }
+}
+
 TEST_F(ShardedTraining, PlansLessMemoryThanReplicas) {
   const RunOptions replicas = sharded("a", Sharding::None, 4);
   const RunOptions optimizer = sharded("b", Sharding::Optimizer, 4);
@@ -143,6 +156,12 @@ TEST_F(ShardedTraining, PlansLessMemoryThanReplicas) {
   // Of four copies of both moments one is left, but for where shards begin.
   const double saved = 3.0 * 8.0 * static_cast<double>(table.num_elements());
   EXPECT_NEAR(static_cast<double>(whole - less), saved, 1e-3 * saved);
+  // The whole weights are there once more for evaluation, and gradients and weights have places on each rank.
+  const MemoryReport parameters = RunPlan(sharded("c", Sharding::Parameters, 4), dataset, model).memory();
+  const auto line =
+      std::ranges::find(parameters.lines, "whole weights", &tensor::MemoryLayout::Line::purpose);
+  ASSERT_NE(line, parameters.lines.end());
+  EXPECT_EQ(line->bytes, 4 * static_cast<std::size_t>(table.num_elements()));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <algorithm>
-#include <array>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -46,32 +47,54 @@ TEST(Mesh, CountsSlicesFirst) {
   EXPECT_THROW(Mesh(6, 4), base::UserError);
 }
 
-TEST(WholeModel, IsPutTogetherFromSlicesOfOtherProcesses) {
+/// Four ranks of processes have a slice or a shard each, or a shard of a slice.
+void expect_put_together(std::size_t num_slices, std::size_t num_shards) {
   describe::ModelConfig config = describe::preset("bert-tiny");
   config.vocabulary = 301;
-  WholeModel model(config, 2);
+  WholeModel model(config, num_slices);
+  const auto layers = WholeModel::single_layers(static_cast<std::size_t>(config.num_layers));
+  std::vector<WholeModel::Holding> holdings;
+  for (std::size_t i = 0; i < num_slices * num_shards; ++i) {
+    const std::size_t slice = i % num_slices;
+    holdings.push_back(
+        {slice, describe::ParameterShard(model.slice(slice), layers, i / num_slices, num_shards)});
+  }
   float* const weights = model.weights_N().data<float>();
   for (std::int64_t i = 0; i < model.weights_N().num_elements(); ++i)
     weights[i] = static_cast<float>(i % 9973);
-  comm::local::LocalWorld world(2);
-  std::array<WholeModel, 2> gathered = {WholeModel(config, 2), WholeModel(config, 2)};
+  comm::local::LocalWorld world(holdings.size());
+  std::vector<std::unique_ptr<WholeModel>> gathered;
+  for (std::size_t i = 0; i < holdings.size(); ++i)
+    gathered.push_back(std::make_unique<WholeModel>(config, num_slices));
   {
     std::vector<std::jthread> processes;
-    for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t i = 0; i < holdings.size(); ++i) {
       processes.emplace_back([&, i] {
-        std::vector<float> slice(static_cast<std::size_t>(model.table().num_elements()));
-        model.scatter(i, slice);
-        gathered[i].gather(slice, *world.communicator(base::Rank::at(i)));
+        const describe::ParameterShard& shard = holdings[i].shard;
+        std::vector<float> own(static_cast<std::size_t>(shard.num_elements()));
+        for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) {
+          model.scatter(
+              holdings[i].slice,
+              {bucket.own.begin, std::span(own).subspan(static_cast<std::size_t>(bucket.begin),
+                                                        static_cast<std::size_t>(bucket.num_own()))});
+        }
+        gathered[i]->gather(own, holdings, *world.communicator(base::Rank::at(i)));
       });
     }
   }
-  for (const WholeModel& one : gathered) {
+  for (const std::unique_ptr<WholeModel>& one : gathered) {
     for (const describe::Parameter& parameter : model.table().parameters()) {
       EXPECT_TRUE(std::equal(weights + parameter.begin, weights + parameter.end(),
-                             one.weights_N().data<float>() + parameter.begin))
-          << parameter.name;
+                             one->weights_N().data<float>() + parameter.begin))
+          << parameter.name << ", " << num_slices << " slices, " << num_shards << " shards";
     }
   }
+}
+
+TEST(WholeModel, IsPutTogetherFromSlicesAndShardsOfOtherProcesses) {
+  expect_put_together(2, 1);
+  expect_put_together(1, 3);
+  expect_put_together(2, 2);
 }
 
 TEST_F(TensorParallelRun, GivesTheSameBytesTwice) {
@@ -161,8 +184,10 @@ TEST_F(TensorParallelRun, LambScalesWholeTensors) {
   const std::vector<StepReport> expected = observer_.steps;
   RunOptions sharded = options_with("sharded", 4, 2);
   sharded.run.shard = schedule::Sharding::Optimizer;
-  for (const RunOptions& given :
-       {options_with("two", 2, 2), options_with("four", 4, 4), options_with("both", 4, 2), sharded}) {
+  RunOptions parameters = options_with("parameters", 4, 2);
+  parameters.run.shard = schedule::Sharding::Parameters;
+  for (const RunOptions& given : {options_with("two", 2, 2), options_with("four", 4, 4),
+                                  options_with("both", 4, 2), sharded, parameters}) {
     run(given);
     ASSERT_EQ(observer_.steps.size(), expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -173,19 +198,23 @@ TEST_F(TensorParallelRun, LambScalesWholeTensors) {
   }
 }
 
-TEST_F(TensorParallelRun, ShardsTheOptimizerToTheSameBytes) {
-  RunOptions sharded = options_of("sharded", 4, 2);
-  sharded.run.shard = schedule::Sharding::Optimizer;
-  RunOptions whole = options_of("whole", 4, 2);
-  for (RunOptions* given : {&sharded, &whole}) {
-    given->run.bucket_bytes = 1;
-    given->optimizer.optimizer.clip_norm = 0;  // norms are summed in another order
-    run_and_stop(*given, 3);
-    run(*given);
-  }
-  const auto files = newest_checkpoint(whole);
-  for (const auto& [file, bytes] : newest_checkpoint(sharded)) {
-    if (file != "state.json") EXPECT_TRUE(bytes == files.at(file)) << file;
+TEST_F(TensorParallelRun, ShardsToTheSameBytes) {
+  const auto files_of = [&](std::string_view name, schedule::Sharding shard) {
+    RunOptions given = options_of(name, 4, 2);
+    given.run.shard = shard;
+    given.run.bucket_bytes = 1;
+    given.optimizer.optimizer.clip_norm = 0;  // norms are summed in another order
+    given.data.micro_batch_tokens = 2000;     // and so are the gradients of several micro-batches
+    run_and_stop(given, 3);
+    run(given);
+    return newest_checkpoint(given);
+  };
+  const auto expected = files_of("whole", schedule::Sharding::None);
+  for (const schedule::Sharding shard : {schedule::Sharding::Optimizer, schedule::Sharding::Parameters}) {
+    const auto files = files_of("sharded " + std::to_string(static_cast<int>(shard)), shard);
+    for (const auto& [file, bytes] : expected) {
+      if (file.ends_with(".safetensors")) EXPECT_TRUE(bytes == files.at(file)) << file;
+    }
   }
 }
 

@@ -128,11 +128,16 @@ std::vector<BatchItem> cut_items(const GlobalBatch& batch, std::span<const Batch
   return items;
 }
 
-double cost_of(const BatchItem& item, const describe::Flops& flops) {
+double cost_of(const batch::Work& work, const describe::Flops& flops, double attention_cost) {
+  return flops.forward(work) +
+         (attention_cost - 1) * flops.forward({.squared_lengths = work.squared_lengths});
+}
+
+double cost_of(const BatchItem& item, const describe::Flops& flops, double attention_cost) {
   batch::Work work;
   for (const BatchSequence& sequence : item.sequences) work += sequence.work();
   work.tokens = item.num_rows;
-  return flops.forward(work);
+  return cost_of(work, flops, attention_cost);
 }
 
 std::vector<MicroBatchPlan> fill_micro_batches(std::span<const BatchItem> items,

@@ -43,8 +43,10 @@ struct BatchItem {
 std::vector<BatchItem> cut_items(const GlobalBatch& batch, std::span<const BatchSequence> sequences,
                                  Layout layout, std::int64_t item_rows);
 
-/// What an item costs: the operations of a forward, padding included.
-double cost_of(const BatchItem& item, const describe::Flops& flops);
+/// What work costs: the operations of a forward, those of attention `attention_cost` times.
+double cost_of(const batch::Work& work, const describe::Flops& flops, double attention_cost);
+/// Of an item, padding included.
+double cost_of(const BatchItem& item, const describe::Flops& flops, double attention_cost);
 
 /// Where a sequence lies in a micro-batch.
 struct PlacedSequence {

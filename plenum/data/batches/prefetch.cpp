@@ -8,23 +8,31 @@
 
 namespace plenum::data {
 
-Prefetch::Prefetch(const StepBatchSource& source, std::uint64_t first_step, std::optional<base::Rank> rank)
+Prefetch::Prefetch(const StepBatchSource& source, std::uint64_t first_step, std::optional<base::Rank> rank,
+                   SequenceExchange* exchange)
     : source_(source),
       rank_(rank),
+      exchange_(exchange),
       thread_([this, first_step](const std::stop_token& stop) { run(stop, first_step); }) {}
 
 std::vector<batch::StepBatch> Prefetch::make(std::uint64_t step) const {
   if (!rank_) return source_.make(step);
   std::vector<batch::StepBatch> batches;
-  batches.push_back(source_.make(step, *rank_));
+  if (exchange_ != nullptr) {
+    const StepArrangement arrangement = source_.arrange(step);
+    batches.push_back(source_.build(arrangement, *rank_, exchange_->bring(arrangement)));
+  } else {
+    batches.push_back(source_.make(step, *rank_));
+  }
   return batches;
 }
 
 void Prefetch::run(const std::stop_token& stop, std::uint64_t step) {
   pthread_setname_np(pthread_self(), "prefetch");  // for whoever looks at the threads of the process
   std::unique_lock lock(mutex_);
-  // After a stop the wait still tells whether there is room.
-  while (changed_.wait(lock, stop, [&] { return made_.size() < kStepsAhead; }) && !stop.stop_requested()) {
+  // After a stop the wait still tells whether there is room. Others count on an exchange for which there is.
+  const auto goes_on = [&] { return exchange_ != nullptr || !stop.stop_requested(); };
+  while (changed_.wait(lock, stop, [&] { return made_.size() < kStepsAhead; }) && goes_on()) {
     lock.unlock();
     std::vector<batch::StepBatch> next;
     std::exception_ptr error;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plenum/batch/step_batch.h"
+#include "plenum/data/batches/sequence_exchange.h"
 #include "plenum/data/batches/step_batches.h"
 
 namespace plenum::data {
@@ -22,8 +23,12 @@ class Prefetch {
 
   /// Borrows the source. Begins with `first_step` at once: a resumed run starts anywhere. Makes what all
   /// ranks work on, or what one does.
+  ///
+  /// That one may get sequences from other ranks by an exchange, which is borrowed. Then all ranks begin with
+  /// the same step and take as many: each step that a rank makes, all make, also where one goes while
+  /// another has yet to make it.
   Prefetch(const StepBatchSource& source, std::uint64_t first_step,
-           std::optional<base::Rank> rank = std::nullopt);
+           std::optional<base::Rank> rank = std::nullopt, SequenceExchange* exchange = nullptr);
 
   /// What StepBatchSource::make gives for the next step, waiting for it if need be: of all ranks, or of the
   /// one. Throws what make threw, at the step that it threw for and from then on.
@@ -36,7 +41,8 @@ class Prefetch {
 
   const StepBatchSource& source_;
   const std::optional<base::Rank> rank_;
-  std::mutex mutex_;  ///< of the next three
+  SequenceExchange* const exchange_;  ///< null: the source can read all
+  std::mutex mutex_;                  ///< of the next three
   std::condition_variable_any changed_;
   std::deque<std::vector<batch::StepBatch>> made_;
   std::exception_ptr error_;

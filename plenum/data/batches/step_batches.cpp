@@ -1,11 +1,13 @@
 #include "plenum/data/batches/step_batches.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "plenum/base/check.h"
 #include "plenum/batch/micro_batch.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/data/batches/micro_batch_builder.h"
+#include "plenum/data/batches/objective_index.h"
 #include "plenum/data/batches/packing_plan_file.h"
 #include "plenum/data/batches/rank_division.h"
 #include "plenum/describe/bert.h"
@@ -37,13 +39,14 @@ BatchOrder make_order(const SequenceSource& sequences, const TrainingDataOptions
 
 StepBatchSource::StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
                                  const describe::ModelConfig& model, std::size_t num_ranks,
-                                 std::uint64_t seed)
+                                 std::uint64_t seed, double attention_cost)
     : sequences_(sequences),
       layout_(options.layout),
       masking_(options.masking()),
       flops_(describe::describe_bert(model)),
       num_ranks_(num_ranks),
       seed_(seed),
+      attention_cost_(attention_cost),
       order_(make_order(sequences, options, seed)),
       bounds_(bounds_with(options.micro_batch_tokens)) {
   require_fit(sequences, model);
@@ -66,20 +69,41 @@ StepBounds StepBatchSource::bounds_with(std::optional<std::int64_t> micro_batch_
                       .labels_sequences = sequences_.has_next_sentence()});
 }
 
+double StepBatchSource::excess_of_busiest(std::uint64_t step, double attention_cost) const {
+  double most = 0;
+  double sum = 0;
+  for (const std::vector<MicroBatchPlan>& of_rank : arrange(step).micro_batches) {
+    batch::Work work;
+    for (const MicroBatchPlan& plan : of_rank) {
+      work.tokens += plan.num_rows;
+      work.labels[kMaskedTokens] += plan.masked;
+      for (const PlacedSequence& sequence : plan.sequences)
+        work.squared_lengths += sequence.length * sequence.length;
+      if (sequences_.has_next_sentence())
+        work.labels[kNextSentence] += static_cast<std::int64_t>(plan.sequences.size());
+    }
+    const double cost = cost_of(work, flops_, attention_cost);
+    most = std::max(most, cost);
+    sum += cost;
+  }
+  return sum == 0 ? 0 : most * static_cast<double>(num_ranks_) / sum - 1;
+}
+
 std::vector<batch::StepBatch> StepBatchSource::make(std::uint64_t step) const {
-  const Arrangement arrangement = arrange(step);
+  const StepArrangement arrangement = arrange(step);
   std::vector<batch::StepBatch> batches;
-  for (std::size_t rank = 0; rank < num_ranks_; ++rank) batches.push_back(build(step, arrangement, rank));
+  for (std::size_t rank = 0; rank < num_ranks_; ++rank)
+    batches.push_back(build(arrangement, base::Rank::at(rank), sequences_));
   return batches;
 }
 
 batch::StepBatch StepBatchSource::make(std::uint64_t step, base::Rank rank) const {
-  base::check(rank.index() < num_ranks_, "there is no such rank: rank={} ranks={}", rank.value, num_ranks_);
-  return build(step, arrange(step), rank.index());
+  return build(arrange(step), rank, sequences_);
 }
 
-StepBatchSource::Arrangement StepBatchSource::arrange(std::uint64_t step) const {
-  Arrangement arrangement;
+StepArrangement StepBatchSource::arrange(std::uint64_t step) const {
+  StepArrangement arrangement;
+  arrangement.step = step;
   arrangement.epoch = step / steps_per_epoch();
   const GlobalBatch batch = order_.batch(arrangement.epoch, step % steps_per_epoch());
   const std::vector<BatchSequence> sequences = measure_sequences(batch, sequences_, masking_.rate);
@@ -87,7 +111,7 @@ StepBatchSource::Arrangement StepBatchSource::arrange(std::uint64_t step) const 
 
   const std::vector<BatchItem> items = cut_items(batch, sequences, layout_, bounds_.item_rows);
   std::vector<double> costs;
-  for (const BatchItem& item : items) costs.push_back(cost_of(item, flops_));
+  for (const BatchItem& item : items) costs.push_back(cost_of(item, flops_, attention_cost_));
   for (const std::vector<std::size_t>& indices : divide_among_ranks(costs, num_ranks_)) {
     std::vector<BatchItem> items_of_rank;
     for (const std::size_t index : indices) items_of_rank.push_back(items[index]);
@@ -101,18 +125,19 @@ StepBatchSource::Arrangement StepBatchSource::arrange(std::uint64_t step) const 
   return arrangement;
 }
 
-batch::StepBatch StepBatchSource::build(std::uint64_t step, const Arrangement& arrangement,
-                                        std::size_t rank) const {
+batch::StepBatch StepBatchSource::build(const StepArrangement& arrangement, base::Rank rank,
+                                        const SequenceSource& from) const {
+  base::check(rank.index() < num_ranks_, "there is no such rank: rank={} ranks={}", rank.value, num_ranks_);
   const Masking masking(masking_, sequences_.vocabulary(), seed_, arrangement.epoch);
-  batch::StepBatch batch{.step = step,
+  batch::StepBatch batch{.step = arrangement.step,
                          .epoch = arrangement.epoch,
                          .global = arrangement.global,
                          .global_rows = arrangement.rows,
                          .micro_batches = std::vector<batch::MicroBatch>(micro_batches_per_rank()),
-                         .first_micro_batch = rank * micro_batches_per_rank()};
+                         .first_micro_batch = rank.index() * micro_batches_per_rank()};
   std::size_t index = micro_batches_per_rank();
-  for (const MicroBatchPlan& plan : arrangement.micro_batches[rank])
-    batch.micro_batches[--index] = build_micro_batch(plan, sequences_, masking, MicroBatchUse::Training);
+  for (const MicroBatchPlan& plan : arrangement.micro_batches[rank.index()])
+    batch.micro_batches[--index] = build_micro_batch(plan, from, masking, MicroBatchUse::Training);
   return batch;
 }
 

@@ -16,6 +16,15 @@
 
 namespace plenum::data {
 
+/// A step before its sequences are read: who works on which.
+struct StepArrangement {
+  std::uint64_t step = 0;
+  std::uint64_t epoch = 0;
+  batch::Work global;
+  std::vector<std::int64_t> rows;                          ///< of every micro-batch
+  std::vector<std::vector<MicroBatchPlan>> micro_batches;  ///< of each rank
+};
+
 /// What every step of a training run works on: a pure function of the step, in time that does not depend on
 /// it. Which sequences, and what is masked in them, depends on seed, data and `options` alone; ranks and
 /// layout only arrange them. Any number of threads may ask.
@@ -29,8 +38,11 @@ class StepBatchSource {
   /// directory they name. Throws UserError if sequences, plan and model do not belong together (more
   /// tokens, positions or segments than the model has, no labels), or micro-batches are too small
   /// for one item.
+  ///
+  /// Ranks get equal shares of the operations, with those of attention counted `attention_cost` times.
   StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
-                  const describe::ModelConfig& model, std::size_t num_ranks, std::uint64_t seed);
+                  const describe::ModelConfig& model, std::size_t num_ranks, std::uint64_t seed,
+                  double attention_cost = 1);
 
   std::uint64_t steps_per_epoch() const { return order_.steps_per_epoch(); }
   double expected_tokens_per_step() const { return order_.expected_tokens_per_step(); }
@@ -38,6 +50,7 @@ class StepBatchSource {
   std::size_t items_per_step() const { return static_cast<std::size_t>(bounds_.items_per_step); }
   const SequenceSource& sequences() const { return sequences_; }
   std::size_t num_ranks() const { return num_ranks_; }
+  double attention_cost() const { return attention_cost_; }
   std::size_t micro_batches_per_rank() const {
     return static_cast<std::size_t>(bounds_.micro_batches_per_rank);
   }
@@ -49,29 +62,30 @@ class StepBatchSource {
   /// UserError if they are too few for one item.
   StepBounds bounds_with(std::optional<std::int64_t> micro_batch_tokens) const;
 
+  /// How much more than the mean the busiest rank has in a step, 0.01 for 1 %, if attention costs so much.
+  double excess_of_busiest(std::uint64_t step, double attention_cost) const;
+  /// Of the forward passes of a step, on all ranks together.
+  double flops_of(std::uint64_t step) const { return flops_.forward(arrange(step).global); }
+
   /// What each rank works on. Steps count over all epochs.
   std::vector<batch::StepBatch> make(std::uint64_t step) const;
   /// What one rank works on, without reading the sequences of the others.
   batch::StepBatch make(std::uint64_t step, base::Rank rank) const;
 
+  /// make() in two parts: who works on what, which follows from lengths alone, ...
+  StepArrangement arrange(std::uint64_t step) const;
+  /// ... and what one rank works on, with its sequences read from where they are.
+  batch::StepBatch build(const StepArrangement& arrangement, base::Rank rank,
+                         const SequenceSource& from) const;
+
  private:
-  /// A step before its sequences are read.
-  struct Arrangement {
-    std::uint64_t epoch = 0;
-    batch::Work global;
-    std::vector<std::int64_t> rows;                          ///< of every micro-batch
-    std::vector<std::vector<MicroBatchPlan>> micro_batches;  ///< of each rank
-  };
-
-  Arrangement arrange(std::uint64_t step) const;
-  batch::StepBatch build(std::uint64_t step, const Arrangement& arrangement, std::size_t rank) const;
-
   const SequenceSource& sequences_;
   Layout layout_;
   MaskingOptions masking_;
   describe::Flops flops_;
   std::size_t num_ranks_;
   std::uint64_t seed_;
+  double attention_cost_;
   BatchOrder order_;
   StepBounds bounds_;
 };

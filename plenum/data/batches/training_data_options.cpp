@@ -21,6 +21,10 @@ GlobalBatchSize parse_global_batch(std::string_view text, std::string_view what)
 base::OptionTable TrainingDataOptions::table() {
   base::OptionTable options("data");
   options.add("data", directory, "DIR", "Dataset made by plenum prepare");
+  options.add_choice("data-sharding", sharding,
+                     {{"shared", DataSharding::Shared}, {"local", DataSharding::Local}},
+                     "Whether all processes read the whole dataset, or each has some of its shards (plenum "
+                     "prepare --shards) on a disk of its own and sequences travel between them");
   options.add_choice("layout", layout,
                      {{"unpadded", Layout::Unpadded}, {"packed", Layout::Packed}, {"padded", Layout::Padded}},
                      "Sequences end to end, in packs of fixed length, or padded to the longest");
@@ -37,6 +41,9 @@ base::OptionTable TrainingDataOptions::table() {
       "micro-batch-tokens", micro_batch_tokens, 1, std::int64_t{1} << 30,
       "Tokens of a micro-batch, padding included; 4096, or the longest sequence if that is longer, and on "
       "a GPU 512 for each of its multiprocessors, or fewer if they would not fit");
+  options.add("attention-cost", attention_cost, 0.01, 100,
+              "How much longer an operation of attention takes than one of a matrix product, for dividing "
+              "work among ranks; measured where it matters if not given");
   options.add("packing-depth", packing_depth, 1, packing::kGreatestCapacity,
               "Sequences in a pack at most (with --order packs); as many as fit if not given");
   options.add("packing-plan", packing_plan, "FILE",

@@ -19,13 +19,21 @@ GlobalBatchSize parse_global_batch(std::string_view text, std::string_view what)
 /// packs are all nearly full, so every step has about as many, where sequences differ. Else it is sequences.
 enum class OrderChoice { Auto, Sequences, Packs };
 
+/// Where processes find the dataset.
+enum class DataSharding : std::uint8_t {
+  Shared,  ///< all of it where each of them can read it
+  Local,   ///< on each disk some of its shards; sequences travel to where they are worked on
+};
+
 /// What is trained on, in which pieces, and what is masked in it.
 struct TrainingDataOptions {
   std::string directory;
+  DataSharding sharding = DataSharding::Shared;
   Layout layout = Layout::Unpadded;
   OrderChoice order_choice = OrderChoice::Auto;
   std::string global_batch;                        ///< must be there when steps are made
   std::optional<std::int64_t> micro_batch_tokens;  ///< as StepProblem has it
+  std::optional<double> attention_cost;            ///< as StepBatchSource has it; measured if absent
   std::optional<std::int64_t> packing_depth;       ///< unlimited if absent
   std::string packing_plan;                        ///< a file; made anew if empty
   double mask_rate = 0.15;

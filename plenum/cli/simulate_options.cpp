@@ -66,6 +66,8 @@ void add_problem(base::OptionTable& table, SimulateOptions& options) {
                     {"parameters", schedule::Sharding::Parameters}},
                    "What the holders of a stage divide among themselves");
   table.add("tied", options.tied, "The first and the last stage share a parameter");
+  table.add("tied-halves", options.tied_halves,
+            "With --tied and one stage: reduce the last layers' half of its gradient early");
 }
 
 void add_costs(base::OptionTable& table, SimulateOptions& options) {
@@ -157,6 +159,7 @@ schedule::GeneratorOptions generator_options(const SimulateOptions& options,
       .recomputation = options.recompute ? schedule::Recomputation::Full : schedule::Recomputation::None,
       .sharding = options.shard,
       .has_tied_parameters = options.tied,
+      .has_tied_halves = options.tied_halves,
       .micro_batch_sizes = parse_list<std::uint32_t>(options.sizes, "sizes")};
   if (wanted.stage_layers.empty()) {
     wanted.stage_layers.assign(wanted.depth, static_cast<std::uint16_t>(options.layers_per_stage));

@@ -31,6 +31,7 @@ struct SimulateOptions {
   bool recompute = false;
   schedule::Sharding shard = schedule::Sharding::None;
   bool tied = false;
+  bool tied_halves = false;
 
   std::string profile;
   std::int64_t batch = 32;

@@ -18,26 +18,37 @@ ParameterShard::ParameterShard(const ParameterTable& table)
     : ParameterShard(table, std::vector{all_layers(table)}, 0, 1) {}
 
 ParameterShard::ParameterShard(const ParameterTable& table, std::span<const LayerRange> buckets,
-                               std::size_t holder_index, std::size_t num_holders) {
+                               std::size_t holder_index, std::size_t num_holders, TiedTable tied) {
   std::vector<LayerRange> sorted(buckets.begin(), buckets.end());
   std::ranges::sort(sorted, std::greater<>());
   std::int64_t end = 0;
   for (const LayerRange& layers : sorted) {
-    Bucket bucket{.layers = layers, .elements = table.elements_of_layers(layers.first, layers.second)};
-    base::check(bucket.elements.begin == end, "buckets must hold every layer once: one begins at element {}",
-                bucket.elements.begin);
-    end = bucket.elements.end;
-    for (std::size_t holder = 0; holder < num_holders; ++holder) {
-      const ElementRange part = counted_elements(bucket.elements, holder, num_holders);
-      bucket.counts.push_back(static_cast<std::size_t>(part.end - part.begin));
+    const ElementRange elements = table.elements_of_layers(layers.first, layers.second);
+    base::check(elements.begin == end, "buckets must hold every layer once: one begins at element {}",
+                elements.begin);
+    end = elements.end;
+    if (tied == TiedTable::Apart && end == table.num_elements()) {
+      add(layers, {elements.begin, table.tied()->begin}, holder_index, num_holders);
+      add(layers, {table.tied()->begin, end}, holder_index, num_holders);
+    } else {
+      add(layers, elements, holder_index, num_holders);
     }
-    bucket.own = counted_elements(bucket.elements, holder_index, num_holders);
-    bucket.begin = num_elements_;
-    num_elements_ += bucket.num_own();
-    buckets_.push_back(std::move(bucket));
   }
   base::check(end == table.num_elements(), "buckets must hold every layer: {} of {} elements", end,
               table.num_elements());
+}
+
+void ParameterShard::add(const LayerRange& layers, const ElementRange& elements, std::size_t holder_index,
+                         std::size_t num_holders) {
+  Bucket bucket{.layers = layers, .elements = elements};
+  for (std::size_t holder = 0; holder < num_holders; ++holder) {
+    const ElementRange part = counted_elements(elements, holder, num_holders);
+    bucket.counts.push_back(static_cast<std::size_t>(part.end - part.begin));
+  }
+  bucket.own = counted_elements(elements, holder_index, num_holders);
+  bucket.begin = num_elements_;
+  num_elements_ += bucket.num_own();
+  buckets_.push_back(std::move(bucket));
 }
 
 const ParameterShard::Bucket& ParameterShard::bucket(base::LayerId first, base::LayerId end) const {

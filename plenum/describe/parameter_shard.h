@@ -18,6 +18,9 @@ class ParameterShard {
   /// Layers [first, end).
   using LayerRange = std::pair<base::LayerId, base::LayerId>;
 
+  /// Whether a tied word table is a bucket of its own, the last, or lies in that of the first layers.
+  enum class TiedTable : std::uint8_t { InItsBucket, Apart };
+
   /// A part of the model whose gradients are reduced, and whose weights are gathered, by themselves.
   struct Bucket {
     LayerRange layers;
@@ -33,16 +36,21 @@ class ParameterShard {
   explicit ParameterShard(const ParameterTable& table);
   /// Throws InternalError unless the buckets hold every layer once.
   ParameterShard(const ParameterTable& table, std::span<const LayerRange> buckets, std::size_t holder_index,
-                 std::size_t num_holders);
+                 std::size_t num_holders, TiedTable tied = TiedTable::InItsBucket);
 
   /// In the order of the flat buffers.
   const std::vector<Bucket>& buckets() const { return buckets_; }
-  /// That of these layers. Throws InternalError if there is none.
+  /// That of these layers, without a tied table that is apart. Throws InternalError if there is none.
   const Bucket& bucket(base::LayerId first, base::LayerId end) const;
   std::int64_t num_elements() const { return num_elements_; }
+  /// That of a tied word table, where it is apart.
+  const Bucket& tied() const { return buckets_.back(); }
   bool is_whole() const { return buckets_.front().counts.size() == 1; }
 
  private:
+  void add(const LayerRange& layers, const ElementRange& elements, std::size_t holder_index,
+           std::size_t num_holders);
+
   std::vector<Bucket> buckets_;
   std::int64_t num_elements_ = 0;
 };

@@ -180,6 +180,12 @@ std::size_t ParameterTable::index_of(std::string_view name) const {
   return found->second;
 }
 
+const Parameter* ParameterTable::tied() const {
+  const bool is_tied =
+      std::ranges::any_of(model_.heads, [](const Head& head) { return head.output.is_tied; });
+  return is_tied ? &parameters_.back() : nullptr;
+}
+
 std::int64_t ParameterTable::num_parameters() const {
   return std::accumulate(
       parameters_.begin(), parameters_.end(), std::int64_t{0},

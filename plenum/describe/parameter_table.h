@@ -64,6 +64,8 @@ class ParameterTable {
   /// That of a name. Throws InternalError if there is none.
   std::size_t index_of(std::string_view name) const;
   const Parameter& at(std::string_view name) const { return parameters_[index_of(name)]; }
+  /// The word table where a head shares it, the last parameter of all; null where none does.
+  const Parameter* tied() const;
 
   /// Of the model, as its authors count them.
   std::int64_t num_parameters() const;

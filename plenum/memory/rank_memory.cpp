@@ -62,6 +62,13 @@ std::vector<tensor::TensorView> plan_places(const char* purpose, Role role,
   return of_buckets;
 }
 
+tensor::TensorView plan_tied_rows(const describe::ParameterTable& table, const schedule::Problem& problem,
+                                  const batch::Capacity& capacity, tensor::MemoryPlan& plan) {
+  const describe::Table& words = table.model().embedding.words;
+  const std::int64_t most = static_cast<std::int64_t>(problem.num_micro_batches) * capacity.rows;
+  return plan.add(kGradients, Role::Gradient, {std::min(words.num_rows, most), words.width});
+}
+
 }  // namespace
 
 RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedule::Problem& problem,
@@ -84,8 +91,10 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   if (has_flights) memory.flights = plan_places(kGradients, Role::Gradient, shard, plan);
   if (request.reduce_dtype != DType::Float32) {
     base::require(!has_flights, "gradients travel in fp32 where they are sharded; leave out --reduce-dtype");
+    base::check(!problem.has_tied_halves, "rows of words travel in fp32");
     memory.wire_B = plan.add(kGradients, request.reduce_dtype, {largest_bucket(shard)});
   }
+  if (problem.has_tied_halves) memory.tied_rows_RD = plan_tied_rows(table, problem, capacity, plan);
   memory.first_moments_S = plan.add(kState, Role::State, own);
   memory.second_moments_S = plan.add(kState, Role::State, own);
   memory.compute_weights_N =

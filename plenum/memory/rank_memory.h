@@ -39,6 +39,9 @@ struct RankMemory {
   /// Where gradients are sharded: of each bucket, its place until it is reduced, shared in the same way.
   std::vector<tensor::TensorView> flights;
   tensor::TensorView wire_B;  ///< BFloat16, of the largest bucket, where gradients travel so
+  /// Where ranks sum the halves of the tied word table's gradient by themselves: that of the embedding, a row
+  /// for each word that the step's micro-batches may have.
+  tensor::TensorView tied_rows_RD;
   tensor::TensorView first_moments_S, second_moments_S;  ///< of the rank's shard
   tensor::TensorView tensor_squares_P2;  ///< of each parameter, where ranks sum them (optim::Optimizer)
   tensor::TensorView chunks_C4;          ///< kernels::OptimizerWork; on the GPU

@@ -24,7 +24,9 @@ describe::ParameterShard schedule_shard(const describe::ParameterTable& table,
     if (action.type == schedule::ActionType::ReduceScatterGradient || is_first_round)
       buckets.emplace_back(action.first_layer, action.end_layer);
   }
-  return {table, buckets, holder.index, holder.count};
+  using TiedTable = describe::ParameterShard::TiedTable;
+  return {table, buckets, holder.index, holder.count,
+          schedule.problem.has_tied_halves ? TiedTable::Apart : TiedTable::InItsBucket};
 }
 
 }  // namespace plenum::memory

@@ -13,6 +13,7 @@ namespace {
 // Kept:     z and the norm's mean and inverse deviation
 // Backward: dz from dy; each table's rows get the sum of dz over the tokens that read them
 // Where ranks divide the words, each looks up its own, and zero for the others: the sum is word[id].
+// Where they sum the gradient of the words by rows (Pass::word_rows_RD), that is where it goes.
 
 kernels::Dropout dropout_of(const Pass& pass) {
   return pass.dropout_at(0, kernels::DropoutSite::Embedding);
@@ -52,6 +53,10 @@ void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights, 
 void embedding_block_backward(const Pass& pass, const EmbeddingWeights& weights,
                               const EmbeddingGradients& gradients, const NormActivations& kept,
                               const tensor::TensorView& dy_TD) {
+  const tensor::TensorView& rows_RD = pass.word_rows_RD;
+  // The row behind the last stands for words of other ranks.
+  const kernels::RowSlice words =
+      rows_RD ? kernels::RowSlice{.whole = rows_RD.size(0) + 1} : words_here(pass);
   kernels::embedding_backward(pass.stream, {.dy_TD = dy_TD,
                                             .z_TD = kept.z_TD,
                                             .mean_T = kept.mean_T,
@@ -60,11 +65,11 @@ void embedding_block_backward(const Pass& pass, const EmbeddingWeights& weights,
                                             .dropout = dropout_of(pass),
                                             .rows = pass.rows(),
                                             .by_word = pass.micro_batch.by_word,
-                                            .words = words_here(pass),
+                                            .words = words,
                                             .by_position = pass.micro_batch.by_position,
                                             .by_segment = pass.micro_batch.by_segment,
                                             .dz_TD = dy_TD,
-                                            .dword_VD = gradients.word_VD,
+                                            .dword_VD = rows_RD ? rows_RD : gradients.word_VD,
                                             .dposition_PD = gradients.position_PD,
                                             .dsegment_GD = gradients.segment_GD,
                                             .dgamma_D = gradients.norm_weight_D,

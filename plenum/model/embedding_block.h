@@ -11,7 +11,7 @@ namespace plenum::model {
 void embedding_block_forward(const Pass& pass, const EmbeddingWeights& weights, const NormActivations& kept,
                              const tensor::TensorView& y_TD);
 
-/// Adds to `gradients`. dy_TD is used up.
+/// Adds to `gradients`, or in place of that of the words to Pass::word_rows_RD. dy_TD is used up.
 void embedding_block_backward(const Pass& pass, const EmbeddingWeights& weights,
                               const EmbeddingGradients& gradients, const NormActivations& kept,
                               const tensor::TensorView& dy_TD);

@@ -27,6 +27,9 @@ struct Pass {
   DropoutSource dropout = {};
   /// Whether backward adds to gradients, or is a step's first and overwrites what lies there.
   kernels::Accumulate accumulate = kernels::Accumulate::Yes;
+  /// Where the embedding's gradient of words goes by rows of their own in place of the whole table: these are
+  /// added to, and the micro-batch's by_word has their numbers as entries. Not given: the whole table.
+  tensor::TensorView word_rows_RD = {};
   /// The ranks that hold the model together, in the order of their slices, for the thread that runs the pass
   /// alone; null where one holds all of it. All of them run the same passes, in the same order.
   comm::Communicator* group = nullptr;

@@ -29,7 +29,7 @@
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/bert_schedule.h"
-#include "plenum/pipeline/gradient_wire.h"
+#include "plenum/pipeline/parameter_exchange.h"
 #include "plenum/pipeline/recorded_work.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/copy.h"
@@ -191,11 +191,14 @@ struct BertProgram::State {
         stream(owner.stream(memory.scratch, options.precision)),
         weights(weights_of(table, shard, memory)),
         gradients(gradients_of(table, shard, memory)),
-        wire(memory.wire_B),
         has_gradient(gradients.layers.size()) {
-    if (options.device == tensor::Device::Cpu) return;
-    gpu = std::make_unique<Gpu>();
-    for (std::size_t i = 0; i < kStepsUnderWay; ++i) exchanged[i] = gpu->exchanged() + i;
+    std::optional<tensor::Stream> queue;
+    if (options.device == tensor::Device::Cuda) {
+      gpu = std::make_unique<Gpu>();
+      for (std::size_t i = 0; i < kStepsUnderWay; ++i) exchanged[i] = gpu->exchanged() + i;
+      queue.emplace(gpu->communication, std::span<std::byte>(), options.precision);
+    }
+    exchange.emplace(table, shard, holder, memory, queue);
   }
 
   ExchangedScalars& exchanged_with(std::uint64_t step) { return *exchanged[step % kStepsUnderWay]; }
@@ -250,42 +253,9 @@ struct BertProgram::State {
     std::fill(begin, end, true);
     return is_accumulated ? Accumulate::Yes : Accumulate::No;
   }
-  /// Of a flat Float32 buffer, those of the action's layers.
-  /// Where the data-parallel lane works, if that is a device.
-  std::optional<tensor::Stream> lane_queue() const {
-    if (!gpu) return std::nullopt;
-    return tensor::Stream(gpu->communication, {}, options.precision);
-  }
-  TensorView bucket_of(const Action& action) const {
-    const auto [begin, end] = table.elements_of_layers(action.first_layer, action.end_layer);
-    return buffers.gradients_N.rows(begin, end - begin);
-  }
-  /// Of a bucket that was reduced, what this rank has now.
-  void unpack_gradients(const Action& action) const {
-    if (action.type == ActionType::ReduceGradient) {
-      wire.unpack(lane_queue(), 0, bucket_of(action));
-    } else if (action.type == ActionType::ReduceScatterGradient) {
-      const auto& bucket = shard.bucket(action.first_layer, action.end_layer);
-      wire.unpack(lane_queue(), bucket.own.begin - bucket.elements.begin,
-                  buffers.gradients_N.rows(bucket.own.begin, bucket.num_own()));
-    }
-  }
-  comm::Elements elements_of(const tensor::TensorView& flat_N, const Action& action) const {
-    const auto [begin, end] = table.elements_of_layers(action.first_layer, action.end_layer);
-    return comm::elements_of(flat_N.rows(begin, end - begin).span<float>());
-  }
-  std::size_t bucket_index(const Action& action) const {
-    return static_cast<std::size_t>(&shard.bucket(action.first_layer, action.end_layer) -
-                                    shard.buckets().data());
-  }
-  /// The place of a bucket, with the rank's own part in it.
-  PartitionedElements to_gather(const Action& gather) const {
-    const std::size_t index = bucket_index(gather);
-    const describe::ParameterShard::Bucket& bucket = shard.buckets()[index];
-    const std::span<const float> own = buffers.weights_N.rows(bucket.begin, bucket.num_own()).span<float>();
-    const std::span<float> place = memory.gathered[index].span<float>();
-    std::ranges::copy(own, place.begin() + (bucket.own.begin - bucket.elements.begin));
-    return {comm::elements_of(place), bucket.counts};
+  std::span<const batch::MicroBatch> own_micro_batches() const {
+    if (batch == nullptr) return {};  // weights may be gathered before the data is missed
+    return std::span(batch->micro_batches).subspan(own.first - batch->first_micro_batch, own.count);
   }
   const model::Activations& activations_of(const ActionRun& run) const {
     return memory.activations.slots[slots.slot(run.step, run.action.micro_batch)];
@@ -344,9 +314,9 @@ struct BertProgram::State {
   tensor::Stream stream;
   model::BertWeights weights;
   model::BertGradients gradients;
-  GradientWire wire;
   std::vector<bool> has_gradient;  ///< by layer: whether the step's gradient has been begun
   std::unique_ptr<Gpu> gpu;
+  std::optional<ParameterExchange> exchange;
 
   std::array<ExchangedScalars, kStepsUnderWay> own_exchanged;
   std::array<ExchangedScalars*, kStepsUnderWay> exchanged{&own_exchanged[0], &own_exchanged[1]};
@@ -471,6 +441,12 @@ void BertProgram::recompute(const ActionRun& run) {
 void BertProgram::backward(const ActionRun& run) {
   model::Pass pass = state_->pass(run);
   pass.accumulate = state_->begin_gradients(run.action);
+  const TiedRows* const tied_rows = state_->exchange->tied_rows();
+  if (tied_rows != nullptr && run.action.first_layer.index() == 0) {
+    pass.word_rows_RD = tied_rows->rows_RD();
+    pass.micro_batch.by_word =
+        tied_rows->by_row(run.action.micro_batch.index() - state_->own.first, pass.micro_batch.by_word);
+  }
   state_->run_recorded(run, pass, [&] {
     model::bert_backward(pass, state_->weights, state_->gradients, state_->activations_of(run),
                          state_->memory.activations.transients, state_->memory.scalars_C,
@@ -489,63 +465,19 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
   if (run.action.type == ActionType::ReduceTensorNorms) {
     return comm::elements_of(state_->memory.tensor_squares_P2.span<double>());
   }
-  if (state_->wire.is_used()) return state_->wire.pack(state_->lane_queue(), state_->bucket_of(run.action));
-  return state_->elements_of(state_->buffers.gradients_N, run.action);
+  return state_->exchange->to_reduce(run.action);
 }
 
 PartitionedElements BertProgram::to_partition(const ActionRun& run) {
-  if (run.action.type == ActionType::ReduceScatterRound) {
-    const std::size_t bucket = state_->bucket_index(run.action);
-    return {comm::elements_of(state_->memory.flights[bucket].span<float>()),
-            state_->shard.buckets()[bucket].counts};
-  }
-  const bool gathers = schedule::is_gather(run.action.type);
-  if (state_->wire.is_used() && !gathers) {
-    return {state_->wire.pack(state_->lane_queue(), state_->bucket_of(run.action)),
-            state_->shard.bucket(run.action.first_layer, run.action.end_layer).counts};
-  }
-  if (gathers && !state_->memory.gathered.empty()) return state_->to_gather(run.action);
-  return {state_->elements_of(gathers ? state_->buffers.weights_N : state_->buffers.gradients_N, run.action),
-          state_->shard.bucket(run.action.first_layer, run.action.end_layer).counts};
-}
-
-void BertProgram::add_round(const ActionRun& run) {
-  base::check(!state_->gpu, "a GPU, which has one rank, reduces no rounds");
-  const std::size_t index = state_->bucket_index(run.action);
-  const describe::ParameterShard::Bucket& bucket = state_->shard.buckets()[index];
-  const std::span<const float> round = state_->memory.flights[index]
-                                           .rows(bucket.own.begin - bucket.elements.begin, bucket.num_own())
-                                           .span<float>();
-  const std::span<float> sum = state_->buffers.gradients_N.rows(bucket.begin, bucket.num_own()).span<float>();
-  // Between tensors lies what other buckets left there.
-  for (const describe::Parameter& parameter : state_->table.parameters()) {
-    const std::int64_t begin = std::max(parameter.begin, bucket.own.begin);
-    const std::int64_t end = std::min(parameter.end(), bucket.own.end);
-    if (begin >= end) continue;
-    const auto first = static_cast<std::size_t>(begin - bucket.own.begin);
-    const auto count = static_cast<std::size_t>(end - begin);
-    const std::span<const float> from = round.subspan(first, count);
-    const std::span<float> to = sum.subspan(first, count);
-    if (run.action.micro_batch.value == 0) {
-      std::ranges::copy(from, to.begin());
-    } else {
-      std::ranges::transform(from, to, to.begin(), std::plus<>());
-    }
-  }
+  return state_->exchange->to_partition(run.action, state_->own_micro_batches());
 }
 
 void BertProgram::communicated(const ActionRun& run) {
-  if (run.action.type == ActionType::ReduceScatterRound) return add_round(run);
-  if (state_->wire.is_used()) state_->unpack_gradients(run.action);
-  if (!state_->gpu || run.action.type != ActionType::GatherParameters) return;
-  // Layer norms read weights as the optimizer keeps them, products read them rounded.
-  const tensor::Stream queue = *state_->lane_queue();
-  const auto [begin, end] = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
-  kernels::round_to_compute(queue, {.x_N = state_->buffers.weights_N.rows(begin, end - begin),
-                                    .y_N = state_->buffers.compute_weights_N.rows(begin, end - begin)});
+  state_->exchange->communicated(run.action, state_->own_micro_batches());
 }
 
 void BertProgram::square_gradient(const ActionRun& run) {
+  state_->exchange->join_halves(state_->stream);
   if (state_->shard.is_whole()) {
     // Every holder has the same gradient, byte for byte, of which each counts a part.
     const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);

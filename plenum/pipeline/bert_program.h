@@ -116,9 +116,6 @@ class BertProgram final : public StageProgram {
  private:
   struct State;
 
-  /// Adds a reduced micro-batch to the shard's gradient.
-  void add_round(const ActionRun& run);
-
   std::unique_ptr<State> state_;
 };
 

@@ -46,6 +46,12 @@ bool is_known(const Action& action, const Schedule& schedule) {
     case ActionType::ReduceTensorNorms:
     case ActionType::Agree:
       return true;
+    case ActionType::ReduceTied:
+    case ActionType::GatherTiedRows:
+    case ActionType::ReduceTiedOutput:
+    case ActionType::ReduceScatterTiedOutput:
+    case ActionType::GatherTied:
+      return schedule.problem.has_tied_halves;
     case ActionType::SquareGradient:
     case ActionType::UpdateMoments:
     case ActionType::Update:
@@ -61,7 +67,7 @@ void require_gathered_as_reduced(const Schedule& schedule) {
   for (const schedule::RankProgram& rank : schedule.ranks) {
     const std::span<const Action> actions = rank.lane(schedule::Lane::DataParallel).actions();
     for (const Action& gather : actions) {
-      if (!schedule::is_gather(gather.type)) continue;
+      if (!schedule::is_gather(gather.type) || schedule::is_of_tied(gather.type)) continue;
       const bool is_reduced = std::ranges::any_of(actions, [&](const Action& other) {
         return schedule::is_scatter(other.type) && other.first_layer == gather.first_layer &&
                other.end_layer == gather.end_layer;
@@ -86,13 +92,18 @@ void require_bert_schedule(const Schedule& schedule, const BertProgramOptions& o
   for (const schedule::RankProgram& rank : schedule.ranks) {
     for (const schedule::LaneProgram& lane : rank.lanes) {
       for (const Action& action : lane.actions()) {
-        base::require(is_known(action, schedule),
-                      "BERT trains with schedules without preconditioning and tied parameters as actions; "
-                      "schedule {} has the action {}",
-                      schedule.name, schedule::traits_of(action.type).name);
+        base::require(
+            is_known(action, schedule),
+            "BERT trains with schedules without preconditioning and whole tied parameters as actions; "
+            "schedule {} has the action {}",
+            schedule.name, schedule::traits_of(action.type).name);
       }
     }
   }
+  base::require(
+      !schedule.problem.has_tied_halves ||
+          (schedule.ranks.size() > 1 && options.device == tensor::Device::Cpu),
+      "the halves of the word table's gradient are reduced by themselves by several ranks on the CPU");
   const bool has_norms = options.optimizer.kind == optim::OptimizerKind::Lamb;
   base::require(!schedule::is_sharded(schedule.problem) || schedule.ranks.size() == 1 ||
                     has_norms == schedule.problem.has_tensor_norms,

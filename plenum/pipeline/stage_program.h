@@ -83,12 +83,12 @@ class StageProgram {
   virtual comm::ConstElements outgoing(const ActionRun& run) { refuse(run); }
   /// Where a message goes (ReceiveActivation, ReceiveGradient).
   virtual comm::Elements incoming(const ActionRun& run) { refuse(run); }
-  /// What is summed over the group in place: ReduceGradient, ReduceTied, ReduceCurvature,
+  /// What is summed over the group in place: ReduceGradient, ReduceTied, ReduceTiedOutput, ReduceCurvature,
   /// ReduceTensorNorms, Agree.
   virtual comm::Elements to_reduce(const ActionRun& run) = 0;
-  /// What is summed so that each member gets its part (ReduceScatterGradient, ReduceScatterRound), or put
-  /// together from the members' parts (GatherParameters, GatherForward, GatherBackward,
-  /// GatherPreconditioned), in place.
+  /// What is summed so that each member gets its part (ReduceScatterGradient, ReduceScatterRound,
+  /// ReduceScatterTiedOutput), or put together from the members' parts (GatherParameters, GatherForward,
+  /// GatherBackward, GatherTiedRows, GatherTied, GatherPreconditioned), in place.
   virtual PartitionedElements to_partition(const ActionRun& run) { refuse(run); }
   /// The message has left the buffer or has come; the result lies in the buffer. In a lane with a queue: for
   /// what is put into it from now on.

@@ -41,6 +41,12 @@ schedule::Schedule make_schedule(const RunOptions& options, const describe::Mode
         describe::tensor_parallel_slice(describe::describe_bert(model), {.index = 0, .size = num_slices}));
     wanted.num_buckets = num_gradient_buckets(table, options.run.bucket_bytes.value_or(kBucketBytes));
     wanted.sharding = options.run.shard;
+    // Behind the last of several layers, the other layers hide the first half of the word table's reduction.
+    wanted.has_tied_halves = table.tied() != nullptr && model.num_layers > 1 &&
+                             wanted.sharding <= schedule::Sharding::Optimizer &&
+                             options.run.reduce_dtype == tensor::DType::Float32 &&
+                             options.run.device == tensor::Device::Cpu;
+    wanted.has_tied_parameters = wanted.has_tied_halves;
   }
   // Where a tensor's parts lie on several ranks.
   const bool is_divided = wanted.sharding != schedule::Sharding::None || num_slices > 1;
@@ -282,8 +288,8 @@ void RunPlan::add_whole_weights(MemoryReport& report) const {
     if (is_sharded) {
       buckets.clear();
       const describe::ParameterTable table(describe::describe_bert(program_.model));
-      for (const auto& bucket : memory::schedule_shard(table, schedule_, {}).buckets())
-        buckets.push_back(bucket.layers);
+      const describe::ParameterShard shard = memory::schedule_shard(table, schedule_, base::Rank::at(0));
+      for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) buckets.push_back(bucket.layers);
     }
     bytes += WholeModel::num_bytes_on_the_way(program_.model, mesh_.num_slices(), buckets);
   }

@@ -180,8 +180,10 @@ void Trainer::tell_others(const std::stop_token& gone) const {
   std::condition_variable_any woken;
   std::unique_lock lock(mutex);
   while (!gone.stop_requested()) {
-    const std::string where = run_.replicas->where();
-    run_.processes.say()(where.empty() ? watch_.under_way() : where);
+    std::string action = run_.replicas->where();
+    if (action.empty()) action = watch_.under_way();
+    // Between two of them the last one stays what the others know.
+    if (!action.empty()) run_.processes.say()(action);
     woken.wait_for(lock, gone, kInterval, [] { return false; });
   }
 }

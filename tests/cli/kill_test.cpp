@@ -15,6 +15,7 @@ struct KilledRun {
   int kills = 0;
   int ranks = 1;
   int threads = 1;  ///< of all ranks
+  const char* more = "";
 };
 
 class KillTest : public TrainingProgram {
@@ -47,7 +48,7 @@ class KillTest : public TrainingProgram {
   void expect_bytes_of_a_whole_run(const KilledRun& killed) {
     const auto arguments = [&](const std::string& run) {
       return train_arguments(run, killed.steps, killed.threads) +
-             fmt::format(" --ranks {} --checkpoint-every 2 --quiet", killed.ranks);
+             fmt::format(" --ranks {} --checkpoint-every 2 --quiet{}", killed.ranks, killed.more);
     };
     const auto begin = std::chrono::steady_clock::now();
     ASSERT_EQ(plenum(arguments("whole")).exit_code, 0);
@@ -77,8 +78,9 @@ TEST_F(KillTest, ARunKilledManyTimesEndsWithTheBytesOfOneThatWasNot) {
   expect_bytes_of_a_whole_run({.steps = 120, .kills = 24});
 }
 
-TEST_F(KillTest, SoDoesOneOfTwoRanksWithTwoThreadsEach) {
-  expect_bytes_of_a_whole_run({.steps = 60, .kills = 12, .ranks = 2, .threads = 4});
+TEST_F(KillTest, SoDoesOneOfTwoRanksWithTwoThreadsAndAShardEach) {
+  expect_bytes_of_a_whole_run(
+      {.steps = 60, .kills = 12, .ranks = 2, .threads = 4, .more = " --shard gradients"});
 }
 
 }  // namespace

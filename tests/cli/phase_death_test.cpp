@@ -82,7 +82,7 @@ TEST_F(PhaseDeathTest, IsNamedAndTheRunGoesOnToTheBytesOfAnUndisturbedOne) {
 
 /// For tools/soak.
 TEST_F(PhaseDeathTest, DISABLED_SoakIsNamedInEveryPhaseAndTheRunGoesOn) {
-  for (const std::string more : {"", " --shard optimizer", " --shard gradients"}) {
+  for (const std::string more : {"", " --shard optimizer", " --shard gradients", " --shard parameters"}) {
     for (const int rank : {0, 1}) {
       for (const char* phase : {"forward", "backward", "reduce", "agree", "update", "gather", "evaluation"}) {
         if (std::string_view(phase) == "gather" && more.empty()) continue;  // nothing is gathered

@@ -38,7 +38,7 @@ class ProcessesTest : public ProcessesProgram {
     constexpr std::size_t kCount = 3;
     constexpr int kStepsBetweenStops = 20;
     const int num_steps = kStepsBetweenStops * (num_stops + 1);
-    const std::string options = " --eval-every 100000 --checkpoint-every 100000";
+    const std::string options = " --eval-every 100000 --checkpoint-every 100000 --shard optimizer";
     const auto arguments = [&](const std::string& run) {
       return train_arguments(run, num_steps, kThreads) + options;
     };

@@ -33,7 +33,7 @@ Arrangement arrangement_of(Layout layout, std::int64_t ranks, std::int64_t tp, S
 }
 
 std::string name_of(const Arrangement& arrangement) {
-  constexpr const char* kShards[] = {"nothing", "optimizer", "gradients"};
+  constexpr const char* kShards[] = {"nothing", "optimizer", "gradients", "parameters"};
   const char* const layout = arrangement.layout == Layout::Unpadded ? "unpadded"
                              : arrangement.layout == Layout::Padded ? "padded"
                                                                     : "packed";
@@ -52,7 +52,10 @@ std::vector<Arrangement> pairwise_arrangements() {
           arrangement_of(Layout::Padded, 4, 4, Sharding::None),
           arrangement_of(Layout::Packed, 4, 2, Sharding::None),
           arrangement_of(Layout::Unpadded, 4, 2, Sharding::Optimizer),
-          arrangement_of(Layout::Padded, 4, 2, Sharding::Gradients)};
+          arrangement_of(Layout::Padded, 4, 2, Sharding::Gradients),
+          arrangement_of(Layout::Padded, 2, 1, Sharding::Parameters),
+          arrangement_of(Layout::Unpadded, 4, 1, Sharding::Parameters),
+          arrangement_of(Layout::Packed, 4, 2, Sharding::Parameters)};
 }
 
 std::vector<Arrangement> all_arrangements() {
@@ -60,7 +63,8 @@ std::vector<Arrangement> all_arrangements() {
   for (const Layout layout : {Layout::Unpadded, Layout::Padded, Layout::Packed}) {
     for (const auto& [ranks, tp] :
          {std::pair(2, 1), std::pair(2, 2), std::pair(4, 1), std::pair(4, 2), std::pair(4, 4)}) {
-      for (const Sharding shard : {Sharding::None, Sharding::Optimizer, Sharding::Gradients}) {
+      for (const Sharding shard :
+           {Sharding::None, Sharding::Optimizer, Sharding::Gradients, Sharding::Parameters}) {
         if (ranks == tp && shard != Sharding::None) continue;  // nobody to divide it with
         all.push_back(arrangement_of(layout, ranks, tp, shard));
       }
@@ -154,7 +158,7 @@ TEST_F(DistributedTraining, DISABLED_SoakIsThatOfThreadsInEveryArrangementWithNe
 }
 
 TEST_F(DistributedTraining, SkipsAStepEverywhereWhereOneShardIsNotFinite) {
-  for (const Sharding shard : {Sharding::Optimizer, Sharding::Gradients}) {
+  for (const Sharding shard : {Sharding::Optimizer, Sharding::Gradients, Sharding::Parameters}) {
     SCOPED_TRACE(static_cast<int>(shard));
     const Arrangement arrangement = arrangement_of(Layout::Unpadded, 4, 1, shard);
     std::atomic<int> num_reduced = 0;

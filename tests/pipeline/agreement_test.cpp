@@ -99,6 +99,7 @@ class MeddledProgram final : public StageProgram {
   }
   void update(const ActionRun& run) override { program_.update(run); }
   comm::Elements to_reduce(const ActionRun& run) override { return program_.to_reduce(run); }
+  PartitionedElements to_partition(const ActionRun& run) override { return program_.to_partition(run); }
   void communicated(const ActionRun& run) override { program_.communicated(run); }
 
  private:

@@ -38,13 +38,15 @@ struct Arrangement {
   bool is_reversed = false;
   Recomputation recompute = Recomputation::None;
   std::size_t num_threads = 1;
+  WordTable words = WordTable::InHalves;
 
   batch::StepBatch batch(std::uint64_t step, std::vector<TestSequence> from = sequences()) const {
     if (is_reversed) std::reverse(from.begin(), from.end());
     return deal_out(step, from, num_ranks * num_micro_batches, row_length);
   }
   schedule::Schedule schedule(const describe::ModelConfig& model) const {
-    return bert_schedule(model, num_ranks, num_micro_batches, recompute);
+    return bert_schedule(model, num_ranks, num_micro_batches, recompute, schedule::Sharding::None,
+                         optim::OptimizerKind::AdamW, words);
   }
   BertRun run(const describe::ModelConfig& model) const { return BertRun(schedule(model), options(model)); }
   BertProgramOptions options(const describe::ModelConfig& model) const {
@@ -124,6 +126,53 @@ TEST(BertProgram, TrainsTheSameWithDropoutHoweverSequencesAreArranged) {
   expect_same_training({.num_ranks = 2}, model);
   expect_same_training({.num_micro_batches = 2, .is_reversed = true}, model);
   expect_same_training({.num_ranks = 2, .num_micro_batches = 2, .row_length = 24}, model);
+}
+
+TEST(BertProgram, SumsTheWordTablesGradientInHalvesToRounding) {
+  const describe::ModelConfig model = small_model(0.1);
+  for (const Arrangement& in_halves :
+       {Arrangement{.num_ranks = 2}, Arrangement{.num_ranks = 3, .num_micro_batches = 2},
+        Arrangement{.num_ranks = 2, .num_micro_batches = 2, .recompute = Recomputation::Full},
+        Arrangement{.num_ranks = 2, .num_micro_batches = 20}}) {  // some without sequences
+    Arrangement whole = in_halves;
+    whole.words = WordTable::Whole;
+    BertRun expected = whole.run(model);
+    BertRun actual = in_halves.run(model);
+    for (std::uint64_t step = 0; step < 2; ++step) {
+      // Words that the first step reads and the second does not.
+      const std::vector<TestSequence> some(sequences().begin() + static_cast<std::ptrdiff_t>(6 * step),
+                                           sequences().end());
+      const double norm = expected.step(whole.batch(step, some), 0).gradient_norm;
+      EXPECT_NEAR(actual.step(in_halves.batch(step, some), 0).gradient_norm, norm, kGradientOfStepOne * norm);
+      expect_same_gradients(actual, expected);
+    }
+    for (std::size_t rank = 1; rank < in_halves.num_ranks; ++rank) {
+      EXPECT_EQ(actual.gradients(rank), actual.gradients(0));
+    }
+  }
+}
+
+TEST(BertProgram, HasRoomForTheWordsOfAStepWhereTheTableIsSummedInHalves) {
+  describe::ModelConfig model = small_model();
+  const auto gradient_bytes = [&](const Arrangement& arrangement) {
+    const tensor::MemoryLayout planned =
+        BertProgram::plan_memory(arrangement.schedule(model), {}, arrangement.options(model));
+    const auto found =
+        std::ranges::find(planned.lines(), std::string("gradients"), &tensor::MemoryLayout::Line::purpose);
+    return static_cast<std::int64_t>(found->bytes);
+  };
+  const auto room = [&](const Arrangement& arrangement) {
+    Arrangement whole = arrangement;
+    whole.words = WordTable::Whole;
+    return gradient_bytes(arrangement) - gradient_bytes(whole);
+  };
+  // All words at most, or as many as the step has tokens.
+  const Arrangement two{.num_ranks = 2};
+  const auto rounded = [](std::int64_t bytes) { return (bytes + 255) / 256 * 256; };
+  EXPECT_EQ(room(two), rounded(97 * 32 * 4));
+  model.vocabulary = 100'000;
+  EXPECT_EQ(room(two), rounded(2 * two.options(model).capacity.rows * 32 * 4));
+  EXPECT_EQ(room({}), 0);
 }
 
 TEST(BertProgram, DropoutChangesWithTheEpochAndTheSeed) {
@@ -264,6 +313,9 @@ TEST(BertProgram, RefusesSchedulesThatItCannotRun) {
   refused(schedule::generator_named("data-parallel")
               .generate({.num_replicas = 2, .stage_layers = {3}, .has_tied_parameters = true}),
           "reduce-tied");
+  refused(schedule::generator_named("single").generate(
+              {.stage_layers = {3}, .has_tied_parameters = true, .has_tied_halves = true}),
+          "by several ranks on the CPU");
 }
 
 }  // namespace

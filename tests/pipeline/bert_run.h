@@ -31,11 +31,17 @@ inline describe::ModelConfig small_model(double dropout = 0) {
           .has_next_sentence = true};
 }
 
+/// How ranks sum the gradient of the word table, where gradients are not sharded.
+enum class WordTable : std::uint8_t { Whole, InHalves };
+
 inline schedule::Schedule bert_schedule(const describe::ModelConfig& model, std::size_t num_ranks,
                                         std::size_t num_micro_batches,
                                         schedule::Recomputation recompute = schedule::Recomputation::None,
                                         schedule::Sharding sharding = schedule::Sharding::None,
-                                        optim::OptimizerKind optimizer = optim::OptimizerKind::AdamW) {
+                                        optim::OptimizerKind optimizer = optim::OptimizerKind::AdamW,
+                                        WordTable words = WordTable::InHalves) {
+  const bool has_tied_halves =
+      words == WordTable::InHalves && num_ranks > 1 && sharding <= schedule::Sharding::Optimizer;
   return schedule::generator_named(num_ranks == 1 ? "single" : "data-parallel")
       .generate({.num_micro_batches = num_micro_batches,
                  .num_replicas = num_ranks,
@@ -43,6 +49,8 @@ inline schedule::Schedule bert_schedule(const describe::ModelConfig& model, std:
                  .num_buckets = 2,
                  .recomputation = recompute,
                  .sharding = sharding,
+                 .has_tied_parameters = has_tied_halves,
+                 .has_tied_halves = has_tied_halves,
                  .has_tensor_norms = optimizer == optim::OptimizerKind::Lamb});
 }
 

@@ -37,12 +37,14 @@ struct Training {
   std::int64_t row_length = 0;
   double clip_norm = 1;
   Recomputation recompute = Recomputation::None;
+  WordTable words = WordTable::InHalves;
 
   batch::StepBatch batch(std::uint64_t step) const {
     return deal_out(step, sequences(), num_ranks * num_micro_batches, row_length);
   }
   schedule::Schedule schedule() const {
-    return bert_schedule(small_model(0.1), num_ranks, num_micro_batches, recompute, sharding, optimizer);
+    return bert_schedule(small_model(0.1), num_ranks, num_micro_batches, recompute, sharding, optimizer,
+                         words);
   }
   BertProgramOptions options() const {
     return {.model = small_model(0.1),
@@ -130,14 +132,18 @@ TEST(ShardedBert, TrainsAsOneRankDoes) {
 }
 
 TEST(ShardedBert, WithoutClippingHasTheBytesOfReplicas) {
-  Training training{.num_ranks = 4, .num_micro_batches = 1, .clip_norm = 0};
-  BertRun expected = training.run();
-  train(expected, training, 3);
-  for (const Sharding sharding : kShardings) {
-    training.sharding = sharding;
-    BertRun actual = training.run();
-    train(actual, training, 3);
-    for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(actual.weights(rank), expected.weights());
+  for (const WordTable words : {WordTable::Whole, WordTable::InHalves}) {
+    Training training{.num_ranks = 4, .num_micro_batches = 1, .clip_norm = 0, .words = words};
+    BertRun expected = training.run();
+    train(expected, training, 3);
+    for (const Sharding sharding : kShardings) {
+      // Where every micro-batch is reduced by itself, the word table is summed as a whole.
+      if (words == WordTable::InHalves && sharding != Sharding::Optimizer) continue;
+      training.sharding = sharding;
+      BertRun actual = training.run();
+      train(actual, training, 3);
+      for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(actual.weights(rank), expected.weights());
+    }
   }
 }
 
@@ -225,8 +231,8 @@ TEST(ShardedBert, KeepsTheMomentsOfItsShardAlone) {
         BertProgram::plan_memory(training.schedule(), schedule::Rank::at(rank), training.options());
     EXPECT_EQ(taken.num_bytes(), planned.num_bytes());
     const auto own = static_cast<std::size_t>(run.program(rank).shard().num_elements());
-    // Two buckets, whose parts begin at multiples of 128 elements.
-    EXPECT_LE(own, N / kNumRanks + 2 * 128);
+    // Two buckets and the word table, whose parts begin at multiples of 128 elements.
+    EXPECT_LE(own, N / kNumRanks + 3 * 128);
     EXPECT_EQ(bytes_of(taken, "optimizer state"), 2 * ((4 * own + 255) / 256 * 256) + scalars);
     EXPECT_EQ(taken.num_bytes() + bytes_of(replicated.program().memory(), "optimizer state"),
               replicated.program().memory().num_bytes() + bytes_of(taken, "optimizer state"));

@@ -161,6 +161,26 @@ TEST_P(Generators, KeepTiedParametersEqual) {
   }
 }
 
+TEST_P(Generators, ReduceTheHalvesOfATiedParameterByThemselves) {
+  const Generator& generator = generator_named(GetParam());
+  if (generator.is_pipeline()) return;
+  for (const Sharding sharding : {Sharding::None, Sharding::Optimizer}) {
+    for (const std::size_t num_replicas : {1, 3}) {
+      for (const std::size_t num_buckets : {1, 2, 4}) {
+        SCOPED_TRACE(testing::Message() << "replicas " << num_replicas << " buckets " << num_buckets);
+        expect_serial_results({.num_micro_batches = 3,
+                               .num_replicas = num_replicas,
+                               .stage_layers = {4},
+                               .num_buckets = num_buckets,
+                               .sharding = sharding,
+                               .has_tied_parameters = true,
+                               .has_tied_halves = true,
+                               .has_tensor_norms = num_buckets != 2});
+      }
+    }
+  }
+}
+
 TEST_P(Generators, TakeUnequalStagesAndMicroBatches) {
   const Generator& generator = generator_named(GetParam());
   GeneratorOptions options = fitted(

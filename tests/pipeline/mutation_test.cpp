@@ -109,6 +109,26 @@ void add_sharded(const char* name, Sharding sharding, std::uint16_t num_layers,
   }
 }
 
+/// Replicas that reduce the halves of a tied parameter's gradient by themselves.
+void add_tied_halves(std::vector<Original>& originals) {
+  for (const Sharding sharding : {Sharding::None, Sharding::Optimizer}) {
+    const bool is_sharded = sharding != Sharding::None;
+    originals.push_back({is_sharded ? "tied_halves_sharded" : "tied_halves", [sharding, is_sharded] {
+                           return schedule::generator_named("data-parallel")
+                               .generate(
+                                   {.num_micro_batches = 2,
+                                    .num_replicas = 3,
+                                    .stage_layers = {4},
+                                    .num_buckets = 2,
+                                    .recomputation = is_sharded ? Recomputation::Full : Recomputation::None,
+                                    .sharding = sharding,
+                                    .has_tied_parameters = true,
+                                    .has_tied_halves = true,
+                                    .has_tensor_norms = true});
+                         }});
+  }
+}
+
 /// A pipeline with a filler's work in its bubbles.
 void add_filled(const schedule::Generator& generator, std::vector<Original>& originals) {
   const auto add = [&](std::string_view how, std::shared_ptr<const schedule::Filler> filler,
@@ -140,6 +160,7 @@ std::vector<Original> originals() {
   }
   add_sharded("gradients", Sharding::Gradients, 4, all);
   add_sharded("parameters", Sharding::Parameters, 6, all);
+  add_tied_halves(all);
   all.push_back({"interleaved_on_one_rank", [] {
                    return schedule::generator_named("interleaved")
                        .generate({.num_micro_batches = 2, .stage_layers = {1}, .has_tied_parameters = true});

@@ -75,7 +75,7 @@ template <typename Visit>
 void ToyProgram::for_each_tensor(const Action& action, Visit visit) {
   for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
     for (Block& block : layer_of(held(action.stage), layer).blocks) {
-      if (!block.is_tied) visit(block);
+      if (!is_shared(block)) visit(block);
     }
   }
 }
@@ -89,6 +89,66 @@ void ToyProgram::fill_tensor_norms(const ActionRun& run) {
   }
   buffer_.clear();
   for_each_tensor(action, [&](const Block& block) { buffer_.push_back(block.own_squares); });
+}
+
+/// Both halves, or the one that the action is of.
+void ToyProgram::fill_tied_gradient(const ActionRun& run) {
+  buffer_.assign(model_.vocabulary * model_.width, 0.0);
+  for (const HeldStage& stage : stages_) {
+    for (const LayerState& layer : stage.layers) {
+      for (const Block& block : layer.blocks) {
+        const bool is_output = block.kind == ParameterKind::Decoder;
+        const bool is_of_action =
+            !dataflow_.reduces_tied_halves(rank_) || is_output == (run.action.type != ActionType::ReduceTied);
+        if (!block.is_tied || !is_of_action) continue;
+        check(layer.gradient_step == run.step && layer.num_contributions == stage.records.size(),
+              "an incomplete gradient of the tied parameter is reduced");
+        for (std::size_t i = 0; i < buffer_.size(); ++i) buffer_[i] += block.gradient[i];
+      }
+    }
+  }
+}
+
+/// One number of each holder.
+PartitionedElements ToyProgram::tied_rows(const ActionRun& run) {
+  check(tied_rows_step_ != run.step, "rows of the tied parameter gathered twice");
+  counts_.assign(dataflow_.group(run.action).size(), 1);
+  buffer_.assign(counts_.size(), static_cast<double>(run.step));
+  return {comm::elements_of(std::span(buffer_)), counts_};
+}
+
+/// All of the table is its owner's.
+PartitionedElements ToyProgram::to_partition_tied(const ActionRun& run) {
+  const HeldStage& stage = held({});
+  const Block& table = stage.layers.front().blocks[2 * model_.maps_per_layer];
+  counts_.assign(stage.num_holders, 0);
+  counts_[table.owner] = table.parameter.size();
+  if (run.action.type == ActionType::GatherTied) {
+    check(stage.layers.front().updated_step == run.step && stage.layers.back().updated_step == run.step,
+          "gathered before the update");
+    check(tied_whole_step_ != run.step, "gathered twice");
+    buffer_ = table.parameter;
+  } else {
+    check(tied_output_step_ != run.step, "a half of the tied parameter reduced twice");
+    fill_tied_gradient(run);
+  }
+  return {comm::elements_of(std::span(buffer_)), counts_};
+}
+
+void ToyProgram::communicated_tied(const ActionRun& run) {
+  HeldStage& stage = held({});
+  Block& table = stage.layers.front().blocks[2 * model_.maps_per_layer];
+  if (run.action.type == ActionType::GatherTied) {
+    table.parameter = buffer_;
+    stage.layers.back().blocks.back().parameter = buffer_;
+    tied_whole_step_ = run.step;
+    return;
+  }
+  tied_output_gradient_ = buffer_;
+  tied_output_step_ = run.step;
+  if (table.owner == stage.holder) return;
+  // What belongs to another is not to be used.
+  std::ranges::fill(tied_output_gradient_, std::numeric_limits<double>::quiet_NaN());
 }
 
 comm::Elements ToyProgram::to_reduce(const ActionRun& run) {
@@ -105,21 +165,14 @@ comm::Elements ToyProgram::to_reduce(const ActionRun& run) {
       pack(action, &Block::gradient);
       break;
     }
-    case ActionType::ReduceTied: {
+    case ActionType::ReduceTied:
       check(tied_step_ != run.step, "tied parameter reduced twice");
-      buffer_.assign(model_.vocabulary * model_.width, 0.0);
-      for (const HeldStage& stage : stages_) {
-        for (const LayerState& layer : stage.layers) {
-          for (const Block& block : layer.blocks) {
-            if (!block.is_tied) continue;
-            check(layer.gradient_step == run.step && layer.num_contributions == stage.records.size(),
-                  "an incomplete gradient of the tied parameter is reduced");
-            for (std::size_t i = 0; i < buffer_.size(); ++i) buffer_[i] += block.gradient[i];
-          }
-        }
-      }
+      fill_tied_gradient(run);
       break;
-    }
+    case ActionType::ReduceTiedOutput:
+      check(tied_output_step_ != run.step, "a half of the tied parameter reduced twice");
+      fill_tied_gradient(run);
+      break;
     case ActionType::ReduceCurvature: {
       HeldStage& stage = held(action.stage);
       MapState& map = map_of(stage, action);
@@ -140,6 +193,8 @@ comm::Elements ToyProgram::to_reduce(const ActionRun& run) {
 
 PartitionedElements ToyProgram::to_partition(const ActionRun& run) {
   const Action& action = run.action;
+  if (action.type == ActionType::GatherTiedRows) return tied_rows(run);
+  if (schedule::is_of_tied(action.type)) return to_partition_tied(run);
   HeldStage& stage = held(action.stage);
   for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
     const LayerState& state = layer_of(stage, layer);
@@ -220,6 +275,17 @@ void ToyProgram::communicated(const ActionRun& run) {
     case ActionType::ReduceTied:
       tied_gradient_ = buffer_;
       tied_step_ = run.step;
+      break;
+    case ActionType::ReduceTiedOutput:
+      tied_output_gradient_ = buffer_;
+      tied_output_step_ = run.step;
+      break;
+    case ActionType::GatherTiedRows:
+      tied_rows_step_ = run.step;
+      break;
+    case ActionType::ReduceScatterTiedOutput:
+    case ActionType::GatherTied:
+      communicated_tied(run);
       break;
     case ActionType::ReduceCurvature:
       map_of(held(action.stage), action).curvature.find(run.data_step())->is_reduced = true;

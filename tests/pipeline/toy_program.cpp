@@ -46,15 +46,18 @@ void ToyProgram::add_stage(StageId stage) {
       const bool is_table =
           parameter.kind == ParameterKind::Embedding || parameter.kind == ParameterKind::Decoder;
       const std::size_t size = parameter.initial.size();
-      state.blocks.push_back({.kind = parameter.kind,
-                              .map = parameter.map,
-                              .owner = schedule::owner_index(layer, parameter.map,
-                                                             dataflow_.layers().count(stage), holders.size()),
-                              .is_tied = is_table && schedule_.problem.has_tied_parameters,
-                              .parameter = std::move(parameter.initial),
-                              .momentum = Values(size, 0.0),
-                              .gradient = Values(size, 0.0),
-                              .preconditioned = {}});
+      state.blocks.push_back(
+          {.kind = parameter.kind,
+           .map = parameter.map,
+           .owner = is_table && dataflow_.shards_tied(rank_)
+                        ? holders.size() - 1
+                        : schedule::owner_index(layer, parameter.map, dataflow_.layers().count(stage),
+                                                holders.size()),
+           .is_tied = is_table && schedule_.problem.has_tied_parameters,
+           .parameter = std::move(parameter.initial),
+           .momentum = Values(size, 0.0),
+           .gradient = Values(size, 0.0),
+           .preconditioned = {}});
       Block& block = state.blocks.back();
       if (!dataflow_.gathers_rounds(stage) || block.is_tied) continue;
       constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
@@ -190,6 +193,10 @@ void ToyProgram::check_forward(const ActionRun& run, const HeldStage& place, con
   check(run.step == run.first_step || state.updated_step + 1 == run.step, "the last update is missing");
   check(run.step == run.first_step || !waits_for_gather || state.whole_step + 1 == run.step,
         "the parameters are not gathered");
+  const bool has_table = &state == &place.layers.front() || &state == &place.layers.back();
+  check(run.step == run.first_step || !has_table || !dataflow_.shards_tied(rank_) ||
+            tied_whole_step_ + 1 == run.step,
+        "the tied parameter is not gathered");
   check_gathered(run, state);
 }
 
@@ -444,6 +451,8 @@ void ToyProgram::add_table_gradient(Block& block, const ActionRun& run, const Mi
   const Action& action = run.action;
   const std::size_t width = model_.width;
   const bool is_embedding = block.kind == ParameterKind::Embedding;
+  check(!is_embedding || !dataflow_.reduces_tied_halves(rank_) || tied_rows_step_ == run.step,
+        "nobody knows which rows of the tied parameter are read");
   const bool is_in_flight = dataflow_.scatters_rounds(action.stage) && !block.is_tied;
   Values& gradient = is_in_flight ? block.flight : block.gradient;
   const std::span<const double> rows =

@@ -138,6 +138,12 @@ class ToyProgram : public StageProgram {
   void update_parameter(Block& block, double squares) const;
 
   /// communication (toy_communication.cpp)
+  void fill_tied_gradient(const ActionRun& run);
+  PartitionedElements tied_rows(const ActionRun& run);
+  PartitionedElements to_partition_tied(const ActionRun& run);
+  void communicated_tied(const ActionRun& run);
+  /// Whether every holder updates all of it.
+  bool is_shared(const Block& block) const { return block.is_tied && !dataflow_.shards_tied(rank_); }
   using Select = Values Block::*;
   template <typename Visit>
   void for_each_packed(const schedule::Action& action, Visit visit);
@@ -169,7 +175,11 @@ class ToyProgram : public StageProgram {
   std::vector<std::size_t> counts_;
   Values tied_gradient_;
   std::uint64_t tied_step_ = kNever;
-  double squares_ = 0;  ///< of what this rank counts
+  Values tied_output_gradient_;  ///< where the halves are reduced by themselves, that of the last layers
+  std::uint64_t tied_output_step_ = kNever;
+  std::uint64_t tied_rows_step_ = kNever;
+  std::uint64_t tied_whole_step_ = kNever;  ///< the parameter, after its owner updated it
+  double squares_ = 0;                      ///< of what this rank counts
   std::uint64_t squares_step_ = kNever;
   double clipping_ = 1;
   std::vector<std::uint64_t> skipped_steps_;

@@ -212,7 +212,11 @@ const Values& ToyProgram::ready_gradient(const Block& block) const {
 Values ToyProgram::tied_gradient(std::uint64_t step) const {
   if (dataflow_.group({.type = ActionType::ReduceTied}).size() > 1) {
     check(tied_step_ == step, "the gradient of the tied parameter is not reduced");
-    return tied_gradient_;
+    if (!dataflow_.reduces_tied_halves(rank_)) return tied_gradient_;
+    check(tied_output_step_ == step, "a half of the gradient of the tied parameter is not reduced");
+    Values sum = tied_output_gradient_;
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += tied_gradient_[i];
+    return sum;
   }
   Values sum(model_.vocabulary * model_.width, 0.0);
   for (const HeldStage& stage : stages_) {
@@ -252,7 +256,8 @@ void ToyProgram::square_gradient(const ActionRun& run) {
     state.squared_step = run.step;
     for (const Block& block : state.blocks) {
       if (block.is_tied) {
-        if (block.kind != ParameterKind::Embedding || stage.holder != 0) continue;
+        const std::size_t counts = is_shared(block) ? 0 : block.owner;
+        if (block.kind != ParameterKind::Embedding || stage.holder != counts) continue;
         for (const double g : tied_gradient(run.step)) squares_ += g * g;
       } else if (block.owner == stage.holder) {
         for (const double g : ready_gradient(block)) squares_ += g * g;
@@ -294,8 +299,8 @@ void ToyProgram::update_moments(const ActionRun& run) {
     for (Block& block : state.blocks) {
       block.own_squares = 0;
       block.tensor_squares = std::numeric_limits<double>::quiet_NaN();
-      if (is_skipped(run.step) || block.is_tied || block.owner != stage.holder) continue;
-      update_momentum(block, ready_gradient(block));
+      if (is_skipped(run.step) || is_shared(block) || block.owner != stage.holder) continue;
+      update_momentum(block, block.is_tied ? tied_gradient(run.step) : ready_gradient(block));
       block.own_squares = squares_of(block.momentum);
     }
   }
@@ -315,8 +320,8 @@ void ToyProgram::update(const ActionRun& run) {
     state.updated_step = run.step;
     if (is_skipped(run.step)) continue;
     for (Block& block : state.blocks) {
-      if (is_sharded && !block.is_tied && block.owner != stage.holder) continue;
-      const bool is_begun = has_moments && !block.is_tied;
+      if (is_sharded && !is_shared(block) && block.owner != stage.holder) continue;
+      const bool is_begun = has_moments && !is_shared(block);
       if (!is_begun) update_momentum(block, block.is_tied ? tied_gradient(run.step) : ready_gradient(block));
       update_parameter(block, is_begun ? block.tensor_squares : squares_of(block.momentum));
     }
@@ -340,8 +345,8 @@ Values ToyProgram::final_gradient(StageId stage, LayerId layer, std::size_t bloc
   const HeldStage& place = held(stage);
   const LayerState& state = place.layers[layer.index() - dataflow_.layers().first(stage).index()];
   const Block& own = state.blocks[block];
+  if (dataflow_.is_sharded(stage) && !is_shared(own) && own.owner != place.holder) return {};
   if (own.is_tied) return tied_gradient(state.gradient_step);
-  if (dataflow_.is_sharded(stage) && own.owner != place.holder) return {};
   return ready_gradient(own);
 }
 

@@ -56,6 +56,19 @@ rank 1 holds 0
 1 data: AR0[1] AR0[0] N
 )";
 
+constexpr std::string_view kTiedHalves = R"(plenum-schedule 1
+layers 2
+micro-batches 4
+tied
+tied-halves
+rank 0 holds 0
+rank 1 holds 0
+0 compute: F0.0 B0.0 F0.1 B0.1[1] B0.1[0] NS0 U0
+0 data: TW TO AR0 TR N
+1 compute: F0.2 B0.2 F0.3 I0.3 W0.3[1] W0.3[0] NS0 U0
+1 data: TW TO AR0 TR N
+)";
+
 constexpr std::string_view kSharded = R"(plenum-schedule 1
 layers 2
 micro-batches 2
@@ -93,8 +106,13 @@ std::string kfac_with(std::string_view from, std::string_view to) {
   return violation_of(with(test::kKfacSchedule, from, to));
 }
 
+std::string halves_with(std::string_view from, std::string_view to) {
+  return violation_of(with(kTiedHalves, from, to));
+}
+
 TEST(Check, AcceptsWhatIsRight) {
-  for (const std::string_view text : {kPipeline, kReplicas, kSharded, test::kKfacSchedule, kShampoo}) {
+  for (const std::string_view text :
+       {kPipeline, kReplicas, kTiedHalves, kSharded, test::kKfacSchedule, kShampoo}) {
     EXPECT_EQ(violation_of(text), "") << text;
   }
 }
@@ -105,6 +123,26 @@ TEST(Check, AcceptsTheExampleOfTheDocumentation) {
   const std::size_t begin = text.find("plenum-schedule 1\n");
   ASSERT_NE(begin, std::string::npos);
   EXPECT_EQ(violation_of(text.substr(begin, text.find("```", begin) - begin)), "");
+}
+
+TEST(Check, KnowsTheHalvesOfATiedParameter) {
+  EXPECT_EQ(halves_with("tied-halves\n", ""),
+            "rank 0, data, step 0, TW: the schedule does not reduce halves of a tied parameter");
+  EXPECT_THAT(halves_with("0 data: TW TO", "0 data: TO"), HasSubstr("rank 0 does not take part"));
+  const std::string both =
+      with(with(kTiedHalves, "0 data: TW TO", "0 data: TW"), "1 data: TW TO", "1 data: TW");
+  EXPECT_THAT(violation_of(both), HasSubstr("NS0: needs the last layers' gradient of the tied parameter"));
+  // The rows that are read are known before a backward makes their gradient.
+  const std::string late =
+      with(with(kTiedHalves, "TW TO AR0 TR N", "TO AR0 TW TR N"), "TW TO AR0 TR N", "TO AR0 TW TR N");
+  EXPECT_THAT(violation_of(late),
+              HasSubstr("which comes after B0.0 on rank 0, which waits for this in turn"));
+  // The half of the last layers is complete with the last micro-batch's backward through them.
+  const std::string cut = with(kTiedHalves, "F0.1 B0.1[1] B0.1[0]", "F0.1 B0.1[0]");
+  EXPECT_THAT(
+      violation_of(cut),
+      HasSubstr(
+          "TO: needs the weight gradient of stage 0 from layer 1 for micro-batch 1, which nothing makes"));
 }
 
 TEST(Check, AcceptsEveryGeneratedSchedule) {
@@ -121,6 +159,7 @@ TEST(Check, AcceptsEveryGeneratedSchedule) {
               .recomputation = choice & 1 ? Recomputation::Full : Recomputation::None,
               .sharding = choice & 2 ? Sharding::Optimizer : Sharding::None,
               .has_tied_parameters = (choice & 4) != 0,
+              .has_tied_halves = (choice & 4) != 0 && depth == 1 && !generator.has_chunks,
               .has_tensor_norms = (choice & 8) != 0};
           if (!test::fits(generator, options)) continue;
           const CheckResult result = check(generator.generate(options));

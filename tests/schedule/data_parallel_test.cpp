@@ -48,6 +48,66 @@ TEST(DataParallel, ReducesShardsAndGathersWhatWasUpdated) {
   EXPECT_EQ(lane_text(schedule, 0, Lane::DataParallel), "RS0[2:4] RS0[0:2] TR N AG0[2:4] AG0[0:2]");
 }
 
+TEST(DataParallel, ReducesTheLastLayersHalfOfATiedParameterRightBehindTheLastLayer) {
+  const Schedule schedule = generate("data-parallel", {.num_micro_batches = 2,
+                                                       .num_replicas = 2,
+                                                       .stage_layers = {4},
+                                                       .num_buckets = 2,
+                                                       .has_tied_parameters = true,
+                                                       .has_tied_halves = true});
+  EXPECT_EQ(lane_text(schedule, 1, Lane::Compute), "F0.2 B0.2 F0.3 B0.3[3] B0.3[2] B0.3[0:2] NS0 U0");
+  EXPECT_EQ(lane_text(schedule, 1, Lane::DataParallel), "TW TO AR0[2:4] AR0[0:2] TR N");
+}
+
+TEST(DataParallel, ReducesAndGathersShardsOfATiedParameterByThemselves) {
+  const Schedule schedule = generate("data-parallel", {.num_replicas = 2,
+                                                       .stage_layers = {4},
+                                                       .num_buckets = 2,
+                                                       .sharding = Sharding::Optimizer,
+                                                       .has_tied_parameters = true,
+                                                       .has_tied_halves = true,
+                                                       .has_tensor_norms = true});
+  EXPECT_EQ(lane_text(schedule, 1, Lane::DataParallel),
+            "TW TS RS0[2:4] RS0[0:2] TR N TN0 AG0[2:4] AG0[0:2] TG");
+}
+
+/// All of a tied parameter's reduction takes as long as the backward of eight layers, that of the rows that
+/// are read as long as that of one.
+class TiedCosts final : public CostModel {
+ public:
+  double seconds(Rank rank, const Action& action) const override {
+    if (action.type == ActionType::ReduceTiedOutput) return 16;
+    if (action.type == ActionType::ReduceTied) return has_halves_ ? 2 : 16;
+    return compute_.seconds(rank, action);
+  }
+  double latency_seconds(Rank, Rank) const override { return 0; }
+  explicit TiedCosts(bool has_halves) : has_halves_(has_halves) {}
+
+ private:
+  UnitCosts compute_;
+  bool has_halves_;
+};
+
+TEST(DataParallel, HidesTheLastLayersHalfOfATiedParameterBehindTheOtherLayers) {
+  GeneratorOptions options{
+      .num_micro_batches = 2, .num_replicas = 4, .stage_layers = {12}, .has_tied_parameters = true};
+  EXPECT_DOUBLE_EQ(simulate(generate("data-parallel", options), TiedCosts(false)).step_seconds, 72 + 16);
+  options.has_tied_halves = true;
+  EXPECT_DOUBLE_EQ(simulate(generate("data-parallel", options), TiedCosts(true)).step_seconds, 72 + 2);
+}
+
+TEST(DataParallel, ReducesHalvesOfATiedParameterOnlyWhereEveryRankHoldsTheWholeModel) {
+  EXPECT_THROW(generate("data-parallel", {.num_replicas = 2, .stage_layers = {2}, .has_tied_halves = true}),
+               base::UserError);
+  EXPECT_THROW(
+      generate("1f1b",
+               {.depth = 2, .stage_layers = {2}, .has_tied_parameters = true, .has_tied_halves = true}),
+      base::UserError);
+  // A rank alone has nothing to reduce.
+  const GeneratorOptions alone{.stage_layers = {2}, .has_tied_parameters = true, .has_tied_halves = true};
+  EXPECT_EQ(lane_text(generate("single", alone), 0, Lane::DataParallel), "N");
+}
+
 TEST(DataParallel, ReducesShardsOfGradientsAfterEveryMicroBatch) {
   const Schedule schedule = generate("data-parallel", {.num_micro_batches = 2,
                                                        .num_replicas = 2,

@@ -49,8 +49,8 @@ const Action* RandomExecution::action_at(const Place& place) const {
 /// Where nobody passes before all have come.
 bool RandomExecution::meets_all(const Action& action) {
   return action.type == ActionType::ReduceGradient || action.type == ActionType::ReduceTied ||
-         action.type == ActionType::ReduceCurvature || action.type == ActionType::ReduceTensorNorms ||
-         action.type == ActionType::Agree;
+         action.type == ActionType::ReduceTiedOutput || action.type == ActionType::ReduceCurvature ||
+         action.type == ActionType::ReduceTensorNorms || action.type == ActionType::Agree;
 }
 
 bool RandomExecution::can_begin(const Place& place) {

@@ -112,6 +112,15 @@ TEST(ScheduleFiles, GiveBackEveryGeneratedSchedule) {
   }
 }
 
+TEST(ScheduleFiles, GiveBackTheHalvesOfATiedParameter) {
+  const Schedule schedule =
+      generator_named("data-parallel")
+          .generate(
+              {.num_replicas = 2, .stage_layers = {4}, .has_tied_parameters = true, .has_tied_halves = true});
+  EXPECT_EQ(parse_schedule(print_schedule_text(schedule), "text"), schedule);
+  EXPECT_EQ(parse_schedule(print_schedule_json(schedule), "json"), schedule);
+}
+
 TEST(ScheduleFiles, GiveBackEverySetting) {
   const Schedule schedule = full_schedule();
   EXPECT_EQ(schedule.num_steps(), 2u);

@@ -34,6 +34,7 @@ class ProcessesTest : public TrainingTest {
     std::stop_source stop;
     TrainingResult result;
     std::string error;  ///< that it threw
+    std::vector<std::string> said;
   };
 
   RunOptions options_of(std::string_view run, std::size_t count) const {
@@ -50,9 +51,10 @@ class ProcessesTest : public TrainingTest {
     schedule::Sharding shard = schedule::Sharding::None;
   };
   static constexpr Division kDivisions[] = {
-      {2, 1, schedule::Sharding::Optimizer}, {3, 1, schedule::Sharding::Gradients},
-      {2, 2, schedule::Sharding::None},      {4, 2, schedule::Sharding::None},
-      {4, 2, schedule::Sharding::Optimizer}, {4, 2, schedule::Sharding::Gradients}};
+      {2, 1, schedule::Sharding::Optimizer},  {3, 1, schedule::Sharding::Gradients},
+      {2, 2, schedule::Sharding::None},       {4, 2, schedule::Sharding::None},
+      {4, 2, schedule::Sharding::Optimizer},  {4, 2, schedule::Sharding::Gradients},
+      {3, 1, schedule::Sharding::Parameters}, {4, 2, schedule::Sharding::Parameters}};
 
   RunOptions options_of(std::string_view run, const Division& division) const {
     RunOptions given = options_of(run, division.ranks);
@@ -83,7 +85,9 @@ class ProcessesTest : public TrainingTest {
         threads.emplace_back([&, i] {
           const std::unique_ptr<comm::Communicator> ranks = world.communicator(Rank::at(i));
           try {
-            const Connect connect = [&](const RunOptions&) { return Processes(*ranks); };
+            const Connect connect = [&](const RunOptions&) {
+              return Processes(*ranks, [&](std::string_view text) { ended[i].said.emplace_back(text); });
+            };
             ended[i].result = train(options, ended[i].observer, ended[i].stop.get_token(), connect);
           } catch (const std::exception& error) {
             ended[i].error = error.what();
@@ -268,6 +272,11 @@ TEST_F(ProcessesTest, OnlyTheFirstWritesMetricsAndAllKnowOfCheckpoints) {
   for (const Ended& process : ended) EXPECT_THAT(process.observer.checkpoints, ElementsAre(5, 10, 12));
   const std::string metrics = io::read_file(directory_ / "run/metrics.jsonl");
   EXPECT_EQ(std::ranges::count(metrics, '\n'), 12);
+}
+
+TEST_F(ProcessesTest, NeverSayThatTheyDoNothing) {
+  for (const Ended& process : train_in_processes(options_of("run", 2)))
+    EXPECT_THAT(process.said, testing::Each(testing::Ne("")));
 }
 
 TEST_F(ProcessesTest, AllEndWhereTheFirstRefusesTheRun) {

@@ -45,6 +45,16 @@ std::string reason_by_problem(ActionType type, const Problem& problem) {
     case ActionType::ReduceTied:
       if (!problem.has_tied_parameters) return "the schedule has no tied parameter";
       return {};
+    case ActionType::GatherTiedRows:
+    case ActionType::ReduceTiedOutput:
+    case ActionType::ReduceScatterTiedOutput:
+    case ActionType::GatherTied:
+      if (!problem.has_tied_halves) return "the schedule does not reduce halves of a tied parameter";
+      if (type == ActionType::ReduceTiedOutput && is_sharded)
+        return "the optimizer is sharded: the half is reduced by TS, not TO";
+      if (type != ActionType::ReduceTiedOutput && type != ActionType::GatherTiedRows && !is_sharded)
+        return "the schedule says nothing of sharding: the half is reduced by TO";
+      return {};
     case ActionType::Precondition:
     case ActionType::GatherPreconditioned:
       if (problem.preconditioner == Preconditioner::None) return "the schedule has no preconditioner";
@@ -83,7 +93,7 @@ std::string reason_by_micro_batch(const Dataflow& dataflow, Rank rank, const Act
 std::string reason_by_group(const Dataflow& dataflow, Rank rank, const Action& action) {
   const std::span<const Rank> group = dataflow.group(action);
   if (!std::binary_search(group.begin(), group.end(), rank)) return "the rank is not one of its group";
-  const bool is_for_several = traits_of(action.type).has_stage || action.type == ActionType::ReduceTied;
+  const bool is_for_several = traits_of(action.type).has_stage || is_of_tied(action.type);
   if (is_for_several && group.size() == 1) return "no other rank has a part in it";
   return {};
 }

@@ -32,15 +32,19 @@ enum class ActionType : std::uint8_t {
   ReceiveActivation,
   SendGradient,
   ReceiveGradient,
-  ReduceGradient,         ///< sum over the ranks that hold the stage, everyone gets it
-  ReduceScatterGradient,  ///< sum, each holder gets its shard
-  ReduceScatterRound,     ///< the same of one micro-batch of each holder; its micro-batch is a round
-  GatherParameters,       ///< shards to every holder, for a whole step
-  GatherForward,          ///< the same for the forward of one micro-batch of each holder: a round
-  GatherBackward,         ///< and for its backward
-  ReduceTied,             ///< sum of a parameter that the first and the last stage share
-  CurvatureA,             ///< K-FAC: second moment of a linear map's input, one micro-batch
-  CurvatureB,             ///< K-FAC: second moment of a linear map's output gradient, one micro-batch
+  ReduceGradient,           ///< sum over the ranks that hold the stage, everyone gets it
+  ReduceScatterGradient,    ///< sum, each holder gets its shard
+  ReduceScatterRound,       ///< the same of one micro-batch of each holder; its micro-batch is a round
+  GatherParameters,         ///< shards to every holder, for a whole step
+  GatherForward,            ///< the same for the forward of one micro-batch of each holder: a round
+  GatherBackward,           ///< and for its backward
+  ReduceTied,               ///< sum of a parameter that the first and the last stage share
+  GatherTiedRows,           ///< which rows of it the first layers read, from every holder to every other
+  ReduceTiedOutput,         ///< sum of the half of its gradient that the last layers make
+  ReduceScatterTiedOutput,  ///< the same, each holder gets its shard
+  GatherTied,               ///< its updated shards to every holder
+  CurvatureA,               ///< K-FAC: second moment of a linear map's input, one micro-batch
+  CurvatureB,               ///< K-FAC: second moment of a linear map's output gradient, one micro-batch
   ReduceCurvature,
   Invert,            ///< both factors of a linear map, on the rank that owns it
   AccumulateFactor,  ///< Shampoo, SOAP: second moments of the final gradient
@@ -72,11 +76,20 @@ constexpr bool counts_rounds(ActionType type) {
 
 /// Collectives in which each holder of the stage gets its part, and those to which each gives its part.
 constexpr bool is_scatter(ActionType type) {
-  return type == ActionType::ReduceScatterGradient || type == ActionType::ReduceScatterRound;
+  return type == ActionType::ReduceScatterGradient || type == ActionType::ReduceScatterRound ||
+         type == ActionType::ReduceScatterTiedOutput;
 }
 constexpr bool is_gather(ActionType type) {
   return type == ActionType::GatherParameters || type == ActionType::GatherForward ||
-         type == ActionType::GatherBackward || type == ActionType::GatherPreconditioned;
+         type == ActionType::GatherBackward || type == ActionType::GatherTiedRows ||
+         type == ActionType::GatherTied || type == ActionType::GatherPreconditioned;
+}
+
+/// Whether it is about the parameter that the first and the last stage share, and so of those that hold it.
+constexpr bool is_of_tied(ActionType type) {
+  return type == ActionType::ReduceTied || type == ActionType::GatherTiedRows ||
+         type == ActionType::ReduceTiedOutput || type == ActionType::ReduceScatterTiedOutput ||
+         type == ActionType::GatherTied;
 }
 
 /// What an action of a type names, where it runs, and how it is written.

@@ -17,7 +17,7 @@ class Dataflow::Inputs : ActionValues {
       case ActionType::InputGradient:
         return of_backward();
       case ActionType::WeightGradient:
-        flow_.add_gradient_place(rank_, action_, values_);
+        of_weight_gradient();
         return add_segments(kInputGradient);
       case ActionType::Recompute:
         // A forward keeps the input of every layer, so any of them can be computed again by itself.
@@ -31,6 +31,7 @@ class Dataflow::Inputs : ActionValues {
       case ActionType::ReceiveActivation:
       case ActionType::ReceiveGradient:
       case ActionType::ExchangeData:
+      case ActionType::GatherTiedRows:
         return;
       case ActionType::ReduceGradient:
       case ActionType::ReduceScatterGradient:
@@ -41,6 +42,11 @@ class Dataflow::Inputs : ActionValues {
         return of_round();
       case ActionType::ReduceTied:
         return flow_.add_tied_gradients(rank_, values_);
+      case ActionType::ReduceTiedOutput:
+      case ActionType::ReduceScatterTiedOutput:
+        return flow_.add_tied_output_gradients(rank_, values_);
+      case ActionType::GatherTied:
+        return of_tied_gather();
       case ActionType::SquareGradient:
         return of_squares();
       case ActionType::Agree:
@@ -88,6 +94,8 @@ class Dataflow::Inputs : ActionValues {
     if (first_segment() == 0 && action_.stage.value == 0 && flow_.has_exchange_) add_of_rank(kExchanged, 1);
     if (flow_.gathers_rounds(action_.stage)) return add_gathered_parameters();
     add_of_last_step(flow_.is_sharded(action_.stage) ? kParameters : kUpdated);
+    const bool is_at_an_end = first_segment() == 0 || last_segment() == last_segment_of_stage();
+    if (is_at_an_end && flow_.shards_tied(rank_)) add_of_rank(kTiedParameter, 1);
   }
 
   void of_backward() {
@@ -98,7 +106,14 @@ class Dataflow::Inputs : ActionValues {
     }
     add_segments(kSaved);
     add_gathered_parameters();
-    if (action_.type == ActionType::Backward) flow_.add_gradient_place(rank_, action_, values_);
+    if (action_.type == ActionType::Backward) of_weight_gradient();
+  }
+
+  /// Where it goes.
+  void of_weight_gradient() {
+    flow_.add_gradient_place(rank_, action_, values_);
+    const bool has_rows = action_.first_layer == LayerId{} && flow_.reduces_tied_halves(rank_);
+    if (has_rows) add_of_rank(kTiedRows);
   }
 
   void of_round() {
@@ -115,6 +130,13 @@ class Dataflow::Inputs : ActionValues {
     if (!flow_.gathers_rounds(action_.stage)) return add_layers(kUpdated);
     add_of_last_step(kUpdated);
     if (action_.type != ActionType::GatherParameters) flow_.add_parameter_place(rank_, action_, values_);
+  }
+
+  /// Both ends of the model have it.
+  void of_tied_gather() {
+    const LayerId last = LayerId::at(flow_.layers_.total() - 1);
+    add(flow_.layer_value(rank_, {}, {}, kUpdated));
+    add(flow_.layer_value(rank_, {}, last, kUpdated));
   }
 
   void of_inversion() {

@@ -40,6 +40,13 @@ class Dataflow::Outputs : ActionValues {
         return of_gather();
       case ActionType::ReduceTied:
         return add_of_rank(kTied);
+      case ActionType::GatherTiedRows:
+        return add_of_rank(kTiedRows);
+      case ActionType::ReduceTiedOutput:
+      case ActionType::ReduceScatterTiedOutput:
+        return add_of_rank(kTiedOutput);
+      case ActionType::GatherTied:
+        return add_of_rank(kTiedParameter);
       case ActionType::SquareGradient:
         return add_layers(kSquares);
       case ActionType::Agree:

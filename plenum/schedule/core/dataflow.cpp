@@ -197,7 +197,7 @@ bool Dataflow::takes_part_in_tied(Rank rank) const {
 
 std::span<const Rank> Dataflow::group(const Action& action) const {
   if (traits_of(action.type).has_stage) return holders_[action.stage.index()];
-  return action.type == ActionType::ReduceTied ? tied_ranks_ : all_ranks_;
+  return is_of_tied(action.type) ? tied_ranks_ : all_ranks_;
 }
 
 Action Dataflow::counterpart(const Action& action) const {
@@ -308,16 +308,19 @@ void Dataflow::add_layers(Rank rank, StageId stage, LayerId first, LayerId end, 
   }
 }
 
-/// What a rank contributes to the gradient of the tied parameter.
+/// What a rank contributes to the gradient of the tied parameter; where its halves are reduced by themselves,
+/// to that of the first layers.
 void Dataflow::add_tied_gradients(Rank rank, std::vector<ValueRef>& values) const {
+  const bool holds_first = std::binary_search(holders({}).begin(), holders({}).end(), rank);
+  if (holds_first) add_weight_gradients(rank, {}, 0, values);
+  if (!reduces_tied_halves(rank)) add_tied_output_gradients(rank, values);
+}
+
+/// To the half that the last layers make.
+void Dataflow::add_tied_output_gradients(Rank rank, std::vector<ValueRef>& values) const {
   const StageId last = StageId::at(schedule_.num_stages() - 1);
-  const auto holds = [&](StageId stage) {
-    return std::binary_search(holders(stage).begin(), holders(stage).end(), rank);
-  };
-  if (holds({})) add_weight_gradients(rank, {}, 0, values);
-  if (holds(last)) {
-    add_weight_gradients(rank, last, static_cast<std::uint32_t>(num_segments(last)) - 1, values);
-  }
+  if (!std::binary_search(holders(last).begin(), holders(last).end(), rank)) return;
+  add_weight_gradients(rank, last, static_cast<std::uint32_t>(num_segments(last)) - 1, values);
 }
 
 /// The gradient of the tied parameter, summed over all that contribute. Where both ends lie on one rank there
@@ -326,6 +329,7 @@ void Dataflow::add_reduced_tied(Rank rank, std::vector<ValueRef>& values) const 
   if (!schedule_.problem.has_tied_parameters) return;
   if (takes_part_in_tied(rank)) {
     values.push_back({ranks_[rank.index()].rank_begin + kTied});
+    if (reduces_tied_halves(rank)) values.push_back({ranks_[rank.index()].rank_begin + kTiedOutput});
   } else {
     add_tied_gradients(rank, values);
   }

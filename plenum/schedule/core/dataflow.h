@@ -70,6 +70,12 @@ class Dataflow {
   bool gathers_rounds(StageId stage) const {
     return schedule_.problem.sharding == Sharding::Parameters && is_sharded(stage);
   }
+  /// Whether a rank and others reduce the two halves of the tied parameter's gradient by themselves.
+  bool reduces_tied_halves(Rank rank) const {
+    return schedule_.problem.has_tied_halves && takes_part_in_tied(rank);
+  }
+  /// Whether each of them has a shard of the sum, and of the parameter's update.
+  bool shards_tied(Rank rank) const { return reduces_tied_halves(rank) && is_sharded(StageId{}); }
   /// The micro-batch that a rank runs in a round (counts_rounds); none if it runs fewer.
   MicroBatchId micro_batch_of_round(Rank rank, StageId stage, MicroBatchId round) const;
 
@@ -175,6 +181,7 @@ class Dataflow {
   void add_layers(Rank rank, StageId stage, LayerId first, LayerId end, std::uint32_t kind,
                   std::vector<ValueRef>& values) const;
   void add_tied_gradients(Rank rank, std::vector<ValueRef>& values) const;
+  void add_tied_output_gradients(Rank rank, std::vector<ValueRef>& values) const;
   void add_reduced_tied(Rank rank, std::vector<ValueRef>& values) const;
   void add_curvature(Rank rank, const Action& action, std::vector<ValueRef>& values) const;
   bool takes_part_in_tied(Rank rank) const;

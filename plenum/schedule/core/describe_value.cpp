@@ -75,7 +75,11 @@ std::string Dataflow::describe_of_layer(const StageBlock& held, std::uint32_t va
 
 std::string Dataflow::describe(Rank rank, std::uint32_t value_index) const {
   static constexpr const char* kRankNames[] = {"the agreement of all ranks",
-                                               "the gradient of the tied parameter", "the exchanged data"};
+                                               "the gradient of the tied parameter",
+                                               "the rows of the tied parameter that are read",
+                                               "the last layers' gradient of the tied parameter",
+                                               "the gathered tied parameter",
+                                               "the exchanged data"};
   const RankBlock& place = ranks_[rank.index()];
   if (value_index >= place.rank_begin) return kRankNames[value_index - place.rank_begin];
   const auto held =

@@ -157,6 +157,14 @@ void require_well_formed(const Problem& problem) {
       problem.num_micro_batches);
   base::require((problem.preconditioner == Preconditioner::None) == (problem.num_factors == 0),
                 "a preconditioner needs factors, and factors a preconditioner");
+  base::require(!problem.has_tied_halves || problem.has_tied_parameters,
+                "there are no halves of a tied parameter without one");
+  base::require(!problem.has_tied_halves || problem.stage_layers.size() == 1,
+                "the halves of a tied parameter are reduced by themselves where every rank holds the whole "
+                "model; there are {} stages",
+                problem.stage_layers.size());
+  base::require(!problem.has_tied_halves || problem.sharding <= Sharding::Optimizer,
+                "the halves of a tied parameter are reduced by themselves where gradients are not sharded");
 }
 
 void require_placed_problem(const Schedule& schedule) {

@@ -27,7 +27,10 @@ struct Problem {
   std::uint16_t num_factors = 0;     ///< linear maps of a layer that have factors of their own
   std::uint8_t staleness = 0;        ///< greatest age that an action may have
   bool has_tied_parameters = false;  ///< the first and the last stage share a parameter
-  bool has_tensor_norms = false;     ///< an update scales each tensor by its norm (LAMB)
+  /// Its holders sum the halves of its gradient by themselves: that of the last layers as soon as it is
+  /// complete, of that of the first layers the rows that the step reads.
+  bool has_tied_halves = false;
+  bool has_tensor_norms = false;  ///< an update scales each tensor by its norm (LAMB)
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };

@@ -39,6 +39,14 @@ enum LayerValueKind : std::uint32_t {
 enum FactorKind : std::uint32_t { kCurvature, kInverse, kFirstPiece };
 
 /// What it may have once.
-enum RankValueKind : std::uint32_t { kAgreed, kTied, kExchanged, kNumRankKinds };
+enum RankValueKind : std::uint32_t {
+  kAgreed,
+  kTied,
+  kTiedRows,       ///< which of its rows the first layers read
+  kTiedOutput,     ///< the half of its gradient that the last layers make
+  kTiedParameter,  ///< whole, where its update is sharded
+  kExchanged,
+  kNumRankKinds
+};
 
 }  // namespace plenum::schedule

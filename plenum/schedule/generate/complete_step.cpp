@@ -127,12 +127,22 @@ class StepCompletion {
   void add_in_buckets(const Action& action, LaneProgram& compute) const {
     std::vector<std::pair<LayerId, LayerId>> parts = buckets(action.stage);
     if (action.type == ActionType::Forward) std::reverse(parts.begin(), parts.end());
-    for (const auto& [first, end] : parts) {
-      Action part = action;
-      part.first_layer = std::max(first, action.first_layer);
-      part.end_layer = std::min(end, action.end_layer);
-      if (part.first_layer < part.end_layer) compute.append(part);
+    for (auto [first, end] : parts) {
+      if (draft_.problem.has_tied_halves && end == layers_.end(action.stage)) {
+        // The tied parameter's half goes on its way right behind the last layer.
+        const LayerId last = LayerId::at(end.index() - 1);
+        append_part(action, last, end, compute);
+        end = last;
+      }
+      append_part(action, first, end, compute);
     }
+  }
+
+  /// What an action does for some layers, if it has them.
+  static void append_part(Action action, LayerId first, LayerId end, LaneProgram& compute) {
+    action.first_layer = std::max(first, action.first_layer);
+    action.end_layer = std::min(end, action.end_layer);
+    if (action.first_layer < action.end_layer) compute.append(action);
   }
 
   bool scatters_rounds() const { return draft_.problem.sharding >= Sharding::Gradients; }
@@ -213,6 +223,11 @@ class StepCompletion {
   void add_end_of_step(Rank rank, RankProgram& program) {
     LaneProgram& data = program.lane(Lane::DataParallel);
     const bool is_sharded = schedule::is_sharded(draft_.problem);
+    const bool has_tied = num_tied_ranks_ > 1 && holds_tied(rank);
+    if (has_tied && draft_.problem.has_tied_halves) {
+      data.append({.type = ActionType::GatherTiedRows});
+      data.append({.type = is_sharded ? ActionType::ReduceScatterTiedOutput : ActionType::ReduceTiedOutput});
+    }
     // All holders of a stage, also those that computed nothing for it, meet in one order of stages: the one
     // in which backwards complete them.
     for (auto stage = program.stages.rbegin(); stage != program.stages.rend(); ++stage) {
@@ -223,7 +238,7 @@ class StepCompletion {
       add_collective(is_sharded ? ActionType::ReduceScatterGradient : ActionType::ReduceGradient, *stage,
                      data);
     }
-    if (num_tied_ranks_ > 1 && holds_tied(rank)) data.append({.type = ActionType::ReduceTied});
+    if (has_tied) data.append({.type = ActionType::ReduceTied});
     LaneProgram& compute = program.lane(Lane::Compute);
     for (auto stage = program.stages.rbegin(); stage != program.stages.rend(); ++stage) {
       compute.append(layers_.whole(ActionType::SquareGradient, *stage));
@@ -234,6 +249,8 @@ class StepCompletion {
       compute.append(layers_.whole(ActionType::Update, stage));
       if (is_sharded && !gathers_rounds()) add_collective(ActionType::GatherParameters, stage, data);
     }
+    if (has_tied && draft_.problem.has_tied_halves && is_sharded)
+      data.append({.type = ActionType::GatherTied});
   }
 
   void add_tensor_norms(RankProgram& program) const {

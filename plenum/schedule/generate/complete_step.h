@@ -20,9 +20,10 @@ struct StepDraft {
 /// Adds what follows from it: messages between stages in an order that needs no buffers (order_messages());
 /// reduction of gradients bucket by bucket as the last backward of a stage (cut at the borders of
 /// buckets) completes them, or every backward where gradients are sharded, where a stage has several holders;
-/// the tied parameter's reduction; squares of the gradient, agreement, updates; gathering of parameters, and
-/// sums of tensors' norms, where they are sharded. Gives a schedule of one step. Throws UserError where
-/// parameters are to be sharded and the order of computations does not let them be gathered in turn.
+/// the tied parameter's reduction, or that of its halves; squares of the gradient, agreement, updates;
+/// gathering of parameters, and sums of tensors' norms, where they are sharded. Gives a schedule of one step.
+/// Throws UserError where parameters are to be sharded and the order of computations does not let them be
+/// gathered in turn.
 Schedule complete_step(StepDraft draft);
 
 }  // namespace plenum::schedule

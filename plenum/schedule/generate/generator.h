@@ -21,6 +21,7 @@ struct GeneratorOptions {
   Recomputation recomputation = Recomputation::None;
   Sharding sharding = Sharding::None;
   bool has_tied_parameters = false;
+  bool has_tied_halves = false;
   bool has_tensor_norms = false;
   std::vector<std::uint32_t> micro_batch_sizes = {};  ///< of the global batch; empty when all are alike
 };

@@ -48,6 +48,7 @@ StepDraft begin_draft(std::string name, const GeneratorOptions& options, std::si
                               .recomputation = options.recomputation,
                               .sharding = options.sharding,
                               .has_tied_parameters = options.has_tied_parameters,
+                              .has_tied_halves = options.has_tied_halves,
                               .has_tensor_norms = options.has_tensor_norms},
                   .num_buckets = options.num_buckets,
                   .stages = {},

@@ -128,11 +128,17 @@ double ProfileCosts::collective_seconds(const Action& action, double num_layers)
     case ActionType::ReduceCurvature:
       return all_reduce_seconds(shares_.factor_size(action.factor) * layer_.factor_bytes, num_holders());
     case ActionType::ReduceTied:
+    case ActionType::ReduceTiedOutput:
       return all_reduce_seconds(options_.communication.tied_bytes, num_tied_ranks_);
     case ActionType::ExchangeData:
       return gather_seconds(options_.communication.exchange_bytes, num_ranks_);
     case ActionType::ReduceTensorNorms:
       return few_numbers_seconds(num_holders());
+    case ActionType::ReduceScatterTiedOutput:
+    case ActionType::GatherTied:
+      return gather_seconds(options_.communication.tied_bytes, num_tied_ranks_);
+    case ActionType::GatherTiedRows:
+      return few_numbers_seconds(num_tied_ranks_);
     default:
       return few_numbers_seconds(num_ranks_);
   }

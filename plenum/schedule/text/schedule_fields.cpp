@@ -71,7 +71,7 @@ constexpr std::array<std::pair<std::string_view, Sharding>, 4> kShardings = {
 constexpr std::array<std::pair<std::string_view, Preconditioner>, 3> kPreconditioners = {
     {{"none", Preconditioner::None}, {"kfac", Preconditioner::Kfac}, {"shampoo", Preconditioner::Shampoo}}};
 
-constexpr std::array<ScheduleField, 11> kFields = {{
+constexpr std::array<ScheduleField, 12> kFields = {{
     {"name", Kind::Text,
      [](const Schedule& schedule) {
        return schedule.name.empty() ? std::vector<std::string>{} : std::vector<std::string>{schedule.name};
@@ -130,6 +130,11 @@ constexpr std::array<ScheduleField, 11> kFields = {{
                                                    : std::vector<std::string>{};
      },
      [](Schedule& schedule, Words) { schedule.problem.has_tied_parameters = true; }},
+    {"tied-halves", Kind::Flag,
+     [](const Schedule& schedule) {
+       return schedule.problem.has_tied_halves ? std::vector<std::string>{""} : std::vector<std::string>{};
+     },
+     [](Schedule& schedule, Words) { schedule.problem.has_tied_halves = true; }},
     {"tensor-norms", Kind::Flag,
      [](const Schedule& schedule) {
        return schedule.problem.has_tensor_norms ? std::vector<std::string>{""} : std::vector<std::string>{};

@@ -288,8 +288,8 @@ void RunPlan::add_whole_weights(MemoryReport& report) const {
     if (is_sharded) {
       buckets.clear();
       const describe::ParameterTable table(describe::describe_bert(program_.model));
-      for (const auto& bucket : memory::schedule_shard(table, schedule_, {}).buckets())
-        buckets.push_back(bucket.layers);
+      const describe::ParameterShard shard = memory::schedule_shard(table, schedule_, base::Rank::at(0));
+      for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) buckets.push_back(bucket.layers);
     }
     bytes += WholeModel::num_bytes_on_the_way(program_.model, mesh_.num_slices(), buckets);
   }

@@ -137,6 +137,10 @@ TEST(Check, KnowsTheHalvesOfATiedParameter) {
       with(with(kTiedHalves, "TW TO AR0 TR N", "TO AR0 TW TR N"), "TW TO AR0 TR N", "TO AR0 TW TR N");
   EXPECT_THAT(violation_of(late),
               HasSubstr("which comes after B0.0 on rank 0, which waits for this in turn"));
+  EXPECT_EQ(halves_with("tied-halves\n", "tied-halves\nsharding optimizer\n"),
+            "rank 0, data, step 0, TO: the optimizer is sharded: the half is reduced by TS, not TO");
+  EXPECT_EQ(halves_with("0 data: TW TO", "0 data: TW TS"),
+            "rank 0, data, step 0, TS: the schedule says nothing of sharding: the half is reduced by TO");
   // The half of the last layers is complete with the last micro-batch's backward through them.
   const std::string cut = with(kTiedHalves, "F0.1 B0.1[1] B0.1[0]", "F0.1 B0.1[0]");
   EXPECT_THAT(

@@ -199,6 +199,10 @@ TEST(ProfileCosts, CountCommunicationAsRings) {
   EXPECT_DOUBLE_EQ(costs.seconds({}, of_map(ActionType::ReduceCurvature, {}, 4)),
                    2 * 0.75 * 17.0 / 42 * 99e6 / 1e9 + 6e-5);
   EXPECT_DOUBLE_EQ(costs.seconds({}, {.type = ActionType::ReduceTied}), 2 * (7.0 / 8 * 4e-3 + 7e-5));
+  EXPECT_DOUBLE_EQ(costs.seconds({}, {.type = ActionType::ReduceTiedOutput}), 2 * (7.0 / 8 * 4e-3 + 7e-5));
+  EXPECT_DOUBLE_EQ(costs.seconds({}, {.type = ActionType::ReduceScatterTiedOutput}), 7.0 / 8 * 4e-3 + 7e-5);
+  EXPECT_DOUBLE_EQ(costs.seconds({}, {.type = ActionType::GatherTied}), 7.0 / 8 * 4e-3 + 7e-5);
+  EXPECT_DOUBLE_EQ(costs.seconds({}, {.type = ActionType::GatherTiedRows}), 6e-5);
   EXPECT_DOUBLE_EQ(costs.seconds({}, {.type = ActionType::ExchangeData}), 7.0 / 8 * 8e-3 + 7e-5);
   EXPECT_DOUBLE_EQ(costs.seconds({}, {.type = ActionType::Agree}), 6e-5);
 }

@@ -23,7 +23,8 @@ batch::StepBatch batch_of(std::uint64_t step) {
 }
 
 BertRun run_of(DType reduce_dtype, Sharding sharding = Sharding::None) {
-  return {bert_schedule(small_model(0.1), kRanks, 1, schedule::Recomputation::None, sharding),
+  return {bert_schedule(small_model(0.1), kRanks, 1, schedule::Recomputation::None, sharding,
+                        optim::OptimizerKind::AdamW, WordTable::Whole),
           {.model = small_model(0.1),
            .capacity = test::capacity_of(batch_of(0).micro_batches),
            .seed = 17,

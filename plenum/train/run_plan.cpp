@@ -42,10 +42,9 @@ schedule::Schedule make_schedule(const RunOptions& options, const describe::Mode
     wanted.num_buckets = num_gradient_buckets(table, options.run.bucket_bytes.value_or(kBucketBytes));
     wanted.sharding = options.run.shard;
     // Behind the last of several layers, the other layers hide the first half of the word table's reduction.
-    wanted.has_tied_halves = table.tied() != nullptr && model.num_layers > 1 &&
-                             wanted.sharding <= schedule::Sharding::Optimizer &&
-                             options.run.reduce_dtype == tensor::DType::Float32 &&
-                             options.run.device == tensor::Device::Cpu;
+    wanted.has_tied_halves =
+        table.tied() != nullptr && model.num_layers > 1 && wanted.sharding <= schedule::Sharding::Optimizer &&
+        options.run.reduce_dtype == tensor::DType::Float32 && options.run.device == tensor::Device::Cpu;
     wanted.has_tied_parameters = wanted.has_tied_halves;
   }
   // Where a tensor's parts lie on several ranks.

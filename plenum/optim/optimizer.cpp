@@ -18,6 +18,7 @@ double default_epsilon(OptimizerKind kind) {
 Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
                      const describe::ParameterShard& shard, OptimizerBuffers buffers)
     : options_(options), buffers_(buffers) {
+  options_.kind = options.update_kind();
   for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) add_piece(table, bucket);
 }
 

@@ -17,6 +17,8 @@
 #include "plenum/model/inference.h"
 #include "plenum/optim/duration.h"
 #include "plenum/schedule/check/check.h"
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/periodic_refresh.h"
 #include "plenum/schedule/generate/data_parallel.h"
 #include "plenum/schedule/generate/single.h"
 #include "plenum/train/gpu_micro_batch.h"
@@ -27,6 +29,15 @@ namespace plenum::train {
 namespace {
 
 using data::Split;
+
+/// K-FAC's work in every so many steps, where that is asked for.
+schedule::Schedule with_kfac(schedule::Schedule schedule, const optim::OptimizerOptions& optimizer,
+                             const describe::ModelConfig& model) {
+  if (optimizer.kind != optim::OptimizerKind::Kfac) return schedule;
+  const std::size_t num_maps = describe::factor_shapes(describe::describe_bert(model).layers.front()).size();
+  return schedule::with_periodic_refresh(schedule, schedule::KfacFiller(num_maps),
+                                         static_cast<std::size_t>(optimizer.kfac.every));
+}
 
 schedule::Schedule make_schedule(const RunOptions& options, const describe::ModelConfig& model,
                                  std::size_t num_ranks, std::size_t micro_batches_per_rank) {
@@ -42,16 +53,20 @@ schedule::Schedule make_schedule(const RunOptions& options, const describe::Mode
     wanted.num_buckets = num_gradient_buckets(table, options.run.bucket_bytes.value_or(kBucketBytes));
     wanted.sharding = options.run.shard;
     // Behind the last of several layers, the other layers hide the first half of the word table's reduction.
-    wanted.has_tied_halves =
-        table.tied() != nullptr && model.num_layers > 1 && wanted.sharding <= schedule::Sharding::Optimizer &&
-        options.run.reduce_dtype == tensor::DType::Float32 && options.run.device == tensor::Device::Cpu;
+    const bool is_kfac = options.optimizer.optimizer.kind == optim::OptimizerKind::Kfac;
+    wanted.has_tied_halves = !is_kfac && table.tied() != nullptr && model.num_layers > 1 &&
+                             wanted.sharding <= schedule::Sharding::Optimizer &&
+                             options.run.reduce_dtype == tensor::DType::Float32 &&
+                             options.run.device == tensor::Device::Cpu;
     wanted.has_tied_parameters = wanted.has_tied_halves;
   }
   // Where a tensor's parts lie on several ranks.
   const bool is_divided = wanted.sharding != schedule::Sharding::None || num_slices > 1;
-  wanted.has_tensor_norms = is_divided && options.optimizer.optimizer.kind == optim::OptimizerKind::Lamb;
+  wanted.has_tensor_norms =
+      is_divided && options.optimizer.optimizer.update_kind() == optim::OptimizerKind::Lamb;
   schedule::Schedule schedule =
       is_single ? schedule::generate_single(wanted) : schedule::generate_data_parallel(wanted);
+  schedule = with_kfac(std::move(schedule), options.optimizer.optimizer, model);
   schedule::require_checked(schedule);
   return schedule;
 }

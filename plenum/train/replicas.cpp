@@ -54,6 +54,7 @@ Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgr
       mesh_(schedule.ranks.size() * options.tensor_parallel.size, options.tensor_parallel.size),
       flops_(describe::describe_bert(options.model)),
       device_(options.device),
+      optimizer_(options.optimizer.kind),
       hang_limit_(hang_limit) {
   base::check(processes.is_alone() || processes.count() == mesh_.num_ranks(),
               "every process is a rank: processes={} ranks={}", processes.count(), mesh_.num_ranks());
@@ -175,6 +176,7 @@ CheckpointTensors Replicas::tensors_of(Pieces pieces) const {
           .weights = model::FlatPieces(std::move(pieces.weights)),
           .first_moments = model::FlatPieces(std::move(pieces.first_moments)),
           .second_moments = model::FlatPieces(std::move(pieces.second_moments)),
+          .optimizer = optimizer_,
           .window = window_ ? &*window_ : nullptr};
 }
 

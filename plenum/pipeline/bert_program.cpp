@@ -55,13 +55,19 @@ describe::ParameterTable table_of(const BertProgramOptions& options) {
 
 constexpr std::size_t kStepsUnderWay = BertProgram::kStepsUnderWay;
 
+memory::LayerUpdate layer_update_of(optim::OptimizerKind kind) {
+  if (kind == optim::OptimizerKind::Muon) return memory::LayerUpdate::Muon;
+  return kind == optim::OptimizerKind::Soap ? memory::LayerUpdate::Soap : memory::LayerUpdate::AsOthers;
+}
+
 memory::MemoryRequest request_of(const BertProgramOptions& options) {
   return {.capacity = options.capacity,
           .device = options.device,
           .precision = options.precision,
           .num_threads = options.num_threads,
           .reduce_dtype = options.reduce_dtype,
-          .has_muon = options.optimizer.kind == optim::OptimizerKind::Muon};
+          .layer_update = layer_update_of(options.optimizer.kind),
+          .soap_limit = options.optimizer.soap.limit};
 }
 
 optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
@@ -73,7 +79,8 @@ optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
           .first_moments_S = memory.first_moments_S,
           .second_moments_S = memory.second_moments_S,
           .chunks_C4 = memory.chunks_C4,
-          .muon = {.room = memory.muon_room, .chunks_C8 = memory.muon_chunks_C8}};
+          .muon = {.room = memory.muon_room, .chunks_C8 = memory.muon_chunks_C8},
+          .soap = {.state = memory.soap_state, .room = memory.soap_room}};
 }
 
 /// A flat buffer that lies in the places of buckets.
@@ -506,7 +513,7 @@ void BertProgram::update(const ActionRun& run) {
     state_->sum_squares_over_slices(run);
     state_->optimizer.update_weights(state_->stream, state_->memory.scalars_C, squares_P2);
   } else {
-    state_->optimizer.step(state_->stream, state_->memory.scalars_C);
+    state_->optimizer.step(state_->stream, state_->memory.scalars_C, run.step);
   }
   Scalars& decided = state_->exchanged_with(run.step).decided;
   tensor::copy(state_->stream, state_->memory.scalars_C, view_of(decided, decided.size()));

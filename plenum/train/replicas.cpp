@@ -23,6 +23,21 @@ std::size_t slice_of(const pipeline::BertProgram& program) {
   return program.parameters().model().tensor_parallel.index;
 }
 
+/// What an optimizer keeps beside moments.
+std::vector<StateTensor> states_of(const pipeline::BertProgram& program,
+                                   const optim::OptimizerOptions& optimizer) {
+  if (optimizer.kind != optim::OptimizerKind::Soap) return {};
+  const std::span<float> state = program.buffers().soap.state.span<float>();
+  std::vector<StateTensor> states;
+  for (const optim::SoapTensor& tensor : optim::soap_tensors(program.parameters(), optimizer.soap)) {
+    states.push_back({tensor.name,
+                      {tensor.size, tensor.size},
+                      state.subspan(static_cast<std::size_t>(tensor.begin),
+                                    static_cast<std::size_t>(tensor.size * tensor.size))});
+  }
+  return states;
+}
+
 /// Of all ranks, padding included, also what a GPU adds to have few shapes.
 std::int64_t computed_rows(const batch::StepBatch& batch, tensor::Device device) {
   std::int64_t rows = 0;
@@ -54,7 +69,7 @@ Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgr
       mesh_(schedule.ranks.size() * options.tensor_parallel.size, options.tensor_parallel.size),
       flops_(describe::describe_bert(options.model)),
       device_(options.device),
-      optimizer_(options.optimizer.kind),
+      optimizer_(options.optimizer),
       hang_limit_(hang_limit) {
   base::check(processes.is_alone() || processes.count() == mesh_.num_ranks(),
               "every process is a rank: processes={} ranks={}", processes.count(), mesh_.num_ranks());
@@ -171,12 +186,13 @@ void Replicas::add_moments(const pipeline::BertProgram& program, const Share& sh
   }
 }
 
-CheckpointTensors Replicas::tensors_of(Pieces pieces) const {
+CheckpointTensors Replicas::tensors_of(Pieces pieces, const pipeline::BertProgram& program) const {
   return {.table = parameters(),
           .weights = model::FlatPieces(std::move(pieces.weights)),
           .first_moments = model::FlatPieces(std::move(pieces.first_moments)),
           .second_moments = model::FlatPieces(std::move(pieces.second_moments)),
-          .optimizer = optimizer_,
+          .optimizer = optimizer_.kind,
+          .states = states_of(program, optimizer_),
           .window = window_ ? &*window_ : nullptr};
 }
 
@@ -192,7 +208,7 @@ CheckpointTensors Replicas::tensors() const {
     add_moments(*programs_[i], share_of(rank, is_sharded ? Held::ByOneReplica : Held::ByEveryReplica),
                 pieces);
   }
-  return tensors_of(std::move(pieces));
+  return tensors_of(std::move(pieces), first());
 }
 
 void Replicas::load(const FoundCheckpoint& checkpoint) {
@@ -203,7 +219,7 @@ void Replicas::load(const FoundCheckpoint& checkpoint) {
     Pieces pieces;
     if (!is_copied) add_weights(*program, everything(), pieces);
     add_moments(*program, everything(), pieces);
-    train::load(checkpoint, tensors_of(std::move(pieces)));
+    train::load(checkpoint, tensors_of(std::move(pieces), *program));
   }
 }
 
@@ -235,6 +251,7 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
       if (program->shard().is_whole()) {
         tensor::copy(program->stream(), begun.first_moments_S, buffers.first_moments_S);
         tensor::copy(program->stream(), begun.second_moments_S, buffers.second_moments_S);
+        if (begun.soap.state) tensor::copy(program->stream(), begun.soap.state, buffers.soap.state);
       }
     }
     program->begin(num_updates);

@@ -134,7 +134,8 @@ class Replicas {
   /// The parts of its slice's flat buffer that a program keeps: all of it, or those of its shard.
   static void for_each_weight(const pipeline::BertProgram& program,
                               base::FunctionRef<void(const model::FlatPiece&)> visit);
-  CheckpointTensors tensors_of(Pieces pieces) const;
+  /// With what the program's optimizer keeps beside moments.
+  CheckpointTensors tensors_of(Pieces pieces, const pipeline::BertProgram& program) const;
   void record(std::span<const batch::StepBatch> batches, const StepRequest& request);
   pipeline::BertProgram& first() const { return *programs_.front(); }
   /// With the communicators that they have in common with the ranks of other processes.
@@ -145,7 +146,7 @@ class Replicas {
   Mesh mesh_;
   describe::Flops flops_;
   tensor::Device device_;
-  optim::OptimizerKind optimizer_;
+  optim::OptimizerOptions optimizer_;
   std::chrono::milliseconds hang_limit_;
   std::function<void(const pipeline::Failure&)> on_stuck_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;

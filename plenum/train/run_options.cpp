@@ -171,12 +171,12 @@ void RunOptions::check() const {
       run.shard < schedule::Sharding::Gradients || run.device != tensor::Device::Cuda || run.ranks == 1,
       "gradients and parameters are sharded on CPUs only so far; add --device cpu, or shard the "
       "optimizer alone: --shard optimizer");
-  const bool has_muon = optimizer.optimizer.kind == optim::OptimizerKind::Muon;
-  base::require(!has_muon || run.tp == 1,
-                "Muon multiplies whole matrices, which --tp divides; leave out --tp, or train with "
+  const bool has_layer_update = optim::has_layer_update(optimizer.optimizer.kind);
+  base::require(!has_layer_update || run.tp == 1,
+                "Muon and SOAP multiply whole matrices, which --tp divides; leave out --tp, or train with "
                 "--optimizer adamw or lamb");
-  base::require(!has_muon || run.shard == schedule::Sharding::None,
-                "Muon multiplies whole matrices, which --shard cuts; leave out --shard, or train with "
+  base::require(!has_layer_update || run.shard == schedule::Sharding::None,
+                "Muon and SOAP multiply whole matrices, which --shard cuts; leave out --shard, or train with "
                 "--optimizer adamw or lamb");
   base::require(run.process.trace.empty() || run.process.trace.ends_with(".svg") ||
                     run.process.trace.ends_with(".json"),

@@ -42,7 +42,7 @@ Warning of_ranks(const RunPlan& plan) {
       "--ranks {} is more than a step has to share out, {} at most; nothing to do: {}; fewer ranks or a "
       "larger --global-batch are faster",
       mesh.num_ranks(), count_of(num_items, "part"),
-      count_of((mesh.num_replicas() - num_items) * mesh.num_slices(), "rank"));
+      count_of((mesh.num_replicas() - num_items) * mesh.ranks_per_replica(), "rank"));
 }
 
 Warning of_learning_rate(const RunOptions& options, const RunPlan& plan, std::uint64_t step) {
@@ -104,9 +104,10 @@ Warning of_early_stop(const RunOptions& options, const RunPlan& plan) {
 }
 
 Warning of_trace(const ProcessSettings& process, std::uint64_t num_left) {
-  if (process.trace.empty() || static_cast<std::uint64_t>(process.trace_step) <= num_left) return {};
-  return fmt::format("{} will not be drawn: --trace-step is {}, and {} left", process.trace,
-                     process.trace_step, num_left == 1 ? "1 step is" : fmt::format("{} steps are", num_left));
+  const std::string& file = process.trace.empty() ? process.overlay : process.trace;
+  if (file.empty() || static_cast<std::uint64_t>(process.drawn_step()) <= num_left) return {};
+  return fmt::format("{} will not be drawn: --trace-step is {}, and {} left", file, process.drawn_step(),
+                     num_left == 1 ? "1 step is" : fmt::format("{} steps are", num_left));
 }
 
 }  // namespace

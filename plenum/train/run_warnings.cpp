@@ -45,6 +45,22 @@ Warning of_ranks(const RunPlan& plan) {
       count_of((mesh.num_replicas() - num_items) * mesh.ranks_per_replica(), "rank"));
 }
 
+Warning of_pipeline(const RunOptions& options, const RunPlan& plan) {
+  const std::size_t depth = plan.mesh().depth();
+  if (depth == 1) {
+    const bool is_without = options.run.schedule.empty() && options.run.stage_layers.empty();
+    return is_without ? Warning() : "--schedule and --stage-layers have no effect without --pp";
+  }
+  const std::size_t micro_batches = plan.batches().micro_batches_per_rank();
+  if (micro_batches >= depth) return {};
+  return fmt::format(
+      "{} for a pipeline of {} ranks leave most of them idle; more --micro-batches or a larger "
+      "--global-batch "
+      "are faster",
+      micro_batches == 1 ? std::string("1 micro-batch") : fmt::format("{} micro-batches", micro_batches),
+      depth);
+}
+
 Warning of_learning_rate(const RunOptions& options, const RunPlan& plan, std::uint64_t step) {
   const optim::LearningRate& rate = plan.learning_rate();
   const std::uint64_t num_steps = plan.num_steps();
@@ -127,7 +143,7 @@ std::vector<std::string> warnings_of(const RunOptions& options, const RunPlan& p
                                      const TrainingState& state) {
   std::vector<std::string> warnings;
   for (const Warning& warning :
-       {of_global_batch(options, plan), of_ranks(plan),
+       {of_global_batch(options, plan), of_ranks(plan), of_pipeline(options, plan),
         mask_rate_warning(options.data.mask_rate, plan.batches().sequences().histogram()),
         of_learning_rate(options, plan, state.step), of_learning_rate_schedule(options),
         of_continued_training(options, plan, state.step), of_early_stop(options, plan),

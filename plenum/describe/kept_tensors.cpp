@@ -78,6 +78,16 @@ std::vector<KeptTensor> kept_tensors(const Layer& layer, const LayerRows& rows, 
   return std::move(list).take();
 }
 
+std::vector<KeptTensor> error_tensors(const Layer& layer, const LayerRows& rows,
+                                      const tensor::Precision& precision) {
+  KeptList list(precision);
+  list.add(Kept::QkvError, Role::Activation, {rows.attended, layer.attention.projected_width()});
+  list.add(Kept::AttentionOutputError, Role::Activation, {rows.behind, layer.attention.output.out_width});
+  list.add(Kept::MlpInnerError, Role::Activation, {rows.behind, layer.mlp.in.out_width});
+  list.add(Kept::MlpOutputError, Role::Activation, {rows.behind, layer.mlp.out.out_width});
+  return std::move(list).take();
+}
+
 std::size_t kept_bytes(const std::vector<KeptTensor>& tensors) {
   tensor::MemoryLayout layout;
   for (const KeptTensor& kept : tensors) layout.add("kept", kept.dtype, kept.shape);

@@ -10,7 +10,8 @@
 
 namespace plenum::describe {
 
-/// What a layer keeps from forward to backward, beside its input, which is the output of the one before.
+/// What a layer keeps from forward to backward or, as errors, behind its backward, beside its input, which is
+/// the output of the one before.
 enum class Kept : std::uint8_t {
   // Of a norm before attention or behind it; its input where that is not the layer's.
   AttentionNormInput,
@@ -29,6 +30,11 @@ enum class Kept : std::uint8_t {
   MlpNormOutput,
   MlpInner,   ///< what the backward of the MLP's activation wants to know of its input
   MlpOutput,  ///< behind the activation
+  // What backward leaves behind: the gradient at the output of each linear map.
+  QkvError,
+  AttentionOutputError,
+  MlpInnerError,
+  MlpOutputError,
 };
 
 /// How many rows a layer works on.
@@ -56,6 +62,11 @@ struct KeptTensor {
 /// for the MLP, and for attention, whose norm reads the layer's own input, the output.
 std::vector<KeptTensor> kept_tensors(const Layer& layer, const LayerRows& rows, const Keeping& keeping,
                                      const tensor::Precision& precision);
+
+/// The gradients at the outputs of the layer's linear maps (errors), of so many rows, in the order of the
+/// maps: what a backward leaves behind where gradients of weights, or curvature, are computed later.
+std::vector<KeptTensor> error_tensors(const Layer& layer, const LayerRows& rows,
+                                      const tensor::Precision& precision);
 
 /// Their bytes, each rounded up as an arena does.
 std::size_t kept_bytes(const std::vector<KeptTensor>& tensors);

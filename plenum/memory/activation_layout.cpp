@@ -21,6 +21,7 @@ using tensor::Role;
 using tensor::TensorView;
 
 constexpr const char* kActivations = "activations";
+constexpr const char* kErrors = "errors";
 constexpr const char* kTransients = "transients";
 constexpr const char* kHead = "head";
 
@@ -90,6 +91,8 @@ TensorView& place_of(LayerActivations& kept, describe::Kept what) {
       return kept.h_RF;
     case Kept::MlpNormOutput:
       return kept.mlp_input_RD;
+    default:
+      break;
   }
   throw base::InternalError("a kept tensor has no place");
 }
@@ -105,6 +108,31 @@ LayerActivations plan_layer(const describe::Layer& layer, const LayerRows& rows,
     place_of(kept, one.what) = plan.add(purpose, one.dtype, one.shape);
   }
   return kept;
+}
+
+TensorView& place_of(LayerErrors& errors, describe::Kept what) {
+  using describe::Kept;
+  switch (what) {
+    case Kept::QkvError:
+      return errors.dqkv_T3D;
+    case Kept::AttentionOutputError:
+      return errors.dattention_RD;
+    case Kept::MlpInnerError:
+      return errors.du_RF;
+    case Kept::MlpOutputError:
+      return errors.dmlp_RD;
+    default:
+      break;
+  }
+  throw base::InternalError("an error has no place");
+}
+
+LayerErrors plan_errors(const describe::Layer& layer, const LayerRows& rows, MemoryPlan& plan) {
+  LayerErrors errors;
+  for (const describe::KeptTensor& one : error_tensors(layer, rows, plan.precision())) {
+    place_of(errors, one.what) = plan.add(kErrors, one.dtype, one.shape);
+  }
+  return errors;
 }
 
 /// The layer of which the most is kept: memory for it does for any other.
@@ -248,6 +276,13 @@ LayerActivations LayerActivations::of(const LayerRows& of_rows) const {
           .mlp_input_RD = rows(mlp_input_RD, R)};
 }
 
+LayerErrors LayerErrors::of(const LayerRows& of_rows) const {
+  return {.dqkv_T3D = rows(dqkv_T3D, of_rows.attended),
+          .dattention_RD = rows(dattention_RD, of_rows.behind),
+          .du_RF = rows(du_RF, of_rows.behind),
+          .dmlp_RD = rows(dmlp_RD, of_rows.behind)};
+}
+
 HeadActivations HeadActivations::of(std::int64_t num_labels) const {
   TensorView part = part_PM4;
   if (part) part = {part.raw(), part.dtype(), {part.size(0), num_labels, part.size(2)}};
@@ -276,7 +311,8 @@ Transients Transients::of(const LayerRows& of_rows, const batch::LabelCounts& nu
 }
 
 TrainingMemory plan_training_memory(const ModelDescription& model, const batch::Capacity& capacity,
-                                    Recomputation recompute, std::size_t num_slots, MemoryPlan& plan) {
+                                    const TrainingRequest& request, MemoryPlan& plan) {
+  const Recomputation recompute = request.recompute;
   const std::int64_t T = capacity.rows;
   const LayerRows most = most_rows(capacity);
   const LayerRows middle{.attended = T, .behind = T};
@@ -291,7 +327,7 @@ TrainingMemory plan_training_memory(const ModelDescription& model, const batch::
   if (recompute == Recomputation::Full)
     recomputed_layer =
         plan_layer(any_layer, most, keeping(any_layer), shared.recomputed_mlp, kTransients, plan);
-  for (std::size_t i = 0; i < num_slots; ++i) {
+  for (std::size_t i = 0; i < request.num_slots; ++i) {
     Activations& slot = memory.slots.emplace_back();
     if (model.embedding.norm) slot.embedding = plan_norm(T, model.width, kActivations, plan);
     for (const describe::Layer& layer : model.layers) {
@@ -301,6 +337,7 @@ TrainingMemory plan_training_memory(const ModelDescription& model, const batch::
           recompute == Recomputation::Full
               ? recomputed_layer
               : plan_layer(layer, rows, keeping(layer), shared.recomputed_mlp, kActivations, plan));
+      slot.errors.push_back(request.keeps_errors ? plan_errors(layer, rows, plan) : LayerErrors());
     }
     slot.read_RD = plan.add(kActivations, Role::Activation, {capacity.read(), model.width});
     if (model.final_norm) slot.final_norm = plan_norm(capacity.read(), model.width, kActivations, plan);

@@ -44,6 +44,18 @@ struct LayerActivations {
   LayerActivations of(const LayerRows& rows) const;
 };
 
+/// The gradients at the outputs of a layer's linear maps, where a backward leaves them behind: gradients of
+/// weights and curvature are made of them and of the maps' inputs. All are left out where nothing comes
+/// later.
+struct LayerErrors {
+  tensor::TensorView dqkv_T3D;
+  tensor::TensorView dattention_RD;  ///< at the output of attention's output map
+  tensor::TensorView du_RF;          ///< at that of the MLP's first map
+  tensor::TensorView dmlp_RD;        ///< at that of its second
+
+  LayerErrors of(const LayerRows& rows) const;
+};
+
 /// What a head keeps of M labels. One without a norm leaves out what belongs to it, one of classes what only
 /// a vocabulary needs.
 struct HeadActivations {
@@ -65,6 +77,7 @@ struct Activations {
   std::vector<tensor::TensorView> x_TD;  ///< the input of every layer
   tensor::TensorView read_RD;            ///< the last one's output: what heads read
   std::vector<LayerActivations> layers;  ///< recomputed ones are views of the same memory
+  std::vector<LayerErrors> errors;       ///< of every layer, from its backward on
   NormActivations final_norm;            ///< behind the last; left out where there is none
   std::vector<HeadActivations> heads;    ///< by objective
   tensor::TensorView dx_TD;              ///< the gradient that backward has come to
@@ -86,14 +99,20 @@ struct Transients {
   Transients of(const LayerRows& rows, const batch::LabelCounts& num_labels) const;
 };
 
-/// Where a micro-batch is computed: the activations of `num_slots` that are alive at the same time.
+/// What of micro-batches there is to be memory for.
+struct TrainingRequest {
+  schedule::Recomputation recompute = schedule::Recomputation::None;
+  std::size_t num_slots = 1;  ///< micro-batches that are alive at the same time
+  bool keeps_errors = false;  ///< backward leaves LayerErrors behind
+};
+
+/// Where micro-batches are computed: the activations of as many as are alive at the same time.
 struct TrainingMemory {
   std::vector<Activations> slots;
   Transients transients;
 };
 TrainingMemory plan_training_memory(const describe::ModelDescription& model, const batch::Capacity& capacity,
-                                    schedule::Recomputation recompute, std::size_t num_slots,
-                                    tensor::MemoryPlan& plan);
+                                    const TrainingRequest& request, tensor::MemoryPlan& plan);
 
 /// For forward alone: layers share one place for what they keep.
 struct InferenceMemory {

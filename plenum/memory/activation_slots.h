@@ -13,6 +13,9 @@ class ActivationSlots {
   /// Of a schedule of one stage.
   ActivationSlots(const schedule::Schedule& schedule, schedule::Rank rank);
 
+  /// Whether the rank computes gradients of weights, or curvature, behind a backward, which then leaves
+  /// LayerErrors.
+  bool keeps_errors() const { return keeps_errors_; }
   std::size_t num_slots() const { return slots_.num_slots(schedule::TenantKind::Kept); }
   /// In that step of training.
   std::size_t slot(std::uint64_t step, schedule::MicroBatchId micro_batch) const {
@@ -21,6 +24,7 @@ class ActivationSlots {
 
  private:
   schedule::RankSlots slots_;
+  bool keeps_errors_;
 };
 
 }  // namespace plenum::memory

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "plenum/base/check.h"
-#include "plenum/memory/activation_slots.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/schedule/core/dataflow.h"
 #include "plenum/workspace/optimizer.h"
@@ -72,7 +71,7 @@ tensor::TensorView plan_tied_rows(const describe::ParameterTable& table, const s
 }  // namespace
 
 RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedule::Problem& problem,
-                            const describe::ParameterShard& shard, std::size_t num_slots,
+                            const describe::ParameterShard& shard, const ActivationSlots& slots,
                             const MemoryRequest& request, tensor::MemoryPlan& plan) {
   constexpr const char* kState = "optimizer state";
   const bool is_gpu = plan.device() == tensor::Device::Cuda;
@@ -106,7 +105,11 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
     memory.tensor_squares_P2 = plan.add(kState, DType::Float64, {std::ssize(table.parameters()), 2});
   }
   memory.scalars_C = plan.add(kState, DType::Float64, {workspace::kNumStepScalars});
-  memory.activations = plan_training_memory(table.model(), capacity, problem.recomputation, num_slots, plan);
+  memory.activations = plan_training_memory(table.model(), capacity,
+                                            {.recompute = problem.recomputation,
+                                             .num_slots = slots.num_slots(),
+                                             .keeps_errors = slots.keeps_errors()},
+                                            plan);
   memory.scratch = plan_scratch(table, capacity, request.num_threads, plan);
   if (!is_gpu) return memory;
   const auto bytes = static_cast<std::int64_t>(MicroBatchLayout(table.model(), capacity).num_bytes);
@@ -120,7 +123,7 @@ tensor::MemoryLayout plan_memory(const describe::ParameterTable& table, const sc
                                  schedule::Rank rank, const MemoryRequest& request) {
   tensor::MemoryPlan sizes(request.device, request.precision);
   plan_rank_memory(table, schedule.problem, schedule_shard(table, schedule, rank),
-                   ActivationSlots(schedule, rank).num_slots(), request, sizes);
+                   ActivationSlots(schedule, rank), request, sizes);
   return sizes.layout();
 }
 

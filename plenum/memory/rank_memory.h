@@ -7,6 +7,7 @@
 #include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/memory/activation_layout.h"
+#include "plenum/memory/activation_slots.h"
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/schedule/core/schedule.h"
 #include "plenum/tensor/memory_layout.h"
@@ -52,10 +53,10 @@ struct RankMemory {
   std::vector<tensor::TensorView> micro_batches;
 };
 
-/// Lays it out for a rank that updates a shard (schedule_shard) and has so many activations alive at a time
-/// (ActivationSlots).
+/// Lays it out for a rank that updates a shard (schedule_shard) and has so many activations alive at a
+/// time.
 RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedule::Problem& problem,
-                            const describe::ParameterShard& shard, std::size_t num_slots,
+                            const describe::ParameterShard& shard, const ActivationSlots& slots,
                             const MemoryRequest& request, tensor::MemoryPlan& plan);
 
 /// Every byte of a rank's arena, by purpose: a function of its arguments alone, for both devices in any

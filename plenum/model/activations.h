@@ -7,6 +7,7 @@ namespace plenum::model {
 using memory::Activations;
 using memory::HeadActivations;
 using memory::LayerActivations;
+using memory::LayerErrors;
 using memory::LayerRows;
 using memory::NormActivations;
 using memory::Transients;

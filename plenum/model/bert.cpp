@@ -70,6 +70,33 @@ void heads_backward(const Pass& pass, const BertWeights& weights, const BertGrad
   }
 }
 
+/// Backward with or without the gradients of the maps' weights.
+void backward_of(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
+                 const Activations& kept, const Transients& transients, const ConstTensorView& scalars_C,
+                 MapGradients map_gradients, LayerId first, LayerId end) {
+  if (pass.accumulate == kernels::Accumulate::No) zero_gradients(pass, gradients, map_gradients, first, end);
+  if (is_empty(pass)) return;
+  const TensorView dx_TD = kept.dx_TD.first_rows(pass.num_rows());
+  TensorView dy_RD = dx_TD;
+  if (ends_with_heads(pass, end)) {
+    const Transients of_heads = transients.of(rows_of(pass, end.index() - 1), pass.micro_batch.num_labels());
+    heads_backward(pass, weights, gradients, kept, of_heads, scalars_C);
+    dy_RD = of_heads.dread_RD;
+  }
+  for (std::size_t layer = end.index(); layer-- > first.index();) {
+    const LayerRows rows = rows_of(pass, layer);
+    encoder_layer_backward(pass, layer, weights.layers[layer], gradients.layers[layer],
+                           kept.x_TD[layer].first_rows(rows.attended), kept.layers[layer].of(rows),
+                           kept.errors[layer].of(rows), transients.of(rows, pass.micro_batch.num_labels()),
+                           map_gradients, dy_RD, dx_TD);
+    dy_RD = dx_TD;
+  }
+  if (first.index() == 0) {
+    embedding_block_backward(pass, weights.embedding, gradients.embedding, kept.embedding.of(pass.num_rows()),
+                             dx_TD);
+  }
+}
+
 }  // namespace
 
 void bert_encoder_forward(const Pass& pass, const BertWeights& weights, const Activations& kept,
@@ -111,25 +138,25 @@ void bert_recompute(const Pass& pass, const BertWeights& weights, const Activati
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
                    const Activations& kept, const Transients& transients, const ConstTensorView& scalars_C,
                    LayerId first, LayerId end) {
-  if (pass.accumulate == kernels::Accumulate::No) zero_gradients(pass, gradients, first, end);
+  backward_of(pass, weights, gradients, kept, transients, scalars_C, MapGradients::Now, first, end);
+}
+
+void bert_input_gradient(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
+                         const Activations& kept, const Transients& transients,
+                         const ConstTensorView& scalars_C, LayerId first, LayerId end) {
+  backward_of(pass, weights, gradients, kept, transients, scalars_C, MapGradients::Later, first, end);
+}
+
+void bert_weight_gradient(const Pass& pass, const BertGradients& gradients, const Activations& kept,
+                          const Transients& transients, LayerId first, LayerId end) {
+  if (pass.accumulate == kernels::Accumulate::No) zero_map_gradients(pass, gradients, first, end);
   if (is_empty(pass)) return;
-  const TensorView dx_TD = kept.dx_TD.first_rows(pass.num_rows());
-  TensorView dy_RD = dx_TD;
-  if (ends_with_heads(pass, end)) {
-    const Transients of_heads = transients.of(rows_of(pass, end.index() - 1), pass.micro_batch.num_labels());
-    heads_backward(pass, weights, gradients, kept, of_heads, scalars_C);
-    dy_RD = of_heads.dread_RD;
-  }
   for (std::size_t layer = end.index(); layer-- > first.index();) {
     const LayerRows rows = rows_of(pass, layer);
-    encoder_layer_backward(pass, layer, weights.layers[layer], gradients.layers[layer],
-                           kept.x_TD[layer].first_rows(rows.attended), kept.layers[layer].of(rows),
-                           transients.of(rows, pass.micro_batch.num_labels()), dy_RD, dx_TD);
-    dy_RD = dx_TD;
-  }
-  if (first.index() == 0) {
-    embedding_block_backward(pass, weights.embedding, gradients.embedding, kept.embedding.of(pass.num_rows()),
-                             dx_TD);
+    encoder_layer_weight_gradient(pass, layer, gradients.layers[layer],
+                                  kept.x_TD[layer].first_rows(rows.attended), kept.layers[layer].of(rows),
+                                  kept.errors[layer].of(rows),
+                                  transients.of(rows, pass.micro_batch.num_labels()));
   }
 }
 

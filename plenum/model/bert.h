@@ -32,9 +32,22 @@ void bert_recompute(const Pass& pass, const BertWeights& weights, const Activati
 /// Adds to the gradients of layers [first, end), or overwrites them whatever lies there: pass.accumulate,
 /// which must be the same for all layers of a micro-batch. Their backward comes from the last layer to the
 /// first; where layers are recomputed, it goes layer by layer, each behind its recomputation. Losses are
-/// multiplied by the scales among the step's scalars.
+/// multiplied by the scales among the step's scalars. Leaves LayerErrors behind where there is memory for
+/// them.
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
                    const Activations& kept, const Transients& transients,
                    const tensor::ConstTensorView& scalars_C, base::LayerId first, base::LayerId end);
+
+// The same in two halves, for a micro-batch that has memory for LayerErrors. What the layers before wait for
+// is all in the first.
+
+/// All but the gradients of the weights of the layers' linear maps: heads and embedding have theirs here.
+void bert_input_gradient(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
+                         const Activations& kept, const Transients& transients,
+                         const tensor::ConstTensorView& scalars_C, base::LayerId first, base::LayerId end);
+
+/// The rest, any time later. The first of a step overwrites, whichever micro-batch that is.
+void bert_weight_gradient(const Pass& pass, const BertGradients& gradients, const Activations& kept,
+                          const Transients& transients, base::LayerId first, base::LayerId end);
 
 }  // namespace plenum::model

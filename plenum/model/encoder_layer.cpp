@@ -8,6 +8,7 @@
 #include "plenum/kernels/mlp_gelu.h"
 #include "plenum/model/rank_sums.h"
 #include "plenum/model/read_rows.h"
+#include "plenum/tensor/copy.h"
 
 namespace plenum::model {
 namespace {
@@ -21,6 +22,8 @@ namespace {
 //           from there on, in memory that all layers share.
 // Backward: from the last line to the first. A norm's dz is the gradient of its residual, onto which the
 //           sublayer's input gradient is added; so one buffer, dx, holds dy, dz2, dy1, dz1 and dx in turn.
+//           The gradient of a map's weights needs its input and the gradient of its output alone. It is made
+//           when that is there, or later of what backward leaves behind (LayerErrors).
 // In the last layer c and x are gathered before z1, and the gradients dz1 and dc scattered: read_rows.h.
 // Where ranks hold the layer together, each has some heads and some columns of u: c Wo, h W2, dx and dy1 are
 // summed over them (rank_sums.h), everything else is either a rank's own or the same on all.
@@ -61,12 +64,14 @@ struct NormParameters {
 };
 
 /// Goes back through a norm, its residual and its dropout. dx_RD goes in as the gradient of the norm's output
-/// and comes out as that of the residual. Returns that of the sublayer's output: without dropout it is the
-/// same.
+/// and comes out as that of the residual. Returns that of the sublayer's output, which goes to
+/// `kept_error_RD` if that is given: without dropout it is the same.
 TensorView norm_backward(const Pass& pass, const kernels::Dropout& dropout,
                          const kernels::RowIdentities& rows, const NormParameters& norm,
-                         const NormActivations& kept, const Transients& transients, const TensorView& dx_RD) {
-  const TensorView dbranch_RD = dropout.is_on() ? transients.dbranch_RD : TensorView();
+                         const NormActivations& kept, const TensorView& kept_error_RD,
+                         const Transients& transients, const TensorView& dx_RD) {
+  TensorView dbranch_RD;
+  if (dropout.is_on()) dbranch_RD = kept_error_RD ? kept_error_RD : transients.dbranch_RD;
   kernels::layer_norm_backward(pass.stream, {.dy_TD = dx_RD,
                                              .z_TD = kept.z_TD,
                                              .mean_T = kept.mean_T,
@@ -79,7 +84,16 @@ TensorView norm_backward(const Pass& pass, const kernels::Dropout& dropout,
                                              .dgamma_D = norm.dgamma_D,
                                              .dbeta_D = norm.dbeta_D,
                                              .db_D = norm.db_D});
-  return dropout.is_on() ? dbranch_RD : dx_RD;
+  if (dropout.is_on()) return dbranch_RD;
+  if (!kept_error_RD) return dx_RD;
+  tensor::copy(pass.stream, dx_RD, kept_error_RD);  // dx goes on to other values
+  return kept_error_RD;
+}
+
+void map_gradient(const Pass& pass, const ConstTensorView& x_TD, const ConstTensorView& dy_TE,
+                  const TensorView& dw_ED) {
+  kernels::linear_backward_weight(
+      pass.stream, {.x_TD = x_TD, .dy_TE = dy_TE, .dw_ED = dw_ED, .accumulate = pass.accumulate});
 }
 
 void attention_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
@@ -133,13 +147,6 @@ TensorView gelu_of_mlp_forward(const Pass& pass, const EncoderLayerWeights& weig
   return h_RF;
 }
 
-/// h as forward gave it, or a recomputation. The CPU, where it is not kept, makes it of u.
-TensorView gelu_of_mlp_again(const Pass& pass, const LayerActivations& kept, const Transients& transients) {
-  if (kept.h_RF) return kept.h_RF;
-  kernels::gelu_forward(pass.stream, {.x = kept.gelu_RF, .y = transients.mlp_RF});
-  return transients.mlp_RF;
-}
-
 void mlp_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                           const LayerActivations& kept, const Transients& transients,
                           const TensorView& y_RD) {
@@ -165,27 +172,26 @@ void mlp_sublayer_forward(const Pass& pass, std::size_t layer, const EncoderLaye
 /// dy_RD goes in as the gradient of the layer's output and comes out as that of y1.
 void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                            const EncoderLayerGradients& gradients, const LayerActivations& kept,
-                           const Transients& transients, const TensorView& dy_RD) {
+                           const LayerErrors& errors, const Transients& transients,
+                           MapGradients map_gradients, const TensorView& dy_RD) {
   const TensorView dbranch_RD = norm_backward(pass, pass.dropout_at(layer, DropoutSite::MlpOutput),
                                               identities_behind_attention(pass, layer),
                                               {weights.output_norm_weight_D, gradients.output_norm_weight_D,
                                                gradients.output_norm_bias_D, gradients.output_bias_D},
-                                              kept.norm2, transients, dy_RD);
-  const TensorView h_RF = gelu_of_mlp_again(pass, kept, transients);
-  kernels::linear_backward_weight(pass.stream, {.x_TD = h_RF,
-                                                .dy_TE = dbranch_RD,
-                                                .dw_ED = gradients.output_weight_DF,
-                                                .accumulate = pass.accumulate});
-  const TensorView du_RF = transients.mlp_RF;  // h has been read for the last time
+                                              kept.norm2, errors.dmlp_RD, transients, dy_RD);
+  if (map_gradients == MapGradients::Now) {
+    map_gradient(pass, mlp_hidden(pass, kept, transients), dbranch_RD, gradients.output_weight_DF);
+  }
+  // Where nothing comes later, h has been read for the last time.
+  const TensorView du_RF = errors.du_RF ? errors.du_RF : transients.mlp_RF;
   kernels::mlp_gelu_backward(pass.stream, {.dy_TD = dbranch_RD,
                                            .w2_DF = weights.output_weight_DF,
                                            .kept_TF = kept.gelu_RF,
                                            .du_TF = du_RF,
                                            .db1_F = gradients.intermediate_bias_F});
-  kernels::linear_backward_weight(pass.stream, {.x_TD = kept.y1_RD,
-                                                .dy_TE = du_RF,
-                                                .dw_ED = gradients.intermediate_weight_FD,
-                                                .accumulate = pass.accumulate});
+  if (map_gradients == MapGradients::Now) {
+    map_gradient(pass, kept.y1_RD, du_RF, gradients.intermediate_weight_FD);
+  }
   kernels::linear_backward_input(pass.stream, {.dy_TE = du_RF,
                                                .w_ED = weights.intermediate_weight_FD,
                                                .dx_TD = dy_RD,
@@ -196,18 +202,18 @@ void mlp_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLay
 /// dy_RD goes in as the gradient of y1, dx_TD comes out as that of x.
 void attention_sublayer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                                  const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
-                                 const LayerActivations& kept, const Transients& transients,
+                                 const LayerActivations& kept, const LayerErrors& errors,
+                                 const Transients& transients, MapGradients map_gradients,
                                  const TensorView& dy_RD, const TensorView& dx_TD) {
   const describe::Attention& attention = pass.model.layers[layer].attention;
   const TensorView dbranch_RD = norm_backward(
       pass, pass.dropout_at(layer, DropoutSite::AttentionOutput), identities_behind_attention(pass, layer),
       {weights.attention_norm_weight_D, gradients.attention_norm_weight_D, gradients.attention_norm_bias_D,
        gradients.attention_output_bias_D},
-      kept.norm1, transients, dy_RD);
-  kernels::linear_backward_weight(pass.stream, {.x_TD = context_of(pass, layer, kept),
-                                                .dy_TE = dbranch_RD,
-                                                .dw_ED = gradients.attention_output_weight_DD,
-                                                .accumulate = pass.accumulate});
+      kept.norm1, errors.dattention_RD, transients, dy_RD);
+  if (map_gradients == MapGradients::Now) {
+    map_gradient(pass, context_of(pass, layer, kept), dbranch_RD, gradients.attention_output_weight_DD);
+  }
   const TensorView dcontext_RD = pass.is_last(layer) ? transients.dread_context_RD : transients.dcontext_TD;
   kernels::linear_backward_input(
       pass.stream, {.dy_TE = dbranch_RD, .w_ED = weights.attention_output_weight_DD, .dx_TD = dcontext_RD});
@@ -215,6 +221,7 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
     scatter_read_rows(pass, dcontext_RD, transients.dcontext_TD);
     scatter_read_rows(pass, dy_RD, dx_TD);
   }
+  const TensorView dqkv_T3D = errors.dqkv_T3D ? errors.dqkv_T3D : transients.dqkv_T3D;
   kernels::attention_backward(pass.stream, {.qkv_T3HK = by_heads(attention, kept.qkv_T3D, 3),
                                             .context_THK = by_heads(attention, kept.context_TD, 1),
                                             .lse_HT = kept.lse_HT,
@@ -224,19 +231,15 @@ void attention_sublayer_backward(const Pass& pass, std::size_t layer, const Enco
                                             .work = pass.micro_batch.attention,
                                             .dropout = pass.dropout_at(layer, DropoutSite::AttentionWeights),
                                             .keep_bits = kept.keep_bits,
-                                            .dqkv_T3HK = by_heads(attention, transients.dqkv_T3D, 3)});
-  kernels::linear_backward_weight(pass.stream, {.x_TD = x_TD,
-                                                .dy_TE = transients.dqkv_T3D,
-                                                .dw_ED = gradients.qkv_weight_3DD,
-                                                .accumulate = pass.accumulate});
+                                            .dqkv_T3HK = by_heads(attention, dqkv_T3D, 3)});
+  if (map_gradients == MapGradients::Now) map_gradient(pass, x_TD, dqkv_T3D, gradients.qkv_weight_3DD);
   // A key's bias shifts all scores of a query alike, which softmax takes back: its gradient is zero.
   kernels::add_column_sums(
-      pass.stream, {.x_T3D = transients.dqkv_T3D,
+      pass.stream, {.x_T3D = dqkv_T3D,
                     .sum_3_D = {third_of(gradients.qkv_bias_3D, 0), {}, third_of(gradients.qkv_bias_3D, 2)}});
-  kernels::linear_backward_input(pass.stream, {.dy_TE = transients.dqkv_T3D,
-                                               .w_ED = weights.qkv_weight_3DD,
-                                               .dx_TD = dx_TD,
-                                               .accumulate = onto_residual(pass)});
+  kernels::linear_backward_input(
+      pass.stream,
+      {.dy_TE = dqkv_T3D, .w_ED = weights.qkv_weight_3DD, .dx_TD = dx_TD, .accumulate = onto_residual(pass)});
   sum_over_ranks(pass, dx_TD);
 }
 
@@ -249,6 +252,13 @@ void encoder_layer_forward(const Pass& pass, std::size_t layer, const EncoderLay
   mlp_sublayer_forward(pass, layer, weights, kept, transients, y_RD);
 }
 
+TensorView mlp_hidden(const Pass& pass, const LayerActivations& kept, const Transients& transients) {
+  // The CPU, where it is not kept, makes it of u.
+  if (kept.h_RF) return kept.h_RF;
+  kernels::gelu_forward(pass.stream, {.x = kept.gelu_RF, .y = transients.mlp_RF});
+  return transients.mlp_RF;
+}
+
 void recompute_mlp(const Pass& pass, const EncoderLayerWeights& weights, const LayerActivations& kept,
                    const Transients& transients) {
   gelu_of_mlp_forward(pass, weights, kept, transients);
@@ -256,10 +266,23 @@ void recompute_mlp(const Pass& pass, const EncoderLayerWeights& weights, const L
 
 void encoder_layer_backward(const Pass& pass, std::size_t layer, const EncoderLayerWeights& weights,
                             const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
-                            const LayerActivations& kept, const Transients& transients,
-                            const TensorView& dy_RD, const TensorView& dx_TD) {
-  mlp_sublayer_backward(pass, layer, weights, gradients, kept, transients, dy_RD);
-  attention_sublayer_backward(pass, layer, weights, gradients, x_TD, kept, transients, dy_RD, dx_TD);
+                            const LayerActivations& kept, const LayerErrors& errors,
+                            const Transients& transients, MapGradients map_gradients, const TensorView& dy_RD,
+                            const TensorView& dx_TD) {
+  mlp_sublayer_backward(pass, layer, weights, gradients, kept, errors, transients, map_gradients, dy_RD);
+  attention_sublayer_backward(pass, layer, weights, gradients, x_TD, kept, errors, transients, map_gradients,
+                              dy_RD, dx_TD);
+}
+
+void encoder_layer_weight_gradient(const Pass& pass, std::size_t layer,
+                                   const EncoderLayerGradients& gradients, const ConstTensorView& x_TD,
+                                   const LayerActivations& kept, const LayerErrors& errors,
+                                   const Transients& transients) {
+  map_gradient(pass, mlp_hidden(pass, kept, transients), errors.dmlp_RD, gradients.output_weight_DF);
+  map_gradient(pass, kept.y1_RD, errors.du_RF, gradients.intermediate_weight_FD);
+  map_gradient(pass, context_of(pass, layer, kept), errors.dattention_RD,
+               gradients.attention_output_weight_DD);
+  map_gradient(pass, x_TD, errors.dqkv_T3D, gradients.qkv_weight_3DD);
 }
 
 }  // namespace plenum::model

@@ -156,6 +156,63 @@ TEST(Bert, BackwardOverwritesWhateverGradientsWere) {
   }
 }
 
+/// The gradients of two micro-batches, the first of which overwrites: by backward, or by its halves.
+std::vector<float> gradients_of_two(const describe::ModelConfig& config, Recomputation recompute,
+                                    BackwardForm form, const std::array<batch::MicroBatch, 2>& batches,
+                                    const batch::Capacity& capacity) {
+  ModelRun run(config, capacity, recompute, 1, nullptr, form);
+  fill_randomly(run);
+  for (const describe::Parameter& parameter : run.table().parameters()) {
+    std::ranges::fill(run.gradient(parameter), NAN);
+  }
+  for (const batch::MicroBatch& batch : batches) {
+    const bool is_first = &batch == &batches.front();
+    run.forward(batch, kDropout);
+    run.backward(batch, {.masked = 0.25, .next_sentence = 0.5}, kDropout,
+                 is_first ? kernels::Accumulate::No : kernels::Accumulate::Yes);
+  }
+  return {run.gradients().begin(), run.gradients().end()};
+}
+
+TEST(Bert, InputAndWeightGradientMakeABackward) {
+  // The products are the same ones, of the same numbers: so are the bytes.
+  const batch::MicroBatch first = lay_out(random_sequences(4, 12, 31, 2));
+  const batch::MicroBatch second = lay_out(random_sequences(3, 12, 31, 5));
+  batch::MicroBatch unread = first;
+  for (batch::ObjectiveRows& objective : unread.objectives) objective = {};
+  for (const double dropout : {0.2, 0.0}) {
+    describe::ModelConfig config = kConfig;
+    config.hidden_dropout = dropout;
+    for (const std::array<batch::MicroBatch, 2>& batches :
+         {std::array{first, second}, {lay_out({}), second}, {first, lay_out({})}, {unread, second}}) {
+      for (const Recomputation recompute : {Recomputation::None, Recomputation::Mlp, Recomputation::Full}) {
+        const auto gradients = [&](BackwardForm form) {
+          return gradients_of_two(config, recompute, form, batches, capacity_of(first));
+        };
+        const std::vector<float> whole = gradients(BackwardForm::Whole);
+        EXPECT_EQ(whole, gradients(BackwardForm::WholeWithErrors));
+        EXPECT_EQ(whole, gradients(BackwardForm::LayerHalves));
+        if (recompute == Recomputation::None) {
+          EXPECT_EQ(whole, gradients(BackwardForm::Halves));
+        }
+      }
+    }
+  }
+}
+
+TEST(Bert, ErrorsTakeMemoryOnlyWhereTheyAreKept) {
+  const batch::Capacity capacity{.rows = 512, .sequences = 4, .labels = {60, 4}, .max_length = 128};
+  const auto bytes_of = [&](bool keeps_errors) {
+    tensor::MemoryPlan plan(tensor::Device::Cpu);
+    memory::plan_training_memory(describe::describe_bert(describe::preset("bert-mini")), capacity,
+                                 {.num_slots = 3, .keeps_errors = keeps_errors}, plan);
+    return plan.layout().num_bytes();
+  };
+  // dqkv of all rows; ds1, du and ds2 of all rows, and in the last of the 4 layers of the 64 that heads read.
+  constexpr std::size_t kBehind = 256 + 1024 + 256;
+  EXPECT_EQ(bytes_of(true) - bytes_of(false), 3 * 4 * (4 * 512 * 3 * 256 + (3 * 512 + 64) * kBehind));
+}
+
 TEST(Bert, ReadsNoLabelsWithoutANextSentenceHead) {
   describe::ModelConfig config = kConfig;
   config.has_next_sentence = false;
@@ -197,7 +254,7 @@ TEST(Bert, RefusesASequenceThatIsLongerThanItsMemory) {
 std::size_t kept_bytes(const describe::ModelConfig& config, const batch::Capacity& capacity,
                        Recomputation recompute, tensor::Device device) {
   tensor::MemoryPlan plan(device);
-  memory::plan_training_memory(describe::describe_bert(config), capacity, recompute, 1, plan);
+  memory::plan_training_memory(describe::describe_bert(config), capacity, {.recompute = recompute}, plan);
   for (const tensor::MemoryLayout::Line& line : plan.layout().lines()) {
     if (line.purpose == "activations") return line.bytes;
   }
@@ -230,8 +287,8 @@ TEST(Bert, ARecomputedLayerTakesNoMoreThanItsGradients) {
   const batch::Capacity capacity{.rows = 512, .sequences = 4, .labels = {60, 4}, .max_length = 128};
   const auto bytes_of = [&](Recomputation recompute) {
     tensor::MemoryPlan plan(tensor::Device::Cpu);
-    memory::plan_training_memory(describe::describe_bert(describe::preset("bert-mini")), capacity, recompute,
-                                 1, plan);
+    memory::plan_training_memory(describe::describe_bert(describe::preset("bert-mini")), capacity,
+                                 {.recompute = recompute}, plan);
     return plan.layout().lines().front().bytes;
   };
   const std::size_t gradients = bytes_of(Recomputation::None);

@@ -30,14 +30,23 @@ struct LossScale {
   double next_sentence = 1;
 };
 
+/// How a backward is done.
+enum class BackwardForm : std::uint8_t {
+  Whole,            ///< layer by layer
+  WholeWithErrors,  ///< the same, which leaves LayerErrors behind
+  LayerHalves,      ///< of each layer the gradient of its input, then that of its weights
+  Halves,           ///< of all layers that of the input, then those of their weights
+};
+
 /// A BERT in memory of its own, or the part of it that one of a group's ranks holds, for one micro-batch at a
 /// time. Weights and gradients are zero at first.
 class ModelRun {
  public:
   ModelRun(const describe::ModelConfig& config, const batch::Capacity& capacity,
            schedule::Recomputation recompute = schedule::Recomputation::None, std::size_t num_threads = 1,
-           comm::Communicator* group = nullptr)
+           comm::Communicator* group = nullptr, BackwardForm form = BackwardForm::Whole)
       : recompute_(recompute),
+        form_(form),
         group_(group),
         table_(describe::tensor_parallel_slice(
             describe::describe_bert(config),
@@ -90,10 +99,17 @@ class ModelRun {
         bert_recompute(pass, weights_of(table_, {weights_N_, weights_N_}), kept(), memory_.transients,
                        recompute_, base::LayerId::at(layer));
       }
-      bert_backward(pass, weights_of(table_, {weights_N_, weights_N_}), gradients_of(table_, gradients_N_),
-                    kept(), memory_.transients, view_of(scalars), base::LayerId::at(layer),
-                    base::LayerId::at(layer + 1));
+      const bool is_whole = form_ == BackwardForm::Whole || form_ == BackwardForm::WholeWithErrors;
+      const auto of_layer = is_whole ? bert_backward : bert_input_gradient;
+      of_layer(pass, weights_of(table_, {weights_N_, weights_N_}), gradients_of(table_, gradients_N_), kept(),
+               memory_.transients, view_of(scalars), base::LayerId::at(layer), base::LayerId::at(layer + 1));
+      if (form_ == BackwardForm::LayerHalves) {
+        bert_weight_gradient(pass, gradients_of(table_, gradients_N_), kept(), memory_.transients,
+                             base::LayerId::at(layer), base::LayerId::at(layer + 1));
+      }
     }
+    if (form_ != BackwardForm::Halves) return;
+    bert_weight_gradient(pass, gradients_of(table_, gradients_N_), kept(), memory_.transients, {}, end());
   }
 
  private:
@@ -108,7 +124,9 @@ class ModelRun {
   void plan(const batch::Capacity& capacity, schedule::Recomputation recompute, tensor::MemoryPlan& plan) {
     weights_N_ = plan.add("parameters", tensor::Role::Master, {table_.num_elements()});
     gradients_N_ = plan.add("gradients", tensor::Role::Gradient, {table_.num_elements()});
-    memory_ = memory::plan_training_memory(table_.model(), capacity, recompute, 1, plan);
+    memory_ = memory::plan_training_memory(
+        table_.model(), capacity, {.recompute = recompute, .keeps_errors = form_ != BackwardForm::Whole},
+        plan);
     scratch_ = memory::plan_scratch(table_, capacity, pool_.num_threads(), plan);
     staging_.emplace(table_.model());
   }
@@ -119,6 +137,7 @@ class ModelRun {
   }
 
   schedule::Recomputation recompute_;
+  BackwardForm form_;
   comm::Communicator* group_;
   describe::ParameterTable table_;
   base::ThreadPool pool_;

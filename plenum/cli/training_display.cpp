@@ -135,10 +135,13 @@ std::string describe_device(const train::RunSummary& summary) {
                             : fmt::format("{} of {}", count_of(summary.num_ranks, "rank", "ranks"),
                                           count_of(summary.threads_per_rank, "thread", "threads"));
   if (summary.ranks_per_model > 1) text += fmt::format(", {} to a model", summary.ranks_per_model);
+  if (!summary.pipeline.empty()) text += fmt::format(" ({})", summary.pipeline);
   text += fmt::format(", {}{}; {}{} planned",
                       count_of(summary.micro_batches_per_rank, "micro-batch", "micro-batches"),
-                      is_gpu ? " a step" : " each", format_bytes(summary.memory.planned_bytes),
-                      is_gpu ? " of its memory" : "");
+                      is_gpu                     ? " a step"
+                      : summary.pipeline.empty() ? " each"
+                                                 : " for each replica",
+                      format_bytes(summary.memory.planned_bytes), is_gpu ? " of its memory" : "");
   if (summary.product_rate > 0)
     text += fmt::format("; matrix products reach {} here", flops_text(summary.product_rate));
   return text;

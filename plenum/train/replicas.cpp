@@ -50,6 +50,7 @@ Replicas::Replicas(const Mesh& mesh, const schedule::Schedule& schedule,
       parts_(options.model, mesh, schedule),
       flops_(describe::describe_bert(options.model)),
       device_(options.device),
+      optimizer_(options.optimizer.kind),
       hang_limit_(hang_limit) {
   base::check(schedule.ranks.size() == mesh.num_places(), "the schedule must be of the mesh: {} ranks for {}",
               schedule.ranks.size(), mesh.num_places());
@@ -166,6 +167,7 @@ CheckpointTensors Replicas::tensors_of(Pieces pieces) const {
           .weights = model::FlatPieces(std::move(pieces.weights)),
           .first_moments = model::FlatPieces(std::move(pieces.first_moments)),
           .second_moments = model::FlatPieces(std::move(pieces.second_moments)),
+          .optimizer = optimizer_,
           .window = window_ ? &*window_ : nullptr};
 }
 

@@ -142,6 +142,7 @@ class Replicas {
   ModelParts parts_;
   describe::Flops flops_;
   tensor::Device device_;
+  optim::OptimizerKind optimizer_;
   std::chrono::milliseconds hang_limit_;
   std::function<void(const pipeline::Failure&)> on_stuck_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;

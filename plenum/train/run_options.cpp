@@ -213,6 +213,13 @@ void RunOptions::check() const {
       "gradients and parameters are sharded on CPUs only so far; add --device cpu, or shard the "
       "optimizer alone: --shard optimizer");
   check_pipeline();
+  const bool has_muon = optimizer.optimizer.kind == optim::OptimizerKind::Muon;
+  base::require(!has_muon || run.tp == 1,
+                "Muon multiplies whole matrices, which --tp divides; leave out --tp, or train with "
+                "--optimizer adamw or lamb");
+  base::require(!has_muon || run.shard == schedule::Sharding::None,
+                "Muon multiplies whole matrices, which --shard cuts; leave out --shard, or train with "
+                "--optimizer adamw or lamb");
   base::require(run.process.trace.empty() || run.process.trace.ends_with(".svg") ||
                     run.process.trace.ends_with(".json"),
                 "--trace must end with .svg or .json: {}", run.process.trace);

@@ -56,6 +56,11 @@ describe::ParameterTable table_of(const BertProgramOptions& options) {
 
 constexpr std::size_t kStepsUnderWay = BertProgram::kStepsUnderWay;
 
+memory::LayerUpdate layer_update_of(optim::OptimizerKind kind) {
+  if (kind == optim::OptimizerKind::Muon) return memory::LayerUpdate::Muon;
+  return kind == optim::OptimizerKind::Soap ? memory::LayerUpdate::Soap : memory::LayerUpdate::AsOthers;
+}
+
 memory::MemoryRequest request_of(const BertProgramOptions& options) {
   return {.capacity = options.capacity,
           .device = options.device,
@@ -63,7 +68,9 @@ memory::MemoryRequest request_of(const BertProgramOptions& options) {
           .num_threads = options.num_threads,
           .reduce_dtype = options.reduce_dtype,
           .kfac_averages =
-              options.optimizer.kfac.average ? memory::RunningAverages::Yes : memory::RunningAverages::No};
+              options.optimizer.kfac.average ? memory::RunningAverages::Yes : memory::RunningAverages::No,
+          .layer_update = layer_update_of(options.optimizer.update_kind()),
+          .soap_limit = options.optimizer.soap.limit};
 }
 
 optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
@@ -74,7 +81,9 @@ optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
           .are_gradients_of_shard = !memory.flights.empty(),
           .first_moments_S = memory.first_moments_S,
           .second_moments_S = memory.second_moments_S,
-          .chunks_C4 = memory.chunks_C4};
+          .chunks_C4 = memory.chunks_C4,
+          .muon = {.room = memory.muon_room, .chunks_C8 = memory.muon_chunks_C8},
+          .soap = {.state = memory.soap_state, .room = memory.soap_room}};
 }
 
 /// A flat buffer that lies in the places of buckets.
@@ -545,7 +554,7 @@ void BertProgram::update(const ActionRun& run) {
     state_->sum_squares_over_slices(run);
     state_->optimizer.update_weights(state_->stream, state_->memory.scalars_C, squares_P2);
   } else {
-    state_->optimizer.step(state_->stream, state_->memory.scalars_C);
+    state_->optimizer.step(state_->stream, state_->memory.scalars_C, run.step);
   }
   if (state_->kfac) state_->kfac->settle(run.step, state_->stream, state_->memory.scalars_C);
   Scalars& decided = state_->exchanged_with(run.step).decided;

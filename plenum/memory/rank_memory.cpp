@@ -3,19 +3,23 @@
 #include <algorithm>
 
 #include "plenum/base/check.h"
+#include "plenum/memory/hidden_matrices.h"
 #include "plenum/memory/own_micro_batches.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/schedule/core/dataflow.h"
 #include "plenum/workspace/optimizer.h"
+#include "plenum/workspace/soap.h"
 
 namespace plenum::memory {
 namespace {
 
 /// Into which the optimizer cuts what a rank updates of all parameters.
-std::int64_t num_chunks(const describe::ParameterTable& table, const describe::ParameterShard& shard) {
+std::int64_t num_chunks(const describe::ParameterTable& table, const describe::ParameterShard& shard,
+                        LayerUpdate layer_update) {
   std::int64_t count = 0;
   for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) {
     for (const describe::Parameter& parameter : table.parameters()) {
+      if (layer_update != LayerUpdate::AsOthers && describe::is_hidden_matrix(parameter)) continue;
       const std::int64_t begin = std::max(parameter.begin, bucket.own.begin);
       const std::int64_t end = std::min(parameter.end(), bucket.own.end);
       if (begin < end) count += workspace::num_optimizer_chunks(end - begin);
@@ -62,6 +66,24 @@ std::vector<tensor::TensorView> plan_places(const char* purpose, Role role,
   return of_buckets;
 }
 
+/// What Muon works in beside the flat buffers.
+void plan_muon(const describe::ParameterTable& table, const char* purpose, RankMemory& memory,
+               tensor::MemoryPlan& plan) {
+  const std::vector<workspace::FlatMatrices> groups = hidden_matrices(table);
+  memory.muon_room = plan.add(purpose, Role::Weight, {workspace::newton_schulz_room(plan.device(), groups)});
+  if (plan.device() == tensor::Device::Cpu) return;
+  memory.muon_chunks_C8 =
+      plan.add(purpose, DType::Int64, {workspace::num_matrix_chunks(groups), workspace::kMatrixChunkNumbers});
+}
+
+/// The same for SOAP, and what it keeps.
+void plan_soap(const describe::ParameterTable& table, const char* purpose, std::int64_t limit,
+               RankMemory& memory, tensor::MemoryPlan& plan) {
+  const std::vector<workspace::FlatMatrices> groups = hidden_matrices(table);
+  memory.soap_state = plan.add(purpose, Role::State, {workspace::soap_state_elements(groups, limit)});
+  memory.soap_room = plan.add(purpose, Role::State, {workspace::soap_room_elements(groups, limit)});
+}
+
 tensor::TensorView plan_tied_rows(const describe::ParameterTable& table, const schedule::Problem& problem,
                                   const batch::Capacity& capacity, tensor::MemoryPlan& plan) {
   const describe::Table& words = table.model().embedding.words;
@@ -102,8 +124,10 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   memory.compute_weights_N =
       plan.precision().shares_weights() ? memory.weights_N : plan.add(kParameters, Role::Weight, flat);
   if (is_gpu) {
-    memory.chunks_C4 = plan.add(kState, DType::Int64, {num_chunks(table, shard), 4});
+    memory.chunks_C4 = plan.add(kState, DType::Int64, {num_chunks(table, shard, request.layer_update), 4});
   }
+  if (request.layer_update == LayerUpdate::Muon) plan_muon(table, kState, memory, plan);
+  if (request.layer_update == LayerUpdate::Soap) plan_soap(table, kState, request.soap_limit, memory, plan);
   if (problem.has_tensor_norms && (!shard.is_whole() || table.model().tensor_parallel.is_divided())) {
     memory.tensor_squares_P2 = plan.add(kState, DType::Float64, {std::ssize(table.parameters()), 2});
   }
@@ -123,6 +147,7 @@ tensor::MemoryLayout plan_memory(const describe::ParameterTable& table, const sc
   tensor::MemoryPlan sizes(request.device, request.precision);
   plan_rank_memory(table, schedule, rank, schedule_shard(table, schedule, rank),
                    ActivationSlots(schedule, rank), request, sizes);
+  plan_kfac_memory(table.model(), schedule, rank, request.kfac_averages, sizes);
   return sizes.layout();
 }
 

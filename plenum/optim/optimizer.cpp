@@ -12,13 +12,30 @@
 namespace plenum::optim {
 
 double default_epsilon(OptimizerKind kind) {
-  return kind == OptimizerKind::AdamW ? 1e-8 : 1e-6;
+  return kind == OptimizerKind::AdamW || has_layer_update(kind) ? 1e-8 : 1e-6;
+}
+
+bool has_layer_update(OptimizerKind kind) {
+  return kind == OptimizerKind::Muon || kind == OptimizerKind::Soap;
+}
+
+bool has_second_moment(OptimizerKind kind, const describe::Parameter& parameter) {
+  return kind != OptimizerKind::Muon || !describe::is_hidden_matrix(parameter);
 }
 
 Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
                      const describe::ParameterShard& shard, OptimizerBuffers buffers)
     : options_(options), buffers_(buffers) {
+  options_.kind = options.update_kind();
   for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) add_piece(table, bucket);
+  if (!has_layer_update(options_.kind)) return;
+  base::check(shard.is_whole(), "Muon and SOAP multiply whole matrices: a shard has parts of them");
+  if (options_.kind == OptimizerKind::Muon) {
+    muon_.emplace(table, options.muon_momentum, options.decay, buffers.muon);
+  } else {
+    soap_.emplace(table, options.soap, options.epsilon.value_or(default_epsilon(options_.kind)),
+                  options.decay, buffers.soap);
+  }
 }
 
 void Optimizer::add_piece(const describe::ParameterTable& table,
@@ -28,6 +45,7 @@ void Optimizer::add_piece(const describe::ParameterTable& table,
   piece.counted = describe::counted_by_slice(table, bucket.own);
   for (std::size_t i = 0; i < table.parameters().size(); ++i) {
     const describe::Parameter& parameter = table[i];
+    if (has_layer_update(options_.kind) && describe::is_hidden_matrix(parameter)) continue;
     const std::int64_t begin = std::max(parameter.begin, bucket.own.begin);
     const std::int64_t end = std::min(parameter.end(), bucket.own.end);
     if (begin >= end) continue;
@@ -40,6 +58,7 @@ void Optimizer::add_piece(const describe::ParameterTable& table,
 }
 
 void Optimizer::begin(const tensor::Stream& stream) {
+  if (muon_) muon_->begin(stream);
   if (!buffers_.chunks_C4) return;
   for (const Piece& piece : pieces_) {
     const std::vector<std::int64_t> chunks = kernels::optimizer_chunks(piece.ranges);
@@ -113,7 +132,7 @@ void Optimizer::for_pieces(const describe::LayerRange& layers, const Work& work)
 }
 
 void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
-                     const describe::LayerRange& layers) const {
+                     const describe::LayerRange& layers, std::uint64_t step_index) const {
   for_pieces(layers, [&](const Piece& piece) {
     const kernels::AdamStep step = step_of(piece, scalars_C);
     if (options_.kind == OptimizerKind::Lamb) {
@@ -122,6 +141,31 @@ void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& sca
       kernels::adam_step(stream, step);
     }
   });
+  // Matrices of several stages may be one group, and all gradients are there.
+  if (layers == pieces_.front().layers) step_matrices(stream, scalars_C, step_index);
+}
+
+void Optimizer::step_matrices(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                              std::uint64_t step_index) const {
+  const bool is_exact = buffers_.compute_weights_N.dtype() == tensor::DType::Float32;
+  const tensor::TensorView compute_N = is_exact ? tensor::TensorView() : buffers_.compute_weights_N;
+  if (muon_) {
+    muon_->step(stream, {.gradient_N = buffers_.gradients_N,
+                         .weight_N = buffers_.weights_N,
+                         .moment_N = buffers_.first_moments_S,
+                         .iterate_N = buffers_.second_moments_S,
+                         .compute_weight_N = compute_N,
+                         .scalars_C = scalars_C});
+  }
+  if (soap_) {
+    soap_->step(stream, step_index,
+                {.gradient_N = buffers_.gradients_N,
+                 .weight_N = buffers_.weights_N,
+                 .first_moment_N = buffers_.first_moments_S,
+                 .second_moment_N = buffers_.second_moments_S,
+                 .compute_weight_N = compute_N,
+                 .scalars_C = scalars_C});
+  }
 }
 
 void Optimizer::update_moments(const tensor::Stream& stream, const tensor::TensorView& scalars_C,

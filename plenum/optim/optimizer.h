@@ -7,6 +7,9 @@
 #include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/optimizer_step.h"
+#include "plenum/optim/kfac_options.h"
+#include "plenum/optim/muon.h"
+#include "plenum/optim/soap.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 
@@ -16,6 +19,9 @@ enum class OptimizerKind : std::uint8_t {
   AdamW,     ///< Loshchilov and Hutter 2019, as in PyTorch and Hugging Face
   BertAdam,  ///< as in the original BERT: no bias correction
   Lamb,      ///< You et al. 2020, as in NVLAMB
+  Kfac,  ///< Martens and Grosse 2015: gradients of layers are preconditioned, then one of the others updates
+  Muon,  ///< Jordan et al. 2024, on the weights of layers; AdamW on everything else
+  Soap,  ///< Vyas et al. 2024, in the same way
 };
 
 struct OptimizerOptions {
@@ -23,14 +29,21 @@ struct OptimizerOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   std::optional<double> epsilon = std::nullopt;  ///< default_epsilon(kind) if absent
+  double muon_momentum = 0.95;                   ///< of Muon, where beta1 is of the AdamW beside it
+  SoapOptions soap = {};
   double decay = 0.01;
   double clip_norm = 1;  ///< greatest norm of the whole gradient; 0: no clipping
 
+  OptimizerKind kfac_base = OptimizerKind::Lamb;  ///< what updates beneath K-FAC
+  KfacOptions kfac = {};
+
+  /// What updates: the kind itself, or what is beneath K-FAC.
+  OptimizerKind update_kind() const { return kind == OptimizerKind::Kfac ? kfac_base : kind; }
   friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
 };
 
-/// What the authors of each use: 1e-8 for AdamW (PyTorch, Hugging Face), 1e-6 for the original BERT and
-/// NVLAMB.
+/// What the authors of each use: 1e-8 for AdamW (PyTorch, Hugging Face), alone or beside Muon or SOAP, 1e-6
+/// for the original BERT and NVLAMB.
 double default_epsilon(OptimizerKind kind);
 
 /// The flat buffers that an optimizer works on, borrowed: of N = ParameterTable::num_elements() elements, or
@@ -42,9 +55,18 @@ struct OptimizerBuffers {
   tensor::TensorView gradients_N;  ///< or of the shard, as the next says
   bool are_gradients_of_shard = false;
   tensor::TensorView first_moments_S;
+  /// Muon has no second moment: what would be a hidden matrix's is the room that its iterations begin in.
   tensor::TensorView second_moments_S;
   tensor::TensorView chunks_C4 = {};  ///< kernels::OptimizerWork: written by begin(); needed on the GPU
+  MuonBuffers muon = {};
+  SoapBuffers soap = {};
 };
+
+/// Whether the weights of layers are updated by themselves, as matrices.
+bool has_layer_update(OptimizerKind kind);
+
+/// Whether the optimizer keeps a second moment of a parameter from step to step.
+bool has_second_moment(OptimizerKind kind, const describe::Parameter& parameter);
 
 /// Updates all parameters that a rank holds, or its shard of them, stage by stage. See
 /// docs/math/optimizers.md.
@@ -66,9 +88,10 @@ class Optimizer {
   /// gradient, learning rate and the number of updates before this one, and writes what was decided.
   void decide(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const;
   /// Makes the update that was decided, of what belongs to these layers. Gradients are only read. Not for
-  /// LAMB on a shard, whose tensors are cut.
+  /// LAMB on a shard, whose tensors are cut; Muon and SOAP take no shard at all, and update the matrices of
+  /// all layers with those of the rank's last. SOAP refreshes its bases in some steps of a run.
   void step(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
-            const describe::LayerRange& layers) const;
+            const describe::LayerRange& layers, std::uint64_t step_index = 0) const;
 
   /// LAMB on a shard, as step() in two halves. The first overwrites the squares of every parameter's weights
   /// and of their directions (Float64) by those of the shard's part of it, zero for other layers; between
@@ -95,6 +118,9 @@ class Optimizer {
   /// Calls work(piece) for those of the layers.
   template <typename Work>
   void for_pieces(const describe::LayerRange& layers, const Work& work) const;
+  /// By Muon or SOAP, if that is what updates them.
+  void step_matrices(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                     std::uint64_t step_index) const;
   kernels::AdamStep step_of(const Piece& piece, const tensor::TensorView& scalars_C) const;
   kernels::LambHalf half_of(const Piece& piece, const tensor::TensorView& scalars_C,
                             const tensor::TensorView& squares_P2) const;
@@ -102,6 +128,8 @@ class Optimizer {
   OptimizerOptions options_;
   std::vector<Piece> pieces_;
   OptimizerBuffers buffers_;
+  std::optional<Muon> muon_;
+  std::optional<Soap> soap_;
 };
 
 }  // namespace plenum::optim

@@ -32,6 +32,7 @@
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/begun_gradients.h"
 #include "plenum/pipeline/bert_schedule.h"
+#include "plenum/pipeline/kfac_work.h"
 #include "plenum/pipeline/parameter_exchange.h"
 #include "plenum/pipeline/recorded_work.h"
 #include "plenum/pipeline/stage_messages.h"
@@ -68,12 +69,21 @@ std::vector<memory::Holder> holders_of(const Schedule& schedule, Rank rank) {
 
 constexpr std::size_t kStepsUnderWay = BertProgram::kStepsUnderWay;
 
+memory::LayerUpdate layer_update_of(optim::OptimizerKind kind) {
+  if (kind == optim::OptimizerKind::Muon) return memory::LayerUpdate::Muon;
+  return kind == optim::OptimizerKind::Soap ? memory::LayerUpdate::Soap : memory::LayerUpdate::AsOthers;
+}
+
 memory::MemoryRequest request_of(const BertProgramOptions& options) {
   return {.capacity = options.capacity,
           .device = options.device,
           .precision = options.precision,
           .num_threads = options.num_threads,
-          .reduce_dtype = options.reduce_dtype};
+          .reduce_dtype = options.reduce_dtype,
+          .kfac_averages =
+              options.optimizer.kfac.average ? memory::RunningAverages::Yes : memory::RunningAverages::No,
+          .layer_update = layer_update_of(options.optimizer.update_kind()),
+          .soap_limit = options.optimizer.soap.limit};
 }
 
 optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
@@ -84,7 +94,9 @@ optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
           .are_gradients_of_shard = !memory.flights.empty(),
           .first_moments_S = memory.first_moments_S,
           .second_moments_S = memory.second_moments_S,
-          .chunks_C4 = memory.chunks_C4};
+          .chunks_C4 = memory.chunks_C4,
+          .muon = {.room = memory.muon_room, .chunks_C8 = memory.muon_chunks_C8},
+          .soap = {.state = memory.soap_state, .room = memory.soap_room}};
 }
 
 /// A flat buffer that lies in the places of buckets.
@@ -130,6 +142,11 @@ std::vector<model::MicroBatchStaging> stagings_of(const describe::ParameterTable
   return stagings;
 }
 
+bool is_of_kfac(const Action& collective) {
+  return collective.type == ActionType::ReduceCurvature ||
+         collective.type == ActionType::GatherPreconditioned;
+}
+
 }  // namespace
 
 struct BertProgram::State {
@@ -145,6 +162,8 @@ struct BertProgram::State {
         views(arena, options.precision),
         memory(memory::plan_rank_memory(table, schedule, rank, shard, slots, request_of(options), views)),
         messages(schedule, rank, slots, memory.activations),
+        kfac_memory(memory::plan_kfac_memory(table.model(), schedule, rank, request_of(options).kfac_averages,
+                                             views)),
         buffers(buffers_of(memory)),
         optimizer(options.optimizer, table, shard, buffers),
         own(schedule, rank),
@@ -160,6 +179,9 @@ struct BertProgram::State {
       queue.emplace(gpu->communication, std::span<std::byte>(), options.precision);
     }
     exchange.emplace(table, shard, holders.front(), memory, queue);
+    if (schedule.problem.preconditioner == schedule::Preconditioner::Kfac) {
+      kfac.emplace(options.optimizer.kfac, schedule, rank, table.model(), kfac_memory, gradients, queue);
+    }
   }
 
   ExchangedScalars& exchanged_with(std::uint64_t step) { return *exchanged[step % kStepsUnderWay]; }
@@ -245,14 +267,16 @@ struct BertProgram::State {
   void decide_once(const ActionRun& run) {
     if (std::exchange(is_decided, true)) return;
     optimizer.decide(stream, memory.scalars_C);
+    if (kfac) kfac->settle(run.step, stream, memory.scalars_C);
     tensor::copy(stream, memory.scalars_C, view_of(exchanged_with(run.step).decided));
   }
   std::span<const batch::MicroBatch> own_micro_batches() const {
     if (batch == nullptr) return {};  // weights may be gathered before the data is missed
     return std::span(batch->micro_batches).subspan(own.first - batch->first_micro_batch, own.count);
   }
+  /// Of the step that the action works on.
   const model::Activations& activations_of(const ActionRun& run) const {
-    return messages.activations(run.action, run.step);
+    return messages.activations(run.action, run.data_step());
   }
   /// A pass over a micro-batch: on a GPU recorded where it repeats, unless no head reads anything, which
   /// leaves gradients to zero at most.
@@ -306,6 +330,7 @@ struct BertProgram::State {
   tensor::MemoryPlan views;
   memory::RankMemory memory;
   StageMessages messages;
+  memory::KfacMemory kfac_memory;
   optim::OptimizerBuffers buffers;
   optim::Optimizer optimizer;
   memory::OwnMicroBatches own;
@@ -317,6 +342,7 @@ struct BertProgram::State {
   bool is_decided = false;  ///< what the step's updates do
   std::unique_ptr<Gpu> gpu;
   std::optional<ParameterExchange> exchange;
+  std::optional<KfacWork> kfac;
 
   std::array<ExchangedScalars, kStepsUnderWay> own_exchanged;
   std::array<ExchangedScalars*, kStepsUnderWay> exchanged{&own_exchanged[0], &own_exchanged[1]};
@@ -357,6 +383,9 @@ const optim::OptimizerBuffers& BertProgram::buffers() const {
 const describe::ParameterShard& BertProgram::shard() const {
   return state_->shard;
 }
+const memory::KfacMemory& BertProgram::kfac() const {
+  return state_->kfac_memory;
+}
 const tensor::Stream& BertProgram::stream() const {
   return state_->stream;
 }
@@ -394,6 +423,12 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
   for (std::size_t id = own.first; id < own.first + own.count; ++id) {
     state_->staging_of(batch.step, id)
         .put(batch.micro_batches[id - batch.first_micro_batch], gpu == nullptr ? nullptr : &gpu->copies);
+  }
+  if (state_->kfac) {
+    state_->kfac->begin_step(batch, own.first, own.count,
+                             [&](std::size_t id) -> const model::MicroBatchViews& {
+                               return state_->staging_of(batch.step, id).views();
+                             });
   }
   if (gpu != nullptr) {
     gpu->copies.record(gpu->is_copied);
@@ -466,7 +501,21 @@ comm::Elements BertProgram::incoming(const ActionRun& run) {
   return state_->message(run);
 }
 
+void BertProgram::curvature(const ActionRun& run) {
+  state_->kfac->curvature(run, state_->pass(run), state_->activations_of(run),
+                          state_->memory.activations.transients);
+}
+
+void BertProgram::invert(const ActionRun& run) {
+  state_->kfac->invert(run, state_->stream);
+}
+
+void BertProgram::precondition(const ActionRun& run) {
+  state_->kfac->precondition(run, state_->stream);
+}
+
 comm::Elements BertProgram::to_reduce(const ActionRun& run) {
+  if (run.action.type == ActionType::ReduceCurvature) return state_->kfac->to_reduce(run);
   if (run.action.type == ActionType::Agree) {
     // One rank agrees with itself.
     const bool is_alone = state_->schedule.ranks.size() * state_->options.tensor_parallel.size == 1;
@@ -481,10 +530,12 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
 }
 
 PartitionedElements BertProgram::to_partition(const ActionRun& run) {
+  if (run.action.type == ActionType::GatherPreconditioned) return state_->kfac->to_partition(run);
   return state_->exchange->to_partition(run.action, state_->own_micro_batches());
 }
 
 void BertProgram::communicated(const ActionRun& run) {
+  if (is_of_kfac(run.action)) return state_->kfac->communicated(run);
   state_->exchange->communicated(run.action, state_->own_micro_batches());
 }
 
@@ -521,7 +572,7 @@ void BertProgram::update(const ActionRun& run) {
     state_->sum_squares_over_slices(run);
     state_->optimizer.update_weights(state_->stream, state_->memory.scalars_C, squares_P2, layers);
   } else {
-    state_->optimizer.step(state_->stream, state_->memory.scalars_C, layers);
+    state_->optimizer.step(state_->stream, state_->memory.scalars_C, layers, run.step);
   }
 }
 

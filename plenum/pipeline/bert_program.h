@@ -33,7 +33,7 @@ struct BertProgramOptions {
 
 /// Trains a BERT, or the stages or the slice of it that a rank holds: what the rank's share of a schedule's
 /// actions do. All memory is planned and taken at once. Schedules of one stage or several (pipelines), any
-/// number of ranks; on a GPU one process for each.
+/// number of ranks; on GPUs one process for each, which keeps all weights and gradients of its stages.
 ///
 /// On a GPU actions are issued: a step runs while the next is prepared, and two may be under way. Its outcome
 /// is there when Executor::await_step() has returned; nothing else waits.
@@ -60,6 +60,8 @@ class BertProgram final : public StageProgram {
   const optim::OptimizerBuffers& buffers() const;
   /// What of the parameters it updates, and so what buffers of the shard hold.
   const describe::ParameterShard& shard() const;
+  /// What K-FAC keeps; empty where the schedule has none. As buffers().
+  const memory::KfacMemory& kfac() const;
   /// Of its device.
   const tensor::Stream& stream() const;
 
@@ -82,6 +84,9 @@ class BertProgram final : public StageProgram {
   void input_gradient(const ActionRun& run) override;
   void weight_gradient(const ActionRun& run) override;
   void recompute(const ActionRun& run) override;
+  void curvature(const ActionRun& run) override;
+  void invert(const ActionRun& run) override;
+  void precondition(const ActionRun& run) override;
   void square_gradient(const ActionRun& run) override;
   void update_moments(const ActionRun& run) override;
   void update(const ActionRun& run) override;

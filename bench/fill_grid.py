@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""K-FAC in the idle time of pipelines over a grid of models, GPUs, depths and micro-batch sizes, simulated.
+
+    python bench/fill_grid.py --profiles DIR [--schedules 1f1b chimera] [--batches 8 32]
+
+DIR holds layer profiles named bert-base_time_memory_p100.csv and so on, in the form of recipes/profiles. For every
+row `plenum simulate --fill kfac` places one refresh after the other. *Formula* is the published performance model:
+(N T_curvature + T_inversion) / T_bubble steps from one refresh to the next, and its memory of a rank in GB:
+activations, errors, two copies of factors and parameters. *Kept* is what filling keeps alive for work that waits.
+"""
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+
+MODELS = {"bert-base": [(4, 3)], "bert-large": [(4, 6), (8, 3)]}  # depth, layers of a stage
+
+
+def profile_row(path, batch):
+    with open(path, encoding="ascii") as file:
+        for row in csv.DictReader(file):
+            if int(row["bs"]) == batch:
+                return {key: float(value) for key, value in row.items()}
+    sys.exit(f"{path} has no micro-batch of {batch}")
+
+
+def simulate(options, path, schedule, depth, layers, batch, recompute):
+    command = [options.plenum, "simulate", "--schedule", schedule, "--stages", str(depth), "--micro-batches", str(depth),
+               "--profile", path, "--layers-per-stage", str(layers), "--batch", str(batch), "--fill", "kfac", "--json"]
+    done = subprocess.run(command + (["--recompute"] if recompute else []), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"this failed: {' '.join(command)}\n{done.stderr}")
+    result = json.loads(done.stdout)
+    if result["violations"] != 0:
+        sys.exit(f"the schedule is wrong: {result['first_violation']}")
+    return result
+
+
+def formula(row, schedule, depth, recompute):
+    """Steps from refresh to refresh, for N = D micro-batches."""
+    forward, backward = row["time_f"], row["time_b"] + (row["time_f"] if recompute else 0)
+    chimera = schedule == "chimera"
+    pipe = depth * forward + (2 * depth - 2) * backward if chimera else (2 * depth - 1) * (forward + backward)
+    # A rank of Chimera holds two stages, and makes half of the inversions of each.
+    work = depth * row["time_kron"] + row["time_inv"]
+    return work / (pipe - depth * (forward + backward))
+
+
+def formula_memory(row, schedule, depth, layers, recompute):
+    """Of a rank, in GB."""
+    activations = row["mem_act"] * (1 if recompute else depth)
+    parameters = (4 if schedule == "chimera" else 2) * row["mem_param"]
+    mebibytes = activations + row["mem_peak_err"] + depth * row["mem_save_err"] + 2 * row["mem_kron"] + parameters
+    return layers * mebibytes * 1024 * 1024 / 1e9
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--profiles", required=True)
+    parser.add_argument("--schedules", nargs="+", default=["1f1b", "chimera"])
+    parser.add_argument("--gpus", nargs="+", default=["p100", "v100", "rtx3090"])
+    parser.add_argument("--batches", nargs="+", type=int, default=[8, 32])
+    parser.add_argument("--plenum", default="build/plenum")
+    options = parser.parse_args()
+    print("| model, D = N | GPU | micro-batch | recompute | schedule | formula | refreshed every | idle before, after "
+          "| preconditioning | age | formula, memory | kept |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for model, shapes in MODELS.items():
+        for depth, layers in shapes:
+            for gpu in options.gpus:
+                path = os.path.join(options.profiles, f"{model}_time_memory_{gpu}.csv")
+                for batch in options.batches:
+                    row = profile_row(path, batch)
+                    for recompute in (False, True):
+                        for schedule in options.schedules:
+                            got = simulate(options, path, schedule, depth, layers, batch, recompute)
+                            print(f"| {model}, {depth} | {gpu} | {batch} | {'yes' if recompute else 'no'} | {schedule} "
+                                  f"| {formula(row, schedule, depth, recompute):.2f} | {got['refresh_steps']:.2f} "
+                                  f"| {100 - 100 * got['unfilled_utilization']:.1f}, "
+                                  f"{100 - 100 * got['utilization']:.1f} % | {got['preconditioning_percent']:.1f} % "
+                                  f"| {got['mean_age']:.1f} "
+                                  f"| {formula_memory(row, schedule, depth, layers, recompute):.1f} GB "
+                                  f"| {got['kept_bytes'] / 1e9:.1f} GB |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

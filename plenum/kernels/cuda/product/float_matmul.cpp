@@ -1,0 +1,132 @@
+#include "plenum/kernels/cuda/product/float_matmul.h"
+
+#include <array>
+#include <map>
+#include <utility>
+
+#include <cublasLt.h>
+
+#include "plenum/kernels/check_scratch.h"
+#include "plenum/kernels/cuda/product/lt_matmul.h"
+
+namespace plenum::kernels::cuda {
+namespace {
+
+/// What the choice of an algorithm depends on.
+using Kind = std::array<std::int64_t, 10>;
+
+/// The library and its choices, of one stream.
+struct FloatLibrary {
+  FloatLibrary() { check_lt(cublasLtCreate(&handle), "start"); }
+  ~FloatLibrary() { cublasLtDestroy(handle); }
+  FloatLibrary(const FloatLibrary&) = delete;
+  FloatLibrary& operator=(const FloatLibrary&) = delete;
+
+  cublasLtHandle_t handle = nullptr;
+  std::map<Kind, cublasLtMatmulAlgo_t> algorithms = {};
+};
+
+/// A row-major matrix, which the library sees as its transpose.
+void describe(cublasLtMatrixLayout_t layout, std::int64_t rows, std::int64_t columns, std::int64_t stride,
+              bool is_transposed) {
+  if (is_transposed) std::swap(rows, columns);
+  check_lt(cublasLtMatrixLayoutInit(layout, CUDA_R_32F, static_cast<std::uint64_t>(columns),
+                                    static_cast<std::uint64_t>(rows), stride),
+           "describe a matrix");
+}
+
+std::int64_t alignment_of(const void* data) {
+  constexpr std::uint64_t kFull = 16;
+  const std::uint64_t address = reinterpret_cast<std::uint64_t>(data) | kFull;
+  return static_cast<std::int64_t>(address & (~address + 1));
+}
+
+/// The product as cuBLASLt describes it. Its matrices are column-major: the transposes of ours, so the
+/// factors change places.
+class FloatProduct {
+ public:
+  explicit FloatProduct(const FloatMatmul& args) : args_(args) {
+    check_lt(cublasLtMatmulDescInit(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describe a product");
+    set_operation(CUBLASLT_MATMUL_DESC_TRANSA, args.b);
+    set_operation(CUBLASLT_MATMUL_DESC_TRANSB, args.a);
+    describe(&first_, args.k, args.n, args.b.stride, args.b.is_transposed);
+    describe(&second_, args.m, args.k, args.a.stride, args.a.is_transposed);
+    describe(&third_, args.m, args.n, args.c_stride, false);
+  }
+
+  Kind kind() const {
+    return {args_.m,
+            args_.n,
+            args_.k,
+            args_.a.stride,
+            args_.b.stride,
+            args_.c_stride,
+            (args_.a.is_transposed ? 1 : 0) + (args_.b.is_transposed ? 2 : 0) +
+                (args_.accumulate == Accumulate::Yes ? 4 : 0),
+            alignment_of(args_.a.data),
+            alignment_of(args_.b.data),
+            alignment_of(args_.c)};
+  }
+
+  cublasLtMatmulAlgo_t choose(cublasLtHandle_t library) {
+    cublasLtMatmulPreferenceOpaque_t preference{};
+    check_lt(cublasLtMatmulPreferenceInit(&preference), "describe what algorithms are wanted");
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+      check_lt(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof(value)),
+               "describe what algorithms are wanted");
+    };
+    constexpr std::uint32_t kFixedOrder =
+        CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace::kMatmulWorkspaceBytes});
+    set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kFixedOrder);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(alignment_of(args_.b.data)));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(alignment_of(args_.a.data)));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(alignment_of(args_.c)));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(alignment_of(args_.c)));
+    cublasLtMatmulHeuristicResult_t found{};
+    int num_found = 0;
+    check_lt(cublasLtMatmulAlgoGetHeuristic(library, &product_, &first_, &second_, &third_, &third_,
+                                            &preference, 1, &found, &num_found),
+             "find an algorithm for a product of fp32");
+    base::check(num_found == 1 && found.state == CUBLAS_STATUS_SUCCESS,
+                "cuBLASLt has no algorithm for a product of fp32: {}x{}x{}", args_.m, args_.n, args_.k);
+    return found.algo;
+  }
+
+  void run(const tensor::Stream& stream, cublasLtHandle_t library, const cublasLtMatmulAlgo_t& algorithm) {
+    const float beta = args_.accumulate == Accumulate::Yes ? 1 : 0;
+    check_lt(cublasLtMatmul(library, &product_, &args_.alpha, args_.b.data, &first_, args_.a.data, &second_,
+                            &beta, args_.c, &third_, args_.c, &third_, &algorithm, stream.scratch().data(),
+                            workspace::kMatmulWorkspaceBytes, stream.cuda().handle()),
+             "multiply matrices of fp32");
+  }
+
+ private:
+  void set_operation(cublasLtMatmulDescAttributes_t attribute, const FloatOperand& operand) {
+    const cublasOperation_t operation = operand.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    check_lt(cublasLtMatmulDescSetAttribute(&product_, attribute, &operation, sizeof(operation)),
+             "describe a product");
+  }
+
+  FloatMatmul args_;
+  cublasLtMatmulDescOpaque_t product_{};
+  cublasLtMatrixLayoutOpaque_t first_{};   ///< ours: B
+  cublasLtMatrixLayoutOpaque_t second_{};  ///< ours: A
+  cublasLtMatrixLayoutOpaque_t third_{};   ///< ours: C
+};
+
+}  // namespace
+
+void float_matmul(const tensor::Stream& stream, const FloatMatmul& args) {
+  check_scratch(stream, workspace::kMatmulWorkspaceBytes);
+  auto& library = stream.cuda().state<FloatLibrary>();
+  FloatProduct product(args);
+  const Kind kind = product.kind();
+  auto found = library.algorithms.find(kind);
+  if (found == library.algorithms.end()) {
+    found = library.algorithms.emplace(kind, product.choose(library.handle)).first;
+  }
+  product.run(stream, library.handle, found->second);
+}
+
+}  // namespace plenum::kernels::cuda

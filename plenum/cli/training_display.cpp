@@ -63,8 +63,8 @@ class StatusItems {
 };
 
 constexpr int kGap = 2;  // between two items
-constexpr int kNarrowestBar = 10;
-constexpr int kWidestBar = 30;
+constexpr int kNarrowestTrainingBar = 10;
+constexpr int kWidestTrainingBar = 30;
 
 /// The first items that fit into a width together.
 class FittingItems {
@@ -110,13 +110,13 @@ std::string draw_training(const TrainingStatus& status, int width, bool color) {
   append(items.loss());
   append(items.time_left());
   const bool has_share = fitting.take(items.share_text());
-  const bool has_bar = fitting.take(kNarrowestBar);
+  const bool has_bar = fitting.take(kNarrowestTrainingBar);
   for (const std::string& item : {items.speed(), items.flops(), items.memory()}) {
     if (!append(item)) break;
   }
   std::string line = items.step();
   if (has_bar) {
-    const int bar = std::min(kNarrowestBar + fitting.room(), kWidestBar);
+    const int bar = std::min(kNarrowestTrainingBar + fitting.room(), kWidestTrainingBar);
     line += std::string(kGap, ' ') + draw_bar(items.share(), bar, color);
   }
   if (has_share) line += std::string(kGap, ' ') + items.share_text();

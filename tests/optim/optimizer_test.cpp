@@ -67,7 +67,8 @@ class OptimizerTest : public testing::Test {
     const std::int64_t middle = table_[transform_weight()].begin;
     optimizer.add_squares(stream_, {0, middle}, scalars_C);
     optimizer.add_squares(stream_, {middle, table_.num_elements()}, scalars_C);
-    optimizer.step(stream_, scalars_C);
+    optimizer.decide(stream_, scalars_C);
+    optimizer.step(stream_, scalars_C, {{}, base::LayerId::at(table_.model().layers.size())});
   }
 
   std::array<double, kernels::kNumStepScalars> scalars_{};

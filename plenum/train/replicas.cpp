@@ -120,7 +120,9 @@ void Replicas::gather_weights_of_processes() {
                          rank, memory::schedule_shard(parts_.part(rank), schedule_, mesh_.place_of(rank)))
                    : WholeModel::Holding::of_part(parts_, rank));
   }
-  whole_->gather(first().buffers().weights_N.span<float>(), holdings, *of_model_);
+  const std::vector<float> on_host = window_ ? fetched_weights() : std::vector<float>();
+  whole_->gather(window_ ? std::span<const float>(on_host) : first().buffers().weights_N.span<float>(),
+                 holdings, *of_model_);
 }
 
 void Replicas::for_each_weight(const pipeline::BertProgram& program,
@@ -224,6 +226,7 @@ void Replicas::load(const FoundCheckpoint& checkpoint) {
 void Replicas::write_weights(base::FunctionRef<void(const tensor::TensorView&)> write) {
   if (whole_) {
     write(whole_->weights_N());
+    if (window_) return send_weights(rank_of(0));
     for (std::size_t i = 0; i < programs_.size(); ++i) {
       for_each_weight(*programs_[i],
                       [&](const model::FlatPiece& piece) { whole_->scatter(rank_of(i), piece); });
@@ -237,6 +240,22 @@ void Replicas::write_weights(base::FunctionRef<void(const tensor::TensorView&)> 
   write(host_N);
   tensor::copy(first().stream(), host_N, weights_N);
   first().stream().wait();
+}
+
+void Replicas::send_weights(base::Rank rank) {
+  const tensor::TensorView& weights_N = first().buffers().weights_N;
+  std::vector<float> on_host(static_cast<std::size_t>(weights_N.num_elements()));
+  whole_->scatter(rank, {0, on_host});
+  tensor::copy(first().stream(), tensor::TensorView(on_host.data(), weights_N.shape()), weights_N);
+  first().stream().wait();
+}
+
+std::vector<float> Replicas::fetched_weights() const {
+  const tensor::TensorView& weights_N = first().buffers().weights_N;
+  std::vector<float> on_host(static_cast<std::size_t>(weights_N.num_elements()));
+  tensor::copy(first().stream(), weights_N, tensor::TensorView(on_host.data(), weights_N.shape()));
+  first().stream().wait();
+  return on_host;
 }
 
 void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {

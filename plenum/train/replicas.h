@@ -46,9 +46,11 @@ class Replicas {
 
   /// Of the whole model.
   const describe::ParameterTable& parameters() const { return parts_.whole(); }
-  /// Of the whole model, in the device's memory. Valid when no step is under way; where ranks hold it
-  /// together they are as the last gather_weights() left them.
+  /// Of the whole model. Valid when no step is under way. In the device's memory; where ranks hold the model
+  /// together in the host's, as the last gather_weights() left them.
   model::FlatWeights weights() const;
+  /// Whether ranks hold the model together.
+  bool is_put_together() const { return whole_.has_value(); }
   /// Puts weights() together, where ranks hold the model together; by all processes at the same time.
   void gather_weights();
   const tensor::Stream& stream() const { return first().stream(); }
@@ -110,6 +112,9 @@ class Replicas {
   /// One of this process, by its place in programs_.
   base::Rank rank_of(std::size_t program) const;
   void gather_weights_of_processes();
+  // Between the room of the whole model and the GPU of this process.
+  void send_weights(base::Rank rank);
+  std::vector<float> fetched_weights() const;
 
   /// Which of the elements that a rank has are meant.
   enum class Which : std::uint8_t {

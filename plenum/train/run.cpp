@@ -168,6 +168,11 @@ void begin_anew(const RunOptions& options, const RunPlan& plan, Replicas& replic
 std::unique_ptr<model::BertInference> open_inference(const RunPlan& plan, const Replicas& replicas,
                                                      const Note& note) {
   if (const auto& held_out = plan.held_out()) {
+    // Weights that are put together lie in the host's memory, so a GPU needs room of its own for them.
+    if (plan.program().device == tensor::Device::Cuda && replicas.is_put_together()) {
+      return std::make_unique<model::BertInference>(plan.program().model, held_out->capacity(),
+                                                    plan.evaluation_threads(), plan.program().device);
+    }
     return std::make_unique<model::BertInference>(plan.program().model, held_out->capacity(),
                                                   plan.evaluation_threads(), replicas.weights(),
                                                   plan.program().device);

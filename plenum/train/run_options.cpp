@@ -258,6 +258,10 @@ void RunOptions::check_pipeline() const {
   base::require(run.pp % static_cast<std::int64_t>(generator.depth_multiple) == 0,
                 "--schedule {} needs --pp to be a multiple of {}: {}", generator.name,
                 generator.depth_multiple, run.pp);
+  base::require(!generator.splits_backward || run.recompute == schedule::Recomputation::None,
+                "--recompute does not go with --schedule {} so far, whose weight gradients come later than "
+                "what they read would be recomputed",
+                generator.name);
 }
 
 std::chrono::milliseconds RunOptions::hang_limit() const {

@@ -6,6 +6,10 @@ target_compile_options(plenum_flags INTERFACE
 # fmt takes nvcc for a compiler without constexpr, yet checks format strings with consteval: one without the other does
 # not compile.
 target_compile_definitions(plenum_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
+# GCC takes the files of a unity build for headers, whose classes should have no members of types of one file.
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(plenum_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>>)
+endif()
 if(PLENUM_WERROR)
   target_compile_options(plenum_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)

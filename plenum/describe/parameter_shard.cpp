@@ -40,7 +40,7 @@ ParameterShard::ParameterShard(const ParameterTable& table, std::span<const Laye
 
 void ParameterShard::add(const LayerRange& layers, const ElementRange& elements, std::size_t holder_index,
                          std::size_t num_holders) {
-  Bucket bucket{.layers = layers, .elements = elements};
+  Bucket bucket{.layers = layers, .elements = elements, .counts = {}, .own = {}};
   for (std::size_t holder = 0; holder < num_holders; ++holder) {
     const ElementRange part = counted_elements(elements, holder, num_holders);
     bucket.counts.push_back(static_cast<std::size_t>(part.end - part.begin));

@@ -148,6 +148,7 @@ tensor::MemoryLayout plan_memory(const describe::ParameterTable& table, const sc
   tensor::MemoryPlan sizes(request.device, request.precision);
   plan_rank_memory(table, schedule.problem, schedule_shard(table, schedule, rank),
                    ActivationSlots(schedule, rank), request, sizes);
+  plan_kfac_memory(table.model(), schedule, rank, request.kfac_averages, sizes);
   return sizes.layout();
 }
 

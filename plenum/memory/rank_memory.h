@@ -9,6 +9,7 @@
 #include "plenum/describe/parameter_table.h"
 #include "plenum/memory/activation_layout.h"
 #include "plenum/memory/activation_slots.h"
+#include "plenum/memory/kfac_memory.h"
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/schedule/core/schedule.h"
 #include "plenum/tensor/memory_layout.h"
@@ -31,6 +32,7 @@ struct MemoryRequest {
   tensor::Precision precision = tensor::precision_of(device);
   std::size_t num_threads = 1;                          ///< of the CPU
   tensor::DType reduce_dtype = tensor::DType::Float32;  ///< in which gradients travel between ranks
+  RunningAverages kfac_averages = RunningAverages::No;
   LayerUpdate layer_update = LayerUpdate::AsOthers;
   std::int64_t soap_limit = 0;  ///< kernels::SoapStep
 };

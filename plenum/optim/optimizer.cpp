@@ -26,14 +26,15 @@ bool has_second_moment(OptimizerKind kind, const describe::Parameter& parameter)
 Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
                      const describe::ParameterShard& shard, OptimizerBuffers buffers)
     : options_(options), buffers_(buffers) {
+  options_.kind = options.update_kind();
   for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) add_piece(table, bucket);
-  if (!has_layer_update(options.kind)) return;
+  if (!has_layer_update(options_.kind)) return;
   base::check(shard.is_whole(), "Muon and SOAP multiply whole matrices: a shard has parts of them");
-  if (options.kind == OptimizerKind::Muon) {
+  if (options_.kind == OptimizerKind::Muon) {
     muon_.emplace(table, options.muon_momentum, options.decay, buffers.muon);
   } else {
-    soap_.emplace(table, options.soap, options.epsilon.value_or(default_epsilon(options.kind)), options.decay,
-                  buffers.soap);
+    soap_.emplace(table, options.soap, options.epsilon.value_or(default_epsilon(options_.kind)),
+                  options.decay, buffers.soap);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/optimizer_step.h"
+#include "plenum/optim/kfac_options.h"
 #include "plenum/optim/muon.h"
 #include "plenum/optim/soap.h"
 #include "plenum/tensor/stream.h"
@@ -18,8 +19,9 @@ enum class OptimizerKind : std::uint8_t {
   AdamW,     ///< Loshchilov and Hutter 2019, as in PyTorch and Hugging Face
   BertAdam,  ///< as in the original BERT: no bias correction
   Lamb,      ///< You et al. 2020, as in NVLAMB
-  Muon,      ///< Jordan et al. 2024, on the weights of layers; AdamW on everything else
-  Soap,      ///< Vyas et al. 2024, in the same way
+  Kfac,  ///< Martens and Grosse 2015: gradients of layers are preconditioned, then one of the others updates
+  Muon,  ///< Jordan et al. 2024, on the weights of layers; AdamW on everything else
+  Soap,  ///< Vyas et al. 2024, in the same way
 };
 
 struct OptimizerOptions {
@@ -32,6 +34,11 @@ struct OptimizerOptions {
   double decay = 0.01;
   double clip_norm = 1;  ///< greatest norm of the whole gradient; 0: no clipping
 
+  OptimizerKind kfac_base = OptimizerKind::Lamb;  ///< what updates beneath K-FAC
+  KfacOptions kfac = {};
+
+  /// What updates: the kind itself, or what is beneath K-FAC.
+  OptimizerKind update_kind() const { return kind == OptimizerKind::Kfac ? kfac_base : kind; }
   friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
 };
 

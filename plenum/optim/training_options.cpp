@@ -11,6 +11,9 @@ constexpr double kLeastEpsilon = 1e-30;
 constexpr double kLargestNorm = 1e30;
 constexpr double kLargestPower = 100;
 constexpr double kLargestBeta = 0.9999999;
+constexpr double kLeastDamping = 1e-12;
+constexpr double kLargestDamping = 1e6;
+constexpr std::int64_t kOldestFactors = 255;  // what ages in a schedule can say
 constexpr std::int64_t kLongestRefresh = 1'000'000;
 constexpr std::int64_t kLargestLimit = 8192;  // that a block of a GPU orthonormalises
 
@@ -28,9 +31,10 @@ void add_optimizer(base::OptionTable& options, OptimizerOptions& optimizer) {
        {"bert-adam", OptimizerKind::BertAdam},
        {"lamb", OptimizerKind::Lamb},
        {"muon", OptimizerKind::Muon},
-       {"soap", OptimizerKind::Soap}},
-      "AdamW as in PyTorch, Adam as in the original BERT, LAMB, or Muon or SOAP for the weights "
-      "of layers with AdamW for everything else");
+       {"soap", OptimizerKind::Soap},
+       {"kfac", OptimizerKind::Kfac}},
+      "AdamW as in PyTorch, Adam as in the original BERT, LAMB, Muon or SOAP for the weights of "
+      "layers with AdamW for everything else, or K-FAC with LAMB or AdamW beneath it");
   options.add("beta1", optimizer.beta1, 0.0, kLargestBeta, "Decay of the first moment of the gradient");
   options.add("beta2", optimizer.beta2, 0.0, kLargestBeta, "Decay of the second moment of the gradient");
   options.add("epsilon", optimizer.epsilon, kLeastEpsilon, 1.0,
@@ -46,6 +50,20 @@ void add_optimizer(base::OptionTable& options, OptimizerOptions& optimizer) {
   options.add("weight-decay", optimizer.decay, 0.0, 1.0, "Weight decay; not of biases and layer norms");
   options.add("clip-norm", optimizer.clip_norm, 0.0, kLargestNorm,
               "Clip the norm of the gradient to this; 0 does not clip");
+}
+
+void add_kfac(base::OptionTable& options, OptimizerOptions& optimizer) {
+  options.add_choice(
+      "kfac-base", optimizer.kfac_base,
+      {{"lamb", OptimizerKind::Lamb}, {"adamw", OptimizerKind::AdamW}, {"muon", OptimizerKind::Muon}},
+      "What updates with the gradients that K-FAC has preconditioned (kfac)");
+  options.add("kfac-damping", optimizer.kfac.damping, kLeastDamping, kLargestDamping,
+              "Damping of the factors, relative to their size (kfac)");
+  options.add("kfac-every", optimizer.kfac.every, std::int64_t{1}, kOldestFactors,
+              "Steps from one refresh of the factors and their inverses to the next (kfac)");
+  options.add("kfac-average", optimizer.kfac.average, 0.0, kLargestBeta,
+              "Part of the factors that a running average keeps at a refresh; those of one step alone if not "
+              "given (kfac)");
 }
 
 void add_learning_rate(base::OptionTable& options, LearningRateOptions& learning_rate) {
@@ -76,6 +94,7 @@ void add_learning_rate(base::OptionTable& options, LearningRateOptions& learning
 base::OptionTable TrainingOptions::table() {
   base::OptionTable options("optimizer");
   add_optimizer(options, optimizer);
+  add_kfac(options, optimizer);
   add_learning_rate(options, learning_rate);
   return options;
 }

@@ -133,8 +133,8 @@ class LawsonHanson {
   std::vector<double> solve() {
     std::vector<double> gradient = descent();
     const double largest = gradient.empty() ? 0 : *std::max_element(gradient.begin(), gradient.end());
-    constexpr double kTolerance = 1e-13;
-    const double smallest_descent = kTolerance * std::max(largest, 0.0);
+    constexpr double kRelativeDescent = 1e-13;
+    const double smallest_descent = kRelativeDescent * std::max(largest, 0.0);
     const std::size_t most_steps = 3 * matrix_.size() + 10;
     for (std::size_t step = 0; step < most_steps; ++step) {
       if (!enter_steepest(gradient, smallest_descent)) break;

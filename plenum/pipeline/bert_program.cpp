@@ -29,6 +29,7 @@
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/bert_schedule.h"
+#include "plenum/pipeline/kfac_work.h"
 #include "plenum/pipeline/parameter_exchange.h"
 #include "plenum/pipeline/recorded_work.h"
 #include "plenum/tensor/arena.h"
@@ -66,7 +67,9 @@ memory::MemoryRequest request_of(const BertProgramOptions& options) {
           .precision = options.precision,
           .num_threads = options.num_threads,
           .reduce_dtype = options.reduce_dtype,
-          .layer_update = layer_update_of(options.optimizer.kind),
+          .kfac_averages =
+              options.optimizer.kfac.average ? memory::RunningAverages::Yes : memory::RunningAverages::No,
+          .layer_update = layer_update_of(options.optimizer.update_kind()),
           .soap_limit = options.optimizer.soap.limit};
 }
 
@@ -172,6 +175,11 @@ StepOutcome outcome_of(Scalars scalars, const batch::Work& global, std::size_t n
   return outcome;
 }
 
+bool is_of_kfac(const Action& collective) {
+  return collective.type == ActionType::ReduceCurvature ||
+         collective.type == ActionType::GatherPreconditioned;
+}
+
 /// What the host tells a step and is told by it. On a GPU it lies in memory that the GPU reaches by itself.
 struct ExchangedScalars {
   Scalars given{};    ///< before it begins
@@ -192,6 +200,8 @@ struct BertProgram::State {
         arena(memory::plan_memory(table, schedule, rank, request_of(options)), options.device),
         views(arena, options.precision),
         memory(memory::plan_rank_memory(table, schedule.problem, shard, slots, request_of(options), views)),
+        kfac_memory(memory::plan_kfac_memory(table.model(), schedule, rank, request_of(options).kfac_averages,
+                                             views)),
         buffers(buffers_of(memory)),
         optimizer(options.optimizer, table, shard, buffers),
         own(schedule, rank),
@@ -207,6 +217,9 @@ struct BertProgram::State {
       queue.emplace(gpu->communication, std::span<std::byte>(), options.precision);
     }
     exchange.emplace(table, shard, holder, memory, queue);
+    if (schedule.problem.preconditioner == schedule::Preconditioner::Kfac) {
+      kfac.emplace(options.optimizer.kfac, schedule, rank, table.model(), kfac_memory, gradients, queue);
+    }
   }
 
   ExchangedScalars& exchanged_with(std::uint64_t step) { return *exchanged[step % kStepsUnderWay]; }
@@ -265,8 +278,9 @@ struct BertProgram::State {
     if (batch == nullptr) return {};  // weights may be gathered before the data is missed
     return std::span(batch->micro_batches).subspan(own.first - batch->first_micro_batch, own.count);
   }
+  /// Of the step that the action works on.
   const model::Activations& activations_of(const ActionRun& run) const {
-    return memory.activations.slots[slots.slot(run.step, run.action.micro_batch)];
+    return memory.activations.slots[slots.slot(run.data_step(), run.action.micro_batch)];
   }
   /// A pass over a micro-batch: on a GPU recorded where it repeats, unless no head reads anything, which
   /// leaves gradients to zero at most.
@@ -315,6 +329,7 @@ struct BertProgram::State {
   tensor::Arena arena;
   tensor::MemoryPlan views;
   memory::RankMemory memory;
+  memory::KfacMemory kfac_memory;
   optim::OptimizerBuffers buffers;
   optim::Optimizer optimizer;
   OwnMicroBatches own;
@@ -325,6 +340,7 @@ struct BertProgram::State {
   std::vector<bool> has_gradient;  ///< by layer: whether the step's gradient has been begun
   std::unique_ptr<Gpu> gpu;
   std::optional<ParameterExchange> exchange;
+  std::optional<KfacWork> kfac;
 
   std::array<ExchangedScalars, kStepsUnderWay> own_exchanged;
   std::array<ExchangedScalars*, kStepsUnderWay> exchanged{&own_exchanged[0], &own_exchanged[1]};
@@ -371,6 +387,9 @@ const optim::OptimizerBuffers& BertProgram::buffers() const {
 const describe::ParameterShard& BertProgram::shard() const {
   return state_->shard;
 }
+const memory::KfacMemory& BertProgram::kfac() const {
+  return state_->kfac_memory;
+}
 const tensor::Stream& BertProgram::stream() const {
   return state_->stream;
 }
@@ -415,6 +434,12 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
   for (std::size_t id = own.first; id < own.first + own.count; ++id) {
     state_->staging_of(batch.step, id)
         .put(batch.micro_batches[id - batch.first_micro_batch], gpu == nullptr ? nullptr : &gpu->copies);
+  }
+  if (state_->kfac) {
+    state_->kfac->begin_step(batch, own.first, own.count,
+                             [&](std::size_t id) -> const model::MicroBatchViews& {
+                               return state_->staging_of(batch.step, id).views();
+                             });
   }
   if (gpu != nullptr) {
     gpu->copies.record(gpu->is_copied);
@@ -462,7 +487,21 @@ void BertProgram::backward(const ActionRun& run) {
   });
 }
 
+void BertProgram::curvature(const ActionRun& run) {
+  state_->kfac->curvature(run, state_->pass(run), state_->activations_of(run),
+                          state_->memory.activations.transients);
+}
+
+void BertProgram::invert(const ActionRun& run) {
+  state_->kfac->invert(run, state_->stream);
+}
+
+void BertProgram::precondition(const ActionRun& run) {
+  state_->kfac->precondition(run, state_->stream);
+}
+
 comm::Elements BertProgram::to_reduce(const ActionRun& run) {
+  if (run.action.type == ActionType::ReduceCurvature) return state_->kfac->to_reduce(run);
   if (run.action.type == ActionType::Agree) {
     // One rank agrees with itself.
     const bool is_alone = state_->schedule.ranks.size() * state_->options.tensor_parallel.size == 1;
@@ -477,10 +516,12 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
 }
 
 PartitionedElements BertProgram::to_partition(const ActionRun& run) {
+  if (run.action.type == ActionType::GatherPreconditioned) return state_->kfac->to_partition(run);
   return state_->exchange->to_partition(run.action, state_->own_micro_batches());
 }
 
 void BertProgram::communicated(const ActionRun& run) {
+  if (is_of_kfac(run.action)) return state_->kfac->communicated(run);
   state_->exchange->communicated(run.action, state_->own_micro_batches());
 }
 
@@ -515,6 +556,7 @@ void BertProgram::update(const ActionRun& run) {
   } else {
     state_->optimizer.step(state_->stream, state_->memory.scalars_C, run.step);
   }
+  if (state_->kfac) state_->kfac->settle(run.step, state_->stream, state_->memory.scalars_C);
   Scalars& decided = state_->exchanged_with(run.step).decided;
   tensor::copy(state_->stream, state_->memory.scalars_C, view_of(decided, decided.size()));
 }

@@ -35,8 +35,11 @@ std::vector<io::FloatsShape> optimizer_shapes(const CheckpointTensors& tensors) 
 }
 
 void write_states(const io::SafetensorsLayout& layout, const CheckpointTensors& tensors,
+                  TensorFiles::Headers headers,
                   base::FunctionRef<void(std::uint64_t, std::span<const float>)> write) {
   for (const StateTensor& state : tensors.states) {
+    const bool is_first = state.writer == StateWriter::First && headers == TensorFiles::Headers::Yes;
+    if (!is_first && state.writer != StateWriter::This) continue;
     std::uint64_t offset = layout.begin_of(state.name);
     const auto take = [&](std::span<const float> values) {
       write(offset, values);
@@ -48,6 +51,7 @@ void write_states(const io::SafetensorsLayout& layout, const CheckpointTensors& 
 
 void read_states(const io::SafetensorsFile& file, const CheckpointTensors& tensors) {
   for (const StateTensor& state : tensors.states) {
+    if (state.values.empty()) continue;
     const io::SafetensorsTensor* const tensor = file.find(state.name);
     base::require(tensor != nullptr && tensor->sizes == state.sizes,
                   "{}: tensor {} is missing or has another shape than {}", file.path(), state.name,
@@ -97,8 +101,7 @@ TensorFiles::Tally TensorFiles::write(const std::string& directory, const Checkp
     for (const Part& part : parts[i])
       model::write_named_tensors(layouts_[i], tensors.table, part.pieces, tensors.window, part.prefix, write,
                                  part.is_named);
-    const bool has_states = kNames[i] == kOptimizerName && headers == Headers::Yes;
-    if (has_states) write_states(layouts_[i], tensors, write);
+    if (kNames[i] == kOptimizerName) write_states(layouts_[i], tensors, headers, write);
     file.sync();
     on_part();
     tally.push_back(file.written_bytes());
@@ -124,7 +127,8 @@ void TensorFiles::add_records(const Tally& tally, nlohmann::json& list) const {
 void read_tensors(const std::string& directory, const CheckpointTensors& tensors) {
   const io::SafetensorsFile weights(path_of(directory, TensorFiles::kWeightsName));
   model::read_named_tensors(weights, tensors.table, tensors.weights, tensors.window);
-  if (tensors.first_moments.is_empty() && tensors.second_moments.is_empty()) return;
+  const bool has_moments = !tensors.first_moments.is_empty() || !tensors.second_moments.is_empty();
+  if (!has_moments && tensors.states.empty()) return;
   const io::SafetensorsFile optimizer(path_of(directory, TensorFiles::kOptimizerName));
   model::read_named_tensors(optimizer, tensors.table, tensors.first_moments, tensors.window, kFirstMoments);
   model::read_named_tensors(optimizer, tensors.table, tensors.second_moments, tensors.window, kSecondMoments,

@@ -131,7 +131,10 @@ class Replicas {
   static void for_each_weight(const pipeline::BertProgram& program,
                               base::FunctionRef<void(const model::FlatPiece&)> visit);
   /// With what the program's optimizer keeps beside moments.
-  CheckpointTensors tensors_of(Pieces pieces, const pipeline::BertProgram& program) const;
+  using Programs = std::span<const std::unique_ptr<pipeline::BertProgram>>;
+  /// What the optimizer of these programs keeps beside moments.
+  std::vector<StateTensor> states_of(Programs programs) const;
+  CheckpointTensors tensors_of(Pieces pieces, Programs programs) const;
   void record(std::span<const batch::StepBatch> batches, const StepRequest& request);
   pipeline::BertProgram& first() const { return *programs_.front(); }
   /// With the communicators that they have in common with the ranks of other processes.

@@ -213,7 +213,12 @@ void RunOptions::check() const {
       "gradients and parameters are sharded on CPUs only so far; add --device cpu, or shard the "
       "optimizer alone: --shard optimizer");
   check_pipeline();
-  const bool has_layer_update = optim::has_layer_update(optimizer.optimizer.kind);
+  const bool is_kfac = optimizer.optimizer.kind == optim::OptimizerKind::Kfac;
+  base::require(!is_kfac || run.tp == 1,
+                "K-FAC needs whole linear maps on a rank; leave out --tp, or choose another --optimizer");
+  base::require(!is_kfac || run.shard == schedule::Sharding::None,
+                "K-FAC needs whole gradients on a rank; leave out --shard, or choose another --optimizer");
+  const bool has_layer_update = optim::has_layer_update(optimizer.optimizer.update_kind());
   base::require(!has_layer_update || run.tp == 1,
                 "Muon and SOAP multiply whole matrices, which --tp divides; leave out --tp, or train with "
                 "--optimizer adamw or lamb");

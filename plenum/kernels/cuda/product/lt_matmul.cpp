@@ -89,6 +89,8 @@ LtMatmul::LtMatmul(const Matmul& args) : args_(args), alignment_(alignment_of(ar
   describe(&first_, args.b, args.k, args.n);
   describe(&second_, args.a, args.m, args.k);
   describe(&third_, args.c_dtype, args.m, args.n, args.c_stride);
+  if (args.num_multiprocessors != 0)
+    set(&product_, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, std::int32_t{args.num_multiprocessors});
   if (args.bias != nullptr) {
     set(&product_, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     set(&product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias);
@@ -102,6 +104,7 @@ std::string LtMatmul::kind() const {
                   order(args_.a), order(args_.b), dtype_name(args_.c_dtype));
   if (args_.accumulate == Accumulate::Yes) text += " accumulate";
   if (args_.bias != nullptr) text += " bias";
+  if (args_.num_multiprocessors != 0) text += fmt::format(" on{}", args_.num_multiprocessors);
   if (alignment_ != kFullAlignment) text += fmt::format(" align{}", alignment_);
   return text;
 }

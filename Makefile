@@ -61,11 +61,11 @@ format: ## Format all sources
 lint: ## Check format and run clang-tidy
 	@tools/bootstrap build test lint
 	@git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror
-	@tools/build cpu
-	@git ls-files 'plenum/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy --quiet -p build
+	@cmake --preset lint >/dev/null
+	@git ls-files 'plenum/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy --quiet -p build-lint
 
 bundle: ## Gather what a machine without a network lacks into bundle/
 	@tools/bundle
 
 clean: ## Remove everything that was built
-	rm -rf build build-cuda build-cuda-test build-asan build-tsan build-fuzz demo
+	rm -rf build build-cuda build-cuda-test build-asan build-tsan build-fuzz build-lint demo

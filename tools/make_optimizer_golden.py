@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what PyTorch's AdamW and Hugging Face's schedules do into tests/golden/optimizer.json, for tests that
-run without Python: ten steps of AdamW on two small tensors, one of them without decay, and learning rates of
-some schedules at every step."""
+run without Python: ten steps of AdamW on two small tensors, one of them without decay, three of Muon on a
+square, a tall and a wide matrix in double precision, and learning rates of some schedules at every step."""
 
 import json
 import pathlib
@@ -35,6 +35,42 @@ def adamw():
         result["gradients"].append([numbers(t.grad) for t in tensors])
         optimizer.step()
         result["weights"].append([numbers(t) for t in tensors])
+    return result
+
+
+def orthogonal(matrix):
+    """Five Newton-Schulz iterations, as torch.optim.Muon has them in bfloat16."""
+    x = matrix / matrix.norm().clamp(min=1e-7)
+    x = x.T if x.shape[0] > x.shape[1] else x
+    for _ in range(5):
+        a = x @ x.T
+        x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+    return x.T if matrix.shape[0] > matrix.shape[1] else x
+
+
+def muon():
+    torch.manual_seed(2)
+    lr, momentum, decay = 0.02, 0.95, 0.1
+    weights = [torch.randn(shape, dtype=torch.float64) for shape in [(4, 4), (8, 4), (4, 8)]]
+    begin = [weight.clone() for weight in weights]
+    result = {"lr": lr, "momentum": momentum, "decay": decay, "begin": [numbers(w.flatten()) for w in weights]}
+    result.update(gradients=[], weights=[])
+    moments = [torch.zeros_like(weight) for weight in weights]
+    peers = [torch.nn.Parameter(weight.float()) for weight in weights]
+    peer = torch.optim.Muon(peers, lr=lr, weight_decay=decay, momentum=momentum, nesterov=True,
+                            adjust_lr_fn="match_rms_adamw")
+    for _ in range(3):
+        gradients = [torch.randn_like(weight) for weight in weights]
+        for weight, gradient, moment, its in zip(weights, gradients, moments, peers):
+            moment.lerp_(gradient, 1 - momentum)
+            update = orthogonal(gradient.lerp(moment, momentum))
+            weight.mul_(1 - lr * decay).sub_(lr * 0.2 * max(weight.shape) ** 0.5 * update)
+            its.grad = gradient.float()
+        peer.step()
+        result["gradients"].append([numbers(g.flatten()) for g in gradients])
+        result["weights"].append([numbers(w.flatten()) for w in weights])
+    for weight, its, first in zip(weights, peers, begin):  # the peer's iterations are in bfloat16
+        assert (weight - its).norm() < 0.05 * (weight - first).norm(), (weight, its)
     return result
 
 
@@ -72,6 +108,7 @@ def main():
         "made_by": f"tools/make_optimizer_golden.py, torch {torch.__version__.split('+')[0]}, "
         f"transformers {transformers.__version__}",
         "adamw": adamw(),
+        "muon": muon(),
         "schedules": schedules(),
     }
     GOLDEN.write_text(json.dumps(golden, indent=1) + "\n")

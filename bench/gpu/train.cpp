@@ -264,7 +264,7 @@ void run(const Options& options) {
                                              .device = is_gpu ? tensor::Device::Cuda : tensor::Device::Cpu,
                                              .num_threads = 8,
                                              .records_work = !options.is_plain()};
-  train::Replicas replicas(schedule, program);
+  train::Replicas replicas(train::Mesh(1), schedule, program);
   say("memory is taken");
   base::ThreadPool pool(8);
   replicas.write_weights([&](const tensor::TensorView& weights_N) {

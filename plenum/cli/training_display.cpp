@@ -63,8 +63,8 @@ class StatusItems {
 };
 
 constexpr int kGap = 2;  // between two items
-constexpr int kNarrowestBar = 10;
-constexpr int kWidestBar = 30;
+constexpr int kNarrowestTrainingBar = 10;
+constexpr int kWidestTrainingBar = 30;
 
 /// The first items that fit into a width together.
 class FittingItems {
@@ -110,13 +110,13 @@ std::string draw_training(const TrainingStatus& status, int width, bool color) {
   append(items.loss());
   append(items.time_left());
   const bool has_share = fitting.take(items.share_text());
-  const bool has_bar = fitting.take(kNarrowestBar);
+  const bool has_bar = fitting.take(kNarrowestTrainingBar);
   for (const std::string& item : {items.speed(), items.flops(), items.memory()}) {
     if (!append(item)) break;
   }
   std::string line = items.step();
   if (has_bar) {
-    const int bar = std::min(kNarrowestBar + fitting.room(), kWidestBar);
+    const int bar = std::min(kNarrowestTrainingBar + fitting.room(), kWidestTrainingBar);
     line += std::string(kGap, ' ') + draw_bar(items.share(), bar, color);
   }
   if (has_share) line += std::string(kGap, ' ') + items.share_text();
@@ -135,10 +135,13 @@ std::string describe_device(const train::RunSummary& summary) {
                             : fmt::format("{} of {}", count_of(summary.num_ranks, "rank", "ranks"),
                                           count_of(summary.threads_per_rank, "thread", "threads"));
   if (summary.ranks_per_model > 1) text += fmt::format(", {} to a model", summary.ranks_per_model);
+  if (!summary.pipeline.empty()) text += fmt::format(" ({})", summary.pipeline);
   text += fmt::format(", {}{}; {}{} planned",
                       count_of(summary.micro_batches_per_rank, "micro-batch", "micro-batches"),
-                      is_gpu ? " a step" : " each", format_bytes(summary.memory.planned_bytes),
-                      is_gpu ? " of its memory" : "");
+                      is_gpu                     ? " a step"
+                      : summary.pipeline.empty() ? " each"
+                                                 : " for each replica",
+                      format_bytes(summary.memory.planned_bytes), is_gpu ? " of its memory" : "");
   if (summary.product_rate > 0)
     text += fmt::format("; matrix products reach {} here", flops_text(summary.product_rate));
   return text;

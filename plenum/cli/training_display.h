@@ -57,6 +57,7 @@ class TrainingDisplay final : public train::TrainingObserver {
   void on_checkpoint(std::uint64_t step, const std::string& path) override;
   /// Shown when the run begins: a run that is refused has only the one line that says why.
   void on_choice(std::string_view line) override { choices_.emplace_back(line); }
+  void on_table(std::string_view text) override { line_.note(text); }
   void on_note(std::string_view line) override { note(line); }
   void on_hang(std::string_view line) override;
 
@@ -86,6 +87,7 @@ class SilentDisplay final : public train::TrainingObserver {
   void on_evaluation(std::uint64_t, const train::Evaluation&) override {}
   void on_checkpoint(std::uint64_t, const std::string&) override {}
   void on_choice(std::string_view) override {}
+  void on_table(std::string_view) override {}
   void on_note(std::string_view line) override;
   void on_hang(std::string_view line) override;
 };

@@ -13,7 +13,7 @@
 namespace plenum::control {
 namespace {
 
-std::string seconds_text(std::chrono::milliseconds limit) {
+std::string limit_text(std::chrono::milliseconds limit) {
   return base::format_seconds(std::chrono::duration<double>(limit).count());
 }
 
@@ -61,7 +61,7 @@ bool Spoke::serve_once() {
   const bool is_open = connection_.receive([&](Message&& message) { take(std::move(message)); });
   if (!is_open) lose_rank_0("the process ended or was killed: its connection closed without a goodbye");
   if (awake_.now() - heard_at_ >= options_.dead_after) {
-    const std::string silence = fmt::format("no heartbeat for {}", seconds_text(options_.dead_after));
+    const std::string silence = fmt::format("no heartbeat for {}", limit_text(options_.dead_after));
     lose_rank_0(silence + ": the process is stopped or its host is cut off");
     // If it was only stopped, it shall know why it was left.
     connection_.queue(FailureReport{"took rank 0 for dead: " + silence});
@@ -156,7 +156,7 @@ std::string Spoke::exchange(ExchangeKind kind, std::string_view bytes, const Com
       changed_.wait_for(lock, limit + options_.dead_after, [&] { return failure_ || outcome_ || is_done_; });
   throw_if_failed();
   base::require(is_in_time, "rank 0 on {} did not answer to the {} within {}: not all ranks have come to it",
-                host_of_rank_0_, exchange_name(kind), seconds_text(limit));
+                host_of_rank_0_, exchange_name(kind), limit_text(limit));
   base::require(outcome_.has_value(), "the run has ended before the {}", exchange_name(kind));
   if (outcome_->is_refusal) throw base::UserError(outcome_->bytes);
   base::check(outcome_->kind == kind && outcome_->number == num_exchanges_,
@@ -185,7 +185,7 @@ void Spoke::goodbye(Milliseconds limit) {
   const bool is_in_time = changed_.wait_for(lock, limit, [&] { return failure_ || is_done_; });
   throw_if_failed();
   base::require(is_in_time, "rank 0 on {} did not answer to the goodbye within {}", host_of_rank_0_,
-                seconds_text(limit));
+                limit_text(limit));
 }
 
 ClockOffset Spoke::clock_offset() const {

@@ -16,10 +16,13 @@ double of_map(const LinearMap& map) {
 Flops::Flops(const ModelDescription& model) {
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const Layer& layer = model.layers[i];
-    for (const LinearMap& projection : layer.attention.projections) of_token_ += of_map(projection);
+    double projections = 0;
+    for (const LinearMap& projection : layer.attention.projections) projections += of_map(projection);
+    of_token_ += projections;
     const double behind = of_map(layer.attention.output) + of_map(layer.mlp.in) + of_map(layer.mlp.out);
     (i + 1 == model.layers.size() ? of_read_row_ : of_token_) += behind;
     const double of_pair = 4 * static_cast<double>(layer.attention.width());
+    layers_.push_back({.projections = projections, .behind_attention = behind, .of_pair = of_pair});
     if (!layer.attention.window) {
       of_pair_ += of_pair;
       continue;
@@ -43,6 +46,20 @@ double Flops::forward(const batch::Work& work, std::span<const std::int32_t> len
       flops += attention.of_pair * static_cast<double>(attended_pairs(length, attention.window));
     }
   }
+  return flops;
+}
+
+std::vector<double> Flops::forward_of_layers(const batch::Work& work) const {
+  base::check(windowed_.empty(), "attention with windows needs the lengths of sequences");
+  std::vector<double> flops;
+  const auto tokens = static_cast<double>(work.tokens);
+  for (const LayerFlops& layer : layers_) {
+    const bool is_last = flops.size() + 1 == layers_.size();
+    flops.push_back(tokens * (layer.projections + (is_last ? 0 : layer.behind_attention)) +
+                    static_cast<double>(work.squared_lengths) * layer.of_pair);
+  }
+  for (std::size_t i = 0; i < of_label_.size(); ++i)
+    flops.back() += static_cast<double>(work.labels[i]) * (of_read_row_ + of_label_[i]);
   return flops;
 }
 

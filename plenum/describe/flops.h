@@ -21,6 +21,9 @@ class Flops {
   /// Of a forward pass in any model: how many pairs lie within a window follows from the length of each
   /// sequence.
   double forward(const batch::Work& work, std::span<const std::int32_t> lengths) const;
+  /// Of each layer in a forward pass, with those of all heads in the last one's; in a model whose layers all
+  /// attend to whole sequences.
+  std::vector<double> forward_of_layers(const batch::Work& work) const;
   // Of a training step's forward and backward: three times the forward.
   double training(const batch::Work& work) const { return 3 * forward(work); }
   double training(const batch::Work& work, std::span<const std::int32_t> lengths) const {
@@ -28,6 +31,13 @@ class Flops {
   }
 
  private:
+  /// What a layer needs for a token that it works on, and for a pair.
+  struct LayerFlops {
+    double projections = 0;
+    double behind_attention = 0;
+    double of_pair = 0;
+  };
+
   /// Attention of the layers with one window.
   struct WindowedAttention {
     std::int64_t window = 0;
@@ -36,6 +46,7 @@ class Flops {
 
   double outside_windows(const batch::Work& work) const;
 
+  std::vector<LayerFlops> layers_;
   double of_token_ = 0;                      ///< in all layers but the last behind its attention
   double of_read_row_ = 0;                   ///< there
   double of_pair_ = 0;                       ///< in layers that attend to all of a sequence

@@ -29,6 +29,10 @@ tensor::Shape Parameter::whole_shape() const {
   return tensor::Shape(std::span<const std::int64_t>(sizes.data(), shape.num_dims()));
 }
 
+bool is_hidden_matrix(const Parameter& parameter) {
+  return parameter.part == ModelPart::Layer && parameter.kind == ParameterKind::MapWeight;
+}
+
 void for_each_run(const Parameter& parameter,
                   base::FunctionRef<void(std::int64_t, std::int64_t, std::int64_t)> visit) {
   if (!parameter.slice) return visit(0, 0, parameter.num_elements());

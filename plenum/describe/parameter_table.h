@@ -43,6 +43,9 @@ struct Parameter {
   tensor::Shape whole_shape() const;
 };
 
+/// Whether it is the weight of a linear map of a layer: neither of a head nor of the embedding.
+bool is_hidden_matrix(const Parameter& parameter);
+
 /// Calls visit(first of the whole tensor, first here, count) for each run of elements that lie together both
 /// in the whole tensor and in what the table's rank holds of it.
 void for_each_run(const Parameter& parameter,

@@ -16,7 +16,7 @@
 namespace plenum::io {
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+constexpr std::size_t kAppendBufferBytes = std::size_t{1} << 20;
 constexpr std::size_t kWorthACallBytes = std::size_t{1}
                                          << 16;  ///< a copy costs more than a call from here on
 
@@ -52,7 +52,7 @@ void AppendFile::append(std::string_view bytes) {
   }
   buffer_.append(bytes);
   size_ += bytes.size();
-  if (buffer_.size() >= kBufferBytes) flush();
+  if (buffer_.size() >= kAppendBufferBytes) flush();
 }
 
 void AppendFile::flush() {
@@ -87,7 +87,7 @@ void AppendFile::move_tail(std::uint64_t first, AppendFile& target) {
   flush();
   std::string chunk;
   for (std::uint64_t at = first; at < size_;) {
-    chunk.resize(std::min<std::uint64_t>(kBufferBytes, size_ - at));
+    chunk.resize(std::min<std::uint64_t>(kAppendBufferBytes, size_ - at));
     const ssize_t count = ::pread(descriptor_, chunk.data(), chunk.size(), static_cast<off_t>(at));
     if (count < 0 && errno == EINTR) continue;
     base::require_call(count >= 0, "cannot read {}", path_);

@@ -15,7 +15,7 @@ namespace plenum::io {
 namespace {
 
 /// All buckets together hold at most about this much back.
-constexpr std::size_t kBufferBytes = std::size_t{1} << 25;
+constexpr std::size_t kScatterBufferBytes = std::size_t{1} << 25;
 constexpr std::size_t kLargestBucketBuffer = std::size_t{1} << 16;
 
 }  // namespace
@@ -23,7 +23,7 @@ constexpr std::size_t kLargestBucketBuffer = std::size_t{1} << 16;
 ScatterFile::ScatterFile(std::string path, std::string_view header, std::size_t record_bytes,
                          const std::vector<std::uint64_t>& bucket_counts)
     : path_(std::move(path)), record_bytes_(record_bytes) {
-  const std::size_t share = kBufferBytes / std::max<std::size_t>(1, bucket_counts.size());
+  const std::size_t share = kScatterBufferBytes / std::max<std::size_t>(1, bucket_counts.size());
   bucket_buffer_bytes_ = std::clamp(share, record_bytes, kLargestBucketBuffer);
   std::uint64_t offset = header.size();
   buckets_.reserve(bucket_counts.size());

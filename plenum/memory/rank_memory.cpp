@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plenum/base/check.h"
+#include "plenum/memory/hidden_matrices.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/schedule/core/dataflow.h"
 #include "plenum/workspace/optimizer.h"
@@ -11,10 +12,12 @@ namespace plenum::memory {
 namespace {
 
 /// Into which the optimizer cuts what a rank updates of all parameters.
-std::int64_t num_chunks(const describe::ParameterTable& table, const describe::ParameterShard& shard) {
+std::int64_t num_chunks(const describe::ParameterTable& table, const describe::ParameterShard& shard,
+                        bool has_muon) {
   std::int64_t count = 0;
   for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) {
     for (const describe::Parameter& parameter : table.parameters()) {
+      if (has_muon && describe::is_hidden_matrix(parameter)) continue;
       const std::int64_t begin = std::max(parameter.begin, bucket.own.begin);
       const std::int64_t end = std::min(parameter.end(), bucket.own.end);
       if (begin < end) count += workspace::num_optimizer_chunks(end - begin);
@@ -61,6 +64,16 @@ std::vector<tensor::TensorView> plan_places(const char* purpose, Role role,
   return of_buckets;
 }
 
+/// What Muon works in beside the flat buffers.
+void plan_muon(const describe::ParameterTable& table, const char* purpose, RankMemory& memory,
+               tensor::MemoryPlan& plan) {
+  const std::vector<workspace::FlatMatrices> groups = hidden_matrices(table);
+  memory.muon_room = plan.add(purpose, Role::Weight, {workspace::newton_schulz_room(plan.device(), groups)});
+  if (plan.device() == tensor::Device::Cpu) return;
+  memory.muon_chunks_C8 =
+      plan.add(purpose, DType::Int64, {workspace::num_matrix_chunks(groups), workspace::kMatrixChunkNumbers});
+}
+
 tensor::TensorView plan_tied_rows(const describe::ParameterTable& table, const schedule::Problem& problem,
                                   const batch::Capacity& capacity, tensor::MemoryPlan& plan) {
   const describe::Table& words = table.model().embedding.words;
@@ -99,8 +112,9 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   memory.compute_weights_N =
       plan.precision().shares_weights() ? memory.weights_N : plan.add(kParameters, Role::Weight, flat);
   if (is_gpu) {
-    memory.chunks_C4 = plan.add(kState, DType::Int64, {num_chunks(table, shard), 4});
+    memory.chunks_C4 = plan.add(kState, DType::Int64, {num_chunks(table, shard, request.has_muon), 4});
   }
+  if (request.has_muon) plan_muon(table, kState, memory, plan);
   if (problem.has_tensor_norms && (!shard.is_whole() || table.model().tensor_parallel.is_divided())) {
     memory.tensor_squares_P2 = plan.add(kState, DType::Float64, {std::ssize(table.parameters()), 2});
   }

@@ -26,6 +26,8 @@ struct MemoryRequest {
   tensor::Precision precision = tensor::precision_of(device);
   std::size_t num_threads = 1;                          ///< of the CPU
   tensor::DType reduce_dtype = tensor::DType::Float32;  ///< in which gradients travel between ranks
+  /// Whether the optimizer makes the updates of layers' weights orthogonal (kernels::muon_step).
+  bool has_muon = false;
 };
 
 /// All that lies in a rank's arena.
@@ -46,6 +48,8 @@ struct RankMemory {
   tensor::TensorView first_moments_S, second_moments_S;  ///< of the rank's shard
   tensor::TensorView tensor_squares_P2;  ///< of each parameter, where ranks sum them (optim::Optimizer)
   tensor::TensorView chunks_C4;          ///< kernels::OptimizerWork; on the GPU
+  tensor::TensorView muon_room;          ///< kernels::MuonStep
+  tensor::TensorView muon_chunks_C8;     ///< the same; on the GPU
   tensor::TensorView scalars_C;          ///< kernels::StepScalar
   TrainingMemory activations;
   tensor::TensorView scratch;

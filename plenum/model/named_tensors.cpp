@@ -36,9 +36,11 @@ std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table
   return tensors;
 }
 
-std::vector<io::FloatsShape> named_shapes(const describe::ParameterTable& table, std::string_view prefix) {
+std::vector<io::FloatsShape> named_shapes(const describe::ParameterTable& table, std::string_view prefix,
+                                          IsNamed is_named) {
   std::vector<io::FloatsShape> shapes;
   for (const describe::Parameter& parameter : table.parameters()) {
+    if (!is_named(parameter)) continue;
     const std::span<const std::int64_t> sizes = parameter.shape.sizes();
     shapes.push_back({fmt::format("{}{}", prefix, parameter.name), {sizes.begin(), sizes.end()}});
   }
@@ -48,10 +50,13 @@ std::vector<io::FloatsShape> named_shapes(const describe::ParameterTable& table,
 void write_named_tensors(const io::SafetensorsLayout& layout, const describe::ParameterTable& table,
                          const FlatPieces& values_N, const tensor::HostWindow* window,
                          std::string_view prefix,
-                         base::FunctionRef<void(std::uint64_t, std::span<const float>)> write) {
+                         base::FunctionRef<void(std::uint64_t, std::span<const float>)> write,
+                         IsNamed is_named) {
   std::vector<std::pair<std::uint64_t, const describe::Parameter*>> placed;
-  for (const describe::Parameter& parameter : table.parameters())
+  for (const describe::Parameter& parameter : table.parameters()) {
+    if (!is_named(parameter)) continue;
     placed.emplace_back(layout.begin_of(fmt::format("{}{}", prefix, parameter.name)), &parameter);
+  }
   std::ranges::sort(placed);
   for (const auto& [begin, parameter] : placed) {
     const auto write_part = [&, begin = begin](std::size_t first, std::span<float> part) {
@@ -78,9 +83,10 @@ void read_parameter(const io::SafetensorsFile& file, const io::SafetensorsTensor
 }
 
 void read_named_tensors(const io::SafetensorsFile& file, const describe::ParameterTable& table,
-                        const FlatPieces& values_N, const tensor::HostWindow* window,
-                        std::string_view prefix) {
+                        const FlatPieces& values_N, const tensor::HostWindow* window, std::string_view prefix,
+                        IsNamed is_named) {
   for (const describe::Parameter& parameter : table.parameters()) {
+    if (!is_named(parameter)) continue;
     const std::string name = fmt::format("{}{}", prefix, parameter.name);
     const io::SafetensorsTensor* tensor = file.find(name);
     base::require(tensor != nullptr, "{}: there is no tensor {}", file.path(), name);

@@ -18,16 +18,21 @@ namespace plenum::model {
 std::vector<io::NamedFloats> named_tensors(const describe::ParameterTable& table,
                                            std::span<const float> values_N);
 
-/// Names, each with `prefix` before it, and shapes alone.
-std::vector<io::FloatsShape> named_shapes(const describe::ParameterTable& table,
-                                          std::string_view prefix = "");
+/// Of which parameters of a table a flat buffer has values.
+using IsNamed = base::FunctionRef<bool(const describe::Parameter&)>;
+inline constexpr auto kEveryParameter = [](const describe::Parameter&) { return true; };
 
-/// Hands `write` what there are pieces for of every parameter of the table, each with its place in a file of
-/// that layout, in the order of the file. `window`: needed where the buffer lies on a GPU.
+/// Names, each with `prefix` before it, and shapes alone.
+std::vector<io::FloatsShape> named_shapes(const describe::ParameterTable& table, std::string_view prefix = "",
+                                          IsNamed is_named = kEveryParameter);
+
+/// Hands `write` what there are pieces for of every parameter of the table that is named, each with its place
+/// in a file of that layout, in the order of the file. `window`: needed where the buffer lies on a GPU.
 void write_named_tensors(const io::SafetensorsLayout& layout, const describe::ParameterTable& table,
                          const FlatPieces& values_N, const tensor::HostWindow* window,
                          std::string_view prefix,
-                         base::FunctionRef<void(std::uint64_t, std::span<const float>)> write);
+                         base::FunctionRef<void(std::uint64_t, std::span<const float>)> write,
+                         IsNamed is_named = kEveryParameter);
 
 /// The part of a flat buffer that holds one parameter.
 std::span<float> elements_of(const describe::Parameter& parameter, std::span<float> values_N);
@@ -36,11 +41,11 @@ std::span<float> elements_of(const describe::Parameter& parameter, std::span<flo
 void read_parameter(const io::SafetensorsFile& file, const io::SafetensorsTensor& tensor,
                     const describe::Parameter& parameter, std::span<float> values_N);
 
-/// Reads of every parameter of the table what there are pieces for, each under its name with `prefix` before
-/// it; gaps between them stay as they are. Throws UserError naming a tensor that the file lacks or has in
-/// another shape. `window`: needed where the buffer lies on a GPU.
+/// Reads of every parameter of the table that is named what there are pieces for, each under its name with
+/// `prefix` before it; gaps between them stay as they are. Throws UserError naming a tensor that the file
+/// lacks or has in another shape. `window`: needed where the buffer lies on a GPU.
 void read_named_tensors(const io::SafetensorsFile& file, const describe::ParameterTable& table,
                         const FlatPieces& values_N, const tensor::HostWindow* window,
-                        std::string_view prefix = "");
+                        std::string_view prefix = "", IsNamed is_named = kEveryParameter);
 
 }  // namespace plenum::model

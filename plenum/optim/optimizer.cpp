@@ -12,13 +12,20 @@
 namespace plenum::optim {
 
 double default_epsilon(OptimizerKind kind) {
-  return kind == OptimizerKind::AdamW ? 1e-8 : 1e-6;
+  return kind == OptimizerKind::AdamW || kind == OptimizerKind::Muon ? 1e-8 : 1e-6;
+}
+
+bool has_second_moment(OptimizerKind kind, const describe::Parameter& parameter) {
+  return kind != OptimizerKind::Muon || !describe::is_hidden_matrix(parameter);
 }
 
 Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
                      const describe::ParameterShard& shard, OptimizerBuffers buffers)
     : options_(options), buffers_(buffers) {
   for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) add_piece(table, bucket);
+  if (options.kind != OptimizerKind::Muon) return;
+  base::check(shard.is_whole(), "Muon multiplies whole matrices: a shard has parts of them");
+  muon_.emplace(table, options.muon_momentum, options.decay, buffers.muon);
 }
 
 void Optimizer::add_piece(const describe::ParameterTable& table,
@@ -28,6 +35,7 @@ void Optimizer::add_piece(const describe::ParameterTable& table,
   piece.counted = describe::counted_by_slice(table, bucket.own);
   for (std::size_t i = 0; i < table.parameters().size(); ++i) {
     const describe::Parameter& parameter = table[i];
+    if (options_.kind == OptimizerKind::Muon && describe::is_hidden_matrix(parameter)) continue;
     const std::int64_t begin = std::max(parameter.begin, bucket.own.begin);
     const std::int64_t end = std::min(parameter.end(), bucket.own.end);
     if (begin >= end) continue;
@@ -40,6 +48,7 @@ void Optimizer::add_piece(const describe::ParameterTable& table,
 }
 
 void Optimizer::begin(const tensor::Stream& stream) {
+  if (muon_) muon_->begin(stream);
   if (!buffers_.chunks_C4) return;
   for (const Piece& piece : pieces_) {
     const std::vector<std::int64_t> chunks = kernels::optimizer_chunks(piece.ranges);
@@ -113,6 +122,14 @@ void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& sca
       kernels::lamb_step(stream, step);
     } else {
       kernels::adam_step(stream, step);
+    }
+    if (muon_) {
+      muon_->step(stream, {.gradient_N = step.gradient_N,
+                           .weight_N = step.weight_N,
+                           .moment_N = step.first_moment_N,
+                           .iterate_N = step.second_moment_N,
+                           .compute_weight_N = step.compute_weight_N,
+                           .scalars_C = step.scalars_C});
     }
   }
 }

@@ -7,6 +7,7 @@
 #include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/optimizer_step.h"
+#include "plenum/optim/muon.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 
@@ -16,6 +17,7 @@ enum class OptimizerKind : std::uint8_t {
   AdamW,     ///< Loshchilov and Hutter 2019, as in PyTorch and Hugging Face
   BertAdam,  ///< as in the original BERT: no bias correction
   Lamb,      ///< You et al. 2020, as in NVLAMB
+  Muon,      ///< Jordan et al. 2024, on the weights of layers; AdamW on everything else
 };
 
 struct OptimizerOptions {
@@ -23,14 +25,15 @@ struct OptimizerOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   std::optional<double> epsilon = std::nullopt;  ///< default_epsilon(kind) if absent
+  double muon_momentum = 0.95;                   ///< of Muon, where beta1 is of the AdamW beside it
   double decay = 0.01;
   double clip_norm = 1;  ///< greatest norm of the whole gradient; 0: no clipping
 
   friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
 };
 
-/// What the authors of each use: 1e-8 for AdamW (PyTorch, Hugging Face), 1e-6 for the original BERT and
-/// NVLAMB.
+/// What the authors of each use: 1e-8 for AdamW (PyTorch, Hugging Face), alone or beside Muon, 1e-6 for the
+/// original BERT and NVLAMB.
 double default_epsilon(OptimizerKind kind);
 
 /// The flat buffers that an optimizer works on, borrowed: of N = ParameterTable::num_elements() elements, or
@@ -42,9 +45,14 @@ struct OptimizerBuffers {
   tensor::TensorView gradients_N;  ///< or of the shard, as the next says
   bool are_gradients_of_shard = false;
   tensor::TensorView first_moments_S;
+  /// Muon has no second moment: what would be a hidden matrix's is the room that its iterations begin in.
   tensor::TensorView second_moments_S;
   tensor::TensorView chunks_C4 = {};  ///< kernels::OptimizerWork: written by begin(); needed on the GPU
+  MuonBuffers muon = {};
 };
+
+/// Whether the optimizer keeps a second moment of a parameter from step to step.
+bool has_second_moment(OptimizerKind kind, const describe::Parameter& parameter);
 
 /// Updates all parameters, or the shard of one rank, at once. See docs/math/optimizers.md.
 class Optimizer {
@@ -63,7 +71,7 @@ class Optimizer {
   /// Clips the gradient and makes one update, unless loss or gradient are not finite. Among the step's
   /// scalars, reads losses, squares of the gradient, learning rate and the number of updates before this
   /// one, and writes what was decided. Gradients are only read. Not for LAMB on a shard, whose tensors are
-  /// cut.
+  /// cut; Muon takes no shard at all.
   void step(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const;
 
   /// LAMB on a shard, as step() in two halves. The first overwrites the squares of every parameter's weights
@@ -94,6 +102,7 @@ class Optimizer {
   OptimizerOptions options_;
   std::vector<Piece> pieces_;
   OptimizerBuffers buffers_;
+  std::optional<Muon> muon_;
 };
 
 }  // namespace plenum::optim

@@ -23,12 +23,16 @@ void add_optimizer(base::OptionTable& options, OptimizerOptions& optimizer) {
   options.add_choice("optimizer", optimizer.kind,
                      {{"adamw", OptimizerKind::AdamW},
                       {"bert-adam", OptimizerKind::BertAdam},
-                      {"lamb", OptimizerKind::Lamb}},
-                     "AdamW as in PyTorch, Adam as in the original BERT, or LAMB");
+                      {"lamb", OptimizerKind::Lamb},
+                      {"muon", OptimizerKind::Muon}},
+                     "AdamW as in PyTorch, Adam as in the original BERT, LAMB, or Muon for the weights of "
+                     "layers with AdamW for everything else");
   options.add("beta1", optimizer.beta1, 0.0, kLargestBeta, "Decay of the first moment of the gradient");
   options.add("beta2", optimizer.beta2, 0.0, kLargestBeta, "Decay of the second moment of the gradient");
   options.add("epsilon", optimizer.epsilon, kLeastEpsilon, 1.0,
-              "Adam's epsilon; 1e-8 for adamw, 1e-6 for the others if not given");
+              "Adam's epsilon; 1e-8 for adamw and muon, 1e-6 for the others if not given");
+  options.add("muon-momentum", optimizer.muon_momentum, 0.0, kLargestBeta,
+              "Muon's momentum (Nesterov); beta1 and beta2 are of the AdamW beside it");
   options.add("weight-decay", optimizer.decay, 0.0, 1.0, "Weight decay; not of biases and layer norms");
   options.add("clip-norm", optimizer.clip_norm, 0.0, kLargestNorm,
               "Clip the norm of the gradient to this; 0 does not clip");

@@ -25,7 +25,7 @@ constexpr double kWaste = 1e-9;
 constexpr std::uint64_t kSeldom = 32;
 constexpr std::uint64_t kNumSeeds = std::uint64_t{1} << 32;
 /// Up to this many packs, an attempt may search for one less, as far as these nodes go.
-constexpr std::uint64_t kFewPacks = 32;
+constexpr std::uint64_t kFewPacksToRepack = 32;
 constexpr std::int64_t kMaxNodes = 40;
 constexpr double kThresholds[] = {0.6, 0.8, 0.5, 0.99};
 
@@ -116,7 +116,7 @@ PackingPlan Repacking::pack_anew(const PackingProblem& part, std::uint64_t num_p
     return plan;
   }
   if (way == 2) return pack_streaming(part, {.seed = draw(kNumSeeds)});
-  if (way == 3 && num_packs <= kFewPacks) {
+  if (way == 3 && num_packs <= kFewPacksToRepack) {
     const DualWeights weights = feasible_weights(part, weights_of_duals(duals_, part.capacity));
     return search_plan(part, num_packs - 1, weights, kMaxNodes, deadline).plan.value_or(PackingPlan{});
   }

@@ -11,13 +11,13 @@ namespace plenum::packing {
 namespace {
 
 /// Activities this close below a whole number are taken for it.
-constexpr double kWhole = 1e-6;
+constexpr double kWholeActivity = 1e-6;
 
 /// Makes the whole packs of the relaxation, then one each of the patterns most nearly whole.
 void make_packs(Relaxation& relaxation, double threshold, PackBuilder& builder) {
   std::vector<FractionalPattern>& patterns = relaxation.patterns;
   for (FractionalPattern& pattern : patterns) {
-    const double whole = std::floor(pattern.activity + kWhole);
+    const double whole = std::floor(pattern.activity + kWholeActivity);
     builder.make(pattern.lengths, static_cast<std::uint64_t>(whole));
     pattern.activity -= whole;
   }

@@ -13,7 +13,7 @@
 namespace plenum::packing {
 namespace {
 
-std::size_t as_index(std::int64_t value) {
+std::size_t index_of(std::int64_t value) {
   return static_cast<std::size_t>(value);
 }
 
@@ -64,9 +64,9 @@ StreamingPacker::StreamingPacker(std::int64_t capacity, std::int64_t depth, std:
     : capacity_(capacity),
       depth_(depth),
       max_open_packs_(max_open_packs),
-      open_(as_index(capacity) + 1),
-      num_with_space_(as_index(capacity) + 1),
-      relief_(as_index(capacity) + 1, kNoPack) {
+      open_(index_of(capacity) + 1),
+      num_with_space_(index_of(capacity) + 1),
+      relief_(index_of(capacity) + 1, kNoPack) {
   base::check(capacity >= 1 && depth >= 1 && max_open_packs >= 1 && max_open_packs < kNoPack,
               "a streaming packer needs room: capacity={} depth={} open packs={}", capacity, depth,
               max_open_packs);
@@ -111,7 +111,7 @@ std::int64_t StreamingPacker::choose_space(std::int64_t length) const {
 /// An open pack with exactly `space` left, now owned by the caller; a new one for the whole capacity.
 StreamingPacker::OpenPack StreamingPacker::take(std::int64_t space) {
   if (space == capacity_) return {.space = capacity_, .sequences = {}};
-  std::vector<OpenPack>& packs = open_[as_index(space)];
+  std::vector<OpenPack>& packs = open_[index_of(space)];
   OpenPack pack = std::move(packs.back());
   packs.pop_back();
   count(space, -1);
@@ -120,13 +120,13 @@ StreamingPacker::OpenPack StreamingPacker::take(std::int64_t space) {
 
 void StreamingPacker::keep(OpenPack pack) {
   count(pack.space, 1);
-  open_[as_index(pack.space)].push_back(std::move(pack));
+  open_[index_of(pack.space)].push_back(std::move(pack));
 }
 
 void StreamingPacker::count(std::int64_t space, std::int32_t change) {
-  std::int32_t& number = num_with_space_[as_index(space)];
+  std::int32_t& number = num_with_space_[index_of(space)];
   number += change;
-  relief_[as_index(space)] = number > 0 ? -number : kNoPack;
+  relief_[index_of(space)] = number > 0 ? -number : kNoPack;
   num_open_ += change;
 }
 
@@ -156,7 +156,7 @@ std::vector<StreamedPack> StreamingPacker::finish() {
 /// The least space whose latest pack can take all of `part`; the capacity stands for a new pack.
 std::int64_t StreamingPacker::space_to_join(const OpenPack& part) const {
   for (std::int64_t space = capacity_ - part.space; space < capacity_; ++space) {
-    const std::vector<OpenPack>& packs = open_[as_index(space)];
+    const std::vector<OpenPack>& packs = open_[index_of(space)];
     if (packs.empty()) continue;
     const std::size_t num_sequences = packs.back().sequences.size() + part.sequences.size();
     if (std::cmp_less_equal(num_sequences, depth_)) return space;

@@ -60,7 +60,8 @@ memory::MemoryRequest request_of(const BertProgramOptions& options) {
           .device = options.device,
           .precision = options.precision,
           .num_threads = options.num_threads,
-          .reduce_dtype = options.reduce_dtype};
+          .reduce_dtype = options.reduce_dtype,
+          .has_muon = options.optimizer.kind == optim::OptimizerKind::Muon};
 }
 
 optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
@@ -71,7 +72,8 @@ optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
           .are_gradients_of_shard = !memory.flights.empty(),
           .first_moments_S = memory.first_moments_S,
           .second_moments_S = memory.second_moments_S,
-          .chunks_C4 = memory.chunks_C4};
+          .chunks_C4 = memory.chunks_C4,
+          .muon = {.room = memory.muon_room, .chunks_C8 = memory.muon_chunks_C8}};
 }
 
 /// A flat buffer that lies in the places of buckets.

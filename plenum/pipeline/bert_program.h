@@ -59,8 +59,8 @@ struct StepOutcome {
 };
 
 /// Trains a BERT, or a slice of it, on one rank: what its share of a schedule's actions do. All memory is
-/// planned and taken at once. Schedules with one stage, any number of ranks (single, data-parallel); on a GPU
-/// one rank.
+/// planned and taken at once. Schedules with one stage, any number of ranks (single, data-parallel); on GPUs
+/// every rank keeps all weights and gradients.
 ///
 /// On a GPU actions are issued: a step runs while the next is prepared, and two may be under way. Its outcome
 /// is there when Executor::await_step() has returned; nothing else waits.

@@ -16,7 +16,7 @@ using tensor::TensorView;
 ParameterExchange::ParameterExchange(const describe::ParameterTable& table,
                                      const describe::ParameterShard& shard, const memory::Holder& holder,
                                      const memory::RankMemory& memory, std::optional<tensor::Stream> queue)
-    : table_(table), shard_(shard), memory_(memory), queue_(std::move(queue)), wire_(memory.wire_B) {
+    : table_(table), shard_(shard), memory_(memory), queue_(queue), wire_(memory.wire_B) {
   if (memory.tied_rows_RD) tied_rows_.emplace(*table.tied(), memory.tied_rows_RD, holder.index, holder.count);
 }
 
@@ -95,7 +95,7 @@ void ParameterExchange::unpack(const Action& action) const {
 }
 
 void ParameterExchange::add_round(const Action& action) const {
-  base::check(!queue_, "a GPU, which has one rank, reduces no rounds");
+  base::check(!queue_, "on a GPU, which keeps all gradients, no rounds are reduced");
   const std::size_t index = bucket_index(action);
   const Bucket& bucket = shard_.buckets()[index];
   const std::span<const float> round =

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "plenum/base/check.h"
+#include "plenum/trace/printable.h"
 #include "plenum/trace/process_rows.h"
 #include "plenum/trace/svg_chart.h"
 #include "plenum/trace/time_axis.h"
@@ -165,6 +166,32 @@ std::string overlay_text(const Overlay& overlay) {
   fmt::format_to(out, "differs most: {}: {} predicted, {} measured{}\n", place_of(*overlay.predicted, worst),
                  format_duration(predicted), format_duration(measured), percent(measured, predicted));
   return text;
+}
+
+std::string overlay_json(const Overlay& overlay, std::string_view title) {
+  const Timeline& predicted = *overlay.predicted;
+  const Timeline& measured = *overlay.measured;
+  std::string text;
+  const auto out = std::back_inserter(text);
+  fmt::format_to(out,
+                 "{{\"title\":{},\"predicted_step_seconds\":{},\"measured_step_seconds\":{},\"actions\":[",
+                 json_quoted(title), overlay.predicted_step_seconds, overlay.measured_step_seconds);
+  for (std::size_t i = 0; i < overlay.errors.size(); ++i) {
+    const Span& span = predicted.spans[i];
+    const Track& track = predicted.tracks[span.track];
+    const double start = start_in_step(predicted, span);
+    const double duration = duration_of(span);
+    const double measured_start = start + overlay.errors[i].start_seconds;
+    const double measured_duration = duration + overlay.errors[i].duration_seconds;
+    fmt::format_to(
+        out,
+        "{}\n{{\"action\":{},\"rank\":{},\"lane\":{},\"category\":{},\"predicted\":[{:.9f},{:.9f}],"
+        "\"measured\":[{:.9f},{:.9f}],\"error_seconds\":{:.9f}}}",
+        i == 0 ? "" : ",", json_quoted(label_of(measured, measured.spans[i])), track.process,
+        json_quoted(track.name), json_quoted(category_name(span.category)), start, start + duration,
+        measured_start, measured_start + measured_duration, overlay.errors[i].duration_seconds);
+  }
+  return text + "\n]}\n";
 }
 
 std::string overlay_svg(const Overlay& overlay, std::string title) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plenum/trace/timeline.h"
@@ -45,6 +46,10 @@ Overlay lay_over(const Timeline& predicted, const Timeline& measured);
 
 /// The overlay in words: a table of categories, the step time, the action that differs most.
 std::string overlay_text(const Overlay& overlay);
+
+/// The overlay as a JSON file: the step, and of every action where it ran, and start and end as predicted and
+/// as measured, in seconds from the beginning of the step.
+std::string overlay_json(const Overlay& overlay, std::string_view title);
 
 /// The overlay as an SVG file: for each rank the prediction above the measurement, from one beginning.
 std::string overlay_svg(const Overlay& overlay, std::string title);

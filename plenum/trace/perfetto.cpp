@@ -16,15 +16,6 @@ namespace {
 
 constexpr std::size_t kPieceBytes = 1 << 16;
 
-std::string quoted(std::string_view text) {
-  std::string json = "\"";
-  for (const char c : printable(text)) {
-    if (c == '"' || c == '\\') json += '\\';
-    json += c;
-  }
-  return json + '"';
-}
-
 /// When a span is drawn, in nanoseconds from the earliest on.
 struct Slice {
   std::int64_t start = 0;
@@ -38,15 +29,15 @@ class TraceWriter {
     origin_ = timeline.begin_seconds;
     for (const Span& span : timeline.spans) origin_ = std::min(origin_, span.start_seconds);
     find_slices();
-    for (const std::string& label : timeline.labels) labels_.push_back(quoted(label));
+    for (const std::string& label : timeline.labels) labels_.push_back(json_quoted(label));
     for (std::size_t i = 0; i < kNumCategories; ++i) {
-      categories_.push_back(quoted(category_name(static_cast<Category>(i))));
+      categories_.push_back(json_quoted(category_name(static_cast<Category>(i))));
     }
   }
 
   void run() {
     add("{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"title\":{}}},\"traceEvents\":[",
-        quoted(timeline_.title));
+        json_quoted(timeline_.title));
     for (std::size_t track = 0; track < timeline_.tracks.size(); ++track) add_track(track);
     for (std::size_t span = 0; span < timeline_.spans.size(); ++span) add_span(span);
     for (std::size_t flow = 0; flow < timeline_.flows.size(); ++flow) add_flow(flow);
@@ -100,7 +91,7 @@ class TraceWriter {
       add_metadata("process_sort_index", process, track, fmt::format("\"sort_index\":{}", process));
     }
     add_metadata("thread_name", process, track,
-                 fmt::format("\"name\":{}", quoted(timeline_.tracks[track].name)));
+                 fmt::format("\"name\":{}", json_quoted(timeline_.tracks[track].name)));
     add_metadata("thread_sort_index", process, track, fmt::format("\"sort_index\":{}", track));
   }
 

@@ -42,6 +42,15 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+std::string json_quoted(std::string_view text) {
+  std::string json = "\"";
+  for (const char c : printable(text)) {
+    if (c == '"' || c == '\\') json += '\\';
+    json += c;
+  }
+  return json + '"';
+}
+
 std::string excerpt(std::string_view text, std::size_t most_characters) {
   std::string shown;
   for (std::size_t i = 0; i < most_characters && !text.empty(); ++i) shown += take_printable(text);

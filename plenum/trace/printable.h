@@ -10,6 +10,9 @@ namespace plenum::trace {
 /// what XML forbids become U+FFFD.
 std::string printable(std::string_view text);
 
+/// Printable text as a JSON string, with its quotation marks.
+std::string json_quoted(std::string_view text);
+
 /// The beginning of a text, printable, for messages: at most `most_characters` and then "..." if it is
 /// longer.
 std::string excerpt(std::string_view text, std::size_t most_characters = 60);

@@ -17,7 +17,7 @@ namespace plenum::trace {
 namespace {
 
 // Pixels.
-constexpr std::size_t kLeastWidth = 400;
+constexpr std::size_t kLeastChartWidth = 400;
 constexpr double kMargin = 16;
 constexpr double kTitleHeight = 30;
 constexpr double kSubtitleHeight = 18;
@@ -64,7 +64,7 @@ class ChartWriter {
       : chart_(chart),
         height_(row_height(chart.rows.size())),
         gap_(row_gap(height_)),
-        width_(static_cast<double>(std::max(chart.width, kLeastWidth))) {
+        width_(static_cast<double>(std::max(chart.width, kLeastChartWidth))) {
     for (const SvgRow& row : chart.rows) {
       const std::size_t num_letters = num_columns(row.label) + num_columns(row.detail) + 1;
       label_width_ = std::max(label_width_, static_cast<double>(num_letters) * kLetterWidth);

@@ -16,7 +16,7 @@
 namespace plenum::trace {
 namespace {
 
-constexpr std::size_t kLeastWidth = 48;
+constexpr std::size_t kLeastTextWidth = 48;
 constexpr std::size_t kMostLabelColumns = 20;
 constexpr std::size_t kColumnsPerTick = 10;
 constexpr int kNoColor = -1;
@@ -154,7 +154,7 @@ class TextDrawing {
       : timeline_(timeline),
         options_(options),
         rows_(process_rows(timeline)),
-        width_(std::max(options.width, kLeastWidth)),
+        width_(std::max(options.width, kLeastTextWidth)),
         from_(std::max(0.0, options.from_seconds)),
         to_(std::min(options.to_seconds, timeline.end_seconds - timeline.begin_seconds)) {
     for (const ProcessRow& row : rows_) {

@@ -1,5 +1,6 @@
 #include "plenum/train/checkpoint_tensors.h"
 
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -17,9 +18,17 @@ namespace {
 constexpr std::string_view kFirstMoments = "exp_avg.";
 constexpr std::string_view kSecondMoments = "exp_avg_sq.";
 
-std::vector<io::FloatsShape> moment_shapes(const describe::ParameterTable& table) {
+/// Whether a parameter has a second moment.
+auto has_second_moment(optim::OptimizerKind optimizer) {
+  return [optimizer](const describe::Parameter& parameter) {
+    return optim::has_second_moment(optimizer, parameter);
+  };
+}
+
+std::vector<io::FloatsShape> moment_shapes(const describe::ParameterTable& table,
+                                           optim::OptimizerKind optimizer) {
   std::vector<io::FloatsShape> shapes = model::named_shapes(table, kFirstMoments);
-  for (io::FloatsShape& shape : model::named_shapes(table, kSecondMoments))
+  for (io::FloatsShape& shape : model::named_shapes(table, kSecondMoments, has_second_moment(optimizer)))
     shapes.push_back(std::move(shape));
   return shapes;
 }
@@ -30,9 +39,9 @@ std::string path_of(const std::string& directory, const char* name) {
 
 }  // namespace
 
-TensorFiles::TensorFiles(const describe::ParameterTable& table)
+TensorFiles::TensorFiles(const describe::ParameterTable& table, optim::OptimizerKind optimizer)
     : layouts_{io::SafetensorsLayout(model::named_shapes(table)),
-               io::SafetensorsLayout(moment_shapes(table))} {}
+               io::SafetensorsLayout(moment_shapes(table, optimizer))} {}
 
 void TensorFiles::make(const std::string& directory) const {
   for (std::size_t i = 0; i < kNames.size(); ++i)
@@ -44,10 +53,12 @@ TensorFiles::Tally TensorFiles::write(const std::string& directory, const Checkp
   struct Part {
     const model::FlatPieces& pieces;
     std::string_view prefix;
+    std::function<bool(const describe::Parameter&)> is_named = model::kEveryParameter;
   };
   const std::array<std::vector<Part>, 2> parts = {
       {{{tensors.weights, ""}},
-       {{tensors.first_moments, kFirstMoments}, {tensors.second_moments, kSecondMoments}}}};
+       {{tensors.first_moments, kFirstMoments},
+        {tensors.second_moments, kSecondMoments, has_second_moment(tensors.optimizer)}}}};
   Tally tally;
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     io::PlacedFile file(path_of(directory, kNames[i]));
@@ -60,7 +71,8 @@ TensorFiles::Tally TensorFiles::write(const std::string& directory, const Checkp
       on_part();
     };
     for (const Part& part : parts[i])
-      model::write_named_tensors(layouts_[i], tensors.table, part.pieces, tensors.window, part.prefix, write);
+      model::write_named_tensors(layouts_[i], tensors.table, part.pieces, tensors.window, part.prefix, write,
+                                 part.is_named);
     file.sync();
     on_part();
     tally.push_back(file.written_bytes());
@@ -89,7 +101,8 @@ void read_tensors(const std::string& directory, const CheckpointTensors& tensors
   if (tensors.first_moments.is_empty() && tensors.second_moments.is_empty()) return;
   const io::SafetensorsFile optimizer(path_of(directory, TensorFiles::kOptimizerName));
   model::read_named_tensors(optimizer, tensors.table, tensors.first_moments, tensors.window, kFirstMoments);
-  model::read_named_tensors(optimizer, tensors.table, tensors.second_moments, tensors.window, kSecondMoments);
+  model::read_named_tensors(optimizer, tensors.table, tensors.second_moments, tensors.window, kSecondMoments,
+                            has_second_moment(tensors.optimizer));
 }
 
 }  // namespace plenum::train

@@ -11,6 +11,7 @@
 #include "plenum/describe/parameter_table.h"
 #include "plenum/io/safetensors.h"
 #include "plenum/model/flat_pieces.h"
+#include "plenum/optim/optimizer.h"
 #include "plenum/tensor/host_window.h"
 
 namespace plenum::train {
@@ -24,6 +25,7 @@ struct CheckpointTensors {
   model::FlatPieces weights;
   model::FlatPieces first_moments;
   model::FlatPieces second_moments;
+  optim::OptimizerKind optimizer = optim::OptimizerKind::AdamW;  ///< says which parameters have them
   const tensor::HostWindow* window = nullptr;  ///< where the buffers lie on a GPU: how the host reaches them
 };
 
@@ -35,8 +37,8 @@ class TensorFiles {
   static constexpr const char* kOptimizerName = "optimizer.safetensors";
   static constexpr std::array<const char*, 2> kNames = {kWeightsName, kOptimizerName};
 
-  /// Of the whole model.
-  explicit TensorFiles(const describe::ParameterTable& table);
+  /// Of the whole model, trained by such an optimizer.
+  TensorFiles(const describe::ParameterTable& table, optim::OptimizerKind optimizer);
 
   /// Makes them in a directory, in full size. For one process, before any writes.
   void make(const std::string& directory) const;

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "plenum/base/ids.h"
 #include "plenum/tensor/device.h"
 #include "plenum/tensor/memory_layout.h"
 
@@ -14,7 +16,13 @@ namespace plenum::train {
 struct MemoryReport {
   tensor::Device device = tensor::Device::Cpu;  ///< whose memory it is
   std::vector<tensor::MemoryLayout::Line>
-      lines;                      ///< of all ranks: arenas, on the CPU batches and threads too
+      lines;  ///< of all ranks: arenas, on the CPU batches and threads too
+  /// Of a pipeline, on whichever process: the rank with the largest arena.
+  struct RankBytes {
+    base::Rank rank;
+    std::size_t bytes = 0;
+  };
+  std::optional<RankBytes> largest_rank = {};
   std::size_t planned_bytes = 0;  ///< of all; where purposes share memory, less than the lines' sum
 };
 

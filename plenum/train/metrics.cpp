@@ -17,7 +17,7 @@ namespace {
 using nlohmann::ordered_json;
 
 /// The step that a line states; nothing for a line that is no such object.
-std::optional<std::uint64_t> step_of(std::string_view line) {
+std::optional<std::uint64_t> step_of_line(std::string_view line) {
   const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object() || !object.contains("step") || !object["step"].is_number_unsigned()) {
     return std::nullopt;
@@ -39,7 +39,7 @@ KeptLines lines_up_to(const std::string& path, std::uint64_t last_step) {
   std::size_t end = text.rfind('\n') + 1;  // 0 without any
   while (end > 0) {
     const std::size_t begin = end < 2 ? 0 : text.rfind('\n', end - 2) + 1;
-    const std::optional<std::uint64_t> step = step_of(text.substr(begin, end - begin));
+    const std::optional<std::uint64_t> step = step_of_line(text.substr(begin, end - begin));
     if (step && *step <= last_step) return {end, std::string(text.substr(begin, end - begin - 1))};
     end = begin;
   }

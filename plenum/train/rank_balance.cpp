@@ -12,7 +12,8 @@ namespace {
 bool is_worth_measuring(const RunPlan& plan) {
   constexpr double kLeastFlops = 1e11;  // seconds of a core, forward and backward
   const std::size_t num_replicas = plan.mesh().num_replicas();
-  return num_replicas > 1 && plan.program().device == tensor::Device::Cpu &&
+  const bool is_divided = num_replicas > 1 || plan.batches().divides_micro_batches();
+  return is_divided && plan.program().device == tensor::Device::Cpu &&
          plan.batches().flops_of(0) >= kLeastFlops * static_cast<double>(num_replicas);
 }
 

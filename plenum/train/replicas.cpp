@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <numeric>
 #include <utility>
 
 #include "plenum/base/check.h"
@@ -10,18 +11,11 @@
 #include "plenum/describe/bert.h"
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/memory/schedule_shard.h"
-#include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/train/rank_times.h"
-#include "plenum/train/step_timeline.h"
 
 namespace plenum::train {
 namespace {
-
-/// Which slice of the model a program has.
-std::size_t slice_of(const pipeline::BertProgram& program) {
-  return program.parameters().model().tensor_parallel.index;
-}
 
 /// Of all ranks, padding included, also what a GPU adds to have few shapes.
 std::int64_t computed_rows(const batch::StepBatch& batch, tensor::Device device) {
@@ -47,14 +41,19 @@ void rethrow_for_user(const pipeline::Failure& failure) {
 
 }  // namespace
 
-Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options,
-                   const Processes& processes, std::chrono::milliseconds hang_limit)
+Replicas::Replicas(const Mesh& mesh, const schedule::Schedule& schedule,
+                   const pipeline::BertProgramOptions& options, const Processes& processes,
+                   std::chrono::milliseconds hang_limit)
     : schedule_(schedule),
       processes_(processes),
-      mesh_(schedule.ranks.size() * options.tensor_parallel.size, options.tensor_parallel.size),
+      mesh_(mesh),
+      parts_(options.model, mesh, schedule),
       flops_(describe::describe_bert(options.model)),
       device_(options.device),
+      optimizer_(options.optimizer.kind),
       hang_limit_(hang_limit) {
+  base::check(schedule.ranks.size() == mesh.num_places(), "the schedule must be of the mesh: {} ranks for {}",
+              schedule.ranks.size(), mesh.num_places());
   base::check(processes.is_alone() || processes.count() == mesh_.num_ranks(),
               "every process is a rank: processes={} ranks={}", processes.count(), mesh_.num_ranks());
   for (std::size_t i = 0; i < mesh_.num_ranks(); ++i) {
@@ -62,12 +61,22 @@ Replicas::Replicas(const schedule::Schedule& schedule, const pipeline::BertProgr
     if (processes.rank().value_or(rank) != rank) continue;
     pipeline::BertProgramOptions own = options;
     own.tensor_parallel = mesh_.slice_of(rank);
-    programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, mesh_.replica_of(rank), own));
+    programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, mesh_.place_of(rank), own));
   }
-  if (num_slices() > 1 || first().buffers().are_weights_of_shard) whole_.emplace(options.model, num_slices());
-  if (whole_ && !processes.is_alone())
-    between_steps_ = pipeline::rank_of_world(first(), processes.communicator(), num_slices());
+  const bool is_sharded = first().buffers().are_weights_of_shard;
+  if (parts_.are_several() || is_sharded) whole_.emplace(parts_);
+  if (whole_ && !processes.is_alone()) {
+    of_model_ = processes.communicator();
+    const std::size_t begin = mesh_.replica_of(rank_of(0)).index() * mesh_.ranks_per_replica();
+    std::vector<std::size_t> of_replica(mesh_.ranks_per_replica());
+    std::iota(of_replica.begin(), of_replica.end(), begin);
+    if (!is_sharded) of_model_ = of_model_->group(of_replica);
+  }
   if (options.device == tensor::Device::Cuda) window_.emplace(first().stream());
+}
+
+base::Rank Replicas::rank_of(std::size_t program) const {
+  return base::Rank::at(processes_.rank().value_or(base::Rank::at(0)).index() + program);
 }
 
 model::FlatWeights Replicas::weights() const {
@@ -78,37 +87,25 @@ model::FlatWeights Replicas::weights() const {
 
 void Replicas::gather_weights() {
   if (!whole_) return;
-  if (between_steps_) return gather_weights_of_processes();
+  if (of_model_) return gather_weights_of_processes();
+  // Without shards the first replica has all.
   const bool is_sharded = first().buffers().are_weights_of_shard;
-  for (const auto& program : is_sharded ? std::span(programs_) : first_replica()) {
-    for_each_weight(*program,
-                    [&](const model::FlatPiece& piece) { whole_->gather(slice_of(*program), piece); });
-  }
+  const std::size_t count = is_sharded ? programs_.size() : mesh_.ranks_per_replica();
+  for (std::size_t i = 0; i < count; ++i)
+    for_each_weight(*programs_[i], [&](const model::FlatPiece& piece) { whole_->gather(rank_of(i), piece); });
 }
 
 void Replicas::gather_weights_of_processes() {
-  const std::span<const float> own = first().buffers().weights_N.span<float>();
+  const bool is_sharded = first().buffers().are_weights_of_shard;
   std::vector<WholeModel::Holding> holdings;
-  if (first().buffers().are_weights_of_shard) {
-    for (std::size_t i = 0; i < mesh_.num_ranks(); ++i) {
-      const base::Rank rank = base::Rank::at(i);
-      const std::size_t slice = mesh_.slice_of(rank).index;
-      holdings.push_back(
-          {slice, memory::schedule_shard(whole_->slice(slice), schedule_, mesh_.replica_of(rank))});
-    }
-    const bool has_slices = between_steps_->everyone != nullptr;
-    return whole_->gather(own, holdings,
-                          has_slices ? *between_steps_->everyone : *between_steps_->communicator);
+  for (std::size_t i = 0; i < of_model_->size(); ++i) {
+    const base::Rank rank = of_model_->rank_of(i);
+    holdings.push_back(
+        is_sharded ? WholeModel::Holding::of_shard(
+                         rank, memory::schedule_shard(parts_.part(rank), schedule_, mesh_.place_of(rank)))
+                   : WholeModel::Holding::of_part(parts_, rank));
   }
-  // A layer at a time, so that little memory is needed on the way.
-  const auto layers = WholeModel::single_layers(whole_->table().model().layers.size());
-  for (std::size_t slice = 0; slice < num_slices(); ++slice)
-    holdings.push_back({slice, describe::ParameterShard(whole_->slice(slice), layers, 0, 1)});
-  whole_->gather(own, holdings, *between_steps_->slices);
-}
-
-std::span<const std::unique_ptr<pipeline::BertProgram>> Replicas::first_replica() const {
-  return std::span(programs_).first(std::min(num_slices(), programs_.size()));
+  whole_->gather(first().buffers().weights_N.span<float>(), holdings, *of_model_);
 }
 
 void Replicas::for_each_weight(const pipeline::BertProgram& program,
@@ -119,54 +116,49 @@ void Replicas::for_each_weight(const pipeline::BertProgram& program,
     visit({bucket.own.begin, buffers.weights_N.rows(bucket.begin, bucket.num_own()).span<float>()});
 }
 
-Replicas::Share Replicas::everything() const {
-  const Elements all{0, parameters().num_elements()};
-  return {all, all};
-}
-
-Replicas::Share Replicas::share_of(base::Rank rank, Held held) const {
-  const auto part = [&](std::size_t index, std::size_t count) {
-    const auto end = [&](std::size_t num_parts) {
-      return parameters().num_elements() * static_cast<std::int64_t>(num_parts) /
-             static_cast<std::int64_t>(count);
-    };
-    return Elements{end(index), end(index + 1)};
-  };
-  const bool is_alike = held == Held::ByEveryReplica;
-  const std::size_t slice = mesh_.slice_of(rank).index;
-  if (processes_.is_alone()) {  // the first that has it stands for all
-    if (is_alike && mesh_.replica_of(rank).index() > 0) return {};
-    return {everything().divided, slice == 0 ? everything().alike : Elements{}};
+ModelParts::Elements Replicas::share_of(base::Rank rank, std::size_t parameter, Which which) const {
+  const describe::Parameter& own = parts_.part(rank)[parameter];
+  if (which == Which::All) return {own.begin, own.end()};
+  ModelParts::Holder holder = parts_.holder(rank, parameter);
+  if (which == Which::OfAllReplicas) {
+    holder.index += mesh_.replica_of(rank).index() * holder.count;
+    holder.count *= mesh_.num_replicas();
   }
-  if (!is_alike) return {everything().divided, part(slice, num_slices())};
-  return {part(mesh_.replica_of(rank).index(), mesh_.num_replicas()), part(rank.index(), mesh_.num_ranks())};
-}
-
-void Replicas::add_piece(const pipeline::BertProgram& program, const model::FlatPiece& piece,
-                         const Share& share, std::vector<model::FlatPiece>& pieces) const {
-  if (!whole_) return model::add_within(share.divided.begin, share.divided.end, piece, pieces);
-  const auto add = [&](WholeModel::Which which, const Elements& elements) {
-    std::vector<model::FlatPiece> of_whole;
-    whole_->add_pieces(slice_of(program), piece, which, of_whole);
-    for (const model::FlatPiece& own : of_whole) model::add_within(elements.begin, elements.end, own, pieces);
+  if (processes_.is_alone()) holder.count = 1;  // the first that has it stands for all
+  if (holder.index >= holder.count) return {};
+  const auto end = [&](std::size_t num_shares) {
+    return own.begin + own.num_elements() * static_cast<std::int64_t>(num_shares) /
+                           static_cast<std::int64_t>(holder.count);
   };
-  add(WholeModel::Which::Divided, share.divided);
-  add(WholeModel::Which::Alike, share.alike);
+  return {end(holder.index), end(holder.index + 1)};
 }
 
-void Replicas::add_weights(const pipeline::BertProgram& program, const Share& share, Pieces& pieces) const {
-  for_each_weight(program,
-                  [&](const model::FlatPiece& piece) { add_piece(program, piece, share, pieces.weights); });
+void Replicas::add_piece(base::Rank rank, const model::FlatPiece& piece, Which which,
+                         std::vector<model::FlatPiece>& pieces) const {
+  for (std::size_t i = 0; i < parts_.part(rank).parameters().size(); ++i) {
+    const ModelParts::Elements share = share_of(rank, i, which);
+    std::vector<model::FlatPiece> of_share;
+    model::add_within(share.begin, share.end, piece, of_share);
+    for (const model::FlatPiece& own : of_share)
+      parts_.for_each_piece(rank, own, [&](const model::FlatPiece& of_whole) { pieces.push_back(of_whole); });
+  }
 }
 
-void Replicas::add_moments(const pipeline::BertProgram& program, const Share& share, Pieces& pieces) const {
-  for (const describe::ParameterShard::Bucket& bucket : program.shard().buckets()) {
+void Replicas::add_weights(std::size_t program, Which which, Pieces& pieces) const {
+  for_each_weight(*programs_[program], [&](const model::FlatPiece& piece) {
+    add_piece(rank_of(program), piece, which, pieces.weights);
+  });
+}
+
+void Replicas::add_moments(std::size_t program, Which which, Pieces& pieces) const {
+  const pipeline::BertProgram& own = *programs_[program];
+  for (const describe::ParameterShard::Bucket& bucket : own.shard().buckets()) {
     const auto add = [&](const tensor::TensorView& values_S, std::vector<model::FlatPiece>& to) {
-      add_piece(program, {bucket.own.begin, values_S.rows(bucket.begin, bucket.num_own()).span<float>()},
-                share, to);
+      const tensor::TensorView values = values_S.rows(bucket.begin, bucket.num_own());
+      add_piece(rank_of(program), {bucket.own.begin, values.span<float>()}, which, to);
     };
-    add(program.buffers().first_moments_S, pieces.first_moments);
-    add(program.buffers().second_moments_S, pieces.second_moments);
+    add(own.buffers().first_moments_S, pieces.first_moments);
+    add(own.buffers().second_moments_S, pieces.second_moments);
   }
 }
 
@@ -175,32 +167,29 @@ CheckpointTensors Replicas::tensors_of(Pieces pieces) const {
           .weights = model::FlatPieces(std::move(pieces.weights)),
           .first_moments = model::FlatPieces(std::move(pieces.first_moments)),
           .second_moments = model::FlatPieces(std::move(pieces.second_moments)),
+          .optimizer = optimizer_,
           .window = window_ ? &*window_ : nullptr};
 }
 
 CheckpointTensors Replicas::tensors() const {
   Pieces pieces;
-  const std::size_t first_rank = processes_.rank().value_or(base::Rank::at(0)).index();
   for (std::size_t i = 0; i < programs_.size(); ++i) {
-    const base::Rank rank = base::Rank::at(first_rank + i);
-    const bool is_sharded = !programs_[i]->shard().is_whole();
     const bool has_shard_of_weights = programs_[i]->buffers().are_weights_of_shard;
-    add_weights(*programs_[i],
-                share_of(rank, has_shard_of_weights ? Held::ByOneReplica : Held::ByEveryReplica), pieces);
-    add_moments(*programs_[i], share_of(rank, is_sharded ? Held::ByOneReplica : Held::ByEveryReplica),
-                pieces);
+    const bool has_shard_of_moments = !programs_[i]->shard().is_whole();
+    add_weights(i, has_shard_of_weights ? Which::OfReplica : Which::OfAllReplicas, pieces);
+    add_moments(i, has_shard_of_moments ? Which::OfReplica : Which::OfAllReplicas, pieces);
   }
   return tensors_of(std::move(pieces));
 }
 
 void Replicas::load(const FoundCheckpoint& checkpoint) {
-  for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) {
+  for (std::size_t i = 0; i < programs_.size(); ++i) {
     // Replicas in this process get theirs from the first, in begin().
-    const bool is_copied = program != programs_.front() && !whole_;
-    if (is_copied && program->shard().is_whole()) continue;
+    const bool is_copied = i > 0 && !whole_;
+    if (is_copied && programs_[i]->shard().is_whole()) continue;
     Pieces pieces;
-    if (!is_copied) add_weights(*program, everything(), pieces);
-    add_moments(*program, everything(), pieces);
+    if (!is_copied) add_weights(i, Which::All, pieces);
+    add_moments(i, Which::All, pieces);
     train::load(checkpoint, tensors_of(std::move(pieces)));
   }
 }
@@ -208,9 +197,10 @@ void Replicas::load(const FoundCheckpoint& checkpoint) {
 void Replicas::write_weights(base::FunctionRef<void(const tensor::TensorView&)> write) {
   if (whole_) {
     write(whole_->weights_N());
-    for (const std::unique_ptr<pipeline::BertProgram>& program : programs_)
-      for_each_weight(*program,
-                      [&](const model::FlatPiece& piece) { whole_->scatter(slice_of(*program), piece); });
+    for (std::size_t i = 0; i < programs_.size(); ++i) {
+      for_each_weight(*programs_[i],
+                      [&](const model::FlatPiece& piece) { whole_->scatter(rank_of(i), piece); });
+    }
     return;
   }
   const tensor::TensorView& weights_N = first().buffers().weights_N;
@@ -249,12 +239,12 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
 std::vector<pipeline::LocalRank> Replicas::ranks_here() const {
   if (!processes_.is_alone()) {
     std::vector<pipeline::LocalRank> ranks;
-    ranks.push_back(pipeline::rank_of_world(first(), processes_.communicator(), num_slices()));
+    ranks.push_back(pipeline::rank_of_world(first(), processes_.communicator(), mesh_.num_slices()));
     return ranks;
   }
   std::vector<pipeline::StageProgram*> programs;
   for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) programs.push_back(program.get());
-  return pipeline::local_ranks(programs, num_slices());
+  return pipeline::local_ranks(programs, mesh_.num_slices());
 }
 
 void Replicas::begin_step(std::span<const batch::StepBatch> batches, const StepRequest& request) {
@@ -266,7 +256,9 @@ void Replicas::begin_step(std::span<const batch::StepBatch> batches, const StepR
   for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
     // What one rank says all are told.
     const pipeline::DueByClock due = rank == 0 ? request.due : pipeline::DueByClock{};
-    programs_[rank]->begin_step(batches[rank / num_slices()], request.learning_rate, due);
+    // A process has its replica's only.
+    const std::size_t replica = processes_.is_alone() ? mesh_.replica_of(rank_of(rank)).index() : 0;
+    programs_[rank]->begin_step(batches[replica], request.learning_rate, due);
   }
   try {
     executor_->run(1, request.device_times);
@@ -309,21 +301,19 @@ void Replicas::record(std::span<const batch::StepBatch> batches, const StepReque
   }
 }
 
-trace::Timeline Replicas::timeline(std::string title) {
-  std::vector<bool> is_empty(schedule_.problem.num_micro_batches);
-  for (const std::size_t micro_batch : recorded_.empty_micro_batches) is_empty[micro_batch] = true;
-  const pipeline::MeasuredCycle cycle = executor_->measured([&](pipeline::MeasuredCycle& own) {
-    // Of the slices of a replica the first stands for all.
-    const bool counts = slice_of(first()) == 0;
-    if (!processes_.is_alone()) add_other_processes(processes_, counts, own, is_empty);
-  });
-  trace::Timeline timeline =
-      schedule::timeline_of(schedule_, cycle.times, std::move(title), schedule::ActionLabels::Words);
-  remove_spans(timeline, [&](const trace::Span& span) {
-    return span.micro_batch >= 0 && is_empty[static_cast<std::size_t>(span.micro_batch)];
-  });
-  add_wait_for_data(timeline, recorded_.waited_seconds);
-  return timeline;
+MeasuredStep Replicas::measured() {
+  MeasuredStep step{.times = {},
+                    .is_empty = std::vector<bool>(schedule_.problem.num_micro_batches),
+                    .waited_seconds = recorded_.waited_seconds};
+  for (const std::size_t micro_batch : recorded_.empty_micro_batches) step.is_empty[micro_batch] = true;
+  step.times = executor_
+                   ->measured([&](pipeline::MeasuredCycle& own) {
+                     // Of the slices of a place the first stands for all.
+                     const bool counts = mesh_.slice_of(rank_of(0)).index == 0;
+                     if (!processes_.is_alone()) add_other_processes(processes_, counts, own, step.is_empty);
+                   })
+                   .times;
+  return step;
 }
 
 }  // namespace plenum::train

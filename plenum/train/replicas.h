@@ -17,9 +17,10 @@
 #include "plenum/model/parameters.h"
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
-#include "plenum/trace/timeline.h"
 #include "plenum/train/checkpoint.h"
+#include "plenum/train/measured_step.h"
 #include "plenum/train/mesh.h"
+#include "plenum/train/model_parts.h"
 #include "plenum/train/processes.h"
 #include "plenum/train/training_observer.h"
 #include "plenum/train/whole_model.h"
@@ -29,7 +30,7 @@ namespace plenum::train {
 /// The ranks of a run that this process has, each with its program, the executor that runs their steps, and
 /// the steps under way: a GPU is given the next one before what came of the last is known, so that it never
 /// waits for the host. Between steps all replicas have the same weights; a replica is a rank, or several that
-/// hold the model together.
+/// hold the model together by layers (pipelines), by slices (tensor parallelism) or both.
 class Replicas {
  public:
   using Clock = std::chrono::steady_clock;
@@ -37,15 +38,14 @@ class Replicas {
   /// GPU's first step measures.
   static constexpr std::chrono::minutes kHangLimit{30};
 
-  /// Borrows the schedule. All memory is taken here, and the weights are zero. An action that takes longer
-  /// than `hang_limit`, or ranks that wait for each other so long, are given up.
-  Replicas(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options,
+  /// Borrows the schedule, whose ranks are the places of the mesh. All memory is taken here, and the weights
+  /// are zero. An action that takes longer than `hang_limit`, or ranks that wait for each other so long, are
+  /// given up.
+  Replicas(const Mesh& mesh, const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options,
            const Processes& processes = {}, std::chrono::milliseconds hang_limit = kHangLimit);
 
   /// Of the whole model.
-  const describe::ParameterTable& parameters() const {
-    return whole_ ? whole_->table() : first().parameters();
-  }
+  const describe::ParameterTable& parameters() const { return parts_.whole(); }
   /// Of the whole model, in the device's memory. Valid when no step is under way; where ranks hold it
   /// together they are as the last gather_weights() left them.
   model::FlatWeights weights() const;
@@ -71,9 +71,9 @@ class Replicas {
     pipeline::DueByClock due = {};           ///< after it, by the clock of this process
     pipeline::DeviceTimes device_times = pipeline::DeviceTimes::Skipped;
   };
-  /// Runs the next step on what the part of each rank of this process is. On a GPU it may still run when this
-  /// returns, with one more at most. What a rank threw for the user to mend is thrown as it is; anything else
-  /// as the ExecutionError that names the action.
+  /// Runs the next step on the batches of all replicas, or of the one that the rank of this process is of. On
+  /// a GPU it may still run when this returns, with one more at most. What a rank threw for the user to mend
+  /// is thrown as it is; anything else as the ExecutionError that names the action.
   void begin_step(std::span<const batch::StepBatch> batches, const StepRequest& request);
   /// Who is told of a hang that nothing here can end: pipeline::ExecutorOptions::on_stuck.
   void on_stuck(std::function<void(const pipeline::Failure&)> told) { on_stuck_ = std::move(told); }
@@ -90,9 +90,9 @@ class Replicas {
   /// Lets a step end with the word that a stop was asked for: BertProgram::ask_to_stop. From any thread.
   void ask_to_stop() { first().ask_to_stop(); }
 
-  /// When the actions of the last step ran, if its request had their times recorded, and how long it waited
-  /// for its data before. Without what was done for micro-batches that are empty on their rank. Waits for it.
-  trace::Timeline timeline(std::string title);
+  /// When the actions of the last step ran, if its request had their times recorded. Waits for it. By all
+  /// processes.
+  MeasuredStep measured();
 
  private:
   struct StepUnderWay {
@@ -107,31 +107,27 @@ class Replicas {
     std::vector<std::size_t> empty_micro_batches;  ///< of the ranks of this process
   };
 
-  std::size_t num_slices() const { return mesh_.num_slices(); }
-  /// The programs of the first replica here, whose tensors stand for those of all.
-  std::span<const std::unique_ptr<pipeline::BertProgram>> first_replica() const;
+  /// One of this process, by its place in programs_.
+  base::Rank rank_of(std::size_t program) const;
   void gather_weights_of_processes();
 
-  using Elements = describe::ParameterTable::ElementRange;
-  /// Which of the whole model's elements are meant, of those that a rank has: of the tensors that slices
-  /// divide, and of those that each slice has.
-  struct Share {
-    Elements divided, alike;
+  /// Which of the elements that a rank has are meant.
+  enum class Which : std::uint8_t {
+    All,
+    OfReplica,     ///< its share of what several ranks of its replica have; no other replica has the same
+    OfAllReplicas  ///< its share of what several ranks have, of all replicas
   };
-  /// Whether other replicas have the same.
-  enum class Held : std::uint8_t { ByEveryReplica, ByOneReplica };
-  Share everything() const;
-  /// What a rank writes of what it has.
-  Share share_of(base::Rank rank, Held held) const;
+  /// Those of a parameter of its part.
+  ModelParts::Elements share_of(base::Rank rank, std::size_t parameter, Which which) const;
   struct Pieces {
     std::vector<model::FlatPiece> weights, first_moments, second_moments;
   };
-  /// Adds what a rank has of the whole model's weights or moments, as far as it is in its share.
-  void add_weights(const pipeline::BertProgram& program, const Share& share, Pieces& pieces) const;
-  void add_moments(const pipeline::BertProgram& program, const Share& share, Pieces& pieces) const;
-  void add_piece(const pipeline::BertProgram& program, const model::FlatPiece& piece, const Share& share,
+  /// Adds what a rank has of the whole model's weights or moments.
+  void add_weights(std::size_t program, Which which, Pieces& pieces) const;
+  void add_moments(std::size_t program, Which which, Pieces& pieces) const;
+  void add_piece(base::Rank rank, const model::FlatPiece& piece, Which which,
                  std::vector<model::FlatPiece>& pieces) const;
-  /// The parts of its slice's flat buffer that a program keeps: all of it, or those of its shard.
+  /// What a program keeps of its part's flat buffer: all of it, or its shard.
   static void for_each_weight(const pipeline::BertProgram& program,
                               base::FunctionRef<void(const model::FlatPiece&)> visit);
   CheckpointTensors tensors_of(Pieces pieces) const;
@@ -143,14 +139,16 @@ class Replicas {
   const schedule::Schedule& schedule_;
   Processes processes_;
   Mesh mesh_;
+  ModelParts parts_;
   describe::Flops flops_;
   tensor::Device device_;
+  optim::OptimizerKind optimizer_;
   std::chrono::milliseconds hang_limit_;
   std::function<void(const pipeline::Failure&)> on_stuck_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
-  std::optional<WholeModel> whole_;                   ///< where ranks hold it together
-  std::optional<pipeline::LocalRank> between_steps_;  ///< whom a process asks then, where it has a part
-  std::optional<tensor::HostWindow> window_;          ///< of a GPU
+  std::optional<WholeModel> whole_;               ///< where ranks hold it together
+  std::unique_ptr<comm::Communicator> of_model_;  ///< where processes do: those that put it together
+  std::optional<tensor::HostWindow> window_;      ///< of a GPU
   std::optional<pipeline::Executor> executor_;
   std::deque<StepUnderWay> under_way_;  ///< oldest first
   RecordedStep recorded_;

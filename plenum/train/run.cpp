@@ -1,5 +1,6 @@
 #include "plenum/train/run.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,7 +14,9 @@
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/product_rate.h"
 #include "plenum/train/rank_balance.h"
+#include "plenum/train/run_schedule.h"
 #include "plenum/train/starting_model.h"
+#include "plenum/train/step_overlay.h"
 #include "plenum/train/timeline_file.h"
 
 namespace plenum::train {
@@ -72,8 +75,8 @@ std::unique_ptr<data::SequenceExchange> open_exchange(const RunOptions& options,
     std::vector<bool> here;
     for (std::uint64_t shard = 0; shard < dataset.num_shards(); ++shard)
       here.push_back(dataset.has_shard(shard));
-    return std::make_unique<data::SequenceExchange>(plan.batches().sequences(), here,
-                                                    processes.communicator(), plan.mesh().num_slices());
+    return std::make_unique<data::SequenceExchange>(
+        plan.batches().sequences(), here, processes.communicator(), plan.mesh().ranks_per_replica());
   }
   base::require(
       dataset.is_whole(),
@@ -201,10 +204,10 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
 
   std::unique_ptr<RunPlan> plan = plan_run(options, *dataset, found, device_memory, processes, note);
   std::unique_ptr<data::SequenceExchange> exchange = open_exchange(options, *dataset, *plan, processes);
-  auto replicas =
-      std::make_unique<Replicas>(plan->schedule(), plan->program(), processes, options.hang_limit());
-  const std::string& trace = options.run.process.trace;
-  if (!trace.empty()) require_timeline_path(trace, options.run.directory);
+  auto replicas = std::make_unique<Replicas>(plan->mesh(), plan->schedule(), plan->program(), processes,
+                                             options.hang_limit());
+  for (const std::string& path : {options.run.process.trace, options.run.process.overlay})
+    if (!path.empty()) require_timeline_path(path, options.run.directory);
   if (found) {
     state = resume(*found, *replicas, note);
   } else {
@@ -243,8 +246,13 @@ RunCadence cadence_of(const Run& run) {
                      .checkpoint_seconds = run.plan->checkpoint_every().seconds,
                      .evaluation_seconds = run.plan->evaluate_every().seconds,
                      .lag = is_on_gpu(run) ? kGpuLag : 0};
-  if (!process.trace.empty())
-    cadence.traced_step = run.state.step + static_cast<std::uint64_t>(process.trace_step);
+  const std::uint64_t drawn = run.state.step + static_cast<std::uint64_t>(process.drawn_step());
+  if (!process.trace.empty()) cadence.traced_step = drawn;
+  if (!process.overlay.empty()) {
+    cadence.first_measured_step = std::max(drawn - std::min(drawn, StepOverlay::kNumCalibrating),
+                                           run.state.step + StepOverlay::kFirstUsable);
+    cadence.end_measured_step = drawn + StepOverlay::kNumCompared;
+  }
   if (!process.stop_after.empty())
     cadence.time_limit_seconds = base::parse_seconds(process.stop_after, "stop-after");
   return cadence;
@@ -284,7 +292,8 @@ RunSummary summarise(const Run& run) {
           .model = plan.program().model,
           .num_parameters = run.replicas->parameters().num_parameters(),
           .num_ranks = plan.mesh().num_ranks(),
-          .ranks_per_model = plan.mesh().num_slices(),
+          .ranks_per_model = plan.mesh().ranks_per_replica(),
+          .pipeline = schedule_text(plan.schedule()),
           .threads_per_rank = plan.program().num_threads,
           .micro_batches_per_rank = plan.batches().micro_batches_per_rank(),
           .expected_tokens_per_step = plan.batches().expected_tokens_per_step(),

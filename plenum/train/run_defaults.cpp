@@ -68,14 +68,16 @@ constexpr double kContinuedShare = 0.25;
 
 }  // namespace
 
-double default_learning_rate(const describe::ModelConfig& model) {
+double default_learning_rate(const describe::ModelConfig& model, optim::OptimizerKind optimizer) {
   constexpr double kScale = 0.018;
+  constexpr double kMuonScale = 0.05;
   // Layers from which on models diverge at lower rates, and at still lower ones.
   constexpr double kShallow = 4;
   constexpr double kDeep = 12;
   const auto layers = static_cast<double>(model.num_layers);
   const double depth = std::max(1.0, layers / kShallow) * std::max(1.0, layers / kDeep);
-  const double rate = kScale / (std::sqrt(static_cast<double>(model.width)) * depth);
+  const double scale = optimizer == optim::OptimizerKind::Muon ? kMuonScale : kScale;
+  const double rate = scale / (std::sqrt(static_cast<double>(model.width)) * depth);
   const double digit = std::pow(10, std::floor(std::log10(rate)) - 1);  // of two digits
   return std::round(rate / digit) * digit;
 }
@@ -118,8 +120,8 @@ RunOptions settle_defaults(RunOptions options, std::int64_t ranks_here, const No
   }
   if (!rate) {
     const bool is_continued = !options.model.init.empty();
-    rate =
-        (is_continued ? kContinuedShare : 1) * default_learning_rate(starting_model(options.model, dataset));
+    rate = (is_continued ? kContinuedShare : 1) *
+           default_learning_rate(starting_model(options.model, dataset), options.optimizer.optimizer.kind);
     on_choice(fmt::format("learning rate {:g}, by the size of the model{} (--learning-rate)", *rate,
                           is_continued ? ", a quarter because it is trained already" : ""));
   }

@@ -4,6 +4,7 @@
 
 #include "plenum/describe/model_config.h"
 #include "plenum/optim/duration.h"
+#include "plenum/optim/optimizer.h"
 #include "plenum/train/run_directory.h"
 #include "plenum/train/run_options.h"
 
@@ -12,8 +13,10 @@ namespace plenum::train {
 // Defaults that depend on the model, the data, the length of the run or the machine, found by the sweep in
 // bench/results/defaults-202611.md. They are settled once, when a run begins; the run keeps them.
 
-/// The learning rate of a model that is trained from scratch with AdamW.
-double default_learning_rate(const describe::ModelConfig& model);
+/// The learning rate of a model that is trained from scratch with AdamW, or with Muon, which takes a higher
+/// one.
+double default_learning_rate(const describe::ModelConfig& model,
+                             optim::OptimizerKind optimizer = optim::OptimizerKind::AdamW);
 
 /// The tokens of a batch for a run so long on data of so many tokens and sequences an epoch.
 std::uint64_t default_batch_tokens(const optim::Duration& length, std::uint64_t epoch_tokens,

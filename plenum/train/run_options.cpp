@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "plenum/base/check.h"
 #include "plenum/base/machine.h"
 #include "plenum/base/units.h"
+#include "plenum/schedule/generate/generator.h"
 
 namespace plenum::train {
 
@@ -42,6 +46,38 @@ void add_interval(OptionTable& options, std::string name, Value& value, std::str
                      [](const optim::Duration& duration) { return optim::to_string(duration); });
 }
 
+/// "3,3,4,2"; nothing for none.
+std::vector<std::int64_t> parse_stage_layers(const std::string& text, const std::string& what) {
+  if (text.empty()) return {};
+  std::vector<std::int64_t> layers;
+  std::string_view rest = text;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    layers.push_back(base::parse_integer(rest.substr(0, comma), what));
+    base::require(layers.back() >= 1 && layers.back() <= 4096,
+                  "{} must be layers of every stage, such as 3,3,3,3: '{}'", what, text);
+    if (comma == std::string_view::npos) return layers;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+void add_pipeline(OptionTable& options, RunSettings& run) {
+  options.add("pp", run.pp, 1, 1024,
+              "Pipeline parallelism: so many ranks hold a model together, each some of its layers");
+  std::vector<std::pair<std::string, std::string>> schedules = {{"auto", ""}};
+  for (const schedule::Generator& generator : schedule::all_generators()) {
+    if (generator.is_pipeline()) schedules.emplace_back(generator.name, generator.name);
+  }
+  options.add_choice("schedule", run.schedule, std::move(schedules),
+                     "With --pp: in which order ranks work on micro-batches (plenum simulate); auto is 1f1b");
+  options.add_parsed("stage-layers", run.stage_layers, "N,N,...",
+                     "With --pp: layers of every stage; such that all do as many operations if not given",
+                     parse_stage_layers, [](const std::vector<std::int64_t>& layers) {
+                       return fmt::format("{}", fmt::join(layers, ","));
+                     });
+  options.add("chunks", run.chunks, 2, 64, "With --schedule interleaved: stages on every rank");
+}
+
 }  // namespace
 
 OptionTable RunSettings::table() {
@@ -52,14 +88,15 @@ OptionTable RunSettings::table() {
               "Seed of initialisation, order, masking and dropout");
   add_device_option(options, device);
   options.add("ranks", ranks, 1, 1024,
-              "Ranks as threads of one process, on the CPU; data-parallel but for --tp");
+              "Ranks as threads of one process, on the CPU; data-parallel but for --tp and --pp");
   options.add("gpus", process.gpus, 0, 1024, "Train on this many GPUs of this machine: a process for each");
   options.add("restart", process.restarts, 0, 1'000'000,
               "With --gpus: after a failure, resume from the last checkpoint, this many times");
   options.add("interface", process.interface, "NAME",
               "Network interface or address over which processes find each other, such as eth0");
   options.add("tp", tp, 1, 1024,
-              "Tensor parallelism: so many ranks hold a model together; it divides heads and --ranks");
+              "Tensor parallelism: so many ranks hold every layer together; it divides heads and --ranks");
+  add_pipeline(options, *this);
   options.add_choice(
       "shard", shard,
       {{"none", schedule::Sharding::None},
@@ -88,8 +125,12 @@ OptionTable RunSettings::table() {
               "Stop after so many steps in a row with a loss or gradient that is not finite");
   options.add("trace", process.trace, "FILE",
               "Draw the measured actions of a step: .svg, or .json for Perfetto");
-  options.add("trace-step", process.trace_step, 1, std::numeric_limits<std::int64_t>::max(),
-              "Which step to draw, counted from the start of this process");
+  options.add(
+      "overlay", process.overlay, "FILE",
+      "Draw a step as it was measured below what earlier steps predict: .svg, or .json with every action");
+  options.add(
+      "trace-step", process.trace_step, 1, std::numeric_limits<std::int64_t>::max(),
+      "Which step to draw, counted from the start of this process; 3, or 8 with --overlay, if not given");
   options.add("hang-limit", process.hang_limit, "TIME",
               "Stop a run that hangs: the longest that a part of a step may take");
   options.add("json", process.json, "Print the result as JSON");
@@ -171,13 +212,43 @@ void RunOptions::check() const {
       run.shard < schedule::Sharding::Gradients || run.device != tensor::Device::Cuda || run.ranks == 1,
       "gradients and parameters are sharded on CPUs only so far; add --device cpu, or shard the "
       "optimizer alone: --shard optimizer");
+  check_pipeline();
+  const bool has_muon = optimizer.optimizer.kind == optim::OptimizerKind::Muon;
+  base::require(!has_muon || run.tp == 1,
+                "Muon multiplies whole matrices, which --tp divides; leave out --tp, or train with "
+                "--optimizer adamw or lamb");
+  base::require(!has_muon || run.shard == schedule::Sharding::None,
+                "Muon multiplies whole matrices, which --shard cuts; leave out --shard, or train with "
+                "--optimizer adamw or lamb");
   base::require(run.process.trace.empty() || run.process.trace.ends_with(".svg") ||
                     run.process.trace.ends_with(".json"),
                 "--trace must end with .svg or .json: {}", run.process.trace);
+  base::require(run.process.overlay.empty() || run.process.overlay.ends_with(".svg") ||
+                    run.process.overlay.ends_with(".json"),
+                "--overlay must end with .svg or .json: {}", run.process.overlay);
+  base::require(run.process.overlay.empty() || run.process.drawn_step() >= kTraceStep,
+                "--overlay needs --trace-step of at least {}: the first step is like no other, and a step is "
+                "predicted from those before",
+                kTraceStep);
   if (!run.process.stop_after.empty()) base::parse_seconds(run.process.stop_after, "stop-after");
   hang_limit();
   data.check();
   optimizer.check();
+}
+
+void RunOptions::check_pipeline() const {
+  if (run.pp == 1) return;
+  base::require(run.shard == schedule::Sharding::None,
+                "--shard does not go with --pp {} so far: a rank of a pipeline holds its own layers only; "
+                "leave out one of both",
+                run.pp);
+  base::require(run.reduce_dtype == tensor::DType::Float32,
+                "--reduce-dtype bf16 does not go with --pp {} so far; leave out one of both", run.pp);
+  const schedule::Generator& generator =
+      schedule::generator_named(run.schedule.empty() ? "1f1b" : run.schedule);
+  base::require(run.pp % static_cast<std::int64_t>(generator.depth_multiple) == 0,
+                "--schedule {} needs --pp to be a multiple of {}: {}", generator.name,
+                generator.depth_multiple, run.pp);
 }
 
 std::chrono::milliseconds RunOptions::hang_limit() const {
@@ -188,7 +259,8 @@ std::chrono::milliseconds RunOptions::hang_limit() const {
 }
 
 Mesh RunOptions::mesh() const {
-  return {static_cast<std::size_t>(run.ranks), static_cast<std::size_t>(run.tp)};
+  return Mesh(static_cast<std::size_t>(run.ranks), static_cast<std::size_t>(run.tp),
+              static_cast<std::size_t>(run.pp));
 }
 
 std::size_t RunOptions::threads_per_rank() const {

@@ -23,17 +23,25 @@ using DeviceChoice = std::optional<tensor::Device>;
 /// Adds --device to a command's options.
 void add_device_option(base::OptionTable& options, DeviceChoice& device);
 
+/// Which step --trace and --overlay draw if nothing is said, from the start of the process: a prediction
+/// takes the durations of actions from the steps before.
+inline constexpr std::int64_t kTraceStep = 3;
+inline constexpr std::int64_t kOverlayStep = 8;
+
 /// What is for one process of a run alone: no other that takes the run up does it again unasked.
 struct ProcessSettings {
   std::string stop_after;  ///< a time; none if empty
   std::string trace;
-  std::int64_t trace_step = 3;
-  std::string hang_limit = "30min";  ///< a time
-  std::int64_t gpus = 0;             ///< processes to start on this node, one for each GPU; 0: none
-  std::int64_t restarts = 0;         ///< of these, after a failure
-  std::string interface;             ///< of the network, over which processes find each other
+  std::string overlay;
+  std::optional<std::int64_t> trace_step;  ///< 3, or kOverlayStep where a prediction is laid over
+  std::string hang_limit = "30min";        ///< a time
+  std::int64_t gpus = 0;                   ///< processes to start on this node, one for each GPU; 0: none
+  std::int64_t restarts = 0;               ///< of these, after a failure
+  std::string interface;                   ///< of the network, over which processes find each other
   bool json = false;
   bool quiet = false;
+
+  std::int64_t drawn_step() const { return trace_step.value_or(overlay.empty() ? kTraceStep : kOverlayStep); }
 };
 
 /// How ranks that are processes sum over the network.
@@ -49,7 +57,11 @@ struct RunSettings {
   std::int64_t seed = 0;
   DeviceChoice device;
   std::int64_t ranks = 1;
-  std::int64_t tp = 1;  ///< ranks that hold a model together
+  std::int64_t tp = 1;                     ///< ranks that divide every layer
+  std::int64_t pp = 1;                     ///< ranks of a pipeline, which divide the layers of a model
+  std::string schedule;                    ///< of a pipeline; 1f1b if empty
+  std::vector<std::int64_t> stage_layers;  ///< of its stages; balanced by operations if empty
+  std::int64_t chunks = 2;                 ///< stages on a rank, where the schedule has several
   schedule::Sharding shard = schedule::Sharding::None;
   std::optional<std::int64_t> bucket_bytes;  ///< kBucketBytes if absent
   std::optional<std::int64_t> threads;       ///< over all ranks; all cores if absent
@@ -118,6 +130,9 @@ struct RunOptions {
   Mesh mesh() const;
   std::size_t threads_per_rank() const;
   std::chrono::milliseconds hang_limit() const;
+
+ private:
+  void check_pipeline() const;
 };
 
 }  // namespace plenum::train

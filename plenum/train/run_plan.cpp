@@ -12,49 +12,18 @@
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/describe/bert.h"
 #include "plenum/describe/parameter_table.h"
-#include "plenum/describe/tensor_parallel.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/model/inference.h"
 #include "plenum/optim/duration.h"
-#include "plenum/schedule/check/check.h"
-#include "plenum/schedule/generate/data_parallel.h"
-#include "plenum/schedule/generate/single.h"
 #include "plenum/train/gpu_micro_batch.h"
-#include "plenum/train/gradient_buckets.h"
+#include "plenum/train/model_parts.h"
+#include "plenum/train/run_schedule.h"
 #include "plenum/train/whole_model.h"
 
 namespace plenum::train {
 namespace {
 
 using data::Split;
-
-schedule::Schedule make_schedule(const RunOptions& options, const describe::ModelConfig& model,
-                                 std::size_t num_ranks, std::size_t micro_batches_per_rank) {
-  schedule::GeneratorOptions wanted{.num_micro_batches = micro_batches_per_rank,
-                                    .num_replicas = num_ranks,
-                                    .stage_layers = {static_cast<std::uint16_t>(model.num_layers)},
-                                    .recomputation = options.run.recompute};
-  const bool is_single = num_ranks == 1;
-  const std::size_t num_slices = options.mesh().num_slices();
-  if (!is_single) {
-    const describe::ParameterTable table(
-        describe::tensor_parallel_slice(describe::describe_bert(model), {.index = 0, .size = num_slices}));
-    wanted.num_buckets = num_gradient_buckets(table, options.run.bucket_bytes.value_or(kBucketBytes));
-    wanted.sharding = options.run.shard;
-    // Behind the last of several layers, the other layers hide the first half of the word table's reduction.
-    wanted.has_tied_halves =
-        table.tied() != nullptr && model.num_layers > 1 && wanted.sharding <= schedule::Sharding::Optimizer &&
-        options.run.reduce_dtype == tensor::DType::Float32 && options.run.device == tensor::Device::Cpu;
-    wanted.has_tied_parameters = wanted.has_tied_halves;
-  }
-  // Where a tensor's parts lie on several ranks.
-  const bool is_divided = wanted.sharding != schedule::Sharding::None || num_slices > 1;
-  wanted.has_tensor_norms = is_divided && options.optimizer.optimizer.kind == optim::OptimizerKind::Lamb;
-  schedule::Schedule schedule =
-      is_single ? schedule::generate_single(wanted) : schedule::generate_data_parallel(wanted);
-  schedule::require_checked(schedule);
-  return schedule;
-}
 
 pipeline::BertProgramOptions program_options(const RunOptions& options, const describe::ModelConfig& model,
                                              const batch::Capacity& capacity,
@@ -102,9 +71,10 @@ std::vector<base::Rank> ranks_of(const Mesh& mesh, std::optional<base::Rank> onl
 
 /// Those that are made ahead, one that is being made and one that is trained on.
 std::size_t bytes_of_batches(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program,
-                             std::size_t num_replicas_here) {
+                             const Mesh& mesh, bool is_one_rank) {
   constexpr std::size_t kSteps = data::Prefetch::kStepsAhead + 2;
-  const std::size_t num_here = schedule.problem.num_micro_batches * num_replicas_here / schedule.ranks.size();
+  const std::size_t num_here =
+      schedule.problem.num_micro_batches / (is_one_rank ? mesh.num_replicas() : std::size_t{1});
   return kSteps * num_here * batch::micro_batch_bytes(program.capacity);
 }
 
@@ -114,7 +84,7 @@ std::size_t bytes_of_threads(const schedule::Schedule& schedule, const pipeline:
   constexpr std::size_t kOfThread = std::size_t{64} << 10;  // 20 kB of stack and as much beside it were seen
   std::size_t num_threads = ranks.size() * (program.num_threads - 1);
   for (const base::Rank rank : ranks) {
-    for (const schedule::LaneProgram& lane : schedule.ranks[mesh.replica_of(rank).index()].lanes)
+    for (const schedule::LaneProgram& lane : schedule.ranks[mesh.place_of(rank).index()].lanes)
       num_threads += lane.actions().empty() ? 0 : 1;
   }
   return num_threads * kOfThread;
@@ -127,10 +97,10 @@ MemoryReport plan_memory(const schedule::Schedule& schedule, pipeline::BertProgr
   const std::vector<base::Rank> ranks = ranks_of(mesh, only);
   for (const base::Rank rank : ranks) {
     program.tensor_parallel = mesh.slice_of(rank);
-    add_arena(pipeline::BertProgram::plan_memory(schedule, mesh.replica_of(rank), program), report);
+    add_arena(pipeline::BertProgram::plan_memory(schedule, mesh.place_of(rank), program), report);
   }
   if (program.device != tensor::Device::Cpu) return report;  // the rest is the host's
-  add_line("batches", bytes_of_batches(schedule, program, only ? 1 : mesh.num_replicas()), report);
+  add_line("batches", bytes_of_batches(schedule, program, mesh, only.has_value()), report);
   add_line("threads", bytes_of_threads(schedule, program, mesh, ranks), report);
   return report;
 }
@@ -151,8 +121,8 @@ class MicroBatchMemory {
                    const data::StepBatchSource& batches, std::optional<base::Rank> rank)
       : options_(options), model_(model), batches_(batches), rank_(rank) {}
 
-  std::size_t planned_bytes(std::int64_t micro_batch_tokens) {
-    const data::StepBounds bounds = batches_.bounds_with(micro_batch_tokens);
+  std::size_t planned_bytes(const data::MicroBatchCut& micro_batches) {
+    const data::StepBounds bounds = batches_.bounds_with(micro_batches);
     return plan_memory(schedule_of(static_cast<std::size_t>(bounds.micro_batches_per_rank)),
                        program_options(options_, model_, bounds.capacity, rank_), options_.mesh(), rank_)
         .planned_bytes;
@@ -161,9 +131,11 @@ class MicroBatchMemory {
  private:
   /// Sizes that follow each other have mostly the same.
   const schedule::Schedule& schedule_of(std::size_t micro_batches_per_rank) {
-    const std::size_t num_ranks = batches_.num_ranks();
-    if (!schedule_ || schedule_->problem.num_micro_batches != num_ranks * micro_batches_per_rank)
-      schedule_ = make_schedule(options_, model_, num_ranks, micro_batches_per_rank);
+    const std::size_t num_micro_batches = batches_.num_ranks() * micro_batches_per_rank;
+    if (!schedule_ || schedule_->problem.num_micro_batches != num_micro_batches) {
+      schedule_ = make_schedule(options_, model_, typical_work(batches_.sequences(), options_.data),
+                                micro_batches_per_rank);
+    }
     return *schedule_;
   }
 
@@ -194,17 +166,45 @@ std::int64_t largest_that_fits(std::int64_t least, std::int64_t end,
   return largest;
 }
 
-/// The data's options, with the micro-batches of a GPU where none are asked for.
+using Fits = std::function<bool(const data::MicroBatchCut&)>;
+
+/// Which size of micro-batches fits.
+std::string advice_on_size(const data::StepBatchSource& batches, bool is_gpu, const Fits& fits) {
+  const std::int64_t tokens = largest_that_fits(batches.least_micro_batch_tokens(), batches.capacity().rows,
+                                                [&](std::int64_t size) { return fits({.tokens = size}); });
+  if (tokens >= batches.least_micro_batch_tokens())
+    return fmt::format("--micro-batch-tokens {} would fit", tokens);
+  return fmt::format("no --micro-batch-tokens would fit: train a smaller model{}",
+                     is_gpu ? "" : ", or on fewer ranks");
+}
+
+/// How many of equal cost fit: twice as many are half as large.
+std::string advice_on_number(const data::StepBatchSource& batches, const Fits& fits) {
+  const auto most = static_cast<std::int64_t>(batches.items_per_step());
+  for (auto count = 2 * static_cast<std::int64_t>(batches.micro_batches_per_rank()); count <= 2 * most;
+       count *= 2) {
+    if (fits({.count = count})) return fmt::format("--micro-batches {} would fit", count);
+  }
+  return "no --micro-batches would fit: train a smaller model";
+}
+
+/// The data's options, with the micro-batches of a pipeline or a GPU where none are asked for.
 data::TrainingDataOptions settle_data(const RunOptions& options, const data::SequenceSource& sequences,
                                       const describe::ModelConfig& model, std::optional<base::Rank> rank) {
   data::TrainingDataOptions data = options.data;
+  if (data.micro_batches) return data;
+  const bool is_pipeline = options.mesh().depth() > 1;
   const bool is_settled = data.micro_batch_tokens || options.run.device == tensor::Device::Cpu;
-  if (is_settled || tensor::cuda_obstacle()) return data;
+  if (!is_pipeline && (is_settled || tensor::cuda_obstacle())) return data;
   const data::StepBatchSource batches = make_batches(options, data, sequences, model);
+  if (is_pipeline) {
+    data.micro_batches = default_micro_batches(options, batches);
+    return data;
+  }
   MicroBatchMemory memory(options, model, batches, rank);
   data.micro_batch_tokens =
       gpu_micro_batch_tokens(tensor::cuda_device_info(), sequences.max_length(),
-                             [&](std::int64_t tokens) { return memory.planned_bytes(tokens); });
+                             [&](std::int64_t tokens) { return memory.planned_bytes({.tokens = tokens}); });
   return data;
 }
 
@@ -219,7 +219,8 @@ RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const 
       training_(dataset, Split::Train),
       batches_(make_batches(options, settle_data(options, training_, model, rank), training_, model,
                             attention_cost)),
-      schedule_(make_schedule(options, model, batches_.num_ranks(), batches_.micro_batches_per_rank())),
+      schedule_(make_schedule(options, model, typical_work(training_, options.data),
+                              batches_.micro_batches_per_rank())),
       program_(program_options(options, model, batches_.capacity(), rank)),
       num_steps_(optim::num_steps(options.run.steps, length(), "steps")),
       checkpoint_every_(interval_of(options.checkpoint.every, "checkpoint-every")) {
@@ -270,7 +271,7 @@ optim::RunLength RunPlan::length() const {
           .sequences_per_step = static_cast<double>(dataset_.num_sequences(Split::Train)) / steps};
 }
 
-std::optional<schedule::Rank> RunPlan::replica() const {
+std::optional<base::Rank> RunPlan::replica() const {
   if (!rank_) return std::nullopt;
   return mesh_.replica_of(*rank_);
 }
@@ -279,24 +280,39 @@ std::optional<schedule::Rank> RunPlan::replica() const {
 void RunPlan::add_whole_weights(MemoryReport& report) const {
   const bool is_sharded =
       schedule_.problem.sharding == schedule::Sharding::Parameters && schedule_.ranks.size() > 1;
-  if (mesh_.num_slices() == 1 && !is_sharded) return;
+  if (mesh_.ranks_per_replica() == 1 && !is_sharded) return;
   std::size_t bytes = WholeModel::num_bytes(program_.model);
   if (rank_) {
-    std::vector<describe::ParameterShard::LayerRange> buckets =
-        WholeModel::single_layers(static_cast<std::size_t>(program_.model.num_layers));
-    if (is_sharded) {
-      buckets.clear();
-      const describe::ParameterTable table(describe::describe_bert(program_.model));
-      const describe::ParameterShard shard = memory::schedule_shard(table, schedule_, base::Rank::at(0));
-      for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) buckets.push_back(bucket.layers);
+    const ModelParts parts(program_.model, mesh_, schedule_);
+    std::vector<WholeModel::Holding> holdings;
+    for (std::size_t i = 0; i < (is_sharded ? mesh_.num_ranks() : mesh_.ranks_per_replica()); ++i) {
+      const base::Rank rank = base::Rank::at(i);
+      holdings.push_back(
+          is_sharded ? WholeModel::Holding::of_shard(
+                           rank, memory::schedule_shard(parts.part(rank), schedule_, mesh_.place_of(rank)))
+                     : WholeModel::Holding::of_part(parts, rank));
     }
-    bytes += WholeModel::num_bytes_on_the_way(program_.model, mesh_.num_slices(), buckets);
+    bytes += WholeModel::num_bytes_on_the_way(holdings);
   }
   add_line("whole weights", bytes, report);
 }
 
+/// Ranks of a pipeline have different layers, and different numbers of micro-batches at a time.
+void RunPlan::add_largest_rank(MemoryReport& report) const {
+  if (mesh_.depth() == 1) return;
+  pipeline::BertProgramOptions program = program_;
+  for (std::size_t i = 0; i < mesh_.ranks_per_replica(); ++i) {
+    const base::Rank rank = base::Rank::at(i);
+    program.tensor_parallel = mesh_.slice_of(rank);
+    const std::size_t bytes =
+        pipeline::BertProgram::plan_memory(schedule_, mesh_.place_of(rank), program).num_bytes();
+    if (!report.largest_rank || bytes > report.largest_rank->bytes) report.largest_rank = {rank, bytes};
+  }
+}
+
 MemoryReport RunPlan::memory() const {
   MemoryReport report = plan_memory(schedule_, program_, mesh_, rank_);
+  add_largest_rank(report);
   add_whole_weights(report);
   if (held_out_) {
     const std::size_t bytes = model::BertInference::plan_memory(program_.model, held_out_->capacity(),
@@ -314,14 +330,12 @@ void RunPlan::require_memory(std::uint64_t available_bytes) const {
   const std::size_t others =
       planned.planned_bytes - plan_memory(schedule_, program_, mesh_, rank_).planned_bytes;
   MicroBatchMemory training(options_, program_.model, batches_, rank_);
-  const std::int64_t fits = largest_that_fits(
-      batches_.least_micro_batch_tokens(), batches_.capacity().rows,
-      [&](std::int64_t tokens) { return training.planned_bytes(tokens) + others <= available_bytes; });
+  const auto fits = [&](const data::MicroBatchCut& cut) {
+    return training.planned_bytes(cut) + others <= available_bytes;
+  };
   const bool is_gpu = program_.device == tensor::Device::Cuda;
-  const std::string advice = fits >= batches_.least_micro_batch_tokens()
-                                 ? fmt::format("--micro-batch-tokens {} would fit", fits)
-                                 : fmt::format("no --micro-batch-tokens would fit: train a smaller model{}",
-                                               is_gpu ? "" : ", or on fewer ranks");
+  const std::string advice = batches_.divides_micro_batches() ? advice_on_number(batches_, fits)
+                                                              : advice_on_size(batches_, is_gpu, fits);
   const std::string available = base::format_bytes(available_bytes);
   base::fail(
       "the run needs {} of memory and {}; {}{}", base::format_bytes(planned.planned_bytes),

@@ -39,7 +39,7 @@ class RunPlan {
   const data::StepBatchSource& batches() const { return batches_; }
   /// Nothing where no data is held out.
   const std::optional<data::EvaluationBatches>& held_out() const { return held_out_; }
-  /// Its ranks are replicas.
+  /// Its ranks are the places of the mesh.
   const schedule::Schedule& schedule() const { return schedule_; }
   /// Of the first rank of this process.
   const pipeline::BertProgramOptions& program() const { return program_; }
@@ -49,7 +49,7 @@ class RunPlan {
   /// The rank that this process has; none if it has all.
   std::optional<base::Rank> rank() const { return rank_; }
   /// The replica that it is one of; none if it has all.
-  std::optional<schedule::Rank> replica() const;
+  std::optional<base::Rank> replica() const;
   std::size_t evaluation_threads() const { return program_.num_threads * (rank_ ? 1 : mesh_.num_ranks()); }
 
   std::uint64_t num_steps() const { return num_steps_; }
@@ -68,6 +68,7 @@ class RunPlan {
   /// Where none is asked for.
   Interval default_evaluation_interval() const;
   void add_whole_weights(MemoryReport& report) const;
+  void add_largest_rank(MemoryReport& report) const;
 
   const RunOptions& options_;
   const data::Dataset& dataset_;

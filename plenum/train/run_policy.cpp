@@ -26,6 +26,7 @@ bool RunPolicy::is_due(std::uint64_t step, std::uint64_t every) const {
 
 Pause RunPolicy::due_after(std::uint64_t step) const {
   return {.is_traced = cadence_.traced_step == step,
+          .is_measured = step >= cadence_.first_measured_step && step < cadence_.end_measured_step,
           .is_evaluated = is_due(step, cadence_.evaluate_every),
           .is_saved = is_due(step, cadence_.checkpoint_every),
           .is_end = step >= cadence_.num_steps};

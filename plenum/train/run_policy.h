@@ -15,6 +15,9 @@ struct RunCadence {
   std::uint64_t evaluate_every = 0;          ///< 0: at the end only
   std::uint64_t checkpoint_every = 0;        ///< 0: at the end only
   std::optional<std::uint64_t> traced_step;  ///< whose measured actions are drawn
+  /// Steps whose actions are measured to compare them with a prediction: [first, end).
+  std::uint64_t first_measured_step = 0;
+  std::uint64_t end_measured_step = 0;
   static constexpr double kNever = std::numeric_limits<double>::infinity();
   double time_limit_seconds = kNever;  ///< of this process
   double checkpoint_seconds = kNever;  ///< from one checkpoint to the next, beside checkpoint_every
@@ -51,11 +54,12 @@ struct Agreed {
 /// What is done between a step and the next, in this order.
 struct Pause {
   bool is_traced = false;
+  bool is_measured = false;  ///< for the overlay of a prediction
   bool is_evaluated = false;
   bool is_saved = false;
   bool is_end = false;  ///< no step follows; whoever ends a run writes a last checkpoint
 
-  bool is_needed() const { return is_traced || is_evaluated || is_saved || is_end; }
+  bool is_needed() const { return is_traced || is_measured || is_evaluated || is_saved || is_end; }
   friend bool operator==(const Pause&, const Pause&) = default;
 };
 

@@ -42,7 +42,23 @@ Warning of_ranks(const RunPlan& plan) {
       "--ranks {} is more than a step has to share out, {} at most; nothing to do: {}; fewer ranks or a "
       "larger --global-batch are faster",
       mesh.num_ranks(), count_of(num_items, "part"),
-      count_of((mesh.num_replicas() - num_items) * mesh.num_slices(), "rank"));
+      count_of((mesh.num_replicas() - num_items) * mesh.ranks_per_replica(), "rank"));
+}
+
+Warning of_pipeline(const RunOptions& options, const RunPlan& plan) {
+  const std::size_t depth = plan.mesh().depth();
+  if (depth == 1) {
+    const bool is_without = options.run.schedule.empty() && options.run.stage_layers.empty();
+    return is_without ? Warning() : "--schedule and --stage-layers have no effect without --pp";
+  }
+  const std::size_t micro_batches = plan.batches().micro_batches_per_rank();
+  if (micro_batches >= depth) return {};
+  return fmt::format(
+      "{} for a pipeline of {} ranks leave most of them idle; more --micro-batches or a larger "
+      "--global-batch "
+      "are faster",
+      micro_batches == 1 ? std::string("1 micro-batch") : fmt::format("{} micro-batches", micro_batches),
+      depth);
 }
 
 Warning of_learning_rate(const RunOptions& options, const RunPlan& plan, std::uint64_t step) {
@@ -104,9 +120,10 @@ Warning of_early_stop(const RunOptions& options, const RunPlan& plan) {
 }
 
 Warning of_trace(const ProcessSettings& process, std::uint64_t num_left) {
-  if (process.trace.empty() || static_cast<std::uint64_t>(process.trace_step) <= num_left) return {};
-  return fmt::format("{} will not be drawn: --trace-step is {}, and {} left", process.trace,
-                     process.trace_step, num_left == 1 ? "1 step is" : fmt::format("{} steps are", num_left));
+  const std::string& file = process.trace.empty() ? process.overlay : process.trace;
+  if (file.empty() || static_cast<std::uint64_t>(process.drawn_step()) <= num_left) return {};
+  return fmt::format("{} will not be drawn: --trace-step is {}, and {} left", file, process.drawn_step(),
+                     num_left == 1 ? "1 step is" : fmt::format("{} steps are", num_left));
 }
 
 }  // namespace
@@ -126,7 +143,7 @@ std::vector<std::string> warnings_of(const RunOptions& options, const RunPlan& p
                                      const TrainingState& state) {
   std::vector<std::string> warnings;
   for (const Warning& warning :
-       {of_global_batch(options, plan), of_ranks(plan),
+       {of_global_batch(options, plan), of_ranks(plan), of_pipeline(options, plan),
         mask_rate_warning(options.data.mask_rate, plan.batches().sequences().histogram()),
         of_learning_rate(options, plan, state.step), of_learning_rate_schedule(options),
         of_continued_training(options, plan, state.step), of_early_stop(options, plan),

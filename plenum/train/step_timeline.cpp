@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
+
+#include "plenum/schedule/simulate/timeline_of.h"
 
 namespace plenum::train {
 
@@ -20,6 +23,21 @@ void remove_spans(trace::Timeline& timeline, base::FunctionRef<bool(const trace:
   for (trace::Flow& flow : timeline.flows) flow = {places[flow.from], places[flow.to]};
   std::erase_if(timeline.flows,
                 [](const trace::Flow& flow) { return flow.from == kRemoved || flow.to == kRemoved; });
+}
+
+void remove_empty_micro_batches(trace::Timeline& timeline, const std::vector<bool>& is_empty) {
+  remove_spans(timeline, [&](const trace::Span& span) {
+    return span.micro_batch >= 0 && is_empty[static_cast<std::size_t>(span.micro_batch)];
+  });
+}
+
+trace::Timeline timeline_of_step(const schedule::Schedule& schedule, const MeasuredStep& step,
+                                 std::string title) {
+  trace::Timeline timeline =
+      schedule::timeline_of(schedule, step.times, std::move(title), schedule::ActionLabels::Words);
+  remove_empty_micro_batches(timeline, step.is_empty);
+  add_wait_for_data(timeline, step.waited_seconds);
+  return timeline;
 }
 
 void add_wait_for_data(trace::Timeline& timeline, double seconds) {

@@ -19,6 +19,7 @@
 #include "plenum/base/units.h"
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/tensor/device_error.h"
+#include "plenum/trace/overlay.h"
 #include "plenum/train/agreement.h"
 #include "plenum/train/hang_watch.h"
 #include "plenum/train/run.h"
@@ -26,6 +27,8 @@
 #include "plenum/train/run_policy.h"
 #include "plenum/train/run_warnings.h"
 #include "plenum/train/run_writer.h"
+#include "plenum/train/step_overlay.h"
+#include "plenum/train/step_timeline.h"
 #include "plenum/train/timeline_file.h"
 
 namespace plenum::train {
@@ -115,6 +118,10 @@ class Trainer {
   void tell(const StepReport& report);
   /// Whether to stop after it.
   bool pause(const Pause& pause);
+  /// Draws the step that was just done, as far as that is asked for.
+  void draw(const Pause& pause);
+  /// Says how well steps were predicted, once.
+  void tell_of_overlay();
   /// Whether to go on after it: all processes cut it short together, before the same batch, if one of them is
   /// asked to stop meanwhile.
   bool evaluate();
@@ -137,6 +144,7 @@ class Trainer {
   Clock::time_point last_checkpoint_ = run_.begin;  ///< or when the run began, as the next
   Clock::time_point last_evaluation_ = run_.begin;
   std::optional<Evaluation> evaluation_;  ///< of the last step, where it was evaluated
+  std::optional<StepOverlay> overlay_;    ///< in the first process, while steps are measured for it
   // Last, so that they end before what they tell of.
   std::jthread watching_;
   std::jthread telling_;
@@ -248,15 +256,16 @@ std::uint64_t Trainer::begin_step(data::Prefetch& batches) {
   Replicas& replicas = *run_.replicas;
   const std::uint64_t index = replicas.num_begun();
   const std::vector<batch::StepBatch> batch_of_ranks = take(batches, index);
-  const bool is_traced = policy_.due_after(index + 1).is_traced;
+  const Pause due = policy_.due_after(index + 1);
+  const bool is_timed = due.is_traced || due.is_measured;
   times_.elapsed_seconds = seconds_since(run_.begin);
   times_.since_checkpoint_seconds = seconds_since(last_checkpoint_);
   times_.since_evaluation_seconds = seconds_since(last_evaluation_);
   replicas.begin_step(batch_of_ranks, {.learning_rate = run_.plan->learning_rate().at(index),
                                        .asked = asked,
                                        .due = policy_.due_by_clock(times_),
-                                       .device_times = is_traced ? pipeline::DeviceTimes::Recorded
-                                                                 : pipeline::DeviceTimes::Skipped});
+                                       .device_times = is_timed ? pipeline::DeviceTimes::Recorded
+                                                                : pipeline::DeviceTimes::Skipped});
   return index + 1;
 }
 
@@ -287,11 +296,7 @@ void Trainer::tell(const StepReport& report) {
 }
 
 bool Trainer::pause(const Pause& pause) {
-  if (pause.is_traced) {
-    const trace::Timeline timeline = run_.replicas->timeline(
-        fmt::format("{}, step {}, measured", model_name(run_.options.model), run_.state.step));
-    if (run_.processes.is_first()) write_timeline(run_.options.run.process.trace, timeline);
-  }
+  if (pause.is_traced || pause.is_measured) draw(pause);
   evaluation_.reset();
   const Clock::time_point begin = Clock::now();
   bool goes_on = !pause.is_end;
@@ -299,7 +304,37 @@ bool Trainer::pause(const Pause& pause) {
   const bool is_new_best = evaluation_ && run_.state.best_loss && run_.state.best_step == run_.state.step;
   if (pause.is_saved || (is_new_best && run_.state.skipped_in_a_row == 0)) save();
   times_.pause_seconds = std::max(times_.pause_seconds, seconds_since(begin));
+  if (!goes_on) tell_of_overlay();
   return !goes_on;
+}
+
+void Trainer::draw(const Pause& pause) {
+  const MeasuredStep step = run_.replicas->measured();
+  if (!run_.processes.is_first()) return;
+  const std::string title = fmt::format("{}, step {}", model_name(run_.options.model), run_.state.step);
+  const schedule::Schedule& schedule = run_.plan->schedule();
+  if (pause.is_traced)
+    write_timeline(run_.options.run.process.trace, timeline_of_step(schedule, step, title + ", measured"));
+  if (!pause.is_measured) return;
+  const auto drawn_step = first_step_ + static_cast<std::uint64_t>(run_.options.run.process.drawn_step());
+  if (!overlay_) overlay_.emplace(schedule, drawn_step);
+  overlay_->add(run_.state.step, step);
+  if (run_.state.step == drawn_step)
+    write_overlay(run_.options.run.process.overlay, *overlay_->drawn(),
+                  fmt::format("{}, {}", title, schedule.name));
+  if (overlay_->num_compared() == StepOverlay::kNumCompared) tell_of_overlay();
+}
+
+void Trainer::tell_of_overlay() {
+  if (!overlay_ || !overlay_->drawn()) return;
+  const StepOverlay::Drawn& drawn = *overlay_->drawn();
+  observer_.on_table(trace::overlay_text(trace::lay_over(drawn.predicted, drawn.measured)));
+  observer_.on_note(fmt::format(
+      "{}: the time of {} was predicted from those before with a mean error of {:.1f} %",
+      run_.options.run.process.overlay,
+      overlay_->num_compared() == 1 ? "1 step" : fmt::format("{} steps", overlay_->num_compared()),
+      100 * overlay_->mean_error()));
+  overlay_.reset();
 }
 
 void Trainer::save() {

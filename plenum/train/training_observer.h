@@ -22,6 +22,7 @@ struct RunSummary {
   std::int64_t num_parameters = 0;
   std::size_t num_ranks = 0;
   std::size_t ranks_per_model = 1;  ///< that hold a model together
+  std::string pipeline;             ///< the schedule and the layers of its stages; empty without stages
   std::size_t threads_per_rank = 0;
   std::size_t micro_batches_per_rank = 0;
   double expected_tokens_per_step = 0;
@@ -62,6 +63,8 @@ class TrainingObserver {
   virtual void on_choice(std::string_view line) = 0;
   /// A fact worth one line, for instance that a step was skipped.
   virtual void on_note(std::string_view line) = 0;
+  /// Several lines that belong together.
+  virtual void on_table(std::string_view text) = 0;
   /// Something hangs, as `line` says: a step, its data, an evaluation or writing a file; and nothing in this
   /// process can end it. To end the process is all that is left: if this returns, train() waits until what
   /// hangs goes on, perhaps for ever. May come from another thread than the rest, while that one hangs, but

@@ -14,8 +14,8 @@ namespace {
 using kernels::MatmulChoices;
 using nlohmann::json;
 
-constexpr std::string_view kFormat = "plenum-tuning";
-constexpr int kVersion = 1;
+constexpr std::string_view kTuningFormat = "plenum-tuning";
+constexpr int kTuningVersion = 1;
 constexpr const char* kMeasuredWith = "measured_with";
 constexpr const char* kProducts = "products";
 
@@ -37,7 +37,7 @@ bool is_tuned(const TunedStream& stream) {
 }  // namespace
 
 std::string print_tuning(const Tuning& tuning) {
-  json root = {{"format", kFormat}, {"version", kVersion}, {"streams", json::object()}};
+  json root = {{"format", kTuningFormat}, {"version", kTuningVersion}, {"streams", json::object()}};
   for (const auto& [name, choices] : tuning) {
     root["streams"][name] = {{kMeasuredWith, choices.measured_with}, {kProducts, choices.algorithms}};
   }
@@ -47,10 +47,10 @@ std::string print_tuning(const Tuning& tuning) {
 
 Tuning parse_tuning(std::string_view text, const std::string& source) {
   json root = json::parse(text, nullptr, false);
-  base::require(root.is_object() && root.value("format", json()) == kFormat,
+  base::require(root.is_object() && root.value("format", json()) == kTuningFormat,
                 "{}: this does not hold the tuning of a run; move it away to measure anew", source);
   const json version = root.value("version", json());
-  base::require(!version.is_number() || version <= kVersion,
+  base::require(!version.is_number() || version <= kTuningVersion,
                 "{}: a newer Plenum wrote this, version {}; use that one, or move the file away to measure "
                 "anew",
                 source, version.dump());

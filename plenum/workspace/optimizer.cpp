@@ -13,4 +13,22 @@ std::size_t optimizer_scratch_bytes(tensor::Device device, std::int64_t num_elem
   return std::max(squares, lamb);
 }
 
+std::int64_t newton_schulz_room(tensor::Device device, const FlatMatrices& matrices) {
+  const std::int64_t squares = 2 * matrices.least_size() * matrices.least_size();
+  if (device == tensor::Device::Cpu) return matrices.num_elements() + squares;
+  return matrices.count * squares;
+}
+
+std::int64_t newton_schulz_room(tensor::Device device, std::span<const FlatMatrices> groups) {
+  std::int64_t most = 0;
+  for (const FlatMatrices& group : groups) most = std::max(most, newton_schulz_room(device, group));
+  return most;
+}
+
+std::int64_t num_matrix_chunks(std::span<const FlatMatrices> groups) {
+  std::int64_t count = 0;
+  for (const FlatMatrices& group : groups) count += group.count * num_optimizer_chunks(group.num_elements());
+  return count;
+}
+
 }  // namespace plenum::workspace

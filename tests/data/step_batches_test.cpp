@@ -1,7 +1,10 @@
 #include "plenum/data/batches/step_batches.h"
 
+#include <algorithm>
+#include <fstream>
 #include <numeric>
 #include <set>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -161,6 +164,10 @@ TEST(StepBatchSource, KeepsToItsBoundsWhateverTheLengths) {
     options.global_batch = index % 4 == 0 ? "200tok" : "11";
     options.micro_batch_tokens = max_length + static_cast<std::int64_t>(index * 13 % 200);
     options.mask_rate = index % 5 == 0 ? 0.9 : 0.15;
+    if (index % 7 < 3) {
+      options.micro_batch_tokens.reset();
+      options.micro_batches = 1 + static_cast<std::int64_t>(index % 9);
+    }
     const std::size_t num_ranks = 1 + index % 4;
     const StepBatchSource source(sequences, options, small_model(), num_ranks, index);
     for (std::uint64_t step = 0; step < source.steps_per_epoch(); ++step) {
@@ -184,7 +191,7 @@ TEST(StepBatchSource, KnowsTheBoundsOfOtherMicroBatches) {
     for (const std::optional<std::int64_t> tokens : {std::optional<std::int64_t>(70), {}}) {
       options.micro_batch_tokens = tokens;
       const StepBatchSource other(sequences, options, small_model(), 2, 7);
-      const StepBounds bounds = source.bounds_with(tokens);
+      const StepBounds bounds = source.bounds_with({.tokens = tokens});
       EXPECT_EQ(bounds.item_rows, other.least_micro_batch_tokens());
       EXPECT_EQ(bounds.micro_batches_per_rank, other.micro_batches_per_rank());
       EXPECT_EQ(bounds.capacity.rows, other.capacity().rows);
@@ -207,6 +214,61 @@ TEST(StepBatchSource, FillsOneMicroBatchWithAStepOfAsManyTokens) {
     EXPECT_LE(tokens, 256);
     EXPECT_GE(tokens, 256 - 64);
   }
+}
+
+TEST(StepBatchSource, TrainsOnTheSameWhateverTheNumberOfMicroBatches) {
+  const test::SyntheticSequences sequences = synthetic(random_lengths(4, 64), /*has_next_sentence=*/true);
+  for (const Layout layout : {Layout::Padded, Layout::Packed, Layout::Unpadded}) {
+    TrainingDataOptions options = options_for(layout, OrderChoice::Packs);
+    const StepBatchSource filled(sequences, options, small_model(), 1, 7);
+    options.micro_batch_tokens.reset();
+    for (const std::int64_t count : {1, 3, 8, 40}) {
+      options.micro_batches = count;
+      const StepBatchSource divided(sequences, options, small_model(), 2, 7);
+      ASSERT_EQ(divided.steps_per_epoch(), filled.steps_per_epoch());
+      EXPECT_EQ(divided.micro_batches_per_rank(), static_cast<std::size_t>(count));
+      for (std::uint64_t step = 0; step < divided.steps_per_epoch(); ++step)
+        EXPECT_EQ(collect(divided.make(step)), collect(filled.make(step)));
+    }
+  }
+}
+
+TEST(StepBatchSource, LeavesTheFirstMicroBatchesEmptyWhereThereIsTooLittleForAll) {
+  const test::SyntheticSequences sequences = synthetic(random_lengths(4, 64));
+  TrainingDataOptions options = options_for(Layout::Unpadded);
+  options.micro_batch_tokens.reset();
+  options.global_batch = "3";
+  options.micro_batches = 5;
+  const batch::StepBatch batch = StepBatchSource(sequences, options, small_model(), 1, 7).make(0).front();
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(batch.micro_batches[i].starts.size(), i < 2 ? 0U : 1U) << i;
+}
+
+/// How much more than the mean the busiest micro-batch of a pipeline has, by operations, at worst in 30
+/// full steps, with so many sequences or tokens in a micro-batch.
+double worst_excess(const std::string& of_micro_batch, std::int64_t count) {
+  std::ifstream file(PLENUM_SOURCE_DIR "/tests/golden/wikipedia_512_histogram.txt");
+  packing::LengthHistogram histogram{.counts = {0}};
+  for (std::uint64_t number = 0; file >> number;) histogram.counts.push_back(number / 1000);
+  for (std::size_t length = 0; length < 3; ++length) histogram.counts[length] = 0;
+  const test::SyntheticSequences sequences(histogram, {}, 3);
+  TrainingDataOptions options;
+  options.micro_batches = count;
+  const std::size_t unit = of_micro_batch.find_first_not_of("0123456789");
+  const std::int64_t amount = std::stoll(of_micro_batch) * count;
+  options.global_batch =
+      std::to_string(amount) + (unit == std::string::npos ? "" : of_micro_batch.substr(unit));
+  const StepBatchSource source(sequences, options, describe::preset("bert-base"), 1, 7);
+  double worst = 0;
+  const std::uint64_t num_full = source.steps_per_epoch() - 2;
+  for (std::uint64_t step = 0; step < std::min<std::uint64_t>(num_full, 30); ++step)
+    worst = std::max(worst, source.excess_of_busiest(step, 1));
+  return worst;
+}
+
+TEST(StepBatchSource, DividesWikipediaIntoMicroBatchesOfEqualCost) {
+  EXPECT_LT(worst_excess("16", 16), 0.002);
+  EXPECT_LT(worst_excess("8192tok", 16), 0.002);
+  EXPECT_LT(worst_excess("4096tok", 16), 0.005);
 }
 
 TEST(StepBatchSource, CountsTheWholeGlobalBatchOnEveryRank) {

@@ -56,7 +56,7 @@ TEST(StepBounds, FollowThePlan) {
                       .layout = Layout::Packed,
                       .max_length = 64,
                       .items_per_step = 8,
-                      .micro_batch_tokens = 200};
+                      .micro_batches = {.tokens = 200}};
   StepBounds bounds = bound_steps(problem);
   EXPECT_EQ(bounds.item_rows, 64);
   EXPECT_EQ(bounds.micro_batches_per_rank, 3);
@@ -73,7 +73,8 @@ TEST(StepBounds, FollowThePlan) {
 TEST(StepBounds, RefuseMicroBatchesThatAreTooSmall) {
   const packing::LengthHistogram histogram = histogram_of({{5, 10}, {512, 10}});
   const auto error = test::user_error_of([&] {
-    bound_steps({.histogram = histogram, .max_length = 512, .items_per_step = 4, .micro_batch_tokens = 511});
+    bound_steps(
+        {.histogram = histogram, .max_length = 512, .items_per_step = 4, .micro_batches = {.tokens = 511}});
   });
   EXPECT_THAT(error, HasSubstr("room for the longest sequence"));
   EXPECT_THAT(error, HasSubstr("must be at least 512"));
@@ -86,7 +87,7 @@ TEST(StepBounds, PadToTheLongestThereIs) {
                                            .layout = layout,
                                            .max_length = 512,
                                            .items_per_step = 4,
-                                           .micro_batch_tokens = 200});
+                                           .micro_batches = {.tokens = 200}});
     EXPECT_EQ(bounds.item_rows, 100);
     EXPECT_EQ(bounds.micro_batches_per_rank, 2);
     EXPECT_EQ(bounds.capacity.rows, 200);
@@ -94,14 +95,62 @@ TEST(StepBounds, PadToTheLongestThereIs) {
   }
 }
 
-TEST(StepBounds, CheckThatThereAreStepsAndRanks) {
+TEST(StepBounds, CheckThatThereAreStepsRanksAndMicroBatches) {
   const packing::LengthHistogram histogram = histogram_of({{5, 10}});
-  const auto bound = [&](std::int64_t items_per_step, std::int64_t num_ranks) {
-    bound_steps(
-        {.histogram = histogram, .max_length = 5, .items_per_step = items_per_step, .num_ranks = num_ranks});
+  const auto bound = [&](std::int64_t items_per_step, std::int64_t num_ranks, std::int64_t count = 1) {
+    bound_steps({.histogram = histogram,
+                 .max_length = 5,
+                 .items_per_step = items_per_step,
+                 .num_ranks = num_ranks,
+                 .micro_batches = {.count = count}});
   };
   EXPECT_THROW(bound(0, 1), base::InternalError);
   EXPECT_THROW(bound(1, 0), base::InternalError);
+  EXPECT_THROW(bound(1, 1, 0), base::InternalError);
+}
+
+TEST(StepBounds, OfDividedMicroBatchesAreTheLargestItemsThatOneCanGet) {
+  const packing::LengthHistogram histogram = histogram_of({{10, 1000}, {100, 2}, {512, 3}});
+  StepProblem problem{.histogram = histogram,
+                      .max_length = 512,
+                      .items_per_step = 100,
+                      .num_ranks = 2,
+                      .micro_batches = {.count = 8}};  // 50 items of a rank, 7 in a micro-batch
+  StepBounds bounds = bound_steps(problem);
+  EXPECT_EQ(bounds.micro_batches_per_rank, 8);
+  EXPECT_EQ(bounds.capacity.rows, 3 * 512 + 2 * 100 + 2 * 10);
+  EXPECT_EQ(bounds.capacity.sequences, 7);
+  problem.layout = Layout::Padded;
+  bounds = bound_steps(problem);
+  EXPECT_EQ(bounds.capacity.rows, 7 * 512);
+  EXPECT_EQ(bounds.capacity.sequences, 7);
+}
+
+TEST(StepBounds, OfDividedMicroBatchesAreThoseOfPacksWhereStepsArePacks) {
+  const packing::LengthHistogram histogram = histogram_of({{10, 40}, {60, 20}});
+  const packing::PackingPlan plan{
+      .capacity = 64, .depth = 6, .patterns = {{{60}, 20}, {{10, 10, 10, 10, 10}, 6}, {{10, 10}, 5}}};
+  const StepBounds bounds = bound_steps({.histogram = histogram,
+                                         .plan = &plan,
+                                         .max_length = 64,
+                                         .items_per_step = 9,
+                                         .micro_batches = {.count = 4}});
+  EXPECT_EQ(bounds.capacity,
+            (batch::Capacity{.rows = 192, .sequences = 15, .labels = {30}, .max_length = 60}));
+}
+
+TEST(StepBounds, RefuseDividedMicroBatchesThatMayBeLargerThanAllowed) {
+  const packing::LengthHistogram histogram = histogram_of({{512, 100}});
+  const auto error = test::user_error_of([&] {
+    bound_steps({.histogram = histogram,
+                 .max_length = 512,
+                 .items_per_step = 16,
+                 .micro_batches = {.tokens = 1000, .count = 8}});
+  });
+  EXPECT_EQ(
+      error,
+      "with --micro-batches 8 one may have up to 1024 tokens, more than --micro-batch-tokens 1000; give "
+      "more --micro-batches");
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "plenum/describe/flops.h"
 
+#include <numeric>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "plenum/describe/bert.h"
@@ -35,6 +38,19 @@ TEST(Flops, OfTheLastLayerBehindAttentionAreThoseOfTokensThatHeadsRead) {
                    nothing_read + 3 * (behind_attention + 2.0 * 768 * (768 + 2)));
   config.has_next_sentence = false;
   EXPECT_DOUBLE_EQ(forward(config, {.tokens = 512, .labels = {0, 3}}), nothing_read);
+}
+
+TEST(Flops, OfLayersAddUpWithTheHeadsInTheLast) {
+  ModelConfig config = preset("bert-base");
+  config.has_next_sentence = true;
+  const Flops flops(describe_bert(config));
+  const batch::Work work{.tokens = 512, .squared_lengths = 512 * 512, .labels = {77, 1}};
+  const std::vector<double> of_layers = flops.forward_of_layers(work);
+  ASSERT_EQ(of_layers.size(), 12U);
+  EXPECT_NEAR(std::accumulate(of_layers.begin(), of_layers.end(), 0.0), flops.forward(work), 1);
+  EXPECT_EQ(of_layers.front(), of_layers[10]);
+  const double masked_head = 77 * 2.0 * 768 * (768 + config.vocabulary);
+  EXPECT_GT(of_layers.back(), masked_head);
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 
 #include "plenum/base/thread_pool.h"
 #include "plenum/describe/bert.h"
+#include "plenum/memory/hidden_matrices.h"
+#include "plenum/tensor/arena.h"
 
 #include "tests/reference/optimizer_step.h"
 #include "tests/support/read_golden.h"
@@ -72,7 +74,10 @@ class OptimizerTest : public testing::Test {
 
   std::array<double, kernels::kNumStepScalars> scalars_{};
   base::ThreadPool pool_{1};
-  tensor::Stream stream_{pool_, {}};
+  tensor::Arena scratch_{std::size_t{2} << 20};
+  tensor::Stream stream_{
+      pool_, scratch_.view({.offset = 0, .dtype = tensor::DType::Byte, .shape = {std::int64_t{2} << 20}})
+                 .span<std::byte>()};
 };
 
 TEST_F(OptimizerTest, FollowsPyTorchForTenSteps) {
@@ -99,6 +104,43 @@ TEST_F(OptimizerTest, FollowsPyTorchForTenSteps) {
         EXPECT_NEAR(weights(tensors[i])[j], expected[j], 1e-6) << "step " << step << " tensor " << i;
       }
     }
+  }
+}
+
+TEST_F(OptimizerTest, MuonFollowsPyTorchOnTheMatricesOfLayersAndAdamWOnTheRest) {
+  const nlohmann::json golden = test::read_golden("optimizer.json").at("muon");
+  const describe::Layer& layer = table_.model().layers[0];
+  const std::array<std::size_t, 3> matrices = {table_.index_of(layer.attention.projections[1].weight),
+                                               table_.index_of(layer.mlp.in.weight),
+                                               table_.index_of(layer.mlp.out.weight)};
+  std::vector<float> room(static_cast<std::size_t>(
+      workspace::newton_schulz_room(tensor::Device::Cpu, memory::hidden_matrices(table_))));
+  OptimizerBuffers given = buffers();
+  given.muon.room = {room.data(), tensor::Shape{std::ssize(room)}};
+  Optimizer optimizer({.kind = OptimizerKind::Muon,
+                       .muon_momentum = golden.at("momentum"),
+                       .decay = golden.at("decay"),
+                       .clip_norm = 0},
+                      table_, shard_, given);
+  const auto assign = [](std::span<float> to, const std::vector<float>& from) {
+    std::copy(from.begin(), from.end(), to.begin());
+  };
+  for (std::size_t i = 0; i < matrices.size(); ++i) assign(weights(matrices[i]), golden.at("begin")[i]);
+  float& other = weights(transform_weight())[3];
+  other = 2;
+  gradients(transform_weight())[3] = 0.5F;
+  for (std::size_t step = 0; step < golden.at("gradients").size(); ++step) {
+    for (std::size_t i = 0; i < matrices.size(); ++i)
+      assign(gradients(matrices[i]), golden.at("gradients")[step][i]);
+    this->step(optimizer, golden.at("lr"));
+    for (std::size_t i = 0; i < matrices.size(); ++i) {
+      const std::vector<double> expected = golden.at("weights")[step][i];
+      for (std::size_t j = 0; j < expected.size(); ++j) {
+        EXPECT_NEAR(weights(matrices[i])[j], expected[j], 2e-6) << "step " << step << " matrix " << i;
+      }
+    }
+    if (step > 0) continue;
+    EXPECT_NEAR(other, 2 - 0.02 * (1 + 0.1 * 2), 1e-6) << "of a head: by AdamW";
   }
 }
 

@@ -242,6 +242,33 @@ TEST_F(TrainingOnGpu, RefusesHeadsThatItsAttentionDoesNotKnow) {
   test::expect_user_error([&] { run(given); }, "heads of width 64");
 }
 
+TEST_F(TrainingOnGpu, MuonFollowsTheCurveOfTheCpu) {
+  const auto curve_on = [&](Device device, std::string_view name) {
+    RunOptions given = options_on(device, name, kNumSteps);
+    given.optimizer.optimizer.kind = optim::OptimizerKind::Muon;
+    return curve_of(given);
+  };
+  const std::vector<double> expected = curve_on(Device::Cpu, "cpu");
+  const std::vector<double> curve = curve_on(Device::Cuda, "gpu");
+  ASSERT_EQ(curve.size(), expected.size());
+  const CurveDistance distance = distance_of(curve, expected);
+  // Its iterations are in bf16 too, and make directions that hardly matter as long as those that do.
+  EXPECT_LE(distance.largest, 4 * kBand.largest);
+  EXPECT_LE(distance.mean, 4 * kBand.mean);
+  record(distance);
+}
+
+TEST_F(TrainingOnGpu, MuonStoppedAndResumedEndsWithTheBytesOfOneThatWasNot) {
+  RunOptions whole = options_on(Device::Cuda, "whole", 20);
+  whole.optimizer.optimizer.kind = optim::OptimizerKind::Muon;
+  run(whole);
+  RunOptions parts = whole;
+  parts.run.directory = directory_ / "parts";
+  run_and_stop(parts, 7);
+  run(parts);
+  expect_same_checkpoint(parts, whole);
+}
+
 TEST_F(TrainingOnGpu, StepsThatAreNotFiniteAreSkippedAndTooManyEndTheRun) {
   RunOptions given = options_on(Device::Cuda, "run", 40);
   given.optimizer.learning_rate.peak = 1e30;

@@ -25,6 +25,15 @@ TEST(DefaultLearningRate, FallsWithWidthAndDepth) {
   EXPECT_DOUBLE_EQ(rate("bert-large"), 4.7e-5);
 }
 
+TEST(DefaultLearningRate, OfMuonIsHigher) {
+  const auto rate = [](const char* preset) {
+    return default_learning_rate(describe::preset(preset), optim::OptimizerKind::Muon);
+  };
+  EXPECT_DOUBLE_EQ(rate("bert-tiny"), 4.4e-3);
+  EXPECT_DOUBLE_EQ(rate("bert-mini"), 3.1e-3);
+  EXPECT_DOUBLE_EQ(rate("bert-base"), 6.0e-4);
+}
+
 TEST(DefaultBatch, GrowsWithTheLengthOfTheRun) {
   constexpr std::uint64_t kTokens = 1'000'000'000;
   constexpr std::uint64_t kSequences = 10'000'000;

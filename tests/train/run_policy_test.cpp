@@ -40,6 +40,10 @@ TEST(RunPolicy, PausesForTheStepThatIsDrawn) {
   EXPECT_THAT(steps_with(cadence, &Pause::is_traced), ElementsAre());
   cadence.traced_step = 2;
   EXPECT_THAT(steps_with(cadence, &Pause::is_traced), ElementsAre(2));
+  EXPECT_THAT(steps_with(cadence, &Pause::is_measured), ElementsAre());
+  cadence.first_measured_step = 2;
+  cadence.end_measured_step = 4;
+  EXPECT_THAT(steps_with(cadence, &Pause::is_measured), ElementsAre(2, 3));
   EXPECT_TRUE(RunPolicy(cadence).due_after(2).is_needed());
   EXPECT_FALSE(RunPolicy(kCadence).due_after(2).is_needed());
 }

@@ -60,6 +60,19 @@ TEST_F(RunWarnings, TellOfRanksWithNothingToDo) {
                                                  HasSubstr("nothing to do: 1 rank;"))));
 }
 
+TEST_F(RunWarnings, TellOfPipelinesThatAreMostlyIdle) {
+  RunOptions given = options("run", 20);
+  given.run.schedule = "1f1b";
+  EXPECT_THAT(warnings(given), ElementsAre(HasSubstr("no effect without --pp")));
+  given.run.ranks = given.run.threads.emplace(2);
+  given.run.pp = 2;
+  given.data.micro_batch_tokens.reset();
+  given.data.micro_batches = 2;
+  EXPECT_THAT(warnings(given), IsEmpty());
+  given.data.micro_batches = 1;
+  EXPECT_THAT(warnings(given), ElementsAre(HasSubstr("1 micro-batch for a pipeline of 2 ranks")));
+}
+
 TEST_F(RunWarnings, TellOfMasksThatLeaveNothingToPredictFrom) {
   RunOptions given = options("run", 20);
   given.data.mask_rate = 0.5;

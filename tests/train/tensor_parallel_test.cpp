@@ -7,11 +7,13 @@
 #include <gmock/gmock.h>
 
 #include "plenum/comm/local/local_world.h"
+#include "plenum/schedule/generate/data_parallel.h"
 #include "plenum/train/mesh.h"
 #include "plenum/train/replicas.h"
 #include "plenum/train/run_plan.h"
 #include "plenum/train/whole_model.h"
 
+#include "tests/support/expect_user_error.h"
 #include "tests/train/training_fixture.h"
 
 namespace plenum::train {
@@ -47,34 +49,57 @@ TEST(Mesh, CountsSlicesFirst) {
   EXPECT_THROW(Mesh(6, 4), base::UserError);
 }
 
+TEST(Mesh, CountsPlacesOfAPipelineBehindSlices) {
+  const Mesh mesh(12, 2, 3);
+  EXPECT_EQ(mesh.num_replicas(), 2U);
+  EXPECT_EQ(mesh.num_places(), 6U);
+  const base::Rank rank = base::Rank::at(9);
+  EXPECT_EQ(mesh.replica_of(rank), base::Rank::at(1));
+  EXPECT_EQ(mesh.place_of(rank), base::Rank::at(4));
+  EXPECT_EQ(mesh.index_in_replica(rank), 3U);
+  EXPECT_EQ(mesh.slice_of(rank), (describe::TensorParallel{1, 2}));
+  EXPECT_EQ(
+      test::user_error_of([] { Mesh(8, 2, 3); }),
+      "--ranks must be a multiple of --tp times --pp, since so many ranks hold a model together: --ranks "
+      "8 --tp 2 --pp 3");
+  EXPECT_EQ(
+      test::user_error_of([] { Mesh(6, 1, 4); }),
+      "--ranks must be a multiple of --pp, since so many ranks hold a model together: --ranks 6 --pp 4");
+}
+
 /// Four ranks of processes have a slice or a shard each, or a shard of a slice.
 void expect_put_together(std::size_t num_slices, std::size_t num_shards) {
   describe::ModelConfig config = describe::preset("bert-tiny");
   config.vocabulary = 301;
-  WholeModel model(config, num_slices);
-  const auto layers = WholeModel::single_layers(static_cast<std::size_t>(config.num_layers));
+  const Mesh mesh(num_slices * num_shards, num_slices);
+  const schedule::Schedule schedule = schedule::generate_data_parallel(
+      {.num_replicas = num_shards, .stage_layers = {static_cast<std::uint16_t>(config.num_layers)}});
+  const ModelParts parts(config, mesh, schedule);
+  WholeModel model(parts);
+  const std::vector<describe::ParameterShard::LayerRange> layers = {{{0}, {1}}, {{1}, {2}}};
+  std::vector<describe::ParameterShard> shards;
   std::vector<WholeModel::Holding> holdings;
-  for (std::size_t i = 0; i < num_slices * num_shards; ++i) {
-    const std::size_t slice = i % num_slices;
-    holdings.push_back(
-        {slice, describe::ParameterShard(model.slice(slice), layers, i / num_slices, num_shards)});
+  for (std::size_t i = 0; i < mesh.num_ranks(); ++i) {
+    const base::Rank rank = base::Rank::at(i);
+    shards.emplace_back(parts.part(rank), layers, i / num_slices, num_shards);
+    holdings.push_back(num_shards == 1 ? WholeModel::Holding::of_part(parts, rank)
+                                       : WholeModel::Holding::of_shard(rank, shards.back()));
   }
   float* const weights = model.weights_N().data<float>();
   for (std::int64_t i = 0; i < model.weights_N().num_elements(); ++i)
     weights[i] = static_cast<float>(i % 9973);
   comm::local::LocalWorld world(holdings.size());
   std::vector<std::unique_ptr<WholeModel>> gathered;
-  for (std::size_t i = 0; i < holdings.size(); ++i)
-    gathered.push_back(std::make_unique<WholeModel>(config, num_slices));
+  for (std::size_t i = 0; i < holdings.size(); ++i) gathered.push_back(std::make_unique<WholeModel>(parts));
   {
     std::vector<std::jthread> processes;
     for (std::size_t i = 0; i < holdings.size(); ++i) {
       processes.emplace_back([&, i] {
-        const describe::ParameterShard& shard = holdings[i].shard;
+        const describe::ParameterShard& shard = shards[i];
         std::vector<float> own(static_cast<std::size_t>(shard.num_elements()));
         for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) {
           model.scatter(
-              holdings[i].slice,
+              base::Rank::at(i),
               {bucket.own.begin, std::span(own).subspan(static_cast<std::size_t>(bucket.begin),
                                                         static_cast<std::size_t>(bucket.num_own()))});
         }
@@ -83,7 +108,7 @@ void expect_put_together(std::size_t num_slices, std::size_t num_shards) {
     }
   }
   for (const std::unique_ptr<WholeModel>& one : gathered) {
-    for (const describe::Parameter& parameter : model.table().parameters()) {
+    for (const describe::Parameter& parameter : parts.whole().parameters()) {
       EXPECT_TRUE(std::equal(weights + parameter.begin, weights + parameter.end(),
                              one->weights_N().data<float>() + parameter.begin))
           << parameter.name << ", " << num_slices << " slices, " << num_shards << " shards";
@@ -163,7 +188,7 @@ TEST_F(TensorParallelRun, AnyMeshWritesTheBytesThatItRead) {
   for (const auto& [ranks, tp] : {std::pair(2, 2), std::pair(4, 4), std::pair(4, 2)}) {
     const RunOptions other = options_of("copy", ranks, tp, 5);
     const RunPlan plan(other, dataset, found.model);
-    Replicas replicas(plan.schedule(), plan.program());
+    Replicas replicas(plan.mesh(), plan.schedule(), plan.program());
     replicas.load(found);
     replicas.begin(found.state.step, found.state.num_updates);
     CheckpointStore(other.run.directory, 1).save(found.state, found.model, replicas.tensors());

@@ -318,6 +318,42 @@ TEST_F(TrainingTest, DrawsNoMicroBatchesThatAreEmpty) {
   EXPECT_LT(num_forwards, observer_.summary.micro_batches_per_rank);
 }
 
+TEST_F(TrainingTest, LaysAStepOverWhatEarlierStepsPredict) {
+  RunOptions given = options("run", 10);
+  given.run.ranks = 2;
+  given.run.threads = 2;
+  given.run.process.overlay = directory_ / "overlay.json";
+  given.run.process.trace_step = 5;
+  run(given);
+  const nlohmann::json overlay = nlohmann::json::parse(io::read_file(given.run.process.overlay));
+  EXPECT_EQ(overlay.at("title"), "bert-tiny, step 5, data-parallel");
+  EXPECT_GT(overlay.at("predicted_step_seconds"), 0);
+  EXPECT_GT(overlay.at("actions").size(), 8U);
+  for (const nlohmann::json& action : overlay.at("actions")) {
+    const double predicted =
+        action.at("predicted")[1].get<double>() - action.at("predicted")[0].get<double>();
+    const double measured = action.at("measured")[1].get<double>() - action.at("measured")[0].get<double>();
+    EXPECT_NEAR(action.at("error_seconds").get<double>(), measured - predicted, 1e-8);
+  }
+  ASSERT_EQ(observer_.tables.size(), 1U);
+  EXPECT_THAT(observer_.tables.front(), AllOf(HasSubstr("forward"), HasSubstr("predicted")));
+  EXPECT_THAT(observer_.notes, Contains(HasSubstr("the time of 5 steps was predicted from those before")));
+  given.run.process.overlay = directory_ / "overlay.txt";
+  test::expect_user_error([&] { run(given); }, "--overlay must end with .svg or .json");
+  given.run.process.overlay = directory_ / "overlay.svg";
+  given.run.process.trace_step = 2;
+  test::expect_user_error([&] { run(given); }, "--overlay needs --trace-step of at least 3");
+}
+
+TEST_F(TrainingTest, SaysHowWellStepsWerePredictedWhereTheRunEndsEarly) {
+  RunOptions given = options("run", 6);
+  given.run.process.overlay = directory_ / "overlay.svg";
+  given.run.process.trace_step = 5;
+  run(given);
+  EXPECT_TRUE(std::filesystem::exists(given.run.process.overlay));
+  EXPECT_THAT(observer_.notes, Contains(HasSubstr("the time of 2 steps was predicted")));
+}
+
 TEST_F(TrainingTest, RefusesADrawingThatCouldNotBeWrittenBeforeTheFirstStep) {
   RunOptions given = options("run", 5);
   for (const char* name : {"missing/step.svg", "data.svg"}) {

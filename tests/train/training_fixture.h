@@ -38,6 +38,7 @@ class RecordingObserver final : public TrainingObserver {
   }
   void on_choice(std::string_view line) override { choices.emplace_back(line); }
   void on_note(std::string_view line) override { notes.emplace_back(line); }
+  void on_table(std::string_view text) override { tables.emplace_back(text); }
   void on_hang(std::string_view line) override { hangs.emplace_back(line); }
 
   RunSummary summary;
@@ -46,6 +47,7 @@ class RecordingObserver final : public TrainingObserver {
   std::vector<std::uint64_t> checkpoints;
   std::vector<std::string> choices;
   std::vector<std::string> notes;
+  std::vector<std::string> tables;
   std::vector<std::string> hangs;
   std::function<void(const StepReport&)> after_step;
   std::function<void(std::uint64_t)> after_checkpoint;

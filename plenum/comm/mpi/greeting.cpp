@@ -7,7 +7,7 @@ namespace plenum::comm::mpi {
 namespace {
 
 /// Elements up to this size travel with the greeting.
-constexpr std::size_t kEnclosedBytes = 2048;
+constexpr std::size_t kEnclosedLineBytes = 2048;
 
 /// Writes behind what is there; returns the end.
 std::byte* write(std::byte* to, std::span<const std::byte> bytes) {
@@ -38,7 +38,7 @@ struct Greeting::Head {
 
 Greeting::Greeting(const GroupLines& lines)
     : lines_(lines),
-      most_bytes_(sizeof(Head) + 2 * lines.size() * sizeof(std::size_t) + kEnclosedBytes),
+      most_bytes_(sizeof(Head) + 2 * lines.size() * sizeof(std::size_t) + kEnclosedLineBytes),
       sent_(most_bytes_),
       received_(lines.size() * most_bytes_) {}
 
@@ -47,10 +47,10 @@ bool Greeting::encloses(const CollectiveShape& shape) {
   switch (shape.kind) {
     case CollectiveKind::AllReduce:
     case CollectiveKind::Broadcast:
-      return shape.count * size <= kEnclosedBytes;
+      return shape.count * size <= kEnclosedLineBytes;
     case CollectiveKind::AllGather:
       return std::all_of(shape.counts.begin(), shape.counts.end(),
-                         [size](std::size_t count) { return count * size <= kEnclosedBytes; });
+                         [size](std::size_t count) { return count * size <= kEnclosedLineBytes; });
     default:
       return false;
   }

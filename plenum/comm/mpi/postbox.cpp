@@ -15,7 +15,7 @@ namespace {
 /// for the receiver.
 constexpr std::size_t kEnclosedBytes = 1024;
 
-void copy(std::span<const std::byte> from, std::span<std::byte> to) {
+void copy_payload(std::span<const std::byte> from, std::span<std::byte> to) {
   if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
 }
 
@@ -44,7 +44,7 @@ std::shared_ptr<Task> Postbox::send(std::size_t to, Tag tag, ConstElements eleme
   const bool is_enclosed = elements.bytes.size() <= kEnclosedBytes;
   task->head.resize(sizeof(head) + (is_enclosed ? elements.bytes.size() : 0));
   std::memcpy(task->head.data(), &head, sizeof(head));
-  if (is_enclosed) copy(elements.bytes, std::span(task->head).subspan(sizeof(head)));
+  if (is_enclosed) copy_payload(elements.bytes, std::span(task->head).subspan(sizeof(head)));
   task->requests.send(task->head, lines_.line(to, head_));
   if (!is_enclosed) task->requests.send(elements.bytes, lines_.line(to, payload_));
   if (task->requests.test()) {
@@ -59,7 +59,7 @@ void Postbox::deliver_to_self(Tag tag, ConstElements elements) {
   const Key key{lines_.index, tag};
   if (const std::shared_ptr<ReceiveTask> receive = take_posted(key)) {
     const std::exception_ptr error = misfit(*receive, elements.dtype, elements.bytes.size());
-    if (!error) copy(elements.bytes, receive->destination.bytes);
+    if (!error) copy_payload(elements.bytes, receive->destination.bytes);
     return receive->finish(error);
   }
   auto kept = std::make_shared<Kept>();
@@ -95,7 +95,7 @@ std::shared_ptr<ReceiveTask> Postbox::receive(std::size_t from, Tag tag, Element
 
 void Postbox::hand_over(ReceiveTask& receive, const Kept& kept) {
   const std::exception_ptr error = misfit(receive, kept.dtype, kept.bytes.size());
-  if (!error) copy(kept.bytes, receive.destination.bytes);
+  if (!error) copy_payload(kept.bytes, receive.destination.bytes);
   receive.finish(error);
 }
 
@@ -186,7 +186,7 @@ void Postbox::take(std::size_t from, const Head& head, std::span<const std::byte
     arriving.requests.receive(place, lines_.line(from, payload_));
     arriving_.push_back(std::move(arriving));
   } else {
-    copy(enclosed, place);
+    copy_payload(enclosed, place);
     settle(arriving);
   }
 }

@@ -38,7 +38,7 @@ EvaluationBatches::EvaluationBatches(const SequenceSource& sequences, const Eval
                                          .max_length = sequences.max_length(),
                                          .items_per_step = static_cast<std::int64_t>(measured.size()),
                                          .num_ranks = 1,
-                                         .micro_batch_tokens = options.micro_batch_tokens,
+                                         .micro_batches = {.tokens = options.micro_batch_tokens},
                                          .mask_rate = options.masking.rate,
                                          .labels_sequences = sequences.has_next_sentence()});
   plans_ =

@@ -15,7 +15,7 @@ namespace plenum::data {
 struct EvaluationOptions {
   MaskingOptions masking = {};
   std::optional<std::int64_t> max_sequences = {};       ///< at least 1, drawn by the seed; all if absent
-  std::optional<std::int64_t> micro_batch_tokens = {};  ///< as StepProblem has it
+  std::optional<std::int64_t> micro_batch_tokens = {};  ///< as MicroBatchCut has it
   std::uint64_t seed = 0;  ///< of draw and masks; not that of training, so that runs can be compared
 };
 

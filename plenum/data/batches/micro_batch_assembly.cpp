@@ -8,6 +8,7 @@
 #include "plenum/base/check.h"
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/work.h"
+#include "plenum/data/batches/even_division.h"
 #include "plenum/data/batches/objective_index.h"
 #include "plenum/packing/sequence_ids.h"
 
@@ -26,6 +27,25 @@ BatchItem make_item(std::span<const BatchSequence> sequences, Layout layout, std
               "an item must not have more tokens than rows are planned: tokens={} rows={}", tokens,
               item_rows);
   return item;
+}
+
+void append(const BatchItem& item, MicroBatchPlan& plan) {
+  std::int64_t start = plan.num_rows;
+  for (const BatchSequence& sequence : item.sequences) {
+    plan.sequences.push_back({.id = sequence.id, .start = start, .length = sequence.length});
+    start += sequence.length;
+  }
+  plan.num_rows += item.num_rows;
+  plan.masked += item.masked;
+}
+
+void require_within(const MicroBatchPlan& plan, const batch::Capacity& capacity) {
+  const std::int64_t most_masked = capacity.labels[kMaskedTokens];
+  base::check(plan.num_rows <= capacity.rows && plan.masked <= most_masked &&
+                  std::ssize(plan.sequences) <= capacity.sequences,
+              "a micro-batch must keep to what is planned: rows={} of {} masked={} of {} sequences={} of {}",
+              plan.num_rows, capacity.rows, plan.masked, most_masked, plan.sequences.size(),
+              capacity.sequences);
 }
 
 /// Micro-batches that are being filled.
@@ -71,16 +91,8 @@ class Filling {
   }
 
   void put(const BatchItem& item, std::size_t index) {
-    MicroBatchPlan& plan = plans_[index];
-    std::int64_t start = plan.num_rows;
-    for (const BatchSequence& sequence : item.sequences) {
-      plan.sequences.push_back({.id = sequence.id, .start = start, .length = sequence.length});
-      start += sequence.length;
-    }
-    plan.num_rows += item.num_rows;
-    plan.masked += item.masked;
-    base::check(static_cast<std::int64_t>(plan.sequences.size()) <= capacity_.sequences,
-                "a micro-batch must not have more sequences than planned: {}", capacity_.sequences);
+    append(item, plans_[index]);
+    require_within(plans_[index], capacity_);
     by_free_rows_.emplace(free_rows(index), index);
   }
 
@@ -148,6 +160,19 @@ std::vector<MicroBatchPlan> fill_micro_batches(std::span<const BatchItem> items,
   Filling filling(capacity);
   for (const BatchItem& item : largest_first) filling.place(item);
   return std::move(filling).finish();
+}
+
+std::vector<MicroBatchPlan> divide_into_micro_batches(std::span<const BatchItem> items,
+                                                      std::span<const double> costs, std::size_t count,
+                                                      const batch::Capacity& capacity) {
+  std::vector<MicroBatchPlan> plans;
+  for (const std::vector<std::size_t>& indices : divide_evenly(costs, count)) {
+    if (indices.empty()) break;
+    MicroBatchPlan& plan = plans.emplace_back();
+    for (const std::size_t index : indices) append(items[index], plan);
+    require_within(plan, capacity);
+  }
+  return plans;
 }
 
 }  // namespace plenum::data

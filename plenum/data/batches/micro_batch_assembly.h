@@ -74,4 +74,10 @@ struct MicroBatchPlan {
 std::vector<MicroBatchPlan> fill_micro_batches(std::span<const BatchItem> items,
                                                const batch::Capacity& capacity);
 
+/// Divides items, of these costs, into so many micro-batches of nearly equal cost (divide_evenly). Where
+/// there are fewer items than micro-batches, gives one for each item.
+std::vector<MicroBatchPlan> divide_into_micro_batches(std::span<const BatchItem> items,
+                                                      std::span<const double> costs, std::size_t count,
+                                                      const batch::Capacity& capacity);
+
 }  // namespace plenum::data

@@ -6,10 +6,10 @@
 #include "plenum/base/check.h"
 #include "plenum/batch/micro_batch.h"
 #include "plenum/batch/step_batch.h"
+#include "plenum/data/batches/even_division.h"
 #include "plenum/data/batches/micro_batch_builder.h"
 #include "plenum/data/batches/objective_index.h"
 #include "plenum/data/batches/packing_plan_file.h"
-#include "plenum/data/batches/rank_division.h"
 #include "plenum/describe/bert.h"
 #include "plenum/packing/lpfhp.h"
 
@@ -42,13 +42,14 @@ StepBatchSource::StepBatchSource(const SequenceSource& sequences, const Training
                                  std::uint64_t seed, double attention_cost)
     : sequences_(sequences),
       layout_(options.layout),
+      divides_micro_batches_(options.micro_batches.has_value()),
       masking_(options.masking()),
       flops_(describe::describe_bert(model)),
       num_ranks_(num_ranks),
       seed_(seed),
       attention_cost_(attention_cost),
       order_(make_order(sequences, options, seed)),
-      bounds_(bounds_with(options.micro_batch_tokens)) {
+      bounds_(bounds_with({.tokens = options.micro_batch_tokens, .count = options.micro_batches})) {
   require_fit(sequences, model);
   base::require(sequences.has_next_sentence() || !model.has_next_sentence,
                 "{} has no next-sentence pairs, which the model trains; prepare the text with --objective "
@@ -56,7 +57,7 @@ StepBatchSource::StepBatchSource(const SequenceSource& sequences, const Training
                 sequences.name());
 }
 
-StepBounds StepBatchSource::bounds_with(std::optional<std::int64_t> micro_batch_tokens) const {
+StepBounds StepBatchSource::bounds_with(const MicroBatchCut& micro_batches) const {
   const std::optional<packing::PackingPlan>& plan = order_.plan();
   return bound_steps({.histogram = sequences_.histogram(),
                       .plan = plan ? &*plan : nullptr,
@@ -64,29 +65,38 @@ StepBounds StepBatchSource::bounds_with(std::optional<std::int64_t> micro_batch_
                       .max_length = sequences_.max_length(),
                       .items_per_step = static_cast<std::int64_t>(order_.items_per_step()),
                       .num_ranks = static_cast<std::int64_t>(num_ranks_),
-                      .micro_batch_tokens = micro_batch_tokens,
+                      .micro_batches = micro_batches,
                       .mask_rate = masking_.rate,
                       .labels_sequences = sequences_.has_next_sentence()});
+}
+
+batch::Work StepBatchSource::work_of(const MicroBatchPlan& plan) const {
+  batch::Work work;
+  work.tokens = plan.num_rows;
+  work.labels[kMaskedTokens] = plan.masked;
+  for (const PlacedSequence& sequence : plan.sequences)
+    work.squared_lengths += sequence.length * sequence.length;
+  if (sequences_.has_next_sentence())
+    work.labels[kNextSentence] = static_cast<std::int64_t>(plan.sequences.size());
+  return work;
 }
 
 double StepBatchSource::excess_of_busiest(std::uint64_t step, double attention_cost) const {
   double most = 0;
   double sum = 0;
   for (const std::vector<MicroBatchPlan>& of_rank : arrange(step).micro_batches) {
-    batch::Work work;
+    batch::Work of_all;
     for (const MicroBatchPlan& plan : of_rank) {
-      work.tokens += plan.num_rows;
-      work.labels[kMaskedTokens] += plan.masked;
-      for (const PlacedSequence& sequence : plan.sequences)
-        work.squared_lengths += sequence.length * sequence.length;
-      if (sequences_.has_next_sentence())
-        work.labels[kNextSentence] += static_cast<std::int64_t>(plan.sequences.size());
+      const batch::Work work = work_of(plan);
+      of_all += work;
+      if (divides_micro_batches_) most = std::max(most, cost_of(work, flops_, attention_cost));
     }
-    const double cost = cost_of(work, flops_, attention_cost);
-    most = std::max(most, cost);
+    const double cost = cost_of(of_all, flops_, attention_cost);
+    if (!divides_micro_batches_) most = std::max(most, cost);
     sum += cost;
   }
-  return sum == 0 ? 0 : most * static_cast<double>(num_ranks_) / sum - 1;
+  const std::size_t num_parts = divides_micro_batches_ ? num_micro_batches() : num_ranks_;
+  return sum == 0 ? 0 : most * static_cast<double>(num_parts) / sum - 1;
 }
 
 std::vector<batch::StepBatch> StepBatchSource::make(std::uint64_t step) const {
@@ -112,10 +122,17 @@ StepArrangement StepBatchSource::arrange(std::uint64_t step) const {
   const std::vector<BatchItem> items = cut_items(batch, sequences, layout_, bounds_.item_rows);
   std::vector<double> costs;
   for (const BatchItem& item : items) costs.push_back(cost_of(item, flops_, attention_cost_));
-  for (const std::vector<std::size_t>& indices : divide_among_ranks(costs, num_ranks_)) {
+  for (const std::vector<std::size_t>& indices : divide_evenly(costs, num_ranks_)) {
     std::vector<BatchItem> items_of_rank;
-    for (const std::size_t index : indices) items_of_rank.push_back(items[index]);
-    arrangement.micro_batches.push_back(fill_micro_batches(items_of_rank, bounds_.capacity));
+    std::vector<double> costs_of_rank;
+    for (const std::size_t index : indices) {
+      items_of_rank.push_back(items[index]);
+      costs_of_rank.push_back(costs[index]);
+    }
+    arrangement.micro_batches.push_back(
+        divides_micro_batches_ ? divide_into_micro_batches(items_of_rank, costs_of_rank,
+                                                           micro_batches_per_rank(), bounds_.capacity)
+                               : fill_micro_batches(items_of_rank, bounds_.capacity));
     base::check(arrangement.micro_batches.back().size() <= micro_batches_per_rank(),
                 "a rank must not have more micro-batches than planned: step={} planned={}", step,
                 micro_batches_per_rank());

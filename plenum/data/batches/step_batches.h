@@ -29,8 +29,9 @@ struct StepArrangement {
 /// it. Which sequences, and what is masked in them, depends on seed, data and `options` alone; ranks and
 /// layout only arrange them. Any number of threads may ask.
 ///
-/// Every rank has micro_batches_per_rank() micro-batches in every step: rank r those with the ids r *
-/// micro_batches_per_rank() and following, as replicas have in schedules with one stage. Where a step needs
+/// A rank here is a replica of the model, however many ranks hold one. Every rank has
+/// micro_batches_per_rank() micro-batches in every step: rank r those with the ids r *
+/// micro_batches_per_rank() and following, as replicas have in schedules. Where a step needs
 /// fewer, the first ones are empty: the last, whose backward hides the reduction of gradients, has work.
 class StepBatchSource {
  public:
@@ -39,7 +40,8 @@ class StepBatchSource {
   /// tokens, positions or segments than the model has, no labels), or micro-batches are too small
   /// for one item.
   ///
-  /// Ranks get equal shares of the operations, with those of attention counted `attention_cost` times.
+  /// Ranks, and micro-batches of a given number, get equal shares of the operations, with those of attention
+  /// counted `attention_cost` times.
   StepBatchSource(const SequenceSource& sequences, const TrainingDataOptions& options,
                   const describe::ModelConfig& model, std::size_t num_ranks, std::uint64_t seed,
                   double attention_cost = 1);
@@ -51,6 +53,8 @@ class StepBatchSource {
   const SequenceSource& sequences() const { return sequences_; }
   std::size_t num_ranks() const { return num_ranks_; }
   double attention_cost() const { return attention_cost_; }
+  /// Whether their number was given, so that they are divided by cost and not filled.
+  bool divides_micro_batches() const { return divides_micro_batches_; }
   std::size_t micro_batches_per_rank() const {
     return static_cast<std::size_t>(bounds_.micro_batches_per_rank);
   }
@@ -58,11 +62,11 @@ class StepBatchSource {
   const batch::Capacity& capacity() const { return bounds_.capacity; }
   /// The fewest --micro-batch-tokens that can be asked for: a micro-batch holds any item.
   std::int64_t least_micro_batch_tokens() const { return bounds_.item_rows; }
-  /// What steps would keep to with other --micro-batch-tokens, or the default if there are none. Throws
-  /// UserError if they are too few for one item.
-  StepBounds bounds_with(std::optional<std::int64_t> micro_batch_tokens) const;
+  /// What steps would keep to with other micro-batches. Throws UserError as bound_steps() does.
+  StepBounds bounds_with(const MicroBatchCut& micro_batches) const;
 
-  /// How much more than the mean the busiest rank has in a step, 0.01 for 1 %, if attention costs so much.
+  /// How much more than the mean the busiest rank has in a step, 0.01 for 1 %, if attention costs so much. Of
+  /// the busiest micro-batch where micro-batches are divided by cost.
   double excess_of_busiest(std::uint64_t step, double attention_cost) const;
   /// Of the forward passes of a step, on all ranks together.
   double flops_of(std::uint64_t step) const { return flops_.forward(arrange(step).global); }
@@ -79,8 +83,11 @@ class StepBatchSource {
                          const SequenceSource& from) const;
 
  private:
+  batch::Work work_of(const MicroBatchPlan& plan) const;
+
   const SequenceSource& sequences_;
   Layout layout_;
+  bool divides_micro_batches_;
   MaskingOptions masking_;
   describe::Flops flops_;
   std::size_t num_ranks_;

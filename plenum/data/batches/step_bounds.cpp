@@ -107,16 +107,33 @@ std::int64_t most_masked(const packing::LengthHistogram& histogram, std::int64_t
   return masked;
 }
 
-}  // namespace
+/// The rows of the `num_items` longest sequences.
+std::int64_t most_rows(const packing::LengthHistogram& histogram, std::int64_t num_items) {
+  std::int64_t rows = 0;
+  for (std::size_t length = histogram.counts.size(); length-- > 1 && num_items > 0;) {
+    const auto taken =
+        static_cast<std::int64_t>(std::min(histogram.counts[length], static_cast<std::uint64_t>(num_items)));
+    rows += taken * static_cast<std::int64_t>(length);
+    num_items -= taken;
+  }
+  return rows;
+}
 
-StepBounds bound_steps(const StepProblem& problem) {
-  base::check(problem.plan != nullptr || problem.layout != Layout::Packed, "packed needs a packing plan");
-  base::check(problem.items_per_step >= 1 && problem.num_ranks >= 1,
-              "a step must have items and ranks: items={} ranks={}", problem.items_per_step,
-              problem.num_ranks);
-  const ItemBounds items = bound_items(problem);
+/// What a micro-batch of at most `most_items` items in `rows` rows can hold.
+batch::Capacity capacity_of(const StepProblem& problem, const ItemBounds& items, std::int64_t most_items,
+                            std::int64_t rows) {
+  batch::Capacity capacity{.rows = rows, .max_length = longest_sequence(problem)};
+  capacity.sequences = std::min(most_items * items.sequences, most_sequences(problem.histogram, rows));
+  capacity.labels[kMaskedTokens] =
+      std::min(most_items * items.masked, most_masked(problem.histogram, rows, problem.mask_rate));
+  if (problem.labels_sequences) capacity.labels[kNextSentence] = capacity.sequences;
+  return capacity;
+}
+
+/// Of micro-batches that are filled up to a number of rows.
+StepBounds bound_filled(const StepProblem& problem, const ItemBounds& items) {
   const std::int64_t budget =
-      problem.micro_batch_tokens.value_or(std::max(kDefaultMicroBatchTokens, items.rows));
+      problem.micro_batches.tokens.value_or(std::max(kDefaultMicroBatchTokens, items.rows));
   base::require(budget >= items.rows,
                 "a micro-batch must have room for the longest {}: --micro-batch-tokens is {}, but must be at "
                 "least {}",
@@ -127,28 +144,52 @@ StepBounds bound_steps(const StepProblem& problem) {
   // What a micro-batch can take of any items; the k of fill_micro_batches.
   const std::int64_t any_items = std::min(budget / items.rows, items_of_rank);
   const bool is_unpadded = problem.layout == Layout::Unpadded;
-  const std::int64_t most_items = is_unpadded ? items_of_rank : any_items;
-
-  StepBounds bounds;
-  bounds.items_per_step = items.num_items;
-  bounds.item_rows = items.rows;
-  bounds.micro_batches_per_rank = ceil_divide(items_of_rank, any_items);
-  batch::Capacity& capacity = bounds.capacity;
-  capacity.max_length = longest_sequence(problem);
-  capacity.rows = is_unpadded ? std::min(budget, items_of_rank * items.rows) : any_items * items.rows;
-  capacity.sequences =
-      std::min(most_items * items.sequences, most_sequences(problem.histogram, capacity.rows));
-  std::int64_t& masked = capacity.labels[kMaskedTokens];
-  masked =
-      std::min(most_items * items.masked, most_masked(problem.histogram, capacity.rows, problem.mask_rate));
+  StepBounds bounds{.items_per_step = items.num_items,
+                    .item_rows = items.rows,
+                    .micro_batches_per_rank = ceil_divide(items_of_rank, any_items)};
+  bounds.capacity =
+      capacity_of(problem, items, is_unpadded ? items_of_rank : any_items,
+                  is_unpadded ? std::min(budget, items_of_rank * items.rows) : any_items * items.rows);
   if (is_unpadded) {
     // Many short sequences would mask more of a micro-batch than long ones do, which rarely happens, and the
     // logits of masked tokens are the largest buffer. Filling stops there too; an eighth is left for chance.
     const std::int64_t masked_of_any = any_items * items.masked;
+    std::int64_t& masked = bounds.capacity.labels[kMaskedTokens];
     masked = std::min(masked, masked_of_any + ceil_divide(masked_of_any, 8));
   }
-  if (problem.labels_sequences) capacity.labels[kNextSentence] = capacity.sequences;
   return bounds;
+}
+
+/// Of a given number of micro-batches that share a rank's items.
+StepBounds bound_divided(const StepProblem& problem, const ItemBounds& items) {
+  const std::int64_t items_of_rank = ceil_divide(items.num_items, problem.num_ranks);
+  const std::int64_t most_items = ceil_divide(items_of_rank, *problem.micro_batches.count);
+  const bool are_sequences = problem.layout == Layout::Unpadded && items.sequences == 1;
+  const std::int64_t rows =
+      are_sequences ? most_rows(problem.histogram, most_items) : most_items * items.rows;
+  constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
+  const std::int64_t allowed = problem.micro_batches.tokens.value_or(kMostRows);
+  base::require(rows <= allowed,
+                "with --micro-batches {} one may have up to {} tokens, more than {}{}; give more "
+                "--micro-batches",
+                *problem.micro_batches.count, rows,
+                problem.micro_batches.tokens ? "--micro-batch-tokens " : "", allowed);
+  return {.items_per_step = items.num_items,
+          .item_rows = items.rows,
+          .micro_batches_per_rank = *problem.micro_batches.count,
+          .capacity = capacity_of(problem, items, most_items, rows)};
+}
+
+}  // namespace
+
+StepBounds bound_steps(const StepProblem& problem) {
+  base::check(problem.plan != nullptr || problem.layout != Layout::Packed, "packed needs a packing plan");
+  base::check(
+      problem.items_per_step >= 1 && problem.num_ranks >= 1 && problem.micro_batches.count.value_or(1) >= 1,
+      "a step must have items, ranks and micro-batches: items={} ranks={} micro-batches={}",
+      problem.items_per_step, problem.num_ranks, problem.micro_batches.count.value_or(1));
+  const ItemBounds items = bound_items(problem);
+  return problem.micro_batches.count ? bound_divided(problem, items) : bound_filled(problem, items);
 }
 
 }  // namespace plenum::data

@@ -13,6 +13,15 @@ namespace plenum::data {
 
 inline constexpr std::int64_t kDefaultMicroBatchTokens = 4096;
 
+/// How a rank's part of a step is cut into micro-batches.
+struct MicroBatchCut {
+  /// Rows that the user allows; if nothing is said, kDefaultMicroBatchTokens, or the longest item if that is
+  /// more.
+  std::optional<std::int64_t> tokens = {};
+  /// Into so many, by cost; if nothing is said, they are filled.
+  std::optional<std::int64_t> count = {};
+};
+
 /// What is to be bounded: sequences of `histogram`, a number of order items per step.
 struct StepProblem {
   const packing::LengthHistogram& histogram;
@@ -21,8 +30,7 @@ struct StepProblem {
   std::int64_t max_length = 0;
   std::int64_t items_per_step = 0;  ///< of the order: sequences, or packs with a plan
   std::int64_t num_ranks = 1;
-  /// That the user allows; if nothing is said, kDefaultMicroBatchTokens, or the longest item if that is more.
-  std::optional<std::int64_t> micro_batch_tokens = {};
+  MicroBatchCut micro_batches = {};
   double mask_rate = 0.15;
   bool labels_sequences = false;  ///< every sequence has a label, too
 };
@@ -35,7 +43,12 @@ struct StepBounds {
   batch::Capacity capacity;                 ///< of a micro-batch
 };
 
-/// Throws UserError if not even one item fits into a micro-batch.
+/// Throws UserError if not even one item fits into a micro-batch, or micro-batches of a given number may be
+/// larger than the user allows.
+///
+/// *Divided* micro-batches have k = ceil(items of a rank / their number) items at most (divide_evenly), so
+/// they have at most the rows and labels of the k largest items there are: close where items are packs,
+/// which are all nearly full, and where sequences differ what a step of long ones needs.
 StepBounds bound_steps(const StepProblem& problem);
 
 }  // namespace plenum::data

@@ -41,9 +41,12 @@ base::OptionTable TrainingDataOptions::table() {
       "micro-batch-tokens", micro_batch_tokens, 1, std::int64_t{1} << 30,
       "Tokens of a micro-batch, padding included; 4096, or the longest sequence if that is longer, and on "
       "a GPU 512 for each of its multiprocessors, or fewer if they would not fit");
+  options.add("micro-batches", micro_batches, 1, 1 << 20,
+              "Divide what each replica trains on in a step into this many micro-batches of equal cost; four "
+              "for each rank of a pipeline, and without --pp by --micro-batch-tokens if not given");
   options.add("attention-cost", attention_cost, 0.01, 100,
               "How much longer an operation of attention takes than one of a matrix product, for dividing "
-              "work among ranks; measured where it matters if not given");
+              "work among ranks and micro-batches; measured where it matters if not given");
   options.add("packing-depth", packing_depth, 1, packing::kGreatestCapacity,
               "Sequences in a pack at most (with --order packs); as many as fit if not given");
   options.add("packing-plan", packing_plan, "FILE",

@@ -32,7 +32,8 @@ struct TrainingDataOptions {
   Layout layout = Layout::Unpadded;
   OrderChoice order_choice = OrderChoice::Auto;
   std::string global_batch;                        ///< must be there when steps are made
-  std::optional<std::int64_t> micro_batch_tokens;  ///< as StepProblem has it
+  std::optional<std::int64_t> micro_batch_tokens;  ///< as MicroBatchCut has it
+  std::optional<std::int64_t> micro_batches;       ///< of a rank; likewise
   std::optional<double> attention_cost;            ///< as StepBatchSource has it; measured if absent
   std::optional<std::int64_t> packing_depth;       ///< unlimited if absent
   std::string packing_plan;                        ///< a file; made anew if empty

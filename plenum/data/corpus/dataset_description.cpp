@@ -12,12 +12,12 @@
 namespace plenum::data {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "plenum-dataset";
 constexpr int kVersion = 1;
 
-Json split_to_json(const DatasetDescription& description, Split split) {
+OrderedJson split_to_json(const DatasetDescription& description, Split split) {
   const SplitCounts& counts = description.counts[split];
   const SequenceIndexSummary& sequences = description[split];
   return {{"documents", counts.documents},
@@ -30,7 +30,7 @@ Json split_to_json(const DatasetDescription& description, Split split) {
           {"tokens_cut_from_pairs", sequences.lost.pair_truncation}};
 }
 
-void read_split(const Json& json, SplitCounts& counts, SequenceIndexSummary& sequences) {
+void read_split(const OrderedJson& json, SplitCounts& counts, SequenceIndexSummary& sequences) {
   counts = {
       .documents = json.at("documents"), .sentences = json.at("sentences"), .tokens = json.at("tokens")};
   sequences.random_next = json.at("random_next");
@@ -38,12 +38,12 @@ void read_split(const Json& json, SplitCounts& counts, SequenceIndexSummary& seq
                     .pair_truncation = json.at("tokens_cut_from_pairs")};
 }
 
-Json tokenizer_to_json(const DatasetDescription& description) {
+OrderedJson tokenizer_to_json(const DatasetDescription& description) {
   const NormalizerRules& rules = description.rules;
   const SpecialTokens& special = description.special;
   return {{"vocabulary_size", description.vocabulary_size},
           {"lowercase", rules.lowercase},
-          {"strip_accents", rules.strip_accents ? Json(*rules.strip_accents) : Json(nullptr)},
+          {"strip_accents", rules.strip_accents ? OrderedJson(*rules.strip_accents) : OrderedJson(nullptr)},
           {"clean_text", rules.clean_text},
           {"handle_chinese_chars", rules.handle_chinese_chars},
           {"pad_id", special.pad},
@@ -53,7 +53,7 @@ Json tokenizer_to_json(const DatasetDescription& description) {
           {"mask_id", special.mask}};
 }
 
-void read_tokenizer(const Json& json, DatasetDescription& description) {
+void read_tokenizer(const OrderedJson& json, DatasetDescription& description) {
   description.vocabulary_size = json.at("vocabulary_size");
   description.rules = {.clean_text = json.at("clean_text"),
                        .handle_chinese_chars = json.at("handle_chinese_chars"),
@@ -69,12 +69,12 @@ void read_tokenizer(const Json& json, DatasetDescription& description) {
                          .mask = json.at("mask_id")};
 }
 
-DatasetDescription from_json(const Json& json, const std::string& path) {
+DatasetDescription from_json(const OrderedJson& json, const std::string& path) {
   DatasetDescription description;
   description.max_length = json.at("max_length");
   description.objective = objective_of(json.at("objective").get<std::string>(), path);
   description.seed = json.at("seed");
-  const Json& counts = json.at("counts");
+  const OrderedJson& counts = json.at("counts");
   description.counts.text_bytes = counts.at("text_bytes");
   description.counts.empty_documents = counts.at("empty_documents");
   description.counts.unknown_tokens = counts.at("unknown_tokens");
@@ -90,7 +90,7 @@ DatasetDescription from_json(const Json& json, const std::string& path) {
       json.at("holdout_histogram").get<std::vector<std::uint64_t>>();
   read_tokenizer(json.at("tokenizer"), description);
   description.options = json.at("options");
-  for (const Json& source : json.at("sources")) {
+  for (const OrderedJson& source : json.at("sources")) {
     SourceFile& file = description.sources.emplace_back();
     file.path = source.at("path");
     file.size_bytes = source.at("bytes");
@@ -98,7 +98,7 @@ DatasetDescription from_json(const Json& json, const std::string& path) {
   const InvalidText& invalid = description.counts.invalid;
   base::require(invalid.places == 0 || invalid.first_file < description.sources.size(),
                 "{} is damaged, prepare the dataset again: it has no source {}", path, invalid.first_file);
-  for (const Json& file : json.at("files")) {
+  for (const OrderedJson& file : json.at("files")) {
     description.files.push_back(
         {.name = file.at("name"), .size_bytes = file.at("bytes"), .checksum = file.at("checksum")});
   }
@@ -133,51 +133,51 @@ std::string DatasetDescription::invalid_text() const {
                      sources.at(invalid.first_file).path, invalid.first_line);
 }
 
-Json to_json(const DatasetDescription& description) {
+OrderedJson to_json(const DatasetDescription& description) {
   const CorpusCounts& counts = description.counts;
-  Json sources = Json::array();
+  OrderedJson sources = OrderedJson::array();
   for (const SourceFile& file : description.sources) {
     sources.push_back({{"path", file.path}, {"bytes", file.size_bytes}});
   }
-  Json files = Json::array();
+  OrderedJson files = OrderedJson::array();
   for (const io::FileRecord& file : description.files) {
     files.push_back({{"name", file.name}, {"bytes", file.size_bytes}, {"checksum", file.checksum}});
   }
-  Json json = {{"format", kFormat},
-               {"version", kVersion},
-               {"max_length", description.max_length},
-               {"objective", name_of(description.objective)},
-               {"seed", description.seed},
-               {"counts",
-                {{"files", description.sources.size()},
-                 {"text_bytes", counts.text_bytes},
-                 {kInvalidTextKey, invalid_text_to_json<Json>(counts.invalid)},
-                 {"documents", counts.documents()},
-                 {"empty_documents", counts.empty_documents},
-                 {"sentences", counts[Split::Train].sentences + counts[Split::Holdout].sentences},
-                 {"tokens", counts.tokens()},
-                 {"unknown_tokens", counts.unknown_tokens},
-                 {"unknown_rate", description.unknown_rate()},
-                 {"duplicate_documents", description.duplicate_documents},
-                 {"duplicate_share", description.duplicate_share()}}},
-               {"train", split_to_json(description, Split::Train)},
-               {"holdout", split_to_json(description, Split::Holdout)},
-               {"histogram", description[Split::Train].histogram.counts},
-               {"holdout_histogram", description[Split::Holdout].histogram.counts},
-               {"tokenizer", tokenizer_to_json(description)},
-               {"options", description.options},
-               {"sources", std::move(sources)},
-               {"files", std::move(files)},
-               {"fingerprint", description.fingerprint}};
+  OrderedJson json = {{"format", kFormat},
+                      {"version", kVersion},
+                      {"max_length", description.max_length},
+                      {"objective", name_of(description.objective)},
+                      {"seed", description.seed},
+                      {"counts",
+                       {{"files", description.sources.size()},
+                        {"text_bytes", counts.text_bytes},
+                        {kInvalidTextKey, invalid_text_to_json<OrderedJson>(counts.invalid)},
+                        {"documents", counts.documents()},
+                        {"empty_documents", counts.empty_documents},
+                        {"sentences", counts[Split::Train].sentences + counts[Split::Holdout].sentences},
+                        {"tokens", counts.tokens()},
+                        {"unknown_tokens", counts.unknown_tokens},
+                        {"unknown_rate", description.unknown_rate()},
+                        {"duplicate_documents", description.duplicate_documents},
+                        {"duplicate_share", description.duplicate_share()}}},
+                      {"train", split_to_json(description, Split::Train)},
+                      {"holdout", split_to_json(description, Split::Holdout)},
+                      {"histogram", description[Split::Train].histogram.counts},
+                      {"holdout_histogram", description[Split::Holdout].histogram.counts},
+                      {"tokenizer", tokenizer_to_json(description)},
+                      {"options", description.options},
+                      {"sources", std::move(sources)},
+                      {"files", std::move(files)},
+                      {"fingerprint", description.fingerprint}};
   const DatasetShard& shard = description.shard;
   if (!shard.is_whole()) json["shard"] = {{"index", shard.index}, {"count", shard.count}};
   return json;
 }
 
-std::string print_by_key(const Json& object) {
+std::string print_by_key(const OrderedJson& object) {
   // Text that is no UTF-8 (a file's name can be such) must not end in an exception.
-  const auto print = [](const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const auto print = [](const OrderedJson& value) {
+    return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   };
   std::string text;
   for (const auto& [key, value] : object.items()) {
@@ -201,7 +201,7 @@ std::string description_directory(const std::string& directory) {
 bool is_dataset(const std::string& directory) {
   const std::string path = description_directory(directory) + "/" + std::string(kDatasetFileName);
   if (!io::path_exists(path)) return false;
-  const Json json = Json::parse(io::read_file(path), nullptr, false);
+  const OrderedJson json = OrderedJson::parse(io::read_file(path), nullptr, false);
   return json.is_object() && json.contains("format") && json.at("format") == kFormat;
 }
 
@@ -211,7 +211,7 @@ DatasetDescription read_dataset_description(const std::string& directory) {
                 directory, kDatasetFileName);
   const std::string text = io::read_file(path);
   try {
-    const Json json = Json::parse(text);
+    const OrderedJson json = OrderedJson::parse(text);
     base::require(json.value("format", "") == kFormat, "{} does not describe a dataset", path);
     const int version = json.at("version");
     base::require(version == kVersion,

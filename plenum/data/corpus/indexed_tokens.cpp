@@ -11,7 +11,7 @@ namespace plenum::data {
 namespace {
 
 constexpr std::string_view kMagic("MMIDIDX\0\0", 9);
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kIndexVersion = 1;
 constexpr std::size_t kPointersAtOnce = std::size_t{1} << 15;
 
 constexpr std::uint8_t type_code(TokenWidth width) {
@@ -53,7 +53,7 @@ void complete_token_index(const std::string& index_path, const std::string& docu
   const auto append = [&](const auto& value) {
     header.append(reinterpret_cast<const char*>(&value), sizeof value);
   };
-  append(kVersion);
+  append(kIndexVersion);
   append(type_code(width));
   append(std::uint64_t{num_sentences});
   append(std::uint64_t{document_ends.size() + 1});
@@ -66,7 +66,7 @@ IndexedTokens::IndexedTokens(const std::string& tokens_path, const std::string& 
   const std::size_t size = index_.bytes().size();
   const std::string_view head(reinterpret_cast<const char*>(index_.bytes().data()), size);
   base::require(size >= kTokenIndexHeaderBytes && head.starts_with(kMagic) &&
-                    load<std::uint64_t>(kMagic.size()) == kVersion,
+                    load<std::uint64_t>(kMagic.size()) == kIndexVersion,
                 "{} is not an index of tokens; prepare the dataset again", index_path);
   const auto code = load<std::uint8_t>(17);
   base::require(code == type_code(TokenWidth::Two) || code == type_code(TokenWidth::Four),

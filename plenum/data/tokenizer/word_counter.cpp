@@ -8,7 +8,7 @@
 namespace plenum::data {
 namespace {
 
-constexpr std::size_t kFirstCapacity = std::size_t{1} << 12;
+constexpr std::size_t kFirstCountCapacity = std::size_t{1} << 12;
 constexpr std::size_t kMaxWords = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
@@ -16,7 +16,7 @@ constexpr std::size_t kMaxWords = std::numeric_limits<std::uint32_t>::max();
 WordCounter::WordCounter(const NormalizerRules& rules)
     : normalizer_(std::make_unique<const Normalizer>(rules)),
       splitter_(*normalizer_, std::numeric_limits<std::size_t>::max()),
-      table_(kFirstCapacity) {}
+      table_(kFirstCountCapacity) {}
 
 void WordCounter::add(std::string_view text) {
   splitter_.split(text, *this);
@@ -30,7 +30,7 @@ void WordCounter::merge(WordCounter&& other) {
   }
   other.words_ = {};
   other.bytes_ = {};
-  other.table_.assign(kFirstCapacity, 0);
+  other.table_.assign(kFirstCountCapacity, 0);
   other.total_ = 0;
 }
 

@@ -4,53 +4,12 @@
 #include <array>
 #include <cmath>
 
+#include "plenum/kernels/cpu/flat_parts.h"
 #include "plenum/kernels/cpu/for_vectors.h"
 #include "plenum/kernels/cpu/vector.h"
 
 namespace plenum::kernels::cpu {
 namespace {
-
-constexpr std::int64_t kStep = static_cast<std::int64_t>(kLanes);
-/// Elements that a thread takes at a time: four buffers of them take half a megabyte.
-constexpr std::int64_t kBlock = 1 << 15;
-/// Sums are taken in at most this many parts, which find room on the stack.
-constexpr std::int64_t kMostParts = 256;
-
-/// A cut of elements into equal parts, by their number alone.
-struct Parts {
-  explicit Parts(std::int64_t count)
-      : size(std::max(kBlock, (count + kMostParts * kStep - 1) / (kMostParts * kStep) * kStep)),
-        num_parts(static_cast<std::size_t>((count + size - 1) / size)) {}
-
-  std::int64_t size;
-  std::size_t num_parts;
-};
-
-using Doubles [[gnu::vector_size(64)]] = double;
-
-/// A sum of squares in double precision: sixteen sums side by side.
-class SquareSum {
- public:
-  void add(Vec values) {
-    const auto low = __builtin_shufflevector(values, values, 0, 1, 2, 3, 4, 5, 6, 7);
-    const auto high = __builtin_shufflevector(values, values, 8, 9, 10, 11, 12, 13, 14, 15);
-    add(low_, __builtin_convertvector(low, Doubles));
-    add(high_, __builtin_convertvector(high, Doubles));
-  }
-
-  double total() const {
-    const Doubles both = low_ + high_;
-    double sum = 0;
-    for (std::size_t i = 0; i < kLanes / 2; ++i) sum += both[i];
-    return sum;
-  }
-
- private:
-  static void add(Doubles& sum, Doubles values) { sum += values * values; }
-
-  Doubles low_ = {};
-  Doubles high_ = {};
-};
 
 Vec square_root(Vec values) {
   Vec roots;
@@ -150,8 +109,8 @@ void weights_of_part(const Step& step, std::int64_t begin, std::int64_t end, flo
 }
 
 /// A range and its parts.
-struct RangeParts : Parts {
-  explicit RangeParts(const FlatRange& range) : Parts(range.end - range.begin), range(range) {}
+struct RangeParts : FlatParts {
+  explicit RangeParts(const FlatRange& range) : FlatParts(range.end - range.begin), range(range) {}
 
   std::int64_t begin_of(std::size_t part) const {
     return std::min(range.begin + static_cast<std::int64_t>(part) * size, range.end);
@@ -163,7 +122,7 @@ struct RangeParts : Parts {
 LambNorms moments_of_range(const tensor::Stream& stream, const Step& step, const FlatRange& range,
                            float decay) {
   const RangeParts parts(range);
-  std::array<LambNorms, kMostParts> norms;
+  std::array<LambNorms, kMostFlatParts> norms;
   stream.pool().run(parts.num_parts, [&](std::size_t part, std::size_t) {
     norms[part] = moments_of_part(step, parts.begin_of(part), parts.begin_of(part + 1), decay);
   });
@@ -186,8 +145,8 @@ void weights_of_range(const tensor::Stream& stream, const Step& step, const Flat
 
 double sum_of_squares(const tensor::Stream& stream, std::span<const float> values_N) {
   const auto count = static_cast<std::int64_t>(values_N.size());
-  const Parts parts(count);
-  std::array<double, kMostParts> sums{};
+  const FlatParts parts(count);
+  std::array<double, kMostFlatParts> sums{};
   stream.pool().run(parts.num_parts, [&](std::size_t part, std::size_t) {
     const std::int64_t begin = static_cast<std::int64_t>(part) * parts.size;
     SquareSum sum;
@@ -229,10 +188,10 @@ void adam_step(const tensor::Stream& stream, const AdamStep& args) {
   if (args.ranges.empty() || scalar(args, StepScalar::IsSkipped) > 0) return;
   const Step step(args);
   const auto rate = static_cast<float>(scalar(args, StepScalar::LearningRate));
-  const auto num_blocks = static_cast<std::size_t>((args.ranges.back().end + kBlock - 1) / kBlock);
+  const auto num_blocks = static_cast<std::size_t>((args.ranges.back().end + kFlatBlock - 1) / kFlatBlock);
   stream.pool().run(num_blocks, [&](std::size_t block, std::size_t) {
-    const std::int64_t begin = static_cast<std::int64_t>(block) * kBlock;
-    const std::int64_t end = begin + kBlock;
+    const std::int64_t begin = static_cast<std::int64_t>(block) * kFlatBlock;
+    const std::int64_t end = begin + kFlatBlock;
     auto range = std::partition_point(args.ranges.begin(), args.ranges.end(),
                                       [&](const FlatRange& candidate) { return candidate.end <= begin; });
     for (; range != args.ranges.end() && range->begin < end; ++range) {

@@ -18,7 +18,7 @@ class NoCosts final : public CostModel {
 
 void sort_by_occurrence(const Schedule& schedule, std::vector<Finding>& findings) {
   const auto key = [&schedule](const Finding& finding) {
-    const Place& place = finding.place;
+    const ActionPlace& place = finding.place;
     const LaneProgram& lane = schedule.ranks[place.rank.index()].lane(place.lane);
     return std::tuple(place.step, place.position - lane.step_begin(place.step), place.rank, place.lane);
   };

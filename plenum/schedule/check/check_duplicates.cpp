@@ -31,7 +31,7 @@ class MadeValues {
   std::vector<std::vector<bool>> is_made_;
 };
 
-std::string describe_first(const RuleContext& context, const Place& place, const ValueRef& value) {
+std::string describe_first(const RuleContext& context, const ActionPlace& place, const ValueRef& value) {
   const std::optional<Maker> first = find_makers(context, place.rank, place.step, {&value, 1}).front();
   if (!first || first->place.position == place.position) return {};
   return fmt::format(", after {}", describe_action(context, first->place));
@@ -58,7 +58,7 @@ void find_duplicates(RuleContext& context) {
   MadeValues made(schedule, context.dataflow);
   PieceCounts pieces;
   std::vector<ValueRef> values;
-  for_each_action(schedule, [&](const Place& place, const Action& action) {
+  for_each_action(schedule, [&](const ActionPlace& place, const Action& action) {
     if (context.is_full()) return;
     context.dataflow.outputs(place.rank, action, values);
     for (const ValueRef& value : values) {

@@ -13,10 +13,10 @@ namespace {
 /// An action's bytes, which have no gaps, as a key.
 using ActionKey = std::array<std::uint64_t, 2>;
 
-struct Attendance {
+struct GroupAttendance {
   Action action;
   std::vector<Rank> present;  ///< ascending
-  Place first;
+  ActionPlace first;
 };
 
 /// The first rank of the group that is not present.
@@ -31,14 +31,14 @@ Rank absent_rank(std::span<const Rank> group, const std::vector<Rank>& present) 
 
 void find_incomplete_groups(RuleContext& context) {
   const Schedule& schedule = context.schedule;
-  std::map<ActionKey, Attendance> meetings;
+  std::map<ActionKey, GroupAttendance> meetings;
   for (std::size_t step = 0; step < schedule.num_steps(); ++step) {
     meetings.clear();
     for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
       for (const Lane lane : {Lane::DataParallel, Lane::Copy}) {
         for_each_action_of(schedule, Rank::at(rank), lane, step,
-                           [&](const Place& place, const Action& action) {
-                             Attendance& attendance = meetings[std::bit_cast<ActionKey>(action)];
+                           [&](const ActionPlace& place, const Action& action) {
+                             GroupAttendance& attendance = meetings[std::bit_cast<ActionKey>(action)];
                              if (attendance.present.empty()) {
                                attendance.action = action;
                                attendance.first = place;

@@ -42,15 +42,17 @@ void find_unmatched_messages(RuleContext& context) {
   const Schedule& schedule = context.schedule;
   Mailbox mailbox(schedule.num_stages(), schedule.problem.num_micro_batches);
   for (std::size_t step = 0; step < schedule.num_steps(); ++step) {
-    for_each_message(schedule, step, [&](const Place&, const Action& action) { mailbox.insert(action); });
-    for_each_message(schedule, step, [&](const Place& place, const Action& action) {
+    for_each_message(schedule, step,
+                     [&](const ActionPlace&, const Action& action) { mailbox.insert(action); });
+    for_each_message(schedule, step, [&](const ActionPlace& place, const Action& action) {
       const Action other = context.dataflow.counterpart(action);
       if (context.is_full() || mailbox.contains(other)) return;
       context.add(place, fmt::format("there is no {} on rank {} in this step",
                                      action_text(other, context.dataflow.layers()),
                                      context.dataflow.peer(action).value));
     });
-    for_each_message(schedule, step, [&](const Place&, const Action& action) { mailbox.erase(action); });
+    for_each_message(schedule, step,
+                     [&](const ActionPlace&, const Action& action) { mailbox.erase(action); });
   }
 }
 

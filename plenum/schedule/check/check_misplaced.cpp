@@ -150,7 +150,7 @@ std::string reason_against_place(const RuleContext& context, Rank rank, const Ac
 }  // namespace
 
 void find_misplaced(RuleContext& context) {
-  for_each_action(context.schedule, [&](const Place& place, const Action& action) {
+  for_each_action(context.schedule, [&](const ActionPlace& place, const Action& action) {
     std::string reason = reason_against_place(context, place.rank, action);
     if (!reason.empty()) context.add(place, std::move(reason));
   });

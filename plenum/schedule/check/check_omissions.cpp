@@ -7,7 +7,7 @@
 namespace plenum::schedule {
 namespace {
 
-Place end_of_step(const Schedule& schedule, Rank rank, std::size_t step, Lane lane = Lane::Compute) {
+ActionPlace end_of_step(const Schedule& schedule, Rank rank, std::size_t step, Lane lane = Lane::Compute) {
   return {step, rank, lane, schedule.ranks[rank.index()].lane(lane).step_end(step)};
 }
 

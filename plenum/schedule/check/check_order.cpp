@@ -48,7 +48,7 @@ void find_reordered_messages(RuleContext& context) {
       bool is_told = false;
       for_each_action_of(
           context.schedule, Rank::at(rank), Lane::Pipeline, step,
-          [&](const Place& place, const Action& action) {
+          [&](const ActionPlace& place, const Action& action) {
             if (is_told || !is_receive(action.type)) return;
             const Rank from = context.dataflow.peer(action);
             const Action& next = sends.at({from, place.rank})[num_received[{from, place.rank}]++];

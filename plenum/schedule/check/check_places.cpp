@@ -8,11 +8,11 @@
 namespace plenum::schedule {
 namespace {
 
-const LaneProgram& lane_of(const RuleContext& context, const Place& place) {
+const LaneProgram& lane_of(const RuleContext& context, const ActionPlace& place) {
   return context.schedule.ranks[place.rank.index()].lane(place.lane);
 }
 
-std::string describe_at(const RuleContext& context, const Place& place) {
+std::string describe_at(const RuleContext& context, const ActionPlace& place) {
   const LaneProgram& lane = lane_of(context, place);
   if (place.position >= lane.step_begin(place.step) + lane.step(place.step).size()) return "end of the step";
   return action_text(lane.actions()[place.position], context.dataflow.layers());
@@ -34,7 +34,7 @@ std::vector<std::optional<Maker>> find_makers(const RuleContext& context, Rank r
   for (std::size_t i = 0; i < values.size(); ++i) wanted.emplace(instance(step, values[i]), i);
   std::vector<std::optional<Maker>> makers(values.size());
   std::vector<ValueRef> outputs;
-  for_each_action_of(context.schedule, rank, [&](const Place& place, const Action& action) {
+  for_each_action_of(context.schedule, rank, [&](const ActionPlace& place, const Action& action) {
     context.dataflow.outputs(rank, action, outputs);
     for (const ValueRef& output : outputs) {
       const auto [begin, end] = wanted.equal_range(instance(place.step, output));
@@ -46,12 +46,12 @@ std::vector<std::optional<Maker>> find_makers(const RuleContext& context, Rank r
   return makers;
 }
 
-std::string describe_place(const RuleContext& context, const Place& place) {
+std::string describe_place(const RuleContext& context, const ActionPlace& place) {
   return fmt::format("rank {}, {}, step {}, {}", place.rank.value, lane_name(place.lane), place.step,
                      describe_at(context, place));
 }
 
-std::string describe_action(const RuleContext& context, const Place& place) {
+std::string describe_action(const RuleContext& context, const ActionPlace& place) {
   return fmt::format("{} on rank {}", describe_at(context, place), place.rank.value);
 }
 

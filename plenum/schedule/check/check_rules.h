@@ -13,7 +13,7 @@
 namespace plenum::schedule {
 
 /// Where an action stands in the cycle.
-struct Place {
+struct ActionPlace {
   std::size_t step = 0;
   Rank rank;
   Lane lane = Lane::Compute;
@@ -22,7 +22,7 @@ struct Place {
 
 /// A rule that is broken, and where.
 struct Finding {
-  Place place;
+  ActionPlace place;
   std::string why;
 };
 
@@ -34,23 +34,23 @@ struct RuleContext {
 
   static constexpr std::size_t kMostFindings = 100;
   bool is_full() const { return findings.size() >= kMostFindings; }
-  void add(const Place& place, std::string why) {
+  void add(const ActionPlace& place, std::string why) {
     if (!is_full()) findings.push_back({place, std::move(why)});
   }
 };
 
-/// Calls visit(Place, const Action&) for the actions of a lane in one step.
+/// Calls visit(ActionPlace, const Action&) for the actions of a lane in one step.
 template <typename Visit>
 void for_each_action_of(const Schedule& schedule, Rank rank, Lane lane, std::size_t step, Visit visit) {
   const LaneProgram& program = schedule.ranks[rank.index()].lane(lane);
-  Place place{step, rank, lane, program.step_begin(step)};
+  ActionPlace place{step, rank, lane, program.step_begin(step)};
   for (const Action& action : program.step(step)) {
     visit(std::as_const(place), action);
     ++place.position;
   }
 }
 
-/// Calls visit(Place, const Action&) for the actions of a rank: lane by lane, then by position.
+/// Calls visit(ActionPlace, const Action&) for the actions of a rank: lane by lane, then by position.
 template <typename Visit>
 void for_each_action_of(const Schedule& schedule, Rank rank, Visit visit) {
   for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
@@ -60,8 +60,8 @@ void for_each_action_of(const Schedule& schedule, Rank rank, Visit visit) {
   }
 }
 
-/// Calls visit(Place, const Action&) for every action of the cycle: step by step, then by rank, lane and
-/// position.
+/// Calls visit(ActionPlace, const Action&) for every action of the cycle: step by step, then by rank, lane
+/// and position.
 template <typename Visit>
 void for_each_action(const Schedule& schedule, Visit visit) {
   for (std::size_t step = 0; step < schedule.num_steps(); ++step) {
@@ -78,7 +78,7 @@ std::size_t data_step(std::size_t step, std::size_t age, std::size_t num_steps);
 
 /// An action that makes a value.
 struct Maker {
-  Place place;
+  ActionPlace place;
   std::size_t age = 0;  ///< of the value when it is made
 };
 
@@ -88,9 +88,9 @@ std::vector<std::optional<Maker>> find_makers(const RuleContext& context, Rank r
                                               std::span<const ValueRef> values);
 
 /// "rank 2, compute, step 0, B2.1".
-std::string describe_place(const RuleContext& context, const Place& place);
+std::string describe_place(const RuleContext& context, const ActionPlace& place);
 /// "B2.1 on rank 2".
-std::string describe_action(const RuleContext& context, const Place& place);
+std::string describe_action(const RuleContext& context, const ActionPlace& place);
 
 /// Actions that have no business where they stand: of another preconditioner, sharding or tying than the
 /// problem's, messages that go nowhere, work on a rank that does not run the micro-batch or own the factor.

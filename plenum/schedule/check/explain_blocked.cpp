@@ -46,7 +46,7 @@ class WaitGraph {
     return context_.schedule.ranks[blocked_[index].rank.index()].lane(blocked_[index].lane);
   }
   const Action& action(std::size_t index) const { return program(index).actions()[blocked_[index].position]; }
-  Place place_of(std::size_t index) const {
+  ActionPlace place_of(std::size_t index) const {
     const BlockedAction& head = blocked_[index];
     return {head.step % context_.schedule.num_steps(), head.rank, head.lane, head.position};
   }

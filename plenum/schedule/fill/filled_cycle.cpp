@@ -6,7 +6,7 @@
 namespace plenum::schedule {
 namespace {
 
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+std::int64_t round_down_quotient(std::int64_t a, std::int64_t b) {
   return a >= 0 ? a / b : -((-a + b - 1) / b);
 }
 
@@ -105,7 +105,7 @@ class CycleBuilder {
       for (const std::uint32_t maker : makers) {
         const PlacedItem& placed = placement_.last[r * refresh_.items().size() + maker];
         const std::int64_t first_use = std::int64_t{placed.step} + (placed.position > position ? 1 : 0);
-        cycle = std::min(cycle, floor_divide(static_cast<std::int64_t>(step) - first_use, num_steps));
+        cycle = std::min(cycle, round_down_quotient(static_cast<std::int64_t>(step) - first_use, num_steps));
       }
       newest = std::max(newest, static_cast<std::int64_t>(shape_.statistics_step(r)) + cycle * num_steps);
     }

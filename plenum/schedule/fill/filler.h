@@ -37,4 +37,11 @@ class Filler {
   virtual void add_refresh(const Dataflow& dataflow, Rank rank, std::vector<WorkItem>& items) const = 0;
 };
 
+/// What a filler adds to every step stands before the first action of these types in its lane.
+constexpr bool ends_step(ActionType type) {
+  return type == ActionType::SquareGradient || type == ActionType::Agree ||
+         type == ActionType::UpdateMoments || type == ActionType::ReduceTensorNorms ||
+         type == ActionType::Update;
+}
+
 }  // namespace plenum::schedule

@@ -14,13 +14,6 @@ namespace {
 constexpr std::size_t kNumReplayedSteps = SteadyStep::kUnknownAge;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-/// What a filler adds to a step stands before the first action of these types in its lane.
-bool ends_step(ActionType type) {
-  return type == ActionType::SquareGradient || type == ActionType::Agree ||
-         type == ActionType::UpdateMoments || type == ActionType::ReduceTensorNorms ||
-         type == ActionType::Update;
-}
-
 LaneProgram with_actions(const LaneProgram& lane, std::span<const Action> added) {
   LaneProgram program;
   const std::span<const Action> step = lane.step(0);

@@ -14,7 +14,7 @@ namespace plenum::schedule {
 namespace {
 
 constexpr std::uint32_t kNoSpan = std::numeric_limits<std::uint32_t>::max();
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNotBegun = std::numeric_limits<double>::infinity();
 
 struct ActionHash {
   std::size_t operator()(const Action& action) const {
@@ -37,7 +37,7 @@ class TimelineBuilder {
     base::check(times.size() == schedule.ranks.size(), "times must be of this schedule: ranks={} times={}",
                 schedule.ranks.size(), times.size());
     timeline_.title = std::move(title);
-    timeline_.step_begin_seconds.assign(schedule.num_steps(), kNever);
+    timeline_.step_begin_seconds.assign(schedule.num_steps(), kNotBegun);
     timeline_.spans.reserve(schedule.num_actions());
     label_indices_.reserve(schedule.num_actions() / std::max<std::size_t>(1, schedule.num_steps()));
   }
@@ -126,15 +126,15 @@ class TimelineBuilder {
 
   /// Only computations say when a step begins: other lanes may run ahead (data for the next step).
   void find_bounds() {
-    double first = kNever;
-    double last = -kNever;
+    double first = kNotBegun;
+    double last = -kNotBegun;
     for (const trace::Span& span : timeline_.spans) {
       first = std::min(first, span.start_seconds);
       last = std::max(last, span.end_seconds);
     }
     if (timeline_.spans.empty()) first = last = 0;
     for (double& begin : timeline_.step_begin_seconds) {
-      if (begin == kNever) begin = first;
+      if (begin == kNotBegun) begin = first;
       first = begin;
     }
     timeline_.begin_seconds =

@@ -17,7 +17,7 @@ namespace plenum::schedule {
 namespace {
 
 constexpr std::string_view kMagic = "plenum-schedule";
-constexpr std::string_view kVersion = "1";
+constexpr std::string_view kTextVersion = "1";
 
 /// The line without its comment and the blanks around it.
 std::string_view content_of(std::string_view line) {
@@ -59,10 +59,10 @@ class TextReader {
   }
 
   void read_magic(std::string_view line) {
-    base::require(take_word(line) == kMagic, "a schedule begins with the line '{} {}'", kMagic, kVersion);
+    base::require(take_word(line) == kMagic, "a schedule begins with the line '{} {}'", kMagic, kTextVersion);
     const std::string_view version = take_word(line);
-    base::require(version == kVersion && take_word(line).empty(),
-                  "this is version '{}' of the format, not {}", version, kVersion);
+    base::require(version == kTextVersion && take_word(line).empty(),
+                  "this is version '{}' of the format, not {}", version, kTextVersion);
     has_magic_ = true;
   }
 
@@ -136,7 +136,8 @@ class TextReader {
   }
 
   void finish() {
-    base::require(has_magic_, "the file is empty; a schedule begins with the line '{} {}'", kMagic, kVersion);
+    base::require(has_magic_, "the file is empty; a schedule begins with the line '{} {}'", kMagic,
+                  kTextVersion);
     end_header();
     base::require(num_steps_ > 0, "there are no rows of actions");
     fill_empty_lanes(num_steps_, schedule_);
@@ -168,7 +169,7 @@ void append_row(std::size_t rank, Lane lane, const LaneProgram& program, const S
 std::string print_schedule_text(const Schedule& schedule) {
   base::require(content_of(schedule.name) == schedule.name && schedule.name.find('\n') == std::string::npos,
                 "the schedule's name does not fit on a line: '{}'", schedule.name);
-  std::string text = fmt::format("{} {}\n", kMagic, kVersion);
+  std::string text = fmt::format("{} {}\n", kMagic, kTextVersion);
   for (const ScheduleField& field : all_schedule_fields()) {
     const std::vector<std::string> words = field.get(schedule);
     if (words.empty()) continue;

@@ -125,6 +125,7 @@ class SilentObserver final : public train::TrainingObserver {
   void on_evaluation(std::uint64_t, const train::Evaluation&) override {}
   void on_checkpoint(std::uint64_t, const std::string&) override {}
   void on_choice(std::string_view) override {}
+  void on_table(std::string_view) override {}
   void on_note(std::string_view) override {}
   void on_hang(std::string_view) override {}
 };

@@ -28,6 +28,8 @@ const std::vector<OpDescriptor>& op_table() {
       spd_inverse_op(),
       kronecker_factors_op(),
       precondition_op(),
+      newton_schulz_op(),
+      muon_step_op(),
       round_to_compute_op(),
       widen_from_compute_op(),
       zero_all_op(),

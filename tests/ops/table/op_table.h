@@ -27,6 +27,8 @@ OpDescriptor layer_norm_op();
 OpDescriptor linear_op();
 OpDescriptor mlp_gelu_op();
 OpDescriptor precondition_op();
+OpDescriptor muon_step_op();
+OpDescriptor newton_schulz_op();
 OpDescriptor round_to_compute_op();
 OpDescriptor widen_from_compute_op();
 OpDescriptor rows_op();

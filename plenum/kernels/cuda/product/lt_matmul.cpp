@@ -32,9 +32,11 @@ std::uint32_t alignment_of(const Matmul& args) {
   const auto bytes = [](std::int64_t stride, tensor::DType dtype) {
     return static_cast<std::uint64_t>(stride) * size_of(dtype);
   };
-  return common_alignment({address(args.a.data), bytes(args.a.stride, tensor::DType::BFloat16),
-                           address(args.b.data), bytes(args.b.stride, tensor::DType::BFloat16),
-                           address(args.c), bytes(args.c_stride, args.c_dtype), address(args.bias)});
+  return common_alignment(
+      {address(args.a.data), bytes(args.a.stride, tensor::DType::BFloat16), address(args.b.data),
+       bytes(args.b.stride, tensor::DType::BFloat16), address(args.c), bytes(args.c_stride, args.c_dtype),
+       address(args.bias), bytes(args.a.batch_stride, tensor::DType::BFloat16),
+       bytes(args.b.batch_stride, tensor::DType::BFloat16), bytes(args.c_batch_stride, args.c_dtype)});
 }
 
 /// Rounded up to a multiple of an eighth of the power of two below.
@@ -70,6 +72,17 @@ void describe(cublasLtMatrixLayout_t layout, const MatmulOperand& operand, std::
   describe(layout, tensor::DType::BFloat16, rows, columns, operand.stride);
 }
 
+/// As many matrices as there are products, at equal distances.
+void describe_batch(cublasLtMatrixLayout_t layout, std::int64_t count, std::int64_t stride) {
+  const auto number = static_cast<std::int32_t>(count);
+  check_lt(
+      cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &number, sizeof(number)),
+      "describe several matrices");
+  check_lt(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                            sizeof(stride)),
+           "describe several matrices");
+}
+
 /// The library takes pointers that are not to const even to what it only reads.
 template <typename Opaque>
 Opaque* opaque(const Opaque& description) {
@@ -91,6 +104,11 @@ LtMatmul::LtMatmul(const Matmul& args) : args_(args), alignment_(alignment_of(ar
   describe(&third_, args.c_dtype, args.m, args.n, args.c_stride);
   if (args.num_multiprocessors != 0)
     set(&product_, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, std::int32_t{args.num_multiprocessors});
+  if (args.num_products > 1) {
+    describe_batch(&first_, args.num_products, args.b.batch_stride);
+    describe_batch(&second_, args.num_products, args.a.batch_stride);
+    describe_batch(&third_, args.num_products, args.c_batch_stride);
+  }
   if (args.bias != nullptr) {
     set(&product_, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     set(&product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias);
@@ -105,6 +123,7 @@ std::string LtMatmul::kind() const {
   if (args_.accumulate == Accumulate::Yes) text += " accumulate";
   if (args_.bias != nullptr) text += " bias";
   if (args_.num_multiprocessors != 0) text += fmt::format(" on{}", args_.num_multiprocessors);
+  if (args_.num_products > 1) text += fmt::format(" batch{}", args_.num_products);
   if (alignment_ != kFullAlignment) text += fmt::format(" align{}", alignment_);
   return text;
 }

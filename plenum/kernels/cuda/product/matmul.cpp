@@ -23,12 +23,13 @@ void matmul(const tensor::Stream& stream, const Matmul& product) {
   base::check(
       args.bias == nullptr || (args.accumulate == Accumulate::No && args.c_dtype == tensor::DType::BFloat16),
       "a product with a bias overwrites bf16, not {}", dtype_name(args.c_dtype));
+  base::check(args.num_products == 1 || args.bias == nullptr, "several products at once have no bias");
   check_scratch(stream, matmul_scratch_bytes());
-  if (args.m == 0 || args.n == 0) return;
+  if (args.num_products == 0 || args.m == 0 || args.n == 0) return;
   // The library takes no empty sums.
   if (args.k != 0 && tuner(stream).run(stream, args)) return;
-  base::check(args.m * args.n * args.k < kMostPlainTerms, "cuBLASLt refuses a product: {}x{}x{}", args.m,
-              args.n, args.k);
+  base::check(args.num_products * args.m * args.n * args.k < kMostPlainTerms,
+              "cuBLASLt refuses a product: {}x{}x{}", args.m, args.n, args.k);
   plain_matmul(stream, args);
 }
 

@@ -17,8 +17,9 @@ namespace plenum::kernels::cuda {
 /// A matrix that is read as it lies, or as its transpose.
 struct MatmulOperand {
   const tensor::BFloat16* data = nullptr;
-  std::int64_t stride = 0;     ///< between rows as they lie in memory
-  bool is_transposed = false;  ///< whether the factor is the transpose of what lies there
+  std::int64_t stride = 0;        ///< between rows as they lie in memory
+  bool is_transposed = false;     ///< whether the factor is the transpose of what lies there
+  std::int64_t batch_stride = 0;  ///< from one matrix to the next, where several products are one call
 };
 
 /// C [m, n] = (C +) A [m, k] B [k, n]. Any size may be 0; with k = 0 the product is zero.
@@ -35,6 +36,10 @@ struct Matmul {
   /// [n], added to every row before it is rounded; only where a C of bf16 is overwritten.
   const tensor::BFloat16* bias = nullptr;
   int num_multiprocessors = 0;  ///< of a part of the GPU on which it is to run; 0: of the whole
+  /// Products of the same sizes side by side, whose matrices lie at equal distances. No algorithms are
+  /// measured for more than one.
+  std::int64_t num_products = 1;
+  std::int64_t c_batch_stride = 0;
 };
 
 /// Puts the product into the stream's queue, whose multiprocessors it is made for. The first product of each

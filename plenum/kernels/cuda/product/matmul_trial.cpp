@@ -77,7 +77,7 @@ MatmulTrial::MatmulTrial(const tensor::CudaStream& queue, cublasLtHandle_t libra
 
 bool MatmulTrial::is_possible() const {
   const bool tells_orders = args_.c_dtype == tensor::DType::Float32 || args_.m * args_.n >= kLeastCompared;
-  return result_ != nullptr && tells_orders;
+  return result_ != nullptr && tells_orders && args_.num_products == 1;
 }
 
 bool MatmulTrial::run(const Algorithm& algorithm) const {

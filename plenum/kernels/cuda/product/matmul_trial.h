@@ -20,7 +20,8 @@ class MatmulTrial {
   MatmulTrial(const tensor::CudaStream& queue, cublasLtHandle_t library, const Matmul& args,
               std::span<std::byte> workspace, std::span<std::byte> room);
 
-  /// Whether there is memory that it may write to, and whether what is written is enough to compare.
+  /// Whether there is memory that it may write to, and whether what is written is enough to compare; never
+  /// for several products at once.
   bool is_possible() const;
 
   /// The fastest of those that give the bytes of the first that runs; nothing if none runs.

@@ -13,18 +13,19 @@ struct Grid {
   const __nv_bfloat16* data = nullptr;
   std::int64_t row = 0;
   std::int64_t column = 0;
+  std::int64_t batch = 0;  ///< from one matrix to the next
 };
 
 Grid grid_of(const MatmulOperand& operand) {
   const auto* const data = reinterpret_cast<const __nv_bfloat16*>(operand.data);
-  if (operand.is_transposed) return {data, 1, operand.stride};
-  return {data, operand.stride, 1};
+  if (operand.is_transposed) return {data, 1, operand.stride, operand.batch_stride};
+  return {data, operand.stride, 1, operand.batch_stride};
 }
 
 struct PlainMatmul {
   std::int64_t m, n, k;
   Grid a, b;
-  std::int64_t c_stride;
+  std::int64_t c_stride, c_batch_stride;
   bool accumulates;
   const __nv_bfloat16* bias;
 };
@@ -52,29 +53,32 @@ __global__ void plain_matmul_kernel(PlainMatmul args, Element* c) {
   const int y = threadIdx.y;
   const std::int64_t row = std::int64_t{blockIdx.x} * kTile + y;
   const std::int64_t column = std::int64_t{blockIdx.y} * kTile + x;
+  const std::int64_t product = blockIdx.z;
+  const __nv_bfloat16* const a = args.a.data + product * args.a.batch;
+  const __nv_bfloat16* const b = args.b.data + product * args.b.batch;
   float sum = 0;
   for (std::int64_t begin = 0; begin < args.k; begin += kTile) {
     const bool has_a = row < args.m && begin + x < args.k;
     const bool has_b = column < args.n && begin + y < args.k;
-    a_tile[y][x] = has_a ? value_of(args.a.data[row * args.a.row + (begin + x) * args.a.column]) : 0.0F;
-    b_tile[y][x] = has_b ? value_of(args.b.data[(begin + y) * args.b.row + column * args.b.column]) : 0.0F;
+    a_tile[y][x] = has_a ? value_of(a[row * args.a.row + (begin + x) * args.a.column]) : 0.0F;
+    b_tile[y][x] = has_b ? value_of(b[(begin + y) * args.b.row + column * args.b.column]) : 0.0F;
     __syncthreads();
     for (int i = 0; i < kTile; ++i) sum += a_tile[y][i] * b_tile[i][x];
     __syncthreads();
   }
   if (row >= args.m || column >= args.n) return;
-  const std::int64_t place = row * args.c_stride + column;
+  const std::int64_t place = product * args.c_batch_stride + row * args.c_stride + column;
   if (args.accumulates) sum += value_of(c[place]);
   if (args.bias != nullptr) sum += value_of(args.bias[column]);
   store(sum, c + place);
 }
 
 template <typename Element>
-void launch(const tensor::Stream& stream, const PlainMatmul& args, void* c) {
+void launch(const tensor::Stream& stream, const PlainMatmul& args, std::int64_t num_products, void* c) {
   const auto rows = static_cast<unsigned>((args.m + kTile - 1) / kTile);
   const auto columns = static_cast<unsigned>((args.n + kTile - 1) / kTile);
-  plain_matmul_kernel<<<dim3(rows, columns), dim3(kTile, kTile), 0, stream.cuda().handle()>>>(
-      args, static_cast<Element*>(c));
+  plain_matmul_kernel<<<dim3(rows, columns, static_cast<unsigned>(num_products)), dim3(kTile, kTile), 0,
+                        stream.cuda().handle()>>>(args, static_cast<Element*>(c));
   tensor::check_cuda(cudaGetLastError(), "multiply matrices");
 }
 
@@ -88,11 +92,12 @@ void plain_matmul(const tensor::Stream& stream, const Matmul& args) {
       .a = grid_of(args.a),
       .b = grid_of(args.b),
       .c_stride = args.c_stride,
+      .c_batch_stride = args.c_batch_stride,
       .accumulates = args.accumulate == Accumulate::Yes,
       .bias = reinterpret_cast<const __nv_bfloat16*>(args.bias),
   };
-  if (args.c_dtype == tensor::DType::Float32) return launch<float>(stream, plain, args.c);
-  launch<__nv_bfloat16>(stream, plain, args.c);
+  if (args.c_dtype == tensor::DType::Float32) return launch<float>(stream, plain, args.num_products, args.c);
+  launch<__nv_bfloat16>(stream, plain, args.num_products, args.c);
 }
 
 }  // namespace plenum::kernels::cuda

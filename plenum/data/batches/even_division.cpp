@@ -1,4 +1,4 @@
-#include "plenum/data/batches/rank_division.h"
+#include "plenum/data/batches/even_division.h"
 
 #include <algorithm>
 #include <functional>
@@ -12,18 +12,18 @@
 namespace plenum::data {
 namespace {
 
-/// What nobody waits for: a rank may have so much more than the mean.
+/// What nobody waits for: a part may have so much more than the mean.
 constexpr double kGoodEnough = 1e-4;
 
-/// Items of one rank, from the cheapest to the dearest, and what they cost.
+/// Items of one part, from the cheapest to the dearest, and what they cost.
 struct Share {
   std::vector<std::size_t> items;
   double load = 0;
 };
 
-/// From the dearest item to the cheapest, each to the rank that has the least so far and room.
-std::vector<Share> longest_first(std::span<const double> costs, std::size_t num_ranks) {
-  const std::size_t most = (costs.size() + num_ranks - 1) / num_ranks;
+/// From the dearest item to the cheapest, each to the part that has the least so far and room.
+std::vector<Share> longest_first(std::span<const double> costs, std::size_t num_parts) {
+  const std::size_t most = (costs.size() + num_parts - 1) / num_parts;
   std::vector<std::size_t> dearest_first(costs.size());
   std::iota(dearest_first.begin(), dearest_first.end(), std::size_t{0});
   std::stable_sort(dearest_first.begin(), dearest_first.end(),
@@ -31,21 +31,21 @@ std::vector<Share> longest_first(std::span<const double> costs, std::size_t num_
 
   using Load = std::pair<double, std::size_t>;
   std::priority_queue<Load, std::vector<Load>, std::greater<>> with_room;
-  for (std::size_t rank = 0; rank < num_ranks; ++rank) with_room.emplace(0.0, rank);
-  std::vector<Share> shares(num_ranks);
+  for (std::size_t part = 0; part < num_parts; ++part) with_room.emplace(0.0, part);
+  std::vector<Share> shares(num_parts);
   for (const std::size_t item : dearest_first) {
-    const std::size_t rank = with_room.top().second;
+    const std::size_t part = with_room.top().second;
     with_room.pop();
-    Share& share = shares[rank];
+    Share& share = shares[part];
     share.items.push_back(item);
     share.load += costs[item];
-    if (share.items.size() < most) with_room.emplace(share.load, rank);
+    if (share.items.size() < most) with_room.emplace(share.load, part);
   }
   for (Share& share : shares) std::ranges::reverse(share.items);
   return shares;
 }
 
-/// Evens the loads out by exchanging items between the rank that has the most and another, one for one, as
+/// Evens the loads out by exchanging items between the part that has the most and another, one for one, as
 /// long as that lowers the most of both.
 class Exchanges {
  public:
@@ -67,9 +67,9 @@ class Exchanges {
   }
 
  private:
-  /// Of the dearest rank's item at `from` for another rank's at `to`.
+  /// Of the dearest part's item at `from` for another part's at `to`.
   struct Exchange {
-    std::size_t rank = 0;
+    std::size_t part = 0;
     std::size_t from = 0;
     std::size_t to = 0;
     double peak = 0;  ///< the larger load of both afterwards
@@ -77,11 +77,11 @@ class Exchanges {
 
   bool is_good(double load) const { return load <= mean_ * (1 + kGoodEnough); }
 
-  /// With the rank that has the least first, since it gains the most.
+  /// With the part that has the least first, since it gains the most.
   std::optional<Exchange> best_exchange(std::size_t dearest) const {
     std::vector<std::size_t> others(shares_.size());
     std::iota(others.begin(), others.end(), std::size_t{0});
-    std::ranges::stable_sort(others, {}, [&](std::size_t rank) { return shares_[rank].load; });
+    std::ranges::stable_sort(others, {}, [&](std::size_t part) { return shares_[part].load; });
     std::optional<Exchange> best;
     for (const std::size_t other : others) {
       if (other == dearest) continue;
@@ -105,14 +105,14 @@ class Exchanges {
         const double peak = std::max(high.load - moved, low.load + moved);
         // Rounding must not make it go round in circles.
         if (peak < (best ? best->peak : high.load) - 1e-12 * mean_)
-          best = Exchange{.rank = other, .from = from, .to = to, .peak = peak};
+          best = Exchange{.part = other, .from = from, .to = to, .peak = peak};
       }
     }
   }
 
   void do_exchange(std::size_t dearest, const Exchange& exchange) {
     Share& high = shares_[dearest];
-    Share& low = shares_[exchange.rank];
+    Share& low = shares_[exchange.part];
     const double moved = costs_[high.items[exchange.from]] - costs_[low.items[exchange.to]];
     std::swap(high.items[exchange.from], low.items[exchange.to]);
     high.load -= moved;
@@ -131,10 +131,9 @@ class Exchanges {
 
 }  // namespace
 
-std::vector<std::vector<std::size_t>> divide_among_ranks(std::span<const double> costs,
-                                                         std::size_t num_ranks) {
-  base::check(num_ranks >= 1, "there must be a rank: ranks={}", num_ranks);
-  std::vector<Share> shares = longest_first(costs, num_ranks);
+std::vector<std::vector<std::size_t>> divide_evenly(std::span<const double> costs, std::size_t num_parts) {
+  base::check(num_parts >= 1, "there must be a part: parts={}", num_parts);
+  std::vector<Share> shares = longest_first(costs, num_parts);
   Exchanges(costs, shares).run();
   std::vector<std::vector<std::size_t>> items_of;
   for (Share& share : shares) {

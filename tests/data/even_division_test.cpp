@@ -1,4 +1,4 @@
-#include "plenum/data/batches/rank_division.h"
+#include "plenum/data/batches/even_division.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@ double sum_of(const std::vector<double>& costs, const std::vector<std::size_t>& 
                          [&](double sum, std::size_t item) { return sum + costs[item]; });
 }
 
-TEST(DivideAmongRanks, GivesEveryItemToOneRankAndNoRankTooMany) {
+TEST(DivideEvenly, GivesEveryItemToOneRankAndNoRankTooMany) {
   const base::RandomFunction random(1, base::Purpose::Holdout);
   for (std::size_t num_items = 0; num_items < 40; ++num_items) {
     for (std::size_t num_ranks = 1; num_ranks < 9; ++num_ranks) {
@@ -27,7 +27,7 @@ TEST(DivideAmongRanks, GivesEveryItemToOneRankAndNoRankTooMany) {
         costs.push_back(
             static_cast<double>(base::to_range(random(num_items, static_cast<std::uint32_t>(i)), 10)));
       std::vector<std::size_t> all;
-      for (const std::vector<std::size_t>& items : divide_among_ranks(costs, num_ranks)) {
+      for (const std::vector<std::size_t>& items : divide_evenly(costs, num_ranks)) {
         EXPECT_TRUE(std::is_sorted(items.begin(), items.end()));
         EXPECT_LE(items.size(), (num_items + num_ranks - 1) / num_ranks);
         all.insert(all.end(), items.begin(), items.end());
@@ -40,14 +40,14 @@ TEST(DivideAmongRanks, GivesEveryItemToOneRankAndNoRankTooMany) {
   }
 }
 
-TEST(DivideAmongRanks, BalancesCostsOfRealisticLengths) {
+TEST(DivideEvenly, BalancesCostsOfRealisticLengths) {
   const base::RandomFunction random(2, base::Purpose::Holdout);
   std::vector<double> costs;
   for (std::uint32_t i = 0; i < 256; ++i) {
     const double length = 3 + 509 * base::to_unit_interval(random(0, i));
     costs.push_back(1000 * length + length * length);
   }
-  const auto items_of = divide_among_ranks(costs, 4);
+  const auto items_of = divide_evenly(costs, 4);
   const double total = std::accumulate(costs.begin(), costs.end(), 0.0);
   for (const std::vector<std::size_t>& items : items_of)
     EXPECT_NEAR(sum_of(costs, items), total / 4, total / 4 * 0.02);
@@ -81,12 +81,12 @@ double cost_of_length(double length) {
 /// How much more than the mean the rank has that has the most.
 double excess(const std::vector<double>& costs, std::size_t num_ranks) {
   double most = 0;
-  for (const std::vector<std::size_t>& items : divide_among_ranks(costs, num_ranks))
+  for (const std::vector<std::size_t>& items : divide_evenly(costs, num_ranks))
     most = std::max(most, sum_of(costs, items));
   return most * static_cast<double>(num_ranks) / std::accumulate(costs.begin(), costs.end(), 0.0) - 1;
 }
 
-TEST(DivideAmongRanks, LeavesNoRankAThousandthOverTheMeanOnWikipediaLengths) {
+TEST(DivideEvenly, LeavesNoRankAThousandthOverTheMeanOnWikipediaLengths) {
   const WikipediaLengths lengths;
   for (std::uint64_t batch = 0; batch < 50; ++batch) {
     std::vector<double> costs;
@@ -95,7 +95,7 @@ TEST(DivideAmongRanks, LeavesNoRankAThousandthOverTheMeanOnWikipediaLengths) {
   }
 }
 
-TEST(DivideAmongRanks, LeavesNoRankAThousandthOverTheMeanWhereStepsArePacks) {
+TEST(DivideEvenly, LeavesNoRankAThousandthOverTheMeanWhereStepsArePacks) {
   const WikipediaLengths lengths;
   for (std::uint64_t batch = 0; batch < 50; ++batch) {
     std::vector<double> costs;
@@ -113,16 +113,16 @@ TEST(DivideAmongRanks, LeavesNoRankAThousandthOverTheMeanWhereStepsArePacks) {
   }
 }
 
-TEST(DivideAmongRanks, GivesEqualItemsInTurn) {
+TEST(DivideEvenly, GivesEqualItemsInTurn) {
   const std::vector<double> costs(6, 1.0);
   const std::vector<std::vector<std::size_t>> expected = {{0, 3}, {1, 4}, {2, 5}};
-  EXPECT_EQ(divide_among_ranks(costs, 3), expected);
+  EXPECT_EQ(divide_evenly(costs, 3), expected);
 }
 
-TEST(DivideAmongRanks, GivesTheDearestOnlyWhatTheOthersCannotTake) {
+TEST(DivideEvenly, GivesTheDearestOnlyWhatTheOthersCannotTake) {
   const std::vector<double> costs = {1, 1, 1, 9};
   const std::vector<std::vector<std::size_t>> expected = {{2, 3}, {0, 1}};
-  EXPECT_EQ(divide_among_ranks(costs, 2), expected);
+  EXPECT_EQ(divide_evenly(costs, 2), expected);
 }
 
 }  // namespace

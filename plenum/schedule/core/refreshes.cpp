@@ -1,0 +1,53 @@
+#include "plenum/schedule/core/refreshes.h"
+
+#include <algorithm>
+
+#include "plenum/base/check.h"
+
+namespace plenum::schedule {
+namespace {
+
+bool is_of_refresh(ActionType type) {
+  return type == ActionType::CurvatureA || type == ActionType::CurvatureB ||
+         type == ActionType::ReduceCurvature || type == ActionType::Invert;
+}
+
+}  // namespace
+
+Refreshes::Refreshes(const Schedule& schedule)
+    : num_steps_(std::max<std::size_t>(schedule.num_steps(), 1)), takes_statistics_(num_steps_) {
+  std::vector<std::size_t> last_age(num_steps_);
+  for (const RankProgram& rank : schedule.ranks) {
+    for (const LaneProgram& lane : rank.lanes) {
+      for (std::size_t step = 0; step < lane.num_steps(); ++step) {
+        for (const Action& action : lane.step(step)) {
+          if (!is_of_refresh(action.type)) continue;
+          const std::size_t of =
+              (step + (action.age / num_steps_ + 1) * num_steps_ - action.age) % num_steps_;
+          takes_statistics_[of] = true;
+          last_age[of] = std::max<std::size_t>(last_age[of], action.age);
+          max_age_ = std::max<std::size_t>(max_age_, action.age);
+        }
+      }
+    }
+  }
+  // They take places in turn: while one is under way, all that begin need others.
+  for (std::size_t step = 0; step < num_steps_; ++step) {
+    std::size_t num_begun = 0;
+    for (std::size_t later = step; later <= step + last_age[step]; ++later)
+      num_begun += takes_statistics_[later % num_steps_] ? 1 : 0;
+    num_places_ = std::max(num_places_, num_begun);
+  }
+}
+
+std::size_t Refreshes::place_of(std::uint64_t step) const {
+  const auto in_cycle = static_cast<std::size_t>(step % num_steps_);
+  base::check(takes_statistics_[in_cycle], "step {} takes no statistics", step);
+  const auto count = [&](std::size_t end) {
+    return static_cast<std::uint64_t>(std::count(
+        takes_statistics_.begin(), takes_statistics_.begin() + static_cast<std::ptrdiff_t>(end), true));
+  };
+  return static_cast<std::size_t>((step / num_steps_ * count(num_steps_) + count(in_cycle)) % num_places_);
+}
+
+}  // namespace plenum::schedule

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "plenum/schedule/core/schedule.h"
+#include "plenum/schedule/simulate/cost_model.h"
+#include "plenum/schedule/simulate/replay.h"
+
+namespace plenum::schedule {
+
+/// Durations of actions as they were measured while the same schedule ran, with all ranks at work: the mean
+/// over the ranks, micro-batches and steps in which an action of the same type, stage and layers ran. A
+/// message costs the least that one of its kind took, since any may have waited for its receiver. What was
+/// never measured, and what is done for an empty micro-batch, takes no time.
+class MeasuredCosts final : public CostModel {
+ public:
+  /// Borrows the schedule.
+  explicit MeasuredCosts(const Schedule& schedule) : schedule_(schedule) {}
+
+  /// Adds a cycle, of whose micro-batches some were empty.
+  void add(const std::vector<RankTimes>& times, const std::vector<bool>& is_empty);
+  /// Which micro-batches are empty in the cycle that is to be predicted.
+  void expect_empty(std::vector<bool> is_empty) { is_empty_ = std::move(is_empty); }
+
+  double seconds(Rank rank, const Action& action) const override;
+  double latency_seconds(Rank /*from*/, Rank /*to*/) const override { return 0; }
+
+ private:
+  /// Type, stage, first and end layer, factor, piece and number of pieces.
+  using Kind = std::array<std::uint32_t, 7>;
+  struct Measured {
+    double sum = 0;
+    double least = 0;
+    std::uint64_t count = 0;
+  };
+  static Kind kind_of(const Action& action);
+  static bool is_of(const std::vector<bool>& micro_batches, const Action& action);
+
+  const Schedule& schedule_;
+  std::map<Kind, Measured> measured_;
+  std::vector<bool> is_empty_;
+};
+
+}  // namespace plenum::schedule

@@ -24,6 +24,7 @@
 #include "plenum/train/processes.h"
 #include "plenum/train/training_observer.h"
 #include "plenum/train/whole_model.h"
+#include "plenum/train/whole_on_gpu.h"
 
 namespace plenum::train {
 
@@ -110,6 +111,11 @@ class Replicas {
   /// One of this process, by its place in programs_.
   base::Rank rank_of(std::size_t program) const;
   void gather_weights_of_processes();
+  void gather_weights_of_threads();
+  /// Values of a rank in the host's memory: themselves, or a copy in `room`.
+  std::span<float> on_host(std::span<float> values, std::vector<float>& room) const;
+  /// Overwrites a piece of a program's flat buffer with what the whole has of it.
+  void take_from_whole(std::size_t program, const model::FlatPiece& piece) const;
 
   /// Which of the elements that a rank has are meant.
   enum class Which : std::uint8_t {
@@ -149,6 +155,7 @@ class Replicas {
   std::optional<WholeModel> whole_;               ///< where ranks hold it together
   std::unique_ptr<comm::Communicator> of_model_;  ///< where processes do: those that put it together
   std::optional<tensor::HostWindow> window_;      ///< of a GPU
+  std::optional<WholeOnGpu> whole_on_gpu_;        ///< what evaluation reads there
   std::optional<pipeline::Executor> executor_;
   std::deque<StepUnderWay> under_way_;  ///< oldest first
   RecordedStep recorded_;

@@ -19,6 +19,7 @@
 #include "plenum/train/model_parts.h"
 #include "plenum/train/run_schedule.h"
 #include "plenum/train/whole_model.h"
+#include "plenum/train/whole_on_gpu.h"
 
 namespace plenum::train {
 namespace {
@@ -281,6 +282,10 @@ void RunPlan::add_whole_weights(MemoryReport& report) const {
   const bool is_sharded =
       schedule_.problem.sharding == schedule::Sharding::Parameters && schedule_.ranks.size() > 1;
   if (mesh_.ranks_per_replica() == 1 && !is_sharded) return;
+  if (program_.device == tensor::Device::Cuda) {  // the rest is the host's
+    const describe::ParameterTable table(describe::describe_bert(program_.model));
+    return add_line("whole weights", WholeOnGpu::plan_memory(table, program_.precision).num_bytes(), report);
+  }
   std::size_t bytes = WholeModel::num_bytes(program_.model);
   if (rank_) {
     const ModelParts parts(program_.model, mesh_, schedule_);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes what PyTorch's AdamW and Hugging Face's schedules do into tests/golden/optimizer.json, for tests that
-run without Python: ten steps of AdamW on two small tensors, one of them without decay, three of Muon on a
-square, a tall and a wide matrix in double precision, and learning rates of some schedules at every step."""
+run without Python: ten steps of AdamW on two small tensors, one of them without decay, three of Muon
+and of SOAP on a square, a tall and a wide matrix in double precision, and learning rates of some schedules at every
+step."""
 
 import json
 import pathlib
@@ -74,6 +75,43 @@ def muon():
     return result
 
 
+def soap_iterate(factor, basis):
+    """One power iteration and a QR factorisation; the columns of a basis are eigenvectors."""
+    shift = 1e-5 * factor.trace() / len(factor)
+    return torch.linalg.qr(factor @ basis + shift * basis)[0]
+
+
+def soap():
+    torch.manual_seed(3)
+    lr, beta, decay, epsilon, every, limit = 0.02, 0.9, 0.1, 1e-8, 2, 4
+    weights = [torch.randn(shape, dtype=torch.float64) for shape in [(4, 4), (8, 4), (4, 8)]]
+    result = {"lr": lr, "beta": beta, "decay": decay, "every": every, "limit": limit,
+              "begin": [numbers(w.flatten()) for w in weights], "gradients": [], "weights": []}
+    first = [torch.zeros_like(weight) for weight in weights]
+    second = [torch.zeros_like(weight) for weight in weights]
+    sides = [[torch.zeros(n, n, dtype=torch.float64) for n in weight.shape] for weight in weights]
+    bases = [[torch.eye(n, dtype=torch.float64) for n in weight.shape] for weight in weights]
+    for step in range(3):
+        gradients = [torch.randn_like(weight) for weight in weights]
+        for i, (weight, gradient) in enumerate(zip(weights, gradients)):
+            for side, size in enumerate(weight.shape):
+                if size > limit:
+                    continue
+                square = gradient @ gradient.T if side == 0 else gradient.T @ gradient
+                sides[i][side].lerp_(square, 1 - beta)
+                for _ in range(16 if step == 0 else 1 if step % every == 0 else 0):
+                    bases[i][side] = soap_iterate(sides[i][side], bases[i][side])
+            left, right = bases[i]
+            correction = 1 - beta ** (step + 1)
+            first[i].lerp_(gradient, 1 - beta)
+            second[i].lerp_((left.T @ gradient @ right) ** 2, 1 - beta)
+            direction = left.T @ first[i] @ right / correction / ((second[i] / correction).sqrt() + epsilon)
+            weight.mul_(1 - lr * decay).sub_(lr * left @ direction @ right.T)
+        result["gradients"].append([numbers(g.flatten()) for g in gradients])
+        result["weights"].append([numbers(w.flatten()) for w in weights])
+    return result
+
+
 def rates(make_schedule, total):
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
     schedule = make_schedule(optimizer)
@@ -109,6 +147,7 @@ def main():
         f"transformers {transformers.__version__}",
         "adamw": adamw(),
         "muon": muon(),
+        "soap": soap(),
         "schedules": schedules(),
     }
     GOLDEN.write_text(json.dumps(golden, indent=1) + "\n")

@@ -1,7 +1,8 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+
+#include "plenum/workspace/kronecker.h"
 
 namespace plenum::kernels {
 
@@ -21,7 +22,7 @@ constexpr std::size_t index_of(InverseState which) {
   return static_cast<std::size_t>(which);
 }
 
-inline constexpr std::int64_t kNumInverseStates = 7;
+using workspace::kNumInverseStates;
 static_assert(index_of(InverseState::AverageWeight) + 1 == kNumInverseStates);
 
 }  // namespace plenum::kernels

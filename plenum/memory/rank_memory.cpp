@@ -7,17 +7,18 @@
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/schedule/core/dataflow.h"
 #include "plenum/workspace/optimizer.h"
+#include "plenum/workspace/soap.h"
 
 namespace plenum::memory {
 namespace {
 
 /// Into which the optimizer cuts what a rank updates of all parameters.
 std::int64_t num_chunks(const describe::ParameterTable& table, const describe::ParameterShard& shard,
-                        bool has_muon) {
+                        LayerUpdate layer_update) {
   std::int64_t count = 0;
   for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) {
     for (const describe::Parameter& parameter : table.parameters()) {
-      if (has_muon && describe::is_hidden_matrix(parameter)) continue;
+      if (layer_update != LayerUpdate::AsOthers && describe::is_hidden_matrix(parameter)) continue;
       const std::int64_t begin = std::max(parameter.begin, bucket.own.begin);
       const std::int64_t end = std::min(parameter.end(), bucket.own.end);
       if (begin < end) count += workspace::num_optimizer_chunks(end - begin);
@@ -74,6 +75,14 @@ void plan_muon(const describe::ParameterTable& table, const char* purpose, RankM
       plan.add(purpose, DType::Int64, {workspace::num_matrix_chunks(groups), workspace::kMatrixChunkNumbers});
 }
 
+/// The same for SOAP, and what it keeps.
+void plan_soap(const describe::ParameterTable& table, const char* purpose, std::int64_t limit,
+               RankMemory& memory, tensor::MemoryPlan& plan) {
+  const std::vector<workspace::FlatMatrices> groups = hidden_matrices(table);
+  memory.soap_state = plan.add(purpose, Role::State, {workspace::soap_state_elements(groups, limit)});
+  memory.soap_room = plan.add(purpose, Role::State, {workspace::soap_room_elements(groups, limit)});
+}
+
 tensor::TensorView plan_tied_rows(const describe::ParameterTable& table, const schedule::Problem& problem,
                                   const batch::Capacity& capacity, tensor::MemoryPlan& plan) {
   const describe::Table& words = table.model().embedding.words;
@@ -112,9 +121,10 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   memory.compute_weights_N =
       plan.precision().shares_weights() ? memory.weights_N : plan.add(kParameters, Role::Weight, flat);
   if (is_gpu) {
-    memory.chunks_C4 = plan.add(kState, DType::Int64, {num_chunks(table, shard, request.has_muon), 4});
+    memory.chunks_C4 = plan.add(kState, DType::Int64, {num_chunks(table, shard, request.layer_update), 4});
   }
-  if (request.has_muon) plan_muon(table, kState, memory, plan);
+  if (request.layer_update == LayerUpdate::Muon) plan_muon(table, kState, memory, plan);
+  if (request.layer_update == LayerUpdate::Soap) plan_soap(table, kState, request.soap_limit, memory, plan);
   if (problem.has_tensor_norms && (!shard.is_whole() || table.model().tensor_parallel.is_divided())) {
     memory.tensor_squares_P2 = plan.add(kState, DType::Float64, {std::ssize(table.parameters()), 2});
   }
@@ -138,6 +148,7 @@ tensor::MemoryLayout plan_memory(const describe::ParameterTable& table, const sc
   tensor::MemoryPlan sizes(request.device, request.precision);
   plan_rank_memory(table, schedule.problem, schedule_shard(table, schedule, rank),
                    ActivationSlots(schedule, rank), request, sizes);
+  plan_kfac_memory(table.model(), schedule, rank, request.kfac_averages, sizes);
   return sizes.layout();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "plenum/batch/capacity.h"
@@ -8,6 +9,7 @@
 #include "plenum/describe/parameter_table.h"
 #include "plenum/memory/activation_layout.h"
 #include "plenum/memory/activation_slots.h"
+#include "plenum/memory/kfac_memory.h"
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/schedule/core/schedule.h"
 #include "plenum/tensor/memory_layout.h"
@@ -19,6 +21,10 @@ namespace plenum::memory {
 /// Steps that may be under way at the same time: one runs, one is prepared. Each has its micro-batches.
 inline constexpr std::size_t kStepsUnderWay = 2;
 
+/// How the optimizer updates the weights of layers: as all others, or by themselves, as matrices
+/// (kernels::muon_step, kernels::soap_step).
+enum class LayerUpdate : std::uint8_t { AsOthers, Muon, Soap };
+
 /// What a rank trains with, beside its model and its schedule.
 struct MemoryRequest {
   batch::Capacity capacity;  ///< of a micro-batch
@@ -26,8 +32,9 @@ struct MemoryRequest {
   tensor::Precision precision = tensor::precision_of(device);
   std::size_t num_threads = 1;                          ///< of the CPU
   tensor::DType reduce_dtype = tensor::DType::Float32;  ///< in which gradients travel between ranks
-  /// Whether the optimizer makes the updates of layers' weights orthogonal (kernels::muon_step).
-  bool has_muon = false;
+  RunningAverages kfac_averages = RunningAverages::No;
+  LayerUpdate layer_update = LayerUpdate::AsOthers;
+  std::int64_t soap_limit = 0;  ///< kernels::SoapStep
 };
 
 /// All that lies in a rank's arena.
@@ -50,7 +57,9 @@ struct RankMemory {
   tensor::TensorView chunks_C4;          ///< kernels::OptimizerWork; on the GPU
   tensor::TensorView muon_room;          ///< kernels::MuonStep
   tensor::TensorView muon_chunks_C8;     ///< the same; on the GPU
-  tensor::TensorView scalars_C;          ///< kernels::StepScalar
+  tensor::TensorView soap_state;         ///< kernels::SoapStep
+  tensor::TensorView soap_room;
+  tensor::TensorView scalars_C;  ///< kernels::StepScalar
   TrainingMemory activations;
   tensor::TensorView scratch;
   /// Byte: for every micro-batch of the steps under way, as MicroBatchLayout says; on the GPU.

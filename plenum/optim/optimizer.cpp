@@ -12,7 +12,11 @@
 namespace plenum::optim {
 
 double default_epsilon(OptimizerKind kind) {
-  return kind == OptimizerKind::AdamW || kind == OptimizerKind::Muon ? 1e-8 : 1e-6;
+  return kind == OptimizerKind::AdamW || has_layer_update(kind) ? 1e-8 : 1e-6;
+}
+
+bool has_layer_update(OptimizerKind kind) {
+  return kind == OptimizerKind::Muon || kind == OptimizerKind::Soap;
 }
 
 bool has_second_moment(OptimizerKind kind, const describe::Parameter& parameter) {
@@ -22,10 +26,16 @@ bool has_second_moment(OptimizerKind kind, const describe::Parameter& parameter)
 Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
                      const describe::ParameterShard& shard, OptimizerBuffers buffers)
     : options_(options), buffers_(buffers) {
+  options_.kind = options.update_kind();
   for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) add_piece(table, bucket);
-  if (options.kind != OptimizerKind::Muon) return;
-  base::check(shard.is_whole(), "Muon multiplies whole matrices: a shard has parts of them");
-  muon_.emplace(table, options.muon_momentum, options.decay, buffers.muon);
+  if (!has_layer_update(options_.kind)) return;
+  base::check(shard.is_whole(), "Muon and SOAP multiply whole matrices: a shard has parts of them");
+  if (options_.kind == OptimizerKind::Muon) {
+    muon_.emplace(table, options.muon_momentum, options.decay, buffers.muon);
+  } else {
+    soap_.emplace(table, options.soap, options.epsilon.value_or(default_epsilon(options_.kind)),
+                  options.decay, buffers.soap);
+  }
 }
 
 void Optimizer::add_piece(const describe::ParameterTable& table,
@@ -35,7 +45,7 @@ void Optimizer::add_piece(const describe::ParameterTable& table,
   piece.counted = describe::counted_by_slice(table, bucket.own);
   for (std::size_t i = 0; i < table.parameters().size(); ++i) {
     const describe::Parameter& parameter = table[i];
-    if (options_.kind == OptimizerKind::Muon && describe::is_hidden_matrix(parameter)) continue;
+    if (has_layer_update(options_.kind) && describe::is_hidden_matrix(parameter)) continue;
     const std::int64_t begin = std::max(parameter.begin, bucket.own.begin);
     const std::int64_t end = std::min(parameter.end(), bucket.own.end);
     if (begin >= end) continue;
@@ -114,7 +124,8 @@ kernels::LambHalf Optimizer::half_of(const Piece& piece, const tensor::TensorVie
           squares_P2.rows(static_cast<std::int64_t>(piece.first_parameter), std::ssize(piece.ranges))};
 }
 
-void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const {
+void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                     std::uint64_t step_index) const {
   decide(stream, scalars_C);
   for (const Piece& piece : pieces_) {
     const kernels::AdamStep step = step_of(piece, scalars_C);
@@ -130,6 +141,15 @@ void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& sca
                            .iterate_N = step.second_moment_N,
                            .compute_weight_N = step.compute_weight_N,
                            .scalars_C = step.scalars_C});
+    }
+    if (soap_) {
+      soap_->step(stream, step_index,
+                  {.gradient_N = step.gradient_N,
+                   .weight_N = step.weight_N,
+                   .first_moment_N = step.first_moment_N,
+                   .second_moment_N = step.second_moment_N,
+                   .compute_weight_N = step.compute_weight_N,
+                   .scalars_C = step.scalars_C});
     }
   }
 }

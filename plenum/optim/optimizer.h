@@ -7,7 +7,9 @@
 #include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/optimizer_step.h"
+#include "plenum/optim/kfac_options.h"
 #include "plenum/optim/muon.h"
+#include "plenum/optim/soap.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 
@@ -17,7 +19,9 @@ enum class OptimizerKind : std::uint8_t {
   AdamW,     ///< Loshchilov and Hutter 2019, as in PyTorch and Hugging Face
   BertAdam,  ///< as in the original BERT: no bias correction
   Lamb,      ///< You et al. 2020, as in NVLAMB
-  Muon,      ///< Jordan et al. 2024, on the weights of layers; AdamW on everything else
+  Kfac,  ///< Martens and Grosse 2015: gradients of layers are preconditioned, then one of the others updates
+  Muon,  ///< Jordan et al. 2024, on the weights of layers; AdamW on everything else
+  Soap,  ///< Vyas et al. 2024, in the same way
 };
 
 struct OptimizerOptions {
@@ -26,14 +30,20 @@ struct OptimizerOptions {
   double beta2 = 0.999;
   std::optional<double> epsilon = std::nullopt;  ///< default_epsilon(kind) if absent
   double muon_momentum = 0.95;                   ///< of Muon, where beta1 is of the AdamW beside it
+  SoapOptions soap = {};
   double decay = 0.01;
   double clip_norm = 1;  ///< greatest norm of the whole gradient; 0: no clipping
 
+  OptimizerKind kfac_base = OptimizerKind::Lamb;  ///< what updates beneath K-FAC
+  KfacOptions kfac = {};
+
+  /// What updates: the kind itself, or what is beneath K-FAC.
+  OptimizerKind update_kind() const { return kind == OptimizerKind::Kfac ? kfac_base : kind; }
   friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
 };
 
-/// What the authors of each use: 1e-8 for AdamW (PyTorch, Hugging Face), alone or beside Muon, 1e-6 for the
-/// original BERT and NVLAMB.
+/// What the authors of each use: 1e-8 for AdamW (PyTorch, Hugging Face), alone or beside Muon or SOAP, 1e-6
+/// for the original BERT and NVLAMB.
 double default_epsilon(OptimizerKind kind);
 
 /// The flat buffers that an optimizer works on, borrowed: of N = ParameterTable::num_elements() elements, or
@@ -49,7 +59,11 @@ struct OptimizerBuffers {
   tensor::TensorView second_moments_S;
   tensor::TensorView chunks_C4 = {};  ///< kernels::OptimizerWork: written by begin(); needed on the GPU
   MuonBuffers muon = {};
+  SoapBuffers soap = {};
 };
+
+/// Whether the weights of layers are updated by themselves, as matrices.
+bool has_layer_update(OptimizerKind kind);
 
 /// Whether the optimizer keeps a second moment of a parameter from step to step.
 bool has_second_moment(OptimizerKind kind, const describe::Parameter& parameter);
@@ -71,8 +85,9 @@ class Optimizer {
   /// Clips the gradient and makes one update, unless loss or gradient are not finite. Among the step's
   /// scalars, reads losses, squares of the gradient, learning rate and the number of updates before this
   /// one, and writes what was decided. Gradients are only read. Not for LAMB on a shard, whose tensors are
-  /// cut; Muon takes no shard at all.
-  void step(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const;
+  /// cut; Muon and SOAP take no shard at all. SOAP refreshes its bases in some steps of a run.
+  void step(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+            std::uint64_t step_index = 0) const;
 
   /// LAMB on a shard, as step() in two halves. The first overwrites the squares of every parameter's weights
   /// and of their directions (Float64) by those of the shard's part of it; between them ranks add theirs up.
@@ -103,6 +118,7 @@ class Optimizer {
   std::vector<Piece> pieces_;
   OptimizerBuffers buffers_;
   std::optional<Muon> muon_;
+  std::optional<Soap> soap_;
 };
 
 }  // namespace plenum::optim

@@ -11,6 +11,11 @@ constexpr double kLeastEpsilon = 1e-30;
 constexpr double kLargestNorm = 1e30;
 constexpr double kLargestPower = 100;
 constexpr double kLargestBeta = 0.9999999;
+constexpr double kLeastDamping = 1e-12;
+constexpr double kLargestDamping = 1e6;
+constexpr std::int64_t kOldestFactors = 255;  // what ages in a schedule can say
+constexpr std::int64_t kLongestRefresh = 1'000'000;
+constexpr std::int64_t kLargestLimit = 8192;  // that a block of a GPU orthonormalises
 
 void add_duration(base::OptionTable& options, const char* name, Duration& duration, const char* help) {
   options.add_parsed(
@@ -20,22 +25,45 @@ void add_duration(base::OptionTable& options, const char* name, Duration& durati
 }
 
 void add_optimizer(base::OptionTable& options, OptimizerOptions& optimizer) {
-  options.add_choice("optimizer", optimizer.kind,
-                     {{"adamw", OptimizerKind::AdamW},
-                      {"bert-adam", OptimizerKind::BertAdam},
-                      {"lamb", OptimizerKind::Lamb},
-                      {"muon", OptimizerKind::Muon}},
-                     "AdamW as in PyTorch, Adam as in the original BERT, LAMB, or Muon for the weights of "
-                     "layers with AdamW for everything else");
+  options.add_choice(
+      "optimizer", optimizer.kind,
+      {{"adamw", OptimizerKind::AdamW},
+       {"bert-adam", OptimizerKind::BertAdam},
+       {"lamb", OptimizerKind::Lamb},
+       {"muon", OptimizerKind::Muon},
+       {"soap", OptimizerKind::Soap},
+       {"kfac", OptimizerKind::Kfac}},
+      "AdamW as in PyTorch, Adam as in the original BERT, LAMB, Muon or SOAP for the weights of "
+      "layers with AdamW for everything else, or K-FAC with LAMB or AdamW beneath it");
   options.add("beta1", optimizer.beta1, 0.0, kLargestBeta, "Decay of the first moment of the gradient");
   options.add("beta2", optimizer.beta2, 0.0, kLargestBeta, "Decay of the second moment of the gradient");
   options.add("epsilon", optimizer.epsilon, kLeastEpsilon, 1.0,
-              "Adam's epsilon; 1e-8 for adamw and muon, 1e-6 for the others if not given");
+              "Adam's epsilon; 1e-6 for bert-adam and lamb, 1e-8 for the others if not given");
   options.add("muon-momentum", optimizer.muon_momentum, 0.0, kLargestBeta,
               "Muon's momentum (Nesterov); beta1 and beta2 are of the AdamW beside it");
+  options.add("soap-beta", optimizer.soap.beta, 0.0, kLargestBeta,
+              "Decay of SOAP's moments and factors; beta1 and beta2 are of the AdamW beside it");
+  options.add("soap-every", optimizer.soap.every, std::int64_t{1}, kLongestRefresh,
+              "Steps from one refresh of SOAP's eigenbases to the next");
+  options.add("soap-limit", optimizer.soap.limit, std::int64_t{0}, kLargestLimit,
+              "SOAP leaves sides of matrices that are larger than this as they are");
   options.add("weight-decay", optimizer.decay, 0.0, 1.0, "Weight decay; not of biases and layer norms");
   options.add("clip-norm", optimizer.clip_norm, 0.0, kLargestNorm,
               "Clip the norm of the gradient to this; 0 does not clip");
+}
+
+void add_kfac(base::OptionTable& options, OptimizerOptions& optimizer) {
+  options.add_choice(
+      "kfac-base", optimizer.kfac_base,
+      {{"lamb", OptimizerKind::Lamb}, {"adamw", OptimizerKind::AdamW}, {"muon", OptimizerKind::Muon}},
+      "What updates with the gradients that K-FAC has preconditioned (kfac)");
+  options.add("kfac-damping", optimizer.kfac.damping, kLeastDamping, kLargestDamping,
+              "Damping of the factors, relative to their size (kfac)");
+  options.add("kfac-every", optimizer.kfac.every, std::int64_t{1}, kOldestFactors,
+              "Steps from one refresh of the factors and their inverses to the next (kfac)");
+  options.add("kfac-average", optimizer.kfac.average, 0.0, kLargestBeta,
+              "Part of the factors that a running average keeps at a refresh; those of one step alone if not "
+              "given (kfac)");
 }
 
 void add_learning_rate(base::OptionTable& options, LearningRateOptions& learning_rate) {
@@ -66,6 +94,7 @@ void add_learning_rate(base::OptionTable& options, LearningRateOptions& learning
 base::OptionTable TrainingOptions::table() {
   base::OptionTable options("optimizer");
   add_optimizer(options, optimizer);
+  add_kfac(options, optimizer);
   add_learning_rate(options, learning_rate);
   return options;
 }

@@ -29,6 +29,7 @@
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/pipeline/bert_schedule.h"
+#include "plenum/pipeline/kfac_work.h"
 #include "plenum/pipeline/parameter_exchange.h"
 #include "plenum/pipeline/recorded_work.h"
 #include "plenum/tensor/arena.h"
@@ -55,13 +56,21 @@ describe::ParameterTable table_of(const BertProgramOptions& options) {
 
 constexpr std::size_t kStepsUnderWay = BertProgram::kStepsUnderWay;
 
+memory::LayerUpdate layer_update_of(optim::OptimizerKind kind) {
+  if (kind == optim::OptimizerKind::Muon) return memory::LayerUpdate::Muon;
+  return kind == optim::OptimizerKind::Soap ? memory::LayerUpdate::Soap : memory::LayerUpdate::AsOthers;
+}
+
 memory::MemoryRequest request_of(const BertProgramOptions& options) {
   return {.capacity = options.capacity,
           .device = options.device,
           .precision = options.precision,
           .num_threads = options.num_threads,
           .reduce_dtype = options.reduce_dtype,
-          .has_muon = options.optimizer.kind == optim::OptimizerKind::Muon};
+          .kfac_averages =
+              options.optimizer.kfac.average ? memory::RunningAverages::Yes : memory::RunningAverages::No,
+          .layer_update = layer_update_of(options.optimizer.update_kind()),
+          .soap_limit = options.optimizer.soap.limit};
 }
 
 optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
@@ -73,7 +82,8 @@ optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
           .first_moments_S = memory.first_moments_S,
           .second_moments_S = memory.second_moments_S,
           .chunks_C4 = memory.chunks_C4,
-          .muon = {.room = memory.muon_room, .chunks_C8 = memory.muon_chunks_C8}};
+          .muon = {.room = memory.muon_room, .chunks_C8 = memory.muon_chunks_C8},
+          .soap = {.state = memory.soap_state, .room = memory.soap_room}};
 }
 
 /// A flat buffer that lies in the places of buckets.
@@ -165,6 +175,11 @@ StepOutcome outcome_of(Scalars scalars, const batch::Work& global, std::size_t n
   return outcome;
 }
 
+bool is_of_kfac(const Action& collective) {
+  return collective.type == ActionType::ReduceCurvature ||
+         collective.type == ActionType::GatherPreconditioned;
+}
+
 /// What the host tells a step and is told by it. On a GPU it lies in memory that the GPU reaches by itself.
 struct ExchangedScalars {
   Scalars given{};    ///< before it begins
@@ -185,6 +200,8 @@ struct BertProgram::State {
         arena(memory::plan_memory(table, schedule, rank, request_of(options)), options.device),
         views(arena, options.precision),
         memory(memory::plan_rank_memory(table, schedule.problem, shard, slots, request_of(options), views)),
+        kfac_memory(memory::plan_kfac_memory(table.model(), schedule, rank, request_of(options).kfac_averages,
+                                             views)),
         buffers(buffers_of(memory)),
         optimizer(options.optimizer, table, shard, buffers),
         own(schedule, rank),
@@ -200,6 +217,9 @@ struct BertProgram::State {
       queue.emplace(gpu->communication, std::span<std::byte>(), options.precision);
     }
     exchange.emplace(table, shard, holder, memory, queue);
+    if (schedule.problem.preconditioner == schedule::Preconditioner::Kfac) {
+      kfac.emplace(options.optimizer.kfac, schedule, rank, table.model(), kfac_memory, gradients, queue);
+    }
   }
 
   ExchangedScalars& exchanged_with(std::uint64_t step) { return *exchanged[step % kStepsUnderWay]; }
@@ -258,8 +278,9 @@ struct BertProgram::State {
     if (batch == nullptr) return {};  // weights may be gathered before the data is missed
     return std::span(batch->micro_batches).subspan(own.first - batch->first_micro_batch, own.count);
   }
+  /// Of the step that the action works on.
   const model::Activations& activations_of(const ActionRun& run) const {
-    return memory.activations.slots[slots.slot(run.step, run.action.micro_batch)];
+    return memory.activations.slots[slots.slot(run.data_step(), run.action.micro_batch)];
   }
   /// A pass over a micro-batch: on a GPU recorded where it repeats, unless no head reads anything, which
   /// leaves gradients to zero at most.
@@ -310,6 +331,7 @@ struct BertProgram::State {
   tensor::Arena arena;
   tensor::MemoryPlan views;
   memory::RankMemory memory;
+  memory::KfacMemory kfac_memory;
   optim::OptimizerBuffers buffers;
   optim::Optimizer optimizer;
   OwnMicroBatches own;
@@ -320,6 +342,7 @@ struct BertProgram::State {
   std::vector<bool> has_gradient;  ///< by layer: whether the step's gradient has been begun
   std::unique_ptr<Gpu> gpu;
   std::optional<ParameterExchange> exchange;
+  std::optional<KfacWork> kfac;
 
   std::array<ExchangedScalars, kStepsUnderWay> own_exchanged;
   std::array<ExchangedScalars*, kStepsUnderWay> exchanged{&own_exchanged[0], &own_exchanged[1]};
@@ -366,6 +389,9 @@ const optim::OptimizerBuffers& BertProgram::buffers() const {
 const describe::ParameterShard& BertProgram::shard() const {
   return state_->shard;
 }
+const memory::KfacMemory& BertProgram::kfac() const {
+  return state_->kfac_memory;
+}
 const tensor::Stream& BertProgram::stream() const {
   return state_->stream;
 }
@@ -410,6 +436,12 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
   for (std::size_t id = own.first; id < own.first + own.count; ++id) {
     state_->staging_of(batch.step, id)
         .put(batch.micro_batches[id - batch.first_micro_batch], gpu == nullptr ? nullptr : &gpu->copies);
+  }
+  if (state_->kfac) {
+    state_->kfac->begin_step(batch, own.first, own.count,
+                             [&](std::size_t id) -> const model::MicroBatchViews& {
+                               return state_->staging_of(batch.step, id).views();
+                             });
   }
   if (gpu != nullptr) {
     gpu->copies.record(gpu->is_copied);
@@ -457,7 +489,21 @@ void BertProgram::backward(const ActionRun& run) {
   });
 }
 
+void BertProgram::curvature(const ActionRun& run) {
+  state_->kfac->curvature(run, state_->pass(run), state_->activations_of(run),
+                          state_->memory.activations.transients);
+}
+
+void BertProgram::invert(const ActionRun& run) {
+  state_->kfac->invert(run, state_->stream);
+}
+
+void BertProgram::precondition(const ActionRun& run) {
+  state_->kfac->precondition(run, state_->stream);
+}
+
 comm::Elements BertProgram::to_reduce(const ActionRun& run) {
+  if (run.action.type == ActionType::ReduceCurvature) return state_->kfac->to_reduce(run);
   if (run.action.type == ActionType::Agree) {
     // One rank agrees with itself.
     const bool is_alone = state_->schedule.ranks.size() * state_->options.tensor_parallel.size == 1;
@@ -472,10 +518,12 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
 }
 
 PartitionedElements BertProgram::to_partition(const ActionRun& run) {
+  if (run.action.type == ActionType::GatherPreconditioned) return state_->kfac->to_partition(run);
   return state_->exchange->to_partition(run.action, state_->own_micro_batches());
 }
 
 void BertProgram::communicated(const ActionRun& run) {
+  if (is_of_kfac(run.action)) return state_->kfac->communicated(run);
   state_->exchange->communicated(run.action, state_->own_micro_batches());
 }
 
@@ -508,8 +556,9 @@ void BertProgram::update(const ActionRun& run) {
     state_->sum_squares_over_slices(run);
     state_->optimizer.update_weights(state_->stream, state_->memory.scalars_C, squares_P2);
   } else {
-    state_->optimizer.step(state_->stream, state_->memory.scalars_C);
+    state_->optimizer.step(state_->stream, state_->memory.scalars_C, run.step);
   }
+  if (state_->kfac) state_->kfac->settle(run.step, state_->stream, state_->memory.scalars_C);
   Scalars& decided = state_->exchanged_with(run.step).decided;
   tensor::copy(state_->stream, state_->memory.scalars_C, view_of(decided, decided.size()));
 }

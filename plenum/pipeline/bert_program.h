@@ -88,6 +88,8 @@ class BertProgram final : public StageProgram {
   const optim::OptimizerBuffers& buffers() const;
   /// What of the parameters it updates, and so what buffers of the shard hold.
   const describe::ParameterShard& shard() const;
+  /// What K-FAC keeps; empty where the schedule has none. As buffers().
+  const memory::KfacMemory& kfac() const;
   /// Of its device.
   const tensor::Stream& stream() const;
 
@@ -108,6 +110,9 @@ class BertProgram final : public StageProgram {
   void forward(const ActionRun& run) override;
   void backward(const ActionRun& run) override;
   void recompute(const ActionRun& run) override;
+  void curvature(const ActionRun& run) override;
+  void invert(const ActionRun& run) override;
+  void precondition(const ActionRun& run) override;
   void square_gradient(const ActionRun& run) override;
   void update_moments(const ActionRun& run) override;
   void update(const ActionRun& run) override;

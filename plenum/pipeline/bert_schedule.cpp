@@ -52,6 +52,13 @@ bool is_known(const Action& action, const Schedule& schedule) {
     case ActionType::ReduceScatterTiedOutput:
     case ActionType::GatherTied:
       return schedule.problem.has_tied_halves;
+    case ActionType::CurvatureA:
+    case ActionType::CurvatureB:
+    case ActionType::ReduceCurvature:
+    case ActionType::Invert:
+    case ActionType::Precondition:
+    case ActionType::GatherPreconditioned:
+      return schedule.problem.preconditioner == schedule::Preconditioner::Kfac;
     case ActionType::SquareGradient:
     case ActionType::UpdateMoments:
     case ActionType::Update:
@@ -67,7 +74,9 @@ void require_gathered_as_reduced(const Schedule& schedule) {
   for (const schedule::RankProgram& rank : schedule.ranks) {
     const std::span<const Action> actions = rank.lane(schedule::Lane::DataParallel).actions();
     for (const Action& gather : actions) {
-      if (!schedule::is_gather(gather.type) || schedule::is_of_tied(gather.type)) continue;
+      if (!schedule::is_gather(gather.type) || schedule::is_of_tied(gather.type) ||
+          gather.type == ActionType::GatherPreconditioned)
+        continue;
       const bool is_reduced = std::ranges::any_of(actions, [&](const Action& other) {
         return schedule::is_scatter(other.type) && other.first_layer == gather.first_layer &&
                other.end_layer == gather.end_layer;
@@ -78,6 +87,20 @@ void require_gathered_as_reduced(const Schedule& schedule) {
                     schedule.name, gather.first_layer.value, gather.end_layer.value);
     }
   }
+}
+
+void require_kfac(const Schedule& schedule, const BertProgramOptions& options) {
+  const bool is_kfac = options.optimizer.kind == optim::OptimizerKind::Kfac;
+  const bool has_kfac = schedule.problem.preconditioner == schedule::Preconditioner::Kfac;
+  base::require(is_kfac == has_kfac,
+                "K-FAC needs a schedule with its actions, and they need K-FAC: schedule {}", schedule.name);
+  if (!is_kfac) return;
+  base::require(options.tensor_parallel.size == 1,
+                "K-FAC needs whole linear maps on a rank; leave out --tp, or choose another --optimizer");
+  base::require(!schedule::is_sharded(schedule.problem),
+                "K-FAC needs whole gradients on a rank; leave out --shard, or choose another --optimizer");
+  base::require(!schedule.problem.has_tied_halves,
+                "K-FAC does not go with a word table whose gradient is summed in halves");
 }
 
 }  // namespace
@@ -94,7 +117,7 @@ void require_bert_schedule(const Schedule& schedule, const BertProgramOptions& o
       for (const Action& action : lane.actions()) {
         base::require(
             is_known(action, schedule),
-            "BERT trains with schedules without preconditioning and whole tied parameters as actions; "
+            "BERT trains with schedules without whole tied parameters and preconditioning but K-FAC's; "
             "schedule {} has the action {}",
             schedule.name, schedule::traits_of(action.type).name);
       }
@@ -104,10 +127,11 @@ void require_bert_schedule(const Schedule& schedule, const BertProgramOptions& o
       !schedule.problem.has_tied_halves ||
           (schedule.ranks.size() > 1 && options.device == tensor::Device::Cpu),
       "the halves of the word table's gradient are reduced by themselves by several ranks on the CPU");
-  const bool has_norms = options.optimizer.kind == optim::OptimizerKind::Lamb;
+  const bool has_norms = options.optimizer.update_kind() == optim::OptimizerKind::Lamb;
   base::require(!schedule::is_sharded(schedule.problem) || schedule.ranks.size() == 1 ||
                     has_norms == schedule.problem.has_tensor_norms,
                 "a sharded schedule sums the norms of tensors for LAMB, and for LAMB alone");
+  require_kfac(schedule, options);
   require_gathered_as_reduced(schedule);
   require_recomputed_singly(schedule);
 }

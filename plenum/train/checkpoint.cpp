@@ -227,7 +227,7 @@ std::string CheckpointStore::save(const TrainingState& state, const describe::Mo
                                   const CheckpointTensors& tensors, const Processes& processes,
                                   TellPhase tell) const {
   const std::string directory = directory_ + "/" + directory_name(state.step);
-  const TensorFiles files(tensors.table, tensors.optimizer);
+  const TensorFiles files(tensors);
   std::optional<io::AtomicDirectory> output;  // of the first
   json records = json::array();
   do_together(processes, tell, [&] {

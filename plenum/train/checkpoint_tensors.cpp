@@ -25,12 +25,40 @@ auto has_second_moment(optim::OptimizerKind optimizer) {
   };
 }
 
-std::vector<io::FloatsShape> moment_shapes(const describe::ParameterTable& table,
-                                           optim::OptimizerKind optimizer) {
-  std::vector<io::FloatsShape> shapes = model::named_shapes(table, kFirstMoments);
-  for (io::FloatsShape& shape : model::named_shapes(table, kSecondMoments, has_second_moment(optimizer)))
+std::vector<io::FloatsShape> optimizer_shapes(const CheckpointTensors& tensors) {
+  std::vector<io::FloatsShape> shapes = model::named_shapes(tensors.table, kFirstMoments);
+  for (io::FloatsShape& shape :
+       model::named_shapes(tensors.table, kSecondMoments, has_second_moment(tensors.optimizer)))
     shapes.push_back(std::move(shape));
+  for (const StateTensor& state : tensors.states) shapes.push_back({state.name, state.sizes});
   return shapes;
+}
+
+void write_states(const io::SafetensorsLayout& layout, const CheckpointTensors& tensors,
+                  TensorFiles::Headers headers,
+                  base::FunctionRef<void(std::uint64_t, std::span<const float>)> write) {
+  for (const StateTensor& state : tensors.states) {
+    const bool is_first = state.writer == StateWriter::First && headers == TensorFiles::Headers::Yes;
+    if (!is_first && state.writer != StateWriter::This) continue;
+    std::uint64_t offset = layout.begin_of(state.name);
+    const auto take = [&](std::span<const float> values) {
+      write(offset, values);
+      offset += values.size_bytes();
+    };
+    tensors.window == nullptr ? take(state.values) : tensors.window->read(state.values, take);
+  }
+}
+
+void read_states(const io::SafetensorsFile& file, const CheckpointTensors& tensors) {
+  for (const StateTensor& state : tensors.states) {
+    if (state.values.empty()) continue;
+    const io::SafetensorsTensor* const tensor = file.find(state.name);
+    base::require(tensor != nullptr && tensor->sizes == state.sizes,
+                  "{}: tensor {} is missing or has another shape than {}", file.path(), state.name,
+                  io::format_sizes(state.sizes));
+    const auto read = [&](std::size_t first, std::span<float> values) { file.read(*tensor, first, values); };
+    tensors.window == nullptr ? read(0, state.values) : tensors.window->write(state.values, read);
+  }
 }
 
 std::string path_of(const std::string& directory, const char* name) {
@@ -39,9 +67,9 @@ std::string path_of(const std::string& directory, const char* name) {
 
 }  // namespace
 
-TensorFiles::TensorFiles(const describe::ParameterTable& table, optim::OptimizerKind optimizer)
-    : layouts_{io::SafetensorsLayout(model::named_shapes(table)),
-               io::SafetensorsLayout(moment_shapes(table, optimizer))} {}
+TensorFiles::TensorFiles(const CheckpointTensors& tensors)
+    : layouts_{io::SafetensorsLayout(model::named_shapes(tensors.table)),
+               io::SafetensorsLayout(optimizer_shapes(tensors))} {}
 
 void TensorFiles::make(const std::string& directory) const {
   for (std::size_t i = 0; i < kNames.size(); ++i)
@@ -73,6 +101,7 @@ TensorFiles::Tally TensorFiles::write(const std::string& directory, const Checkp
     for (const Part& part : parts[i])
       model::write_named_tensors(layouts_[i], tensors.table, part.pieces, tensors.window, part.prefix, write,
                                  part.is_named);
+    if (kNames[i] == kOptimizerName) write_states(layouts_[i], tensors, headers, write);
     file.sync();
     on_part();
     tally.push_back(file.written_bytes());
@@ -98,11 +127,13 @@ void TensorFiles::add_records(const Tally& tally, nlohmann::json& list) const {
 void read_tensors(const std::string& directory, const CheckpointTensors& tensors) {
   const io::SafetensorsFile weights(path_of(directory, TensorFiles::kWeightsName));
   model::read_named_tensors(weights, tensors.table, tensors.weights, tensors.window);
-  if (tensors.first_moments.is_empty() && tensors.second_moments.is_empty()) return;
+  const bool has_moments = !tensors.first_moments.is_empty() || !tensors.second_moments.is_empty();
+  if (!has_moments && tensors.states.empty()) return;
   const io::SafetensorsFile optimizer(path_of(directory, TensorFiles::kOptimizerName));
   model::read_named_tensors(optimizer, tensors.table, tensors.first_moments, tensors.window, kFirstMoments);
   model::read_named_tensors(optimizer, tensors.table, tensors.second_moments, tensors.window, kSecondMoments,
                             has_second_moment(tensors.optimizer));
+  read_states(optimizer, tensors);
 }
 
 }  // namespace plenum::train

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,21 @@
 
 namespace plenum::train {
 
+/// Which process writes a tensor that an optimizer keeps.
+enum class StateWriter : std::uint8_t {
+  First,  ///< that which writes headers: all have the same
+  This,   ///< it alone has it
+  Other,
+};
+
+/// What an optimizer keeps beside moments, borrowed: a tensor of its own. All processes list the same.
+struct StateTensor {
+  std::string name;
+  std::vector<std::int64_t> sizes;
+  std::span<float> values;  ///< of all; none where only another process has it
+  StateWriter writer = StateWriter::First;
+};
+
 /// The flat buffers of a model in training, borrowed, wherever their pieces lie. Tensors are found by name,
 /// so any layout of the table and any division over ranks can read what another wrote. Of what is written all
 /// processes together must have every element once; of what is read there may be some pieces only, and
@@ -26,6 +42,7 @@ struct CheckpointTensors {
   model::FlatPieces first_moments;
   model::FlatPieces second_moments;
   optim::OptimizerKind optimizer = optim::OptimizerKind::AdamW;  ///< says which parameters have them
+  std::vector<StateTensor> states = {};
   const tensor::HostWindow* window = nullptr;  ///< where the buffers lie on a GPU: how the host reaches them
 };
 
@@ -37,8 +54,8 @@ class TensorFiles {
   static constexpr const char* kOptimizerName = "optimizer.safetensors";
   static constexpr std::array<const char*, 2> kNames = {kWeightsName, kOptimizerName};
 
-  /// Of the whole model, trained by such an optimizer.
-  TensorFiles(const describe::ParameterTable& table, optim::OptimizerKind optimizer);
+  /// Of the whole model, with the tensors that these have.
+  explicit TensorFiles(const CheckpointTensors& tensors);
 
   /// Makes them in a directory, in full size. For one process, before any writes.
   void make(const std::string& directory) const;
@@ -46,8 +63,9 @@ class TensorFiles {
   /// What was written, for the record: numbers that add up over processes.
   using Tally = std::vector<std::uint64_t>;
   enum class Headers : bool { No, Yes };
-  /// Writes what there are pieces for; one process writes headers too. All of it is on the disk when this
-  /// returns. Calls `on_part` after each part, a tensor at most. Throws UserError: a full disk above all.
+  /// Writes what there are pieces for; one process writes headers, and states that all have, too. All of it
+  /// is on the disk when this returns. Calls `on_part` after each part, a tensor at most. Throws UserError: a
+  /// full disk above all.
   Tally write(const std::string& directory, const CheckpointTensors& tensors, Headers headers,
               base::FunctionRef<void()> on_part) const;
 

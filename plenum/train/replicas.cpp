@@ -13,10 +13,25 @@
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/cuda_partition.h"
+#include "plenum/train/kfac_states.h"
 #include "plenum/train/rank_times.h"
 
 namespace plenum::train {
 namespace {
+
+/// What SOAP keeps beside moments.
+std::vector<StateTensor> soap_states(const pipeline::BertProgram& program,
+                                     const optim::OptimizerOptions& optimizer) {
+  const std::span<float> state = program.buffers().soap.state.span<float>();
+  std::vector<StateTensor> states;
+  for (const optim::SoapTensor& tensor : optim::soap_tensors(program.parameters(), optimizer.soap)) {
+    states.push_back({tensor.name,
+                      {tensor.size, tensor.size},
+                      state.subspan(static_cast<std::size_t>(tensor.begin),
+                                    static_cast<std::size_t>(tensor.size * tensor.size))});
+  }
+  return states;
+}
 
 /// Of all ranks, padding included, also what a GPU adds to have few shapes.
 std::int64_t computed_rows(const batch::StepBatch& batch, tensor::Device device) {
@@ -51,7 +66,7 @@ Replicas::Replicas(const Mesh& mesh, const schedule::Schedule& schedule,
       parts_(options.model, mesh, schedule),
       flops_(describe::describe_bert(options.model)),
       device_(options.device),
-      optimizer_(options.optimizer.kind),
+      optimizer_(options.optimizer),
       hang_limit_(hang_limit) {
   base::check(schedule.ranks.size() == mesh.num_places(), "the schedule must be of the mesh: {} ranks for {}",
               schedule.ranks.size(), mesh.num_places());
@@ -192,12 +207,22 @@ void Replicas::add_moments(std::size_t program, Which which, Pieces& pieces) con
   }
 }
 
-CheckpointTensors Replicas::tensors_of(Pieces pieces) const {
+std::vector<StateTensor> Replicas::states_of(Programs programs) const {
+  if (optimizer_.kind == optim::OptimizerKind::Soap) return soap_states(*programs.front(), optimizer_);
+  if (optimizer_.kind != optim::OptimizerKind::Kfac) return {};
+  std::vector<const memory::KfacMemory*> ranks;
+  for (const std::unique_ptr<pipeline::BertProgram>& program : programs) ranks.push_back(&program->kfac());
+  return kfac_states(parameters().model(), ranks,
+                     optimizer_.kfac.average ? memory::RunningAverages::Yes : memory::RunningAverages::No);
+}
+
+CheckpointTensors Replicas::tensors_of(Pieces pieces, Programs programs) const {
   return {.table = parameters(),
           .weights = model::FlatPieces(std::move(pieces.weights)),
           .first_moments = model::FlatPieces(std::move(pieces.first_moments)),
           .second_moments = model::FlatPieces(std::move(pieces.second_moments)),
-          .optimizer = optimizer_,
+          .optimizer = optimizer_.update_kind(),
+          .states = states_of(programs),
           .window = window_ ? &*window_ : nullptr};
 }
 
@@ -209,18 +234,20 @@ CheckpointTensors Replicas::tensors() const {
     add_weights(i, has_shard_of_weights ? Which::OfReplica : Which::OfAllReplicas, pieces);
     add_moments(i, has_shard_of_moments ? Which::OfReplica : Which::OfAllReplicas, pieces);
   }
-  return tensors_of(std::move(pieces));
+  return tensors_of(std::move(pieces), programs_);
 }
 
 void Replicas::load(const FoundCheckpoint& checkpoint) {
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     // Replicas in this process get theirs from the first, in begin().
     const bool is_copied = i > 0 && !whole_;
-    if (is_copied && programs_[i]->shard().is_whole()) continue;
+    const bool has_own_moments = !is_copied || !programs_[i]->shard().is_whole();
+    const bool has_own_states = optimizer_.kind == optim::OptimizerKind::Kfac;
+    if (!has_own_moments && !has_own_states) continue;
     Pieces pieces;
     if (!is_copied) add_weights(i, Which::All, pieces);
-    add_moments(i, Which::All, pieces);
-    train::load(checkpoint, tensors_of(std::move(pieces)));
+    if (has_own_moments) add_moments(i, Which::All, pieces);
+    train::load(checkpoint, tensors_of(std::move(pieces), std::span(programs_).subspan(i, 1)));
   }
 }
 
@@ -262,6 +289,7 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
       if (program->shard().is_whole()) {
         tensor::copy(program->stream(), begun.first_moments_S, buffers.first_moments_S);
         tensor::copy(program->stream(), begun.second_moments_S, buffers.second_moments_S);
+        if (begun.soap.state) tensor::copy(program->stream(), begun.soap.state, buffers.soap.state);
       }
     }
     program->begin(num_updates);

@@ -136,7 +136,11 @@ class Replicas {
   /// What a program keeps of its part's flat buffer: all of it, or its shard.
   static void for_each_weight(const pipeline::BertProgram& program,
                               base::FunctionRef<void(const model::FlatPiece&)> visit);
-  CheckpointTensors tensors_of(Pieces pieces) const;
+  /// With what the program's optimizer keeps beside moments.
+  using Programs = std::span<const std::unique_ptr<pipeline::BertProgram>>;
+  /// What the optimizer of these programs keeps beside moments.
+  std::vector<StateTensor> states_of(Programs programs) const;
+  CheckpointTensors tensors_of(Pieces pieces, Programs programs) const;
   void record(std::span<const batch::StepBatch> batches, const StepRequest& request);
   pipeline::BertProgram& first() const { return *programs_.front(); }
   /// With the communicators that they have in common with the ranks of other processes.
@@ -148,7 +152,7 @@ class Replicas {
   ModelParts parts_;
   describe::Flops flops_;
   tensor::Device device_;
-  optim::OptimizerKind optimizer_;
+  optim::OptimizerOptions optimizer_;
   std::chrono::milliseconds hang_limit_;
   std::function<void(const pipeline::Failure&)> on_stuck_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;

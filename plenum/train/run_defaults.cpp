@@ -124,7 +124,8 @@ RunOptions settle_defaults(RunOptions options, std::int64_t ranks_here, const No
   if (!rate) {
     const bool is_continued = !options.model.init.empty();
     rate = (is_continued ? kContinuedShare : 1) *
-           default_learning_rate(starting_model(options.model, dataset), options.optimizer.optimizer.kind);
+           default_learning_rate(starting_model(options.model, dataset),
+                                 options.optimizer.optimizer.update_kind());
     on_choice(fmt::format("learning rate {:g}, by the size of the model{} (--learning-rate)", *rate,
                           is_continued ? ", a quarter because it is trained already" : ""));
   }

@@ -216,12 +216,17 @@ void RunOptions::check() const {
       "gradients and parameters are sharded on CPUs only so far; add --device cpu, or shard the "
       "optimizer alone: --shard optimizer");
   check_pipeline();
-  const bool has_muon = optimizer.optimizer.kind == optim::OptimizerKind::Muon;
-  base::require(!has_muon || run.tp == 1,
-                "Muon multiplies whole matrices, which --tp divides; leave out --tp, or train with "
+  const bool is_kfac = optimizer.optimizer.kind == optim::OptimizerKind::Kfac;
+  base::require(!is_kfac || run.tp == 1,
+                "K-FAC needs whole linear maps on a rank; leave out --tp, or choose another --optimizer");
+  base::require(!is_kfac || run.shard == schedule::Sharding::None,
+                "K-FAC needs whole gradients on a rank; leave out --shard, or choose another --optimizer");
+  const bool has_layer_update = optim::has_layer_update(optimizer.optimizer.update_kind());
+  base::require(!has_layer_update || run.tp == 1,
+                "Muon and SOAP multiply whole matrices, which --tp divides; leave out --tp, or train with "
                 "--optimizer adamw or lamb");
-  base::require(!has_muon || run.shard == schedule::Sharding::None,
-                "Muon multiplies whole matrices, which --shard cuts; leave out --shard, or train with "
+  base::require(!has_layer_update || run.shard == schedule::Sharding::None,
+                "Muon and SOAP multiply whole matrices, which --shard cuts; leave out --shard, or train with "
                 "--optimizer adamw or lamb");
   base::require(run.process.trace.empty() || run.process.trace.ends_with(".svg") ||
                     run.process.trace.ends_with(".json"),
@@ -247,6 +252,10 @@ void RunOptions::check_pipeline() const {
                 run.pp);
   base::require(run.reduce_dtype == tensor::DType::Float32,
                 "--reduce-dtype bf16 does not go with --pp {} so far; leave out one of both", run.pp);
+  base::require(optimizer.optimizer.kind != optim::OptimizerKind::Soap,
+                "--optimizer soap does not go with --pp {} so far; leave out one of both, or train with "
+                "--optimizer muon",
+                run.pp);
   const schedule::Generator& generator =
       schedule::generator_named(run.schedule.empty() ? "1f1b" : run.schedule);
   base::require(run.pp % static_cast<std::int64_t>(generator.depth_multiple) == 0,

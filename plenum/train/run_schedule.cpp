@@ -12,6 +12,8 @@
 #include "plenum/describe/parameter_table.h"
 #include "plenum/describe/tensor_parallel.h"
 #include "plenum/schedule/check/check.h"
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/periodic_refresh.h"
 #include "plenum/schedule/generate/balanced_layers.h"
 #include "plenum/schedule/generate/data_parallel.h"
 #include "plenum/schedule/generate/single.h"
@@ -22,7 +24,8 @@ namespace {
 
 /// Behind the last of several layers, the other layers hide the first half of the word table's reduction.
 bool reduces_tied_halves(const RunOptions& options, const describe::ModelConfig& model) {
-  return model.num_layers > 1 && options.run.shard <= schedule::Sharding::Optimizer &&
+  const bool is_kfac = options.optimizer.optimizer.kind == optim::OptimizerKind::Kfac;
+  return !is_kfac && model.num_layers > 1 && options.run.shard <= schedule::Sharding::Optimizer &&
          options.run.reduce_dtype == tensor::DType::Float32 && options.run.device == tensor::Device::Cpu;
 }
 
@@ -44,6 +47,15 @@ std::vector<std::uint16_t> stage_layers(const RunOptions& options, const describ
   base::require(sum == model.num_layers, "--stage-layers must add up to the {} layers of the model: {}",
                 model.num_layers, fmt::join(asked, ","));
   return {asked.begin(), asked.end()};
+}
+
+/// K-FAC's work in every so many steps, where that is asked for.
+schedule::Schedule with_kfac(schedule::Schedule schedule, const optim::OptimizerOptions& optimizer,
+                             const describe::ModelConfig& model) {
+  if (optimizer.kind != optim::OptimizerKind::Kfac) return schedule;
+  const std::size_t num_maps = describe::factor_shapes(describe::describe_bert(model).layers.front()).size();
+  return schedule::with_periodic_refresh(schedule, schedule::KfacFiller(num_maps),
+                                         static_cast<std::size_t>(optimizer.kfac.every));
 }
 
 /// The number of micro-batches should be a multiple of it.
@@ -80,7 +92,8 @@ schedule::Schedule make_schedule(const RunOptions& options, const describe::Mode
   }
   // Where a tensor's parts lie on several ranks.
   const bool is_divided = wanted.sharding != schedule::Sharding::None || mesh.num_slices() > 1;
-  wanted.has_tensor_norms = is_divided && options.optimizer.optimizer.kind == optim::OptimizerKind::Lamb;
+  wanted.has_tensor_norms =
+      is_divided && options.optimizer.optimizer.update_kind() == optim::OptimizerKind::Lamb;
   if (is_pipeline) {
     const std::size_t num_stages = pipeline_of(options).num_stages(wanted);
     wanted.stage_layers = stage_layers(options, model, typical, num_stages);
@@ -90,6 +103,7 @@ schedule::Schedule make_schedule(const RunOptions& options, const describe::Mode
   schedule::Schedule schedule = is_pipeline              ? pipeline_of(options).generate(wanted)
                                 : mesh.num_places() == 1 ? schedule::generate_single(wanted)
                                                          : schedule::generate_data_parallel(wanted);
+  schedule = with_kfac(std::move(schedule), options.optimizer.optimizer, model);
   schedule::require_checked(schedule);
   return schedule;
 }

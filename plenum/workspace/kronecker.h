@@ -16,6 +16,9 @@ constexpr std::int64_t num_inverse_steps(std::int64_t size) {
   return (size + kInversePanel - 1) / kInversePanel + 1;
 }
 
+/// Float64 numbers that are known of a map's inverses.
+inline constexpr std::int64_t kNumInverseStates = 7;
+
 /// Scratch that second moments, inversions and preconditioning need, on the CPU each thread, for maps of up
 /// to so many weights.
 std::size_t kronecker_scratch_bytes(tensor::Device device, std::int64_t num_weights);

@@ -60,20 +60,21 @@ TEST(RankMemory, HasParametersGradientsAndStateOfBothDevicesInAnyBuild) {
 
 TEST(RankMemory, OfMuonIsThatOfAdamAndTheRoomOfItsIterations) {
   const ParameterTable table(describe::describe_bert(describe::preset("bert-mini")));
-  const auto state = [&](Device device, bool has_muon) {
+  const auto state = [&](Device device, LayerUpdate update) {
     return bytes_of(
         plan_memory(table, schedule_of(table, 3), schedule::Rank{0},
                     {.capacity = {.rows = 512, .sequences = 128, .labels = {128}, .max_length = 128},
                      .device = device,
                      .num_threads = 2,
-                     .has_muon = has_muon}),
+                     .layer_update = update}),
         "optimizer state");
   };
   // D = 256, F = 1024, four layers. On the CPU one matrix at a time: its second place and two squares.
-  EXPECT_EQ(state(Device::Cpu, true) - state(Device::Cpu, false), 4U * (256 * 1024 + 2 * 256 * 256));
+  EXPECT_EQ(state(Device::Cpu, LayerUpdate::Muon) - state(Device::Cpu, LayerUpdate::AsOthers),
+            4U * (256 * 1024 + 2 * 256 * 256));
   // On the GPU two squares in bf16 of a matrix of each layer, and four numbers more for each chunk of 4096.
   const std::size_t num_chunks = 4 * (4 * 16 + 2 * 64);
-  EXPECT_EQ(state(Device::Cuda, true) - state(Device::Cuda, false),
+  EXPECT_EQ(state(Device::Cuda, LayerUpdate::Muon) - state(Device::Cuda, LayerUpdate::AsOthers),
             2U * 4 * 2 * 256 * 256 + num_chunks * 4 * 8);
 }
 

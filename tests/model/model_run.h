@@ -11,6 +11,7 @@
 #include "plenum/describe/tensor_parallel.h"
 #include "plenum/memory/activation_layout.h"
 #include "plenum/model/bert.h"
+#include "plenum/model/map_views.h"
 #include "plenum/model/micro_batch_staging.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/memory_plan.h"
@@ -66,6 +67,16 @@ class ModelRun {
                                static_cast<std::size_t>(parameter.num_elements()));
   }
   const Activations& kept() const { return memory_.slots.front(); }
+
+  /// What a linear map of a layer read in the last forward.
+  MapColumns input_of(const batch::MicroBatch& micro_batch, std::size_t layer, std::size_t map,
+                      const LayerRows& rows) {
+    const tensor::Stream stream = this->stream();
+    const Pass pass{
+        .stream = stream, .model = table_.model(), .micro_batch = staging_->put(micro_batch, nullptr)};
+    return map_input(pass, layer, map, kept(), memory_.transients, rows);
+  }
+  BertGradients gradients_by_part() const { return gradients_of(table_, gradients_N_); }
 
   LossSums forward(const batch::MicroBatch& micro_batch, const DropoutSource& dropout = {}) {
     const tensor::Stream stream = this->stream();

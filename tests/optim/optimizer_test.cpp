@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -61,7 +63,7 @@ class OptimizerTest : public testing::Test {
   std::vector<float> first_moments_ = std::vector<float>(size_);
   std::vector<float> second_moments_ = std::vector<float>(size_);
   /// One step, with the squares of all gradients counted in two parts.
-  void step(Optimizer& optimizer, double learning_rate) {
+  void step(Optimizer& optimizer, double learning_rate, std::uint64_t step_index = 0) {
     const tensor::TensorView scalars_C(scalars_.data(),
                                        tensor::Shape{static_cast<std::int64_t>(kernels::kNumStepScalars)});
     scalars_[kernels::index_of(kernels::StepScalar::LearningRate)] = learning_rate;
@@ -69,7 +71,35 @@ class OptimizerTest : public testing::Test {
     const std::int64_t middle = table_[transform_weight()].begin;
     optimizer.add_squares(stream_, {0, middle}, scalars_C);
     optimizer.add_squares(stream_, {middle, table_.num_elements()}, scalars_C);
-    optimizer.step(stream_, scalars_C);
+    optimizer.step(stream_, scalars_C, step_index);
+  }
+
+  /// Three steps on three matrices of a layer and on a number of a head.
+  void expect_golden_matrices(Optimizer& optimizer, const nlohmann::json& golden, double tolerance) {
+    const describe::Layer& layer = table_.model().layers[0];
+    const std::array<std::size_t, 3> matrices = {table_.index_of(layer.attention.projections[1].weight),
+                                                 table_.index_of(layer.mlp.in.weight),
+                                                 table_.index_of(layer.mlp.out.weight)};
+    const auto assign = [](std::span<float> to, const std::vector<float>& from) {
+      std::copy(from.begin(), from.end(), to.begin());
+    };
+    for (std::size_t i = 0; i < matrices.size(); ++i) assign(weights(matrices[i]), golden.at("begin")[i]);
+    float& other = weights(transform_weight())[3];
+    other = 2;
+    gradients(transform_weight())[3] = 0.5F;
+    for (std::size_t step = 0; step < golden.at("gradients").size(); ++step) {
+      for (std::size_t i = 0; i < matrices.size(); ++i)
+        assign(gradients(matrices[i]), golden.at("gradients")[step][i]);
+      this->step(optimizer, golden.at("lr"), step);
+      for (std::size_t i = 0; i < matrices.size(); ++i) {
+        const std::vector<double> expected = golden.at("weights")[step][i];
+        for (std::size_t j = 0; j < expected.size(); ++j) {
+          EXPECT_NEAR(weights(matrices[i])[j], expected[j], tolerance) << "step " << step << " matrix " << i;
+        }
+      }
+      if (step > 0) continue;
+      EXPECT_NEAR(other, 2 - 0.02 * (1 + 0.1 * 2), 1e-6) << "of a head: by AdamW";
+    }
   }
 
   std::array<double, kernels::kNumStepScalars> scalars_{};
@@ -109,10 +139,6 @@ TEST_F(OptimizerTest, FollowsPyTorchForTenSteps) {
 
 TEST_F(OptimizerTest, MuonFollowsPyTorchOnTheMatricesOfLayersAndAdamWOnTheRest) {
   const nlohmann::json golden = test::read_golden("optimizer.json").at("muon");
-  const describe::Layer& layer = table_.model().layers[0];
-  const std::array<std::size_t, 3> matrices = {table_.index_of(layer.attention.projections[1].weight),
-                                               table_.index_of(layer.mlp.in.weight),
-                                               table_.index_of(layer.mlp.out.weight)};
   std::vector<float> room(static_cast<std::size_t>(
       workspace::newton_schulz_room(tensor::Device::Cpu, memory::hidden_matrices(table_))));
   OptimizerBuffers given = buffers();
@@ -122,26 +148,37 @@ TEST_F(OptimizerTest, MuonFollowsPyTorchOnTheMatricesOfLayersAndAdamWOnTheRest) 
                        .decay = golden.at("decay"),
                        .clip_norm = 0},
                       table_, shard_, given);
-  const auto assign = [](std::span<float> to, const std::vector<float>& from) {
-    std::copy(from.begin(), from.end(), to.begin());
-  };
-  for (std::size_t i = 0; i < matrices.size(); ++i) assign(weights(matrices[i]), golden.at("begin")[i]);
-  float& other = weights(transform_weight())[3];
-  other = 2;
-  gradients(transform_weight())[3] = 0.5F;
-  for (std::size_t step = 0; step < golden.at("gradients").size(); ++step) {
-    for (std::size_t i = 0; i < matrices.size(); ++i)
-      assign(gradients(matrices[i]), golden.at("gradients")[step][i]);
-    this->step(optimizer, golden.at("lr"));
-    for (std::size_t i = 0; i < matrices.size(); ++i) {
-      const std::vector<double> expected = golden.at("weights")[step][i];
-      for (std::size_t j = 0; j < expected.size(); ++j) {
-        EXPECT_NEAR(weights(matrices[i])[j], expected[j], 2e-6) << "step " << step << " matrix " << i;
-      }
-    }
-    if (step > 0) continue;
-    EXPECT_NEAR(other, 2 - 0.02 * (1 + 0.1 * 2), 1e-6) << "of a head: by AdamW";
+  expect_golden_matrices(optimizer, golden, 2e-6);
+}
+
+TEST_F(OptimizerTest, SoapFollowsPyTorchOnTheMatricesOfLayersAndAdamWOnTheRest) {
+  const nlohmann::json golden = test::read_golden("optimizer.json").at("soap");
+  const SoapOptions soap{.beta = golden.at("beta"), .every = golden.at("every"), .limit = golden.at("limit")};
+  const std::vector<workspace::FlatMatrices> matrices = memory::hidden_matrices(table_);
+  std::vector<float> state(static_cast<std::size_t>(workspace::soap_state_elements(matrices, soap.limit)));
+  std::vector<float> room(static_cast<std::size_t>(workspace::soap_room_elements(matrices, soap.limit)));
+  OptimizerBuffers given = buffers();
+  given.soap = {.state = {state.data(), tensor::Shape{std::ssize(state)}},
+                .room = {room.data(), tensor::Shape{std::ssize(room)}}};
+  Optimizer optimizer(
+      {.kind = OptimizerKind::Soap, .soap = soap, .decay = golden.at("decay"), .clip_norm = 0}, table_,
+      shard_, given);
+  expect_golden_matrices(optimizer, golden, 2e-5);
+}
+
+TEST_F(OptimizerTest, NamesWhatSoapKeepsByItsMatrices) {
+  const std::vector<SoapTensor> tensors = soap_tensors(table_, {.limit = 4});
+  // Four square matrices have two sides, the others one, and each a factor and a basis.
+  EXPECT_EQ(tensors.size(), 2U * (4 * 2 + 2));
+  std::int64_t elements = 0;
+  std::set<std::string> names;
+  for (const SoapTensor& tensor : tensors) {
+    elements += tensor.size * tensor.size;
+    names.insert(tensor.name);
   }
+  EXPECT_EQ(elements, workspace::soap_state_elements(memory::hidden_matrices(table_), 4));
+  EXPECT_EQ(names.size(), tensors.size());
+  EXPECT_TRUE(names.contains("soap.basis_columns." + table_.model().layers[0].mlp.in.weight));
 }
 
 TEST_F(OptimizerTest, OfTheOriginalBertDoesNotCorrectBias) {

@@ -29,6 +29,8 @@ OpDescriptor mlp_gelu_op();
 OpDescriptor precondition_op();
 OpDescriptor muon_step_op();
 OpDescriptor newton_schulz_op();
+OpDescriptor orthonormalise_op();
+OpDescriptor soap_step_op();
 OpDescriptor round_to_compute_op();
 OpDescriptor widen_from_compute_op();
 OpDescriptor rows_op();

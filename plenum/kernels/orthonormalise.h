@@ -1,0 +1,18 @@
+#pragma once
+
+#include "plenum/tensor/stream.h"
+#include "plenum/tensor/tensor_view.h"
+
+namespace plenum::kernels {
+
+/// Makes the rows of square matrices orthonormal, in their order: row i becomes what is left of it beside
+/// the rows before it, of length 1, which is Q^T of X^T = Q R. By modified Gram-Schmidt, twice, since rows
+/// that were nearly parallel are orthogonal only then. A row of which nothing is left begins anew as a unit
+/// vector. A matrix is worked on by one thread of the CPU, or one block of the GPU, so bytes do not depend on
+/// their number.
+struct Orthonormalise {
+  tensor::TensorView x_BNN;  ///< Float32; in and out
+};
+void orthonormalise(const tensor::Stream& stream, const Orthonormalise& args);
+
+}  // namespace plenum::kernels

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "plenum/kernels/step_scalars.h"
+#include "plenum/tensor/stream.h"
+#include "plenum/tensor/tensor_view.h"
+#include "plenum/workspace/soap.h"
+
+namespace plenum::kernels {
+
+using workspace::FlatMatrices;
+
+/// One step of SOAP (Vyas et al., 2024) on matrices of flat buffers, unless it is skipped: Adam in the
+/// eigenbasis of the second moments of a gradient's rows and columns. Of a matrix of R rows and C columns,
+/// with beta for all averages,
+///   G = gradient_scale * gradient
+///   L = beta L + (1 - beta) G G^T,  F = beta F + (1 - beta) G^T G
+///   P, Q: the rows are L's and F's eigenvectors; one iteration P = orthonormalise(P (L + s I)) follows L,
+///   with s = 1e-5 trace(L) / R, or 1 where L is zero; Q and F alike
+///   M = beta M + (1 - beta) G,  V = beta V + (1 - beta) (P G Q^T)^2
+///   U = (P M Q^T) / correction / (sqrt(V / correction) + epsilon),  correction = 1 - beta^t of update t
+///   W = W - learning_rate (P^T U Q + decay W)
+/// A size above the limit is not rotated: L and P, or F and Q, are left out. V is in the eigenbasis. See
+/// docs/math/optimizers.md.
+struct SoapStep {
+  std::span<const FlatMatrices> groups;
+  std::int64_t limit = 1024;  ///< the largest size that is rotated
+  tensor::ConstTensorView gradient_N;
+  tensor::TensorView weight_N;               ///< in and out
+  tensor::TensorView first_moment_N;         ///< in and out
+  tensor::TensorView second_moment_N;        ///< in and out
+  tensor::TensorView compute_weight_N = {};  ///< as products read them: overwritten by the new weights
+  /// Flat, Float32: soap_state_elements(). In and out, in the order of groups: of one of them all L, all P,
+  /// all F, all Q of its matrices.
+  tensor::TensorView state;
+  tensor::TensorView room;  ///< flat, Float32, soap_room_elements(): overwritten
+  tensor::ConstTensorView scalars_C;
+  double beta = 0.95;
+  double epsilon = 1e-8;
+  double decay = 0.01;
+  bool is_first = false;   ///< bases begin as the identity, whether the step is skipped or not
+  int num_iterations = 0;  ///< of the bases in this step
+};
+void soap_step(const tensor::Stream& stream, const SoapStep& args);
+
+}  // namespace plenum::kernels

@@ -1,0 +1,243 @@
+#include "plenum/pipeline/kfac_work.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "plenum/base/check.h"
+#include "plenum/tensor/copy.h"
+
+namespace plenum::pipeline {
+
+using kernels::RowRange;
+using optim::MapId;
+using schedule::Action;
+using schedule::ActionType;
+using tensor::TensorView;
+
+namespace {
+
+MapId map_of(const Action& action) {
+  return {.layer = action.first_layer.index(), .map = action.factor};
+}
+
+/// Appends rows, to the last range where they go on behind it.
+void append(std::vector<RowRange>& rows, const RowRange& range) {
+  if (range.begin == range.end) return;
+  if (!rows.empty() && rows.back().end == range.begin) {
+    rows.back().end = range.end;
+  } else {
+    rows.push_back(range);
+  }
+}
+
+}  // namespace
+
+std::vector<RowRange> rows_of_sequences(const batch::SequenceOffsets& sequences) {
+  std::vector<RowRange> rows;
+  for (std::size_t s = 0; s < sequences.num_sequences(); ++s) {
+    const std::int64_t begin = sequences.starts[s];
+    append(rows, {begin, begin + sequences.lengths[s]});
+  }
+  return rows;
+}
+
+std::vector<RowRange> rows_of_labels(const batch::MicroBatch& micro_batch,
+                                     const model::MicroBatchViews& views, std::size_t num_objectives) {
+  std::vector<RowRange> rows;
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < num_objectives; ++i) {
+    append(rows, {begin, begin + std::ssize(micro_batch.objective(i).rows)});
+    begin += views.objectives[i].num_labels();
+  }
+  return rows;
+}
+
+KfacWork::KfacWork(const optim::KfacOptions& options, const schedule::Schedule& schedule, schedule::Rank rank,
+                   const describe::ModelDescription& model, const memory::KfacMemory& memory,
+                   const model::BertGradients& gradients, std::optional<tensor::Stream> queue)
+    : model_(model),
+      memory_(memory),
+      gradients_(gradients),
+      queue_(std::move(queue)),
+      kfac_(options, model, schedule, memory),
+      steps_(schedule::Refreshes(schedule).max_age() + 2),
+      of_layers_(model.layers.size()) {
+  for (const describe::Layer& layer : model.layers) reduced_a_.emplace_back(factor_shapes(layer).size());
+  const schedule::Dataflow dataflow(schedule);
+  for (const schedule::StageId stage : schedule.ranks[rank.index()].stages) {
+    if (dataflow.holders(stage).size() == 1) continue;
+    const std::size_t end = dataflow.layers().end(stage).index();
+    for (std::size_t layer = dataflow.layers().first(stage).index(); layer < end; ++layer)
+      of_layers_[layer] = layout_of(dataflow, stage, layer);
+  }
+}
+
+KfacWork::GatherLayout KfacWork::layout_of(const schedule::Dataflow& dataflow, schedule::StageId stage,
+                                           std::size_t layer) const {
+  const std::vector<describe::FactorShape> shapes = factor_shapes(model_.layers[layer]);
+  const std::span<const schedule::Rank> holders = dataflow.holders(stage);
+  GatherLayout layout{.offsets = std::vector<std::int64_t>(shapes.size()),
+                      .counts = std::vector<std::size_t>(holders.size())};
+  std::int64_t offset = 0;
+  for (std::size_t holder = 0; holder < holders.size(); ++holder) {
+    for (std::uint16_t map = 0; map < shapes.size(); ++map) {
+      if (dataflow.owner(stage, schedule::LayerId::at(layer), map) != holders[holder]) continue;
+      const std::int64_t count = shapes[map].in_width * shapes[map].out_width;
+      layout.offsets[map] = offset;
+      layout.counts[holder] += static_cast<std::size_t>(count);
+      offset += count;
+    }
+  }
+  return layout;
+}
+
+void KfacWork::begin_step(const batch::StepBatch& batch, std::size_t first_own, std::size_t num_own,
+                          const std::function<const model::MicroBatchViews&(std::size_t)>& views_of) {
+  StepRows& rows = steps_[batch.step % steps_.size()];
+  rows.step = batch.step;
+  rows.tokens = batch.global.tokens;
+  rows.labels = std::accumulate(batch.global.labels.begin(),
+                                batch.global.labels.begin() + std::ssize(model_.heads), std::int64_t{0});
+  rows.first_own = first_own;
+  rows.micro_batches.clear();
+  for (std::size_t id = first_own; id < first_own + num_own; ++id) {
+    const batch::MicroBatch& micro_batch = batch.micro_batches[id - batch.first_micro_batch];
+    const model::MicroBatchViews& views = views_of(id);
+    rows.micro_batches.push_back({.num_rows = views.num_rows(),
+                                  .num_read = batch::total(views.num_labels()),
+                                  .tokens = rows_of_sequences(micro_batch.sequences()),
+                                  .labels = rows_of_labels(micro_batch, views, model_.heads.size())});
+  }
+}
+
+const KfacWork::StepRows& KfacWork::rows_of_step(std::uint64_t step) const {
+  const StepRows& rows = steps_[step % steps_.size()];
+  base::check(rows.step == step, "nothing is known any more of the rows of step {}", step);
+  return rows;
+}
+
+bool KfacWork::reads_labels(const MapId& map) const {
+  return map.layer + 1 == model_.layers.size() && model::is_behind_attention(map.map);
+}
+
+void KfacWork::curvature(const ActionRun& run, const model::Pass& pass, const model::Activations& kept,
+                         const model::Transients& transients) {
+  const MapId map = map_of(run.action);
+  const StepRows& step = rows_of_step(run.data_step());
+  const RealRows& real = step.micro_batches[run.action.micro_batch.index() - step.first_own];
+  const bool is_last = map.layer + 1 == model_.layers.size();
+  const describe::LayerRows rows{.attended = real.num_rows,
+                                 .behind = is_last ? real.num_read : real.num_rows,
+                                 .read = is_last ? real.num_read : 0};
+  // A micro-batch of which no head reads anything has no gradient: it counts in A alone.
+  const bool is_error = run.action.type == ActionType::CurvatureB;
+  optim::CurvatureRows added{.x_TW = {},
+                             .first_column = 0,
+                             .rows = reads_labels(map) ? real.labels : real.tokens,
+                             .micro_batch = run.action.micro_batch.index(),
+                             .step = run.data_step()};
+  if (is_error && real.labels.empty()) added.rows = {};
+  if (!added.rows.empty()) {
+    const model::MapColumns columns =
+        is_error ? model::map_error(map.layer, map.map, kept, rows)
+                 : model::map_input(pass, map.layer, map.map, kept, transients, rows);
+    added.x_TW = columns.x_TW;
+    added.first_column = columns.first_column;
+  }
+  if (is_error) {
+    kfac_.add_error(pass.stream, map, added);
+  } else {
+    kfac_.add_input(pass.stream, map, added);
+  }
+}
+
+void KfacWork::invert(const ActionRun& run, const tensor::Stream& stream) {
+  const MapId map = map_of(run.action);
+  const StepRows& step = rows_of_step(run.data_step());
+  kfac_.invert(stream, map,
+               {.piece = run.action.piece,
+                .num_pieces = run.action.num_pieces,
+                .statistics_step = run.data_step(),
+                .step = run.step,
+                .num_rows = reads_labels(map) ? step.labels : step.tokens});
+}
+
+void KfacWork::precondition(const ActionRun& run, const tensor::Stream& stream) const {
+  for (std::size_t layer = run.action.first_layer.index(); layer < run.action.end_layer.index(); ++layer) {
+    for (std::size_t map = 0; map < reduced_a_[layer].size(); ++map) {
+      const MapId id{layer, map};
+      if (!kfac_.owns(id)) continue;
+      kfac_.precondition(stream, id, model::map_weight_gradient(gradients_.layers[layer], map));
+    }
+  }
+}
+
+void KfacWork::settle(std::uint64_t step, const tensor::Stream& stream, const TensorView& scalars_C) {
+  kfac_.settle(stream, step, scalars_C);
+}
+
+void KfacWork::copy(const tensor::ConstTensorView& from, const TensorView& to) const {
+  if (queue_) {
+    tensor::copy(*queue_, from, to);
+  } else {
+    // By the thread that communicates: all others compute meanwhile.
+    std::ranges::copy(from.span<float>(), to.span<float>().begin());
+  }
+}
+
+TensorView KfacWork::wire_part(std::int64_t offset, const TensorView& like) const {
+  return {memory_.wire.rows(offset, like.num_elements()).raw(), tensor::DType::Float32, like.shape()};
+}
+
+std::vector<TensorView> KfacWork::sums_to_reduce(const ActionRun& run) const {
+  const MapId map = map_of(run.action);
+  std::vector<TensorView> sums = {kfac_.sum_b_EE(map, run.data_step())};
+  if (brings_a_) sums.push_back(kfac_.sum_a_DD(map, run.data_step()));
+  return sums;
+}
+
+comm::Elements KfacWork::to_reduce(const ActionRun& run) {
+  const MapId map = map_of(run.action);
+  // Maps with the same input come in the same order on all ranks, so the same one brings its A.
+  std::optional<std::uint64_t>& reduced = reduced_a_[map.layer][kfac_.first_of_input(map)];
+  brings_a_ = reduced != run.data_step();
+  reduced = run.data_step();
+  std::int64_t offset = 0;
+  for (const TensorView& sum : sums_to_reduce(run)) {
+    copy(sum, wire_part(offset, sum));
+    offset += sum.num_elements();
+  }
+  return comm::elements_of(memory_.wire.first_rows(offset).span<float>());
+}
+
+PartitionedElements KfacWork::to_partition(const ActionRun& run) {
+  const std::size_t layer = run.action.first_layer.index();
+  base::check(layer + 1 == run.action.end_layer.index(), "gradients are gathered layer by layer");
+  const GatherLayout& layout = of_layers_[layer];
+  std::int64_t total = 0;
+  for (std::size_t map = 0; map < layout.offsets.size(); ++map) {
+    const TensorView gradient = model::map_weight_gradient(gradients_.layers[layer], map);
+    if (kfac_.owns({layer, map})) copy(gradient, wire_part(layout.offsets[map], gradient));
+    total += gradient.num_elements();
+  }
+  return {comm::elements_of(memory_.wire.first_rows(total).span<float>()), layout.counts};
+}
+
+void KfacWork::communicated(const ActionRun& run) {
+  std::int64_t offset = 0;
+  if (run.action.type == ActionType::ReduceCurvature) {
+    for (const TensorView& sum : sums_to_reduce(run)) {
+      copy(wire_part(offset, sum), sum);
+      offset += sum.num_elements();
+    }
+    return;
+  }
+  const std::size_t layer = run.action.first_layer.index();
+  const GatherLayout& layout = of_layers_[layer];
+  for (std::size_t map = 0; map < layout.offsets.size(); ++map) {
+    const TensorView gradient = model::map_weight_gradient(gradients_.layers[layer], map);
+    if (!kfac_.owns({layer, map})) copy(wire_part(layout.offsets[map], gradient), gradient);
+  }
+}
+
+}  // namespace plenum::pipeline

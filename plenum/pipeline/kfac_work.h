@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "plenum/batch/step_batch.h"
+#include "plenum/memory/kfac_memory.h"
+#include "plenum/model/map_views.h"
+#include "plenum/model/micro_batch_views.h"
+#include "plenum/optim/kfac.h"
+#include "plenum/pipeline/stage_program.h"
+#include "plenum/schedule/core/dataflow.h"
+#include "plenum/schedule/core/refreshes.h"
+
+namespace plenum::pipeline {
+
+/// The rows of a matrix that belong to sequences, as few ranges as there are.
+std::vector<kernels::RowRange> rows_of_sequences(const batch::SequenceOffsets& sequences);
+/// Of the rows that heads read, one objective after the other, each with as many rows as `views` has, those
+/// that stand for a label.
+std::vector<kernels::RowRange> rows_of_labels(const batch::MicroBatch& micro_batch,
+                                              const model::MicroBatchViews& views,
+                                              std::size_t num_objectives);
+
+/// What K-FAC's actions do on one rank, and what of it ranks exchange.
+class KfacWork {
+ public:
+  /// Borrows all of it. `queue`: where the work of the data-parallel lane goes, if that is a device.
+  KfacWork(const optim::KfacOptions& options, const schedule::Schedule& schedule, schedule::Rank rank,
+           const describe::ModelDescription& model, const memory::KfacMemory& memory,
+           const model::BertGradients& gradients, std::optional<tensor::Stream> queue);
+
+  /// Keeps what later work on the step must know: which rows are real. `views_of` gives a micro-batch of the
+  /// rank as kernels read it, by its id.
+  void begin_step(const batch::StepBatch& batch, std::size_t first_own, std::size_t num_own,
+                  const std::function<const model::MicroBatchViews&(std::size_t)>& views_of);
+
+  /// CurvatureA and CurvatureB: `kept` are the activations of the step that the action works on.
+  void curvature(const ActionRun& run, const model::Pass& pass, const model::Activations& kept,
+                 const model::Transients& transients);
+  void invert(const ActionRun& run, const tensor::Stream& stream);
+  void precondition(const ActionRun& run, const tensor::Stream& stream) const;
+  /// When it has been decided whether a step is skipped.
+  void settle(std::uint64_t step, const tensor::Stream& stream, const tensor::TensorView& scalars_C);
+
+  /// ReduceCurvature and GatherPreconditioned, as StageProgram says.
+  comm::Elements to_reduce(const ActionRun& run);
+  PartitionedElements to_partition(const ActionRun& run);
+  void communicated(const ActionRun& run);
+
+  const optim::Kfac& kfac() const { return kfac_; }
+
+ private:
+  /// Of a micro-batch of a step.
+  struct RealRows {
+    std::int64_t num_rows = 0;  ///< that are computed
+    std::int64_t num_read = 0;
+    std::vector<kernels::RowRange> tokens, labels;
+  };
+  struct StepRows {
+    std::uint64_t step = 0;
+    std::int64_t tokens = 0;  ///< of the global batch
+    std::int64_t labels = 0;
+    std::size_t first_own = 0;
+    std::vector<RealRows> micro_batches;
+  };
+  /// Where the gradients of a layer's maps lie when they travel: those of the first owner first.
+  struct GatherLayout {
+    std::vector<std::int64_t> offsets;  ///< by map
+    std::vector<std::size_t> counts;    ///< by holder
+  };
+
+  const StepRows& rows_of_step(std::uint64_t step) const;
+  /// Whether a map computes only rows that heads read.
+  bool reads_labels(const optim::MapId& map) const;
+  GatherLayout layout_of(const schedule::Dataflow& dataflow, schedule::StageId stage,
+                         std::size_t layer) const;
+  void copy(const tensor::ConstTensorView& from, const tensor::TensorView& to) const;
+  tensor::TensorView wire_part(std::int64_t offset, const tensor::TensorView& like) const;
+  /// What of a map's sums travels: the first map with an input brings its A along.
+  std::vector<tensor::TensorView> sums_to_reduce(const ActionRun& run) const;
+
+  const describe::ModelDescription& model_;
+  const memory::KfacMemory& memory_;
+  const model::BertGradients& gradients_;
+  std::optional<tensor::Stream> queue_;
+  optim::Kfac kfac_;
+  std::vector<StepRows> steps_;          ///< by step, as many as may be worked on
+  std::vector<GatherLayout> of_layers_;  ///< where a layer has several holders
+  /// By layer and first map of an input: the step whose A has been summed over ranks. Of the data lane.
+  std::vector<std::vector<std::optional<std::uint64_t>>> reduced_a_;
+  bool brings_a_ = false;  ///< of the map whose sums travel
+};
+
+}  // namespace plenum::pipeline

@@ -112,9 +112,10 @@ class Replicas {
   /// One of this process, by its place in programs_.
   base::Rank rank_of(std::size_t program) const;
   void gather_weights_of_processes();
-  // Between the room of the whole model and the GPU of this process.
-  void send_weights(base::Rank rank);
-  std::vector<float> fetched_weights() const;
+  /// Values of a rank in the host's memory: themselves, or a copy in `room`.
+  std::span<float> on_host(std::span<float> values, std::vector<float>& room) const;
+  /// Overwrites a piece of a program's flat buffer with what the whole has of it.
+  void take_from_whole(std::size_t program, const model::FlatPiece& piece) const;
 
   /// Which of the elements that a rank has are meant.
   enum class Which : std::uint8_t {

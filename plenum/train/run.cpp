@@ -46,10 +46,11 @@ bool is_on_gpu(const Run& run) {
 /// A run that was begun on a GPU can be resumed without one.
 void require_device(const RunOptions& options, const Processes& processes) {
   if (options.run.device != tensor::Device::Cuda) return;
-  base::require(!processes.is_alone() || options.run.ranks == 1,
-                "ranks of one process run on the CPU only, and {} are asked for; --gpus starts a process for "
-                "each GPU",
-                options.run.ranks);
+  base::require(
+      !processes.is_alone() || options.run.ranks == 1 || options.run.share_gpu,
+      "--gpus starts a process for each GPU; ranks of one process, and {} are asked for, run on the "
+      "CPU, or share the one GPU with --share-gpu",
+      options.run.ranks);
   const std::optional<std::string> obstacle = tensor::cuda_obstacle();
   base::require(!obstacle, "no GPU can be used: {}; --device cpu trains on the CPU", obstacle.value_or(""));
 }

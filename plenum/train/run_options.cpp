@@ -89,6 +89,9 @@ OptionTable RunSettings::table() {
   add_device_option(options, device);
   options.add("ranks", ranks, 1, 1024,
               "Ranks as threads of one process, on the CPU; data-parallel but for --tp and --pp");
+  options.add("share-gpu", share_gpu,
+              "Let the --ranks of one process share the GPU, a part of its multiprocessors each: to try out "
+              "schedules, not to be faster");
   options.add("gpus", process.gpus, 0, 1024, "Train on this many GPUs of this machine: a process for each");
   options.add("restart", process.restarts, 0, 1'000'000,
               "With --gpus: after a failure, resume from the last checkpoint, this many times");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what PyTorch's AdamW and Hugging Face's schedules do into tests/golden/optimizer.json, for tests that
 run without Python: ten steps of AdamW on two small tensors, one of them without decay, three of Muon
-and of SOAP on a square, a tall and a wide matrix in double precision, and learning rates of some schedules at every
+and four of SOAP on a square, a tall and a wide matrix in double precision, and learning rates of some schedules at every
 step."""
 
 import json
@@ -91,7 +91,7 @@ def soap():
     second = [torch.zeros_like(weight) for weight in weights]
     sides = [[torch.zeros(n, n, dtype=torch.float64) for n in weight.shape] for weight in weights]
     bases = [[torch.eye(n, dtype=torch.float64) for n in weight.shape] for weight in weights]
-    for step in range(3):
+    for step in range(4):
         gradients = [torch.randn_like(weight) for weight in weights]
         for i, (weight, gradient) in enumerate(zip(weights, gradients)):
             for side, size in enumerate(weight.shape):
@@ -101,8 +101,10 @@ def soap():
                 sides[i][side].lerp_(square, 1 - beta)
                 for _ in range(16 if step == 0 else 1 if step % every == 0 else 0):
                     bases[i][side] = soap_iterate(sides[i][side], bases[i][side])
+            if step == 0:
+                continue
             left, right = bases[i]
-            correction = 1 - beta ** (step + 1)
+            correction = 1 - beta**step
             first[i].lerp_(gradient, 1 - beta)
             second[i].lerp_((left.T @ gradient @ right) ** 2, 1 - beta)
             direction = left.T @ first[i] @ right / correction / ((second[i] / correction).sqrt() + epsilon)

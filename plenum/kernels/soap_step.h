@@ -20,8 +20,10 @@ using workspace::FlatMatrices;
 ///   P, Q: the rows are L's and F's eigenvectors; one iteration P = orthonormalise(P (L + s I)) follows L,
 ///   with s = 1e-5 trace(L) / R, or 1 where L is zero; Q and F alike
 ///   M = beta M + (1 - beta) G,  V = beta V + (1 - beta) (P G Q^T)^2
-///   U = (P M Q^T) / correction / (sqrt(V / correction) + epsilon),  correction = 1 - beta^t of update t
+///   U = (P M Q^T) / correction / (sqrt(V / correction) + epsilon),  correction = 1 - beta^(t - 1)
 ///   W = W - learning_rate (P^T U Q + decay W)
+/// of update t. The first makes L, F, P and Q alone: in its own eigenbasis a gradient is diagonal, and what
+/// rounding leaves beside the diagonal would become as large as the rest.
 /// A size above the limit is not rotated: L and P, or F and Q, are left out. V is in the eigenbasis. See
 /// docs/math/optimizers.md.
 struct SoapStep {
@@ -40,7 +42,7 @@ struct SoapStep {
   double beta = 0.95;
   double epsilon = 1e-8;
   double decay = 0.01;
-  bool is_first = false;   ///< bases begin as the identity, whether the step is skipped or not
+  bool is_first = false;   ///< of the run: bases begin as the identity, whether the step is skipped or not
   int num_iterations = 0;  ///< of the bases in this step
 };
 void soap_step(const tensor::Stream& stream, const SoapStep& args);

@@ -74,7 +74,7 @@ struct BertProgram::State {
         holders(holders_of(schedule, rank)),
         shard(memory::schedule_shard(table, schedule, rank)),
         slots(schedule, rank),
-        owner(options.device, options.num_threads),
+        owner(options.device, options.num_threads, options.partition),
         arena(memory::plan_memory(table, schedule, rank, request_of(options)), options.device),
         views(arena, options.precision),
         memory(memory::plan_rank_memory(table, schedule, rank, shard, slots, request_of(options), views)),
@@ -91,7 +91,7 @@ struct BertProgram::State {
         begun(gradients.layers.size()) {
     std::optional<tensor::Stream> queue;
     if (options.device == tensor::Device::Cuda) {
-      gpu = std::make_unique<Gpu>();
+      gpu = std::make_unique<Gpu>(options.partition);
       for (std::size_t i = 0; i < kStepsUnderWay; ++i) exchanged[i] = gpu->exchanged() + i;
       queue.emplace(gpu->communication, std::span<std::byte>(), options.precision);
     }
@@ -227,12 +227,14 @@ struct BertProgram::State {
   struct Gpu {
     tensor::CudaStream copies;
     tensor::CudaEvent is_copied;
-    tensor::CudaStream communication;
+    tensor::CudaStream communication;  ///< of the rank's part of the GPU: it sums
     tensor::CudaStream messages;
     RecordedWork recorded;
     tensor::PinnedMemory pinned{kStepsUnderWay * sizeof(ExchangedScalars)};
 
-    Gpu() { std::uninitialized_value_construct_n(exchanged(), kStepsUnderWay); }
+    explicit Gpu(const std::shared_ptr<const tensor::CudaPartition>& partition) : communication(partition) {
+      std::uninitialized_value_construct_n(exchanged(), kStepsUnderWay);
+    }
     ExchangedScalars* exchanged() const { return reinterpret_cast<ExchangedScalars*>(pinned.data()); }
   };
 

@@ -13,6 +13,7 @@
 #include "plenum/pipeline/stage_program.h"
 #include "plenum/pipeline/step_outcome.h"
 #include "plenum/schedule/core/schedule.h"
+#include "plenum/tensor/cuda_partition.h"
 #include "plenum/tensor/memory_layout.h"
 #include "plenum/tensor/stream.h"
 
@@ -26,7 +27,8 @@ struct BertProgramOptions {
   describe::TensorParallel tensor_parallel = {};  ///< which slice of the model the program holds
   tensor::Device device = tensor::Device::Cpu;
   tensor::Precision precision = tensor::precision_of(device);
-  std::size_t num_threads = 1;                          ///< of the CPU
+  std::shared_ptr<const tensor::CudaPartition> partition = nullptr;  ///< of the GPU; null: all of it
+  std::size_t num_threads = 1;                                       ///< of the CPU
   tensor::DType reduce_dtype = tensor::DType::Float32;  ///< in which gradients travel between ranks
   bool records_work = true;  ///< on a GPU: what repeats is recorded and started at once
 };

@@ -80,6 +80,27 @@ TEST(RankMemory, OfMuonIsThatOfAdamAndTheRoomOfItsIterations) {
             2U * 4 * 2 * 256 * 256 + num_chunks * 4 * 8);
 }
 
+TEST(RankMemory, OfSoapHasFactorsAndBasesOfTheSidesUpToTheLimit) {
+  const ParameterTable table(describe::describe_bert(describe::preset("bert-mini")));
+  const auto state = [&](LayerUpdate update, std::int64_t limit) {
+    return bytes_of(
+        plan_memory(table, schedule_of(table, 3), schedule::Rank{0},
+                    {.capacity = {.rows = 512, .sequences = 128, .labels = {128}, .max_length = 128},
+                     .layer_update = update,
+                     .soap_limit = limit}),
+        "optimizer state");
+  };
+  const std::size_t adam = state(LayerUpdate::AsOthers, 0);
+  constexpr std::size_t kD = 256;
+  constexpr std::size_t kF = 1024;
+  // Four layers; squares of attention's four matrices are two-sided, of the MLP's two as the limit says. The
+  // room: four of the MLP's matrices, and a square for each layer.
+  EXPECT_EQ(state(LayerUpdate::Soap, 512) - adam,
+            4 * (4 * 2 * (4 * 2 + 2) * kD * kD + 4 * kD * kF + 4 * kD * kD));
+  EXPECT_EQ(state(LayerUpdate::Soap, 1024) - adam,
+            4 * (4 * 2 * ((4 * 2 + 2) * kD * kD + 2 * kF * kF) + 4 * kD * kF + 4 * kF * kF));
+}
+
 TEST(RankMemory, IsOfTheTypesThatRolesHave) {
   const ParameterTable table(describe::describe_bert(describe::preset("bert-mini")));
   const schedule::Schedule schedule = schedule_of(table, 1);

@@ -75,7 +75,7 @@ class OptimizerTest : public testing::Test {
     optimizer.step(stream_, scalars_C, {{}, base::LayerId::at(table_.model().layers.size())}, step_index);
   }
 
-  /// Three steps on three matrices of a layer and on a number of a head.
+  /// Some steps on three matrices of a layer and on a number of a head.
   void expect_golden_matrices(Optimizer& optimizer, const nlohmann::json& golden, double tolerance) {
     const describe::Layer& layer = table_.model().layers[0];
     const std::array<std::size_t, 3> matrices = {table_.index_of(layer.attention.projections[1].weight),

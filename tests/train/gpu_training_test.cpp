@@ -242,31 +242,40 @@ TEST_F(TrainingOnGpu, RefusesHeadsThatItsAttentionDoesNotKnow) {
   test::expect_user_error([&] { run(given); }, "heads of width 64");
 }
 
-TEST_F(TrainingOnGpu, MuonFollowsTheCurveOfTheCpu) {
-  const auto curve_on = [&](Device device, std::string_view name) {
-    RunOptions given = options_on(device, name, kNumSteps);
-    given.optimizer.optimizer.kind = optim::OptimizerKind::Muon;
-    return curve_of(given);
-  };
-  const std::vector<double> expected = curve_on(Device::Cpu, "cpu");
-  const std::vector<double> curve = curve_on(Device::Cuda, "gpu");
-  ASSERT_EQ(curve.size(), expected.size());
-  const CurveDistance distance = distance_of(curve, expected);
-  // Its iterations are in bf16 too, and make directions that hardly matter as long as those that do.
-  EXPECT_LE(distance.largest, 4 * kBand.largest);
-  EXPECT_LE(distance.mean, 4 * kBand.mean);
-  record(distance);
+TEST_F(TrainingOnGpu, MuonAndSoapFollowTheCurvesOfTheCpu) {
+  for (const auto& [kind, name] :
+       {std::pair{optim::OptimizerKind::Muon, "muon"}, std::pair{optim::OptimizerKind::Soap, "soap"}}) {
+    const double factor = kind == optim::OptimizerKind::Muon ? 4 : 20;
+    SCOPED_TRACE(name);
+    const auto curve_on = [&, kind = kind](Device device, const std::string& run) {
+      RunOptions given = options_on(device, run, kNumSteps);
+      given.optimizer.optimizer.kind = kind;
+      return curve_of(given);
+    };
+    const std::vector<double> expected = curve_on(Device::Cpu, std::string("cpu-") + name);
+    const std::vector<double> curve = curve_on(Device::Cuda, std::string("gpu-") + name);
+    ASSERT_EQ(curve.size(), expected.size());
+    const CurveDistance distance = distance_of(curve, expected);
+    // Both make directions in which there is little but rounding as long as those that matter.
+    EXPECT_LE(distance.largest, factor * kBand.largest);
+    EXPECT_LE(distance.mean, factor * kBand.mean);
+    record(distance, std::string(name) + "_");
+  }
 }
 
-TEST_F(TrainingOnGpu, MuonStoppedAndResumedEndsWithTheBytesOfOneThatWasNot) {
-  RunOptions whole = options_on(Device::Cuda, "whole", 20);
-  whole.optimizer.optimizer.kind = optim::OptimizerKind::Muon;
-  run(whole);
-  RunOptions parts = whole;
-  parts.run.directory = directory_ / "parts";
-  run_and_stop(parts, 7);
-  run(parts);
-  expect_same_checkpoint(parts, whole);
+TEST_F(TrainingOnGpu, MuonAndSoapStoppedAndResumedEndWithTheBytesOfRunsThatWereNot) {
+  for (const optim::OptimizerKind kind : {optim::OptimizerKind::Muon, optim::OptimizerKind::Soap}) {
+    const std::string name = kind == optim::OptimizerKind::Muon ? "muon" : "soap";
+    SCOPED_TRACE(name);
+    RunOptions whole = options_on(Device::Cuda, name + "-whole", 20);
+    whole.optimizer.optimizer.kind = kind;
+    run(whole);
+    RunOptions parts = whole;
+    parts.run.directory = directory_ / (name + "-parts");
+    run_and_stop(parts, 7);
+    run(parts);
+    expect_same_checkpoint(parts, whole);
+  }
 }
 
 TEST_F(TrainingOnGpu, StepsThatAreNotFiniteAreSkippedAndTooManyEndTheRun) {

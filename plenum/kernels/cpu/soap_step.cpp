@@ -52,7 +52,8 @@ class GroupStep {
         C_(group.matrices.columns),
         size_(R_ * C_),
         kept_(static_cast<float>(args.beta)),
-        rest_(static_cast<float>(1 - args.beta)) {}
+        rest_(static_cast<float>(1 - args.beta)),
+        num_steps_(scalar(args, StepScalar::NumUpdates) - 1) {}
 
   void begin_bases() const {
     for (const SoapSide& side : {group_.rows, group_.columns}) {
@@ -68,13 +69,13 @@ class GroupStep {
     for (std::int64_t i = 0; i < group_.matrices.count; ++i) {
       take_gradient(i);
       update_factors(i);
-      update_first_moment(i);
+      if (num_steps_ > 0) update_first_moment(i);
     }
     for (int iteration = 0; iteration < args_.num_iterations; ++iteration) {
       iterate(group_.rows);
       iterate(group_.columns);
     }
-    for (std::int64_t i = 0; i < group_.matrices.count; ++i) update(i);
+    for (std::int64_t i = 0; i < group_.matrices.count && num_steps_ > 0; ++i) update(i);
   }
 
  private:
@@ -176,7 +177,7 @@ class GroupStep {
 
   /// Leaves U in second_RC.
   void make_direction(std::int64_t index, const float* gradient, const float* moment) const {
-    const double correction = 1 - std::pow(args_.beta, scalar(args_, StepScalar::NumUpdates));
+    const double correction = 1 - std::pow(args_.beta, num_steps_);
     const auto first_factor = static_cast<float>(1 / correction);
     const auto root_factor = static_cast<float>(1 / std::sqrt(correction));
     const auto epsilon = static_cast<float>(args_.epsilon);
@@ -207,6 +208,7 @@ class GroupStep {
   const SoapGroup& group_;
   std::int64_t R_, C_, size_;
   float kept_, rest_;
+  double num_steps_;  ///< that change weights, with this one
 };
 
 }  // namespace

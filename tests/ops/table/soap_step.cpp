@@ -84,7 +84,7 @@ constexpr reference::OptimizerSettings kSettings = {.learning_rate = 0.02,
                                                     .beta2 = 0,
                                                     .epsilon = 1e-4,
                                                     .decay = 0.1,
-                                                    .correction1 = 1 - 0.9 * 0.9 * 0.9,
+                                                    .correction1 = 1 - 0.9 * 0.9,
                                                     .correction2 = 1,
                                                     .gradient_scale = 0.5};
 

@@ -23,6 +23,13 @@ __device__ double scalar(const double* scalars_C, StepScalar which) {
 __device__ bool is_skipped(const double* scalars_C) {
   return scalar(scalars_C, StepScalar::IsSkipped) > 0;
 }
+/// Updates that change moments and weights, with this one: all but the first.
+__device__ double num_steps(const double* scalars_C) {
+  return scalar(scalars_C, StepScalar::NumUpdates) - 1;
+}
+__device__ bool keeps_weights(const double* scalars_C) {
+  return is_skipped(scalars_C) || num_steps(scalars_C) < 1;
+}
 __device__ std::int64_t element_index() {
   return std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
 }
@@ -41,7 +48,8 @@ __global__ void __launch_bounds__(kThreads) take_gradient(GradientTask task) {
   if (i >= task.count || is_skipped(task.scalars_C)) return;
   const float g = task.gradient[i] * static_cast<float>(scalar(task.scalars_C, StepScalar::GradientScale));
   task.scaled[i] = g;
-  if (task.moment != nullptr) task.moment[i] = task.moment[i] * task.kept + g * task.rest;
+  if (task.moment != nullptr && !keeps_weights(task.scalars_C))
+    task.moment[i] = task.moment[i] * task.kept + g * task.rest;
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -94,9 +102,8 @@ struct DirectionTask {
 };
 __global__ void __launch_bounds__(kThreads) make_direction(DirectionTask task) {
   const std::int64_t i = element_index();
-  if (i >= task.count || is_skipped(task.scalars_C)) return;
-  const auto correction =
-      static_cast<float>(1 - pow(task.beta, scalar(task.scalars_C, StepScalar::NumUpdates)));
+  if (i >= task.count || keeps_weights(task.scalars_C)) return;
+  const auto correction = static_cast<float>(1 - pow(task.beta, num_steps(task.scalars_C)));
   const float g = task.gradient[i];
   const float v = task.second[i] * task.kept + g * g * task.rest;
   task.second[i] = v;
@@ -113,7 +120,7 @@ struct WeightTask {
 };
 __global__ void __launch_bounds__(kThreads) update_weight(WeightTask task) {
   const std::int64_t i = element_index();
-  if (i >= task.count || is_skipped(task.scalars_C)) return;
+  if (i >= task.count || keeps_weights(task.scalars_C)) return;
   const auto rate = static_cast<float>(scalar(task.scalars_C, StepScalar::LearningRate));
   const float before = task.weight[i];
   const float weight = before - (task.direction[i] + before * task.decay) * rate;

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/periodic_refresh.h"
 #include "plenum/schedule/generate/generator.h"
 
 #include "tests/pipeline/staged_run.h"
@@ -45,6 +47,7 @@ struct Pipeline {
   std::vector<std::uint16_t> stage_layers = {};  ///< as few as can be if not given
   optim::OptimizerKind optimizer = optim::OptimizerKind::AdamW;
   tensor::DType reduce_dtype = tensor::DType::Float32;
+  std::size_t kfac_every = 0;  ///< K-FAC's factors are renewed every so many steps; 0: no K-FAC
 
   schedule::GeneratorOptions generator_options() const {
     schedule::GeneratorOptions options{.depth = depth,
@@ -62,7 +65,9 @@ struct Pipeline {
     return options;
   }
   schedule::Schedule schedule() const {
-    return schedule::generator_named(generator).generate(generator_options());
+    schedule::Schedule plain = schedule::generator_named(generator).generate(generator_options());
+    if (kfac_every == 0) return plain;
+    return schedule::with_periodic_refresh(plain, schedule::KfacFiller(6), kfac_every);
   }
   std::int64_t num_layers() const {
     return static_cast<std::int64_t>(schedule::StageLayers(schedule().problem).total());
@@ -88,7 +93,7 @@ struct Pipeline {
     }
     return {.model = model_of(layers),
             .capacity = test::capacity_of(all),
-            .optimizer = {.kind = optimizer},
+            .optimizer = {.kind = kfac_every == 0 ? optimizer : optim::OptimizerKind::Kfac},
             .seed = 17,
             .reduce_dtype = reduce_dtype};
   }
@@ -147,7 +152,8 @@ void expect_trains_as_one_rank(const Pipeline& pipeline) {
   SCOPED_TRACE(testing::Message() << pipeline.generator << " of depth " << pipeline.depth << ", "
                                   << pipeline.num_replicas << " replicas");
   const Pipeline plainest{.stage_layers = {static_cast<std::uint16_t>(pipeline.num_layers())},
-                          .optimizer = pipeline.optimizer};
+                          .optimizer = pipeline.optimizer,
+                          .kfac_every = pipeline.kfac_every};
   StagedRun expected = plainest.run();
   StagedRun actual = pipeline.run();
   for (std::uint64_t step = 0; step < kNumSteps; ++step) {
@@ -157,7 +163,8 @@ void expect_trains_as_one_rank(const Pipeline& pipeline) {
       EXPECT_NEAR(outcome.losses[i], reference.losses[i], kLosses * reference.losses[i]) << "step " << step;
     EXPECT_NEAR(outcome.gradient_norm, reference.gradient_norm, kLosses * reference.gradient_norm);
     EXPECT_EQ(outcome.num_updates, step + 1);
-    if (step == 0) expect_same_gradients(actual.gradients(), expected.gradients());
+    if (step == 0 && pipeline.kfac_every == 0)
+      expect_same_gradients(actual.gradients(), expected.gradients());
   }
   expect_same_weights(actual.weights(), expected.weights(), first_weights(model_of(pipeline.num_layers())));
   expect_equal_holders(actual, pipeline.num_slices);
@@ -219,6 +226,15 @@ TEST_P(EveryPipeline, TakesThePlannedMemory) {
     EXPECT_EQ(run.program(rank).memory().num_bytes(),
               BertProgram::plan_memory(schedule, schedule::Rank::at(rank), options).num_bytes());
   }
+}
+
+TEST_P(EveryPipeline, TrainsByKfacWhatOneRankTrains) {
+  for (const std::size_t every : {1, 2}) {
+    expect_trains_as_one_rank(
+        {.generator = GetParam(), .depth = 2, .num_micro_batches = 4, .kfac_every = every});
+  }
+  expect_trains_as_one_rank(
+      {.generator = GetParam(), .depth = 2, .num_replicas = 2, .num_micro_batches = 2, .kfac_every = 2});
 }
 
 TEST(BertStages, TrainInTensorParallelSlices) {

@@ -4,9 +4,12 @@
 
 #include <gmock/gmock.h>
 
+#include "plenum/schedule/check/check.h"
+#include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/fill/periodic_refresh.h"
 #include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/usual_costs.h"
 
 #include "tests/pipeline/staged_run.h"
 #include "tests/support/expect_user_error.h"
@@ -235,6 +238,51 @@ TEST_P(EveryPipeline, TrainsByKfacWhatOneRankTrains) {
   }
   expect_trains_as_one_rank(
       {.generator = GetParam(), .depth = 2, .num_replicas = 2, .num_micro_batches = 2, .kfac_every = 2});
+}
+
+/// Such that a refresh takes the bubbles of several steps.
+class CostsOfKfac final : public schedule::CostModel {
+ public:
+  explicit CostsOfKfac(const schedule::Problem& problem) : usual_(problem) {}
+
+  double seconds(schedule::Rank rank, const schedule::Action& action) const override {
+    using schedule::ActionType;
+    if (action.type == ActionType::CurvatureA || action.type == ActionType::CurvatureB) return 0.06;
+    return action.type == ActionType::Invert ? 0.4 / action.num_pieces : usual_.seconds(rank, action);
+  }
+  double latency_seconds(schedule::Rank from, schedule::Rank to) const override {
+    return usual_.latency_seconds(from, to);
+  }
+
+ private:
+  schedule::UsualCosts usual_;
+};
+
+TEST_P(EveryPipeline, TrainsByKfacInItsBubbles) {
+  const Pipeline pipeline{.generator = GetParam(), .depth = 4, .num_micro_batches = 4};
+  const schedule::Schedule plain = pipeline.schedule();
+  const schedule::FillResult filled =
+      schedule::fill(plain, schedule::KfacFiller(6), CostsOfKfac(plain.problem));
+  schedule::require_checked(filled.schedule);
+  EXPECT_GT(filled.max_age, 0U);
+  BertProgramOptions options = pipeline.options(pipeline.num_layers());
+  options.optimizer.kind = optim::OptimizerKind::Kfac;
+  // The first steps have no factors yet: what they precondition is the plain gradient.
+  StagedRun first(filled.schedule, options);
+  StagedRun second(filled.schedule, options);
+  const std::uint64_t num_steps = 2 * filled.schedule.num_steps() + 1;
+  double loss = 0;
+  for (std::uint64_t step = 0; step < num_steps; ++step) {
+    batch::StepBatch batch = pipeline.batch(step % kNumSteps);
+    batch.step = step;
+    const StepOutcome outcome = first.step(batch);
+    EXPECT_EQ(second.step(batch).losses, outcome.losses) << "step " << step;
+    EXPECT_FALSE(outcome.is_skipped) << "step " << step;
+    if (step == 0) loss = outcome.loss();
+    if (step + 1 == num_steps) EXPECT_LT(outcome.loss(), 1.2 * loss);
+  }
+  EXPECT_EQ(first.weights(), second.weights());
+  expect_equal_holders(first, 1);
 }
 
 TEST(BertStages, TrainInTensorParallelSlices) {

@@ -359,6 +359,7 @@ void Replicas::record(std::span<const batch::StepBatch> batches, const StepReque
 
 MeasuredStep Replicas::measured() {
   MeasuredStep step{.times = {},
+                    .cycle_step = (executor_->next_step() - 1) % schedule_.num_steps(),
                     .is_empty = std::vector<bool>(schedule_.problem.num_micro_batches),
                     .waited_seconds = recorded_.waited_seconds};
   for (const std::size_t micro_batch : recorded_.empty_micro_batches) step.is_empty[micro_batch] = true;

@@ -255,8 +255,9 @@ RunCadence cadence_of(const Run& run) {
   const std::uint64_t drawn = run.state.step + static_cast<std::uint64_t>(process.drawn_step());
   if (!process.trace.empty()) cadence.traced_step = drawn;
   if (!process.overlay.empty()) {
-    cadence.first_measured_step = std::max(drawn - std::min(drawn, StepOverlay::kNumCalibrating),
-                                           run.state.step + StepOverlay::kFirstUsable);
+    cadence.first_measured_step =
+        std::max(drawn - std::min(drawn, StepOverlay::num_calibrating(run.plan->schedule())),
+                 run.state.step + StepOverlay::kFirstUsable);
     cadence.end_measured_step = drawn + StepOverlay::kNumCompared;
   }
   if (!process.stop_after.empty())

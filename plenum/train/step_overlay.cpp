@@ -15,11 +15,12 @@ namespace plenum::train {
 StepOverlay::StepOverlay(const schedule::Schedule& schedule, std::uint64_t drawn_step)
     : schedule_(schedule), dataflow_(schedule), drawn_step_(drawn_step), costs_(schedule) {}
 
-trace::Timeline StepOverlay::timeline(const std::vector<schedule::RankTimes>& times,
-                                      const std::vector<bool>& is_empty, std::string title) const {
+trace::Timeline StepOverlay::timeline(const MeasuredStep& step, const std::vector<schedule::RankTimes>& times,
+                                      std::string title) const {
   trace::Timeline timeline =
       schedule::timeline_of(schedule_, times, std::move(title), schedule::ActionLabels::Words);
-  remove_empty_micro_batches(timeline, is_empty);
+  keep_step(timeline, step.cycle_step);
+  remove_empty_micro_batches(timeline, step.is_empty);
   return timeline;
 }
 
@@ -27,8 +28,8 @@ void StepOverlay::add(std::uint64_t step, const MeasuredStep& measured) {
   if (step < drawn_step_) return costs_.add(measured.times, measured.is_empty);
   costs_.expect_empty(measured.is_empty);
   const schedule::ReplayResult replayed = schedule::replay(schedule_, dataflow_, costs_, 1);
-  Drawn both{.predicted = timeline(replayed.times, measured.is_empty, "predicted"),
-             .measured = timeline(measured.times, measured.is_empty, "measured")};
+  Drawn both{.predicted = timeline(measured, replayed.times, "predicted"),
+             .measured = timeline(measured, measured.times, "measured")};
   const double predicted_seconds = trace::mean_step_seconds(both.predicted);
   const double measured_seconds = trace::mean_step_seconds(both.measured);
   errors_.push_back(std::abs(measured_seconds - predicted_seconds) / measured_seconds);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,8 +18,11 @@ namespace plenum::train {
 /// actions had in a few earlier steps of the same run, when all ranks were at work.
 class StepOverlay {
  public:
-  /// Steps that durations are taken from, at most, and steps from the drawn one on that are compared.
-  static constexpr std::uint64_t kNumCalibrating = 4;
+  /// Steps that durations are taken from, at most: four, or all kinds of steps that a schedule has.
+  static std::uint64_t num_calibrating(const schedule::Schedule& schedule) {
+    return std::max<std::uint64_t>(4, schedule.num_steps());
+  }
+  /// Steps from the drawn one on that are compared.
   static constexpr std::uint64_t kNumCompared = 5;
   /// The first step of a process takes memory and warms caches: no other is like it.
   static constexpr std::uint64_t kFirstUsable = 2;
@@ -41,7 +45,8 @@ class StepOverlay {
   double mean_error() const;
 
  private:
-  trace::Timeline timeline(const std::vector<schedule::RankTimes>& times, const std::vector<bool>& is_empty,
+  /// Of such a step, if its actions took these times.
+  trace::Timeline timeline(const MeasuredStep& step, const std::vector<schedule::RankTimes>& times,
                            std::string title) const;
 
   const schedule::Schedule& schedule_;

@@ -31,10 +31,22 @@ void remove_empty_micro_batches(trace::Timeline& timeline, const std::vector<boo
   });
 }
 
+void keep_step(trace::Timeline& timeline, std::size_t cycle_step) {
+  remove_spans(timeline, [&](const trace::Span& span) { return span.step != cycle_step; });
+  timeline.begin_seconds = timeline.step_begin_seconds[cycle_step];
+  timeline.end_seconds = timeline.begin_seconds;
+  for (trace::Span& span : timeline.spans) {
+    timeline.end_seconds = std::max(timeline.end_seconds, span.end_seconds);
+    span.step = 0;
+  }
+  timeline.step_begin_seconds = {timeline.begin_seconds};
+}
+
 trace::Timeline timeline_of_step(const schedule::Schedule& schedule, const MeasuredStep& step,
                                  std::string title) {
   trace::Timeline timeline =
       schedule::timeline_of(schedule, step.times, std::move(title), schedule::ActionLabels::Words);
+  keep_step(timeline, step.cycle_step);
   remove_empty_micro_batches(timeline, step.is_empty);
   add_wait_for_data(timeline, step.waited_seconds);
   return timeline;

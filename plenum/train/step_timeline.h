@@ -16,6 +16,9 @@ void remove_spans(trace::Timeline& timeline, base::FunctionRef<bool(const trace:
 /// Takes out what was done for micro-batches that are empty.
 void remove_empty_micro_batches(trace::Timeline& timeline, const std::vector<bool>& is_empty);
 
+/// Leaves one of the steps of a cycle, from its beginning to its end.
+void keep_step(trace::Timeline& timeline, std::size_t cycle_step);
+
 /// The timeline of a step for --trace: without empty micro-batches, and with the wait for its data.
 trace::Timeline timeline_of_step(const schedule::Schedule& schedule, const MeasuredStep& step,
                                  std::string title);

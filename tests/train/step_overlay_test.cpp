@@ -19,6 +19,7 @@ class StepOverlayTest : public testing::Test {
     MeasuredStep step{.times = schedule::replay(schedule_, schedule::Dataflow(schedule_),
                                                 schedule::UsualCosts(schedule_.problem), 1)
                                    .times,
+                      .cycle_step = 0,
                       .is_empty = std::vector<bool>(schedule_.problem.num_micro_batches)};
     for (schedule::RankTimes& rank : step.times) {
       for (schedule::LaneTimes& lane : rank) {

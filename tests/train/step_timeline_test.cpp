@@ -42,6 +42,20 @@ TEST(RemoveSpans, KeepsTheRestWithItsFlows) {
   EXPECT_TRUE(timeline.flows.empty());
 }
 
+TEST(KeepStep, LeavesOneStepOfACycle) {
+  Timeline timeline = two_ranks();
+  timeline.step_begin_seconds = {1, 1.5};
+  timeline.spans[1].step = timeline.spans[3].step = 1;
+  timeline.spans[3].end_seconds = 3;
+  keep_step(timeline, 1);
+  ASSERT_EQ(timeline.spans.size(), 2U);
+  EXPECT_EQ(timeline.spans[0].label, 1U);
+  EXPECT_EQ(timeline.spans[1].step, 0U);
+  EXPECT_EQ(timeline.begin_seconds, 1.5);
+  EXPECT_EQ(timeline.end_seconds, 3);
+  EXPECT_EQ(trace::mean_step_seconds(timeline), 1.5);
+}
+
 TEST(AddWaitForData, LiesOnATrackOfTheFirstRankBeforeAllElse) {
   Timeline timeline = two_ranks();
   add_wait_for_data(timeline, 0.25);

@@ -27,7 +27,8 @@ void MeasuredCosts::add(const std::vector<RankTimes>& times, const std::vector<b
       const std::span<const Action> actions = schedule_.ranks[rank].lanes[lane].actions();
       for (std::size_t i = 0; i < actions.size(); ++i) {
         const ActionTime& time = times[rank][lane][i];
-        if (is_of(is_empty, actions[i])) continue;
+        const bool has_run = time.end > 0;
+        if (!has_run || is_of(is_empty, actions[i])) continue;
         const double seconds = time.end - time.start;
         Measured& of_kind = measured_[kind_of(actions[i])];
         of_kind.least = of_kind.count == 0 ? seconds : std::min(of_kind.least, seconds);

@@ -21,7 +21,7 @@ class MeasuredCosts final : public CostModel {
   /// Borrows the schedule.
   explicit MeasuredCosts(const Schedule& schedule) : schedule_(schedule) {}
 
-  /// Adds a cycle, of whose micro-batches some were empty.
+  /// Adds a cycle, of whose micro-batches some were empty. What did not run has no time at all.
   void add(const std::vector<RankTimes>& times, const std::vector<bool>& is_empty);
   /// Which micro-batches are empty in the cycle that is to be predicted.
   void expect_empty(std::vector<bool> is_empty) { is_empty_ = std::move(is_empty); }

@@ -112,6 +112,12 @@ struct Problem {
                 make_attention_tiles(sequences_in.starts, sequences_in.lengths, kAttentionTileRows),
                 make_attention_gaps(sequences_in.starts, sequences_in.lengths, sequences_in.num_rows)) {}
 
+  static int num_multiprocessors() {
+    int count = 0;
+    cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0);
+    return count;
+  }
+
   AttentionArguments arguments() const {
     return {.qkv_T3HK = qkv.data(),
             .context_THK = context.data(),
@@ -126,6 +132,7 @@ struct Problem {
             .dropout_scale = dropout_scale(),
             .num_rows = sequences.num_rows,
             .num_heads = num_heads,
+            .num_multiprocessors = num_multiprocessors(),
             .max_length = max_length(),
             .next_item = counts.data() + 2,
             .scratch = scratch.data()};

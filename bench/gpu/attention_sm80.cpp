@@ -171,6 +171,7 @@ struct Run {
             .num_rows = rows(),
             .num_heads = heads(),
             .head_width = width(),
+            .num_multiprocessors = num_multiprocessors,
             .max_length = num_column_blocks * AttentionKeepBits::kBlockColumns,
             .next_item = nullptr,
             .scratch = scratch.data()};

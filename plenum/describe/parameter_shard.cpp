@@ -6,16 +6,13 @@
 #include "plenum/describe/counted_elements.h"
 
 namespace plenum::describe {
-namespace {
 
-ParameterShard::LayerRange all_layers(const ParameterTable& table) {
-  return {{}, base::LayerId::at(table.model().layers.size())};
+ParameterShard::ParameterShard(const ParameterTable& table) {
+  for (const LayerRange& layers : table.held())
+    add(layers, table.elements_of_layers(layers.first, layers.second), 0, 1);
+  const std::int64_t end = buckets_.back().elements.end;
+  if (end < table.num_elements()) add(table.held().front(), {end, table.num_elements()}, 0, 1);
 }
-
-}  // namespace
-
-ParameterShard::ParameterShard(const ParameterTable& table)
-    : ParameterShard(table, std::vector{all_layers(table)}, 0, 1) {}
 
 ParameterShard::ParameterShard(const ParameterTable& table, std::span<const LayerRange> buckets,
                                std::size_t holder_index, std::size_t num_holders, TiedTable tied) {

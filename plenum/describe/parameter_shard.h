@@ -15,8 +15,7 @@ namespace plenum::describe {
 class ParameterShard {
  public:
   using ElementRange = ParameterTable::ElementRange;
-  /// Layers [first, end).
-  using LayerRange = std::pair<base::LayerId, base::LayerId>;
+  using LayerRange = describe::LayerRange;
 
   /// Whether a tied word table is a bucket of its own, the last, or lies in that of the first layers.
   enum class TiedTable : std::uint8_t { InItsBucket, Apart };
@@ -32,7 +31,8 @@ class ParameterShard {
     std::int64_t num_own() const { return own.end - own.begin; }
   };
 
-  /// Of the only holder.
+  /// Of the only holder: a bucket for each range of layers that it holds, and one for a tied word table that
+  /// is none of these layers', which has the layers of its head.
   explicit ParameterShard(const ParameterTable& table);
   /// Throws InternalError unless the buckets hold every layer once.
   ParameterShard(const ParameterTable& table, std::span<const LayerRange> buckets, std::size_t holder_index,

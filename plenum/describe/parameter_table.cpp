@@ -50,25 +50,40 @@ void for_each_run(const Parameter& parameter,
   }
 }
 
-ParameterTable::ParameterTable(ModelDescription model) : model_(std::move(model)) {
+ParameterTable::ParameterTable(ModelDescription model) : ParameterTable(std::move(model), {}) {}
+
+ParameterTable::ParameterTable(ModelDescription model, std::vector<LayerRange> held)
+    : model_(std::move(model)), held_(std::move(held)) {
   const std::size_t num_layers = model_.layers.size();
   base::check(num_layers > 0, "a model needs a layer");
   base::check(model_.heads.size() <= batch::kMostObjectives, "a model has too many objectives: {}",
               model_.heads.size());
+  if (held_.empty()) held_.push_back(all_layers());
+  std::ranges::sort(held_, std::greater<>());
   layer_begin_.resize(num_layers);
   current_layer_ = base::LayerId::at(num_layers - 1);
-  for (current_index_ = model_.heads.size(); current_index_-- > 0;) add_head(model_.heads[current_index_]);
+  for (current_index_ = holds_last() ? model_.heads.size() : 0; current_index_-- > 0;) {
+    add_head(model_.heads[current_index_]);
+  }
   current_part_ = ModelPart::Layer;
   for (std::size_t layer = num_layers; layer-- > 0;) {
     current_index_ = layer;
     current_layer_ = base::LayerId::at(layer);
     const bool is_last = layer + 1 == num_layers;
     layer_begin_[layer] = is_last ? 0 : num_elements_;
+    if (!holds(current_layer_)) continue;
     if (is_last) add_norm(model_.final_norm);
     add_layer(model_.layers[layer]);
   }
   current_part_ = ModelPart::Embedding;
-  add_embedding(model_.embedding);
+  if (holds_first()) add_embedding(model_.embedding);
+  first_layer_end_ = num_elements_;
+  if (!holds_first() && holds_last() && has_tied_head()) add_table(model_.embedding.words);
+}
+
+bool ParameterTable::holds(base::LayerId layer) const {
+  return std::ranges::any_of(
+      held_, [&](const LayerRange& range) { return range.first <= layer && layer < range.second; });
 }
 
 void ParameterTable::add(Parameter parameter, Gap behind) {
@@ -165,17 +180,19 @@ void ParameterTable::add_embedding(const Embedding& embedding) {
   add_norm(embedding.norm);
   std::vector<const Table*> tables = embedding.tables();
   std::reverse(tables.begin(), tables.end());
-  for (const Table* table : tables) {
-    add({.name = table->weight,
-         .shape = {table->num_rows, table->width},
-         .kind = ParameterKind::Table,
-         .deviation = table->deviation,
-         .zero_row = table->zero_row,
-         .is_decayed = table->is_decayed,
-         .split_dim = table->split_dim,
-         .slice = table->slice,
-         .layer = {}});
-  }
+  for (const Table* table : tables) add_table(*table);
+}
+
+void ParameterTable::add_table(const Table& table) {
+  add({.name = table.weight,
+       .shape = {table.num_rows, table.width},
+       .kind = ParameterKind::Table,
+       .deviation = table.deviation,
+       .zero_row = table.zero_row,
+       .is_decayed = table.is_decayed,
+       .split_dim = table.split_dim,
+       .slice = table.slice,
+       .layer = {}});
 }
 
 std::size_t ParameterTable::index_of(std::string_view name) const {
@@ -184,10 +201,12 @@ std::size_t ParameterTable::index_of(std::string_view name) const {
   return found->second;
 }
 
+bool ParameterTable::has_tied_head() const {
+  return std::ranges::any_of(model_.heads, [](const Head& head) { return head.output.is_tied; });
+}
+
 const Parameter* ParameterTable::tied() const {
-  const bool is_tied =
-      std::ranges::any_of(model_.heads, [](const Head& head) { return head.output.is_tied; });
-  return is_tied ? &parameters_.back() : nullptr;
+  return has_tied_head() && (holds_first() || holds_last()) ? &parameters_.back() : nullptr;
 }
 
 std::int64_t ParameterTable::num_parameters() const {
@@ -201,7 +220,7 @@ ParameterTable::ElementRange ParameterTable::elements_of_layers(base::LayerId fi
   base::check(first < end && end.index() <= layer_begin_.size(), "the model has no layers [{}, {})",
               first.value, end.value);
   return {layer_begin_[end.index() - 1],
-          first.index() == 0 ? num_elements_ : layer_begin_[first.index() - 1]};
+          first.index() == 0 ? first_layer_end_ : layer_begin_[first.index() - 1]};
 }
 
 }  // namespace plenum::describe

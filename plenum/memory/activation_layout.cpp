@@ -224,10 +224,12 @@ SharedMemory plan_shared(const ModelDescription& model, const batch::Capacity& c
   const tensor::Shape of_mlp{R, widths.mlp};
   SharedMemory shared;
   Transients& transients = shared.transients;
-  transients.dread_RD = plan.add(kTransients, Role::Activation, {num_read, D});
-  transients.dread_context_RD = plan.add(kTransients, Role::Activation, {num_read, widths.context});
+  if (num_read > 0) {
+    transients.dread_RD = plan.add(kTransients, Role::Activation, {num_read, D});
+    transients.dread_context_RD = plan.add(kTransients, Role::Activation, {num_read, widths.context});
+  }
   const std::size_t begin = plan.mark();
-  for (std::size_t i = 0; i < model.heads.size(); ++i) {
+  for (std::size_t i = 0; num_read > 0 && i < model.heads.size(); ++i) {
     const std::int64_t width = model.heads[i].transform.out_width;
     transients.dy_MD[i] = plan.add(kTransients, Role::Activation, {capacity.labels[i], width});
   }
@@ -310,39 +312,93 @@ Transients Transients::of(const LayerRows& of_rows, const batch::LabelCounts& nu
   return part;
 }
 
+namespace {
+
+bool holds_last(const ModelDescription& model, const TrainingRequest& request) {
+  return std::ranges::any_of(request.stages, [&](const TrainingRequest::Stage& stage) {
+    return stage.layers.second.index() == model.layers.size();
+  });
+}
+
+/// A rank without heads reads nothing of what others label.
+batch::Capacity without_labels(batch::Capacity capacity) {
+  capacity.labels = {};
+  return capacity;
+}
+
+/// Lays out the slots of stages.
+class SlotPlanner {
+ public:
+  SlotPlanner(const ModelDescription& model, const batch::Capacity& capacity, const TrainingRequest& request,
+              const SharedMemory& shared, MemoryPlan& plan)
+      : model_(model), capacity_(capacity), request_(request), shared_(shared), plan_(plan) {
+    if (request.recompute != Recomputation::Full) return;
+    const describe::Layer& any_layer = largest_layer(model);
+    recomputed_layer_ = plan_layer(any_layer, most_rows(capacity), keeping(any_layer), shared.recomputed_mlp,
+                                   kTransients, plan);
+  }
+
+  Activations plan_slot(const TrainingRequest::Stage& stage) {
+    const std::int64_t T = capacity_.rows;
+    const auto [first, end] = stage.layers;
+    const bool has_heads = end.index() == model_.layers.size();
+    Activations slot;
+    slot.x_TD.resize(model_.layers.size());
+    slot.layers.resize(model_.layers.size());
+    slot.errors.resize(model_.layers.size());
+    if (first.index() == 0 && model_.embedding.norm) {
+      slot.embedding = plan_norm(T, model_.width, kActivations, plan_);
+    }
+    for (std::size_t layer = first.index(); layer < end.index(); ++layer) plan_layer_of(layer, slot);
+    if (stage.sends_output) slot.y_TD = plan_.add(kActivations, Role::Activation, {T, model_.width});
+    if (has_heads) {
+      slot.read_RD = plan_.add(kActivations, Role::Activation, {capacity_.read(), model_.width});
+      if (model_.final_norm) slot.final_norm = plan_norm(capacity_.read(), model_.width, kActivations, plan_);
+    }
+    slot.dx_TD = plan_.add(kActivations, Role::Activation, {T, model_.width});
+    if (has_heads) plan_heads(model_, capacity_, slot, plan_);
+    return slot;
+  }
+
+ private:
+  describe::Keeping keeping(const describe::Layer& layer) const {
+    return keeping_of(model_, layer, capacity_, request_.recompute, plan_.device());
+  }
+
+  void plan_layer_of(std::size_t index, Activations& slot) {
+    const std::int64_t T = capacity_.rows;
+    const describe::Layer& layer = model_.layers[index];
+    const bool is_last = index + 1 == model_.layers.size();
+    const LayerRows rows =
+        is_last ? LayerRows{.attended = T, .behind = capacity_.read(), .read = capacity_.read()}
+                : LayerRows{.attended = T, .behind = T};
+    slot.x_TD[index] = plan_.add(kActivations, Role::Activation, {T, model_.width});
+    slot.layers[index] =
+        request_.recompute == Recomputation::Full
+            ? recomputed_layer_
+            : plan_layer(layer, rows, keeping(layer), shared_.recomputed_mlp, kActivations, plan_);
+    if (request_.keeps_errors) slot.errors[index] = plan_errors(layer, rows, plan_);
+  }
+
+  const ModelDescription& model_;
+  const batch::Capacity& capacity_;
+  const TrainingRequest& request_;
+  const SharedMemory& shared_;
+  MemoryPlan& plan_;
+  LayerActivations recomputed_layer_;
+};
+
+}  // namespace
+
 TrainingMemory plan_training_memory(const ModelDescription& model, const batch::Capacity& capacity,
                                     const TrainingRequest& request, MemoryPlan& plan) {
-  const Recomputation recompute = request.recompute;
-  const std::int64_t T = capacity.rows;
-  const LayerRows most = most_rows(capacity);
-  const LayerRows middle{.attended = T, .behind = T};
-  const LayerRows last{.attended = T, .behind = capacity.read(), .read = capacity.read()};
-  const SharedMemory shared = plan_shared(model, capacity, recompute, plan);
-  TrainingMemory memory{.slots = {}, .transients = shared.transients};
-  const auto keeping = [&](const describe::Layer& layer) {
-    return keeping_of(model, layer, capacity, recompute, plan.device());
-  };
-  const describe::Layer& any_layer = largest_layer(model);
-  LayerActivations recomputed_layer;
-  if (recompute == Recomputation::Full)
-    recomputed_layer =
-        plan_layer(any_layer, most, keeping(any_layer), shared.recomputed_mlp, kTransients, plan);
-  for (std::size_t i = 0; i < request.num_slots; ++i) {
-    Activations& slot = memory.slots.emplace_back();
-    if (model.embedding.norm) slot.embedding = plan_norm(T, model.width, kActivations, plan);
-    for (const describe::Layer& layer : model.layers) {
-      const LayerRows& rows = &layer == &model.layers.back() ? last : middle;
-      slot.x_TD.push_back(plan.add(kActivations, Role::Activation, {T, model.width}));
-      slot.layers.push_back(
-          recompute == Recomputation::Full
-              ? recomputed_layer
-              : plan_layer(layer, rows, keeping(layer), shared.recomputed_mlp, kActivations, plan));
-      slot.errors.push_back(request.keeps_errors ? plan_errors(layer, rows, plan) : LayerErrors());
-    }
-    slot.read_RD = plan.add(kActivations, Role::Activation, {capacity.read(), model.width});
-    if (model.final_norm) slot.final_norm = plan_norm(capacity.read(), model.width, kActivations, plan);
-    slot.dx_TD = plan.add(kActivations, Role::Activation, {T, model.width});
-    plan_heads(model, capacity, slot, plan);
+  const batch::Capacity computed = holds_last(model, request) ? capacity : without_labels(capacity);
+  const SharedMemory shared = plan_shared(model, computed, request.recompute, plan);
+  SlotPlanner planner(model, computed, request, shared, plan);
+  TrainingMemory memory{.stages = {}, .transients = shared.transients};
+  for (const TrainingRequest::Stage& stage : request.stages) {
+    std::vector<Activations>& slots = memory.stages.emplace_back();
+    for (std::size_t i = 0; i < stage.num_slots; ++i) slots.push_back(planner.plan_slot(stage));
   }
   return memory;
 }

@@ -71,16 +71,19 @@ struct HeadActivations {
   HeadActivations of(std::int64_t num_labels) const;
 };
 
-/// What one micro-batch keeps from its forward to the end of its backward.
+/// What a stage keeps of one micro-batch from its forward to the end of its backward, messages included. What
+/// is by layer has a place for every layer of the model; other stages' are left out, and with the first layer
+/// and the last what belongs to embedding and heads.
 struct Activations {
   NormActivations embedding;
-  std::vector<tensor::TensorView> x_TD;  ///< the input of every layer
-  tensor::TensorView read_RD;            ///< the last one's output: what heads read
+  std::vector<tensor::TensorView> x_TD;  ///< the input of every layer; of the first, as it comes from others
+  tensor::TensorView y_TD;               ///< the output as it is sent; left out where it is not
+  tensor::TensorView read_RD;            ///< the last layer's output: what heads read
   std::vector<LayerActivations> layers;  ///< recomputed ones are views of the same memory
-  std::vector<LayerErrors> errors;       ///< of every layer, from its backward on
+  std::vector<LayerErrors> errors;       ///< from a layer's backward on
   NormActivations final_norm;            ///< behind the last; left out where there is none
   std::vector<HeadActivations> heads;    ///< by objective
-  tensor::TensorView dx_TD;              ///< the gradient that backward has come to
+  tensor::TensorView dx_TD;              ///< the gradient that backward has come to, as it comes and is sent
 };
 
 /// What a part needs only while it runs, so that parts share it.
@@ -101,14 +104,21 @@ struct Transients {
 
 /// What of micro-batches there is to be memory for.
 struct TrainingRequest {
+  struct Stage {
+    describe::LayerRange layers;
+    std::size_t num_slots = 1;  ///< micro-batches that are alive at the same time
+    bool sends_output = false;  ///< the next stage lies on another rank
+  };
+
+  std::vector<Stage> stages = {};  ///< that the rank holds
   schedule::Recomputation recompute = schedule::Recomputation::None;
-  std::size_t num_slots = 1;  ///< micro-batches that are alive at the same time
   bool keeps_errors = false;  ///< backward leaves LayerErrors behind
 };
 
-/// Where micro-batches are computed: the activations of as many as are alive at the same time.
+/// Where micro-batches are computed: of each stage the activations of as many as are alive at the same time.
+/// Stages share what a part needs only while it runs.
 struct TrainingMemory {
-  std::vector<Activations> slots;
+  std::vector<std::vector<Activations>> stages;  ///< as in the request; by slot
   Transients transients;
 };
 TrainingMemory plan_training_memory(const describe::ModelDescription& model, const batch::Capacity& capacity,

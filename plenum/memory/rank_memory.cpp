@@ -4,6 +4,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/memory/hidden_matrices.h"
+#include "plenum/memory/own_micro_batches.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/schedule/core/dataflow.h"
 #include "plenum/workspace/optimizer.h"
@@ -92,9 +93,11 @@ tensor::TensorView plan_tied_rows(const describe::ParameterTable& table, const s
 
 }  // namespace
 
-RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedule::Problem& problem,
-                            const describe::ParameterShard& shard, const ActivationSlots& slots,
-                            const MemoryRequest& request, tensor::MemoryPlan& plan) {
+RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedule::Schedule& schedule,
+                            schedule::Rank rank, const describe::ParameterShard& shard,
+                            const ActivationSlots& slots, const MemoryRequest& request,
+                            tensor::MemoryPlan& plan) {
+  const schedule::Problem& problem = schedule.problem;
   constexpr const char* kState = "optimizer state";
   const bool is_gpu = plan.device() == tensor::Device::Cuda;
   const tensor::Shape flat{table.num_elements()};
@@ -129,15 +132,11 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
     memory.tensor_squares_P2 = plan.add(kState, DType::Float64, {std::ssize(table.parameters()), 2});
   }
   memory.scalars_C = plan.add(kState, DType::Float64, {workspace::kNumStepScalars});
-  memory.activations = plan_training_memory(table.model(), capacity,
-                                            {.recompute = problem.recomputation,
-                                             .num_slots = slots.num_slots(),
-                                             .keeps_errors = slots.keeps_errors()},
-                                            plan);
+  memory.activations = plan_training_memory(table.model(), capacity, slots.request(), plan);
   memory.scratch = plan_scratch(table, capacity, request.num_threads, plan);
   if (!is_gpu) return memory;
   const auto bytes = static_cast<std::int64_t>(MicroBatchLayout(table.model(), capacity).num_bytes);
-  for (std::size_t i = 0; i < kStepsUnderWay * problem.num_micro_batches; ++i) {
+  for (std::size_t i = 0; i < kStepsUnderWay * OwnMicroBatches(schedule, rank).count; ++i) {
     memory.micro_batches.push_back(plan.add("micro-batches", DType::Byte, {bytes}));
   }
   return memory;
@@ -146,7 +145,7 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
 tensor::MemoryLayout plan_memory(const describe::ParameterTable& table, const schedule::Schedule& schedule,
                                  schedule::Rank rank, const MemoryRequest& request) {
   tensor::MemoryPlan sizes(request.device, request.precision);
-  plan_rank_memory(table, schedule.problem, schedule_shard(table, schedule, rank),
+  plan_rank_memory(table, schedule, rank, schedule_shard(table, schedule, rank),
                    ActivationSlots(schedule, rank), request, sizes);
   plan_kfac_memory(table.model(), schedule, rank, request.kfac_averages, sizes);
   return sizes.layout();

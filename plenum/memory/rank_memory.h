@@ -39,7 +39,7 @@ struct MemoryRequest {
 
 /// All that lies in a rank's arena.
 struct RankMemory {
-  // Of all parameters, flat in the order of the table.
+  // Of all parameters that the rank holds, flat in the order of the table.
   tensor::TensorView weights_N;          ///< where parameters are sharded, of the shard: weights_S
   tensor::TensorView compute_weights_N;  ///< as products read them; weights_N where that is the same type
   tensor::TensorView gradients_N;        ///< where gradients are sharded, of the shard: gradients_S
@@ -68,12 +68,14 @@ struct RankMemory {
 
 /// Lays it out for a rank that updates a shard (schedule_shard) and has so many activations alive at a
 /// time.
-RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedule::Problem& problem,
-                            const describe::ParameterShard& shard, const ActivationSlots& slots,
-                            const MemoryRequest& request, tensor::MemoryPlan& plan);
+RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedule::Schedule& schedule,
+                            schedule::Rank rank, const describe::ParameterShard& shard,
+                            const ActivationSlots& slots, const MemoryRequest& request,
+                            tensor::MemoryPlan& plan);
 
-/// Every byte of a rank's arena, by purpose: a function of its arguments alone, for both devices in any
-/// build. Throws UserError for what kernels of the device cannot compute, such as the width of heads.
+/// Every byte of the arena of a rank that holds the table's layers (held_layers), by purpose: a function of
+/// its arguments alone, for both devices in any build. Throws UserError for what kernels of the device cannot
+/// compute, such as the width of heads.
 tensor::MemoryLayout plan_memory(const describe::ParameterTable& table, const schedule::Schedule& schedule,
                                  schedule::Rank rank, const MemoryRequest& request);
 

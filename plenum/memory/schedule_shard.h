@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/parameter_table.h"
@@ -8,16 +9,19 @@
 
 namespace plenum::memory {
 
-/// A rank's place among those that hold the only stage of a schedule.
+/// A rank's place among those that hold a stage of a schedule.
 struct Holder {
-  Holder(const schedule::Schedule& schedule, schedule::Rank rank);
+  Holder(const schedule::Schedule& schedule, schedule::Rank rank, schedule::StageId stage);
 
   std::size_t index = 0;
   std::size_t count = 0;
 };
 
-/// What a rank of a schedule of one stage updates. Buckets are the ranges of layers that the schedule
-/// reduces by themselves.
+/// The layers whose parameters a rank holds, one range for each of its stages; none where it has no stage.
+std::vector<describe::LayerRange> held_layers(const schedule::Schedule& schedule, schedule::Rank rank);
+
+/// What a rank updates of the table of the layers it holds: all of it, or its shard of the only stage.
+/// Buckets are then the ranges of layers that the schedule reduces by themselves.
 describe::ParameterShard schedule_shard(const describe::ParameterTable& table,
                                         const schedule::Schedule& schedule, schedule::Rank rank);
 

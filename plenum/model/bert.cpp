@@ -36,10 +36,14 @@ LayerRows rows_of(const Pass& pass, std::size_t layer) {
           .read = pass.num_read()};
 }
 
+/// Where a layer's output is kept: as the next one's input, if that is of the same stage.
+TensorView output_in_stage(const Pass& pass, const Activations& kept, std::size_t layer) {
+  return pass.is_last(layer) ? kept.read_RD : kept.x_TD[layer + 1];
+}
+
 void layer_forward(const Pass& pass, const BertWeights& weights, const Activations& kept,
-                   const Transients& transients, std::size_t layer) {
+                   const Transients& transients, std::size_t layer, const TensorView& y_RD) {
   const LayerRows rows = rows_of(pass, layer);
-  const TensorView& y_RD = pass.is_last(layer) ? kept.read_RD : kept.x_TD[layer + 1];
   encoder_layer_forward(pass, layer, weights.layers[layer], kept.x_TD[layer].first_rows(rows.attended),
                         kept.layers[layer].of(rows), transients.of(rows, pass.micro_batch.num_labels()),
                         y_RD.first_rows(rows.behind));
@@ -107,7 +111,9 @@ void bert_encoder_forward(const Pass& pass, const BertWeights& weights, const Ac
                             kept.x_TD.front().first_rows(pass.num_rows()));
   }
   for (std::size_t layer = first.index(); layer < end.index(); ++layer) {
-    layer_forward(pass, weights, kept, transients, layer);
+    TensorView y_RD = output_in_stage(pass, kept, layer);
+    if (!y_RD) y_RD = pass.output_TD ? pass.output_TD : kept.y_TD;
+    layer_forward(pass, weights, kept, transients, layer, y_RD);
   }
 }
 
@@ -128,8 +134,11 @@ void add_losses(const Pass& pass, const Activations& kept, const TensorView& sca
 void bert_recompute(const Pass& pass, const BertWeights& weights, const Activations& kept,
                     const Transients& transients, schedule::Recomputation what, LayerId layer) {
   if (is_empty(pass)) return;
-  if (what == schedule::Recomputation::Full)
-    return layer_forward(pass, weights, kept, transients, layer.index());
+  if (what == schedule::Recomputation::Full) {
+    // What a stage gives the next may have gone; nobody reads it again.
+    const TensorView y_RD = output_in_stage(pass, kept, layer.index());
+    return layer_forward(pass, weights, kept, transients, layer.index(), y_RD ? y_RD : transients.dbranch_RD);
+  }
   const LayerRows rows = rows_of(pass, layer.index());
   recompute_mlp(pass, weights.layers[layer.index()], kept.layers[layer.index()].of(rows),
                 transients.of(rows, pass.micro_batch.num_labels()));

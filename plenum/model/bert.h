@@ -8,12 +8,13 @@
 
 namespace plenum::model {
 
-// A whole BERT, layer range by layer range, because a schedule may cut a pass. The embedding belongs to the
-// first layer, the heads to the last. A micro-batch of which heads read nothing costs nothing, unless its
-// gradients, all zero, are to overwrite what lies there.
+// A whole BERT or a stage of one, layer range by layer range, because a schedule may cut a pass. The
+// embedding belongs to the first layer, the heads to the last. A micro-batch of which heads read nothing
+// costs nothing, unless its gradients, all zero, are to overwrite what lies there.
 
-/// Computes the encoder's layers [first, end) of a micro-batch, without heads. Throws InternalError if the
-/// micro-batch is larger than its memory.
+/// Computes the encoder's layers [first, end) of a micro-batch, without heads. What the last of a stage's
+/// layers gives goes where pass.output_TD says. Throws InternalError if the micro-batch is larger than its
+/// memory.
 void bert_encoder_forward(const Pass& pass, const BertWeights& weights, const Activations& kept,
                           const Transients& transients, base::LayerId first, base::LayerId end);
 
@@ -30,9 +31,9 @@ void bert_recompute(const Pass& pass, const BertWeights& weights, const Activati
                     const Transients& transients, schedule::Recomputation what, base::LayerId layer);
 
 /// Adds to the gradients of layers [first, end), or overwrites them whatever lies there: pass.accumulate,
-/// which must be the same for all layers of a micro-batch. Their backward comes from the last layer to the
-/// first; where layers are recomputed, it goes layer by layer, each behind its recomputation. Losses are
-/// multiplied by the scales among the step's scalars. Leaves LayerErrors behind where there is memory for
+/// which must be the same for all layers of a micro-batch and stage. Their backward comes from the last layer
+/// to the first; where layers are recomputed, it goes layer by layer, each behind its recomputation. Losses
+/// are multiplied by the scales among the step's scalars. Leaves LayerErrors behind where there is memory for
 /// them.
 void bert_backward(const Pass& pass, const BertWeights& weights, const BertGradients& gradients,
                    const Activations& kept, const Transients& transients,

@@ -61,20 +61,28 @@ class Views {
       : model_(table.model()), table_(table), exact_N_(exact_N), compute_N_(compute_N) {}
 
   BertParameters<View> all() const {
-    const describe::Embedding& embedding = model_.embedding;
-    BertParameters<View> parameters{.embedding = {.word_VD = of(embedding.words.weight),
-                                                  .position_PD = of(embedding.positions->weight),
-                                                  .segment_GD = of(embedding.segments->weight),
-                                                  .norm_weight_D = exact(embedding.norm->weight),
-                                                  .norm_bias_D = exact(embedding.norm->bias)},
-                                    .layers = {},
-                                    .heads = {}};
-    for (const describe::Layer& layer : model_.layers) parameters.layers.push_back(of_layer(layer));
-    for (const describe::Head& head : model_.heads) parameters.heads.push_back(of_head(head));
+    BertParameters<View> parameters;
+    if (table_.holds_first()) parameters.embedding = of_embedding(model_.embedding);
+    parameters.layers.resize(model_.layers.size());
+    for (std::size_t i = 0; i < model_.layers.size(); ++i) {
+      if (table_.holds(base::LayerId::at(i))) parameters.layers[i] = of_layer(model_.layers[i]);
+    }
+    parameters.heads.resize(model_.heads.size());
+    for (std::size_t i = 0; table_.holds_last() && i < model_.heads.size(); ++i) {
+      parameters.heads[i] = of_head(model_.heads[i]);
+    }
     return parameters;
   }
 
  private:
+  EmbeddingParameters<View> of_embedding(const describe::Embedding& embedding) const {
+    return {.word_VD = of(embedding.words.weight),
+            .position_PD = of(embedding.positions->weight),
+            .segment_GD = of(embedding.segments->weight),
+            .norm_weight_D = exact(embedding.norm->weight),
+            .norm_bias_D = exact(embedding.norm->bias)};
+  }
+
   HeadParameters<View> of_head(const describe::Head& head) const {
     return {.transform_weight = of(head.transform.weight),
             .transform_bias = of(head.transform.bias),
@@ -141,6 +149,7 @@ BertGradients gradients_in(const ParameterTable& table, const Buffer& flat_N) {
         parameter.part == describe::ModelPart::Head    ? gradients.of_heads[parameter.part_index]
         : parameter.part == describe::ModelPart::Layer ? gradients.of_layers[parameter.part_index]
                                                        : gradients.of_embedding;
+    if (&parameter == table.tied() && table.is_tied_apart()) continue;
     const TensorView elements = flat_N.part(parameter.begin, {parameter.num_elements()});
     const bool is_weight = parameter.kind == describe::ParameterKind::MapWeight;
     const auto tied = std::ranges::find_if(model.heads, [&](const describe::Head& head) {

@@ -68,7 +68,9 @@ struct FlatWeights {
   tensor::ConstTensorView compute_N;
 };
 
-/// Views into flat buffers. Weights of layer norms are the exact ones.
+/// Views into flat buffers; of layers and parts that the table does not hold they are left out. Weights of
+/// layer norms are the exact ones. A word table that is tied apart (ParameterTable::is_tied_apart) is among
+/// no part's gradients: Pass::has_word_gradient.
 BertWeights weights_of(const describe::ParameterTable& table, const FlatWeights& flat);
 BertGradients gradients_of(const describe::ParameterTable& table, tensor::TensorView flat_N);
 

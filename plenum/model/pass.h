@@ -30,9 +30,17 @@ struct Pass {
   /// Where the embedding's gradient of words goes by rows of their own in place of the whole table: these are
   /// added to, and the micro-batch's by_word has their numbers as entries. Not given: the whole table.
   tensor::TensorView word_rows_RD = {};
+  /// Where a forward of the last layer of a stage puts the input of the next; not given: Activations::y_TD.
+  tensor::TensorView output_TD = {};
+  /// Whether the gradient of a tied word table was begun before any part of the model works on it: all add.
+  bool has_word_gradient = false;
   /// The ranks that hold the model together, in the order of their slices, for the thread that runs the pass
   /// alone; null where one holds all of it. All of them run the same passes, in the same order.
   comm::Communicator* group = nullptr;
+
+  kernels::Accumulate accumulate_words() const {
+    return has_word_gradient ? kernels::Accumulate::Yes : accumulate;
+  }
 
   std::int64_t num_rows() const { return micro_batch.num_rows(); }
   /// Labels of an objective of the model.

@@ -79,7 +79,7 @@ void word_head_backward(const Pass& pass, const HeadWeights& weights, const Head
                                                   .dh_MD = dy_MD,
                                                   .dw_VD = gradients.output_weight,
                                                   .db_V = gradients.output_bias,
-                                                  .accumulate = pass.accumulate});
+                                                  .accumulate = pass.accumulate_words()});
   sum_over_ranks(pass, dy_MD);
   kernels::layer_norm_backward(pass.stream, {.dy_TD = dy_MD,
                                              .z_TD = kept.norm.z_TD,

@@ -41,7 +41,7 @@ Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterT
 void Optimizer::add_piece(const describe::ParameterTable& table,
                           const describe::ParameterShard::Bucket& bucket) {
   if (bucket.num_own() == 0) return;
-  Piece piece{.elements = bucket.own, .shard_begin = bucket.begin};
+  Piece piece{.layers = bucket.layers, .elements = bucket.own, .shard_begin = bucket.begin};
   piece.counted = describe::counted_by_slice(table, bucket.own);
   for (std::size_t i = 0; i < table.parameters().size(); ++i) {
     const describe::Parameter& parameter = table[i];
@@ -124,49 +124,68 @@ kernels::LambHalf Optimizer::half_of(const Piece& piece, const tensor::TensorVie
           squares_P2.rows(static_cast<std::int64_t>(piece.first_parameter), std::ssize(piece.ranges))};
 }
 
-void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
-                     std::uint64_t step_index) const {
-  decide(stream, scalars_C);
+template <typename Work>
+void Optimizer::for_pieces(const describe::LayerRange& layers, const Work& work) const {
   for (const Piece& piece : pieces_) {
+    if (layers.first <= piece.layers.first && piece.layers.second <= layers.second) work(piece);
+  }
+}
+
+void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                     const describe::LayerRange& layers, std::uint64_t step_index) const {
+  for_pieces(layers, [&](const Piece& piece) {
     const kernels::AdamStep step = step_of(piece, scalars_C);
     if (options_.kind == OptimizerKind::Lamb) {
       kernels::lamb_step(stream, step);
     } else {
       kernels::adam_step(stream, step);
     }
-    if (muon_) {
-      muon_->step(stream, {.gradient_N = step.gradient_N,
-                           .weight_N = step.weight_N,
-                           .moment_N = step.first_moment_N,
-                           .iterate_N = step.second_moment_N,
-                           .compute_weight_N = step.compute_weight_N,
-                           .scalars_C = step.scalars_C});
-    }
-    if (soap_) {
-      soap_->step(stream, step_index,
-                  {.gradient_N = step.gradient_N,
-                   .weight_N = step.weight_N,
-                   .first_moment_N = step.first_moment_N,
-                   .second_moment_N = step.second_moment_N,
-                   .compute_weight_N = step.compute_weight_N,
-                   .scalars_C = step.scalars_C});
-    }
+  });
+  // Matrices of several stages may be one group, and all gradients are there.
+  if (layers == pieces_.front().layers) step_matrices(stream, scalars_C, step_index);
+}
+
+void Optimizer::step_matrices(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                              std::uint64_t step_index) const {
+  const bool is_exact = buffers_.compute_weights_N.dtype() == tensor::DType::Float32;
+  const tensor::TensorView compute_N = is_exact ? tensor::TensorView() : buffers_.compute_weights_N;
+  if (muon_) {
+    muon_->step(stream, {.gradient_N = buffers_.gradients_N,
+                         .weight_N = buffers_.weights_N,
+                         .moment_N = buffers_.first_moments_S,
+                         .iterate_N = buffers_.second_moments_S,
+                         .compute_weight_N = compute_N,
+                         .scalars_C = scalars_C});
+  }
+  if (soap_) {
+    soap_->step(stream, step_index,
+                {.gradient_N = buffers_.gradients_N,
+                 .weight_N = buffers_.weights_N,
+                 .first_moment_N = buffers_.first_moments_S,
+                 .second_moment_N = buffers_.second_moments_S,
+                 .compute_weight_N = compute_N,
+                 .scalars_C = scalars_C});
   }
 }
 
 void Optimizer::update_moments(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
-                               const tensor::TensorView& squares_P2) const {
-  decide(stream, scalars_C);
+                               const tensor::TensorView& squares_P2,
+                               const describe::LayerRange& layers) const {
   // Parameters of which the shard has nothing count nothing.
   const std::array<tensor::TensorView, 1> as_floats = {
       {{squares_P2.raw(), tensor::DType::Float32, {2 * squares_P2.num_elements()}}}};
   kernels::zero_all(stream, as_floats);
-  for (const Piece& piece : pieces_) kernels::lamb_moments(stream, half_of(piece, scalars_C, squares_P2));
+  for_pieces(layers, [&](const Piece& piece) {
+    kernels::lamb_moments(stream, half_of(piece, scalars_C, squares_P2));
+  });
 }
 
 void Optimizer::update_weights(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
-                               const tensor::TensorView& squares_P2) const {
-  for (const Piece& piece : pieces_) kernels::lamb_weights(stream, half_of(piece, scalars_C, squares_P2));
+                               const tensor::TensorView& squares_P2,
+                               const describe::LayerRange& layers) const {
+  for_pieces(layers, [&](const Piece& piece) {
+    kernels::lamb_weights(stream, half_of(piece, scalars_C, squares_P2));
+  });
 }
 
 }  // namespace plenum::optim

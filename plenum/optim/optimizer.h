@@ -68,7 +68,8 @@ bool has_layer_update(OptimizerKind kind);
 /// Whether the optimizer keeps a second moment of a parameter from step to step.
 bool has_second_moment(OptimizerKind kind, const describe::Parameter& parameter);
 
-/// Updates all parameters, or the shard of one rank, at once. See docs/math/optimizers.md.
+/// Updates all parameters that a rank holds, or its shard of them, stage by stage. See
+/// docs/math/optimizers.md.
 class Optimizer {
  public:
   Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
@@ -82,23 +83,28 @@ class Optimizer {
                    const tensor::TensorView& scalars_C) const;
   /// The same of all that it updates.
   void add_squares_of_shard(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const;
-  /// Clips the gradient and makes one update, unless loss or gradient are not finite. Among the step's
-  /// scalars, reads losses, squares of the gradient, learning rate and the number of updates before this
-  /// one, and writes what was decided. Gradients are only read. Not for LAMB on a shard, whose tensors are
-  /// cut; Muon and SOAP take no shard at all. SOAP refreshes its bases in some steps of a run.
+  /// Decides once a step, before anything is updated, by how much the gradient is clipped, and that nothing
+  /// changes if loss or gradient are not finite. Among the step's scalars, reads losses, squares of the
+  /// gradient, learning rate and the number of updates before this one, and writes what was decided.
+  void decide(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const;
+  /// Makes the update that was decided, of what belongs to these layers. Gradients are only read. Not for
+  /// LAMB on a shard, whose tensors are cut; Muon and SOAP take no shard at all, and update the matrices of
+  /// all layers with those of the rank's last. SOAP refreshes its bases in some steps of a run.
   void step(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
-            std::uint64_t step_index = 0) const;
+            const describe::LayerRange& layers, std::uint64_t step_index = 0) const;
 
   /// LAMB on a shard, as step() in two halves. The first overwrites the squares of every parameter's weights
-  /// and of their directions (Float64) by those of the shard's part of it; between them ranks add theirs up.
+  /// and of their directions (Float64) by those of the shard's part of it, zero for other layers; between
+  /// them ranks add theirs up.
   void update_moments(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
-                      const tensor::TensorView& squares_P2) const;
+                      const tensor::TensorView& squares_P2, const describe::LayerRange& layers) const;
   void update_weights(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
-                      const tensor::TensorView& squares_P2) const;
+                      const tensor::TensorView& squares_P2, const describe::LayerRange& layers) const;
 
  private:
   /// A part of the flat buffers that is updated as one.
   struct Piece {
+    describe::LayerRange layers;                      ///< whose update it belongs to
     describe::ParameterTable::ElementRange elements;  ///< of the flat buffers
     std::int64_t shard_begin = 0;                     ///< in buffers of the shard
     std::size_t first_parameter = 0;                  ///< of those that have elements here
@@ -109,7 +115,12 @@ class Optimizer {
   };
 
   void add_piece(const describe::ParameterTable& table, const describe::ParameterShard::Bucket& bucket);
-  void decide(const tensor::Stream& stream, const tensor::TensorView& scalars_C) const;
+  /// Calls work(piece) for those of the layers.
+  template <typename Work>
+  void for_pieces(const describe::LayerRange& layers, const Work& work) const;
+  /// By Muon or SOAP, if that is what updates them.
+  void step_matrices(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                     std::uint64_t step_index) const;
   kernels::AdamStep step_of(const Piece& piece, const tensor::TensorView& scalars_C) const;
   kernels::LambHalf half_of(const Piece& piece, const tensor::TensorView& scalars_C,
                             const tensor::TensorView& squares_P2) const;

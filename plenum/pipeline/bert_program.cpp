@@ -6,14 +6,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "plenum/base/check.h"
 #include "plenum/base/instruction_set.h"
-#include "plenum/batch/capacity.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
-#include "plenum/describe/bert.h"
 #include "plenum/describe/counted_elements.h"
 #include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/tensor_parallel.h"
@@ -22,16 +21,21 @@
 #include "plenum/kernels/step_scalars.h"
 #include "plenum/kernels/zero_all.h"
 #include "plenum/memory/activation_slots.h"
+#include "plenum/memory/own_micro_batches.h"
 #include "plenum/memory/rank_memory.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/model/bert.h"
 #include "plenum/model/micro_batch_staging.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
+#include "plenum/pipeline/begun_gradients.h"
+#include "plenum/pipeline/bert_memory.h"
 #include "plenum/pipeline/bert_schedule.h"
 #include "plenum/pipeline/kfac_work.h"
 #include "plenum/pipeline/parameter_exchange.h"
 #include "plenum/pipeline/recorded_work.h"
+#include "plenum/pipeline/stage_messages.h"
+#include "plenum/pipeline/step_exchange.h"
 #include "plenum/tensor/arena.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/cuda_stream.h"
@@ -49,130 +53,10 @@ using schedule::Rank;
 using schedule::Schedule;
 using tensor::TensorView;
 
-describe::ParameterTable table_of(const BertProgramOptions& options) {
-  return describe::ParameterTable(
-      describe::tensor_parallel_slice(describe::describe_bert(options.model), options.tensor_parallel));
-}
-
 constexpr std::size_t kStepsUnderWay = BertProgram::kStepsUnderWay;
 
-memory::LayerUpdate layer_update_of(optim::OptimizerKind kind) {
-  if (kind == optim::OptimizerKind::Muon) return memory::LayerUpdate::Muon;
-  return kind == optim::OptimizerKind::Soap ? memory::LayerUpdate::Soap : memory::LayerUpdate::AsOthers;
-}
-
-memory::MemoryRequest request_of(const BertProgramOptions& options) {
-  return {.capacity = options.capacity,
-          .device = options.device,
-          .precision = options.precision,
-          .num_threads = options.num_threads,
-          .reduce_dtype = options.reduce_dtype,
-          .kfac_averages =
-              options.optimizer.kfac.average ? memory::RunningAverages::Yes : memory::RunningAverages::No,
-          .layer_update = layer_update_of(options.optimizer.update_kind()),
-          .soap_limit = options.optimizer.soap.limit};
-}
-
-optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
-  return {.weights_N = memory.weights_N,
-          .compute_weights_N = memory.compute_weights_N,
-          .are_weights_of_shard = !memory.gathered.empty(),
-          .gradients_N = memory.gradients_N,
-          .are_gradients_of_shard = !memory.flights.empty(),
-          .first_moments_S = memory.first_moments_S,
-          .second_moments_S = memory.second_moments_S,
-          .chunks_C4 = memory.chunks_C4,
-          .muon = {.room = memory.muon_room, .chunks_C8 = memory.muon_chunks_C8},
-          .soap = {.state = memory.soap_state, .room = memory.soap_room}};
-}
-
-/// A flat buffer that lies in the places of buckets.
-std::vector<model::FlatPart> parts_of(const describe::ParameterShard& shard,
-                                      const std::vector<TensorView>& places) {
-  std::vector<model::FlatPart> parts;
-  for (std::size_t i = 0; i < places.size(); ++i) parts.push_back({shard.buckets()[i].elements, places[i]});
-  return parts;
-}
-
-/// What passes read: the flat buffers, or the places into which buckets are gathered.
-model::BertWeights weights_of(const describe::ParameterTable& table, const describe::ParameterShard& shard,
-                              const memory::RankMemory& memory) {
-  if (!memory.gathered.empty()) return model::weights_of(table, parts_of(shard, memory.gathered));
-  return model::weights_of(table, {memory.weights_N, memory.compute_weights_N});
-}
-
-/// Where backward leaves gradients: in the flat buffer, or in the places that buckets have until they are
-/// reduced.
-model::BertGradients gradients_of(const describe::ParameterTable& table,
-                                  const describe::ParameterShard& shard, const memory::RankMemory& memory) {
-  if (!memory.flights.empty()) return model::gradients_of(table, parts_of(shard, memory.flights));
-  return model::gradients_of(table, memory.gradients_N);
-}
-
-/// The micro-batches of a schedule that a rank works on, and those between them: ids from first on.
-struct OwnMicroBatches {
-  OwnMicroBatches(const Schedule& schedule, Rank rank) {
-    std::size_t end = 0;
-    first = schedule.problem.num_micro_batches;
-    for (const Action& action : schedule.ranks[rank.index()].lane(schedule::Lane::Compute).actions()) {
-      if (action.type != ActionType::Forward) continue;
-      first = std::min(first, action.micro_batch.index());
-      end = std::max(end, action.micro_batch.index() + 1);
-    }
-    count = end > first ? end - first : 0;
-  }
-
-  std::size_t first = 0;
-  std::size_t count = 0;
-};
-
-/// For every micro-batch of the steps under way.
-std::vector<model::MicroBatchStaging> stagings_of(const describe::ParameterTable& table,
-                                                  const BertProgramOptions& options, std::size_t count,
-                                                  const memory::RankMemory& memory) {
-  std::vector<model::MicroBatchStaging> stagings;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (options.device == tensor::Device::Cpu) {
-      stagings.emplace_back(table.model());
-    } else {
-      stagings.emplace_back(table.model(), memory::computed_capacity(options.capacity, options.device),
-                            memory.micro_batches[i]);
-    }
-  }
-  return stagings;
-}
-
-/// 1 / count; nothing is summed where there is nothing to count.
-double inverse_of(std::int64_t count) {
-  return count == 0 ? 0.0 : 1.0 / static_cast<double>(count);
-}
-
-double mean_of(double sum, std::int64_t count) {
-  return count == 0 ? 0.0 : sum / static_cast<double>(count);
-}
-
-using Scalars = std::array<double, kernels::kNumStepScalars>;
-
-double& at(Scalars& scalars, StepScalar which) {
-  return scalars[kernels::index_of(which)];
-}
-
-TensorView view_of(Scalars& scalars, std::size_t count) {
-  return {scalars.data(), {static_cast<std::int64_t>(count)}};
-}
-
-StepOutcome outcome_of(Scalars scalars, const batch::Work& global, std::size_t num_objectives) {
-  StepOutcome outcome{.gradient_norm = at(scalars, StepScalar::GradientNorm),
-                      .is_skipped = at(scalars, StepScalar::IsSkipped) > 0,
-                      .is_stop_asked = at(scalars, StepScalar::Stop) > 0,
-                      .due = {.is_time_up = at(scalars, StepScalar::TimeUp) > 0,
-                              .is_checkpoint_due = at(scalars, StepScalar::CheckpointDue) > 0,
-                              .is_evaluation_due = at(scalars, StepScalar::EvaluationDue) > 0},
-                      .num_updates = static_cast<std::uint64_t>(at(scalars, StepScalar::NumUpdates))};
-  for (std::size_t i = 0; i < num_objectives; ++i) {
-    outcome.losses[i] = mean_of(at(scalars, kernels::loss_of(i)), global.labels[i]);
-  }
-  return outcome;
+describe::LayerRange layers_of(const Action& action) {
+  return {action.first_layer, action.end_layer};
 }
 
 bool is_of_kfac(const Action& collective) {
@@ -180,26 +64,21 @@ bool is_of_kfac(const Action& collective) {
          collective.type == ActionType::GatherPreconditioned;
 }
 
-/// What the host tells a step and is told by it. On a GPU it lies in memory that the GPU reaches by itself.
-struct ExchangedScalars {
-  Scalars given{};    ///< before it begins
-  Scalars decided{};  ///< when it has ended
-};
-
 }  // namespace
 
 struct BertProgram::State {
   State(const Schedule& run, Rank rank, const BertProgramOptions& settings)
       : schedule(run),
         options(settings),
-        table(table_of(options)),
-        holder(schedule, rank),
+        table(table_of(schedule, rank, options)),
+        holders(holders_of(schedule, rank)),
         shard(memory::schedule_shard(table, schedule, rank)),
         slots(schedule, rank),
-        owner(options.device, options.num_threads),
+        owner(options.device, options.num_threads, options.partition),
         arena(memory::plan_memory(table, schedule, rank, request_of(options)), options.device),
         views(arena, options.precision),
-        memory(memory::plan_rank_memory(table, schedule.problem, shard, slots, request_of(options), views)),
+        memory(memory::plan_rank_memory(table, schedule, rank, shard, slots, request_of(options), views)),
+        messages(schedule, rank, slots, memory.activations),
         kfac_memory(memory::plan_kfac_memory(table.model(), schedule, rank, request_of(options).kfac_averages,
                                              views)),
         buffers(buffers_of(memory)),
@@ -209,14 +88,14 @@ struct BertProgram::State {
         stream(owner.stream(memory.scratch, options.precision)),
         weights(weights_of(table, shard, memory)),
         gradients(gradients_of(table, shard, memory)),
-        has_gradient(gradients.layers.size()) {
+        begun(gradients.layers.size()) {
     std::optional<tensor::Stream> queue;
     if (options.device == tensor::Device::Cuda) {
-      gpu = std::make_unique<Gpu>();
+      gpu = std::make_unique<Gpu>(options.partition);
       for (std::size_t i = 0; i < kStepsUnderWay; ++i) exchanged[i] = gpu->exchanged() + i;
       queue.emplace(gpu->communication, std::span<std::byte>(), options.precision);
     }
-    exchange.emplace(table, shard, holder, memory, queue);
+    exchange.emplace(table, shard, holders.front(), memory, queue);
     if (schedule.problem.preconditioner == schedule::Preconditioner::Kfac) {
       kfac.emplace(options.optimizer.kfac, schedule, rank, table.model(), kfac_memory, gradients, queue);
     }
@@ -261,18 +140,52 @@ struct BertProgram::State {
   }
   /// What all slices of a rank have alike, one of them counts.
   bool counts_for_all_slices() const { return options.tensor_parallel.index == 0; }
-  /// Whether a backward adds to gradients: the first of a step through a layer overwrites those of the step
-  /// before. What lies between tensors stays zero, as it is in a new arena.
-  Accumulate begin_gradients(const Action& backward) {
-    if (!memory.flights.empty()) return Accumulate::No;  // each micro-batch is added up when it is reduced
-    const auto begin = has_gradient.begin() + static_cast<std::ptrdiff_t>(backward.first_layer.index());
-    const auto end = has_gradient.begin() + static_cast<std::ptrdiff_t>(backward.end_layer.index());
-    const bool is_accumulated = *begin;
-    base::check(std::all_of(begin, end, [&](bool has) { return has == is_accumulated; }),
-                "layers {} to {} have had different micro-batches", backward.first_layer.index(),
-                backward.end_layer.index());
-    std::fill(begin, end, true);
-    return is_accumulated ? Accumulate::Yes : Accumulate::No;
+  /// A pass that computes gradients: the first of a step through a layer overwrites those of the step before.
+  /// What lies between tensors stays zero, as it is in a new arena.
+  model::Pass gradient_pass(const ActionRun& run) {
+    model::Pass pass = this->pass(run);
+    // A micro-batch whose gradient is in flight is added up when it is reduced.
+    pass.accumulate = memory.flights.empty() ? begun.begin(run.action) : Accumulate::No;
+    return pass;
+  }
+  /// The same for a backward or its first half, with what concerns words.
+  model::Pass backward_pass(const ActionRun& run) {
+    model::Pass pass = gradient_pass(run);
+    const bool has_embedding = run.action.first_layer.index() == 0;
+    const bool has_heads = run.action.end_layer.index() == table.model().layers.size();
+    if (table.is_tied_apart() && (has_embedding || has_heads)) {
+      pass.has_word_gradient = true;
+      const std::array<TensorView, 1> words = {exchange->tied_gradient_VD()};
+      if (begun.begin_tied()) kernels::zero_all(stream, words);
+    }
+    const TiedRows* const tied_rows = exchange->tied_rows();
+    if (tied_rows != nullptr && has_embedding) {
+      pass.word_rows_RD = tied_rows->rows_RD();
+      pass.micro_batch.by_word =
+          tied_rows->by_row(run.action.micro_batch.index() - own.first, pass.micro_batch.by_word);
+    }
+    return pass;
+  }
+  /// A stage that lies here too goes on from its own memory.
+  void pass_gradient_on(const ActionRun& run, const model::Pass& pass) {
+    const std::optional<StageMessages::Place> previous = messages.previous_gradient(run.action, run.step);
+    if (!previous || pass.num_read() == 0) return;
+    tensor::copy(stream, activations_of(run).dx_TD.first_rows(pass.num_rows()),
+                 previous->rows_TD.first_rows(pass.num_rows()));
+  }
+  /// What a send or a receive carries: as many rows as are computed, for which both ends have the
+  /// micro-batch.
+  comm::Elements message(const ActionRun& run) {
+    const model::MicroBatchViews& micro_batch = staging_of(run.step, run.action.micro_batch.index()).views();
+    const bool is_empty = batch::total(micro_batch.num_labels()) == 0;
+    return messages.message(run.action, run.step, is_empty ? 0 : micro_batch.num_rows());
+  }
+  /// What a step's updates have in common, with the first of them.
+  void decide_once(const ActionRun& run) {
+    if (std::exchange(is_decided, true)) return;
+    optimizer.decide(stream, memory.scalars_C);
+    if (kfac) kfac->settle(run.step, stream, memory.scalars_C);
+    tensor::copy(stream, memory.scalars_C, view_of(exchanged_with(run.step).decided));
   }
   std::span<const batch::MicroBatch> own_micro_batches() const {
     if (batch == nullptr) return {};  // weights may be gathered before the data is missed
@@ -280,24 +193,26 @@ struct BertProgram::State {
   }
   /// Of the step that the action works on.
   const model::Activations& activations_of(const ActionRun& run) const {
-    return memory.activations.slots[slots.slot(run.data_step(), run.action.micro_batch)];
+    return messages.activations(run.action, run.data_step());
   }
   /// A pass over a micro-batch: on a GPU recorded where it repeats, unless no head reads anything, which
   /// leaves gradients to zero at most.
-  void run_recorded(const ActionRun& run, const model::Pass& pass, const std::function<void()>& work) {
+  void run_recorded(const ActionRun& run, const model::Pass& pass, const std::function<void()>& work,
+                    std::size_t next_slot = 0) {
     const bool is_recorded = gpu != nullptr && options.records_work && pass.num_read() > 0;
     if (is_recorded) {
-      gpu->recorded.run(recording_key(run, pass), stream.cuda(), work);
+      gpu->recorded.run(recording_key(run, pass, next_slot), stream.cuda(), work);
     } else {
       work();
     }
   }
-  RecordingKey recording_key(const ActionRun& run, const model::Pass& pass) const {
+  RecordingKey recording_key(const ActionRun& run, const model::Pass& pass, std::size_t next_slot) const {
     const model::MicroBatchViews& micro_batch = pass.micro_batch;
     return {.type = run.action.type,
             .is_accumulated = pass.accumulate == Accumulate::Yes,
             .staging = staging_index(run.step, run.action.micro_batch.index()),
-            .slot = slots.slot(run.step, run.action.micro_batch),
+            .slot = slots.slot(run.step, run.action.stage, run.action.micro_batch),
+            .next_slot = next_slot,
             .first_layer = run.action.first_layer.index(),
             .end_layer = run.action.end_layer.index(),
             .num_rows = micro_batch.num_rows(),
@@ -307,37 +222,43 @@ struct BertProgram::State {
             .dropout = pass.dropout.key};
   }
 
-  /// What a GPU needs beside a stream: others for copies and for what ranks do together.
+  /// What a GPU needs beside a stream: others for copies, for what the holders of a stage do together, and
+  /// for messages between stages, which wait for each other and must not hold up the rest.
   struct Gpu {
     tensor::CudaStream copies;
     tensor::CudaEvent is_copied;
-    tensor::CudaStream communication;
+    tensor::CudaStream communication;  ///< of the rank's part of the GPU: it sums
+    tensor::CudaStream messages;
     RecordedWork recorded;
     tensor::PinnedMemory pinned{kStepsUnderWay * sizeof(ExchangedScalars)};
 
-    Gpu() { std::uninitialized_value_construct_n(exchanged(), kStepsUnderWay); }
+    explicit Gpu(const std::shared_ptr<const tensor::CudaPartition>& partition) : communication(partition) {
+      std::uninitialized_value_construct_n(exchanged(), kStepsUnderWay);
+    }
     ExchangedScalars* exchanged() const { return reinterpret_cast<ExchangedScalars*>(pinned.data()); }
   };
 
   const Schedule& schedule;
   BertProgramOptions options;
   describe::ParameterTable table;
-  memory::Holder holder;
+  std::vector<memory::Holder> holders;  ///< by stage
   describe::ParameterShard shard;
   memory::ActivationSlots slots;
   tensor::StreamOwner owner;
   tensor::Arena arena;
   tensor::MemoryPlan views;
   memory::RankMemory memory;
+  StageMessages messages;
   memory::KfacMemory kfac_memory;
   optim::OptimizerBuffers buffers;
   optim::Optimizer optimizer;
-  OwnMicroBatches own;
+  memory::OwnMicroBatches own;
   std::vector<model::MicroBatchStaging> stagings;
   tensor::Stream stream;
   model::BertWeights weights;
   model::BertGradients gradients;
-  std::vector<bool> has_gradient;  ///< by layer: whether the step's gradient has been begun
+  BegunGradients begun;
+  bool is_decided = false;  ///< what the step's updates do
   std::unique_ptr<Gpu> gpu;
   std::optional<ParameterExchange> exchange;
   std::optional<KfacWork> kfac;
@@ -347,13 +268,6 @@ struct BertProgram::State {
   const batch::StepBatch* batch = nullptr;
   std::atomic<bool> is_stop_asked = false;
 };
-
-DueByClock& DueByClock::operator|=(const DueByClock& other) {
-  is_time_up |= other.is_time_up;
-  is_checkpoint_due |= other.is_checkpoint_due;
-  is_evaluation_due |= other.is_evaluation_due;
-  return *this;
-}
 
 BertProgram::BertProgram(const Schedule& schedule, Rank rank, const BertProgramOptions& options) {
   base::require_kernel_instruction_set();
@@ -367,12 +281,13 @@ BertProgram::~BertProgram() {
   state_->gpu->copies.drain();
   state_->stream.cuda().drain();
   state_->gpu->communication.drain();
+  state_->gpu->messages.drain();
 }
 
 tensor::MemoryLayout BertProgram::plan_memory(const Schedule& schedule, Rank rank,
                                               const BertProgramOptions& options) {
   require_bert_schedule(schedule, options);
-  return memory::plan_memory(table_of(options), schedule, rank, request_of(options));
+  return memory::plan_memory(table_of(schedule, rank, options), schedule, rank, request_of(options));
 }
 
 const tensor::MemoryLayout& BertProgram::memory() const {
@@ -398,7 +313,8 @@ void BertProgram::ask_to_stop() {
 }
 const tensor::WorkQueue* BertProgram::queue(schedule::Lane lane) {
   if (!state_->gpu) return nullptr;
-  return lane == schedule::Lane::Compute ? &state_->stream.cuda() : &state_->gpu->communication;
+  if (lane == schedule::Lane::Compute) return &state_->stream.cuda();
+  return lane == schedule::Lane::Pipeline ? &state_->gpu->messages : &state_->gpu->communication;
 }
 
 void BertProgram::begin(std::uint64_t num_updates) {
@@ -406,31 +322,23 @@ void BertProgram::begin(std::uint64_t num_updates) {
   if (state_->gpu) {
     kernels::round_to_compute(state_->stream, {.x_N = buffers.weights_N, .y_N = buffers.compute_weights_N});
   }
-  Scalars scalars{};
-  at(scalars, StepScalar::NumUpdates) = static_cast<double>(num_updates);
-  tensor::copy(state_->stream, view_of(scalars, scalars.size()), state_->memory.scalars_C);
+  HostScalars scalars{};
+  scalars[kernels::index_of(StepScalar::NumUpdates)] = static_cast<double>(num_updates);
+  tensor::copy(state_->stream, view_of(scalars), state_->memory.scalars_C);
   state_->optimizer.begin(state_->stream);
   state_->stream.wait();
 }
 
 void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate, const DueByClock& due) {
-  const OwnMicroBatches& own = state_->own;
+  const memory::OwnMicroBatches& own = state_->own;
   base::check(batch.first_micro_batch <= own.first &&
                   own.first + own.count <= batch.first_micro_batch + batch.micro_batches.size(),
               "a step must have the rank's micro-batches: {} from {} on instead of {} from {} on",
               batch.micro_batches.size(), batch.first_micro_batch, own.count, own.first);
   State::Gpu* const gpu = state_->gpu.get();
   state_->batch = &batch;
-  Scalars& given = state_->exchanged_with(batch.step).given;
-  given = {};
-  at(given, StepScalar::Stop) = state_->is_stop_asked ? 1 : 0;
-  at(given, StepScalar::TimeUp) = due.is_time_up ? 1 : 0;
-  at(given, StepScalar::CheckpointDue) = due.is_checkpoint_due ? 1 : 0;
-  at(given, StepScalar::EvaluationDue) = due.is_evaluation_due ? 1 : 0;
-  for (std::size_t i = 0; i < state_->table.model().heads.size(); ++i) {
-    at(given, kernels::loss_scale_of(i)) = inverse_of(batch.global.labels[i]);
-  }
-  at(given, StepScalar::LearningRate) = learning_rate;
+  HostScalars& given = state_->exchanged_with(batch.step).given;
+  given = given_to_step(batch, state_->table.model().heads.size(), learning_rate, due, state_->is_stop_asked);
   for (std::size_t id = own.first; id < own.first + own.count; ++id) {
     state_->staging_of(batch.step, id)
         .put(batch.micro_batches[id - batch.first_micro_batch], gpu == nullptr ? nullptr : &gpu->copies);
@@ -447,19 +355,23 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
   }
   tensor::copy(state_->stream, view_of(given, kernels::kNumGivenScalars),
                state_->memory.scalars_C.first_rows(kernels::kNumGivenScalars));
-  state_->has_gradient.assign(state_->has_gradient.size(), false);
+  state_->begun.begin_step();
+  state_->is_decided = false;
 }
 
 void BertProgram::forward(const ActionRun& run) {
-  const model::Pass pass = state_->pass(run);
+  model::Pass pass = state_->pass(run);
   const model::Activations& kept = state_->activations_of(run);
-  state_->run_recorded(run, pass, [&] {
+  const std::optional<StageMessages::Place> next = state_->messages.next_input(run.action, run.step);
+  if (next) pass.output_TD = next->rows_TD;
+  const auto work = [&] {
     model::bert_forward(pass, state_->weights, kept, state_->memory.activations.transients,
                         run.action.first_layer, run.action.end_layer);
     if (run.action.end_layer.index() == state_->weights.layers.size() && state_->counts_for_all_slices()) {
       model::add_losses(pass, kept, state_->memory.scalars_C);
     }
-  });
+  };
+  state_->run_recorded(run, pass, work, next ? next->slot : 0);
 }
 
 void BertProgram::recompute(const ActionRun& run) {
@@ -472,19 +384,40 @@ void BertProgram::recompute(const ActionRun& run) {
 }
 
 void BertProgram::backward(const ActionRun& run) {
-  model::Pass pass = state_->pass(run);
-  pass.accumulate = state_->begin_gradients(run.action);
-  const TiedRows* const tied_rows = state_->exchange->tied_rows();
-  if (tied_rows != nullptr && run.action.first_layer.index() == 0) {
-    pass.word_rows_RD = tied_rows->rows_RD();
-    pass.micro_batch.by_word =
-        tied_rows->by_row(run.action.micro_batch.index() - state_->own.first, pass.micro_batch.by_word);
-  }
+  const model::Pass pass = state_->backward_pass(run);
   state_->run_recorded(run, pass, [&] {
     model::bert_backward(pass, state_->weights, state_->gradients, state_->activations_of(run),
                          state_->memory.activations.transients, state_->memory.scalars_C,
                          run.action.first_layer, run.action.end_layer);
   });
+  state_->pass_gradient_on(run, pass);
+}
+
+void BertProgram::input_gradient(const ActionRun& run) {
+  const model::Pass pass = state_->backward_pass(run);
+  state_->run_recorded(run, pass, [&] {
+    model::bert_input_gradient(pass, state_->weights, state_->gradients, state_->activations_of(run),
+                               state_->memory.activations.transients, state_->memory.scalars_C,
+                               run.action.first_layer, run.action.end_layer);
+  });
+  state_->pass_gradient_on(run, pass);
+}
+
+void BertProgram::weight_gradient(const ActionRun& run) {
+  const model::Pass pass = state_->gradient_pass(run);
+  state_->run_recorded(run, pass, [&] {
+    model::bert_weight_gradient(pass, state_->gradients, state_->activations_of(run),
+                                state_->memory.activations.transients, run.action.first_layer,
+                                run.action.end_layer);
+  });
+}
+
+comm::ConstElements BertProgram::outgoing(const ActionRun& run) {
+  return state_->message(run);
+}
+
+comm::Elements BertProgram::incoming(const ActionRun& run) {
+  return state_->message(run);
 }
 
 void BertProgram::curvature(const ActionRun& run) {
@@ -530,7 +463,8 @@ void BertProgram::square_gradient(const ActionRun& run) {
   if (state_->shard.is_whole()) {
     // Every holder has the same gradient, byte for byte, of which each counts a part.
     const auto range = state_->table.elements_of_layers(run.action.first_layer, run.action.end_layer);
-    const auto own = describe::counted_elements(range, state_->holder.index, state_->holder.count);
+    const memory::Holder& holder = state_->holders[state_->slots.stage_index(run.action.stage)];
+    const auto own = describe::counted_elements(range, holder.index, holder.count);
     for (const auto& counted : describe::counted_by_slice(state_->table, own))
       state_->optimizer.add_squares(state_->stream, counted, state_->memory.scalars_C);
   } else {
@@ -541,24 +475,24 @@ void BertProgram::square_gradient(const ActionRun& run) {
   state_->memory.scalars_C.span<double>()[kernels::index_of(StepScalar::Stop)] = 1;
 }
 
-void BertProgram::update_moments(const ActionRun& /*run*/) {
-  state_->optimizer.update_moments(state_->stream, state_->memory.scalars_C,
-                                   state_->memory.tensor_squares_P2);
+void BertProgram::update_moments(const ActionRun& run) {
+  state_->decide_once(run);
+  state_->optimizer.update_moments(state_->stream, state_->memory.scalars_C, state_->memory.tensor_squares_P2,
+                                   layers_of(run.action));
 }
 
 void BertProgram::update(const ActionRun& run) {
   const tensor::TensorView& squares_P2 = state_->memory.tensor_squares_P2;
+  const describe::LayerRange layers = layers_of(run.action);
+  state_->decide_once(run);
   if (squares_P2) {
     // A schedule that sums them over shards has had the moments updated before.
     if (state_->shard.is_whole()) update_moments(run);
     state_->sum_squares_over_slices(run);
-    state_->optimizer.update_weights(state_->stream, state_->memory.scalars_C, squares_P2);
+    state_->optimizer.update_weights(state_->stream, state_->memory.scalars_C, squares_P2, layers);
   } else {
-    state_->optimizer.step(state_->stream, state_->memory.scalars_C, run.step);
+    state_->optimizer.step(state_->stream, state_->memory.scalars_C, layers, run.step);
   }
-  if (state_->kfac) state_->kfac->settle(run.step, state_->stream, state_->memory.scalars_C);
-  Scalars& decided = state_->exchanged_with(run.step).decided;
-  tensor::copy(state_->stream, state_->memory.scalars_C, view_of(decided, decided.size()));
 }
 
 StepOutcome BertProgram::outcome(std::uint64_t step, const batch::Work& global) const {

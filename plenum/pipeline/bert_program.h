@@ -1,10 +1,7 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <numeric>
-#include <vector>
 
 #include "plenum/batch/capacity.h"
 #include "plenum/batch/step_batch.h"
@@ -14,7 +11,9 @@
 #include "plenum/memory/rank_memory.h"
 #include "plenum/optim/optimizer.h"
 #include "plenum/pipeline/stage_program.h"
+#include "plenum/pipeline/step_outcome.h"
 #include "plenum/schedule/core/schedule.h"
+#include "plenum/tensor/cuda_partition.h"
 #include "plenum/tensor/memory_layout.h"
 #include "plenum/tensor/stream.h"
 
@@ -28,39 +27,15 @@ struct BertProgramOptions {
   describe::TensorParallel tensor_parallel = {};  ///< which slice of the model the program holds
   tensor::Device device = tensor::Device::Cpu;
   tensor::Precision precision = tensor::precision_of(device);
-  std::size_t num_threads = 1;                          ///< of the CPU
+  std::shared_ptr<const tensor::CudaPartition> partition = nullptr;  ///< of the GPU; null: all of it
+  std::size_t num_threads = 1;                                       ///< of the CPU
   tensor::DType reduce_dtype = tensor::DType::Float32;  ///< in which gradients travel between ranks
   bool records_work = true;  ///< on a GPU: what repeats is recorded and started at once
 };
 
-/// What a clock says is to be done after a step: a rank's own before the step, in its outcome that of any
-/// rank.
-struct DueByClock {
-  bool is_time_up = false;  ///< of the run
-  bool is_checkpoint_due = false;
-  bool is_evaluation_due = false;
-
-  bool is_any() const { return is_time_up || is_checkpoint_due || is_evaluation_due; }
-  DueByClock& operator|=(const DueByClock& other);
-  friend bool operator==(const DueByClock&, const DueByClock&) = default;
-};
-
-/// What a step gave. The same on every rank.
-struct StepOutcome {
-  /// Of each objective of the model: mean over its labels in the global batch.
-  std::array<double, batch::kMostObjectives> losses = {};
-  double gradient_norm = 0;       ///< before clipping
-  bool is_skipped = false;        ///< loss or gradient was not finite: nothing was changed
-  bool is_stop_asked = false;     ///< some rank asked to stop
-  DueByClock due;                 ///< as the clock of some rank says
-  std::uint64_t num_updates = 0;  ///< steps of the run that were not skipped, with this one
-
-  double loss() const { return std::accumulate(losses.begin(), losses.end(), 0.0); }
-};
-
-/// Trains a BERT, or a slice of it, on one rank: what its share of a schedule's actions do. All memory is
-/// planned and taken at once. Schedules with one stage, any number of ranks (single, data-parallel); on GPUs
-/// every rank keeps all weights and gradients.
+/// Trains a BERT, or the stages or the slice of it that a rank holds: what the rank's share of a schedule's
+/// actions do. All memory is planned and taken at once. Schedules of one stage or several (pipelines), any
+/// number of ranks; on GPUs one process for each, which keeps all weights and gradients of its stages.
 ///
 /// On a GPU actions are issued: a step runs while the next is prepared, and two may be under way. Its outcome
 /// is there when Executor::await_step() has returned; nothing else waits.
@@ -69,7 +44,8 @@ class BertProgram final : public StageProgram {
   /// Steps that may be under way at the same time: one runs, one is prepared.
   static constexpr std::size_t kStepsUnderWay = memory::kStepsUnderWay;
 
-  /// Borrows the schedule. Throws UserError if the schedule has more than one stage, or memory is short.
+  /// Borrows the schedule. Throws UserError for a schedule that BERT does not train with, or if memory is
+  /// short.
   BertProgram(const schedule::Schedule& schedule, schedule::Rank rank, const BertProgramOptions& options);
   ~BertProgram() override;
 
@@ -79,7 +55,7 @@ class BertProgram final : public StageProgram {
   /// The memory it has taken: what plan_memory said.
   const tensor::MemoryLayout& memory() const;
 
-  /// Of the program's slice.
+  /// Of the rank's stages and of the program's slice.
   const describe::ParameterTable& parameters() const;
   /// Flat, in the order of parameters(), or of the shard, in the device's memory. To be read and written
   /// between steps only, when the outcome of the last one is known.
@@ -107,6 +83,8 @@ class BertProgram final : public StageProgram {
   const tensor::WorkQueue* queue(schedule::Lane lane) override;
   void forward(const ActionRun& run) override;
   void backward(const ActionRun& run) override;
+  void input_gradient(const ActionRun& run) override;
+  void weight_gradient(const ActionRun& run) override;
   void recompute(const ActionRun& run) override;
   void curvature(const ActionRun& run) override;
   void invert(const ActionRun& run) override;
@@ -114,6 +92,8 @@ class BertProgram final : public StageProgram {
   void square_gradient(const ActionRun& run) override;
   void update_moments(const ActionRun& run) override;
   void update(const ActionRun& run) override;
+  comm::ConstElements outgoing(const ActionRun& run) override;
+  comm::Elements incoming(const ActionRun& run) override;
   comm::Elements to_reduce(const ActionRun& run) override;
   PartitionedElements to_partition(const ActionRun& run) override;
   void communicated(const ActionRun& run) override;

@@ -23,20 +23,27 @@ void require_recomputed_singly(const Schedule& schedule) {
       Action backward = actions[i];
       backward.type = ActionType::Backward;
       const bool is_single = actions[i].end_layer.index() == actions[i].first_layer.index() + 1;
-      base::require(
-          is_single && i + 1 < actions.size() && actions[i + 1] == backward,
-          "BERT trains with schedules that recompute a layer right before its backward; schedule {} "
-          "does not at {}",
-          schedule.name, schedule::action_text(actions[i], schedule::StageLayers(schedule.problem)));
+      base::require(is_single && i + 1 < actions.size() && actions[i + 1] == backward,
+                    "BERT trains with schedules that recompute a layer right before its backward, in one "
+                    "piece; schedule {} "
+                    "does not at {}",
+                    schedule.name,
+                    schedule::action_text(actions[i], schedule::StageLayers(schedule.problem)));
     }
   }
 }
 
-bool is_known(const Action& action, const Schedule& schedule) {
+bool is_known(const Action& action, const Schedule& schedule, const schedule::StageLayers& layers) {
   switch (action.type) {
     case ActionType::Forward:
     case ActionType::Backward:
+    case ActionType::InputGradient:
+    case ActionType::WeightGradient:
     case ActionType::Recompute:
+    case ActionType::SendActivation:
+    case ActionType::ReceiveActivation:
+    case ActionType::SendGradient:
+    case ActionType::ReceiveGradient:
     case ActionType::ReduceGradient:
     case ActionType::ReduceScatterGradient:
     case ActionType::ReduceScatterRound:
@@ -47,6 +54,7 @@ bool is_known(const Action& action, const Schedule& schedule) {
     case ActionType::Agree:
       return true;
     case ActionType::ReduceTied:
+      return schedule.problem.has_tied_halves || schedule.num_stages() > 1;
     case ActionType::GatherTiedRows:
     case ActionType::ReduceTiedOutput:
     case ActionType::ReduceScatterTiedOutput:
@@ -62,8 +70,7 @@ bool is_known(const Action& action, const Schedule& schedule) {
     case ActionType::SquareGradient:
     case ActionType::UpdateMoments:
     case ActionType::Update:
-      return action.first_layer == schedule::LayerId{} &&
-             action.end_layer.index() == schedule.problem.stage_layers.front();
+      return action.first_layer == layers.first(action.stage) && action.end_layer == layers.end(action.stage);
     default:
       return false;
   }
@@ -89,6 +96,22 @@ void require_gathered_as_reduced(const Schedule& schedule) {
   }
 }
 
+/// What ranks do not do together where each has a part of the model's layers.
+void require_trainable_stages(const Schedule& schedule) {
+  if (schedule.num_stages() == 1) return;
+  base::require(!schedule::is_sharded(schedule.problem),
+                "several stages train without sharding; leave it out, or use one stage: schedule {} has {}",
+                schedule.name, schedule.num_stages());
+  base::require(
+      !schedule.problem.has_tied_halves,
+      "several stages reduce the word table's gradient as a whole, not in halves: schedule {} has {}",
+      schedule.name, schedule.num_stages());
+  base::require(schedule.problem.has_tied_parameters,
+                "the first and the last stage share the word table, which the schedule must say (tied "
+                "parameters): schedule {} has {} stages",
+                schedule.name, schedule.num_stages());
+}
+
 void require_kfac(const Schedule& schedule, const BertProgramOptions& options) {
   const bool is_kfac = options.optimizer.kind == optim::OptimizerKind::Kfac;
   const bool has_kfac = schedule.problem.preconditioner == schedule::Preconditioner::Kfac;
@@ -107,17 +130,18 @@ void require_kfac(const Schedule& schedule, const BertProgramOptions& options) {
 
 void require_bert_schedule(const Schedule& schedule, const BertProgramOptions& options) {
   const describe::ModelConfig& model = options.model;
-  base::require(schedule.num_stages() == 1, "BERT trains with schedules of one stage; schedule {} has {}",
-                schedule.name, schedule.num_stages());
-  base::require(schedule.problem.stage_layers.front() == model.num_layers,
-                "the schedule must have the model's layers: {} instead of {}",
-                schedule.problem.stage_layers.front(), model.num_layers);
+  const schedule::StageLayers layers(schedule.problem);
+  base::require(static_cast<std::int64_t>(layers.total()) == model.num_layers,
+                "the schedule must have the model's layers: {} instead of {}", layers.total(),
+                model.num_layers);
+  require_trainable_stages(schedule);
   for (const schedule::RankProgram& rank : schedule.ranks) {
     for (const schedule::LaneProgram& lane : rank.lanes) {
       for (const Action& action : lane.actions()) {
         base::require(
-            is_known(action, schedule),
-            "BERT trains with schedules without whole tied parameters and preconditioning but K-FAC's; "
+            is_known(action, schedule, layers),
+            "BERT trains with schedules without whole tied parameters of one stage and preconditioning but "
+            "K-FAC's; "
             "schedule {} has the action {}",
             schedule.name, schedule::traits_of(action.type).name);
       }

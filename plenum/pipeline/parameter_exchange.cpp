@@ -20,14 +20,19 @@ ParameterExchange::ParameterExchange(const describe::ParameterTable& table,
   if (memory.tied_rows_RD) tied_rows_.emplace(*table.tied(), memory.tied_rows_RD, holder.index, holder.count);
 }
 
-comm::Elements ParameterExchange::elements_of(const TensorView& flat_N, const Action& action) const {
+describe::ParameterTable::ElementRange ParameterExchange::range_of(const Action& action) const {
   auto [begin, end] = table_.elements_of_layers(action.first_layer, action.end_layer);
-  if (tied_rows_) end = std::min(end, table_.tied()->begin);  // which ranks sum by itself
+  if (tied_rows_ || table_.is_tied_apart()) end = std::min(end, table_.tied()->begin);
+  return {begin, end};
+}
+
+comm::Elements ParameterExchange::elements_of(const TensorView& flat_N, const Action& action) const {
+  const auto [begin, end] = range_of(action);
   return comm::elements_of(flat_N.rows(begin, end - begin).span<float>());
 }
 
 TensorView ParameterExchange::bucket_of(const Action& action) const {
-  const auto [begin, end] = table_.elements_of_layers(action.first_layer, action.end_layer);
+  const auto [begin, end] = range_of(action);
   return memory_.gradients_N.rows(begin, end - begin);
 }
 
@@ -38,7 +43,10 @@ std::size_t ParameterExchange::bucket_index(const Action& action) const {
 
 comm::Elements ParameterExchange::to_reduce(const Action& action) const {
   if (action.type == ActionType::ReduceTiedOutput) return comm::elements_of(tied_gradient_VD().span<float>());
-  if (action.type == ActionType::ReduceTied) return comm::elements_of(tied_rows_->rows_RD().span<float>());
+  if (action.type == ActionType::ReduceTied) {
+    const TensorView sum = tied_rows_ ? tied_rows_->rows_RD() : tied_gradient_VD();
+    return comm::elements_of(sum.span<float>());
+  }
   if (wire_.is_used()) return wire_.pack(queue_, bucket_of(action));
   return elements_of(memory_.gradients_N, action);
 }

@@ -16,7 +16,7 @@
 namespace plenum::pipeline {
 
 /// What the ranks that hold a stage exchange of its gradients and weights, and where it lies: whole buckets,
-/// shards of them, rounds, and the halves of a word table that is tied.
+/// shards of them, rounds, and a word table that is tied, or its halves.
 class ParameterExchange {
  public:
   /// Borrows all of it. `queue`: where the work of the data-parallel lane goes, if that is a device.
@@ -30,6 +30,9 @@ class ParameterExchange {
                                    std::span<const batch::MicroBatch> own_micro_batches);
   void communicated(const schedule::Action& action, std::span<const batch::MicroBatch> own_micro_batches);
 
+  /// The gradient of the tied word table; where its halves are summed by themselves the head's, until the
+  /// rows of the other are added.
+  tensor::TensorView tied_gradient_VD() const;
   /// Null where a word table is summed as everything else.
   const TiedRows* tied_rows() const { return tied_rows_ ? &*tied_rows_ : nullptr; }
   /// Puts the halves of the word table together, when both are summed.
@@ -49,8 +52,8 @@ class ParameterExchange {
   void unpack(const schedule::Action& action) const;
   /// Adds a reduced micro-batch to the shard's gradient.
   void add_round(const schedule::Action& action) const;
-  /// The gradient of the tied word table: the head's half, until the rows of the other are added.
-  tensor::TensorView tied_gradient_VD() const;
+  /// The elements of an action's layers, without a tied word table that is summed by itself.
+  describe::ParameterTable::ElementRange range_of(const schedule::Action& action) const;
   /// The rows of the table of which the rank updates something.
   TiedRows::WordRange own_words() const;
 

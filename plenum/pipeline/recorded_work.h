@@ -18,7 +18,8 @@ struct RecordingKey {
   schedule::ActionType type = schedule::ActionType::Forward;
   bool is_accumulated = true;  ///< whether a backward adds to gradients
   std::size_t staging = 0;     ///< where the micro-batch lies
-  std::size_t slot = 0;        ///< where its activations lie
+  std::size_t slot = 0;        ///< where its activations lie, among those of the layers' stage
+  std::size_t next_slot = 0;   ///< where those of the next stage lie, if a forward writes there
   std::size_t first_layer = 0, end_layer = 0;
   std::int64_t num_rows = 0, num_sequences = 0;
   batch::LabelCounts num_labels = {};

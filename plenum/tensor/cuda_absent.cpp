@@ -29,7 +29,16 @@ std::size_t cuda_free_bytes() {
   refuse();
 }
 
-CudaStream::CudaStream() {
+CudaPartition::CudaPartition(Handles handles) : handles_(handles) {}
+CudaPartition::~CudaPartition() = default;
+std::vector<std::shared_ptr<const CudaPartition>> CudaPartition::split(std::size_t) {
+  refuse();
+}
+CUstream_st* CudaPartition::make_stream() const {
+  refuse();
+}
+
+CudaStream::CudaStream(std::shared_ptr<const CudaPartition>) {
   refuse();
 }
 CudaStream::~CudaStream() = default;
@@ -41,6 +50,9 @@ std::unique_ptr<QueueEvent> CudaStream::make_event(Timed) const {
 }
 void CudaStream::record(QueueEvent&) const {}
 void CudaStream::wait_for(const QueueEvent&) const {}
+void CudaStream::copy(std::span<const std::byte>, std::span<std::byte>) const {}
+void CudaStream::sum(std::span<const std::byte* const>, std::span<std::byte* const>, std::size_t,
+                     DType) const {}
 
 CudaEvent::CudaEvent(WorkQueue::Timed) {
   refuse();

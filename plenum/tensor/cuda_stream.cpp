@@ -4,13 +4,20 @@
 #include "plenum/base/units.h"
 #include "plenum/tensor/cuda_check.h"
 #include "plenum/tensor/cuda_device.h"
+#include "plenum/tensor/cuda_sum.h"
 
 namespace plenum::tensor {
 
-CudaStream::CudaStream() {
+CudaStream::CudaStream(std::shared_ptr<const CudaPartition> partition) : partition_(std::move(partition)) {
   const std::optional<std::string> obstacle = cuda_obstacle();
   base::require(!obstacle, "no GPU can be used: {}", obstacle.value_or(""));
-  check_cuda(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "make a stream");
+  if (partition_) {
+    handle_ = partition_->make_stream();
+    num_multiprocessors_ = partition_->num_multiprocessors();
+  } else {
+    check_cuda(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "make a stream");
+    num_multiprocessors_ = cuda_device_info().num_multiprocessors;
+  }
 }
 
 CudaStream::~CudaStream() {
@@ -36,6 +43,18 @@ void CudaStream::record(QueueEvent& event) const {
 void CudaStream::wait_for(const QueueEvent& event) const {
   check_cuda(cudaStreamWaitEvent(handle_, dynamic_cast<const CudaEvent&>(event).handle(), 0),
              "let a stream wait");
+}
+
+void CudaStream::copy(std::span<const std::byte> from, std::span<std::byte> to) const {
+  base::check(from.size() == to.size(), "as many bytes must come as go: {} and {}", from.size(), to.size());
+  if (from.empty()) return;
+  check_cuda(cudaMemcpyAsync(to.data(), from.data(), from.size(), cudaMemcpyDeviceToDevice, handle_),
+             "copy within the GPU");
+}
+
+void CudaStream::sum(std::span<const std::byte* const> sources, std::span<std::byte* const> destinations,
+                     std::size_t count, DType dtype) const {
+  sum_on_gpu(handle_, sources, destinations, count, dtype);
 }
 
 CudaEvent::CudaEvent(WorkQueue::Timed timed) {

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <typeindex>
 #include <utility>
 #include <vector>
 
+#include "plenum/tensor/cuda_partition.h"
 #include "plenum/tensor/work_queue.h"
 
 // What cudaStream_t and cudaEvent_t point to.
@@ -17,13 +19,17 @@ namespace plenum::tensor {
 /// An ordered queue of work for the GPU, owned.
 class CudaStream final : public WorkQueue {
  public:
-  /// Throws UserError with the obstacle where there is no GPU.
-  CudaStream();
+  /// Of the whole GPU, or of a part of it. Throws UserError with the obstacle where there is no GPU.
+  explicit CudaStream(std::shared_ptr<const CudaPartition> partition = nullptr);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
 
   CUstream_st* handle() const { return handle_; }
+  /// On which its kernels run: as many as are worth being used at a time.
+  int num_multiprocessors() const { return num_multiprocessors_; }
+  /// Null: of the whole GPU.
+  const std::shared_ptr<const CudaPartition>& partition() const { return partition_; }
   /// Until everything in the queue has run. Throws what went wrong there as InternalError.
   void wait() const;
   /// The same where nobody can be told any more what went wrong.
@@ -32,6 +38,9 @@ class CudaStream final : public WorkQueue {
   std::unique_ptr<QueueEvent> make_event(Timed timed) const override;
   void record(QueueEvent& event) const override;
   void wait_for(const QueueEvent& event) const override;
+  void copy(std::span<const std::byte> from, std::span<std::byte> to) const override;
+  void sum(std::span<const std::byte* const> sources, std::span<std::byte* const> destinations,
+           std::size_t count, DType dtype) const override;
 
   /// What kernels keep for their work in this queue, such as a library's handle: made when it is first asked
   /// for, freed with the queue. One thread at a time puts work into a queue, so one at a time asks.
@@ -46,7 +55,9 @@ class CudaStream final : public WorkQueue {
   }
 
  private:
+  std::shared_ptr<const CudaPartition> partition_;
   CUstream_st* handle_ = nullptr;
+  int num_multiprocessors_ = 0;
   /// Shared pointers, because these alone free what this header does not know.
   mutable std::vector<std::pair<std::type_index, std::shared_ptr<void>>> states_;
 };

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "plenum/base/thread_pool.h"
 #include "plenum/tensor/cuda_stream.h"
@@ -14,10 +16,12 @@ namespace plenum::tensor {
 /// What a stream of a device works with: threads of the CPU, or a queue of the GPU.
 class StreamOwner {
  public:
-  /// Throws UserError where there is no GPU and one is asked for. A GPU needs no threads.
-  StreamOwner(Device device, std::size_t num_threads) {
+  /// Throws UserError where there is no GPU and one is asked for. A GPU needs no threads, and may be asked
+  /// for a part of it.
+  StreamOwner(Device device, std::size_t num_threads,
+              std::shared_ptr<const CudaPartition> partition = nullptr) {
     if (device == Device::Cuda) {
-      cuda_.emplace();
+      cuda_.emplace(std::move(partition));
     } else {
       pool_.emplace(num_threads);
     }

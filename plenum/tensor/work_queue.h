@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "plenum/base/function_ref.h"
+#include "plenum/tensor/dtype.h"
 
 namespace plenum::tensor {
 
@@ -35,6 +38,13 @@ class WorkQueue {
   virtual void record(QueueEvent& event) const = 0;
   /// Lets what is put in from now on wait for what the event stands for now. The caller does not wait.
   virtual void wait_for(const QueueEvent& event) const = 0;
+
+  /// Copies bytes within the device's memory, as many as there are of both.
+  virtual void copy(std::span<const std::byte> from, std::span<std::byte> to) const = 0;
+  /// Sums so many floating-point numbers of all sources, in their order, and overwrites every destination
+  /// with the result, all in the device's memory. A destination may be one of the sources.
+  virtual void sum(std::span<const std::byte* const> sources, std::span<std::byte* const> destinations,
+                   std::size_t count, DType dtype) const = 0;
 };
 
 /// Lets the caller wait until an event is done; false if `gives_up`, which is asked every so often, says so

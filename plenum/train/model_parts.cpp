@@ -6,6 +6,7 @@
 
 #include "plenum/describe/bert.h"
 #include "plenum/describe/tensor_parallel.h"
+#include "plenum/memory/schedule_shard.h"
 
 namespace plenum::train {
 
@@ -20,7 +21,8 @@ ModelParts::ModelParts(const describe::ModelConfig& model, const Mesh& mesh,
   for (std::size_t i = 0; i < mesh.ranks_per_replica(); ++i) {
     const base::Rank rank = base::Rank::at(i);
     Part part{.table = describe::ParameterTable(
-                  describe::tensor_parallel_slice(whole_.model(), mesh.slice_of(rank)))};
+                  describe::tensor_parallel_slice(whole_.model(), mesh.slice_of(rank)),
+                  memory::held_layers(schedule, mesh.place_of(rank)))};
     for (const describe::Parameter& parameter : part.table.parameters()) {
       const std::size_t index = whole_.index_of(parameter.name);
       part.in_whole.push_back(index);

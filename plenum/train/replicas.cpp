@@ -12,6 +12,7 @@
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/tensor/copy.h"
+#include "plenum/tensor/cuda_partition.h"
 #include "plenum/train/kfac_states.h"
 #include "plenum/train/rank_times.h"
 
@@ -71,11 +72,16 @@ Replicas::Replicas(const Mesh& mesh, const schedule::Schedule& schedule,
               schedule.ranks.size(), mesh.num_places());
   base::check(processes.is_alone() || processes.count() == mesh_.num_ranks(),
               "every process is a rank: processes={} ranks={}", processes.count(), mesh_.num_ranks());
+  const bool shares_gpu =
+      options.device == tensor::Device::Cuda && processes.is_alone() && mesh_.num_ranks() > 1;
+  std::vector<std::shared_ptr<const tensor::CudaPartition>> partitions;
+  if (shares_gpu) partitions = tensor::CudaPartition::split(mesh_.num_ranks());
   for (std::size_t i = 0; i < mesh_.num_ranks(); ++i) {
     const base::Rank rank = base::Rank::at(i);
     if (processes.rank().value_or(rank) != rank) continue;
     pipeline::BertProgramOptions own = options;
     own.tensor_parallel = mesh_.slice_of(rank);
+    if (shares_gpu) own.partition = partitions[i];
     programs_.push_back(std::make_unique<pipeline::BertProgram>(schedule, mesh_.place_of(rank), own));
   }
   const bool is_sharded = first().buffers().are_weights_of_shard;
@@ -106,8 +112,20 @@ void Replicas::gather_weights() {
   // Without shards the first replica has all.
   const bool is_sharded = first().buffers().are_weights_of_shard;
   const std::size_t count = is_sharded ? programs_.size() : mesh_.ranks_per_replica();
-  for (std::size_t i = 0; i < count; ++i)
-    for_each_weight(*programs_[i], [&](const model::FlatPiece& piece) { whole_->gather(rank_of(i), piece); });
+  for (std::size_t i = 0; i < count; ++i) {
+    for_each_weight(*programs_[i], [&](const model::FlatPiece& piece) {
+      std::vector<float> room;
+      whole_->gather(rank_of(i), {piece.begin, on_host(piece.values, room)});
+    });
+  }
+}
+
+std::span<float> Replicas::on_host(std::span<float> values, std::vector<float>& room) const {
+  if (!window_) return values;
+  room.reserve(values.size());
+  window_->read(values,
+                [&](std::span<const float> part) { room.insert(room.end(), part.begin(), part.end()); });
+  return room;
 }
 
 void Replicas::gather_weights_of_processes() {
@@ -120,7 +138,8 @@ void Replicas::gather_weights_of_processes() {
                          rank, memory::schedule_shard(parts_.part(rank), schedule_, mesh_.place_of(rank)))
                    : WholeModel::Holding::of_part(parts_, rank));
   }
-  whole_->gather(first().buffers().weights_N.span<float>(), holdings, *of_model_);
+  std::vector<float> room;
+  whole_->gather(on_host(first().buffers().weights_N.span<float>(), room), holdings, *of_model_);
 }
 
 void Replicas::for_each_weight(const pipeline::BertProgram& program,
@@ -221,12 +240,21 @@ void Replicas::load(const FoundCheckpoint& checkpoint) {
   }
 }
 
+void Replicas::take_from_whole(std::size_t program, const model::FlatPiece& piece) const {
+  if (!window_) return whole_->scatter(rank_of(program), piece);
+  // The host cannot write where a GPU's values lie; what lies between tensors stays zero.
+  std::vector<float> room(piece.values.size());
+  whole_->scatter(rank_of(program), {piece.begin, room});
+  window_->write(piece.values, [&](std::size_t first, std::span<float> part) {
+    std::ranges::copy(std::span(room).subspan(first, part.size()), part.begin());
+  });
+}
+
 void Replicas::write_weights(base::FunctionRef<void(const tensor::TensorView&)> write) {
   if (whole_) {
     write(whole_->weights_N());
     for (std::size_t i = 0; i < programs_.size(); ++i) {
-      for_each_weight(*programs_[i],
-                      [&](const model::FlatPiece& piece) { whole_->scatter(rank_of(i), piece); });
+      for_each_weight(*programs_[i], [&](const model::FlatPiece& piece) { take_from_whole(i, piece); });
     }
     return;
   }

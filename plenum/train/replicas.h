@@ -46,9 +46,11 @@ class Replicas {
 
   /// Of the whole model.
   const describe::ParameterTable& parameters() const { return parts_.whole(); }
-  /// Of the whole model, in the device's memory. Valid when no step is under way; where ranks hold it
-  /// together they are as the last gather_weights() left them.
+  /// Of the whole model. Valid when no step is under way. In the device's memory; where ranks hold the model
+  /// together in the host's, as the last gather_weights() left them.
   model::FlatWeights weights() const;
+  /// Whether ranks hold the model together.
+  bool is_put_together() const { return whole_.has_value(); }
   /// Puts weights() together, where ranks hold the model together; by all processes at the same time.
   void gather_weights();
   const tensor::Stream& stream() const { return first().stream(); }
@@ -110,6 +112,10 @@ class Replicas {
   /// One of this process, by its place in programs_.
   base::Rank rank_of(std::size_t program) const;
   void gather_weights_of_processes();
+  /// Values of a rank in the host's memory: themselves, or a copy in `room`.
+  std::span<float> on_host(std::span<float> values, std::vector<float>& room) const;
+  /// Overwrites a piece of a program's flat buffer with what the whole has of it.
+  void take_from_whole(std::size_t program, const model::FlatPiece& piece) const;
 
   /// Which of the elements that a rank has are meant.
   enum class Which : std::uint8_t {

@@ -46,10 +46,11 @@ bool is_on_gpu(const Run& run) {
 /// A run that was begun on a GPU can be resumed without one.
 void require_device(const RunOptions& options, const Processes& processes) {
   if (options.run.device != tensor::Device::Cuda) return;
-  base::require(!processes.is_alone() || options.run.ranks == 1,
-                "ranks of one process run on the CPU only, and {} are asked for; --gpus starts a process for "
-                "each GPU",
-                options.run.ranks);
+  base::require(
+      !processes.is_alone() || options.run.ranks == 1 || options.run.share_gpu,
+      "--gpus starts a process for each GPU; ranks of one process, and {} are asked for, run on the "
+      "CPU, or share the one GPU with --share-gpu",
+      options.run.ranks);
   const std::optional<std::string> obstacle = tensor::cuda_obstacle();
   base::require(!obstacle, "no GPU can be used: {}; --device cpu trains on the CPU", obstacle.value_or(""));
 }
@@ -168,6 +169,11 @@ void begin_anew(const RunOptions& options, const RunPlan& plan, Replicas& replic
 std::unique_ptr<model::BertInference> open_inference(const RunPlan& plan, const Replicas& replicas,
                                                      const Note& note) {
   if (const auto& held_out = plan.held_out()) {
+    // Weights that are put together lie in the host's memory, so a GPU needs room of its own for them.
+    if (plan.program().device == tensor::Device::Cuda && replicas.is_put_together()) {
+      return std::make_unique<model::BertInference>(plan.program().model, held_out->capacity(),
+                                                    plan.evaluation_threads(), plan.program().device);
+    }
     return std::make_unique<model::BertInference>(plan.program().model, held_out->capacity(),
                                                   plan.evaluation_threads(), replicas.weights(),
                                                   plan.program().device);

@@ -102,7 +102,9 @@ tensor::Device settle_device(const DeviceChoice& choice, const describe::ModelCo
   std::optional<std::string> obstacle = tensor::cuda_obstacle();
   if (obstacle && !is_gpu_visible()) return tensor::Device::Cpu;
   if (!obstacle && ranks > 1)
-    obstacle = "ranks of one process run on the CPU only; --gpus starts a process for each GPU";
+    obstacle =
+        "ranks of one process run on the CPU; --gpus starts a process for each GPU, --share-gpu lets them "
+        "share one";
   if (!obstacle) obstacle = shape_obstacle(model);
   if (!obstacle) return tensor::Device::Cuda;
   note(fmt::format("the CPU computes, and the GPU of this machine is not used: {}", *obstacle));
@@ -116,7 +118,8 @@ RunOptions settle_defaults(RunOptions options, std::int64_t ranks_here, const No
   if (options.run.device && rate && !options.data.global_batch.empty() && has_buckets) return options;
   const data::Dataset dataset(options.data.directory);
   if (!options.run.device) {
-    options.run.device = settle_device({}, starting_model(options.model, dataset), ranks_here, note);
+    const std::int64_t num_apart = options.run.share_gpu ? 1 : ranks_here;
+    options.run.device = settle_device({}, starting_model(options.model, dataset), num_apart, note);
   }
   if (!rate) {
     const bool is_continued = !options.model.init.empty();

@@ -21,10 +21,11 @@ namespace {
 /// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows the
 /// fingerprint of the one and the checksum of the other; where the weights came from no longer matters; and
 /// steps is told (RunDirectory::changes).
-constexpr std::array<std::string_view, 39> kMayChange = {"run",
+constexpr std::array<std::string_view, 40> kMayChange = {"run",
                                                          "device",
                                                          "steps",
                                                          "ranks",
+                                                         "share-gpu",
                                                          "tp",
                                                          "pp",
                                                          "schedule",

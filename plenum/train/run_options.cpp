@@ -89,6 +89,9 @@ OptionTable RunSettings::table() {
   add_device_option(options, device);
   options.add("ranks", ranks, 1, 1024,
               "Ranks as threads of one process, on the CPU; data-parallel but for --tp and --pp");
+  options.add("share-gpu", share_gpu,
+              "Let the --ranks of one process share the GPU, a part of its multiprocessors each: to try out "
+              "schedules, not to be faster");
   options.add("gpus", process.gpus, 0, 1024, "Train on this many GPUs of this machine: a process for each");
   options.add("restart", process.restarts, 0, 1'000'000,
               "With --gpus: after a failure, resume from the last checkpoint, this many times");
@@ -249,6 +252,8 @@ void RunOptions::check_pipeline() const {
                 run.pp);
   base::require(run.reduce_dtype == tensor::DType::Float32,
                 "--reduce-dtype bf16 does not go with --pp {} so far; leave out one of both", run.pp);
+  base::require(optimizer.optimizer.kind != optim::OptimizerKind::Kfac,
+                "--optimizer kfac does not go with --pp {} so far; leave out one of both", run.pp);
   base::require(optimizer.optimizer.kind != optim::OptimizerKind::Soap,
                 "--optimizer soap does not go with --pp {} so far; leave out one of both, or train with "
                 "--optimizer muon",
@@ -258,6 +263,10 @@ void RunOptions::check_pipeline() const {
   base::require(run.pp % static_cast<std::int64_t>(generator.depth_multiple) == 0,
                 "--schedule {} needs --pp to be a multiple of {}: {}", generator.name,
                 generator.depth_multiple, run.pp);
+  base::require(!generator.splits_backward || run.recompute == schedule::Recomputation::None,
+                "--recompute does not go with --schedule {} so far, whose weight gradients come later than "
+                "what they read would be recomputed",
+                generator.name);
 }
 
 std::chrono::milliseconds RunOptions::hang_limit() const {

@@ -57,6 +57,7 @@ struct RunSettings {
   std::int64_t seed = 0;
   DeviceChoice device;
   std::int64_t ranks = 1;
+  bool share_gpu = false;                  ///< of one process, each with a part of the one GPU
   std::int64_t tp = 1;                     ///< ranks that divide every layer
   std::int64_t pp = 1;                     ///< ranks of a pipeline, which divide the layers of a model
   std::string schedule;                    ///< of a pipeline; 1f1b if empty

@@ -282,6 +282,12 @@ void RunPlan::add_whole_weights(MemoryReport& report) const {
       schedule_.problem.sharding == schedule::Sharding::Parameters && schedule_.ranks.size() > 1;
   if (mesh_.ranks_per_replica() == 1 && !is_sharded) return;
   std::size_t bytes = WholeModel::num_bytes(program_.model);
+  if (program_.device == tensor::Device::Cuda) {
+    // They are put together in the host's memory; evaluation has them on the GPU, as products read them, too.
+    constexpr std::size_t kComputeShare = 2;
+    if (held_out_) add_line("whole weights", bytes + bytes / kComputeShare, report);
+    return;
+  }
   if (rank_) {
     const ModelParts parts(program_.model, mesh_, schedule_);
     std::vector<WholeModel::Holding> holdings;

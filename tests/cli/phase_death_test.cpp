@@ -80,12 +80,21 @@ TEST_F(PhaseDeathTest, IsNamedAndTheRunGoesOnToTheBytesOfAnUndisturbedOne) {
   expect_survived({.phase = "checkpoint", .count = 3, .more = " --shard optimizer"});
 }
 
+TEST_F(PhaseDeathTest, OfAStageIsNamedAndThePipelineGoesOn) {
+  expect_survived({.phase = "send", .count = 5, .more = " --pp 2 --schedule 1f1b"});
+}
+
 /// For tools/soak.
 TEST_F(PhaseDeathTest, DISABLED_SoakIsNamedInEveryPhaseAndTheRunGoesOn) {
-  for (const std::string more : {"", " --shard optimizer", " --shard gradients", " --shard parameters"}) {
+  for (const std::string more : {"", " --shard optimizer", " --shard gradients", " --shard parameters",
+                                 " --pp 2 --schedule 1f1b", " --pp 2 --schedule chimera"}) {
+    const bool is_pipeline = more.find("--pp") != std::string::npos;
     for (const int rank : {0, 1}) {
-      for (const char* phase : {"forward", "backward", "reduce", "agree", "update", "gather", "evaluation"}) {
-        if (std::string_view(phase) == "gather" && more.empty()) continue;  // nothing is gathered
+      for (const char* phase :
+           {"forward", "backward", "send", "reduce", "agree", "update", "gather", "evaluation"}) {
+        const bool is_gathered = more.find("--shard") != std::string::npos;
+        if (std::string_view(phase) == "gather" && !is_gathered) continue;  // nothing is gathered in steps
+        if (std::string_view(phase) == "send" && !is_pipeline) continue;
         expect_survived({.phase = phase, .rank = rank, .count = 2, .more = more});
       }
       for (int count = 1; count <= 5; ++count)

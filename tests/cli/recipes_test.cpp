@@ -51,6 +51,20 @@ TEST_F(Recipes, ForMpiTrainsOnTheMachinesOfAHostFile) {
   EXPECT_THAT(trained.errors, HasSubstr("2 ranks of "));
 }
 
+TEST_F(Recipes, ForAPipelineTrainsOverMpi) {
+  if (const std::optional<std::string> obstacle = comm::mpi::obstacle()) GTEST_SKIP() << *obstacle;
+  if (test::run_command("mpirun --version").output.find("Open MPI") == std::string::npos)
+    GTEST_SKIP() << "the recipe is written for Open MPI, which is not here";
+  const test::ProgramResult trained =
+      run_recipe("pipeline.sh",
+                 "PROCESSES=2 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                 "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none",
+                 kSmall + std::string(" --pp 2"));
+  EXPECT_EQ(trained.exit_code, 0) << trained.errors;
+  EXPECT_THAT(trained.output, HasSubstr("trained 4 of 4 steps"));
+  EXPECT_THAT(trained.errors, HasSubstr("2 to a model (1f1b, stages of 1 and 1 layers)"));
+}
+
 TEST_F(Recipes, ForSlurmQueuesItselfAgainWhenItWasStopped) {
   stand_in("srun", "[ \"$SIGNAL\" = none ] && exec \"$@\"\nexec \"$@\" --steps 1000000 --stop-after 1s\n");
   stand_in("scontrol", "echo \"$@\" >> requeued\n");

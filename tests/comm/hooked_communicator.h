@@ -11,7 +11,7 @@ namespace plenum::comm {
 /// A communicator that tells of whatever is started, before it is; so do all that are made of it.
 class HookedCommunicator final : public Communicator {
  public:
-  enum class Kind { AllReduce, ReduceScatter, AllGather, Other };
+  enum class Kind { AllReduce, ReduceScatter, AllGather, Send, Other };
   /// Told what is started and with which elements. By any thread.
   using Hook = std::function<void(Kind, ConstElements)>;
 
@@ -51,7 +51,7 @@ class HookedCommunicator final : public Communicator {
     return ranks_->start_barrier(tag);
   }
   Completion start_send(std::size_t to, Tag tag, ConstElements elements) override {
-    hook_(Kind::Other, elements);
+    hook_(Kind::Send, elements);
     return ranks_->start_send(to, tag, elements);
   }
   Completion start_receive(std::size_t from, Tag tag, Elements elements) override {

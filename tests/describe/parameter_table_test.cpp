@@ -123,5 +123,65 @@ TEST(ParameterTable, RefusesAModelThatCannotBeCounted) {
   EXPECT_THROW(ParameterTable{describe_bert(config)}, base::UserError);
 }
 
+LayerRange layers(std::size_t first, std::size_t end) {
+  return {base::LayerId::at(first), base::LayerId::at(end)};
+}
+
+/// Their names, in the order of the table.
+std::vector<std::string> names_of(const ParameterTable& table, const ParameterTable::ElementRange& range) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : table.parameters()) {
+    if (parameter.begin >= range.begin && parameter.end() <= range.end) names.push_back(parameter.name);
+  }
+  return names;
+}
+
+TEST(ParameterTable, OfStagesHasTheParametersOfTheirLayersAlone) {
+  const ModelDescription model = describe_bert(with_next_sentence("bert-mini"));  // of 4 layers
+  const ParameterTable whole(model);
+  const ParameterTable middle(model, {layers(1, 3)});
+  EXPECT_EQ(names_of(middle, {0, middle.num_elements()}),
+            names_of(whole, whole.elements_of_layers(base::LayerId::at(1), base::LayerId::at(3))));
+  EXPECT_EQ(middle.tied(), nullptr);
+  EXPECT_TRUE(middle.holds(base::LayerId::at(2)));
+  EXPECT_FALSE(middle.holds_first());
+  EXPECT_FALSE(middle.holds_last());
+  const ParameterTable::ElementRange none =
+      middle.elements_of_layers(base::LayerId::at(3), base::LayerId::at(4));
+  EXPECT_EQ(none.begin, none.end);
+}
+
+TEST(ParameterTable, HasTheTiedTableLastOnBothEndsOfAPipeline) {
+  const ModelDescription model = describe_bert(with_next_sentence("bert-mini"));
+  const ParameterTable whole(model);
+  const ParameterTable first(model, {layers(0, 2)});
+  const ParameterTable last(model, {layers(2, 4)});
+  for (const ParameterTable* table : {&first, &last}) {
+    ASSERT_NE(table->tied(), nullptr);
+    EXPECT_EQ(table->tied()->name, whole.tied()->name);
+    EXPECT_EQ(table->tied(), &table->parameters().back());
+    EXPECT_TRUE(table->is_tied_apart());
+  }
+  EXPECT_FALSE(whole.is_tied_apart());
+  EXPECT_EQ(first.elements_of_layers({}, base::LayerId::at(2)).end, first.num_elements());
+  // With the last layers it is none of theirs.
+  EXPECT_EQ(last.elements_of_layers(base::LayerId::at(2), base::LayerId::at(4)).end, last.tied()->begin);
+  EXPECT_EQ(first.num_parameters() + last.num_parameters(),
+            whole.num_parameters() + whole.tied()->num_elements());
+}
+
+TEST(ParameterTable, OfBothEndsHasEachStageAsARange) {
+  // As a rank of Chimera has them.
+  const ModelDescription model = describe_bert(with_next_sentence("bert-mini"));
+  const ParameterTable table(model, {layers(0, 1), layers(3, 4)});
+  const ParameterTable whole(model);
+  EXPECT_EQ(table.held(), (std::vector{layers(3, 4), layers(0, 1)}));
+  for (const LayerRange& stage : table.held()) {
+    EXPECT_EQ(names_of(table, table.elements_of_layers(stage.first, stage.second)),
+              names_of(whole, whole.elements_of_layers(stage.first, stage.second)));
+  }
+  EXPECT_TRUE(table.is_tied_apart());
+}
+
 }  // namespace
 }  // namespace plenum::describe

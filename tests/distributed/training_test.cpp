@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -32,13 +34,23 @@ Arrangement arrangement_of(Layout layout, std::int64_t ranks, std::int64_t tp, S
   return {"", layout, ranks, micro_batch_tokens(layout), tp, shard};
 }
 
+/// Four layers in a pipeline.
+Arrangement piped(Layout layout, const char* schedule, std::int64_t ranks, std::int64_t pp,
+                  std::int64_t tp = 1) {
+  Arrangement arrangement = arrangement_of(layout, ranks, tp, Sharding::None);
+  arrangement.pp = pp;
+  arrangement.schedule = schedule;
+  arrangement.layers = 4;
+  return arrangement;
+}
+
 std::string name_of(const Arrangement& arrangement) {
   constexpr const char* kShards[] = {"nothing", "optimizer", "gradients", "parameters"};
   const char* const layout = arrangement.layout == Layout::Unpadded ? "unpadded"
                              : arrangement.layout == Layout::Padded ? "padded"
                                                                     : "packed";
-  return fmt::format("{}, {} ranks, tp {}, {} sharded", layout, arrangement.ranks, arrangement.tp,
-                     kShards[static_cast<int>(arrangement.shard)]);
+  return fmt::format("{}, {} ranks, tp {}, pp {}, {}, {} sharded", layout, arrangement.ranks, arrangement.tp,
+                     arrangement.pp, arrangement.schedule, kShards[static_cast<int>(arrangement.shard)]);
 }
 
 /// Any two of layout, mesh and sharding meet in one of them.
@@ -56,6 +68,30 @@ std::vector<Arrangement> pairwise_arrangements() {
           arrangement_of(Layout::Padded, 2, 1, Sharding::Parameters),
           arrangement_of(Layout::Unpadded, 4, 1, Sharding::Parameters),
           arrangement_of(Layout::Packed, 4, 2, Sharding::Parameters)};
+}
+
+/// Any two of schedule and mesh meet in one of them.
+std::vector<Arrangement> pairwise_pipelines() {
+  return {piped(Layout::Unpadded, "gpipe", 2, 2),       piped(Layout::Packed, "gpipe", 4, 4),
+          piped(Layout::Unpadded, "1f1b", 4, 4),        piped(Layout::Padded, "1f1b", 4, 2),
+          piped(Layout::Packed, "1f1b", 4, 2, 2),       piped(Layout::Padded, "interleaved", 2, 2),
+          piped(Layout::Unpadded, "interleaved", 4, 2), piped(Layout::Unpadded, "chimera", 4, 4),
+          piped(Layout::Packed, "chimera", 4, 2),       piped(Layout::Padded, "zb-h1", 4, 4),
+          piped(Layout::Unpadded, "zb-h1", 4, 2, 2)};
+}
+
+std::vector<Arrangement> all_pipelines() {
+  std::vector<Arrangement> all;
+  for (const Layout layout : {Layout::Unpadded, Layout::Padded, Layout::Packed}) {
+    for (const char* schedule : {"gpipe", "1f1b", "interleaved", "chimera", "zb-h1"}) {
+      for (const auto& [ranks, pp, tp] :
+           {std::tuple(2, 2, 1), std::tuple(4, 4, 1), std::tuple(4, 2, 1), std::tuple(4, 2, 2)}) {
+        if (pp == 4 && std::string_view(schedule) == "interleaved") continue;  // a layer for each of 8 stages
+        all.push_back(piped(layout, schedule, ranks, pp, tp));
+      }
+    }
+  }
+  return all;
 }
 
 std::vector<Arrangement> all_arrangements() {
@@ -118,11 +154,13 @@ class DistributedTraining : public TrainingTest {
 
   /// The losses of one rank to rounding, and the bytes of as many ranks in one process.
   void expect_parity(const std::vector<Arrangement>& arrangements, data::Objective objective) {
-    run(options_of("alone" + std::to_string(all().index()),
-                   arrangement_of(Layout::Unpadded, 1, 1, Sharding::None), objective));
+    const std::int64_t layers = arrangements.front().layers;
+    Arrangement alone = arrangement_of(Layout::Unpadded, 1, 1, Sharding::None);
+    alone.layers = layers;
+    run(options_of("alone" + std::to_string(all().index()) + "-" + std::to_string(layers), alone, objective));
     const std::vector<StepReport> expected = observer_.steps;
     const auto run_name = [&](const char* kind, std::size_t i) {
-      return kind + std::to_string(static_cast<int>(objective)) + "-" + std::to_string(i);
+      return fmt::format("{}{}-{}-{}", kind, static_cast<int>(objective), layers, i);
     };
     for (std::size_t i = 0; i < arrangements.size(); ++i) {
       SCOPED_TRACE(name_of(arrangements[i]));
@@ -145,6 +183,15 @@ class DistributedTraining : public TrainingTest {
 
 TEST_F(DistributedTraining, IsThatOfOneRankAndToTheByteThatOfThreads) {
   expect_parity(pairwise_arrangements(), data::Objective::MaskedLanguageModel);
+}
+
+TEST_F(DistributedTraining, OfPipelinesIsThatOfOneRankAndToTheByteThatOfThreads) {
+  expect_parity(pairwise_pipelines(), data::Objective::MaskedLanguageModel);
+}
+
+/// For tools/soak.
+TEST_F(DistributedTraining, DISABLED_SoakIsThatOfThreadsInEveryPipeline) {
+  expect_parity(all_pipelines(), data::Objective::WithNextSentence);
 }
 
 /// For tools/soak.

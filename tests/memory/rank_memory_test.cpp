@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "plenum/describe/bert.h"
+#include "plenum/memory/schedule_shard.h"
 #include "plenum/schedule/generate/data_parallel.h"
 #include "plenum/schedule/generate/gpipe.h"
+#include "plenum/schedule/generate/one_forward_one_backward.h"
 #include "plenum/schedule/generate/single.h"
 
 #include "tests/support/modern_encoder.h"
@@ -189,6 +191,38 @@ TEST(RankMemory, GrowsWithTheActivationsThatAScheduleKeepsAlive) {
       schedule::generate_gpipe({.num_micro_batches = 4, .stage_layers = {4}});
   const std::size_t one = bytes_of(plan_memory(table, one_by_one, schedule::Rank{0}, request), "activations");
   EXPECT_EQ(bytes_of(plan_memory(table, all_forward, schedule::Rank{0}, request), "activations"), 4 * one);
+}
+
+TEST(RankMemory, OfAStageHasItsSlotsWithTheirMessages) {
+  constexpr std::size_t kDepth = 4;
+  const describe::ModelDescription model = describe::describe_bert(describe::preset("bert-mini"));
+  const schedule::Schedule schedule = schedule::generate_one_forward_one_backward(
+      {.depth = kDepth, .num_micro_batches = 8, .stage_layers = {1}, .has_tied_parameters = true});
+  const batch::Capacity capacity{.rows = 512, .sequences = 4, .labels = {64}, .max_length = 128};
+  const std::size_t rows = 4 * 512 * 256;  // bytes of [T, D]
+  std::vector<std::size_t> slots;
+  for (std::size_t i = 0; i < kDepth; ++i) {
+    const schedule::Rank rank = schedule::Rank::at(i);
+    const ParameterTable table(model, held_layers(schedule, rank));
+    const ActivationSlots of_rank(schedule, rank);
+    const TrainingRequest::Stage& stage = of_rank.request().stages.front();
+    slots.push_back(stage.num_slots);
+    EXPECT_EQ(stage.sends_output, i + 1 < kDepth);
+    tensor::MemoryPlan plan(Device::Cpu);
+    const Activations slot =
+        plan_training_memory(model, capacity, of_rank.request(), plan).stages.front().front();
+    EXPECT_EQ(slot.embedding.z_TD.num_bytes(),
+              i == 0 ? rows : 4U);  // an empty view has a shape of one element
+    EXPECT_EQ(slot.x_TD[i].num_bytes(), rows);
+    EXPECT_EQ(slot.dx_TD.num_bytes(), rows);
+    EXPECT_EQ(slot.heads.size(), i + 1 == kDepth ? 1U : 0U);
+    EXPECT_EQ(bytes_of(plan_memory(table, schedule, rank, {.capacity = capacity}), "activations"),
+              bytes_of(plan.layout(), "activations"));
+  }
+  // The first rank has as many micro-batches under way as there are stages. The last has one at work, one
+  // whose gradient may still be on its way, and one whose message may have come.
+  EXPECT_EQ(slots.front(), 4U);
+  EXPECT_EQ(slots.back(), 3U);
 }
 
 }  // namespace

@@ -204,8 +204,9 @@ TEST(Bert, ErrorsTakeMemoryOnlyWhereTheyAreKept) {
   const batch::Capacity capacity{.rows = 512, .sequences = 4, .labels = {60, 4}, .max_length = 128};
   const auto bytes_of = [&](bool keeps_errors) {
     tensor::MemoryPlan plan(tensor::Device::Cpu);
-    memory::plan_training_memory(describe::describe_bert(describe::preset("bert-mini")), capacity,
-                                 {.num_slots = 3, .keeps_errors = keeps_errors}, plan);
+    const describe::ModelDescription model = describe::describe_bert(describe::preset("bert-mini"));
+    memory::plan_training_memory(model, capacity, of_whole_model(model, {.keeps_errors = keeps_errors}, 3),
+                                 plan);
     return plan.layout().num_bytes();
   };
   // dqkv of all rows; ds1, du and ds2 of all rows, and in the last of the 4 layers of the 64 that heads read.
@@ -254,7 +255,8 @@ TEST(Bert, RefusesASequenceThatIsLongerThanItsMemory) {
 std::size_t kept_bytes(const describe::ModelConfig& config, const batch::Capacity& capacity,
                        Recomputation recompute, tensor::Device device) {
   tensor::MemoryPlan plan(device);
-  memory::plan_training_memory(describe::describe_bert(config), capacity, {.recompute = recompute}, plan);
+  const describe::ModelDescription model = describe::describe_bert(config);
+  memory::plan_training_memory(model, capacity, of_whole_model(model, {.recompute = recompute}), plan);
   for (const tensor::MemoryLayout::Line& line : plan.layout().lines()) {
     if (line.purpose == "activations") return line.bytes;
   }
@@ -287,8 +289,8 @@ TEST(Bert, ARecomputedLayerTakesNoMoreThanItsGradients) {
   const batch::Capacity capacity{.rows = 512, .sequences = 4, .labels = {60, 4}, .max_length = 128};
   const auto bytes_of = [&](Recomputation recompute) {
     tensor::MemoryPlan plan(tensor::Device::Cpu);
-    memory::plan_training_memory(describe::describe_bert(describe::preset("bert-mini")), capacity,
-                                 {.recompute = recompute}, plan);
+    const describe::ModelDescription model = describe::describe_bert(describe::preset("bert-mini"));
+    memory::plan_training_memory(model, capacity, of_whole_model(model, {.recompute = recompute}), plan);
     return plan.layout().lines().front().bytes;
   };
   const std::size_t gradients = bytes_of(Recomputation::None);

@@ -31,6 +31,13 @@ struct LossScale {
   double next_sentence = 1;
 };
 
+/// Completes a request with one stage of all layers.
+inline memory::TrainingRequest of_whole_model(const describe::ModelDescription& model,
+                                              memory::TrainingRequest request, std::size_t num_slots = 1) {
+  request.stages = {{.layers = {{}, base::LayerId::at(model.layers.size())}, .num_slots = num_slots}};
+  return request;
+}
+
 /// How a backward is done.
 enum class BackwardForm : std::uint8_t {
   Whole,            ///< layer by layer
@@ -66,7 +73,7 @@ class ModelRun {
     return gradients().subspan(static_cast<std::size_t>(parameter.begin),
                                static_cast<std::size_t>(parameter.num_elements()));
   }
-  const Activations& kept() const { return memory_.slots.front(); }
+  const Activations& kept() const { return memory_.stages.front().front(); }
 
   /// What a linear map of a layer read in the last forward.
   MapColumns input_of(const batch::MicroBatch& micro_batch, std::size_t layer, std::size_t map,
@@ -136,7 +143,9 @@ class ModelRun {
     weights_N_ = plan.add("parameters", tensor::Role::Master, {table_.num_elements()});
     gradients_N_ = plan.add("gradients", tensor::Role::Gradient, {table_.num_elements()});
     memory_ = memory::plan_training_memory(
-        table_.model(), capacity, {.recompute = recompute, .keeps_errors = form_ != BackwardForm::Whole},
+        table_.model(), capacity,
+        of_whole_model(table_.model(),
+                       {.recompute = recompute, .keeps_errors = form_ != BackwardForm::Whole}),
         plan);
     scratch_ = memory::plan_scratch(table_, capacity, pool_.num_threads(), plan);
     staging_.emplace(table_.model());

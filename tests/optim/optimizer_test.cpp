@@ -71,7 +71,8 @@ class OptimizerTest : public testing::Test {
     const std::int64_t middle = table_[transform_weight()].begin;
     optimizer.add_squares(stream_, {0, middle}, scalars_C);
     optimizer.add_squares(stream_, {middle, table_.num_elements()}, scalars_C);
-    optimizer.step(stream_, scalars_C, step_index);
+    optimizer.decide(stream_, scalars_C);
+    optimizer.step(stream_, scalars_C, {{}, base::LayerId::at(table_.model().layers.size())}, step_index);
   }
 
   /// Some steps on three matrices of a layer and on a number of a head.

@@ -86,7 +86,8 @@ Trained updated(Trained state, std::vector<float> gradients, const Training& tra
   const tensor::Stream stream(pool, {});
   const tensor::TensorView scalars_C(scalars.data(), {static_cast<std::int64_t>(scalars.size())});
   optimizer.add_squares(stream, {0, static_cast<std::int64_t>(gradients.size())}, scalars_C);
-  optimizer.step(stream, scalars_C);
+  optimizer.decide(stream, scalars_C);
+  optimizer.step(stream, scalars_C, {{}, base::LayerId::at(table.model().layers.size())});
   return state;
 }
 

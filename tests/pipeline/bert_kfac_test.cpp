@@ -8,6 +8,7 @@
 #include "plenum/schedule/fill/periodic_refresh.h"
 
 #include "tests/pipeline/bert_run.h"
+#include "tests/support/bert_golden.h"
 #include "tests/support/expect_user_error.h"
 
 namespace plenum::pipeline {
@@ -108,6 +109,52 @@ void expect_same_losses(const Arrangement& arrangement, const Arrangement& refer
   for (std::size_t step = 0; step < actual.size(); ++step)
     EXPECT_NEAR(actual[step], expected[step], 1e-4 * expected[step]) << "step " << step;
   EXPECT_LT(actual.back(), actual.front());
+}
+
+/// The lower half of a factor that PyTorch's inputs and errors of a map give (tools/make_kfac_golden.py).
+std::vector<float> golden_factor(const std::string& name, std::int64_t size) {
+  static const io::SafetensorsFile file(std::string(PLENUM_SOURCE_DIR) + "/tests/golden/kfac.safetensors");
+  const io::SafetensorsTensor* const tensor = file.find(name);
+  base::check(tensor != nullptr, "the golden file has no {}", name);
+  std::vector<float> all(tensor->num_elements);
+  file.read(*tensor, all);
+  std::vector<float> half;
+  for (std::int64_t i = 0; i < size; ++i)
+    half.insert(half.end(), all.begin() + i * size, all.begin() + i * size + i + 1);
+  return half;
+}
+
+std::vector<float> times(std::vector<float> values, double factor) {
+  for (float& value : values) value = static_cast<float>(value * factor);
+  return values;
+}
+
+TEST(BertKfac, HasTheFactorsOfPyTorchsInputsAndErrors) {
+  const test::BertGolden golden;
+  const describe::ModelConfig model = test::BertGolden::config();
+  const batch::StepBatch batch = deal_out(0, golden.sequences(), 2);
+  BertRun run(schedule::with_periodic_refresh(bert_schedule(model, 1, 2), schedule::KfacFiller(kNumMaps), 1),
+              {.model = model,
+               .capacity = capacity_of(batch.micro_batches),
+               .optimizer = {.kind = optim::OptimizerKind::Kfac}});
+  golden.read_weights(run.program().parameters(), run.program().buffers().weights_N.span<float>());
+  run.step(batch);
+  const std::array<std::string, kNumMaps> names = {"attention.self.query", "attention.self.key",
+                                                   "attention.self.value", "attention.output.dense",
+                                                   "intermediate.dense",   "output.dense"};
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    const memory::KfacSums& sums = run.program().kfac().layers[layer].sums.front();
+    for (std::size_t map = 0; map < kNumMaps; ++map) {
+      const bool is_read_only = layer == 1 && map > 2;
+      const auto rows =
+          static_cast<double>(is_read_only ? batch::total(batch.global.labels) : batch.global.tokens);
+      const std::string name = "bert.encoder.layer." + std::to_string(layer) + "." + names[map] + ".weight";
+      expect_near(times(lower(run, sums.a_DD[map]), 1 / rows),
+                  golden_factor("a:" + name, sums.a_DD[map].size(0)), 1e-5, "A of " + name);
+      expect_near(times(lower(run, sums.b_EE[map]), rows), golden_factor("b:" + name, sums.b_EE[map].size(0)),
+                  1e-5, "B of " + name);
+    }
+  }
 }
 
 TEST(BertKfac, HasTheSameFactorsForAnyNumberOfMicroBatches) {

@@ -304,7 +304,6 @@ TEST(BertProgram, RefusesSchedulesThatItCannotRun) {
   const auto refused = [&](const schedule::Schedule& schedule, const std::string& why) {
     plenum::test::expect_user_error([&] { BertProgram::plan_memory(schedule, {}, options); }, why);
   };
-  refused(schedule::generator_named("1f1b").generate({.depth = 3, .stage_layers = {1}}), "one stage");
   refused(schedule::generator_named("single").generate({.stage_layers = {2}}), "model's layers");
   refused(schedule::parse_schedule("plenum-schedule 1\nlayers 3\nmicro-batches 1\nrecompute full\n"
                                    "rank 0 holds 0\n0 compute: F0.0 RC0.0 B0.0 NS0 U0\n0 data: N\n",

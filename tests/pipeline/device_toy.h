@@ -11,8 +11,8 @@
 
 #include "plenum/comm/communicator.h"
 
-#include "tests/pipeline/thread_device.h"
 #include "tests/pipeline/toy_program.h"
+#include "tests/support/thread_device.h"
 
 namespace plenum::pipeline {
 
@@ -27,13 +27,13 @@ struct DeferredBuffer {
   }
 };
 
-/// The toy model on a ThreadDevice: computing and, if asked for, messages are issued into queues.
+/// The toy model on a tensor::ThreadDevice: computing and, if asked for, messages are issued into queues.
 class DeviceToyProgram final : public ToyProgram {
  public:
   struct Queues {
     bool has_messages = true;
-    ThreadQueue::Faults compute = {};
-    ThreadQueue::Faults messages = {};
+    tensor::ThreadQueue::Faults compute = {};
+    tensor::ThreadQueue::Faults messages = {};
   };
 
   DeviceToyProgram(const schedule::Schedule& schedule, const schedule::Dataflow& dataflow,
@@ -121,10 +121,10 @@ class DeviceToyProgram final : public ToyProgram {
   }
 
   bool has_messages_;
-  ThreadDevice device_;
+  tensor::ThreadDevice device_;
   std::list<DeferredBuffer> buffers_;  ///< of the message lane's thread
-  ThreadQueue compute_;
-  ThreadQueue messages_;
+  tensor::ThreadQueue compute_;
+  tensor::ThreadQueue messages_;
 };
 
 /// A communicator whose messages a queue sends and receives in its turn, as NCCL does. Collectives are of the
@@ -134,7 +134,7 @@ class QueuedCommunicator final : public comm::Communicator {
   explicit QueuedCommunicator(std::unique_ptr<comm::Communicator> ranks) : ranks_(std::move(ranks)) {}
 
   void issue_into(const tensor::WorkQueue& queue) override {
-    queue_ = &dynamic_cast<const ThreadQueue&>(queue);
+    queue_ = &dynamic_cast<const tensor::ThreadQueue&>(queue);
   }
   comm::Completion start_send(std::size_t to, comm::Tag tag, comm::ConstElements elements) override {
     if (queue_ == nullptr) return ranks_->start_send(to, tag, elements);
@@ -183,7 +183,7 @@ class QueuedCommunicator final : public comm::Communicator {
 
  private:
   std::shared_ptr<comm::Communicator> ranks_;  ///< shared with what waits in queues
-  const ThreadQueue* queue_ = nullptr;
+  const tensor::ThreadQueue* queue_ = nullptr;
 };
 
 }  // namespace plenum::pipeline

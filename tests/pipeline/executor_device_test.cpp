@@ -151,15 +151,15 @@ class QueueProgram final : public StageProgram {
   void communicated(const ActionRun&) override {}
 
  private:
-  void put(const ThreadQueue& queue, const ActionRun& run, const Work& work) {
+  void put(const tensor::ThreadQueue& queue, const ActionRun& run, const Work& work) {
     queue.put_beside([run, work] { work(run); });
   }
 
   std::vector<double> sum_ = {0.0};
-  ThreadDevice device_;
-  ThreadQueue compute_{device_};
-  ThreadQueue copy_{device_};
-  ThreadQueue data_{device_};
+  tensor::ThreadDevice device_;
+  tensor::ThreadQueue compute_{device_};
+  tensor::ThreadQueue copy_{device_};
+  tensor::ThreadQueue data_{device_};
 };
 
 /// Lets what waits for it go on when a test ends, however it does.

@@ -16,6 +16,9 @@ struct Arrangement {
   std::int64_t micro_batch_tokens;
   std::int64_t tp = 1;
   schedule::Sharding shard = schedule::Sharding::None;
+  std::int64_t pp = 1;
+  const char* schedule = "";
+  std::int64_t layers = 2;
 };
 
 /// The options of a run that is the same to rounding in every arrangement, with dropout on.
@@ -28,6 +31,9 @@ inline RunOptions arranged(RunOptions options, const Arrangement& arrangement) {
   options.run.tp = arrangement.tp;
   options.run.threads = arrangement.ranks;
   options.run.shard = arrangement.shard;
+  options.run.pp = arrangement.pp;
+  options.run.schedule = arrangement.schedule;
+  options.model.layers = arrangement.layers;
   options.run.bucket_bytes = 1;  // a bucket for each layer
   options.optimizer.learning_rate.peak = 1e-3;
   return options;

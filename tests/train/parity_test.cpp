@@ -49,6 +49,47 @@ constexpr Arrangement kArrangements[] = {
      schedule::Sharding::Parameters},
 };
 
+constexpr Arrangement piped(const char* name, data::Layout layout, const char* schedule, std::int64_t ranks,
+                            std::int64_t pp, std::int64_t tp = 1) {
+  return {.name = name,
+          .layout = layout,
+          .ranks = ranks,
+          .micro_batch_tokens = layout == data::Layout::Unpadded ? 72 : 96,
+          .tp = tp,
+          .pp = pp,
+          .schedule = schedule,
+          .layers = 4};
+}
+
+// Any two of schedule, layout and mesh meet in one of them.
+constexpr Arrangement kPipelines[] = {
+    {.name = "no pipeline",
+     .layout = data::Layout::Unpadded,
+     .ranks = 1,
+     .micro_batch_tokens = 2000,
+     .layers = 4},
+    piped("gpipe, two stages", data::Layout::Unpadded, "gpipe", 2, 2),
+    piped("gpipe, four stages", data::Layout::Padded, "gpipe", 4, 4),
+    piped("gpipe, two pipelines", data::Layout::Packed, "gpipe", 4, 2),
+    piped("gpipe, stages on two ranks each", data::Layout::Unpadded, "gpipe", 4, 2, 2),
+    piped("1f1b, two stages", data::Layout::Packed, "1f1b", 2, 2),
+    piped("1f1b, four stages", data::Layout::Unpadded, "1f1b", 4, 4),
+    piped("1f1b, two pipelines", data::Layout::Padded, "1f1b", 4, 2),
+    piped("1f1b, stages on two ranks each", data::Layout::Packed, "1f1b", 4, 2, 2),
+    piped("1f1b, two pipelines of stages on two ranks each", data::Layout::Unpadded, "1f1b", 8, 2, 2),
+    piped("interleaved, two ranks", data::Layout::Padded, "interleaved", 2, 2),
+    piped("interleaved, two pipelines", data::Layout::Unpadded, "interleaved", 4, 2),
+    piped("interleaved, stages on two ranks each", data::Layout::Packed, "interleaved", 4, 2, 2),
+    piped("chimera, two ranks", data::Layout::Unpadded, "chimera", 2, 2),
+    piped("chimera, four ranks", data::Layout::Packed, "chimera", 4, 4),
+    piped("chimera, twice", data::Layout::Padded, "chimera", 4, 2),
+    piped("chimera, stages on two ranks each", data::Layout::Padded, "chimera", 4, 2, 2),
+    piped("zb-h1, two stages", data::Layout::Padded, "zb-h1", 2, 2),
+    piped("zb-h1, four stages", data::Layout::Packed, "zb-h1", 4, 4),
+    piped("zb-h1, two pipelines", data::Layout::Unpadded, "zb-h1", 4, 2),
+    piped("zb-h1, stages on two ranks each", data::Layout::Padded, "zb-h1", 4, 2, 2),
+};
+
 double largest_of(const std::vector<float>& values) {
   double largest = 0;
   for (const float value : values) largest = std::max(largest, std::abs(double{value}));
@@ -85,9 +126,10 @@ class ParityTest : public TrainingTest {
     return gradients_of_step_one(options_of(arrangement, objective, 1));
   }
 
-  void expect_all_equal(data::Objective objective) {
-    const std::vector<StepReport> expected = steps_of(kArrangements[0], objective);
-    for (const Arrangement& arrangement : std::span(kArrangements).subspan(1)) {
+  /// With the first of them.
+  void expect_all_equal(std::span<const Arrangement> arrangements, data::Objective objective) {
+    const std::vector<StepReport> expected = steps_of(arrangements.front(), objective);
+    for (const Arrangement& arrangement : arrangements.subspan(1)) {
       const std::vector<StepReport> steps = steps_of(arrangement, objective);
       ASSERT_EQ(steps.size(), expected.size());
       for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -105,9 +147,9 @@ class ParityTest : public TrainingTest {
     }
   }
 
-  void expect_all_same_gradients(data::Objective objective) {
-    const Gradients expected = gradients_of(kArrangements[0], objective);
-    for (const Arrangement& arrangement : std::span(kArrangements).subspan(1)) {
+  void expect_all_same_gradients(std::span<const Arrangement> arrangements, data::Objective objective) {
+    const Gradients expected = gradients_of(arrangements.front(), objective);
+    for (const Arrangement& arrangement : arrangements.subspan(1)) {
       SCOPED_TRACE(arrangement.name);
       expect_same_gradients(gradients_of(arrangement, objective), expected);
     }
@@ -117,19 +159,35 @@ class ParityTest : public TrainingTest {
 };
 
 TEST_F(ParityTest, LayoutsRanksAndMicroBatchesTrainTheSame) {
-  expect_all_equal(data::Objective::MaskedLanguageModel);
+  expect_all_equal(kArrangements, data::Objective::MaskedLanguageModel);
 }
 
 TEST_F(ParityTest, SoTheyDoWithNextSentences) {
-  expect_all_equal(data::Objective::WithNextSentence);
+  expect_all_equal(kArrangements, data::Objective::WithNextSentence);
 }
 
 TEST_F(ParityTest, LayoutsRanksAndMicroBatchesHaveTheSameGradientsOfEveryParameter) {
-  expect_all_same_gradients(data::Objective::MaskedLanguageModel);
+  expect_all_same_gradients(kArrangements, data::Objective::MaskedLanguageModel);
 }
 
 TEST_F(ParityTest, SoTheyHaveWithNextSentences) {
-  expect_all_same_gradients(data::Objective::WithNextSentence);
+  expect_all_same_gradients(kArrangements, data::Objective::WithNextSentence);
+}
+
+TEST_F(ParityTest, PipelinesTrainTheSame) {
+  expect_all_equal(kPipelines, data::Objective::MaskedLanguageModel);
+}
+
+TEST_F(ParityTest, SoTheyDoWithNextSentencesInStages) {
+  expect_all_equal(kPipelines, data::Objective::WithNextSentence);
+}
+
+TEST_F(ParityTest, PipelinesHaveTheSameGradientsOfEveryParameter) {
+  expect_all_same_gradients(kPipelines, data::Objective::MaskedLanguageModel);
+}
+
+TEST_F(ParityTest, SoTheyHaveWithNextSentencesInStages) {
+  expect_all_same_gradients(kPipelines, data::Objective::WithNextSentence);
 }
 
 }  // namespace

@@ -25,6 +25,26 @@ using comm::local::LocalWorld;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+/// How the ranks of a run hold the model.
+struct Division {
+  std::size_t ranks;
+  std::int64_t tp = 1;
+  schedule::Sharding shard = schedule::Sharding::None;
+  std::int64_t pp = 1;
+  const char* schedule = "";
+};
+constexpr Division kDivisions[] = {{2, 1, schedule::Sharding::Optimizer},
+                                   {3, 1, schedule::Sharding::Gradients},
+                                   {2, 2, schedule::Sharding::None},
+                                   {2, 1, schedule::Sharding::None, 2, "1f1b"},
+                                   {4, 2, schedule::Sharding::None},
+                                   {4, 2, schedule::Sharding::Optimizer},
+                                   {4, 1, schedule::Sharding::None, 2, "chimera"},
+                                   {4, 2, schedule::Sharding::Gradients},
+                                   {3, 1, schedule::Sharding::Parameters},
+                                   {4, 2, schedule::Sharding::None, 2, "zb-h1"},
+                                   {4, 2, schedule::Sharding::Parameters}};
+
 /// Processes of a run are threads here, which share nothing but a world and the run's directory.
 class ProcessesTest : public TrainingTest {
  protected:
@@ -44,22 +64,12 @@ class ProcessesTest : public TrainingTest {
     return given;
   }
 
-  /// How the ranks of a run hold the model.
-  struct Division {
-    std::size_t ranks;
-    std::int64_t tp = 1;
-    schedule::Sharding shard = schedule::Sharding::None;
-  };
-  static constexpr Division kDivisions[] = {
-      {2, 1, schedule::Sharding::Optimizer},  {3, 1, schedule::Sharding::Gradients},
-      {2, 2, schedule::Sharding::None},       {4, 2, schedule::Sharding::None},
-      {4, 2, schedule::Sharding::Optimizer},  {4, 2, schedule::Sharding::Gradients},
-      {3, 1, schedule::Sharding::Parameters}, {4, 2, schedule::Sharding::Parameters}};
-
   RunOptions options_of(std::string_view run, const Division& division) const {
     RunOptions given = options_of(run, division.ranks);
     given.run.tp = division.tp;
     given.run.shard = division.shard;
+    given.run.pp = division.pp;
+    given.run.schedule = division.schedule;
     given.run.bucket_bytes = 1;  // a bucket for each layer
     given.model.heads = 4;
     given.optimizer.learning_rate.peak = 1e-3;
@@ -194,8 +204,8 @@ TEST_F(ProcessesTest, StopTogetherWhereOneIsAskedToAndGoOnToTheBytesOfAnUndistur
 TEST_F(ProcessesTest, DivideAModelToTheBytesOfRanksInOneProcess) {
   int number = 0;
   for (const Division& division : kDivisions) {
-    SCOPED_TRACE(testing::Message() << division.ranks << " ranks, tp " << division.tp << ", shard "
-                                    << static_cast<int>(division.shard));
+    SCOPED_TRACE(testing::Message() << division.ranks << " ranks, tp " << division.tp << ", pp "
+                                    << division.pp << ", shard " << static_cast<int>(division.shard));
     const std::string name = std::to_string(++number);
     const RunOptions threads = options_of("threads" + name, division);
     run(threads);

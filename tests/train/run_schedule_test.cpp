@@ -90,6 +90,9 @@ TEST_F(RunSchedule, RefusesWhatDoesNotBelongTogetherInOneLine) {
   EXPECT_EQ(refusal_of(given), "--stage-layers must add up to the 8 layers of the model: 3,4");
   given.run.stage_layers = {3, 3, 2};
   EXPECT_EQ(refusal_of(given), "--stage-layers must have a number for each of the 2 stages: 3,3,2");
+  given = piped("zb-h1", 2, 2, 8);
+  given.run.recompute = schedule::Recomputation::Full;
+  EXPECT_THAT(refusal_of(given), testing::HasSubstr("--recompute does not go with --schedule zb-h1"));
   given = piped("1f1b", 2, 4, 8);
   given.run.shard = schedule::Sharding::Optimizer;
   EXPECT_THAT(refusal_of(given), testing::HasSubstr("--shard does not go with --pp 2"));

@@ -31,7 +31,8 @@ std::string error_of_work(Meeting& meeting) {
 Group::Group(std::shared_ptr<const AbortState> abort, std::vector<Rank> ranks)
     : abort_(std::move(abort)),
       ranks_(std::move(ranks)),
-      may_spin_(ranks_.size() <= std::thread::hardware_concurrency()) {
+      may_spin_(ranks_.size() <= std::thread::hardware_concurrency()),
+      queued_(*abort_, ranks_) {
   for (const Rank rank : ranks_) inboxes_.emplace_back(*abort_, rank);
 }
 
@@ -114,6 +115,7 @@ void Group::wake() {
     changed_.notify_all();
   }
   for (Inbox& inbox : inboxes_) inbox.wake();
+  queued_.wake();
 }
 
 }  // namespace plenum::comm::local

@@ -11,6 +11,7 @@
 #include "plenum/comm/abort_state.h"
 #include "plenum/comm/local/inbox.h"
 #include "plenum/comm/local/meeting.h"
+#include "plenum/comm/local/queued_exchange.h"
 
 namespace plenum::comm::local {
 
@@ -34,6 +35,8 @@ class Group {
   std::span<const Rank> ranks() const { return ranks_; }
   Inbox& inbox(std::size_t member) { return inboxes_[member]; }
   const AbortState& abort_state() const { return *abort_; }
+  /// What members do in queues of a device.
+  QueuedExchange& queued() { return queued_; }
 
   /// Brings a member's part to the group's collective number `sequence`.
   std::shared_ptr<PendingMeeting> join(std::uint64_t sequence, std::size_t member, Contribution contribution);
@@ -56,6 +59,7 @@ class Group {
   std::vector<Rank> ranks_;
   bool may_spin_;              ///< there is a core for every member
   std::deque<Inbox> inboxes_;  ///< of each member; they do not move
+  QueuedExchange queued_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::uint64_t, std::shared_ptr<PendingMeeting>> open_;  ///< to which some member is yet to come

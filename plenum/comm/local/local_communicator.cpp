@@ -52,6 +52,7 @@ class ReceiveOperation final : public Operation {
 }  // namespace
 
 Completion LocalCommunicator::start(Contribution contribution) {
+  if (queue_ != nullptr) return start_queued_collective(queued(), next_sequence_++, std::move(contribution));
   std::shared_ptr<PendingMeeting> pending = group_->join(next_sequence_++, index_, std::move(contribution));
   return Completion(
       std::make_unique<CollectiveOperation>(world_, group_, rank_of(index_), std::move(pending)));
@@ -60,6 +61,7 @@ Completion LocalCommunicator::start(Contribution contribution) {
 Completion LocalCommunicator::start_send(std::size_t to, Tag tag, ConstElements elements) {
   base::check(to < size(), "the receiver must be a member: {} of {}", to, size());
   elements.check_whole();
+  if (queue_ != nullptr) return start_queued_send(queued(), to, tag, elements);
   group_->inbox(to).deliver(index_, rank_of(index_), tag, elements);
   return {};
 }
@@ -68,6 +70,7 @@ Completion LocalCommunicator::start_receive(std::size_t from, Tag tag, Elements 
   base::check(from < size(), "the sender must be a member: {} of {}", from, size());
   elements.check_whole();
   group_->abort_state().throw_if_aborted();
+  if (queue_ != nullptr) return start_queued_receive(queued(), from, tag, elements);
   Inbox& inbox = group_->inbox(index_);
   std::shared_ptr<PostedReceive> posted = inbox.receive(from, rank_of(from), tag, elements);
   if (!posted) return {};

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "plenum/comm/local/queued_operations.h"
 #include "plenum/comm/local/world_state.h"
 
 namespace plenum::comm::local {
@@ -23,16 +24,23 @@ class LocalCommunicator final : public ContributionCommunicator {
   Completion start_receive(std::size_t from, Tag tag, Elements elements) override;
 
   std::unique_ptr<Communicator> group(std::span<const std::size_t> members) override;
+  /// Queues of one device, all members or none: their buffers then lie in its memory. Not after anything was
+  /// started.
+  void issue_into(const tensor::WorkQueue& queue) override {
+    if (size() > 1) queue_ = &queue;
+  }
   void abort_all(Rank failed_rank, std::string_view reason) override {
     world_->abort_all(failed_rank, reason);
   }
 
  private:
   Completion start(Contribution contribution) override;
+  QueuedMember queued() const { return {world_, group_, index_, queue_}; }
 
   std::shared_ptr<WorldState> world_;
   std::shared_ptr<Group> group_;
   std::size_t index_;
+  const tensor::WorkQueue* queue_ = nullptr;  ///< of a device, where all is done
   std::uint64_t next_sequence_ = 0;
   std::map<std::vector<std::size_t>, std::uint64_t> num_created_;  ///< groups, by members
 };

@@ -230,6 +230,7 @@ void NcclCommunicator::exchange_parts(const CollectiveShape& shape, const Place&
 Completion NcclCommunicator::start_send(std::size_t to, Tag /*tag*/, ConstElements elements) {
   elements.check_whole();
   return run(elements, {}, [&](const Place& place) {
+    if (elements.bytes.empty()) return;  // both ends know it
     check_nccl(::ncclSend(place.source, elements.count(), type_of(elements.dtype), static_cast<int>(to),
                           handle_, place.stream),
                "send");
@@ -239,6 +240,7 @@ Completion NcclCommunicator::start_send(std::size_t to, Tag /*tag*/, ConstElemen
 Completion NcclCommunicator::start_receive(std::size_t from, Tag /*tag*/, Elements elements) {
   elements.check_whole();
   return run({}, elements, [&](const Place& place) {
+    if (elements.bytes.empty()) return;
     check_nccl(::ncclRecv(place.destination, elements.count(), type_of(elements.dtype),
                           static_cast<int>(from), handle_, place.stream),
                "receive");

@@ -76,6 +76,7 @@ class Death {
     if (kind == Kind::AllReduce && elements.dtype == DType::Float64)
       return elements.count() == 1 ? "evaluation" : "agree";
     if (kind == Kind::AllGather && elements.dtype == DType::Float32) return "gather";
+    if (kind == Kind::Send) return "send";
     if (kind == Kind::AllGather && elements.dtype == DType::Int64) return "checkpoint";
     return "";
   }

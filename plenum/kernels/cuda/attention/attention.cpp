@@ -59,7 +59,7 @@ struct Call {
         .num_rows = static_cast<std::int32_t>(size.rows),
         .num_column_blocks = static_cast<std::int32_t>(size.max_length / AttentionKeepBits::kBlockColumns)};
     if (by_query == nullptr && by_key == nullptr) return bits;
-    draw_attention_keep_bits(stream.cuda().handle(), device_attribute(cudaDevAttrMultiProcessorCount),
+    draw_attention_keep_bits(stream.cuda().handle(), stream.cuda().num_multiprocessors(),
                              {.tiles = tiles(),
                               .num_tiles = counts(),
                               .tile_rows = kAttentionTileRows,
@@ -93,6 +93,7 @@ struct Call {
             .num_rows = static_cast<std::int32_t>(size.rows),
             .num_heads = static_cast<std::int32_t>(size.heads),
             .head_width = static_cast<std::int32_t>(size.head_width),
+            .num_multiprocessors = stream.cuda().num_multiprocessors(),
             .max_length = static_cast<std::int32_t>(size.max_length),
             .next_item = next_item,
             .scratch = scratch + layout.form};

@@ -27,10 +27,11 @@ struct AttentionArguments {
   AttentionKeepBits keep;   ///< forward reads by_query, backward by_key or both; all null: no dropout
   float dropout_scale = 1;  ///< of weights that are kept
 
-  std::int32_t num_rows = 0;    ///< T
-  std::int32_t num_heads = 0;   ///< H
-  std::int32_t head_width = 0;  ///< K
-  std::int32_t max_length = 0;  ///< no sequence is longer, now or when a captured launch is replayed
+  std::int32_t num_rows = 0;             ///< T
+  std::int32_t num_heads = 0;            ///< H
+  std::int32_t head_width = 0;           ///< K
+  std::int32_t num_multiprocessors = 0;  ///< on which the stream's kernels run
+  std::int32_t max_length = 0;           ///< no sequence is longer, now or when a captured launch is replayed
 
   /// In device memory: zero before a launch, which leaves another number; for one at a time.
   std::int32_t* next_item = nullptr;

@@ -319,11 +319,6 @@ cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t
   if (cudaError_t error = make_tensor_map(args.context_THK, args.num_rows, width, maps.context)) return error;
   if (cudaError_t error = make_tensor_map(args.dcontext_THK, args.num_rows, width, maps.dcontext))
     return error;
-  int device = 0, num_multiprocessors = 0;
-  if (cudaError_t error = cudaGetDevice(&device)) return error;
-  if (cudaError_t error =
-          cudaDeviceGetAttribute(&num_multiprocessors, cudaDevAttrMultiProcessorCount, device))
-    return error;
 
   const int max_blocks = static_cast<int>(num_blocks_sm90(args.max_length));
   auto* const dqueries = static_cast<float4*>(args.scratch);
@@ -344,7 +339,7 @@ cudaError_t attention_backward_sm90(const AttentionArguments& args, cudaStream_t
   if (cudaError_t error =
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(BackwardShared)))
     return error;
-  kernel<<<std::min(num_multiprocessors, kMaxThreadBlocksSm90), BackwardShape::kThreads,
+  kernel<<<std::min(args.num_multiprocessors, kMaxThreadBlocksSm90), BackwardShape::kThreads,
            sizeof(BackwardShared), stream>>>(maps, parameters);
   return cudaGetLastError();
 }

@@ -308,11 +308,6 @@ cudaError_t attention_forward_sm90(const AttentionArguments& args, cudaStream_t 
   const std::int64_t width = static_cast<std::int64_t>(args.num_heads) * kTileRows;
   CUtensorMap qkv_map;
   if (cudaError_t error = make_tensor_map(args.qkv_T3HK, args.num_rows, 3 * width, qkv_map)) return error;
-  int device = 0, num_multiprocessors = 0;
-  if (cudaError_t error = cudaGetDevice(&device)) return error;
-  if (cudaError_t error =
-          cudaDeviceGetAttribute(&num_multiprocessors, cudaDevAttrMultiProcessorCount, device))
-    return error;
   const auto kernel =
       args.keep.by_query != nullptr ? attention_forward_kernel<true> : attention_forward_kernel<false>;
   if (cudaError_t error =
@@ -328,7 +323,7 @@ cudaError_t attention_forward_sm90(const AttentionArguments& args, cudaStream_t 
                                  1 / std::sqrt(static_cast<float>(kTileRows)),
                                  args.keep,
                                  args.dropout_scale};
-  kernel<<<num_multiprocessors, kThreads, sizeof(Shared), stream>>>(qkv_map, parameters);
+  kernel<<<args.num_multiprocessors, kThreads, sizeof(Shared), stream>>>(qkv_map, parameters);
   return cudaGetLastError();
 }
 

@@ -148,16 +148,10 @@ __device__ inline auto make_keep(const AttentionKeepBits& keep, const std::uint3
 template <typename Kernel>
 cudaError_t launch_over_items(Kernel* kernel, int blocks_per_multiprocessor, int num_threads,
                               std::size_t shared_bytes, const AttentionArguments& args, cudaStream_t stream) {
-  int device = 0;
-  int num_multiprocessors = 0;
-  if (cudaError_t error = cudaGetDevice(&device)) return error;
-  if (cudaError_t error =
-          cudaDeviceGetAttribute(&num_multiprocessors, cudaDevAttrMultiProcessorCount, device))
-    return error;
   if (cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                static_cast<int>(shared_bytes)))
     return error;
-  kernel<<<num_multiprocessors * blocks_per_multiprocessor, num_threads, shared_bytes, stream>>>(args);
+  kernel<<<args.num_multiprocessors * blocks_per_multiprocessor, num_threads, shared_bytes, stream>>>(args);
   return cudaGetLastError();
 }
 

@@ -102,6 +102,8 @@ LtMatmul::LtMatmul(const Matmul& args) : args_(args), alignment_(alignment_of(ar
   describe(&first_, args.b, args.k, args.n);
   describe(&second_, args.a, args.m, args.k);
   describe(&third_, args.c_dtype, args.m, args.n, args.c_stride);
+  if (args.num_multiprocessors != 0)
+    set(&product_, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, std::int32_t{args.num_multiprocessors});
   if (args.num_products > 1) {
     describe_batch(&first_, args.num_products, args.b.batch_stride);
     describe_batch(&second_, args.num_products, args.a.batch_stride);
@@ -120,6 +122,7 @@ std::string LtMatmul::kind() const {
                   order(args_.a), order(args_.b), dtype_name(args_.c_dtype));
   if (args_.accumulate == Accumulate::Yes) text += " accumulate";
   if (args_.bias != nullptr) text += " bias";
+  if (args_.num_multiprocessors != 0) text += fmt::format(" on{}", args_.num_multiprocessors);
   if (args_.num_products > 1) text += fmt::format(" batch{}", args_.num_products);
   if (alignment_ != kFullAlignment) text += fmt::format(" align{}", alignment_);
   return text;

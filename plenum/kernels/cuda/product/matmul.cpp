@@ -17,7 +17,9 @@ MatmulTuner& tuner(const tensor::Stream& stream) {
 
 }  // namespace
 
-void matmul(const tensor::Stream& stream, const Matmul& args) {
+void matmul(const tensor::Stream& stream, const Matmul& product) {
+  Matmul args = product;
+  if (stream.cuda().partition()) args.num_multiprocessors = stream.cuda().num_multiprocessors();
   base::check(
       args.bias == nullptr || (args.accumulate == Accumulate::No && args.c_dtype == tensor::DType::BFloat16),
       "a product with a bias overwrites bf16, not {}", dtype_name(args.c_dtype));

@@ -35,15 +35,17 @@ struct Matmul {
   Accumulate accumulate = Accumulate::No;
   /// [n], added to every row before it is rounded; only where a C of bf16 is overwritten.
   const tensor::BFloat16* bias = nullptr;
+  int num_multiprocessors = 0;  ///< of a part of the GPU on which it is to run; 0: of the whole
   /// Products of the same sizes side by side, whose matrices lie at equal distances. No algorithms are
   /// measured for more than one.
   std::int64_t num_products = 1;
   std::int64_t c_batch_stride = 0;
 };
 
-/// Puts the product into the stream's queue. The first product of each kind measures the algorithms that
-/// there are, and waits for that, unless the stream was given a choice or is being captured into a graph. The
-/// same products in the same order give the same bytes, whatever was measured.
+/// Puts the product into the stream's queue, whose multiprocessors it is made for. The first product of each
+/// kind measures the algorithms that there are, and waits for that, unless the stream was given a choice or
+/// is being captured into a graph. The same products in the same order give the same bytes, whatever was
+/// measured.
 void matmul(const tensor::Stream& stream, const Matmul& args);
 
 using workspace::kMatmulTrialBytes;

@@ -1,10 +1,12 @@
-#include "tests/pipeline/thread_device.h"
+#include "tests/support/thread_device.h"
 
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "plenum/base/check.h"
 
-namespace plenum::pipeline {
+namespace plenum::tensor {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -38,9 +40,9 @@ class Moment {
   bool has_come_ = false;
 };
 
-class ThreadEvent final : public tensor::QueueEvent {
+class ThreadEvent final : public QueueEvent {
  public:
-  ThreadEvent(const ThreadDevice& device, tensor::WorkQueue::Timed timed) : device_(device), timed_(timed) {}
+  ThreadEvent(const ThreadDevice& device, WorkQueue::Timed timed) : device_(device), timed_(timed) {}
 
   std::shared_ptr<Moment> renew() {
     const std::lock_guard lock(mutex_);
@@ -57,16 +59,16 @@ class ThreadEvent final : public tensor::QueueEvent {
     const std::shared_ptr<Moment> recorded = moment();
     return recorded == nullptr || recorded->has_come();
   }
-  double seconds_since(const tensor::QueueEvent& earlier) const override {
+  double seconds_since(const QueueEvent& earlier) const override {
     const auto& other = dynamic_cast<const ThreadEvent&>(earlier);
-    base::check(timed_ == tensor::WorkQueue::Timed::Yes && other.timed_ == timed_, "both must be timed");
+    base::check(timed_ == WorkQueue::Timed::Yes && other.timed_ == timed_, "both must be timed");
     base::check(is_done() && other.is_done(), "both must be done");
     return std::chrono::duration<double>(moment()->time() - other.moment()->time()).count();
   }
 
  private:
   const ThreadDevice& device_;
-  tensor::WorkQueue::Timed timed_;
+  WorkQueue::Timed timed_;
   mutable std::mutex mutex_;
   std::shared_ptr<Moment> moment_;
 };
@@ -112,17 +114,38 @@ void ThreadQueue::put_beside(std::function<void()> work) const {
   });
 }
 
-std::unique_ptr<tensor::QueueEvent> ThreadQueue::make_event(Timed timed) const {
+std::unique_ptr<QueueEvent> ThreadQueue::make_event(Timed timed) const {
   return std::make_unique<ThreadEvent>(device_, timed);
 }
 
-void ThreadQueue::record(tensor::QueueEvent& event) const {
+void ThreadQueue::record(QueueEvent& event) const {
   put_entry([moment = dynamic_cast<ThreadEvent&>(event).renew()] { moment->come(); });
 }
 
-void ThreadQueue::wait_for(const tensor::QueueEvent& event) const {
+void ThreadQueue::wait_for(const QueueEvent& event) const {
   const std::shared_ptr<Moment> moment = dynamic_cast<const ThreadEvent&>(event).moment();
   if (moment != nullptr && !faults_.ignores_waits) put_entry([moment] { moment->wait(); });
+}
+
+void ThreadQueue::copy(std::span<const std::byte> from, std::span<std::byte> to) const {
+  put([from, to] {
+    base::check(from.size() == to.size(), "as many bytes must come as go");
+    std::memcpy(to.data(), from.data(), from.size());
+  });
+}
+
+void ThreadQueue::sum(std::span<const std::byte* const> sources, std::span<std::byte* const> destinations,
+                      std::size_t count, DType dtype) const {
+  base::check(dtype == DType::Float64, "the stand-in sums doubles");
+  put([from = std::vector(sources.begin(), sources.end()),
+       to = std::vector(destinations.begin(), destinations.end()), count] {
+    for (std::size_t i = 0; i < count; ++i) {
+      double sum = reinterpret_cast<const double*>(from.front())[i];
+      for (std::size_t source = 1; source < from.size(); ++source)
+        sum += reinterpret_cast<const double*>(from[source])[i];
+      for (std::byte* const destination : to) reinterpret_cast<double*>(destination)[i] = sum;
+    }
+  });
 }
 
 void ThreadQueue::put_entry(std::function<void()> entry) const {
@@ -144,4 +167,4 @@ void ThreadQueue::serve() {
   }
 }
 
-}  // namespace plenum::pipeline
+}  // namespace plenum::tensor

@@ -7,11 +7,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 
 #include "plenum/tensor/work_queue.h"
 
-namespace plenum::pipeline {
+namespace plenum::tensor {
 
 /// What the queues of a stand-in for a device share: it does one thing at a time, in any order that its
 /// queues allow. After the first error nothing is done any more, and whoever looks at an event is told of it.
@@ -34,7 +35,7 @@ class ThreadDevice {
 };
 
 /// A queue of such a device: a thread that does what was put in, some time later.
-class ThreadQueue final : public tensor::WorkQueue {
+class ThreadQueue final : public WorkQueue {
  public:
   /// What may be wrong or slow with a queue.
   struct Faults {
@@ -54,9 +55,13 @@ class ThreadQueue final : public tensor::WorkQueue {
   /// The same for what waits for others, beside the rest.
   void put_beside(std::function<void()> work) const;
 
-  std::unique_ptr<tensor::QueueEvent> make_event(Timed timed) const override;
-  void record(tensor::QueueEvent& event) const override;
-  void wait_for(const tensor::QueueEvent& event) const override;
+  std::unique_ptr<QueueEvent> make_event(Timed timed) const override;
+  void record(QueueEvent& event) const override;
+  void wait_for(const QueueEvent& event) const override;
+  void copy(std::span<const std::byte> from, std::span<std::byte> to) const override;
+  /// Of Float64.
+  void sum(std::span<const std::byte* const> sources, std::span<std::byte* const> destinations,
+           std::size_t count, DType dtype) const override;
 
  private:
   void put_entry(std::function<void()> entry) const;
@@ -71,4 +76,4 @@ class ThreadQueue final : public tensor::WorkQueue {
   std::thread thread_;
 };
 
-}  // namespace plenum::pipeline
+}  // namespace plenum::tensor

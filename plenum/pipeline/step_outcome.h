@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <numeric>
+
+#include "plenum/batch/label_counts.h"
+
+namespace plenum::pipeline {
+
+/// What a clock says is to be done after a step: a rank's own before the step, in its outcome that of any
+/// rank.
+struct DueByClock {
+  bool is_time_up = false;  ///< of the run
+  bool is_checkpoint_due = false;
+  bool is_evaluation_due = false;
+
+  bool is_any() const { return is_time_up || is_checkpoint_due || is_evaluation_due; }
+  DueByClock& operator|=(const DueByClock& other);
+  friend bool operator==(const DueByClock&, const DueByClock&) = default;
+};
+
+/// What a step gave. The same on every rank.
+struct StepOutcome {
+  /// Of each objective of the model: mean over its labels in the global batch.
+  std::array<double, batch::kMostObjectives> losses = {};
+  double gradient_norm = 0;       ///< before clipping
+  bool is_skipped = false;        ///< loss or gradient was not finite: nothing was changed
+  bool is_stop_asked = false;     ///< some rank asked to stop
+  DueByClock due;                 ///< as the clock of some rank says
+  std::uint64_t num_updates = 0;  ///< steps of the run that were not skipped, with this one
+
+  double loss() const { return std::accumulate(losses.begin(), losses.end(), 0.0); }
+};
+
+}  // namespace plenum::pipeline

@@ -1,0 +1,298 @@
+// BERT in pipelines: every schedule trains what one rank trains.
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "plenum/schedule/generate/generator.h"
+
+#include "tests/pipeline/staged_run.h"
+#include "tests/support/expect_user_error.h"
+#include "tests/support/test_sequences.h"
+
+namespace plenum::pipeline {
+namespace {
+
+using plenum::test::TestSequence;
+using schedule::Recomputation;
+
+// "The same to rounding", as the design defines it.
+constexpr double kGradientOfStepOne = 1e-5;
+constexpr double kLosses = 1e-4;
+constexpr std::uint64_t kNumSteps = 4;
+
+describe::ModelConfig model_of(std::int64_t num_layers) {
+  return {.vocabulary = 61,
+          .width = 16,
+          .num_layers = num_layers,
+          .num_heads = 2,
+          .mlp_width = 24,
+          .max_positions = 16,
+          .hidden_dropout = 0.1,
+          .attention_dropout = 0.1,
+          .has_next_sentence = true};
+}
+
+/// A way to train a model, of which one rank with one micro-batch is the plainest.
+struct Pipeline {
+  std::string generator = "single";
+  std::size_t depth = 1;
+  std::size_t num_replicas = 1;
+  std::size_t num_micro_batches = 1;  ///< of a replica
+  Recomputation recompute = Recomputation::None;
+  std::size_t num_slices = 1;
+  std::size_t num_buckets = 1;
+  std::vector<std::uint16_t> stage_layers = {};  ///< as few as can be if not given
+  optim::OptimizerKind optimizer = optim::OptimizerKind::AdamW;
+  tensor::DType reduce_dtype = tensor::DType::Float32;
+
+  schedule::GeneratorOptions generator_options() const {
+    schedule::GeneratorOptions options{.depth = depth,
+                                       .num_micro_batches = num_micro_batches,
+                                       .num_replicas = num_replicas,
+                                       .stage_layers = stage_layers,
+                                       .num_buckets = num_buckets,
+                                       .recomputation = recompute,
+                                       .has_tied_parameters = depth > 1,
+                                       .has_tensor_norms = optimizer == optim::OptimizerKind::Lamb};
+    const std::size_t num_stages = schedule::generator_named(generator).num_stages(options);
+    if (options.stage_layers.empty()) options.stage_layers.assign(num_stages, 1);
+    // Unequal, and enough of them for buckets.
+    if (stage_layers.empty()) options.stage_layers.front() = options.stage_layers.back() = 2;
+    return options;
+  }
+  schedule::Schedule schedule() const {
+    return schedule::generator_named(generator).generate(generator_options());
+  }
+  std::int64_t num_layers() const {
+    return static_cast<std::int64_t>(schedule::StageLayers(schedule().problem).total());
+  }
+  /// The same sequences for all; micro-batches differ in size, and with three or more the second is empty.
+  batch::StepBatch batch(std::uint64_t step) const {
+    const std::vector<TestSequence> sequences = test::random_sequences(13, 16, 61, 40 + step);
+    std::vector<std::vector<TestSequence>> parts(num_replicas * num_micro_batches);
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+      std::size_t part = i * i % parts.size();
+      if (part == 1 && parts.size() > 2) part = parts.size() - 1;
+      parts[part].push_back(sequences[i]);
+    }
+    batch::StepBatch batch{.step = step, .epoch = 1, .global = {}, .global_rows = {}, .micro_batches = {}};
+    for (const auto& part : parts)
+      batch.global += batch.micro_batches.emplace_back(test::lay_out(part)).work();
+    return batch;
+  }
+  BertProgramOptions options(std::int64_t layers) const {
+    std::vector<batch::MicroBatch> all;
+    for (std::uint64_t step = 0; step < kNumSteps; ++step) {
+      for (batch::MicroBatch& micro_batch : batch(step).micro_batches) all.push_back(std::move(micro_batch));
+    }
+    return {.model = model_of(layers),
+            .capacity = test::capacity_of(all),
+            .optimizer = {.kind = optimizer},
+            .seed = 17,
+            .reduce_dtype = reduce_dtype};
+  }
+  StagedRun run() const { return {schedule(), options(num_layers()), num_slices}; }
+};
+
+double largest_of(const std::vector<float>& values) {
+  double largest = 0;
+  for (const float value : values) largest = std::max(largest, std::abs(double{value}));
+  return largest;
+}
+
+std::vector<float> difference(const std::vector<float>& a, const std::vector<float>& b) {
+  std::vector<float> values(a.size());
+  std::ranges::transform(a, b, values.begin(), std::minus<>());
+  return values;
+}
+
+double norm_of(const std::vector<float>& values) {
+  double squares = 0;
+  for (const float value : values) squares += double{value} * double{value};
+  return std::sqrt(squares);
+}
+
+void expect_same_gradients(const NamedValues& actual, const NamedValues& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (const auto& [name, gradient] : expected) {
+    EXPECT_LE(largest_of(difference(actual.at(name), gradient)), kGradientOfStepOne * largest_of(gradient))
+        << name;
+  }
+}
+
+/// What both have moved by is the same but for what Adam makes of rounding.
+void expect_same_weights(const NamedValues& actual, const NamedValues& expected, const NamedValues& first) {
+  for (const auto& [name, weights] : expected) {
+    const double moved = norm_of(difference(weights, first.at(name)));
+    EXPECT_EQ(moved == 0, name.ends_with("key.bias")) << name;
+    EXPECT_LE(norm_of(difference(actual.at(name), weights)), 5e-3 * moved) << name;
+  }
+}
+
+/// Whoever holds a value has the same bytes of it: replicas, Chimera's two pipelines, the tied word table.
+void expect_equal_holders(StagedRun& run, std::size_t num_slices) {
+  std::map<std::pair<std::string, std::size_t>, std::vector<float>> seen;
+  for (std::size_t i = 0; i < run.num_programs(); ++i) {
+    for (const describe::Parameter& parameter : run.program(i).parameters().parameters()) {
+      const auto [found, is_new] = seen.try_emplace({parameter.name, parameter.slice ? i % num_slices : 0},
+                                                    StagedRun::weights_of(run.program(i), parameter));
+      EXPECT_EQ(found->second, StagedRun::weights_of(run.program(i), parameter))
+          << parameter.name << " of program " << i;
+    }
+  }
+}
+
+void expect_trains_as_one_rank(const Pipeline& pipeline) {
+  SCOPED_TRACE(testing::Message() << pipeline.generator << " of depth " << pipeline.depth << ", "
+                                  << pipeline.num_replicas << " replicas");
+  const Pipeline plainest{.stage_layers = {static_cast<std::uint16_t>(pipeline.num_layers())},
+                          .optimizer = pipeline.optimizer};
+  StagedRun expected = plainest.run();
+  StagedRun actual = pipeline.run();
+  for (std::uint64_t step = 0; step < kNumSteps; ++step) {
+    const StepOutcome reference = expected.step(plainest.batch(step));
+    const StepOutcome outcome = actual.step(pipeline.batch(step));
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_NEAR(outcome.losses[i], reference.losses[i], kLosses * reference.losses[i]) << "step " << step;
+    EXPECT_NEAR(outcome.gradient_norm, reference.gradient_norm, kLosses * reference.gradient_norm);
+    EXPECT_EQ(outcome.num_updates, step + 1);
+    if (step == 0) expect_same_gradients(actual.gradients(), expected.gradients());
+  }
+  expect_same_weights(actual.weights(), expected.weights(), first_weights(model_of(pipeline.num_layers())));
+  expect_equal_holders(actual, pipeline.num_slices);
+}
+
+class EveryPipeline : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(BertStages, EveryPipeline, testing::ValuesIn([] {
+                           std::vector<std::string> pipelines;
+                           for (const schedule::Generator& generator : schedule::all_generators())
+                             if (generator.is_pipeline()) pipelines.emplace_back(generator.name);
+                           return pipelines;
+                         }()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase_if(name, [](char c) { return c == '-'; });
+                           return name;
+                         });
+
+TEST_P(EveryPipeline, TrainsWhatOneRankTrains) {
+  expect_trains_as_one_rank({.generator = GetParam(), .depth = 2, .num_micro_batches = 4});
+  expect_trains_as_one_rank({.generator = GetParam(), .depth = 4, .num_micro_batches = 4});
+}
+
+TEST_P(EveryPipeline, TrainsWhatOneRankTrainsInTwoReplicas) {
+  expect_trains_as_one_rank(
+      {.generator = GetParam(), .depth = 2, .num_replicas = 2, .num_micro_batches = 2, .num_buckets = 2});
+}
+
+TEST_P(EveryPipeline, GivesTheSameBytesTwice) {
+  const Pipeline pipeline{.generator = GetParam(), .depth = 4, .num_micro_batches = 4};
+  StagedRun first = pipeline.run();
+  StagedRun second = pipeline.run();
+  for (std::uint64_t step = 0; step < kNumSteps; ++step) {
+    EXPECT_EQ(first.step(pipeline.batch(step)).losses, second.step(pipeline.batch(step)).losses);
+  }
+  EXPECT_EQ(first.weights(), second.weights());
+}
+
+TEST_P(EveryPipeline, GivesTheSameBytesWhenLayersAreRecomputed) {
+  if (schedule::generator_named(GetParam()).splits_backward) GTEST_SKIP() << "recomputes in one piece";
+  Pipeline pipeline{.generator = GetParam(), .depth = 4, .num_micro_batches = 4};
+  StagedRun kept = pipeline.run();
+  for (std::uint64_t step = 0; step < kNumSteps; ++step) kept.step(pipeline.batch(step));
+  for (const Recomputation recompute : {Recomputation::Mlp, Recomputation::Full}) {
+    pipeline.recompute = recompute;
+    StagedRun recomputed = pipeline.run();
+    for (std::uint64_t step = 0; step < kNumSteps; ++step) recomputed.step(pipeline.batch(step));
+    EXPECT_EQ(recomputed.weights(), kept.weights());
+  }
+}
+
+TEST_P(EveryPipeline, TakesThePlannedMemory) {
+  const Pipeline pipeline{.generator = GetParam(), .depth = 4, .num_micro_batches = 4};
+  const schedule::Schedule schedule = pipeline.schedule();
+  const BertProgramOptions options = pipeline.options(pipeline.num_layers());
+  StagedRun run = pipeline.run();
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    EXPECT_EQ(run.program(rank).memory().num_bytes(),
+              BertProgram::plan_memory(schedule, schedule::Rank::at(rank), options).num_bytes());
+  }
+}
+
+TEST(BertStages, TrainInTensorParallelSlices) {
+  expect_trains_as_one_rank({.generator = "1f1b", .depth = 2, .num_micro_batches = 3, .num_slices = 2});
+  expect_trains_as_one_rank({.generator = "chimera", .depth = 2, .num_micro_batches = 2, .num_slices = 2});
+}
+
+TEST(BertStages, TrainByLamb) {
+  expect_trains_as_one_rank(
+      {.generator = "chimera", .depth = 4, .num_micro_batches = 4, .optimizer = optim::OptimizerKind::Lamb});
+  expect_trains_as_one_rank({.generator = "interleaved",
+                             .depth = 2,
+                             .num_micro_batches = 2,
+                             .num_slices = 2,
+                             .optimizer = optim::OptimizerKind::Lamb});
+}
+
+TEST(BertStages, TrainWithGradientsThatTravelInHalfTheBytes) {
+  const Pipeline exact{.generator = "1f1b", .depth = 2, .num_replicas = 2, .num_micro_batches = 2};
+  Pipeline rounded = exact;
+  rounded.reduce_dtype = tensor::DType::BFloat16;
+  StagedRun expected = exact.run();
+  StagedRun actual = rounded.run();
+  const double loss = expected.step(exact.batch(0)).loss();
+  EXPECT_EQ(actual.step(rounded.batch(0)).loss(), loss);
+  for (const auto& [name, gradient] : expected.gradients()) {
+    const double error = largest_of(difference(actual.gradients().at(name), gradient));
+    EXPECT_LE(error, 0.02 * largest_of(gradient)) << name;
+    // The word table is summed by itself, as it is.
+    EXPECT_EQ(error == 0, name.ends_with("word_embeddings.weight") || name.ends_with("key.bias")) << name;
+  }
+  expect_equal_holders(actual, 1);
+}
+
+TEST(BertStages, HoldTheirOwnParametersAndMemory) {
+  const Pipeline pipeline{.generator = "1f1b", .depth = 4, .num_micro_batches = 4};
+  const Pipeline whole{.stage_layers = {static_cast<std::uint16_t>(pipeline.num_layers())}};
+  StagedRun staged = pipeline.run();
+  StagedRun single = whole.run();
+  std::int64_t num_elements = 0;
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    num_elements += staged.program(rank).parameters().num_elements();
+    EXPECT_LT(staged.program(rank).memory().num_bytes(), single.program(0).memory().num_bytes());
+  }
+  const describe::ParameterTable& table = single.program(0).parameters();
+  const std::int64_t words = table.num_elements() - table.tied()->begin;
+  EXPECT_EQ(num_elements, table.num_elements() + words);
+  EXPECT_EQ(staged.program(1).parameters().tied(), nullptr);
+}
+
+TEST(BertStages, RefuseWhatTheyDoNotTrainWith) {
+  const Pipeline pipeline{.generator = "1f1b", .depth = 2, .num_replicas = 2, .num_micro_batches = 2};
+  const auto expect_refused = [&](const char* why, const schedule::GeneratorOptions& options) {
+    const schedule::Schedule schedule = schedule::generator_named("1f1b").generate(options);
+    test::expect_user_error(
+        [&] { BertProgram::plan_memory(schedule, {}, pipeline.options(pipeline.num_layers())); }, why);
+  };
+  schedule::GeneratorOptions options = pipeline.generator_options();
+  options.sharding = schedule::Sharding::Optimizer;
+  expect_refused("several stages train without sharding", options);
+  options = pipeline.generator_options();
+  options.has_tied_parameters = false;
+  expect_refused("the first and the last stage share the word table", options);
+  options = pipeline.generator_options();
+  options.stage_layers = {2, 3};
+  expect_refused("the schedule must have the model's layers: 5 instead of 4", options);
+}
+
+TEST(BertStages, RefuseToRecomputeForHalfABackward) {
+  Pipeline pipeline{.generator = "zb-h1", .depth = 2, .num_micro_batches = 2};
+  pipeline.recompute = Recomputation::Mlp;
+  test::expect_user_error([&] { pipeline.run(); },
+                          "recompute a layer right before its backward, in one piece");
+}
+
+}  // namespace
+}  // namespace plenum::pipeline

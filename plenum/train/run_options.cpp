@@ -252,8 +252,6 @@ void RunOptions::check_pipeline() const {
                 run.pp);
   base::require(run.reduce_dtype == tensor::DType::Float32,
                 "--reduce-dtype bf16 does not go with --pp {} so far; leave out one of both", run.pp);
-  base::require(optimizer.optimizer.kind != optim::OptimizerKind::Kfac,
-                "--optimizer kfac does not go with --pp {} so far; leave out one of both", run.pp);
   base::require(optimizer.optimizer.kind != optim::OptimizerKind::Soap,
                 "--optimizer soap does not go with --pp {} so far; leave out one of both, or train with "
                 "--optimizer muon",

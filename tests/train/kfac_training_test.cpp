@@ -64,6 +64,25 @@ TEST_F(KfacTraining, GivesTheSameLossesOnSeveralRanksAndResumesOnOthers) {
   }
 }
 
+TEST_F(KfacTraining, InPipelinesGivesTheLossesOfOneRankAndResumesThere) {
+  run(kfac("alone", 1));
+  const std::vector<double> expected = losses();
+  for (const char* const schedule : {"1f1b", "chimera", "zb-h1"}) {
+    SCOPED_TRACE(schedule);
+    RunOptions pipeline = kfac(schedule, 4);
+    pipeline.run.pp = 2;
+    pipeline.run.schedule = schedule;
+    run_and_stop(pipeline, 5);
+    std::vector<double> all = losses();
+    run(kfac(schedule, 1));
+    const std::vector<double> rest = losses();
+    all.insert(all.end(), rest.begin(), rest.end());
+    ASSERT_EQ(all.size(), expected.size());
+    for (std::size_t step = 0; step < all.size(); ++step)
+      EXPECT_NEAR(all[step], expected[step], 1e-4 * expected[step]) << "step " << step;
+  }
+}
+
 TEST_F(KfacTraining, TrainsWithMuonBeneathIt) {
   RunOptions given = kfac("muon", 1);
   given.optimizer.optimizer.kfac_base = optim::OptimizerKind::Muon;

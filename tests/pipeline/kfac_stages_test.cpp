@@ -1,0 +1,216 @@
+// K-FAC in pipelines: outside bubbles and in them, the losses of one rank.
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "plenum/schedule/check/check.h"
+#include "plenum/schedule/core/dataflow.h"
+#include "plenum/schedule/fill/fill.h"
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/periodic_refresh.h"
+#include "plenum/schedule/generate/generator.h"
+
+#include "tests/pipeline/staged_run.h"
+#include "tests/support/constant_costs.h"
+#include "tests/support/test_sequences.h"
+
+namespace plenum::pipeline {
+namespace {
+
+using schedule::Action;
+using schedule::ActionType;
+using schedule::Lane;
+using schedule::Schedule;
+
+constexpr std::size_t kNumMaps = 6;
+constexpr std::uint64_t kNumSteps = 8;
+constexpr std::size_t kMicroBatches = 4;  ///< over all replicas
+
+describe::ModelConfig model_of(std::int64_t num_layers) {
+  return {.vocabulary = 61,
+          .width = 16,
+          .num_layers = num_layers,
+          .num_heads = 2,
+          .mlp_width = 24,
+          .max_positions = 16,
+          .hidden_dropout = 0.1,
+          .attention_dropout = 0.1,
+          .has_next_sentence = true};
+}
+
+/// Micro-batches of different sizes.
+batch::StepBatch batch_of(std::uint64_t step) {
+  const std::vector<test::TestSequence> sequences = test::random_sequences(13, 16, 61, 40 + step);
+  std::vector<std::vector<test::TestSequence>> parts(kMicroBatches);
+  for (std::size_t i = 0; i < sequences.size(); ++i) parts[i * i % kMicroBatches].push_back(sequences[i]);
+  parts[2].swap(parts[1]);
+  batch::StepBatch batch{.step = step, .epoch = 1, .global = {}, .global_rows = {}, .micro_batches = {}};
+  for (const auto& part : parts) batch.global += batch.micro_batches.emplace_back(test::lay_out(part)).work();
+  return batch;
+}
+
+std::vector<double> losses_of(const Schedule& schedule) {
+  schedule::require_checked(schedule);
+  std::vector<batch::MicroBatch> all;
+  for (std::uint64_t step = 0; step < kNumSteps; ++step) {
+    for (batch::MicroBatch& micro_batch : batch_of(step).micro_batches) all.push_back(std::move(micro_batch));
+  }
+  const auto num_layers = static_cast<std::int64_t>(schedule::StageLayers(schedule.problem).total());
+  StagedRun run(schedule, {.model = model_of(num_layers),
+                           .capacity = test::capacity_of(all),
+                           .optimizer = {.kind = optim::OptimizerKind::Kfac},
+                           .seed = 17});
+  std::vector<double> losses;
+  for (std::uint64_t step = 0; step < kNumSteps; ++step)
+    losses.push_back(run.step(batch_of(step), 1e-2).loss());
+  return losses;
+}
+
+void expect_near(const std::vector<double>& actual, const std::vector<double>& expected) {
+  for (std::size_t step = 0; step < expected.size(); ++step)
+    EXPECT_NEAR(actual[step], expected[step], 1e-4 * expected[step]) << "step " << step;
+}
+
+Schedule pipeline_of(const schedule::Generator& generator, std::size_t num_replicas) {
+  schedule::GeneratorOptions options{.depth = 2,
+                                     .num_micro_batches = kMicroBatches / num_replicas,
+                                     .num_replicas = num_replicas,
+                                     .stage_layers = {},
+                                     .has_tied_parameters = true};
+  options.stage_layers.assign(generator.num_stages(options), 1);
+  return generator.generate(options);
+}
+
+Schedule one_rank(std::size_t num_layers) {
+  return schedule::generator_named("single").generate(
+      {.num_micro_batches = kMicroBatches, .stage_layers = {static_cast<std::uint16_t>(num_layers)}});
+}
+
+TEST(KfacStages, OfEveryPipelineTrainAsOneRankDoes) {
+  for (const schedule::Generator& generator : schedule::all_generators()) {
+    if (!generator.is_pipeline()) continue;
+    for (const std::size_t num_replicas : {1, 2}) {
+      SCOPED_TRACE(std::string(generator.name) + ", replicas: " + std::to_string(num_replicas));
+      const Schedule pipeline = pipeline_of(generator, num_replicas);
+      const std::size_t num_layers = schedule::StageLayers(pipeline.problem).total();
+      expect_near(losses_of(with_periodic_refresh(pipeline, schedule::KfacFiller(kNumMaps), 3)),
+                  losses_of(with_periodic_refresh(one_rank(num_layers), schedule::KfacFiller(kNumMaps), 3)));
+    }
+  }
+}
+
+/// What a filled schedule does on one rank: statistics at once, inverses in the steps in which it makes them,
+/// before or behind the preconditioning of their layer.
+class SerialRefreshes {
+ public:
+  explicit SerialRefreshes(const Schedule& filled) : filled_(filled) {}
+
+  Schedule schedule() const {
+    const std::size_t num_layers = schedule::StageLayers(filled_.problem).total();
+    Schedule serial = one_rank(num_layers);
+    serial.problem.preconditioner = schedule::Preconditioner::Kfac;
+    serial.problem.num_factors = kNumMaps;
+    serial.problem.staleness = filled_.problem.staleness;
+    const schedule::LaneProgram own = serial.ranks.front().lane(Lane::Compute);
+    const schedule::LaneProgram agree = serial.ranks.front().lane(Lane::DataParallel);
+    for (std::size_t lane = 0; lane < schedule::kNumLanes; ++lane) serial.ranks.front().lanes[lane] = {};
+    for (std::size_t step = 0; step < filled_.num_steps(); ++step) {
+      schedule::LaneProgram& compute = serial.ranks.front().lane(Lane::Compute);
+      add_step(step, own.step(0), compute);
+      for (const Action& action : agree.step(0)) serial.ranks.front().lane(Lane::DataParallel).append(action);
+      for (std::size_t lane = 0; lane < schedule::kNumLanes; ++lane)
+        serial.ranks.front().lanes[lane].end_step();
+    }
+    return serial;
+  }
+
+ private:
+  /// Inversions that end in a step, and preconditionings, in their order on each rank.
+  std::vector<Action> second_order(std::size_t step) const {
+    std::vector<Action> actions;
+    std::set<std::uint32_t> preconditioned;
+    for (const schedule::RankProgram& rank : filled_.ranks) {
+      for (Action action : rank.lane(Lane::Compute).step(step)) {
+        const bool is_end = action.type == ActionType::Invert && action.piece + 1 == action.num_pieces;
+        const bool is_first =
+            action.type == ActionType::Precondition && preconditioned.insert(action.first_layer.value).second;
+        if (!is_end && !is_first) continue;
+        action.stage = {};
+        action.piece = 0;
+        action.num_pieces = 1;
+        actions.push_back(action);
+      }
+    }
+    return actions;
+  }
+  bool takes_statistics(std::size_t step) const {
+    const std::size_t num_steps = filled_.num_steps();
+    for (const schedule::RankProgram& rank : filled_.ranks) {
+      for (std::size_t later = 0; later < num_steps; ++later) {
+        for (const Action& action : rank.lane(Lane::Compute).step(later)) {
+          if (action.type != ActionType::Invert) continue;
+          if ((later + num_steps * schedule::kMaxAge - action.age) % num_steps == step) return true;
+        }
+      }
+    }
+    return false;
+  }
+  void add_step(std::size_t step, std::span<const Action> own, schedule::LaneProgram& compute) const {
+    const std::size_t num_layers = schedule::StageLayers(filled_.problem).total();
+    for (const Action& action : own) {
+      if (action.type == ActionType::SquareGradient) {
+        for (const Action& other : second_order(step)) compute.append(other);
+      }
+      compute.append(action);
+      if (action.type != ActionType::Backward || !takes_statistics(step)) continue;
+      for (std::size_t layer = 0; layer < num_layers; ++layer) {
+        for (std::uint16_t map = 0; map < kNumMaps; ++map) {
+          Action curvature = action;
+          curvature.first_layer = schedule::LayerId::at(layer);
+          curvature.end_layer = schedule::LayerId::at(layer + 1);
+          curvature.factor = map;
+          for (const ActionType type : {ActionType::CurvatureA, ActionType::CurvatureB}) {
+            curvature.type = type;
+            compute.append(curvature);
+          }
+        }
+      }
+    }
+  }
+
+  const Schedule& filled_;
+};
+
+TEST(KfacStages, InBubblesTrainAsOneRankWithInversesOfTheSameAge) {
+  using enum ActionType;
+  const test::ConstantCosts costs({{Forward, 1.0},
+                                   {Backward, 2.0},
+                                   {InputGradient, 1.0},
+                                   {WeightGradient, 1.0},
+                                   {CurvatureA, 0.15},
+                                   {CurvatureB, 0.15},
+                                   {Invert, 0.4},
+                                   {Precondition, 0.2}});
+  for (const std::string_view name : {"gpipe", "1f1b"}) {
+    SCOPED_TRACE(name);
+    const Schedule filled =
+        fill(pipeline_of(schedule::generator_named(name), 1), schedule::KfacFiller(kNumMaps), costs).schedule;
+    EXPECT_GT(filled.problem.staleness, 0);
+    expect_near(losses_of(filled), losses_of(SerialRefreshes(filled).schedule()));
+  }
+}
+
+TEST(KfacStages, InBubblesOfReplicasGiveTheSameLossesTwice) {
+  using enum ActionType;
+  const test::ConstantCosts costs(
+      {{Forward, 1.0}, {Backward, 2.0}, {CurvatureA, 0.3}, {CurvatureB, 0.3}, {Invert, 1.0}});
+  const Schedule filled =
+      fill(pipeline_of(schedule::generator_named("1f1b"), 2), schedule::KfacFiller(kNumMaps), costs).schedule;
+  const std::vector<double> losses = losses_of(filled);
+  EXPECT_EQ(losses, losses_of(filled));
+  EXPECT_LT(losses.back(), losses.front());
+}
+
+}  // namespace
+}  // namespace plenum::pipeline

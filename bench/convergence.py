@@ -40,7 +40,7 @@ GRIDS = {
     "adamw": {"fixed": {"optimizer": "adamw"}, "grid": {"learning-rate": [5e-4, 1e-3, 2e-3], "warmup": WARMUPS}},
     "lamb": {"fixed": {"optimizer": "lamb"}, "grid": {"learning-rate": [6e-3, 1.2e-2, 2.4e-2], "warmup": WARMUPS}},
     "muon": {"fixed": {"optimizer": "muon"}, "grid": {"learning-rate": [1.5e-3, 3e-3, 6e-3], "warmup": WARMUPS}},
-    "soap": {"fixed": {"optimizer": "soap"}, "grid": {"learning-rate": [1e-3, 2e-3, 4e-3], "warmup": WARMUPS}},
+    "soap": {"fixed": {"optimizer": "soap"}, "grid": {"learning-rate": [1.5e-3, 3e-3, 6e-3], "warmup": WARMUPS}},
     "kfac": {
         "fixed": {"optimizer": "kfac", "kfac-base": "lamb", "kfac-every": 1, "warmup": "0.1dur"},
         "grid": {"learning-rate": [6e-3, 1.2e-2, 2.4e-2], "kfac-damping": [1e-3, 1e-2]},

@@ -70,13 +70,13 @@ constexpr double kContinuedShare = 0.25;
 
 double default_learning_rate(const describe::ModelConfig& model, optim::OptimizerKind optimizer) {
   constexpr double kScale = 0.018;
-  constexpr double kMuonScale = 0.05;
+  constexpr double kMatrixScale = 0.05;
   // Layers from which on models diverge at lower rates, and at still lower ones.
   constexpr double kShallow = 4;
   constexpr double kDeep = 12;
   const auto layers = static_cast<double>(model.num_layers);
   const double depth = std::max(1.0, layers / kShallow) * std::max(1.0, layers / kDeep);
-  const double scale = optimizer == optim::OptimizerKind::Muon ? kMuonScale : kScale;
+  const double scale = optim::has_layer_update(optimizer) ? kMatrixScale : kScale;
   const double rate = scale / (std::sqrt(static_cast<double>(model.width)) * depth);
   const double digit = std::pow(10, std::floor(std::log10(rate)) - 1);  // of two digits
   return std::round(rate / digit) * digit;

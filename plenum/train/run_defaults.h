@@ -13,8 +13,8 @@ namespace plenum::train {
 // Defaults that depend on the model, the data, the length of the run or the machine, found by the sweep in
 // bench/results/defaults-202611.md. They are settled once, when a run begins; the run keeps them.
 
-/// The learning rate of a model that is trained from scratch with AdamW, or with Muon, which takes a higher
-/// one.
+/// The learning rate of a model that is trained from scratch with AdamW, or with Muon or SOAP, which take
+/// a higher one.
 double default_learning_rate(const describe::ModelConfig& model,
                              optim::OptimizerKind optimizer = optim::OptimizerKind::AdamW);
 

@@ -110,6 +110,17 @@ TEST_F(LayerUpdateFiles, OfMuonHaveNoSecondMomentOfTheMatricesOfLayers) {
   EXPECT_NE(file.find("exp_avg_sq." + map + "bias"), nullptr);
 }
 
+TEST_F(LayerUpdateFiles, OfMuonInAPipelineHaveTheLossesOfOneRank) {
+  RunOptions divided = given("two", 10, OptimizerKind::Muon);
+  divided.run.ranks = 2;
+  divided.run.threads = 2;
+  divided.run.pp = 2;
+  const std::vector<double> two = losses_of(divided);
+  const std::vector<double> one = losses_of(given("one", 10, OptimizerKind::Muon));
+  ASSERT_EQ(two.size(), one.size());
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(two[i], one[i], 1e-4 * one[i]) << "step " << i + 1;
+}
+
 TEST_F(TrainingTest, SoapIsRefusedInAPipelineInOneLine) {
   RunOptions divided = options("two", 10);
   divided.optimizer.optimizer.kind = OptimizerKind::Soap;

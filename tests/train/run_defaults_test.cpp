@@ -25,13 +25,14 @@ TEST(DefaultLearningRate, FallsWithWidthAndDepth) {
   EXPECT_DOUBLE_EQ(rate("bert-large"), 4.7e-5);
 }
 
-TEST(DefaultLearningRate, OfMuonIsHigher) {
+TEST(DefaultLearningRate, OfMuonAndSoapIsHigher) {
   const auto rate = [](const char* preset) {
     return default_learning_rate(describe::preset(preset), optim::OptimizerKind::Muon);
   };
   EXPECT_DOUBLE_EQ(rate("bert-tiny"), 4.4e-3);
   EXPECT_DOUBLE_EQ(rate("bert-mini"), 3.1e-3);
   EXPECT_DOUBLE_EQ(rate("bert-base"), 6.0e-4);
+  EXPECT_DOUBLE_EQ(default_learning_rate(describe::preset("bert-mini"), optim::OptimizerKind::Soap), 3.1e-3);
 }
 
 TEST(DefaultBatch, GrowsWithTheLengthOfTheRun) {

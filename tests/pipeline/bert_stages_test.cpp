@@ -4,7 +4,12 @@
 
 #include <gmock/gmock.h>
 
+#include "plenum/schedule/check/check.h"
+#include "plenum/schedule/fill/fill.h"
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/periodic_refresh.h"
 #include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/simulate/usual_costs.h"
 
 #include "tests/pipeline/staged_run.h"
 #include "tests/support/expect_user_error.h"
@@ -45,6 +50,7 @@ struct Pipeline {
   std::vector<std::uint16_t> stage_layers = {};  ///< as few as can be if not given
   optim::OptimizerKind optimizer = optim::OptimizerKind::AdamW;
   tensor::DType reduce_dtype = tensor::DType::Float32;
+  std::size_t kfac_every = 0;  ///< K-FAC's factors are renewed every so many steps; 0: no K-FAC
 
   schedule::GeneratorOptions generator_options() const {
     schedule::GeneratorOptions options{.depth = depth,
@@ -62,7 +68,9 @@ struct Pipeline {
     return options;
   }
   schedule::Schedule schedule() const {
-    return schedule::generator_named(generator).generate(generator_options());
+    schedule::Schedule plain = schedule::generator_named(generator).generate(generator_options());
+    if (kfac_every == 0) return plain;
+    return schedule::with_periodic_refresh(plain, schedule::KfacFiller(6), kfac_every);
   }
   std::int64_t num_layers() const {
     return static_cast<std::int64_t>(schedule::StageLayers(schedule().problem).total());
@@ -88,7 +96,7 @@ struct Pipeline {
     }
     return {.model = model_of(layers),
             .capacity = test::capacity_of(all),
-            .optimizer = {.kind = optimizer},
+            .optimizer = {.kind = kfac_every == 0 ? optimizer : optim::OptimizerKind::Kfac},
             .seed = 17,
             .reduce_dtype = reduce_dtype};
   }
@@ -147,7 +155,8 @@ void expect_trains_as_one_rank(const Pipeline& pipeline) {
   SCOPED_TRACE(testing::Message() << pipeline.generator << " of depth " << pipeline.depth << ", "
                                   << pipeline.num_replicas << " replicas");
   const Pipeline plainest{.stage_layers = {static_cast<std::uint16_t>(pipeline.num_layers())},
-                          .optimizer = pipeline.optimizer};
+                          .optimizer = pipeline.optimizer,
+                          .kfac_every = pipeline.kfac_every};
   StagedRun expected = plainest.run();
   StagedRun actual = pipeline.run();
   for (std::uint64_t step = 0; step < kNumSteps; ++step) {
@@ -157,7 +166,8 @@ void expect_trains_as_one_rank(const Pipeline& pipeline) {
       EXPECT_NEAR(outcome.losses[i], reference.losses[i], kLosses * reference.losses[i]) << "step " << step;
     EXPECT_NEAR(outcome.gradient_norm, reference.gradient_norm, kLosses * reference.gradient_norm);
     EXPECT_EQ(outcome.num_updates, step + 1);
-    if (step == 0) expect_same_gradients(actual.gradients(), expected.gradients());
+    if (step == 0 && pipeline.kfac_every == 0)
+      expect_same_gradients(actual.gradients(), expected.gradients());
   }
   expect_same_weights(actual.weights(), expected.weights(), first_weights(model_of(pipeline.num_layers())));
   expect_equal_holders(actual, pipeline.num_slices);
@@ -219,6 +229,60 @@ TEST_P(EveryPipeline, TakesThePlannedMemory) {
     EXPECT_EQ(run.program(rank).memory().num_bytes(),
               BertProgram::plan_memory(schedule, schedule::Rank::at(rank), options).num_bytes());
   }
+}
+
+TEST_P(EveryPipeline, TrainsByKfacWhatOneRankTrains) {
+  for (const std::size_t every : {1, 2}) {
+    expect_trains_as_one_rank(
+        {.generator = GetParam(), .depth = 2, .num_micro_batches = 4, .kfac_every = every});
+  }
+  expect_trains_as_one_rank(
+      {.generator = GetParam(), .depth = 2, .num_replicas = 2, .num_micro_batches = 2, .kfac_every = 2});
+}
+
+/// Such that a refresh takes the bubbles of several steps.
+class CostsOfKfac final : public schedule::CostModel {
+ public:
+  explicit CostsOfKfac(const schedule::Problem& problem) : usual_(problem) {}
+
+  double seconds(schedule::Rank rank, const schedule::Action& action) const override {
+    using schedule::ActionType;
+    if (action.type == ActionType::CurvatureA || action.type == ActionType::CurvatureB) return 0.06;
+    return action.type == ActionType::Invert ? 0.4 / action.num_pieces : usual_.seconds(rank, action);
+  }
+  double latency_seconds(schedule::Rank from, schedule::Rank to) const override {
+    return usual_.latency_seconds(from, to);
+  }
+
+ private:
+  schedule::UsualCosts usual_;
+};
+
+TEST_P(EveryPipeline, TrainsByKfacInItsBubbles) {
+  const Pipeline pipeline{.generator = GetParam(), .depth = 4, .num_micro_batches = 4};
+  const schedule::Schedule plain = pipeline.schedule();
+  const schedule::FillResult filled =
+      schedule::fill(plain, schedule::KfacFiller(6), CostsOfKfac(plain.problem));
+  schedule::require_checked(filled.schedule);
+  EXPECT_GT(filled.max_age, 0U);
+  BertProgramOptions options = pipeline.options(pipeline.num_layers());
+  options.optimizer.kind = optim::OptimizerKind::Kfac;
+  // The first steps have no factors yet: what they precondition is the plain gradient.
+  StagedRun first(filled.schedule, options);
+  StagedRun second(filled.schedule, options);
+  const std::uint64_t num_steps = 2 * filled.schedule.num_steps() + 1;
+  double loss = 0;
+  for (std::uint64_t step = 0; step < num_steps; ++step) {
+    batch::StepBatch batch = pipeline.batch(step % kNumSteps);
+    batch.step = step;
+    const StepOutcome outcome = first.step(batch);
+    EXPECT_EQ(second.step(batch).losses, outcome.losses) << "step " << step;
+    EXPECT_FALSE(outcome.is_skipped) << "step " << step;
+    if (step == 0) loss = outcome.loss();
+    if (step + 1 == num_steps) EXPECT_LT(outcome.loss(), 1.2 * loss);
+  }
+  EXPECT_EQ(first.weights(), second.weights());
+  expect_equal_holders(first, 1);
 }
 
 TEST(BertStages, TrainInTensorParallelSlices) {

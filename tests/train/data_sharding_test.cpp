@@ -88,6 +88,18 @@ TEST_F(DataShardingTest, ChangesNoByteOfARun) {
   }
 }
 
+TEST_F(DataShardingTest, BringsEveryStageOfAPipelineWhatItsReplicaWorksOn) {
+  deal_out(3, 2);
+  const auto piped = [&](const std::string& name) {
+    RunOptions given = options_of(name, 2);
+    given.run.pp = 2;
+    return given;
+  };
+  run(piped("shared"));
+  EXPECT_THAT(train_on_nodes(piped("local")), testing::Each(""));
+  expect_same_checkpoint(piped("local"), piped("shared"));
+}
+
 TEST_F(DataShardingTest, MayChangeWhenARunResumes) {
   deal_out(2, 2);
   // Learning rates follow from the length of a run, so both are lengthened alike.

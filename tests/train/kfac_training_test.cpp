@@ -1,3 +1,9 @@
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "plenum/io/file.h"
+
 #include "tests/support/expect_user_error.h"
 #include "tests/train/training_fixture.h"
 
@@ -88,6 +94,19 @@ TEST_F(KfacTraining, TrainsWithMuonBeneathIt) {
   given.optimizer.optimizer.kfac_base = optim::OptimizerKind::Muon;
   run(given);
   EXPECT_LT(losses().back(), losses().front());
+}
+
+TEST_F(KfacTraining, LaysAStepOfACycleOverItsPrediction) {
+  RunOptions given = kfac("run", 2);
+  given.run.process.overlay = directory_ / "overlay.json";
+  given.run.process.trace_step = 7;
+  run(given);
+  const nlohmann::json overlay = nlohmann::json::parse(io::read_file(given.run.process.overlay));
+  double measured_seconds = 0;
+  for (const nlohmann::json& action : overlay.at("actions"))
+    measured_seconds = std::max(measured_seconds, action.at("measured")[1].get<double>());
+  EXPECT_GT(overlay.at("predicted_step_seconds"), 0);
+  EXPECT_NEAR(overlay.at("measured_step_seconds").get<double>(), measured_seconds, 1e-6);
 }
 
 TEST_F(KfacTraining, RefusesDividedMapsAndGradients) {

@@ -86,6 +86,7 @@ schedule::FillResult SimulateCommand::fill(const Schedule& schedule, const sched
                                            const schedule::LayerCosts& layer, FillKind kind) const {
   schedule::FillOptions wanted;
   wanted.margin = options_.margin;
+  wanted.drains = options_.drains;
   if (options_.max_cycle) wanted.max_cycle_steps = static_cast<std::size_t>(*options_.max_cycle);
   if (options_.fill_memory_mib) {
     wanted.max_kept_bytes = static_cast<double>(*options_.fill_memory_mib) * 1024 * 1024;

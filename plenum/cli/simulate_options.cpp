@@ -104,6 +104,9 @@ base::OptionTable simulate_option_table(SimulateOptions& options) {
             "With --profile: mebibytes that filling may keep alive on a rank; default: no limit");
   table.add("max-cycle", options.max_cycle, 1, 128,
             "Steps after which a filled schedule repeats, more only where nothing fits; default: 48 to 128");
+  table.add("drains", options.drains,
+            "Let all second-order work of a cycle end with it, as a run that is to be resumed between cycles "
+            "needs");
   table.add("json", options.json, "Print the result as JSON");
   table.add("output", options.output, "FILE", "Write the schedule: .json, or text");
   table.add("svg", options.svg, "FILE", "Draw the timeline as SVG");

@@ -49,6 +49,7 @@ struct SimulateOptions {
   double margin = 0.01;
   std::optional<std::int64_t> fill_memory_mib;
   std::optional<std::int64_t> max_cycle;
+  bool drains = false;
 
   bool json = false;
   std::string output;

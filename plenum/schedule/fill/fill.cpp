@@ -62,11 +62,12 @@ double excess_class(double excess) {
 
 /// Cycles of at most `max_steps` steps that leave room for their refreshes, these at most `max_period` steps
 /// apart, best first: of those with alike refreshes the shortest, and only a few.
-std::vector<CycleShape> candidates(double bound, std::size_t max_steps, std::size_t max_period) {
+std::vector<CycleShape> candidates(double bound, std::size_t max_steps, std::size_t max_period, bool drains) {
   constexpr std::size_t kMostAlike = 6;
   std::vector<CycleShape> shapes;
   for (std::size_t steps = 1; steps <= max_steps; ++steps) {
-    const auto most = static_cast<std::size_t>(static_cast<double>(steps) / bound * (1 + kRounding));
+    auto most = static_cast<std::size_t>(static_cast<double>(steps) / bound * (1 + kRounding));
+    if (drains) most = std::min<std::size_t>(most, 1);
     for (std::size_t refreshes = 1; refreshes <= most; ++refreshes) {
       if (std::gcd(steps, refreshes) != 1 || steps > refreshes * max_period) continue;
       shapes.push_back({.num_steps = steps, .num_refreshes = refreshes});
@@ -124,7 +125,7 @@ class Filling {
   /// The best cycle of at most `max_steps` steps; nothing if none has room.
   std::optional<FillResult> fill_within(std::size_t max_steps) {
     std::optional<double> last_class;
-    for (const CycleShape& shape : candidates(bound_, max_steps, max_period())) {
+    for (const CycleShape& shape : candidates(bound_, max_steps, max_period(), options_.drains)) {
       const double shape_class = excess_class(shape.refresh_steps() / bound_ - 1);
       if (num_tried_actions_ > kManyActions && shape_class == last_class) continue;
       last_class = shape_class;
@@ -211,8 +212,12 @@ class Filling {
   std::optional<Attempt> freshest(const CycleShape& shape, WorkOrder order) {
     std::optional<Attempt> best;
     for (const double lag : kLags) {
-      std::optional<Attempt> attempt =
-          attempt_with({.shape = shape, .lag_steps = lag, .order = order, .max_age = options_.max_staleness});
+      if (options_.drains && lag > 0) break;
+      std::optional<Attempt> attempt = attempt_with({.shape = shape,
+                                                     .lag_steps = lag,
+                                                     .order = order,
+                                                     .max_age = options_.max_staleness,
+                                                     .drains = options_.drains});
       if (!attempt) continue;
       const double kept_bytes =
           *std::max_element(attempt->peak_kept_bytes.begin(), attempt->peak_kept_bytes.end());

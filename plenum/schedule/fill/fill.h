@@ -17,6 +17,9 @@ struct FillOptions {
   /// follows from the bound: the longer a refresh takes, the more steps a cycle of several needs.
   std::optional<std::size_t> max_cycle_steps = std::nullopt;
   std::size_t max_staleness = kMaxAge;  ///< of any action, in steps
+  /// Whether nothing waits when a cycle ends but for inverses: one refresh in each, all of its work within
+  /// it. Then the step between two cycles needs nothing of those before it.
+  bool drains = false;
 };
 
 struct FillResult {

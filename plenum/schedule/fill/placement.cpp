@@ -137,8 +137,10 @@ class Placer {
       const double offset = s * step_.seconds();
       for (const Gap& gap : gaps) {
         if (gap.begin + offset < begin || gap.begin + offset >= end) continue;
+        // What is idle behind the last action reaches into the next step.
+        const double gap_end = options_.drains ? std::min(gap.end + offset, end) : gap.end + offset;
         state.holes.push_back({.begin = gap.begin + offset,
-                               .end = gap.end + offset,
+                               .end = gap_end,
                                .step = s,
                                .position = static_cast<std::uint32_t>(gap.position),
                                .is_last = &gap == &gaps.back(),
@@ -175,6 +177,9 @@ class Placer {
       if (items_[i].predecessors.empty()) admit(refresh, i);
     }
   }
+
+  /// Where it must be.
+  bool is_in_cycle(std::size_t step) const { return !options_.drains || step < shape_.num_steps; }
 
   std::size_t index(std::uint32_t refresh, std::uint32_t item) const {
     return refresh * items_.size() + item;
@@ -217,7 +222,8 @@ class Placer {
                                                            .step = least_step_[index(refresh, i)],
                                                            .after = after_[index(refresh, i)]},
                                                           items_[i].seconds);
-    if (slot) {
+    const bool is_late = slot && !is_in_cycle(static_cast<std::size_t>(slot->step));
+    if (slot && !is_late) {
       put_collective(refresh, i, *slot);
     } else {
       has_failed_ = true;
@@ -252,7 +258,7 @@ class Placer {
   }
 
   void begin_round(RankState& state) {
-    if (!state.has_placed || state.leftovers.empty()) {
+    if (options_.drains || !state.has_placed || state.leftovers.empty()) {
       has_failed_ = true;
       return;
     }
@@ -358,7 +364,8 @@ class Placer {
     state.has_placed = true;
     state.is_waiting = false;
     const std::size_t max_age = std::min(options_.max_age, items_[item.item].work.max_age);
-    has_failed_ |= placement_.compute[rank].back().step - shape_.statistics_step(item.refresh) > max_age;
+    const std::size_t placed_step = placement_.compute[rank].back().step;
+    has_failed_ |= placed_step - shape_.statistics_step(item.refresh) > max_age || !is_in_cycle(placed_step);
     if (item.piece + 1 < item.num_pieces) return;
     --state.num_left;
     finish(placement_.compute[rank].back(), state.after);

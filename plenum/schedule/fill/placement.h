@@ -29,6 +29,7 @@ struct PlacementOptions {
   double lag_steps = 0;  ///< how long the first refresh waits before its work begins
   WorkOrder order = WorkOrder::OldestFirst;
   std::size_t max_age = kMaxAge;  ///< of any item, in steps
+  bool drains = false;            ///< nothing reaches into the next cycle; for one refresh without a lag
 };
 
 /// Where an item, or a piece of one, runs. Times and steps are counted from the begin of the cycle in which

@@ -1,7 +1,6 @@
 #include "plenum/schedule/fill/fill.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -568,42 +567,6 @@ TEST(Fill, RefusesAFillerWhoseItemsLackAnInput) {
   const Schedule base =
       generator_named("gpipe").generate({.depth = 2, .num_micro_batches = 2, .stage_layers = {1}});
   EXPECT_THROW(fill(base, ForgetfulFiller(), bert_costs(base, kBertBaseP100)), base::UserError);
-}
-
-/// The filler's work that belongs to statistics of an earlier cycle.
-std::size_t num_late(const Schedule& schedule) {
-  std::size_t count = 0;
-  for (const RankProgram& rank : schedule.ranks) {
-    for (const LaneProgram& lane : rank.lanes) {
-      for (std::size_t step = 0; step < lane.num_steps(); ++step) {
-        for (const Action& action : lane.step(step)) {
-          const bool is_use = action.type == ActionType::Precondition;
-          count += !is_use && action.age > step ? 1 : 0;
-        }
-      }
-    }
-  }
-  return count;
-}
-
-TEST(Fill, EndsAllWorkWithTheCycleWhereItDrains) {
-  for (const std::string_view name : {"gpipe", "1f1b", "chimera", "zb-h1"}) {
-    for (const std::size_t num_replicas : {1, 2}) {
-      SCOPED_TRACE(testing::Message() << name << ", replicas " << num_replicas);
-      const Schedule base = generator_named(name).generate(
-          {.depth = 4, .num_micro_batches = 4, .num_replicas = num_replicas, .stage_layers = {3}});
-      const ProfileCosts costs = bert_costs(base, kBertBaseP100);
-      const FillResult free = fill(base, KfacFiller(kNumMaps), costs);
-      if (name == "1f1b") EXPECT_GT(num_late(free.schedule), 0U) << "the others may happen to drain";
-      const FillResult drained = fill(base, KfacFiller(kNumMaps), costs, {.drains = true});
-      EXPECT_EQ(num_late(drained.schedule), 0U);
-      EXPECT_TRUE(check(drained.schedule).violations.empty());
-      expect_whole_refreshes(drained.schedule, drained.refresh_steps);
-      EXPECT_EQ(drained.refresh_steps, static_cast<double>(drained.schedule.num_steps()));
-      // What waits for the last backward of the first step begins late, and a piece ends no gap exactly.
-      EXPECT_LE(drained.refresh_steps, std::ceil(drained.refresh_bound) + 2);
-    }
-  }
 }
 
 TEST(Fill, GivesTheSameScheduleTwice) {

@@ -50,7 +50,9 @@ TEST(DrainedFill, EndsAllWorkWithItsCycle) {
           {.depth = 4, .num_micro_batches = 4, .num_replicas = num_replicas, .stage_layers = {3}});
       const ProfileCosts costs(base, kProfiledLayer, {.maps = test::bert_layer_maps()});
       const FillResult free = fill(base, KfacFiller(kMaps), costs);
-      if (name == "1f1b") EXPECT_GT(FillerWork(free.schedule).num_late, 0U) << "others may happen to drain";
+      if (name == "1f1b") {
+        EXPECT_GT(FillerWork(free.schedule).num_late, 0U) << "the others may happen to drain";
+      }
       const FillResult drained = fill(base, KfacFiller(kMaps), costs, {.drains = true});
       const FillerWork work(drained.schedule);
       EXPECT_EQ(work.num_late, 0U);

@@ -23,7 +23,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Elements elements(std::vector<double>& values) {
+Elements doubles(std::vector<double>& values) {
   return elements_of(std::span(values));
 }
 
@@ -57,7 +57,7 @@ std::vector<double> sums_in_rounds(std::size_t num_ranks, bool ignores_waits) {
         for (std::size_t i = 0; i < values.size(); ++i)
           values[i] = round * (1.0 + static_cast<double>(index * 10 + i));
       });
-      own.ranks->start_all_reduce(elements(values), static_cast<Tag>(round)).wait();
+      own.ranks->start_all_reduce(doubles(values), static_cast<Tag>(round)).wait();
     }
     own.finish();
     if (all.index() == 0) last = values;
@@ -82,9 +82,9 @@ TEST(LocalQueues, SendWhatTheSendersQueueHasMade) {
                           for (Tag tag = 1; tag <= 3; ++tag) {
                             if (all.index() == 0) {
                               own.queue.put([&values, tag] { values.assign(4, static_cast<double>(tag)); });
-                              own.ranks->start_send(1, tag, elements(values)).wait();
+                              own.ranks->start_send(1, tag, doubles(values)).wait();
                             } else {
-                              own.ranks->start_receive(0, tag, elements(values)).wait();
+                              own.ranks->start_receive(0, tag, doubles(values)).wait();
                               own.queue.put([&values, tag] { EXPECT_THAT(values, Each(tag)); });
                             }
                           }
@@ -99,8 +99,8 @@ TEST(LocalQueues, LetASenderGoOnBeforeItsReceiverComes) {
                         [&](Communicator& all) {
                           const QueuedRank own(all, device);
                           std::vector<double> sent(2, 1.0 + static_cast<double>(all.index())), come(2);
-                          Completion send = own.ranks->start_send(1 - all.index(), 7, elements(sent));
-                          own.ranks->start_receive(1 - all.index(), 7, elements(come)).wait();
+                          Completion send = own.ranks->start_send(1 - all.index(), 7, doubles(sent));
+                          own.ranks->start_receive(1 - all.index(), 7, doubles(come)).wait();
                           send.wait();
                           own.finish();
                           EXPECT_THAT(come, Each(2.0 - static_cast<double>(all.index())));
@@ -121,13 +121,13 @@ TEST(LocalQueues, ScatterGatherBroadcastAndExchange) {
                             told[0] = index;
                           });
                           std::vector<double> part(counts[all.index()]);
-                          own.ranks->start_reduce_scatter(elements(values), elements(part), counts, 1).wait();
-                          own.ranks->start_all_gather(elements(part), elements(gathered), counts, 2).wait();
-                          own.ranks->start_broadcast(elements(told), 2, 3).wait();
+                          own.ranks->start_reduce_scatter(doubles(values), doubles(part), counts, 1).wait();
+                          own.ranks->start_all_gather(doubles(part), doubles(gathered), counts, 2).wait();
+                          own.ranks->start_broadcast(doubles(told), 2, 3).wait();
                           const std::vector<std::size_t> ones(3, 1);
                           own.ranks
                               ->start_all_to_all(elements_of(std::span<const double>(values).first(3)), ones,
-                                                 elements(exchanged), ones, 4)
+                                                 doubles(exchanged), ones, 4)
                               .wait();
                           own.finish();
                           EXPECT_THAT(gathered, ElementsAre(30, 33, 36, 39));
@@ -143,11 +143,11 @@ TEST(LocalQueues, PollInPlaceOfWaiting) {
                         [&](Communicator& all) {
                           const QueuedRank own(all, device);
                           std::vector<double> values(1, 1.0);
-                          Completion sum = own.ranks->start_all_reduce(elements(values), 1);
+                          Completion sum = own.ranks->start_all_reduce(doubles(values), 1);
                           while (!sum.test()) std::this_thread::yield();
                           Completion message = all.index() == 0
-                                                   ? own.ranks->start_send(1, 2, elements(values))
-                                                   : own.ranks->start_receive(0, 2, elements(values));
+                                                   ? own.ranks->start_send(1, 2, doubles(values))
+                                                   : own.ranks->start_receive(0, 2, doubles(values));
                           while (!message.test()) std::this_thread::yield();
                           own.finish();
                           EXPECT_THAT(values, ElementsAre(2));
@@ -160,7 +160,7 @@ TEST(LocalQueues, NameTheRanksThatDisagree) {
   const std::vector<std::string> errors = run_ranks(2, [&](Communicator& all) {
     const QueuedRank own(all, device);
     std::vector<double> values(1 + all.index());
-    own.ranks->start_all_reduce(elements(values), 1).wait();
+    own.ranks->start_all_reduce(doubles(values), 1).wait();
   });
   EXPECT_THAT(errors, Each(HasSubstr("rank 0")));
 }
@@ -172,9 +172,9 @@ TEST(LocalQueues, WakeWhoWaitsForARankThatFailed) {
     std::vector<double> values(1);
     switch (all.index()) {
       case 0:
-        return own.ranks->start_receive(3, 1, elements(values)).wait();
+        return own.ranks->start_receive(3, 1, doubles(values)).wait();
       case 1:
-        return own.ranks->start_send(3, 1, elements(values)).wait();
+        return own.ranks->start_send(3, 1, doubles(values)).wait();
       case 2:
         return own.ranks->start_barrier(0).wait();
       default:

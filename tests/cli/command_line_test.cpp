@@ -32,11 +32,6 @@ TEST(CommandLine, NamesTheNearestCommandAndOption) {
 }
 
 TEST(CommandLine, SaysTheNewNameOfAnOptionThatWasRenamed) {
-  for (const char* const given : {"train --schedule wsd", "train --schedule=wsd"}) {
-    const ProgramResult result = run_program(given);
-    EXPECT_EQ(result.exit_code, 2);
-    EXPECT_EQ(result.errors, "plenum: error: --schedule is now called --lr-schedule\n");
-  }
   const test::TemporaryDirectory directory;
   io::write_file((directory / "run.toml"), "[optimizer]\nschedule = \"wsd\"\n");
   EXPECT_THAT(run_program("train --config " + (directory / "run.toml")).errors,

@@ -9,20 +9,12 @@
 #include "plenum/kernels/optimizer_step.h"
 #include "plenum/optim/kfac_options.h"
 #include "plenum/optim/muon.h"
+#include "plenum/optim/optimizer_kind.h"
 #include "plenum/optim/soap.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
 
 namespace plenum::optim {
-
-enum class OptimizerKind : std::uint8_t {
-  AdamW,     ///< Loshchilov and Hutter 2019, as in PyTorch and Hugging Face
-  BertAdam,  ///< as in the original BERT: no bias correction
-  Lamb,      ///< You et al. 2020, as in NVLAMB
-  Kfac,  ///< Martens and Grosse 2015: gradients of layers are preconditioned, then one of the others updates
-  Muon,  ///< Jordan et al. 2024, on the weights of layers; AdamW on everything else
-  Soap,  ///< Vyas et al. 2024, in the same way
-};
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::AdamW;
@@ -42,10 +34,6 @@ struct OptimizerOptions {
   friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
 };
 
-/// What the authors of each use: 1e-8 for AdamW (PyTorch, Hugging Face), alone or beside Muon or SOAP, 1e-6
-/// for the original BERT and NVLAMB.
-double default_epsilon(OptimizerKind kind);
-
 /// The flat buffers that an optimizer works on, borrowed: of N = ParameterTable::num_elements() elements, or
 /// of the S elements of the shard that it updates, as ParameterShard lays them out.
 struct OptimizerBuffers {
@@ -61,12 +49,6 @@ struct OptimizerBuffers {
   MuonBuffers muon = {};
   SoapBuffers soap = {};
 };
-
-/// Whether the weights of layers are updated by themselves, as matrices.
-bool has_layer_update(OptimizerKind kind);
-
-/// Whether the optimizer keeps a second moment of a parameter from step to step.
-bool has_second_moment(OptimizerKind kind, const describe::Parameter& parameter);
 
 /// Updates all parameters that a rank holds, or its shard of them, stage by stage. See
 /// docs/math/optimizers.md.

@@ -12,7 +12,7 @@
 #include "plenum/describe/parameter_table.h"
 #include "plenum/io/safetensors.h"
 #include "plenum/model/flat_pieces.h"
-#include "plenum/optim/optimizer.h"
+#include "plenum/optim/optimizer_kind.h"
 #include "plenum/tensor/host_window.h"
 
 namespace plenum::train {

@@ -32,6 +32,10 @@ TEST(CommandLine, NamesTheNearestCommandAndOption) {
 }
 
 TEST(CommandLine, SaysTheNewNameOfAnOptionThatWasRenamed) {
+  // What once chose the learning rate now chooses a pipeline, and says which there are.
+  EXPECT_EQ(
+      run_program("train --schedule wsd").errors,
+      "plenum: error: --schedule must be one of auto, gpipe, 1f1b, interleaved, chimera, zb-h1: 'wsd'\n");
   const test::TemporaryDirectory directory;
   io::write_file((directory / "run.toml"), "[optimizer]\nschedule = \"wsd\"\n");
   EXPECT_THAT(run_program("train --config " + (directory / "run.toml")).errors,

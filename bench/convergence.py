@@ -2,7 +2,7 @@
 """How fast optimizers converge, with equal tuning effort for each.
 
 For every optimizer runs `plenum train` on a grid of settings, as many points for each, takes the point with the
-lowest held-out loss at the end, repeats that with other seeds, and writes
+lowest held-out loss at the end, repeats that with several seeds, and writes
 
     OUT/table.md     held-out loss at 20, 40, 50, 60, 80 and 100 % of the steps, steps to the loss that the
                      reference (LAMB) reaches at its end, gap between held-out and training loss, tokens/s
@@ -12,6 +12,7 @@ A study may be stopped and started again: what is complete is not repeated, what
 
     python3 bench/convergence.py --plenum build/plenum --data study-ds --out study --model bert-mini \\
         --steps 2000 --global-batch 32768tok --optimizers adamw,lamb,muon
+    python3 bench/convergence.py ... --tuning-steps 600 # the grid by shorter runs, then the best with all steps
     python3 bench/convergence.py ... --budget 540     # seconds; then again, until it says that all is done
     python3 bench/convergence.py ... --grid grid.json # other settings than those below
 
@@ -74,12 +75,12 @@ class Deadline:
 
 
 class Run:
-    """One training run: an optimizer, its options, a seed."""
+    """One training run: an optimizer, its options, how long, a seed."""
 
-    def __init__(self, study, optimizer, options, seed):
-        self.study, self.optimizer, self.options, self.seed = study, optimizer, options, seed
+    def __init__(self, study, optimizer, options, steps, seed):
+        self.study, self.optimizer, self.options, self.steps, self.seed = study, optimizer, options, steps, seed
         point = ",".join(f"{name}={value}" for name, value in sorted(options.items()) if name != "optimizer")
-        self.directory = study.out / "runs" / optimizer / f"{point or 'defaults'},seed={seed}".replace("/", "-")
+        self.directory = study.out / "runs" / optimizer / f"{point or 'defaults'},steps={steps},seed={seed}".replace("/", "-")
 
     @property
     def summary_path(self):
@@ -98,7 +99,7 @@ class Run:
             "data": arguments.data,
             "run": self.directory,
             "model": arguments.model,
-            "steps": arguments.steps,
+            "steps": self.steps,
             "global-batch": arguments.global_batch,
             "eval-every": "0.1dur",
             "eval-sequences": arguments.eval_sequences,
@@ -134,7 +135,7 @@ class Run:
 
     def conclude(self, has_diverged):
         losses = self.held_out()
-        if not has_diverged and (not losses or losses[-1][0] < self.study.arguments.steps):
+        if not has_diverged and (not losses or losses[-1][0] < self.steps):
             return
         steps = read_lines(self.directory / "metrics.jsonl")
         last = [step["mlm_loss"] for step in steps[-max(1, len(steps) // 20) :] if step["mlm_loss"] is not None]
@@ -143,6 +144,7 @@ class Run:
             "study": self.study.fingerprint(),
             "optimizer": self.optimizer,
             "options": self.options,
+            "steps": self.steps,
             "seed": self.seed,
             "diverged": has_diverged,
             "held_out": losses,
@@ -211,7 +213,7 @@ class Study:
     def fingerprint(self):
         """What two runs must share to be compared."""
         arguments = self.arguments
-        return {"data": arguments.data.resolve().name, "model": arguments.model, "steps": arguments.steps,
+        return {"data": arguments.data.resolve().name, "model": arguments.model,
                 "global_batch": arguments.global_batch, "train_arguments": arguments.train_arguments}
 
     def report(self, run, seconds):
@@ -228,7 +230,8 @@ class Study:
                     print(f"error: {self.failures[-1]}", file=sys.stderr, flush=True)
 
     def grid_runs(self, name):
-        return [Run(self, name, options, self.arguments.seed) for options in self.points[name]]
+        steps = self.arguments.tuning_steps or self.arguments.steps
+        return [Run(self, name, options, steps, self.arguments.seed) for options in self.points[name]]
 
     def best(self, name):
         """The run of the grid with the lowest loss at the end; None until all are complete, or if all diverged."""
@@ -244,7 +247,7 @@ class Study:
         if best is None:
             return []
         seeds = range(self.arguments.seed, self.arguments.seed + self.arguments.seeds)
-        return [Run(self, name, best.options, seed) for seed in seeds]
+        return [Run(self, name, best.options, self.arguments.steps, seed) for seed in seeds]
 
     def run(self):
         self.out.mkdir(parents=True, exist_ok=True)
@@ -274,7 +277,8 @@ class Study:
         lines = [
             f"{arguments.model}, {arguments.steps} steps of {arguments.global_batch}; held-out loss, mean of the seeds "
             f"(and their range at the end); the best of {len(next(iter(self.points.values())))} points for each "
-            "optimizer. Training loss is the mean of the last 5 % of the steps, with dropout.",
+            f"optimizer{f', by runs of {arguments.tuning_steps} steps' if arguments.tuning_steps else ''}. Training loss "
+            "is the mean of the last 5 % of the steps, with dropout.",
             "",
             "| optimizer | " + " | ".join(f"{share} %" for share in SHARES)
             + f" | seeds | steps to {arguments.reference}'s end{f' ({target:.4f})' if target else ''}"
@@ -318,6 +322,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True, help="where runs and results go")
     parser.add_argument("--model", default="bert-mini")
     parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--tuning-steps", type=int, default=0, help="of the grid's runs; 0: as many")
     parser.add_argument("--global-batch", default="32768tok")
     parser.add_argument("--optimizers", type=lambda text: text.split(","), default=["adamw", "lamb", "muon"],
                         help="names of grids")

@@ -196,10 +196,11 @@ struct BertProgram::State {
     return messages.activations(run.action, run.data_step());
   }
   /// A pass over a micro-batch: on a GPU recorded where it repeats, unless no head reads anything, which
-  /// leaves gradients to zero at most.
+  /// leaves gradients to zero at most, or ranks have sums to make in it.
   void run_recorded(const ActionRun& run, const model::Pass& pass, const std::function<void()>& work,
                     std::size_t next_slot = 0) {
-    const bool is_recorded = gpu != nullptr && options.records_work && pass.num_read() > 0;
+    const bool is_recorded =
+        gpu != nullptr && options.records_work && pass.group == nullptr && pass.num_read() > 0;
     if (is_recorded) {
       gpu->recorded.run(recording_key(run, pass, next_slot), stream.cuda(), work);
     } else {

@@ -209,8 +209,6 @@ void RunOptions::check() const {
                 "every rank needs a thread: {} ranks, {} threads; give more --threads or fewer --ranks",
                 run.ranks, run.threads.value_or(0));
   static_cast<void>(mesh());
-  base::require(run.tp == 1 || run.device != tensor::Device::Cuda,
-                "--tp {} trains on CPUs only so far; add --device cpu, or leave out --tp", run.tp);
   base::require(
       run.shard < schedule::Sharding::Gradients || run.device != tensor::Device::Cuda || run.ranks == 1,
       "gradients and parameters are sharded on CPUs only so far; add --device cpu, or shard the "

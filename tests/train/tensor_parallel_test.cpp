@@ -255,7 +255,7 @@ TEST_F(TensorParallelRun, RefusesWhatCannotBeDividedInOneLine) {
             "--tp must divide the number of attention heads, and 3 does not divide 4");
   RunOptions on_gpu = options_of("run", 2, 2);
   on_gpu.run.device = tensor::Device::Cuda;
-  EXPECT_THAT(refusal_of(on_gpu), HasSubstr("on CPUs only"));
+  EXPECT_THAT(refusal_of(on_gpu), HasSubstr("--gpus starts a process for each GPU"));
 }
 
 }  // namespace

@@ -54,12 +54,13 @@ class InversionSteps {
 };
 
 double scale_of_a(const InversionPiece& piece) {
-  return piece.num_rows == 0 ? 0.0 : 1.0 / static_cast<double>(piece.num_rows);
+  return piece.num_rows_a == 0 ? 0.0 : 1.0 / static_cast<double>(piece.num_rows_a);
 }
 
-/// T^2 / n, where all of the T rows are covered.
+/// T^2 / n, where n of the T rows are covered.
 double scale_of_b(const InversionPiece& piece) {
-  return static_cast<double>(piece.num_rows);
+  const auto rows = static_cast<double>(piece.num_rows);
+  return piece.num_rows_b == 0 ? 0.0 : rows * rows / static_cast<double>(piece.num_rows_b);
 }
 
 }  // namespace
@@ -93,12 +94,12 @@ void Kfac::add(const tensor::Stream& stream, SumState& state, const TensorView& 
 }
 
 void Kfac::add_input(const tensor::Stream& stream, const MapId& map, const CurvatureRows& rows) {
-  SumState& state = layers_[map.layer].a[refreshes_.place_of(rows.step)][first_of_input(map)];
+  SumState& state = layers_[map.layer].a[place_of(map, rows.step)][first_of_input(map)];
   add(stream, state, sum_a_DD(map, rows.step), rows);
 }
 
 void Kfac::add_error(const tensor::Stream& stream, const MapId& map, const CurvatureRows& rows) {
-  SumState& state = layers_[map.layer].b[refreshes_.place_of(rows.step)][map.map];
+  SumState& state = layers_[map.layer].b[place_of(map, rows.step)][map.map];
   add(stream, state, sum_b_EE(map, rows.step), rows);
 }
 
@@ -169,7 +170,7 @@ void Kfac::invert(const tensor::Stream& stream, const MapId& map, const Inversio
   }
   if (piece.piece + 1 != piece.num_pieces) return;
   kernels::TakeInverse take = exchange(owned);
-  if (piece.statistics_step == piece.step) {
+  if (piece.statistics_step == piece.step && settled_ != piece.step) {
     // Whether the step counts is not yet known.
     kernels::take_inverse(stream, take);
     unsettled_.push_back({map, piece});
@@ -200,6 +201,7 @@ void Kfac::settle(const tensor::Stream& stream, std::uint64_t step, const Tensor
     fold(stream, inversion.map, inversion.piece);
   }
   unsettled_.clear();
+  settled_ = step;
 }
 
 }  // namespace plenum::optim

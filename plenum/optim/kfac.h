@@ -36,8 +36,10 @@ struct InversionPiece {
   std::size_t piece = 0;
   std::size_t num_pieces = 1;
   std::uint64_t statistics_step = 0;
-  std::uint64_t step = 0;     ///< that does it
-  std::int64_t num_rows = 0;  ///< of the statistics' global batch that the map computes, all covered
+  std::uint64_t step = 0;       ///< that does it
+  std::int64_t num_rows = 0;    ///< of the statistics' global batch that the map computes
+  std::int64_t num_rows_a = 0;  ///< of these, those that A covers
+  std::int64_t num_rows_b = 0;  ///< and B
 };
 
 /// K-FAC of the linear maps that a rank holds: sums of second moments, damped inverses of those that it owns,
@@ -93,8 +95,11 @@ class Kfac {
   void add(const tensor::Stream& stream, SumState& state, const tensor::TensorView& sum,
            const CurvatureRows& rows) const;
   const memory::KfacMap& own(const MapId& map) const { return memory_.layers[map.layer].maps[map.map]; }
+  std::size_t place_of(const MapId& map, std::uint64_t step) const {
+    return refreshes_.place_of(step, schedule::LayerId::at(map.layer));
+  }
   const memory::KfacSums& sums(const MapId& map, std::uint64_t step) const {
-    return memory_.layers[map.layer].sums[refreshes_.place_of(step)];
+    return memory_.layers[map.layer].sums[place_of(map, step)];
   }
   kernels::RunningFactors running(const memory::KfacMap& map) const;
   kernels::TakeInverse exchange(const memory::KfacMap& map) const;
@@ -109,6 +114,7 @@ class Kfac {
   std::size_t num_micro_batches_;
   std::vector<LayerState> layers_;
   std::vector<Unsettled> unsettled_;
+  std::optional<std::uint64_t> settled_;  ///< the last step of which it is known whether it is skipped
 };
 
 }  // namespace plenum::optim

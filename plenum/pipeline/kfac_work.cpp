@@ -60,15 +60,41 @@ KfacWork::KfacWork(const optim::KfacOptions& options, const schedule::Schedule& 
       gradients_(gradients),
       queue_(std::move(queue)),
       kfac_(options, model, schedule, memory),
+      is_partial_(schedule.problem.has_partial_curvature),
+      coverage_(schedule),
       steps_(schedule::Refreshes(schedule).max_age() + 2),
       of_layers_(model.layers.size()) {
-  for (const describe::Layer& layer : model.layers) reduced_a_.emplace_back(factor_shapes(layer).size());
+  for (const describe::Layer& layer : model.layers) {
+    reduced_a_.emplace_back(factor_shapes(layer).size());
+    has_rows_.emplace_back(factor_shapes(layer).size());
+  }
   const schedule::Dataflow dataflow(schedule);
   for (const schedule::StageId stage : schedule.ranks[rank.index()].stages) {
-    if (dataflow.holders(stage).size() == 1) continue;
     const std::size_t end = dataflow.layers().end(stage).index();
-    for (std::size_t layer = dataflow.layers().first(stage).index(); layer < end; ++layer)
-      of_layers_[layer] = layout_of(dataflow, stage, layer);
+    for (std::size_t layer = dataflow.layers().first(stage).index(); layer < end; ++layer) {
+      find_own_sums(dataflow, rank, stage, layer);
+      if (dataflow.holders(stage).size() > 1) of_layers_[layer] = layout_of(dataflow, stage, layer);
+    }
+  }
+}
+
+void KfacWork::find_own_sums(const schedule::Dataflow& dataflow, schedule::Rank rank, schedule::StageId stage,
+                             std::size_t layer) {
+  const auto has_own = [&](std::span<const schedule::MicroBatchId> covered) {
+    return std::ranges::any_of(covered, [&](schedule::MicroBatchId micro_batch) {
+      return dataflow.runner(stage, micro_batch) == rank;
+    });
+  };
+  const schedule::LayerId id = schedule::LayerId::at(layer);
+  for (std::size_t map = 0; map < has_rows_[layer].size(); ++map) {
+    const auto covered_a = coverage_.of(ActionType::CurvatureA, id, map);
+    const std::size_t first = kfac_.first_of_input({layer, map});
+    base::require(
+        std::ranges::equal(covered_a, coverage_.of(ActionType::CurvatureA, id, first)),
+        "maps {} and {} of layer {} have the same input: their KA must cover the same micro-batches", first,
+        map, layer);
+    has_rows_[layer][map] = {.a = has_own(covered_a),
+                             .b = has_own(coverage_.of(ActionType::CurvatureB, id, map))};
   }
 }
 
@@ -95,9 +121,8 @@ void KfacWork::begin_step(const batch::StepBatch& batch, std::size_t first_own, 
                           const std::function<const model::MicroBatchViews&(std::size_t)>& views_of) {
   StepRows& rows = steps_[batch.step % steps_.size()];
   rows.step = batch.step;
-  rows.tokens = batch.global.tokens;
-  rows.labels = std::accumulate(batch.global.labels.begin(),
-                                batch.global.labels.begin() + std::ssize(model_.heads), std::int64_t{0});
+  rows.global = batch.global;
+  if (is_partial_) rows.work = batch.work;
   rows.first_own = first_own;
   rows.micro_batches.clear();
   for (std::size_t id = first_own; id < first_own + num_own; ++id) {
@@ -118,6 +143,23 @@ const KfacWork::StepRows& KfacWork::rows_of_step(std::uint64_t step) const {
 
 bool KfacWork::reads_labels(const MapId& map) const {
   return map.layer + 1 == model_.layers.size() && model::is_behind_attention(map.map);
+}
+
+std::int64_t KfacWork::num_rows(const batch::Work& work, const MapId& map) const {
+  if (!reads_labels(map)) return work.tokens;
+  return std::accumulate(work.labels.begin(), work.labels.begin() + std::ssize(model_.heads),
+                         std::int64_t{0});
+}
+
+std::int64_t KfacWork::num_covered_rows(const StepRows& step, const MapId& map, ActionType side) const {
+  if (!is_partial_) return num_rows(step.global, map);
+  std::int64_t rows = 0;
+  for (const schedule::MicroBatchId covered : coverage_.of(side, schedule::LayerId::at(map.layer), map.map)) {
+    base::check(covered.index() < step.work.size(), "a step says how large each of its micro-batches is: {}",
+                step.work.size());
+    rows += num_rows(step.work[covered.index()], map);
+  }
+  return rows;
 }
 
 void KfacWork::curvature(const ActionRun& run, const model::Pass& pass, const model::Activations& kept,
@@ -159,7 +201,9 @@ void KfacWork::invert(const ActionRun& run, const tensor::Stream& stream) {
                 .num_pieces = run.action.num_pieces,
                 .statistics_step = run.data_step(),
                 .step = run.step,
-                .num_rows = reads_labels(map) ? step.labels : step.tokens});
+                .num_rows = num_rows(step.global, map),
+                .num_rows_a = num_covered_rows(step, map, ActionType::CurvatureA),
+                .num_rows_b = num_covered_rows(step, map, ActionType::CurvatureB)});
 }
 
 void KfacWork::precondition(const ActionRun& run, const tensor::Stream& stream) const {
@@ -185,14 +229,23 @@ void KfacWork::copy(const tensor::ConstTensorView& from, const TensorView& to) c
   }
 }
 
+void KfacWork::set_zero(const TensorView& view) const {
+  if (queue_) {
+    tensor::set_zero(*queue_, view);
+  } else {
+    std::ranges::fill(view.span<float>(), 0.0F);
+  }
+}
+
 TensorView KfacWork::wire_part(std::int64_t offset, const TensorView& like) const {
   return {memory_.wire.rows(offset, like.num_elements()).raw(), tensor::DType::Float32, like.shape()};
 }
 
-std::vector<TensorView> KfacWork::sums_to_reduce(const ActionRun& run) const {
+std::vector<KfacWork::OwnSum> KfacWork::sums_to_reduce(const ActionRun& run) const {
   const MapId map = map_of(run.action);
-  std::vector<TensorView> sums = {kfac_.sum_b_EE(map, run.data_step())};
-  if (brings_a_) sums.push_back(kfac_.sum_a_DD(map, run.data_step()));
+  const HasRows& has_rows = has_rows_[map.layer][map.map];
+  std::vector<OwnSum> sums = {{kfac_.sum_b_EE(map, run.data_step()), has_rows.b}};
+  if (brings_a_) sums.push_back({kfac_.sum_a_DD(map, run.data_step()), has_rows.a});
   return sums;
 }
 
@@ -203,9 +256,14 @@ comm::Elements KfacWork::to_reduce(const ActionRun& run) {
   brings_a_ = reduced != run.data_step();
   reduced = run.data_step();
   std::int64_t offset = 0;
-  for (const TensorView& sum : sums_to_reduce(run)) {
-    copy(sum, wire_part(offset, sum));
-    offset += sum.num_elements();
+  for (const OwnSum& own : sums_to_reduce(run)) {
+    const TensorView part = wire_part(offset, own.sum);
+    if (own.has_rows) {
+      copy(own.sum, part);
+    } else {
+      set_zero(part);  // the sum is still that of an earlier refresh
+    }
+    offset += own.sum.num_elements();
   }
   return comm::elements_of(memory_.wire.first_rows(offset).span<float>());
 }
@@ -226,7 +284,7 @@ PartitionedElements KfacWork::to_partition(const ActionRun& run) {
 void KfacWork::communicated(const ActionRun& run) {
   std::int64_t offset = 0;
   if (run.action.type == ActionType::ReduceCurvature) {
-    for (const TensorView& sum : sums_to_reduce(run)) {
+    for (const auto& [sum, has_rows] : sums_to_reduce(run)) {
       copy(wire_part(offset, sum), sum);
       offset += sum.num_elements();
     }

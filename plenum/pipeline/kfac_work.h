@@ -12,6 +12,7 @@
 #include "plenum/model/micro_batch_views.h"
 #include "plenum/optim/kfac.h"
 #include "plenum/pipeline/stage_program.h"
+#include "plenum/schedule/core/curvature_coverage.h"
 #include "plenum/schedule/core/dataflow.h"
 #include "plenum/schedule/core/refreshes.h"
 
@@ -62,8 +63,8 @@ class KfacWork {
   };
   struct StepRows {
     std::uint64_t step = 0;
-    std::int64_t tokens = 0;  ///< of the global batch
-    std::int64_t labels = 0;
+    batch::Work global;
+    std::vector<batch::Work> work;  ///< of every micro-batch of the global batch
     std::size_t first_own = 0;
     std::vector<RealRows> micro_batches;
   };
@@ -76,20 +77,43 @@ class KfacWork {
   const StepRows& rows_of_step(std::uint64_t step) const;
   /// Whether a map computes only rows that heads read.
   bool reads_labels(const optim::MapId& map) const;
+  /// Those of a batch or micro-batch that a map computes.
+  std::int64_t num_rows(const batch::Work& work, const optim::MapId& map) const;
+  /// Of a step, those that a map's A or B covers.
+  std::int64_t num_covered_rows(const StepRows& step, const optim::MapId& map,
+                                schedule::ActionType side) const;
   GatherLayout layout_of(const schedule::Dataflow& dataflow, schedule::StageId stage,
                          std::size_t layer) const;
+  /// Of the layers that the rank holds. Throws UserError if maps with the same input, whose A is one, cover
+  /// different micro-batches.
+  void find_own_sums(const schedule::Dataflow& dataflow, schedule::Rank rank, schedule::StageId stage,
+                     std::size_t layer);
   void copy(const tensor::ConstTensorView& from, const tensor::TensorView& to) const;
+  void set_zero(const tensor::TensorView& view) const;
   tensor::TensorView wire_part(std::int64_t offset, const tensor::TensorView& like) const;
-  /// What of a map's sums travels: the first map with an input brings its A along.
-  std::vector<tensor::TensorView> sums_to_reduce(const ActionRun& run) const;
+  /// A map's sum that travels, and whether the rank has added anything to it.
+  struct OwnSum {
+    tensor::TensorView sum;
+    bool has_rows = false;
+  };
+  /// The first map with an input brings its A along.
+  std::vector<OwnSum> sums_to_reduce(const ActionRun& run) const;
 
   const describe::ModelDescription& model_;
   const memory::KfacMemory& memory_;
   const model::BertGradients& gradients_;
   std::optional<tensor::Stream> queue_;
   optim::Kfac kfac_;
+  bool is_partial_;  ///< statistics may cover a part of the micro-batches
+  schedule::CurvatureCoverage coverage_;
   std::vector<StepRows> steps_;          ///< by step, as many as may be worked on
   std::vector<GatherLayout> of_layers_;  ///< where a layer has several holders
+  /// Of its maps, whether the rank runs a micro-batch that A, that B covers.
+  struct HasRows {
+    bool a = false;
+    bool b = false;
+  };
+  std::vector<std::vector<HasRows>> has_rows_;
   /// By layer and first map of an input: the step whose A has been summed over ranks. Of the data lane.
   std::vector<std::vector<std::optional<std::uint64_t>>> reduced_a_;
   bool brings_a_ = false;  ///< of the map whose sums travel

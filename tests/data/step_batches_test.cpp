@@ -285,6 +285,17 @@ TEST(StepBatchSource, CountsTheWholeGlobalBatchOnEveryRank) {
     EXPECT_EQ(batch.global.squared_lengths, total.squared_lengths);
     EXPECT_EQ(batch.global.labels, total.labels);
     EXPECT_EQ(batch.global.sequences, total.sequences);
+    EXPECT_EQ(batch.work.size(), 3 * source.micro_batches_per_rank());
+    for (const batch::StepBatch& of_rank : ranks) {
+      for (std::size_t i = 0; i < of_rank.micro_batches.size(); ++i) {
+        const batch::Work& counted = batch.work[of_rank.first_micro_batch + i];
+        const batch::Work own = of_rank.micro_batches[i].work();
+        EXPECT_EQ(counted.tokens, own.tokens);
+        EXPECT_EQ(counted.sequences, own.sequences);
+        EXPECT_EQ(counted.squared_lengths, own.squared_lengths);
+        EXPECT_EQ(counted.labels, own.labels);
+      }
+    }
   }
   EXPECT_EQ(total.sequences, 17);
 }

@@ -65,9 +65,18 @@ class LayerKfac {
       begin = all[i];
     }
   }
+  void add_rows(const MapId& map, TestTensor<float>& inputs, TestTensor<float>& errors,
+                std::span<const RowRange> rows, std::size_t micro_batch) {
+    kfac_.add_input(context_.stream(), map, {inputs, 0, rows, micro_batch, 0});
+    kfac_.add_error(context_.stream(), map, {errors, 0, rows, micro_batch, 0});
+  }
   void invert(const MapId& map, std::int64_t num_rows, std::uint64_t step = 0, std::size_t num_pieces = 1) {
     for (std::size_t piece = 0; piece < num_pieces; ++piece)
-      kfac_.invert(context_.stream(), map, {piece, num_pieces, step, step, num_rows});
+      kfac_.invert(context_.stream(), map, {piece, num_pieces, step, step, num_rows, num_rows, num_rows});
+  }
+  /// Of a global batch of `num_rows` rows, of which A covers these and B these.
+  void invert_covered(const MapId& map, std::int64_t num_rows, std::int64_t in_a, std::int64_t in_b) {
+    kfac_.invert(context_.stream(), map, {0, 1, 0, 0, num_rows, in_a, in_b});
   }
   void settle(std::uint64_t step, bool is_skipped) {
     std::array<double, kernels::kNumStepScalars> scalars{};
@@ -194,6 +203,29 @@ TEST(Kfac, AddsAnInputThatMapsShareOnce) {
   }
 }
 
+// Half of the rows, each twice: then A and B are the same as of the half, B where the loss is normalised by
+// all.
+TEST(Kfac, AveragesOverTheRowsThatAreCovered) {
+  constexpr std::int64_t kHalf = 40;
+  const TestTensor<float> inputs = random_tensor({kHalf, kWidth}, 1);
+  const TestTensor<float> errors = random_tensor({kHalf, kMlpWidth}, 2);
+  LayerKfac whole({}, 2);
+  for (const std::size_t micro_batch : {0u, 1u}) {
+    const std::array<RowRange, 1> rows = {{{0, kHalf}}};
+    TestTensor<float> a = inputs;
+    TestTensor<float> b = errors;
+    whole.add_rows(kMlpIn, a, b, rows, micro_batch);
+  }
+  whole.invert(kMlpIn, 2 * kHalf);
+  LayerKfac half;
+  half.add(kMlpIn, inputs, errors);
+  half.invert_covered(kMlpIn, 2 * kHalf, kHalf, kHalf);
+  const std::vector<float> a = whole.inverse_a(kMlpIn);
+  expect_near(half.inverse_a(kMlpIn), {a.begin(), a.end()}, 1e-5);
+  const std::vector<float> b = LayerKfac::copied(whole.map(kMlpIn).inverse_b_EE);
+  expect_near(LayerKfac::copied(half.map(kMlpIn).inverse_b_EE), {b.begin(), b.end()}, 1e-5);
+}
+
 TEST(Kfac, GivesTheSameBytesInAnyNumberOfPieces) {
   const TestTensor<float> inputs = random_tensor({100, kWidth}, 1);
   const TestTensor<float> errors = random_tensor({100, kMlpWidth}, 2);
@@ -213,6 +245,29 @@ TEST(Kfac, PassesGradientsOnUntilThereIsAnInverse) {
   LayerKfac layer;
   const TestTensor<float> gradient = random_tensor({kWidth, kWidth}, 3);
   EXPECT_EQ(layer.preconditioned(kQueries, gradient), gradient.values());
+}
+
+// An update may come before the inversion in the same step.
+TEST(Kfac, KnowsOfInversionsBehindTheUpdateWhetherTheirStepCounts) {
+  const TestTensor<float> inputs = random_tensor({30, kWidth}, 1);
+  const TestTensor<float> errors = random_tensor({30, kWidth}, 2);
+  const TestTensor<float> gradient = random_tensor({kWidth, kWidth}, 3);
+  const auto late = [&](LayerKfac& layer, std::uint64_t step, bool is_skipped) {
+    layer.add(kQueries, inputs, errors, step);
+    layer.settle(step, is_skipped);
+    layer.invert(kQueries, 30, step);
+  };
+  LayerKfac layer({.average = 0.9});
+  late(layer, 0, /*is_skipped=*/true);
+  layer.settle(1, /*is_skipped=*/false);
+  EXPECT_EQ(layer.preconditioned(kQueries, gradient), gradient.values());
+  late(layer, 2, /*is_skipped=*/false);
+  layer.settle(3, /*is_skipped=*/true);
+  LayerKfac early({.average = 0.9});
+  early.refresh(kQueries, inputs, errors, 2);
+  EXPECT_EQ(layer.inverse_a(kQueries), early.inverse_a(kQueries));
+  EXPECT_EQ(LayerKfac::copied(layer.map(kQueries).average_a_DD),
+            LayerKfac::copied(early.map(kQueries).average_a_DD));
 }
 
 TEST(Kfac, DiscardsWhatASkippedStepMade) {

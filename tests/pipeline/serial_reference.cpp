@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 
 namespace plenum::pipeline {
 
@@ -134,6 +137,7 @@ class SerialTraining {
       }
       moments_.emplace_back(model_.maps_per_layer, Moments{zeros(model_.width), zeros(model_.width)});
     }
+    if (problem_.preconditioner == Preconditioner::Kfac) find_curvature_scales();
   }
 
   SerialResult run(std::uint64_t num_steps) {
@@ -152,7 +156,7 @@ class SerialTraining {
       for (Values& values : layer) values.assign(values.size(), 0.0);
     }
     for (std::size_t m = 0; m < problem_.num_micro_batches; ++m) {
-      for (const ToyToken& token : toy_tokens(model_, problem_, step, m)) run_token(token);
+      for (const ToyToken& token : toy_tokens(model_, problem_, step, m)) run_token(token, m);
     }
     tie();
     accumulate(step);
@@ -162,7 +166,7 @@ class SerialTraining {
 
   Values& embedding_of(std::vector<std::vector<Values>>& of) { return of.front()[2 * model_.maps_per_layer]; }
 
-  void run_token(const ToyToken& token) {
+  void run_token(const ToyToken& token, std::size_t micro_batch) {
     const std::size_t width = model_.width;
     const auto count = static_cast<double>(num_toy_tokens(problem_));
     Values h(
@@ -190,12 +194,14 @@ class SerialTraining {
       for (std::size_t i = 0; i < width; ++i)
         g[i] = model_.branch * dh[i] * (1 - outputs[at][i] * outputs[at][i]);
       Values& both = result_.curvature.back()[layer][map];
+      const double a_scale = curvature_scale(ActionType::CurvatureA, layer, map, micro_batch);
+      const double b_scale = curvature_scale(ActionType::CurvatureB, layer, map, micro_batch);
       for (std::size_t i = 0; i < width; ++i) {
         result_.gradients[layer][2 * map + 1][i] += g[i];
         for (std::size_t j = 0; j < width; ++j) {
           result_.gradients[layer][2 * map][i * width + j] += g[i] * inputs[at][j];
-          both[i * width + j] += inputs[at][i] * inputs[at][j] / count;
-          both[width * width + i * width + j] += g[i] * g[j] * count;
+          both[i * width + j] += a_scale * inputs[at][i] * inputs[at][j];
+          both[width * width + i * width + j] += b_scale * g[i] * g[j] * count * count;
           dh[j] += result_.parameters[layer][2 * map][i * width + j] * g[i];
         }
       }
@@ -203,6 +209,40 @@ class SerialTraining {
     for (std::size_t i = 0; i < width; ++i) {
       embedding_of(result_.gradients)[token.input * width + i] += dh[i];
     }
+  }
+
+  /// Sides are CurvatureA and CurvatureB.
+  using Covered =
+      std::tuple<ActionType, std::size_t, std::size_t, std::size_t>;  // side, layer, map, micro-batch
+
+  /// Of each micro-batch that a map's A or B covers, 1 / the tokens of all of them.
+  void find_curvature_scales() {
+    std::set<Covered> scheduled;
+    for (const schedule::RankProgram& rank : schedule_.ranks) {
+      for (const Action& action : rank.lane(schedule::Lane::Compute).actions()) {
+        scheduled.emplace(action.type, action.first_layer.index(), action.factor, action.micro_batch.index());
+      }
+    }
+    for (const ActionType side : {ActionType::CurvatureA, ActionType::CurvatureB}) {
+      for (std::size_t layer = 0; layer < parameters_.size(); ++layer) {
+        for (std::size_t map = 0; map < model_.maps_per_layer; ++map) {
+          std::vector<std::size_t> covered;
+          std::size_t count = 0;
+          for (std::size_t m = 0; m < problem_.num_micro_batches; ++m) {
+            if (problem_.has_partial_curvature && !scheduled.contains({side, layer, map, m})) continue;
+            covered.push_back(m);
+            count += toy_tokens(model_, problem_, 0, m).size();
+          }
+          for (const std::size_t m : covered)
+            curvature_scales_[{side, layer, map, m}] = 1 / static_cast<double>(count);
+        }
+      }
+    }
+  }
+  /// 0 of a micro-batch that is not covered.
+  double curvature_scale(ActionType side, std::size_t layer, std::size_t map, std::size_t micro_batch) const {
+    const auto found = curvature_scales_.find({side, layer, map, micro_batch});
+    return found == curvature_scales_.end() ? 0 : found->second;
   }
 
   Values back_through_loss(const ToyToken& token, const Values& h, double count) {
@@ -345,6 +385,7 @@ class SerialTraining {
   const schedule::Problem& problem_;
   ToyModel model_;
   std::vector<std::size_t> stage_of_layer_;
+  std::map<Covered, double> curvature_scales_;
   std::vector<std::vector<ToyParameter>> parameters_;
   std::vector<std::vector<Values>> momentum_;
   std::vector<std::vector<Moments>> moments_;

@@ -27,6 +27,7 @@ ToyProgram::ToyProgram(const schedule::Schedule& schedule, const schedule::Dataf
       rank_(rank),
       model_(toy_model_for(schedule.problem)),
       num_tokens_(static_cast<double>(num_toy_tokens(schedule.problem))),
+      coverage_(schedule),
       num_kept_steps_(std::max<std::size_t>(1, schedule.problem.staleness) + 2),
       memory_(dataflow, rank, model_, std::move(slots)) {
   for (const StageId stage : schedule.ranks[rank.index()].stages) add_stage(stage);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plenum/pipeline/stage_program.h"
+#include "plenum/schedule/core/curvature_coverage.h"
 #include "plenum/schedule/core/dataflow.h"
 
 #include "tests/pipeline/toy_memory.h"
@@ -127,6 +128,8 @@ class ToyProgram : public StageProgram {
   void check_gradient(const HeldStage& stage, const LayerState& layer, std::uint64_t step) const;
   void check_ready(const HeldStage& stage, const LayerState& layer, std::uint64_t step) const;
   void check_owner(const schedule::Action& action) const;
+  /// Of all micro-batches that the statistics of an action's map cover on its side.
+  double num_covered_tokens(const schedule::Action& curvature) const;
   Values sum_curvature(HeldStage& stage, const schedule::Action& action, std::uint64_t step);
   Inverse& continue_inverse(const ActionRun& run);
   Values tied_gradient(std::uint64_t step) const;
@@ -165,6 +168,7 @@ class ToyProgram : public StageProgram {
   schedule::Rank rank_;
   ToyModel model_;
   double num_tokens_;
+  schedule::CurvatureCoverage coverage_;
   std::size_t num_kept_steps_;
   ToyMemory memory_;
   bool exchanges_data_ = false;

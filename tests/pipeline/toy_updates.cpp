@@ -73,11 +73,22 @@ void ToyProgram::curvature(const ActionRun& run) {
   const std::span<const double> rows =
       is_a ? map_input(action, action.first_layer, action.factor, run.data_step())
            : part_of(kept_of(action, action.first_layer, run.data_step()), MapPart::Error, action.factor);
-  factors[action.factor] = second_moment(rows, model_.width, is_a ? 1 / num_tokens_ : num_tokens_);
+  const double covered = num_covered_tokens(action);
+  factors[action.factor] =
+      second_moment(rows, model_.width, is_a ? 1 / covered : num_tokens_ * num_tokens_ / covered);
   memory_.end(run);
 }
 
-/// A, then B, over the micro-batches of this rank, in their order.
+double ToyProgram::num_covered_tokens(const Action& curvature) const {
+  double count = 0;
+  for (const schedule::MicroBatchId covered :
+       coverage_.of(curvature.type, curvature.first_layer, curvature.factor)) {
+    count += static_cast<double>(toy_tokens(model_, schedule_.problem, 0, covered.index()).size());
+  }
+  return count;
+}
+
+/// A, then B, over the micro-batches of this rank that they cover, in their order.
 Values ToyProgram::sum_curvature(HeldStage& stage, const Action& action, std::uint64_t step) {
   const std::size_t square = model_.width * model_.width;
   Values both(2 * square, 0.0);
@@ -85,11 +96,13 @@ Values ToyProgram::sum_curvature(HeldStage& stage, const Action& action, std::ui
     MicroBatchRecord* record = steps.find(step);
     check(record != nullptr, "the curvature of a micro-batch is gone");
     const LayerRecord& layer = layer_of(*record, action, action.first_layer.index());
-    check(!layer.a.empty() && !layer.a[action.factor].empty(), "A of a micro-batch is missing");
-    check(!layer.b.empty() && !layer.b[action.factor].empty(), "B of a micro-batch is missing");
-    for (std::size_t i = 0; i < square; ++i) {
-      both[i] += layer.a[action.factor][i];
-      both[square + i] += layer.b[action.factor][i];
+    for (const ActionType side : {ActionType::CurvatureA, ActionType::CurvatureB}) {
+      const auto covered = coverage_.of(side, action.first_layer, action.factor);
+      if (!std::binary_search(covered.begin(), covered.end(), micro_batch)) continue;
+      const bool is_a = side == ActionType::CurvatureA;
+      const std::vector<Values>& moments = is_a ? layer.a : layer.b;
+      check(!moments.empty() && !moments[action.factor].empty(), "the curvature of a micro-batch is missing");
+      for (std::size_t i = 0; i < square; ++i) both[(is_a ? 0 : square) + i] += moments[action.factor][i];
     }
   }
   return both;

@@ -7,9 +7,11 @@
 
 #include "plenum/schedule/core/action_text.h"
 #include "plenum/schedule/simulate/factor_shares.h"
+#include "plenum/schedule/text/parse_schedule.h"
 
 #include "tests/schedule/pipeline_figures.h"
 #include "tests/support/bert_layer_maps.h"
+#include "tests/support/kfac_schedule.h"
 
 namespace plenum::schedule {
 namespace {
@@ -197,6 +199,31 @@ TEST(Dataflow, SplitsABackwardAndRecomputesWhatItNeeds) {
               ElementsAre("the input gradient of stage 0 from layer 0 for micro-batch 0"));
   EXPECT_THAT(split.outputs(0, "W0.0"),
               ElementsAre("the weight gradient of stage 0 from layer 0 for micro-batch 0"));
+}
+
+TEST(Dataflow, OfPartialCurvatureWaitsForWhatTheScheduleCovers) {
+  const auto waits = [](std::string_view text, std::uint32_t rank, std::string_view word) {
+    const Schedule schedule = parse_schedule(text, "kfac");
+    const Dataflow dataflow(schedule);
+    std::vector<ValueRef> values;
+    dataflow.inputs({rank}, parse_action(word, dataflow.layers()), values);
+    std::vector<std::string> words;
+    for (const ValueRef& value : values) words.push_back(dataflow.describe({rank}, value.index));
+    return words;
+  };
+  EXPECT_THAT(waits(test::kPartialKfacSchedule, 0, "KR0[0]/0~1"),
+              UnorderedElementsAre("curvature A of layer 0, factor 0, for micro-batch 0",
+                                   "curvature B of layer 0, factor 0, for micro-batch 0"));
+  EXPECT_THAT(waits(test::kPartialKfacSchedule, 0, "KR0[0]/1~1"),
+              UnorderedElementsAre("curvature B of layer 0, factor 1, for micro-batch 0"));
+  EXPECT_THAT(waits(test::kPartialKfacSchedule, 1, "KR0[0]/0~1"),
+              UnorderedElementsAre("curvature A of layer 0, factor 0, for micro-batch 1"));
+  // A holder that covers nothing waits for its backward.
+  std::string text(test::kPartialKfacSchedule);
+  text.erase(text.find("KA0.1[0]/0 "), 11);
+  EXPECT_THAT(waits(text, 1, "KR0[0]/0~1"),
+              UnorderedElementsAre("the input gradient of stage 0 from layer 0 for micro-batch 1"));
+  EXPECT_EQ(waits(test::kKfacSchedule, 1, "KR0[0]/0~1").size(), 2U);
 }
 
 TEST(OwnerIndex, SharesTheInversionsOfAStageAlmostEvenly) {

@@ -94,9 +94,9 @@ TEST(Refreshes, HaveAPlaceUntilTheirInversesAreMade) {
   EXPECT_EQ(refreshes.max_age(), 4U);
   // Those of step 1 wait for step 5, while steps 3 and 4 take others.
   EXPECT_EQ(refreshes.num_places(), 3U);
-  for (const std::uint64_t step : {3, 4}) EXPECT_NE(refreshes.place_of(1), refreshes.place_of(step));
-  EXPECT_EQ(refreshes.place_of(0), refreshes.place_of(4));
-  EXPECT_THROW(refreshes.place_of(2), base::InternalError);
+  for (const std::uint64_t step : {3, 4}) EXPECT_NE(refreshes.place_of(1, {}), refreshes.place_of(step, {}));
+  EXPECT_EQ(refreshes.place_of(0, {}), refreshes.place_of(4, {}));
+  EXPECT_THROW(refreshes.place_of(2, {}), base::InternalError);
 }
 
 }  // namespace

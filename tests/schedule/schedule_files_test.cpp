@@ -49,6 +49,7 @@ recompute full
 sharding optimizer
 preconditioner kfac
 factors 1
+curvature partial
 staleness 3
 tied
 rank 0 holds 0

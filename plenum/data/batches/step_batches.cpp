@@ -81,6 +81,21 @@ batch::Work StepBatchSource::work_of(const MicroBatchPlan& plan) const {
   return work;
 }
 
+std::vector<batch::Work> StepBatchSource::work_of(const StepArrangement& arrangement) const {
+  std::vector<batch::Work> work(num_ranks_ * micro_batches_per_rank());
+  for (std::size_t rank = 0; rank < num_ranks_; ++rank) {
+    std::size_t id = (rank + 1) * micro_batches_per_rank();
+    for (const MicroBatchPlan& plan : arrangement.micro_batches[rank]) {
+      batch::Work& of_plan = work[--id];
+      of_plan = work_of(plan);
+      of_plan.sequences = std::ssize(plan.sequences);
+      of_plan.tokens = 0;
+      for (const PlacedSequence& sequence : plan.sequences) of_plan.tokens += sequence.length;
+    }
+  }
+  return work;
+}
+
 double StepBatchSource::excess_of_busiest(std::uint64_t step, double attention_cost) const {
   double most = 0;
   double sum = 0;
@@ -150,6 +165,7 @@ batch::StepBatch StepBatchSource::build(const StepArrangement& arrangement, base
                          .epoch = arrangement.epoch,
                          .global = arrangement.global,
                          .global_rows = arrangement.rows,
+                         .work = work_of(arrangement),
                          .micro_batches = std::vector<batch::MicroBatch>(micro_batches_per_rank()),
                          .first_micro_batch = rank.index() * micro_batches_per_rank()};
   std::size_t index = micro_batches_per_rank();

@@ -83,7 +83,10 @@ class StepBatchSource {
                          const SequenceSource& from) const;
 
  private:
+  /// Padding included.
   batch::Work work_of(const MicroBatchPlan& plan) const;
+  /// Padding left out.
+  std::vector<batch::Work> work_of(const StepArrangement& arrangement) const;
 
   const SequenceSource& sequences_;
   Layout layout_;

@@ -8,8 +8,7 @@ namespace plenum::schedule {
 namespace {
 
 bool is_kfac_only(ActionType type) {
-  return type == ActionType::CurvatureA || type == ActionType::CurvatureB ||
-         type == ActionType::ReduceCurvature || type == ActionType::Invert;
+  return is_curvature(type) || type == ActionType::ReduceCurvature || type == ActionType::Invert;
 }
 
 bool is_shampoo_only(ActionType type) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plenum/schedule/check/check_rules.h"
+#include "plenum/schedule/core/curvature_coverage.h"
 
 namespace plenum::schedule {
 namespace {
@@ -68,12 +69,27 @@ void find_missing_agreement(RuleContext& context) {
   }
 }
 
+/// Where curvature is partial, inverses of which no micro-batch is covered.
+void find_missing_curvature(RuleContext& context) {
+  if (!context.schedule.problem.has_partial_curvature) return;
+  const CurvatureCoverage coverage(context.schedule);
+  for_each_action(context.schedule, [&](const ActionPlace& place, const Action& action) {
+    if (action.type != ActionType::Invert) return;
+    for (const ActionType side : {ActionType::CurvatureA, ActionType::CurvatureB}) {
+      if (!coverage.of(side, action.first_layer, action.factor).empty()) continue;
+      context.add(place, fmt::format("there is no {} of this map: its statistics must cover a micro-batch",
+                                     traits_of(side).code));
+    }
+  });
+}
+
 }  // namespace
 
 void find_omissions(RuleContext& context) {
   find_idle_micro_batches(context);
   find_missing_updates(context);
   find_missing_agreement(context);
+  find_missing_curvature(context);
 }
 
 }  // namespace plenum::schedule

@@ -67,6 +67,11 @@ constexpr bool is_receive(ActionType type) {
   return type == ActionType::ReceiveActivation || type == ActionType::ReceiveGradient;
 }
 
+/// Statistics of K-FAC.
+constexpr bool is_curvature(ActionType type) {
+  return type == ActionType::CurvatureA || type == ActionType::CurvatureB;
+}
+
 /// Whether the micro-batch that an action names is a round: the first, second ... of those that each holder
 /// of the stage runs, in the order of their numbers.
 constexpr bool counts_rounds(ActionType type) {

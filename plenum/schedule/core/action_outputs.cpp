@@ -65,13 +65,19 @@ class Dataflow::Outputs : ActionValues {
   }
 
  private:
+  void of_curvature() {
+    const std::uint32_t side = action_.type == ActionType::CurvatureB ? 1 : 0;
+    const std::optional<std::uint32_t> value =
+        flow_.curvature_value(rank_, action_, action_.micro_batch, side);
+    base::check(value.has_value(), "the curvature is not the schedule's");
+    add(*value, action_.age);
+  }
+
   void of_second_order() {
     switch (action_.type) {
       case ActionType::CurvatureA:
       case ActionType::CurvatureB:
-        return add(flow_.curvature_value(rank_, action_, action_.micro_batch,
-                                         action_.type == ActionType::CurvatureB),
-                   action_.age);
+        return of_curvature();
       case ActionType::ReduceCurvature:
         return add_factor(kCurvature);
       case ActionType::Invert:

@@ -23,6 +23,7 @@ Dataflow::Dataflow(const Schedule& schedule)
   find_runners();
   find_segments();
   find_buckets();
+  if (schedule.problem.has_partial_curvature) find_partial_curvature();
   lay_out();
 }
 
@@ -100,9 +101,25 @@ void Dataflow::find_buckets() {
   }
 }
 
+void Dataflow::find_partial_curvature() {
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (StageBlock& place : ranks_[rank].stages) {
+      for (const Action& action : schedule_.ranks[rank].lane(Lane::Compute).actions()) {
+        if (!is_curvature(action.type) || action.stage != place.stage) continue;
+        const std::uint32_t side = action.type == ActionType::CurvatureB ? 1 : 0;
+        place.curvature_keys.push_back(curvature_key(place, action, action.micro_batch, side));
+      }
+      std::vector<std::uint64_t>& keys = place.curvature_keys;
+      std::sort(keys.begin(), keys.end());
+      keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    }
+  }
+}
+
 void Dataflow::lay_out() {
   const std::uint32_t num_factors = schedule_.problem.num_factors;
-  const bool has_curvature = schedule_.problem.preconditioner == Preconditioner::Kfac;
+  const bool is_partial = schedule_.problem.has_partial_curvature;
+  const bool has_all_curvature = schedule_.problem.preconditioner == Preconditioner::Kfac && !is_partial;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     RankBlock& block = ranks_[rank];
     std::uint64_t next = 0;
@@ -118,7 +135,8 @@ void Dataflow::lay_out() {
       place.gathered_begin = static_cast<std::uint32_t>(next);
       if (gathers_rounds(stage)) next += std::uint64_t{span} * num_segments_[stage.index()] * 2;
       place.curvature_begin = static_cast<std::uint32_t>(next);
-      if (has_curvature) next += std::uint64_t{span} * num_layers * num_factors * 2;
+      if (has_all_curvature) next += std::uint64_t{span} * num_layers * num_factors * 2;
+      next += place.curvature_keys.size();
       place.layer_begin = static_cast<std::uint32_t>(next);
       next += std::uint64_t{num_layers} * kNumLayerKinds;
       place.factor_begin = static_cast<std::uint32_t>(next);
@@ -164,14 +182,26 @@ std::uint32_t Dataflow::gathered_value(Rank rank, StageId stage, MicroBatchId mi
   return place.gathered_begin + 2 * local + (gather == ActionType::GatherBackward ? 1 : 0);
 }
 
-std::uint32_t Dataflow::curvature_value(Rank rank, const Action& action, MicroBatchId micro_batch,
-                                        std::uint32_t side) const {
+std::uint64_t Dataflow::curvature_key(const StageBlock& place, const Action& action, MicroBatchId micro_batch,
+                                      std::uint32_t side) const {
+  const std::uint64_t local = micro_batch.value - place.first.value;
+  const std::uint64_t layer = action.first_layer.value - layers_.first(action.stage).value;
+  const std::uint64_t num_layers = layers_.count(action.stage);
+  const std::uint64_t map = (local * num_layers + layer) * schedule_.problem.num_factors + action.factor;
+  return map * 2 + side;
+}
+
+std::optional<std::uint32_t> Dataflow::curvature_value(Rank rank, const Action& action,
+                                                       MicroBatchId micro_batch, std::uint32_t side) const {
   const StageBlock& place = block(rank, action.stage);
-  const std::uint32_t local = micro_batch.value - place.first.value;
-  const std::uint32_t layer = action.first_layer.value - layers_.first(action.stage).value;
-  const auto num_layers = static_cast<std::uint32_t>(layers_.count(action.stage));
-  const std::uint32_t map = (local * num_layers + layer) * schedule_.problem.num_factors + action.factor;
-  return place.curvature_begin + map * 2 + side;
+  const std::uint64_t key = curvature_key(place, action, micro_batch, side);
+  if (!schedule_.problem.has_partial_curvature) {
+    return place.curvature_begin + static_cast<std::uint32_t>(key);
+  }
+  const std::vector<std::uint64_t>& keys = place.curvature_keys;
+  const auto found = std::lower_bound(keys.begin(), keys.end(), key);
+  if (found == keys.end() || *found != key) return std::nullopt;
+  return place.curvature_begin + static_cast<std::uint32_t>(found - keys.begin());
 }
 
 std::uint32_t Dataflow::layer_value(Rank rank, StageId stage, LayerId layer, std::uint32_t kind) const {
@@ -336,9 +366,19 @@ void Dataflow::add_reduced_tied(Rank rank, std::vector<ValueRef>& values) const 
 }
 
 void Dataflow::add_curvature(Rank rank, const Action& action, std::vector<ValueRef>& values) const {
+  const std::size_t num_others = values.size();
   for_each_local_micro_batch(rank, action.stage, [&](MicroBatchId micro_batch) {
-    values.push_back({curvature_value(rank, action, micro_batch, 1), action.age});
-    values.push_back({curvature_value(rank, action, micro_batch, 0), action.age});
+    for (const std::uint32_t side : {1u, 0u}) {
+      const std::optional<std::uint32_t> value = curvature_value(rank, action, micro_batch, side);
+      if (value) values.push_back({*value, action.age});
+    }
+  });
+  if (values.size() > num_others) return;
+  // A holder that covers nothing takes part when it is done with the layer, not before the step has come.
+  for_each_local_micro_batch(rank, action.stage, [&](MicroBatchId micro_batch) {
+    const std::uint32_t segment = segment_of(action.first_layer);
+    values.push_back(
+        {micro_batch_value(rank, action.stage, micro_batch, kInputGradient, segment), action.age});
   });
 }
 

@@ -128,6 +128,8 @@ class Dataflow {
     std::uint32_t curvature_begin = 0;
     std::uint32_t layer_begin = 0;
     std::uint32_t factor_begin = 0;
+    /// Where curvature is partial, the keys of that which the rank makes, ascending.
+    std::vector<std::uint64_t> curvature_keys = {};
 
     std::uint32_t span() const { return end.value - first.value; }
   };
@@ -149,8 +151,13 @@ class Dataflow {
   /// Parameters as GatherForward or GatherBackward leaves them for a micro-batch.
   std::uint32_t gathered_value(Rank rank, StageId stage, MicroBatchId micro_batch, ActionType gather,
                                std::uint32_t segment) const;
-  std::uint32_t curvature_value(Rank rank, const Action& action, MicroBatchId micro_batch,
-                                std::uint32_t side) const;
+  /// The number of a map's A (side 0) or B (1) of a micro-batch among all that a rank could have of the
+  /// stage.
+  std::uint64_t curvature_key(const StageBlock& place, const Action& action, MicroBatchId micro_batch,
+                              std::uint32_t side) const;
+  /// Nothing of what the rank does not make where curvature is partial.
+  std::optional<std::uint32_t> curvature_value(Rank rank, const Action& action, MicroBatchId micro_batch,
+                                               std::uint32_t side) const;
   std::uint32_t layer_value(Rank rank, StageId stage, LayerId layer, std::uint32_t kind) const;
   std::uint32_t factor_value(Rank rank, StageId stage, LayerId layer, std::uint16_t factor,
                              std::uint32_t kind) const;
@@ -162,6 +169,7 @@ class Dataflow {
   void find_runners();
   void find_segments();
   void find_buckets();
+  void find_partial_curvature();
   void lay_out();
 
   template <typename Visit>

@@ -51,10 +51,11 @@ std::string Dataflow::describe_of_layer(const StageBlock& held, std::uint32_t va
   const std::size_t first_layer = layers_.first(held.stage).index();
   const std::uint32_t num_factors = schedule_.problem.num_factors;
   if (value_index < held.layer_begin) {
-    const std::uint32_t offset = value_index - held.curvature_begin;
-    const std::uint32_t map = offset / 2;
-    const auto num_layers = static_cast<std::uint32_t>(layers_.count(held.stage));
-    return fmt::format("curvature {} of layer {}, factor {}, for micro-batch {}", offset % 2 == 0 ? 'A' : 'B',
+    const std::uint32_t index = value_index - held.curvature_begin;
+    const std::uint64_t key = schedule_.problem.has_partial_curvature ? held.curvature_keys[index] : index;
+    const std::uint64_t map = key / 2;
+    const std::uint64_t num_layers = layers_.count(held.stage);
+    return fmt::format("curvature {} of layer {}, factor {}, for micro-batch {}", key % 2 == 0 ? 'A' : 'B',
                        first_layer + map / num_factors % num_layers, map % num_factors,
                        held.first.value + map / num_factors / num_layers);
   }

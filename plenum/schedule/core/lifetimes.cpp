@@ -46,9 +46,7 @@ class LifetimesOfRank {
 
   void add_compute_lane() {
     for_each(Lane::Compute, [&](const Action& action, std::size_t step, std::size_t position) {
-      const bool is_curvature =
-          action.type == ActionType::CurvatureA || action.type == ActionType::CurvatureB;
-      if (is_curvature && wanted_.kept_for == KeptFor::Backward) return;
+      if (is_curvature(action.type) && wanted_.kept_for == KeptFor::Backward) return;
       const auto begin = static_cast<std::int64_t>(2 * position);
       for_each_use(action, step, [&](const TenantUse& use, Interval& time, std::int64_t cycles_later) {
         if (use.is_written) time.begin = std::min(time.begin, begin);

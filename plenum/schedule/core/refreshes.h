@@ -7,23 +7,23 @@
 
 namespace plenum::schedule {
 
-/// The refreshes of a schedule's second-order statistics: in which steps of the cycle they are taken, and how
-/// many places in memory they need, which they take in turn, each from its first statistics to the last piece
-/// of an inversion.
+/// The refreshes of a schedule's second-order statistics: in which steps of the cycle they are taken, layer
+/// by layer, and how many places in memory they need, which they take in turn, each from its first statistics
+/// to the last piece of an inversion.
 class Refreshes {
  public:
   explicit Refreshes(const Schedule& schedule);
 
-  /// At least 1.
+  /// Of any layer; at least 1.
   std::size_t num_places() const { return num_places_; }
-  /// Which memory the refresh of a step of training has, of a step that takes statistics.
-  std::size_t place_of(std::uint64_t step) const;
+  /// Which memory the refresh of a step of training has, of a step that takes statistics of the layer.
+  std::size_t place_of(std::uint64_t step, LayerId layer) const;
   /// The greatest number of steps between statistics and work on them.
   std::size_t max_age() const { return max_age_; }
 
  private:
   std::size_t num_steps_;
-  std::vector<bool> takes_statistics_;  ///< by step of the cycle
+  std::vector<std::vector<bool>> takes_statistics_;  ///< by layer and step of the cycle
   std::size_t max_age_ = 0;
   std::size_t num_places_ = 1;
 };

@@ -56,7 +56,8 @@ void require_enough_actions(const Schedule& schedule, std::size_t num_layers) {
                 "{} stages and {} micro-batches need at least {} actions, but there are {}",
                 schedule.num_stages(), problem.num_micro_batches, num_forwards, num_actions);
   std::size_t num_statistics = num_layers * problem.num_factors;
-  if (problem.preconditioner == Preconditioner::Kfac) num_statistics *= problem.num_micro_batches;
+  const bool covers_all = problem.preconditioner == Preconditioner::Kfac && !problem.has_partial_curvature;
+  if (covers_all) num_statistics *= problem.num_micro_batches;
   base::require(num_statistics <= most, "{} factors of {} layers need at least {} actions, but there are {}",
                 problem.num_factors, num_layers, num_statistics, num_actions);
 }
@@ -157,6 +158,8 @@ void require_well_formed(const Problem& problem) {
       problem.num_micro_batches);
   base::require((problem.preconditioner == Preconditioner::None) == (problem.num_factors == 0),
                 "a preconditioner needs factors, and factors a preconditioner");
+  base::require(!problem.has_partial_curvature || problem.preconditioner == Preconditioner::Kfac,
+                "only the curvature of kfac can be partial");
   base::require(!problem.has_tied_halves || problem.has_tied_parameters,
                 "there are no halves of a tied parameter without one");
   base::require(!problem.has_tied_halves || problem.stage_layers.size() == 1,

@@ -24,7 +24,10 @@ struct Problem {
   Recomputation recomputation = Recomputation::None;
   Sharding sharding = Sharding::None;
   Preconditioner preconditioner = Preconditioner::None;
-  std::uint16_t num_factors = 0;     ///< linear maps of a layer that have factors of their own
+  std::uint16_t num_factors = 0;  ///< linear maps of a layer that have factors of their own
+  /// K-FAC's statistics cover those micro-batches of which the schedule has a CurvatureA, a CurvatureB, map
+  /// by map, and not all.
+  bool has_partial_curvature = false;
   std::uint8_t staleness = 0;        ///< greatest age that an action may have
   bool has_tied_parameters = false;  ///< the first and the last stage share a parameter
   /// Its holders sum the halves of its gradient by themselves: that of the last layers as soon as it is

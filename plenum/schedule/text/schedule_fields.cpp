@@ -71,7 +71,10 @@ constexpr std::array<std::pair<std::string_view, Sharding>, 4> kShardings = {
 constexpr std::array<std::pair<std::string_view, Preconditioner>, 3> kPreconditioners = {
     {{"none", Preconditioner::None}, {"kfac", Preconditioner::Kfac}, {"shampoo", Preconditioner::Shampoo}}};
 
-constexpr std::array<ScheduleField, 12> kFields = {{
+constexpr std::array<std::pair<std::string_view, bool>, 2> kCurvatures = {
+    {{"all", false}, {"partial", true}}};
+
+constexpr std::array<ScheduleField, 13> kFields = {{
     {"name", Kind::Text,
      [](const Schedule& schedule) {
        return schedule.name.empty() ? std::vector<std::string>{} : std::vector<std::string>{schedule.name};
@@ -117,6 +120,13 @@ constexpr std::array<ScheduleField, 12> kFields = {{
      [](Schedule& schedule, Words words) {
        schedule.problem.num_factors = static_cast<std::uint16_t>(
            parse_count(words.front(), "the number of factors", 0, greatest<std::uint16_t>()));
+     }},
+    {"curvature", Kind::Choice,
+     [](const Schedule& schedule) {
+       return name_unless_first(schedule.problem.has_partial_curvature, kCurvatures);
+     },
+     [](Schedule& schedule, Words words) {
+       schedule.problem.has_partial_curvature = choose(words.front(), "curvature", kCurvatures);
      }},
     {"staleness", Kind::Number,
      [](const Schedule& schedule) { return word_unless_zero(schedule.problem.staleness); },

@@ -85,6 +85,7 @@ Schedule SimulateCommand::generate(const schedule::Generator& generator,
 schedule::FillResult SimulateCommand::fill(const Schedule& schedule, const schedule::CostModel& costs,
                                            const schedule::LayerCosts& layer, FillKind kind) const {
   schedule::FillOptions wanted;
+  wanted.mode = options_.fill_mode;
   wanted.margin = options_.margin;
   wanted.drains = options_.drains;
   if (options_.max_cycle) wanted.max_cycle_steps = static_cast<std::size_t>(*options_.max_cycle);

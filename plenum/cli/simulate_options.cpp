@@ -99,6 +99,11 @@ base::OptionTable simulate_option_table(SimulateOptions& options) {
   table.add_choice("fill", options.fill,
                    {{"none", FillKind::None}, {"kfac", FillKind::Kfac}, {"shampoo", FillKind::Shampoo}},
                    "Second-order work to place into idle time");
+  table.add_choice(
+      "fill-mode", options.fill_mode,
+      {{"deferred", schedule::FillMode::Deferred}, {"fresh", schedule::FillMode::Fresh}},
+      "With --fill kfac: curvature of all micro-batches, spread over later steps, or of as many as "
+      "fit into the idle time of their own step");
   table.add_fraction("margin", options.margin, "How much longer filling may make a step");
   table.add("fill-memory-mib", options.fill_memory_mib, 0, std::int64_t{1} << 40,
             "With --profile: mebibytes that filling may keep alive on a rank; default: no limit");
@@ -123,6 +128,9 @@ base::OptionTable simulate_option_table(SimulateOptions& options) {
 
 void require_consistent(const SimulateOptions& options) {
   base::require(options.rehearse || options.overlay.empty(), "--overlay needs --rehearse");
+  base::require(
+      options.fill == FillKind::Kfac || options.fill_mode == schedule::FillMode::Deferred,
+      "--fill-mode fresh needs --fill kfac: only curvature can be that of a part of the micro-batches");
   if (options.fill_memory_mib) {
     base::require(options.fill != FillKind::None && !options.profile.empty(),
                   "--fill-memory-mib needs --fill and --profile: only a profile says what is kept alive");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plenum/base/options.h"
+#include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/generate/generator.h"
 #include "plenum/schedule/simulate/profile_costs.h"
 
@@ -46,6 +47,7 @@ struct SimulateOptions {
   double boundary_mib = 0;
 
   FillKind fill = FillKind::None;
+  schedule::FillMode fill_mode = schedule::FillMode::Deferred;
   double margin = 0.01;
   std::optional<std::int64_t> fill_memory_mib;
   std::optional<std::int64_t> max_cycle;

@@ -100,6 +100,9 @@ void add_fill_json(const SimulatedSchedule& result, nlohmann::ordered_json& obje
   object["filled_percent"] = percent_more(result.simulation->step_seconds, result.unfilled->step_seconds);
   object["mean_age"] = fill.mean_age;
   object["max_age"] = fill.max_age;
+  object["coverage_a"] = fill.coverage_a.mean;
+  object["coverage_b"] = fill.coverage_b.mean;
+  object["least_coverage"] = std::min(fill.coverage_a.least, fill.coverage_b.least);
   object["kept_layers"] = kept.activations.num_layers;
   object["kept_micro_batches"] = kept.activations.num_micro_batches;
   object["kept_bytes"] = nullptr;
@@ -120,6 +123,12 @@ std::string fill_text(const SimulatedSchedule& result) {
                       fill.refresh_steps, fill.refresh_bound,
                       percent_more(fill.refresh_steps, fill.refresh_bound));
   text += fmt::format("inverses       {:.1f} steps old when used, {} at most\n", fill.mean_age, fill.max_age);
+  if (fill.coverage_b.least < 1) {
+    text +=
+        fmt::format("statistics     of {:.0f} % of the rows for A and {:.0f} % for B, {:.0f} % at least\n",
+                    100 * fill.coverage_a.mean, 100 * fill.coverage_b.mean,
+                    100 * std::min(fill.coverage_a.least, fill.coverage_b.least));
+  }
   text +=
       fmt::format("kept for it    {} layers ({:.3g} micro-batches) on a rank at most, beside the step's own",
                   kept.activations.num_layers, kept.activations.num_micro_batches);

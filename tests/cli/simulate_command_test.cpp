@@ -136,6 +136,28 @@ TEST_F(SimulateCommandTest, SaysWhatFillingKeepsAliveAndWhatPreconditioningCosts
   EXPECT_TRUE(simulate_json("--fill kfac --micro-batches 4")["kept_bytes"].is_null());
 }
 
+TEST_F(SimulateCommandTest, FillsWithStatisticsOfTheirOwnStep) {
+  const std::string options = "--stages 4 --micro-batches 4 --fill kfac " + kProfile;
+  const nlohmann::json deferred = simulate_json(options);
+  EXPECT_EQ(deferred["coverage_a"], 1);
+  EXPECT_EQ(deferred["least_coverage"], 1);
+  const nlohmann::json fresh = simulate_json(options + " --fill-mode fresh --output fresh.txt");
+  EXPECT_EQ(fresh["refresh_steps"], 2);
+  EXPECT_EQ(fresh["violations"], 0);
+  EXPECT_GE(fresh["coverage_b"], 0.5);
+  EXPECT_LT(fresh["coverage_b"], 1);
+  EXPECT_GE(fresh["least_coverage"], 0.25);
+  EXPECT_LT(fresh["mean_age"], deferred["mean_age"]);
+  EXPECT_LT(fresh["kept_bytes"], 0.5 * deferred["kept_bytes"].get<double>());
+  EXPECT_THAT(io::read_file(directory_ / "fresh.txt"), HasSubstr("\ncurvature partial\n"));
+  EXPECT_EQ(simulate_json("--from fresh.txt " + kProfile)["violations"], 0);
+  const test::ProgramResult drawn = simulate(options + " --fill-mode fresh");
+  EXPECT_THAT(drawn.output,
+              HasSubstr(fmt::format("statistics     of {:.0f} % of the rows for A and {:.0f} % for B",
+                                    100 * fresh["coverage_a"].get<double>(),
+                                    100 * fresh["coverage_b"].get<double>())));
+}
+
 TEST_F(SimulateCommandTest, ReadsBackWhatItWrote) {
   for (const std::string name : {"filled.txt", "filled.json"}) {
     const std::string options = "--stages 4 --micro-batches 4 --schedule chimera --fill kfac " + kProfile;
@@ -225,6 +247,8 @@ TEST_F(SimulateCommandTest, MakesACycleLongerThanAskedOnlyWhereNoRefreshFits) {
 }
 
 TEST_F(SimulateCommandTest, RefusesALimitThatItCannotKeep) {
+  expect_refusal("--fill shampoo --fill-mode fresh", "--fill-mode fresh needs --fill kfac");
+  expect_refusal("--fill-mode fresh", "--fill-mode fresh needs --fill kfac");
   expect_refusal("--fill kfac --fill-memory-mib 1", "--profile");
   expect_refusal("--fill-memory-mib 1 " + kProfile, "--fill");
   expect_refusal("--fill shampoo --fill-memory-mib 1 " + kProfile, "the limit is 1.0 MiB");

@@ -223,10 +223,12 @@ TEST_P(Generators, RunWithoutBuffersAndTags) {
 class FilledGenerators : public Generators {
  protected:
   /// Long enough for every action of the cycle to run with inverses that exist.
-  void expect_serial_results(const schedule::Filler& filler, const GeneratorOptions& options) {
+  void expect_serial_results(const schedule::Filler& filler, const GeneratorOptions& options,
+                             const schedule::FillOptions& how = {}) {
     const Generator& generator = generator_named(GetParam());
     const schedule::FillResult filled = schedule::fill(generator.generate(fitted(generator, options)), filler,
-                                                       test::FunctionCosts(&toy_seconds));
+                                                       test::FunctionCosts(&toy_seconds), how);
+    EXPECT_EQ(filled.schedule.problem.has_partial_curvature, how.mode == schedule::FillMode::Fresh);
     const std::size_t num_steps = 2 * filled.schedule.num_steps() + filled.max_age;
     EXPECT_EQ(difference_from_serial(filled.schedule, num_steps), "");
     EXPECT_EQ(difference_when_blocking(filled.schedule, num_steps), "");
@@ -252,6 +254,24 @@ TEST_P(FilledGenerators, DivideKfacOverReplicas) {
                                                   .stage_layers = {2},
                                                   .num_buckets = 2,
                                                   .has_tied_parameters = true});
+}
+
+TEST_P(FilledGenerators, GiveTheCurvatureOfSomeMicroBatchesInTheirOwnStep) {
+  for (const std::size_t num_replicas : {1, 2}) {
+    for (const Recomputation recomputation : {Recomputation::None, Recomputation::Full}) {
+      SCOPED_TRACE(testing::Message() << "replicas " << num_replicas);
+      GeneratorOptions options{.depth = 4,
+                               .num_micro_batches = 4,
+                               .num_replicas = num_replicas,
+                               .stage_layers = {2},
+                               .recomputation = recomputation,
+                               .has_tied_parameters = true};
+      for (std::size_t i = 0; i < 4 * num_replicas; ++i)
+        options.micro_batch_sizes.push_back(static_cast<std::uint32_t>(1 + i * 3 % 5));
+      expect_serial_results(schedule::KfacFiller(2), options,
+                            {.mode = schedule::FillMode::Fresh, .margin = 0.1});
+    }
+  }
 }
 
 TEST_P(FilledGenerators, GiveTheRootsOfShampoo) {

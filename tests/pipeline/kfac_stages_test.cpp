@@ -1,10 +1,14 @@
 // K-FAC in pipelines: outside bubbles and in them, the losses of one rank.
 
+#include <algorithm>
+#include <cmath>
 #include <set>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 #include "plenum/schedule/check/check.h"
+#include "plenum/schedule/core/curvature_coverage.h"
 #include "plenum/schedule/core/dataflow.h"
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
@@ -13,6 +17,7 @@
 
 #include "tests/pipeline/staged_run.h"
 #include "tests/support/constant_costs.h"
+#include "tests/support/expect_user_error.h"
 #include "tests/support/test_sequences.h"
 
 namespace plenum::pipeline {
@@ -46,7 +51,10 @@ batch::StepBatch batch_of(std::uint64_t step) {
   for (std::size_t i = 0; i < sequences.size(); ++i) parts[i * i % kMicroBatches].push_back(sequences[i]);
   parts[2].swap(parts[1]);
   batch::StepBatch batch{.step = step, .epoch = 1, .global = {}, .global_rows = {}, .micro_batches = {}};
-  for (const auto& part : parts) batch.global += batch.micro_batches.emplace_back(test::lay_out(part)).work();
+  for (const auto& part : parts) {
+    batch.work.push_back(batch.micro_batches.emplace_back(test::lay_out(part)).work());
+    batch.global += batch.work.back();
+  }
   return batch;
 }
 
@@ -104,7 +112,7 @@ TEST(KfacStages, OfEveryPipelineTrainAsOneRankDoes) {
 /// before or behind the preconditioning of their layer.
 class SerialRefreshes {
  public:
-  explicit SerialRefreshes(const Schedule& filled) : filled_(filled) {}
+  explicit SerialRefreshes(const Schedule& filled) : filled_(filled), coverage_(filled) {}
 
   Schedule schedule() const {
     const std::size_t num_layers = schedule::StageLayers(filled_.problem).total();
@@ -112,6 +120,7 @@ class SerialRefreshes {
     serial.problem.preconditioner = schedule::Preconditioner::Kfac;
     serial.problem.num_factors = kNumMaps;
     serial.problem.staleness = filled_.problem.staleness;
+    serial.problem.has_partial_curvature = filled_.problem.has_partial_curvature;
     const schedule::LaneProgram own = serial.ranks.front().lane(Lane::Compute);
     const schedule::LaneProgram agree = serial.ranks.front().lane(Lane::DataParallel);
     for (std::size_t lane = 0; lane < schedule::kNumLanes; ++lane) serial.ranks.front().lanes[lane] = {};
@@ -144,17 +153,21 @@ class SerialRefreshes {
     }
     return actions;
   }
-  bool takes_statistics(std::size_t step) const {
+  bool takes_statistics(std::size_t step, std::size_t layer) const {
     const std::size_t num_steps = filled_.num_steps();
     for (const schedule::RankProgram& rank : filled_.ranks) {
       for (std::size_t later = 0; later < num_steps; ++later) {
         for (const Action& action : rank.lane(Lane::Compute).step(later)) {
-          if (action.type != ActionType::Invert) continue;
+          if (action.type != ActionType::Invert || action.first_layer.index() != layer) continue;
           if ((later + num_steps * schedule::kMaxAge - action.age) % num_steps == step) return true;
         }
       }
     }
     return false;
+  }
+  bool is_covered(const Action& curvature) const {
+    const auto covered = coverage_.of(curvature.type, curvature.first_layer, curvature.factor);
+    return std::ranges::find(covered, curvature.micro_batch) != covered.end();
   }
   void add_step(std::size_t step, std::span<const Action> own, schedule::LaneProgram& compute) const {
     const std::size_t num_layers = schedule::StageLayers(filled_.problem).total();
@@ -163,8 +176,9 @@ class SerialRefreshes {
         for (const Action& other : second_order(step)) compute.append(other);
       }
       compute.append(action);
-      if (action.type != ActionType::Backward || !takes_statistics(step)) continue;
+      if (action.type != ActionType::Backward) continue;
       for (std::size_t layer = 0; layer < num_layers; ++layer) {
+        if (!takes_statistics(step, layer)) continue;
         for (std::uint16_t map = 0; map < kNumMaps; ++map) {
           Action curvature = action;
           curvature.first_layer = schedule::LayerId::at(layer);
@@ -172,7 +186,7 @@ class SerialRefreshes {
           curvature.factor = map;
           for (const ActionType type : {ActionType::CurvatureA, ActionType::CurvatureB}) {
             curvature.type = type;
-            compute.append(curvature);
+            if (is_covered(curvature)) compute.append(curvature);
           }
         }
       }
@@ -180,6 +194,7 @@ class SerialRefreshes {
   }
 
   const Schedule& filled_;
+  schedule::CurvatureCoverage coverage_;
 };
 
 TEST(KfacStages, InBubblesTrainAsOneRankWithInversesOfTheSameAge) {
@@ -199,6 +214,72 @@ TEST(KfacStages, InBubblesTrainAsOneRankWithInversesOfTheSameAge) {
     EXPECT_GT(filled.problem.staleness, 0);
     expect_near(losses_of(filled), losses_of(SerialRefreshes(filled).schedule()));
   }
+}
+
+TEST(KfacStages, WithStatisticsOfTheirOwnStepTrainAsOneRankWithTheSameStatistics) {
+  using enum ActionType;
+  const test::ConstantCosts costs({{Forward, 1.0},
+                                   {Backward, 2.0},
+                                   {InputGradient, 1.0},
+                                   {WeightGradient, 1.0},
+                                   {CurvatureA, 0.1},
+                                   {CurvatureB, 0.1},
+                                   {Invert, 0.3},
+                                   {Precondition, 0.2}});
+  for (const std::string_view name : {"gpipe", "1f1b", "interleaved"}) {
+    SCOPED_TRACE(name);
+    const schedule::FillResult filled =
+        fill(pipeline_of(schedule::generator_named(name), 1), schedule::KfacFiller(kNumMaps), costs,
+             {.mode = schedule::FillMode::Fresh, .margin = 0.1});
+    EXPECT_TRUE(filled.schedule.problem.has_partial_curvature);
+    expect_near(losses_of(filled.schedule), losses_of(SerialRefreshes(filled.schedule).schedule()));
+  }
+}
+
+/// Leaves out the statistics for which `is_covered` does not hold.
+template <typename IsCovered>
+Schedule with_coverage(Schedule schedule, IsCovered is_covered) {
+  schedule.problem.has_partial_curvature = true;
+  for (schedule::RankProgram& rank : schedule.ranks) {
+    const schedule::LaneProgram whole = std::exchange(rank.lane(Lane::Compute), {});
+    for (std::size_t step = 0; step < whole.num_steps(); ++step) {
+      for (const Action& action : whole.step(step)) {
+        if (!is_curvature(action.type) || is_covered(action)) rank.lane(Lane::Compute).append(action);
+      }
+      rank.lane(Lane::Compute).end_step();
+    }
+  }
+  return schedule;
+}
+
+TEST(KfacStages, SumWhatEachReplicaCovers) {
+  const Schedule pipeline = with_periodic_refresh(pipeline_of(schedule::generator_named("1f1b"), 2),
+                                                  schedule::KfacFiller(kNumMaps), 3);
+  const Schedule serial = with_periodic_refresh(one_rank(2), schedule::KfacFiller(kNumMaps), 3);
+  // Of the second replica B covers nothing.
+  const auto is_covered = [](const Action& action) {
+    const std::uint32_t m = action.micro_batch.value;
+    return action.type == ActionType::CurvatureA ? m == 0 || m == 3 : m == 1;
+  };
+  const std::vector<double> losses = losses_of(with_coverage(serial, is_covered));
+  expect_near(losses_of(with_coverage(pipeline, is_covered)), losses);
+  const std::vector<double> of_all = losses_of(serial);
+  double difference = 0;
+  for (std::size_t step = 0; step < losses.size(); ++step)
+    difference = std::max(difference, std::abs(losses[step] - of_all[step]) / losses[step]);
+  EXPECT_GT(difference, 1e-3) << "otherwise coverage does not matter here";
+}
+
+TEST(KfacStages, WantMapsWithTheSameInputToCoverTheSame) {
+  const Schedule serial = with_periodic_refresh(one_rank(1), schedule::KfacFiller(kNumMaps), 1);
+  const auto but_one_of = [](std::uint16_t map) {
+    return [map](const Action& action) {
+      return action.type != ActionType::CurvatureA || action.factor != map || action.micro_batch.value != 2;
+    };
+  };
+  EXPECT_EQ(losses_of(with_coverage(serial, but_one_of(3))).size(), kNumSteps);
+  EXPECT_EQ(test::user_error_of([&] { losses_of(with_coverage(serial, but_one_of(1))); }),
+            "maps 0 and 1 of layer 0 have the same input: their KA must cover the same micro-batches");
 }
 
 TEST(KfacStages, InBubblesOfReplicasGiveTheSameLossesTwice) {

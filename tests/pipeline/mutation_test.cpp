@@ -132,11 +132,13 @@ void add_tied_halves(std::vector<Original>& originals) {
 /// A pipeline with a filler's work in its bubbles.
 void add_filled(const schedule::Generator& generator, std::vector<Original>& originals) {
   const auto add = [&](std::string_view how, std::shared_ptr<const schedule::Filler> filler,
-                       const GeneratorOptions& options) {
+                       const GeneratorOptions& options,
+                       schedule::FillMode mode = schedule::FillMode::Deferred) {
     originals.push_back({fmt::format("{}_{}", test_name(std::string(generator.name)), how),
-                         [&generator, filler = std::move(filler), options] {
+                         [&generator, filler = std::move(filler), options, mode] {
                            return schedule::fill(generator.generate(test::fitted(generator, options)),
-                                                 *filler, test::FunctionCosts(&toy_seconds))
+                                                 *filler, test::FunctionCosts(&toy_seconds),
+                                                 {.mode = mode, .margin = 0.1})
                                .schedule;
                          }});
   };
@@ -148,6 +150,9 @@ void add_filled(const schedule::Generator& generator, std::vector<Original>& ori
                                     .has_tied_parameters = true};
   add("kfac", std::make_shared<schedule::KfacFiller>(1), one);
   add("kfac_on_replicas", std::make_shared<schedule::KfacFiller>(2), replicated);
+  add("fresh_kfac", std::make_shared<schedule::KfacFiller>(2), one, schedule::FillMode::Fresh);
+  add("fresh_kfac_on_replicas", std::make_shared<schedule::KfacFiller>(2), replicated,
+      schedule::FillMode::Fresh);
   add("shampoo", std::make_shared<schedule::ShampooFiller>(2), one);
 }
 
@@ -166,6 +171,8 @@ std::vector<Original> originals() {
                        .generate({.num_micro_batches = 2, .stage_layers = {1}, .has_tied_parameters = true});
                  }});
   all.push_back({"written_kfac", [] { return schedule::parse_schedule(test::kKfacSchedule, "kfac"); }});
+  all.push_back(
+      {"written_partial_kfac", [] { return schedule::parse_schedule(test::kPartialKfacSchedule, "kfac"); }});
   all.push_back({"written_shampoo", [] { return schedule::parse_schedule(kShampoo, "shampoo"); }});
   return all;
 }

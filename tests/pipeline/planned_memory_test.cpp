@@ -69,9 +69,10 @@ TEST(PlannedMemory, HoldsWhatFillersKeepAlive) {
     if (!generator.is_pipeline()) continue;
     SCOPED_TRACE(generator.name);
     const Schedule base = generator.generate({.depth = 4, .num_micro_batches = 4, .stage_layers = {1}});
-    for (const bool is_kfac : {true, false}) {
-      const schedule::FillResult filled = is_kfac ? schedule::fill(base, schedule::KfacFiller(2), costs)
-                                                  : schedule::fill(base, schedule::ShampooFiller(2), costs);
+    const schedule::KfacFiller kfac(2);
+    for (const schedule::FillResult& filled :
+         {schedule::fill(base, kfac, costs), schedule::fill(base, schedule::ShampooFiller(2), costs),
+          schedule::fill(base, kfac, costs, {.mode = schedule::FillMode::Fresh, .margin = 0.1})}) {
       EXPECT_EQ(difference_from_serial(filled.schedule, filled.schedule.num_steps() + filled.max_age + 1, {},
                                        late_reading_ranks(base.ranks.size())),
                 "");

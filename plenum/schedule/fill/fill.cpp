@@ -10,6 +10,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/fill/filled_cycle.h"
+#include "plenum/schedule/fill/fresh_fill.h"
 #include "plenum/schedule/fill/kept_memory.h"
 #include "plenum/schedule/simulate/simulate.h"
 
@@ -34,23 +35,6 @@ void require_options(const FillOptions& options) {
                 options.max_kept_bytes);
   base::require(options.max_staleness <= kMaxAge, "an action is at most 254 steps stale: {}",
                 options.max_staleness);
-}
-
-/// The steps that a lane needs for its part of a refresh.
-double steps_of(double work, double idle, Rank rank, std::string_view lane) {
-  if (work == 0) return 0;
-  base::require(idle > 0, "rank {} has no idle time to {}", rank.value, lane);
-  return work / idle;
-}
-
-double refresh_bound(const SteadyStep& step, const Refresh& refresh) {
-  double bound = 1;
-  for (std::size_t r = 0; r < step.schedule().ranks.size(); ++r) {
-    const Rank rank = Rank::at(r);
-    bound = std::max({bound, steps_of(refresh.compute_seconds(rank), step.bubble_seconds(rank), rank, "fill"),
-                      steps_of(refresh.reduce_seconds(rank), step.data_idle_seconds(rank), rank, "reduce")});
-  }
-  return bound;
 }
 
 /// Refreshes that exceed the bound by about the same are alike: up to 1 %, to 1.4 %, to 2 %, to 2.8 % and so
@@ -96,7 +80,7 @@ class Filling {
         options_(options),
         step_(base, filler, costs),
         refresh_(step_, filler, costs),
-        bound_(refresh_bound(step_, refresh_)) {}
+        bound_(least_refresh_steps(step_, refresh_)) {}
 
   FillResult run() {
     require_staleness();
@@ -258,6 +242,7 @@ FillResult fill(const Schedule& base, const Filler& filler, const CostModel& cos
                 const FillOptions& options) {
   require_options(options);
   require_well_formed(base);
+  if (options.mode == FillMode::Fresh) return fill_fresh(base, filler, costs, options);
   return Filling(base, filler, costs, options).run();
 }
 

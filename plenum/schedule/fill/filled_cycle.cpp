@@ -65,7 +65,8 @@ class CycleBuilder {
     Action action = refresh_.items()[placed.item].work.action;
     action.piece = placed.piece;
     action.num_pieces = placed.num_pieces;
-    const std::size_t age = placed.step - shape_.statistics_step(placed.refresh);
+    const std::size_t age =
+        placed.step - shape_.statistics_step(placed.refresh) - refresh_.items()[placed.item].step;
     action.age = to_age(age);
     return action;
   }
@@ -107,7 +108,8 @@ class CycleBuilder {
         const std::int64_t first_use = std::int64_t{placed.step} + (placed.position > position ? 1 : 0);
         cycle = std::min(cycle, round_down_quotient(static_cast<std::int64_t>(step) - first_use, num_steps));
       }
-      newest = std::max(newest, static_cast<std::int64_t>(shape_.statistics_step(r)) + cycle * num_steps);
+      const std::size_t first = shape_.statistics_step(r) + refresh_.items()[makers.front()].step;
+      newest = std::max(newest, static_cast<std::int64_t>(first) + cycle * num_steps);
     }
     return static_cast<std::size_t>(static_cast<std::int64_t>(step) - newest);
   }

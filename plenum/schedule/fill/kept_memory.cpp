@@ -45,8 +45,8 @@ std::vector<double> peak_kept_bytes(const SteadyStep& step, const Refresh& refre
   const std::vector<Refresh::Item>& items = refresh.items();
   std::vector<RankMemory> ranks(step.schedule().ranks.size());
   for (std::size_t r = 0; r < shape.num_refreshes; ++r) {
-    const double begin = static_cast<double>(shape.statistics_step(r)) * step.seconds();
     for (std::size_t i = 0; i < items.size(); ++i) {
+      const double begin = static_cast<double>(shape.statistics_step(r) + items[i].step) * step.seconds();
       double from = begin + items[i].kept_from;
       for (const std::uint32_t predecessor : items[i].predecessors) {
         from = std::min(from, placement.last[r * items.size() + predecessor].end);

@@ -52,7 +52,8 @@ template <typename T>
 using EarliestFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
 struct RankState {
-  std::vector<Hole> holes;  ///< of this round
+  std::vector<PlacedItem> fixed;  ///< have a place already, by time
+  std::vector<Hole> holes;        ///< of this round
   std::size_t hole = 0;
   double cursor = 0;
   bool is_waiting = false;      ///< for something to get ready before the hole ends
@@ -83,13 +84,16 @@ class Placer {
         num_open_(items_.size() * shape_.num_refreshes),
         ready_(items_.size() * shape_.num_refreshes),
         least_step_(items_.size() * shape_.num_refreshes),
-        after_(items_.size() * shape_.num_refreshes) {
+        after_(items_.size() * shape_.num_refreshes),
+        is_fixed_(items_.size()) {
     placement_.compute.resize(ranks_.size());
     placement_.data.resize(ranks_.size());
     placement_.last.resize(items_.size() * shape_.num_refreshes);
     find_order();
     for (std::size_t r = 0; r < ranks_.size(); ++r) prepare_rank(Rank::at(r));
+    for (const PlacedItem& placed : options_.fixed) is_fixed_[placed.item] = true;
     for (std::uint32_t r = 0; r < shape_.num_refreshes; ++r) prepare_refresh(r);
+    for (const PlacedItem& placed : by_time(options_.fixed)) put_fixed(placed);
   }
 
   std::optional<Placement> run() {
@@ -125,11 +129,20 @@ class Placer {
   void prepare_rank(Rank rank) {
     RankState& state = ranks_[rank.index()];
     data_lanes_.emplace_back(step_, rank, shape_.num_steps);
-    const double work = refresh_.compute_seconds(rank) * static_cast<double>(shape_.num_refreshes);
-    const double room = step_.bubble_seconds(rank) * static_cast<double>(shape_.num_steps);
-    state.slack = room > 0 ? std::max(0.0, 1 - work / room) : 0;
-    has_failed_ |= work > room * (1 + SteadyStep::kRounding);
+    double work = refresh_.compute_seconds(rank) * static_cast<double>(shape_.num_refreshes);
+    double room = step_.bubble_seconds(rank) * static_cast<double>(shape_.num_steps);
+    for (const PlacedItem& placed : options_.fixed) {
+      if (items_[placed.item].ranks.front() == rank) state.fixed.push_back(placed);
+    }
+    state.fixed = by_time(state.fixed);
     const std::vector<Gap> gaps = step_.gaps(rank);
+    for (const PlacedItem& placed : state.fixed) {
+      work -= placed.end - placed.start;
+      const double gap_end = end_of_gap(gaps, placed.position) + placed.step * step_.seconds();
+      room -= std::clamp(gap_end - placed.start, 0.0, placed.end - placed.start);
+    }
+    state.slack = room > 0 ? std::max(0.0, 1 - work / room) : 0;
+    has_failed_ |= work > room * (1 + SteadyStep::kRounding) + rounding_;
     state.short_gap = shortest_counting_gap(gaps);
     const double begin = options_.lag_steps * step_.seconds();
     const double end = begin + cycle_seconds_;
@@ -138,16 +151,49 @@ class Placer {
       for (const Gap& gap : gaps) {
         if (gap.begin + offset < begin || gap.begin + offset >= end) continue;
         // What is idle behind the last action reaches into the next step.
-        const double gap_end = options_.drains ? std::min(gap.end + offset, end) : gap.end + offset;
-        state.holes.push_back({.begin = gap.begin + offset,
-                               .end = gap_end,
-                               .step = s,
-                               .position = static_cast<std::uint32_t>(gap.position),
-                               .is_last = &gap == &gaps.back(),
-                               .before = place_before(rank, s, gap),
-                               .next = place_behind(rank, s, gap)});
+        const double hole_end = options_.drains ? std::min(gap.end + offset, end) : gap.end + offset;
+        add_hole(state, {.begin = gap.begin + offset,
+                         .end = hole_end,
+                         .step = s,
+                         .position = static_cast<std::uint32_t>(gap.position),
+                         .is_last = &gap == &gaps.back(),
+                         .before = place_before(rank, s, gap),
+                         .next = place_behind(rank, s, gap)});
       }
     }
+  }
+
+  static std::vector<PlacedItem> by_time(std::span<const PlacedItem> placed) {
+    std::vector<PlacedItem> sorted(placed.begin(), placed.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const PlacedItem& a, const PlacedItem& b) { return a.end < b.end; });
+    return sorted;
+  }
+
+  static double end_of_gap(std::span<const Gap> gaps, std::size_t position) {
+    return std::ranges::find(gaps, position, &Gap::position)->end;
+  }
+
+  /// Appends what of a hole the items leave that have a place already.
+  static void add_hole(RankState& state, Hole hole) {
+    const double end = hole.end;
+    for (const PlacedItem& placed : state.fixed) {
+      if (placed.step != hole.step || placed.position != hole.position) continue;
+      hole.end = std::min(placed.start, end);
+      if (hole.end > hole.begin) state.holes.push_back(hole);
+      hole.begin = std::max(hole.begin, placed.end);
+    }
+    hole.end = end;
+    if (hole.begin <= hole.end) state.holes.push_back(hole);
+  }
+
+  void put_fixed(const PlacedItem& placed) {
+    const Rank rank = items_[placed.item].ranks.front();
+    placement_.compute[rank.index()].push_back(placed);
+    const Place before = placed.position == 0
+                             ? kBeforeAll
+                             : Place{placed.step, step_.order(rank, Lane::Compute, placed.position - 1)};
+    finish(placed, std::max(before, after_[index(placed.refresh, placed.item)]));
   }
 
   // Of the actions before and behind a gap of the compute lane.
@@ -163,23 +209,26 @@ class Placer {
   }
 
   void prepare_refresh(std::uint32_t refresh) {
-    const double begin = static_cast<double>(shape_.statistics_step(refresh)) * step_.seconds();
     for (std::uint32_t i = 0; i < items_.size(); ++i) {
       const Refresh::Item& item = items_[i];
+      const std::size_t of_step = statistics_step(refresh, i);
       num_open_[index(refresh, i)] = static_cast<std::uint32_t>(item.predecessors.size());
-      ready_[index(refresh, i)] = begin + item.ready;
-      least_step_[index(refresh, i)] = static_cast<std::uint32_t>(shape_.statistics_step(refresh));
-      after_[index(refresh, i)] = {static_cast<std::int64_t>(shape_.statistics_step(refresh)),
-                                   item.ready_order};
-      if (!is_collective(i)) ++ranks_[item.ranks.front().index()].num_left;
+      ready_[index(refresh, i)] = static_cast<double>(of_step) * step_.seconds() + item.ready;
+      least_step_[index(refresh, i)] = static_cast<std::uint32_t>(of_step);
+      after_[index(refresh, i)] = {static_cast<std::int64_t>(of_step), item.ready_order};
+      if (!is_collective(i) && !is_fixed_[i]) ++ranks_[item.ranks.front().index()].num_left;
     }
     for (std::uint32_t i = 0; i < items_.size(); ++i) {
-      if (items_[i].predecessors.empty()) admit(refresh, i);
+      if (items_[i].predecessors.empty() && !is_fixed_[i]) admit(refresh, i);
     }
   }
 
   /// Where it must be.
   bool is_in_cycle(std::size_t step) const { return !options_.drains || step < shape_.num_steps; }
+
+  std::size_t statistics_step(std::uint32_t refresh, std::uint32_t item) const {
+    return shape_.statistics_step(refresh) + items_[item].step;
+  }
 
   std::size_t index(std::uint32_t refresh, std::uint32_t item) const {
     return refresh * items_.size() + item;
@@ -365,7 +414,8 @@ class Placer {
     state.is_waiting = false;
     const std::size_t max_age = std::min(options_.max_age, items_[item.item].work.max_age);
     const std::size_t placed_step = placement_.compute[rank].back().step;
-    has_failed_ |= placed_step - shape_.statistics_step(item.refresh) > max_age || !is_in_cycle(placed_step);
+    has_failed_ |=
+        placed_step - statistics_step(item.refresh, item.item) > max_age || !is_in_cycle(placed_step);
     if (item.piece + 1 < item.num_pieces) return;
     --state.num_left;
     finish(placement_.compute[rank].back(), state.after);
@@ -386,6 +436,7 @@ class Placer {
   std::vector<double> ready_;
   std::vector<std::uint32_t> least_step_;  ///< the last one to which a predecessor belongs
   std::vector<Place> after_;               ///< of what makes an item's inputs
+  std::vector<bool> is_fixed_;             ///< items that have a place already
   EarliestFirst<Event> events_;
   Placement placement_;
   bool has_failed_ = false;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "plenum/schedule/fill/refresh.h"
@@ -24,14 +25,6 @@ enum class WorkOrder : std::uint8_t {
   StatisticsFirst,  ///< what keeps values of a step alive first: little memory
 };
 
-struct PlacementOptions {
-  CycleShape shape;
-  double lag_steps = 0;  ///< how long the first refresh waits before its work begins
-  WorkOrder order = WorkOrder::OldestFirst;
-  std::size_t max_age = kMaxAge;  ///< of any item, in steps
-  bool drains = false;            ///< nothing reaches into the next cycle; for one refresh without a lag
-};
-
 /// Where an item, or a piece of one, runs. Times and steps are counted from the begin of the cycle in which
 /// its statistics are taken; the cycle repeats, so it also runs a whole number of cycles earlier and later.
 struct PlacedItem {
@@ -43,6 +36,17 @@ struct PlacedItem {
   std::uint32_t position = 0;  ///< of the step's own action that follows it in its lane
   double start = 0;
   double end = 0;
+};
+
+struct PlacementOptions {
+  CycleShape shape;
+  double lag_steps = 0;  ///< how long the first refresh waits before its work begins
+  WorkOrder order = WorkOrder::OldestFirst;
+  std::size_t max_age = kMaxAge;  ///< of any item, in steps
+  bool drains = false;            ///< nothing reaches into the next cycle; for one refresh without a lag
+  /// Items that compute and have a place already, for one refresh without a lag. One that the gap at its
+  /// position has no room for makes the step longer.
+  std::span<const PlacedItem> fixed = {};
 };
 
 struct Placement {

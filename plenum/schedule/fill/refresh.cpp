@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/core/action_text.h"
@@ -10,6 +11,13 @@ namespace plenum::schedule {
 namespace {
 
 constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
+
+/// The steps that a lane needs for its part of a refresh.
+double steps_of(double work, double idle, Rank rank, std::string_view lane) {
+  if (work == 0) return 0;
+  base::require(idle > 0, "rank {} has no idle time to {}", rank.value, lane);
+  return work / idle;
+}
 
 }  // namespace
 
@@ -90,6 +98,60 @@ void Refresh::link(const SteadyStep& step) {
   }
 }
 
+/// A rank that makes nothing of what a collective sums takes part in it when the inputs of what was dropped
+/// exist.
+void Refresh::wait_for_dropped(std::uint32_t collective, const std::vector<bool>& is_dropped,
+                               Item& kept) const {
+  if (kept.ranks.size() == 1) return;
+  for (const Rank rank : kept.ranks) {
+    const auto is_kept_of_rank = [&](std::uint32_t i) {
+      return !is_dropped[i] && items_[i].ranks.front() == rank;
+    };
+    if (std::ranges::any_of(items_[collective].predecessors, is_kept_of_rank)) continue;
+    for (const std::uint32_t i : items_[collective].predecessors) {
+      if (items_[i].ranks.front() != rank) continue;
+      kept.ready = std::max(kept.ready, items_[i].ready);
+      kept.ready_order = std::max(kept.ready_order, items_[i].ready_order);
+    }
+  }
+}
+
+Refresh Refresh::without(const std::vector<bool>& is_dropped, const std::vector<std::size_t>& steps) const {
+  std::vector<std::uint32_t> new_index(items_.size(), kNobody);
+  Refresh rest;
+  rest.compute_seconds_.assign(compute_seconds_.size(), 0);
+  rest.reduce_seconds_.assign(reduce_seconds_.size(), 0);
+  for (std::uint32_t i = 0; i < items_.size(); ++i) {
+    if (is_dropped[i]) continue;
+    new_index[i] = static_cast<std::uint32_t>(rest.items_.size());
+    rest.items_.push_back(items_[i]);
+    rest.items_.back().step = steps[i];
+    const bool is_collective = traits_of(items_[i].work.action.type).is_collective;
+    std::vector<double>& lane_seconds = is_collective ? rest.reduce_seconds_ : rest.compute_seconds_;
+    for (const Rank rank : items_[i].ranks) lane_seconds[rank.index()] += items_[i].seconds;
+  }
+  for (std::uint32_t i = 0; i < items_.size(); ++i) {
+    if (!is_dropped[i]) wait_for_dropped(i, is_dropped, rest.items_[new_index[i]]);
+  }
+  const auto renumber = [&new_index](std::vector<std::uint32_t>& indices) {
+    for (std::uint32_t& index : indices) index = new_index[index];
+    std::erase(indices, kNobody);
+  };
+  for (Item& item : rest.items_) {
+    renumber(item.predecessors);
+    renumber(item.successors);
+    item.height = 0;
+  }
+  for (const std::vector<std::uint32_t>& of_rank : makers_) {
+    std::vector<std::uint32_t>& makers = rest.makers_.emplace_back(of_rank);
+    for (std::uint32_t& maker : makers) {
+      if (maker != kNobody) maker = new_index[maker];
+    }
+  }
+  rest.find_heights();
+  return rest;
+}
+
 std::optional<std::uint32_t> Refresh::maker(Rank rank, std::uint32_t value) const {
   const std::uint32_t item = makers_[rank.index()][value];
   if (item == kNobody) return std::nullopt;
@@ -115,6 +177,16 @@ void Refresh::find_heights() {
   }
   base::check(done.size() == items_.size(), "work items wait for each other in a circle: {} of {} do not",
               done.size(), items_.size());
+}
+
+double least_refresh_steps(const SteadyStep& step, const Refresh& refresh) {
+  double bound = 1;
+  for (std::size_t r = 0; r < step.schedule().ranks.size(); ++r) {
+    const Rank rank = Rank::at(r);
+    bound = std::max({bound, steps_of(refresh.compute_seconds(rank), step.bubble_seconds(rank), rank, "fill"),
+                      steps_of(refresh.reduce_seconds(rank), step.data_idle_seconds(rank), rank, "reduce")});
+  }
+  return bound;
 }
 
 }  // namespace plenum::schedule

@@ -54,7 +54,7 @@ Schedule with_step_actions(Schedule schedule, const Filler& filler) {
 
 }  // namespace
 
-SteadyStep::SteadyStep(Schedule base, const Filler& filler, const CostModel& costs)
+SteadyStep::SteadyStep(Schedule base, const Filler& filler, const CostModel& costs, IdleTime idle)
     : schedule_(with_step_actions(std::move(base), filler)), dataflow_(schedule_) {
   ReplayResult result = replay(schedule_, dataflow_, costs, kNumReplayedSteps);
   if (!result.blocked.empty()) {
@@ -70,7 +70,7 @@ SteadyStep::SteadyStep(Schedule base, const Filler& filler, const CostModel& cos
       for (ActionTime& time : lane) time = {time.start - result.begin, time.end - result.begin};
     }
   }
-  GatheredStep gathered = gather_gaps(dataflow_, times_, seconds_);
+  GatheredStep gathered = gather_gaps(dataflow_, times_, seconds_, idle);
   times_ = std::move(gathered.times);
   order_ = std::move(gathered.order);
   first_start_ = seconds_;

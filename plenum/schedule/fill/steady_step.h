@@ -37,7 +37,7 @@ struct Gap {
 class SteadyStep {
  public:
   /// Throws UserError if the schedule has more than one step or a preconditioner already, or does not run.
-  SteadyStep(Schedule base, const Filler& filler, const CostModel& costs);
+  SteadyStep(Schedule base, const Filler& filler, const CostModel& costs, IdleTime idle = IdleTime::Gathered);
   SteadyStep(const SteadyStep&) = delete;
   SteadyStep& operator=(const SteadyStep&) = delete;
 

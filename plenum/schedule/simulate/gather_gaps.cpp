@@ -45,9 +45,12 @@ class GapGatherer {
     sort();
   }
 
-  GatheredStep run() {
+  void gather() {
     for (auto node = order_.rbegin(); node != order_.rend(); ++node) delay(*node);
     for (const std::uint32_t node : order_) hasten(node);
+  }
+
+  GatheredStep finish() const {
     GatheredStep step{.times = times_, .order = nodes_};
     const std::vector<std::uint32_t> places = places_in_time();
     for_each_action([&](Rank rank, std::size_t lane, std::size_t i) {
@@ -218,8 +221,11 @@ class GapGatherer {
 
 }  // namespace
 
-GatheredStep gather_gaps(const Dataflow& dataflow, const std::vector<RankTimes>& times, double step_seconds) {
-  return GapGatherer(dataflow, times, step_seconds).run();
+GatheredStep gather_gaps(const Dataflow& dataflow, const std::vector<RankTimes>& times, double step_seconds,
+                         IdleTime idle) {
+  GapGatherer gatherer(dataflow, times, step_seconds);
+  if (idle == IdleTime::Gathered) gatherer.gather();
+  return gatherer.finish();
 }
 
 }  // namespace plenum::schedule

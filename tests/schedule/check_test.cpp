@@ -461,29 +461,6 @@ TEST(Check, FollowsCurvatureOverSteps) {
       "only later in the same lane");
 }
 
-TEST(Check, LetsCurvatureCoverAPartOnlyWhereTheSettingSaysSo) {
-  EXPECT_EQ(violation_of(test::kPartialKfacSchedule), "");
-  EXPECT_EQ(
-      violation_of(with(test::kPartialKfacSchedule, "curvature partial\n", "")),
-      "rank 1, data, step 1, KR0[0]/0~1: needs curvature B of layer 0, factor 0, for micro-batch 1 of the "
-      "step before, which nothing makes in that step");
-  EXPECT_EQ(
-      violation_of(with(test::kPartialKfacSchedule, "KB0.0[0]/0 ", "")),
-      "rank 0, compute, step 1, KI0[0]/0#0/2~1: there is no KB of this map: its statistics must cover a "
-      "micro-batch");
-  EXPECT_EQ(violation_of(with(test::kPartialKfacSchedule, "KA0.1[0]/1 ", "")),
-            "rank 1, compute, step 1, KI0[0]/1~1: there is no KA of this map: its statistics must cover a "
-            "micro-batch");
-  // What some refresh covers, all of them do.
-  EXPECT_EQ(
-      violation_of(with(test::kPartialKfacSchedule, "| KB0.0[0]/1~1 F0.0", "| KB0.0[0]/1~1 F0.0 KA0.0[0]/1")),
-      "rank 0, data, step 1, KR0[0]/1~1: needs curvature A of layer 0, factor 1, for micro-batch 0 of the "
-      "step before, which nothing makes in that step");
-  EXPECT_EQ(
-      test::user_error_of([] { violation_of(with(kShampoo, "factors 1", "factors 1\ncurvature partial")); }),
-      "test:9: only the curvature of kfac can be partial");
-}
-
 TEST(Check, GivesTheActivationHighWaterMark) {
   const auto peaks = [](std::string_view name, std::size_t depth, std::size_t num_micro_batches,
                         Recomputation recomputation = Recomputation::None) {

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """K-FAC in the idle time of pipelines over a grid of models, GPUs, depths and micro-batch sizes, simulated.
 
-    python bench/fill_grid.py --profiles DIR [--schedules 1f1b chimera] [--batches 8 32]
+    python bench/fill_grid.py --profiles DIR [--fresh] [--schedules 1f1b chimera] [--batches 8 32]
 
 DIR holds layer profiles named bert-base_time_memory_p100.csv and so on, in the form of recipes/profiles. For every
 row `plenum simulate --fill kfac` places one refresh after the other. *Formula* is the published performance model:
 (N T_curvature + T_inversion) / T_bubble steps from one refresh to the next, and its memory of a rank in GB:
 activations, errors, two copies of factors and parameters. *Kept* is what filling keeps alive for work that waits.
+With --fresh a row has the deferred work beside statistics of their own step (--fill-mode fresh): refresh, mean age,
+the share of the rows that A and B cover, what is kept, and how much longer a step gets than with preconditioning
+alone.
 """
 
 import argparse
@@ -27,10 +30,11 @@ def profile_row(path, batch):
     sys.exit(f"{path} has no micro-batch of {batch}")
 
 
-def simulate(options, path, schedule, depth, layers, batch, recompute):
+def simulate(options, path, schedule, depth, layers, batch, recompute, extra=()):
     command = [options.plenum, "simulate", "--schedule", schedule, "--stages", str(depth), "--micro-batches", str(depth),
                "--profile", path, "--layers-per-stage", str(layers), "--batch", str(batch), "--fill", "kfac", "--json"]
-    done = subprocess.run(command + (["--recompute"] if recompute else []), capture_output=True, text=True, check=False)
+    command += [*extra, *(["--recompute"] if recompute else [])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"this failed: {' '.join(command)}\n{done.stderr}")
     result = json.loads(done.stdout)
@@ -57,17 +61,49 @@ def formula_memory(row, schedule, depth, layers, recompute):
     return layers * mebibytes * 1024 * 1024 / 1e9
 
 
+def classic_row(options, path, row, schedule, depth, layers, batch, recompute):
+    got = simulate(options, path, schedule, depth, layers, batch, recompute)
+    return (f"| {formula(row, schedule, depth, recompute):.2f} | {got['refresh_steps']:.2f} "
+            f"| {100 - 100 * got['unfilled_utilization']:.1f}, {100 - 100 * got['utilization']:.1f} % "
+            f"| {got['preconditioning_percent']:.1f} % | {got['mean_age']:.1f} "
+            f"| {formula_memory(row, schedule, depth, layers, recompute):.1f} GB | {got['kept_bytes'] / 1e9:.1f} GB |")
+
+
+def fresh_row(options, path, row, schedule, depth, layers, batch, recompute):
+    def cells(got):
+        longer = max(0, 100 * (got["step_ms"] / got["preconditioned_step_ms"] - 1))
+        return (f"{got['refresh_steps']:.2f}, {got['mean_age']:.1f}",
+                f"{got['kept_micro_batches']:.1f}, {got['kept_bytes'] / 1e9:.1f} GB", f"{longer:.1f} %")
+
+    deferred = simulate(options, path, schedule, depth, layers, batch, recompute)
+    fresh = simulate(options, path, schedule, depth, layers, batch, recompute, ("--fill-mode", "fresh"))
+    refresh, kept, longer = cells(fresh)
+    shares = [fresh[key] for key in ("coverage_a", "coverage_b", "least_coverage")]
+    covered = ", ".join(f"{100 * share:.0f}" for share in shares)
+    return f"| {' | '.join(cells(deferred))} | {refresh} | {kept} | {longer} | {covered} % |"
+
+
+def print_head(options):
+    first = "| model, D = N | GPU | micro-batch | recompute | schedule "
+    if options.fresh:
+        of_each = ["every, age", "kept micro-batches, bytes", "step longer by"]
+        names = ["deferred: " + of_each[0], *of_each[1:], "fresh: " + of_each[0], *of_each[1:], "covered: A, B, least"]
+    else:
+        names = ["formula", "refreshed every", "idle before, after", "preconditioning", "age", "formula, memory", "kept"]
+    print(first + "".join(f"| {name} " for name in names) + "|")
+    print("|---" * (5 + len(names)) + "|")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--profiles", required=True)
     parser.add_argument("--schedules", nargs="+", default=["1f1b", "chimera"])
     parser.add_argument("--gpus", nargs="+", default=["p100", "v100", "rtx3090"])
     parser.add_argument("--batches", nargs="+", type=int, default=[8, 32])
+    parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--plenum", default="build/plenum")
     options = parser.parse_args()
-    print("| model, D = N | GPU | micro-batch | recompute | schedule | formula | refreshed every | idle before, after "
-          "| preconditioning | age | formula, memory | kept |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+    print_head(options)
     for model, shapes in MODELS.items():
         for depth, layers in shapes:
             for gpu in options.gpus:
@@ -76,14 +112,10 @@ def main():
                     row = profile_row(path, batch)
                     for recompute in (False, True):
                         for schedule in options.schedules:
-                            got = simulate(options, path, schedule, depth, layers, batch, recompute)
+                            make_row = fresh_row if options.fresh else classic_row
+                            cells = make_row(options, path, row, schedule, depth, layers, batch, recompute)
                             print(f"| {model}, {depth} | {gpu} | {batch} | {'yes' if recompute else 'no'} | {schedule} "
-                                  f"| {formula(row, schedule, depth, recompute):.2f} | {got['refresh_steps']:.2f} "
-                                  f"| {100 - 100 * got['unfilled_utilization']:.1f}, "
-                                  f"{100 - 100 * got['utilization']:.1f} % | {got['preconditioning_percent']:.1f} % "
-                                  f"| {got['mean_age']:.1f} "
-                                  f"| {formula_memory(row, schedule, depth, layers, recompute):.1f} GB "
-                                  f"| {got['kept_bytes'] / 1e9:.1f} GB |", flush=True)
+                                  f"{cells}", flush=True)
 
 
 if __name__ == "__main__":

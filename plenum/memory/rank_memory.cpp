@@ -81,7 +81,8 @@ void plan_soap(const describe::ParameterTable& table, const char* purpose, std::
                RankMemory& memory, tensor::MemoryPlan& plan) {
   const std::vector<workspace::FlatMatrices> groups = hidden_matrices(table);
   memory.soap_state = plan.add(purpose, Role::State, {workspace::soap_state_elements(groups, limit)});
-  memory.soap_room = plan.add(purpose, Role::State, {workspace::soap_room_elements(groups, limit)});
+  memory.soap_room =
+      plan.add(purpose, Role::State, {workspace::soap_room_elements(plan.device(), groups, limit)});
 }
 
 tensor::TensorView plan_tied_rows(const describe::ParameterTable& table, const schedule::Problem& problem,

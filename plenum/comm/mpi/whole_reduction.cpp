@@ -17,8 +17,8 @@ constexpr std::size_t kMostWholeBytes = 32 * 1024;
 
 bool WholeReduction::can_do(const CollectiveShape& shape, std::size_t num_members) {
   const std::size_t num_bytes = shape.count * tensor::size_of(shape.dtype);
-  return shape.kind == CollectiveKind::AllReduce && num_members == kPairSize &&
-         num_bytes > kMostEagerBytes && num_bytes <= kMostWholeBytes;
+  return shape.kind == CollectiveKind::AllReduce && num_members == kPairSize && num_bytes > kMostEagerBytes &&
+         num_bytes <= kMostWholeBytes;
 }
 
 WholeReduction::WholeReduction(const GroupLines& lines, Staging& staging, const Contribution& own)

@@ -8,7 +8,7 @@ namespace plenum::schedule {
 namespace {
 
 bool is_kfac_only(ActionType type) {
-  return is_curvature(type) || type == ActionType::ReduceCurvature || type == ActionType::Invert;
+  return is_curvature(type) || is_inversion(type) || type == ActionType::ReduceCurvature;
 }
 
 bool is_shampoo_only(ActionType type) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -69,17 +70,35 @@ void find_missing_agreement(RuleContext& context) {
   }
 }
 
+/// The statistics of one of the maps that a rank inverts which cover no micro-batch; nothing if all cover
+/// some.
+std::optional<ActionType> missing_curvature(const RuleContext& context, const CurvatureCoverage& coverage,
+                                            Rank rank, const Action& inversion) {
+  const bool is_of_one_map = inversion.type == ActionType::Invert;
+  for (LayerId layer = inversion.first_layer; layer < inversion.end_layer; ++layer.value) {
+    for (std::uint16_t map = 0; map < context.schedule.problem.num_factors; ++map) {
+      const bool is_inverted = is_of_one_map ? map == inversion.factor
+                                             : context.dataflow.owner(inversion.stage, layer, map) == rank;
+      if (!is_inverted) continue;
+      for (const ActionType side : {ActionType::CurvatureA, ActionType::CurvatureB}) {
+        if (coverage.of(side, layer, map).empty()) return side;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 /// Where curvature is partial, inverses of which no micro-batch is covered.
 void find_missing_curvature(RuleContext& context) {
   if (!context.schedule.problem.has_partial_curvature) return;
   const CurvatureCoverage coverage(context.schedule);
   for_each_action(context.schedule, [&](const ActionPlace& place, const Action& action) {
-    if (action.type != ActionType::Invert) return;
-    for (const ActionType side : {ActionType::CurvatureA, ActionType::CurvatureB}) {
-      if (!coverage.of(side, action.first_layer, action.factor).empty()) continue;
-      context.add(place, fmt::format("there is no {} of this map: its statistics must cover a micro-batch",
-                                     traits_of(side).code));
-    }
+    if (!is_inversion(action.type)) return;
+    const std::optional<ActionType> side = missing_curvature(context, coverage, place.rank, action);
+    if (!side) return;
+    context.add(place, fmt::format("there is no {} of {}: its statistics must cover a micro-batch",
+                                   traits_of(*side).code,
+                                   action.type == ActionType::Invert ? "this map" : "one of these maps"));
   });
 }
 

@@ -47,6 +47,7 @@ enum class ActionType : std::uint8_t {
   CurvatureB,               ///< K-FAC: second moment of a linear map's output gradient, one micro-batch
   ReduceCurvature,
   Invert,            ///< both factors of a linear map, on the rank that owns it
+  InvertLayers,      ///< those of all linear maps that the rank owns, at once
   AccumulateFactor,  ///< Shampoo, SOAP: second moments of the final gradient
   InverseRoot,       ///< Shampoo, SOAP: inverse root (or basis) of an accumulated factor, on its owner
   Precondition,      ///< the gradients whose factors this rank owns
@@ -70,6 +71,11 @@ constexpr bool is_receive(ActionType type) {
 /// Statistics of K-FAC.
 constexpr bool is_curvature(ActionType type) {
   return type == ActionType::CurvatureA || type == ActionType::CurvatureB;
+}
+
+/// Of K-FAC's factors, of one map or of all of a range of layers.
+constexpr bool is_inversion(ActionType type) {
+  return type == ActionType::Invert || type == ActionType::InvertLayers;
 }
 
 /// Whether the micro-batch that an action names is a round: the first, second ... of those that each holder

@@ -8,7 +8,7 @@ namespace plenum::schedule {
 namespace {
 
 bool is_of_refresh(ActionType type) {
-  return is_curvature(type) || type == ActionType::ReduceCurvature || type == ActionType::Invert;
+  return is_curvature(type) || is_inversion(type) || type == ActionType::ReduceCurvature;
 }
 
 }  // namespace
@@ -25,9 +25,10 @@ Refreshes::Refreshes(const Schedule& schedule)
           if (!is_of_refresh(action.type)) continue;
           const std::size_t of =
               (step + (action.age / num_steps_ + 1) * num_steps_ - action.age) % num_steps_;
-          const std::size_t layer = action.first_layer.index();
-          takes_statistics_[layer][of] = true;
-          last_age[layer][of] = std::max<std::size_t>(last_age[layer][of], action.age);
+          for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
+            takes_statistics_[layer][of] = true;
+            last_age[layer][of] = std::max<std::size_t>(last_age[layer][of], action.age);
+          }
           max_age_ = std::max<std::size_t>(max_age_, action.age);
         }
       }

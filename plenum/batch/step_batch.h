@@ -15,7 +15,7 @@ struct StepBatch {
   std::uint64_t epoch = 0;  ///< names the random numbers of dropout and masking
   Work global;              ///< over all micro-batches and ranks: the counts by which losses are normalised
   std::vector<std::int64_t> global_rows;  ///< of every micro-batch of every rank, padding included
-  std::vector<Work> work;  ///< of every micro-batch of every rank, by the schedule's ids
+  std::vector<Work> work;                 ///< of every micro-batch of every rank, by the schedule's ids
   /// Those with the schedule's ids from first_micro_batch on: all, or those of one rank.
   std::vector<MicroBatch> micro_batches;
   std::size_t first_micro_batch = 0;

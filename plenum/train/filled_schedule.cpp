@@ -26,6 +26,7 @@
 #include "plenum/schedule/text/schedule_text.h"
 #include "plenum/train/hang_error.h"
 #include "plenum/train/replicas.h"
+#include "plenum/train/run_directory.h"
 #include "plenum/train/starting_model.h"
 
 namespace plenum::train {
@@ -40,7 +41,8 @@ schedule::MeasuredCosts measured_costs(const RunPlan& plan, const BubbleFilling&
   constexpr std::uint64_t kMeasured = 4;
   Replicas replicas(plan.mesh(), plan.schedule(), plan.program(), filling.processes,
                     filling.options.hang_limit());
-  replicas.on_stuck([&](const pipeline::Failure& hang) { filling.on_hang(pipeline::failure_text(hang)); });
+  replicas.on_stuck(
+      [&](const pipeline::Failure& hang) { filling.observer.on_hang(pipeline::failure_text(hang)); });
   base::ThreadPool pool(plan.evaluation_threads());
   replicas.write_weights([&](const tensor::TensorView& weights_N) {
     write_starting_weights(filling.options.model, replicas.parameters(), plan.program().seed, pool, weights_N,
@@ -172,7 +174,7 @@ std::string kept_schedule(const RunPlan& plan, const Schedule& plain, const Free
     if (is_of_run) {
       schedule::require_checked(kept);
       if (memory.has_room_for(kept)) {
-        filling.note(
+        filling.observer.on_note(
             fmt::format("K-FAC's work is where {} has it: a cycle of {} steps", path, kept.num_steps()));
         return schedule::print_schedule_text(kept);
       }
@@ -181,7 +183,7 @@ std::string kept_schedule(const RunPlan& plan, const Schedule& plain, const Free
   } catch (const base::UserError& error) {
     reason = fmt::format("cannot be used ({})", error.what());
   }
-  filling.note(fmt::format("{} {}; a new one is made", path, reason));
+  filling.observer.on_note(fmt::format("{} {}; a new one is made", path, reason));
   return {};
 }
 
@@ -191,10 +193,10 @@ std::string new_schedule(const RunPlan& plan, const Schedule& plain, const FreeM
   try {
     const schedule::FillResult filled = fill_within(memory, plan, plain, costs);
     schedule::require_checked(filled.schedule);
-    filling.note(text_of(filled, plain, costs, memory.most_more_bytes(filled.schedule)));
+    filling.observer.on_note(text_of(filled, plain, costs, memory.most_more_bytes(filled.schedule)));
     return schedule::print_schedule_text(filled.schedule);
   } catch (const base::UserError& error) {
-    filling.note(fmt::format("K-FAC works outside bubbles, in every step: {}", error.what()));
+    filling.observer.on_note(fmt::format("K-FAC works outside bubbles, in every step: {}", error.what()));
     return schedule::print_schedule_text(plan.schedule());
   }
 }
@@ -227,6 +229,7 @@ bool is_filled_from(const Schedule& filled, const Schedule& plain) {
 }
 
 void fill_bubbles(RunPlan& plan, const BubbleFilling& filling) {
+  if (filling.options.fill() == KfacFill::Off) return;
   const Processes& processes = filling.processes;
   const Schedule plain = plan.plain_schedule();
   const FreeMemory memory(plan, filling);

@@ -1,14 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <string_view>
 
 #include "plenum/data/batches/sequence_exchange.h"
 #include "plenum/train/processes.h"
-#include "plenum/train/run_directory.h"
 #include "plenum/train/run_options.h"
 #include "plenum/train/run_plan.h"
+#include "plenum/train/training_observer.h"
 
 namespace plenum::train {
 
@@ -16,15 +14,15 @@ namespace plenum::train {
 struct BubbleFilling {
   const RunOptions& options;
   const Processes& processes;
+  TrainingObserver& observer;
   data::SequenceExchange* exchange = nullptr;  ///< as of the run
   std::uint64_t available_bytes = 0;           ///< of the device's memory; 0 if that is not known
   bool is_resumed = false;
-  const Note& note;
-  std::function<void(std::string_view)> on_hang;  ///< TrainingObserver::on_hang
 };
 
-/// Lets the run of a plan do K-FAC's curvature and inversions in the bubbles of its pipeline, in cycles at
-/// whose end nothing waits. By all processes at the same time, which then have the same schedule.
+/// Lets the run of a plan do K-FAC's curvature and inversions in the bubbles of its pipeline, if its options
+/// say so (RunOptions::fill), in cycles at whose end nothing waits. By all processes at the same time, which
+/// then have the same schedule.
 ///
 /// A run that is resumed goes on by the schedule that it has kept, if that is still of its steps. Otherwise a
 /// few steps without filling are measured, with weights that are thrown away, and the first process fills

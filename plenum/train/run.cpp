@@ -157,10 +157,11 @@ std::unique_ptr<RunPlan> plan_run(const RunOptions& options, const data::Dataset
 }
 
 /// Keeps a schedule that cannot be made again from options alone.
-void keep_schedule(const RunOptions& options, const schedule::Schedule& schedule) {
-  if (options.fill() == KfacFill::Off && !options.has_schedule_file()) return;
-  const std::string path = RunPaths(options.run.directory).schedule;
-  const std::string text = schedule::print_schedule_text(schedule);
+void keep_schedule(const Run& run) {
+  const bool is_from_options = run.options.fill() == KfacFill::Off && !run.options.has_schedule_file();
+  if (!run.directory || is_from_options) return;
+  const std::string path = run.directory->paths().schedule;
+  const std::string text = schedule::print_schedule_text(run.plan->schedule());
   if (!io::path_exists(path) || io::read_file(path) != text) io::write_file(path, text);
 }
 
@@ -238,15 +239,12 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
 
   std::unique_ptr<RunPlan> plan = plan_run(options, *dataset, found, device_memory, processes, note);
   std::unique_ptr<data::SequenceExchange> exchange = open_exchange(options, *dataset, *plan, processes);
-  if (options.fill() == KfacFill::Deferred) {
-    fill_bubbles(*plan, {.options = options,
-                         .processes = processes,
-                         .exchange = exchange.get(),
-                         .available_bytes = device_memory.available_bytes(),
-                         .is_resumed = found.has_value(),
-                         .note = note,
-                         .on_hang = [&observer](std::string_view line) { observer.on_hang(line); }});
-  }
+  fill_bubbles(*plan, {.options = options,
+                       .processes = processes,
+                       .observer = observer,
+                       .exchange = exchange.get(),
+                       .available_bytes = device_memory.available_bytes(),
+                       .is_resumed = found.has_value()});
   auto replicas = std::make_unique<Replicas>(plan->mesh(), plan->schedule(), plan->program(), processes,
                                              options.hang_limit());
   for (const std::string& path : {options.run.process.trace, options.run.process.overlay})
@@ -276,10 +274,8 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
           .checkpoint = found ? found->directory : ""};
   // A run that begins anew measures anew: what lies there may be of another configuration.
   if (found) run.tuning.restore(run.tuned_streams(), note);
-  if (run.directory) {
-    run.directory->make();
-    keep_schedule(options, run.plan->schedule());
-  }
+  if (run.directory) run.directory->make();
+  keep_schedule(run);
   return run;
 }
 

@@ -319,24 +319,26 @@ TEST_F(FilledRun, GoesOnByItsCopyWhereTheFileIsGone) {
 TEST_F(FilledRun, KeepsLessWaitingWhereMemoryIsShortAndWorksOutsideBubblesWhereThereIsNone) {
   const RunOptions given = pipeline("run");
   const Processes alone;
-  const auto fill_with = [&](std::uint64_t more_bytes, std::vector<std::string>& notes) {
+  const auto fill_with = [&](std::uint64_t more_bytes) {
     const std::unique_ptr<RunPlan> plan = plan_of(given);
-    const Note note = [&](std::string_view line) { notes.emplace_back(line); };
+    observer_ = RecordingObserver();
     fill_bubbles(*plan, {.options = given,
                          .processes = alone,
-                         .available_bytes = plan->memory().planned_bytes + more_bytes,
-                         .note = note,
-                         .on_hang = [](std::string_view) {}});
+                         .observer = observer_,
+                         .available_bytes = plan->memory().planned_bytes + more_bytes});
     return plan->schedule();
   };
-  std::vector<std::string> notes;
   const std::unique_ptr<RunPlan> unfilled = plan_of(given);
-  EXPECT_EQ(fill_with(0, notes), unfilled->schedule());
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("K-FAC works outside bubbles, in every step: ")));
-  notes.clear();
+  EXPECT_EQ(fill_with(0), unfilled->schedule());
+  EXPECT_THAT(observer_.notes, ElementsAre(HasSubstr("K-FAC works outside bubbles, in every step: ")));
   const std::uint64_t enough = std::uint64_t{1} << 30;
-  EXPECT_NE(fill_with(enough, notes), unfilled->schedule());
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("K-FAC's work fills the bubbles")));
+  EXPECT_NE(fill_with(enough), unfilled->schedule());
+  EXPECT_THAT(observer_.notes, ElementsAre(HasSubstr("K-FAC's work fills the bubbles")));
+  for (const std::uint64_t more_bytes : {1'000, 20'000, 50'000}) {
+    const Schedule limited = fill_with(more_bytes);
+    EXPECT_LE(unfilled->bytes_with(limited, std::nullopt),
+              unfilled->bytes_with(unfilled->schedule(), std::nullopt) + more_bytes);
+  }
 }
 
 /// Poisons the weights of the step whose statistics a cycle works on.

@@ -330,7 +330,7 @@ TEST_F(FilledRun, KeepsLessWaitingWhereMemoryIsShortAndWorksOutsideBubblesWhereT
   };
   const std::unique_ptr<RunPlan> unfilled = plan_of(given);
   EXPECT_EQ(fill_with(0), unfilled->schedule());
-  EXPECT_THAT(observer_.notes, ElementsAre(HasSubstr("K-FAC works outside bubbles, in every step: ")));
+  EXPECT_THAT(observer_.notes, ElementsAre(HasSubstr("K-FAC works outside bubbles, in every step")));
   const std::uint64_t enough = std::uint64_t{1} << 30;
   EXPECT_NE(fill_with(enough), unfilled->schedule());
   EXPECT_THAT(observer_.notes, ElementsAre(HasSubstr("K-FAC's work fills the bubbles")));

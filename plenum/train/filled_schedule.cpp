@@ -196,7 +196,8 @@ std::string new_schedule(const RunPlan& plan, const Schedule& plain, const FreeM
     filling.observer.on_note(text_of(filled, plain, costs, memory.most_more_bytes(filled.schedule)));
     return schedule::print_schedule_text(filled.schedule);
   } catch (const base::UserError& error) {
-    filling.observer.on_note(fmt::format("K-FAC works outside bubbles, in every step (--kfac-every makes it more seldom): {}", error.what()));
+    filling.observer.on_note(fmt::format(
+        "K-FAC works outside bubbles, in every step (--kfac-every makes it more seldom): {}", error.what()));
     return schedule::print_schedule_text(plan.schedule());
   }
 }

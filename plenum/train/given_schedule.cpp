@@ -77,7 +77,10 @@ void require_fitting(const schedule::Schedule& given, const RunOptions& options,
   const std::string& file = options.run.schedule;
   const Mesh mesh = options.mesh();
   const schedule::Problem& problem = given.problem;
-  base::require(given.num_stages() > 1, "{} has one stage; --pp {} needs a pipeline", file, mesh.depth());
+  base::require((given.num_stages() > 1) == (mesh.depth() > 1),
+                "{} is of {}; give --pp as it needs, or another file: --pp {}", file,
+                given.num_stages() == 1 ? "one stage" : fmt::format("{} stages", given.num_stages()),
+                mesh.depth());
   base::require(given.ranks.size() == mesh.num_places(),
                 "{} is of {} ranks, and the run has {}; give --ranks {}, or another file", file,
                 given.ranks.size(), mesh.num_places(), given.ranks.size() * mesh.num_slices());
@@ -92,12 +95,15 @@ void require_fitting(const schedule::Schedule& given, const RunOptions& options,
                 problem.num_micro_batches / mesh.num_replicas());
   base::require(problem.recomputation == options.run.recompute,
                 "{} and --recompute do not say the same; give both the same", file);
+  base::require(problem.sharding == options.run.shard,
+                "{} and --shard do not say the same; give both the same", file);
+  const bool is_divided = mesh.num_slices() > 1 || schedule::is_sharded(problem);
   const bool needs_norms =
-      mesh.num_slices() > 1 && options.optimizer.optimizer.update_kind() == optim::OptimizerKind::Lamb;
+      is_divided && options.optimizer.optimizer.update_kind() == optim::OptimizerKind::Lamb;
   base::require(!needs_norms || problem.has_tensor_norms,
-                "{} does not say tensor-norms, which LAMB needs with --tp", file);
+                "{} does not say tensor-norms, which LAMB needs with --tp or --shard", file);
   base::require(needs_norms || !problem.has_tensor_norms,
-                "{} says tensor-norms, which only LAMB with --tp needs", file);
+                "{} says tensor-norms, which only LAMB with --tp or --shard needs", file);
   require_kfac_of_run(given, file, options, program);
   schedule::require_checked(given);
   pipeline::require_bert_schedule(given, program);

@@ -74,7 +74,7 @@ void add_pipeline(OptionTable& options, RunSettings& run) {
   }
   base::Option& schedule = options.add_choice(
       "schedule", run.schedule, std::move(schedules),
-      "With --pp: in which order ranks work on micro-batches (plenum simulate); auto is 1f1b; or a file that "
+      "With --pp: in which order ranks work on micro-batches (plenum simulate); auto is 1f1b. Or a file that "
       "plenum simulate --output wrote (.txt, .json)");
   schedule.set = [&run, set = schedule.set](const std::vector<std::string>& given) {
     if (is_schedule_file(given.front())) {
@@ -290,8 +290,6 @@ void RunOptions::check_fill() const {
 }
 
 void RunOptions::check_pipeline() const {
-  base::require(run.pp > 1 || !has_schedule_file(),
-                "--schedule {} is for the ranks of a pipeline; add --pp, or leave it out", run.schedule);
   if (run.pp == 1) return;
   base::require(run.shard == schedule::Sharding::None,
                 "--shard does not go with --pp {} so far: a rank of a pipeline holds its own layers only; "

@@ -21,6 +21,7 @@
 #include "plenum/schedule/core/refreshes.h"
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/on_one_rank.h"
 #include "plenum/schedule/text/schedule_json.h"
 #include "plenum/schedule/text/schedule_text.h"
 #include "plenum/train/filled_schedule.h"
@@ -61,6 +62,13 @@ class FilledRun : public TrainingTest {
     given.data.micro_batches = 4;
     given.optimizer.optimizer.kind = optim::OptimizerKind::Kfac;
     given.checkpoint.every = {2, optim::DurationUnit::Steps};
+    return given;
+  }
+
+  /// One rank.
+  RunOptions alone(std::string_view name) const {
+    RunOptions given = pipeline(name);
+    given.run.ranks = given.run.pp = given.run.threads.emplace(1);
     return given;
   }
 
@@ -231,9 +239,7 @@ TEST_F(FilledRun, WithAnIntervalOrWithoutFillingWorksOutsideBubbles) {
   RunOptions off = pipeline("off");
   off.run.kfac_fill = KfacFill::Off;
   EXPECT_EQ(off.fill(), KfacFill::Off);
-  RunOptions alone = pipeline("alone");
-  alone.run.ranks = alone.run.pp = 1;
-  EXPECT_EQ(alone.fill(), KfacFill::Off);
+  EXPECT_EQ(alone("alone").fill(), KfacFill::Off);
   EXPECT_EQ(pipeline("auto").fill(), KfacFill::Deferred);
 }
 
@@ -254,9 +260,6 @@ TEST_F(FilledRun, RefusesWhatDoesNotGoTogether) {
   EXPECT_NO_THROW(by_file.check());
   by_file.run.kfac_fill = KfacFill::Off;
   test::expect_user_error([&] { by_file.check(); }, "schedule.json says itself");
-  by_file.run.kfac_fill.reset();
-  by_file.run.pp = 1;
-  test::expect_user_error([&] { by_file.check(); }, "add --pp");
 }
 
 TEST_F(FilledRun, RefusesAScheduleOfAnotherRun) {
@@ -287,6 +290,8 @@ TEST_F(FilledRun, RefusesAScheduleOfAnotherRun) {
     };
   };
   refused(of_schedule(plain), "has nothing of K-FAC");
+  refused(of_schedule(plan_of(alone("run"))->plain_schedule()), "is of one stage");
+  refused([](RunOptions& other) { other.run.pp = 1; }, "is of 2 stages");
   refused(of_schedule(filled_of(plain, {}).schedule), "waits at the end of every step");
   Schedule fewer_maps = schedule::fill(plain, schedule::KfacFiller(4),
                                        test::ConstantCosts({{ActionType::Forward, 1.0}}), {.drains = true})
@@ -303,6 +308,26 @@ TEST_F(FilledRun, RefusesAScheduleOfAnotherRun) {
     lane = rest;
   }
   refused(of_schedule(filled_of(untied, {.drains = true}).schedule), "tied");
+}
+
+TEST_F(FilledRun, OnOneRankGivesTheLossesOfThePipeline) {
+  const RunOptions filled = with_file(pipeline("pipeline"));
+  run(filled);
+  const std::vector<StepReport> expected = observer_.steps;
+  RunOptions serial = alone("serial");
+  serial.run.schedule = directory_.write(
+      "serial.txt", schedule::print_schedule_text(schedule::on_one_rank(schedule::parse_schedule_text(
+                        io::read_file(filled.run.schedule), filled.run.schedule))));
+  run(serial);
+  ASSERT_EQ(observer_.steps.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double loss = expected[i].outcome.loss();
+    EXPECT_NEAR(observer_.steps[i].outcome.loss(), loss, 1e-4 * loss) << i;
+  }
+  const RunOptions stopped = in_directory(serial, "stopped");
+  run_and_stop(stopped, 4);
+  run(stopped);
+  expect_same_checkpoint(stopped, serial);
 }
 
 TEST_F(FilledRun, GoesOnByItsCopyWhereTheFileIsGone) {

@@ -93,6 +93,10 @@ void require_fitting(const schedule::Schedule& given, const RunOptions& options,
                 "{} has {} micro-batches in a step, and the run {}; give --micro-batches {}, or another file",
                 file, problem.num_micro_batches, num_micro_batches,
                 problem.num_micro_batches / mesh.num_replicas());
+  base::require(given.num_stages() == 1 || problem.has_tied_parameters,
+                "{} does not say tied, and the first and the last stage share the word table; make it with "
+                "plenum simulate --tied",
+                file);
   base::require(problem.recomputation == options.run.recompute,
                 "{} and --recompute do not say the same; give both the same", file);
   base::require(problem.sharding == options.run.shard,

@@ -307,7 +307,7 @@ TEST_F(FilledRun, RefusesAScheduleOfAnotherRun) {
     rest.end_step();
     lane = rest;
   }
-  refused(of_schedule(filled_of(untied, {.drains = true}).schedule), "tied");
+  refused(of_schedule(filled_of(untied, {.drains = true}).schedule), "does not say tied");
 }
 
 TEST_F(FilledRun, OnOneRankGivesTheLossesOfThePipeline) {

@@ -21,7 +21,7 @@ void soap_step(const tensor::Stream& stream, const SoapStep& args) {
   if (args.compute_weight_N)
     check_argument("compute_weight_N", args.compute_weight_N, tensor::DType::BFloat16, shape);
   check_argument("state", args.state, {workspace::soap_state_elements(args.groups, args.limit)});
-  const std::int64_t least_room = workspace::soap_room_elements(args.groups, args.limit);
+  const std::int64_t least_room = workspace::soap_room_elements(stream.device(), args.groups, args.limit);
   base::check(args.room.num_elements() >= least_room, "SOAP needs room for {} elements: {} given", least_room,
               args.room.num_elements());
   for (const FlatMatrices& group : args.groups) {

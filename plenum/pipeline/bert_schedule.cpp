@@ -64,6 +64,7 @@ bool is_known(const Action& action, const Schedule& schedule, const schedule::St
     case ActionType::CurvatureB:
     case ActionType::ReduceCurvature:
     case ActionType::Invert:
+    case ActionType::InvertLayers:
     case ActionType::Precondition:
     case ActionType::GatherPreconditioned:
       return schedule.problem.preconditioner == schedule::Preconditioner::Kfac;

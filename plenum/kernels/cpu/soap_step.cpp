@@ -217,7 +217,7 @@ void soap_step(const tensor::Stream& stream, const SoapStep& args) {
   const bool is_skipped = scalar(args, StepScalar::IsSkipped) > 0;
   std::int64_t state_begin = 0;
   for (const FlatMatrices& matrices : args.groups) {
-    const SoapGroup group(args, matrices, state_begin);
+    const SoapGroup group(tensor::Device::Cpu, args, matrices, state_begin);
     state_begin = group.place.end();
     const GroupStep step(stream, args, group);
     if (args.is_first) step.begin_bases();

@@ -53,9 +53,8 @@ std::vector<std::uint16_t> stage_layers(const RunOptions& options, const describ
 schedule::Schedule with_kfac(schedule::Schedule schedule, const optim::OptimizerOptions& optimizer,
                              const describe::ModelConfig& model) {
   if (optimizer.kind != optim::OptimizerKind::Kfac) return schedule;
-  const std::size_t num_maps = describe::factor_shapes(describe::describe_bert(model).layers.front()).size();
-  return schedule::with_periodic_refresh(schedule, schedule::KfacFiller(num_maps),
-                                         static_cast<std::size_t>(optimizer.kfac.every));
+  return schedule::with_periodic_refresh(schedule, schedule::KfacFiller(num_kfac_maps(model)),
+                                         static_cast<std::size_t>(optimizer.kfac.every.value_or(1)));
 }
 
 /// The number of micro-batches should be a multiple of it.
@@ -66,13 +65,17 @@ std::int64_t micro_batch_multiple(const RunOptions& options) {
 
 }  // namespace
 
+std::size_t num_kfac_maps(const describe::ModelConfig& model) {
+  return describe::factor_shapes(describe::describe_bert(model).layers.front()).size();
+}
+
 const schedule::Generator& pipeline_of(const RunOptions& options) {
   const std::string& name = options.run.schedule;
   return schedule::generator_named(name.empty() ? "1f1b" : name);
 }
 
-schedule::Schedule make_schedule(const RunOptions& options, const describe::ModelConfig& model,
-                                 const batch::Work& typical, std::size_t micro_batches_per_replica) {
+schedule::Schedule make_plain_schedule(const RunOptions& options, const describe::ModelConfig& model,
+                                       const batch::Work& typical, std::size_t micro_batches_per_replica) {
   const Mesh mesh = options.mesh();
   const bool is_pipeline = mesh.depth() > 1;
   schedule::GeneratorOptions wanted{.depth = mesh.depth(),
@@ -100,10 +103,16 @@ schedule::Schedule make_schedule(const RunOptions& options, const describe::Mode
     // Of the whole model; a stage is a part of it.
     wanted.num_buckets = (wanted.num_buckets + num_stages - 1) / num_stages;
   }
-  schedule::Schedule schedule = is_pipeline              ? pipeline_of(options).generate(wanted)
-                                : mesh.num_places() == 1 ? schedule::generate_single(wanted)
-                                                         : schedule::generate_data_parallel(wanted);
-  schedule = with_kfac(std::move(schedule), options.optimizer.optimizer, model);
+  if (is_pipeline) return pipeline_of(options).generate(wanted);
+  return mesh.num_places() == 1 ? schedule::generate_single(wanted)
+                                : schedule::generate_data_parallel(wanted);
+}
+
+schedule::Schedule make_schedule(const RunOptions& options, const describe::ModelConfig& model,
+                                 const batch::Work& typical, std::size_t micro_batches_per_replica) {
+  schedule::Schedule schedule =
+      with_kfac(make_plain_schedule(options, model, typical, micro_batches_per_replica),
+                options.optimizer.optimizer, model);
   schedule::require_checked(schedule);
   return schedule;
 }

@@ -15,7 +15,8 @@ bool is_of_refresh(ActionType type) {
 
 Refreshes::Refreshes(const Schedule& schedule)
     : num_steps_(std::max<std::size_t>(schedule.num_steps(), 1)),
-      takes_statistics_(StageLayers(schedule.problem).total(), std::vector<bool>(num_steps_)) {
+      takes_statistics_(StageLayers(schedule.problem).total(), std::vector<bool>(num_steps_)),
+      is_drained_(num_steps_, true) {
   std::vector<std::vector<std::size_t>> last_age(takes_statistics_.size(),
                                                  std::vector<std::size_t>(num_steps_));
   for (const RankProgram& rank : schedule.ranks) {
@@ -30,6 +31,8 @@ Refreshes::Refreshes(const Schedule& schedule)
             last_age[layer][of] = std::max<std::size_t>(last_age[layer][of], action.age);
           }
           max_age_ = std::max<std::size_t>(max_age_, action.age);
+          for (std::size_t i = 0; i < std::min<std::size_t>(action.age, num_steps_); ++i)
+            is_drained_[(step + num_steps_ - i) % num_steps_] = false;
         }
       }
     }

@@ -5,10 +5,14 @@
     python bench/pipeline_steps.py --data DATA --model bert-base --pp 4 --engines gpu --steps 300 --drawn 250
 
 For every schedule `plenum train --pp` runs as threads of one process (`threads`), as MPI processes (`mpi`), or as ranks
-that share one GPU, a part of its multiprocessors each (`gpu`). A step's time is the median behind `--drawn`;
+that share one GPU, a part of its multiprocessors each (`gpu`). A step's time is the median of cycles behind the
+compared steps;
 utilisation is the share of a step in which compute lanes computed, mean over ranks, and the error that of `--overlay`:
-the schedule simulated with durations of earlier steps against five measured steps. K-FAC's work comes right behind the
-data that it needs (`--kfac-every` steps apart): outside bubbles.
+the schedule simulated with durations of earlier steps against five measured steps. Forward and backward are the means of
+a stage's passes in the drawn step: work that fills the bubbles of one rank slows down others where they share memory or
+power. `kfac` fills the bubbles of the pipeline (`--kfac-fill deferred`); `kfac-outside` does its work right behind the
+data that it needs, as often as the filled cycle did (or `--kfac-every` steps apart). Where steps differ over a cycle,
+times are means over whole cycles.
 """
 
 import argparse
@@ -22,17 +26,19 @@ import sys
 import tempfile
 
 COMPUTING = {"compute"}
+PASSES = {"forward": ["forward"], "backward": ["backward", "input gradient", "weight gradient"]}
+COMPARED = 5
 
 
-def command_of(options, engine, schedule, optimizer, directory):
+def command_of(options, engine, schedule, optimizer, refresh, directory):
     train = [options.plenum, "train", "--data", options.data, "--run", os.path.join(directory, "run"), "--model",
              options.model, "--steps", str(options.steps), "--global-batch", options.global_batch, "--pp",
              str(options.pp), "--schedule", schedule, "--micro-batches", str(options.micro_batches), "--seed", "1",
              "--eval-every", "100000", "--checkpoint-every", "100000", "--overlay",
              os.path.join(directory, "overlay.json"), "--trace-step", str(options.drawn), "--learning-rate", "1e-3",
-             "--optimizer", optimizer, *options.train]
-    if optimizer == "kfac":
-        train += ["--kfac-every", str(options.kfac_every)]
+             "--optimizer", optimizer.removesuffix("-outside"), *options.train]
+    if optimizer == "kfac-outside":
+        train += ["--kfac-every", str(refresh)]
     if engine == "gpu":
         return train + ["--ranks", str(options.pp), "--share-gpu", "--device", "cuda"]
     if engine == "threads":
@@ -51,23 +57,44 @@ def utilisation(overlay, which):
     return statistics.mean(busy.values()) / overlay[f"{which}_step_seconds"]
 
 
-def measure(options, engine, schedule, optimizer):
+def pass_ms(overlay, name):
+    """Mean time of the forwards or backwards of the drawn step."""
+    computed = [action for action in overlay["actions"] if action["lane"] in COMPUTING]
+    seconds = sum(action["measured"][1] - action["measured"][0] for action in computed
+                  if action["category"] in PASSES[name])
+    return 1e3 * seconds / sum(action["category"] == "forward" for action in computed)
+
+
+def cycle_length(directory):
+    """Steps of the schedule that a run keeps; 1 if it keeps none."""
+    path = os.path.join(directory, "run", "schedule.txt")
+    if not os.path.exists(path):
+        return 1
+    with open(path, encoding="utf-8") as file:
+        return max(line.count("|") + 1 for line in file if " compute:" in line)
+
+
+def measure(options, engine, schedule, optimizer, refresh):
     directory = tempfile.mkdtemp()
     try:
         allow = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        command = command_of(options, engine, schedule, optimizer, directory)
+        command = command_of(options, engine, schedule, optimizer, refresh, directory)
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               env={**os.environ, **allow}, check=False)
         if done.returncode != 0:
             print(f"| {engine} | {schedule} | {optimizer} | failed: {done.stdout.strip().splitlines()[-1]} |", flush=True)
             return None
         with open(os.path.join(directory, "run", "metrics.jsonl"), encoding="ascii") as file:
-            steps = [json.loads(line) for line in file][options.drawn:]
+            steps = [json.loads(line) for line in file][options.drawn + COMPARED:]
         with open(os.path.join(directory, "overlay.json"), encoding="utf-8") as file:
             overlay = json.load(file)
         error = re.search(r"mean error of ([0-9.]+) %", done.stdout)
-        return {"seconds": statistics.median(step["seconds"] for step in steps),
-                "tokens_per_second": statistics.median(step["tokens_per_second"] for step in steps),
+        period = cycle_length(directory) if optimizer == "kfac" else refresh if optimizer == "kfac-outside" else 1
+        cycles = [steps[i:i + period] for i in range(0, len(steps) - period + 1, period)]
+        seconds = statistics.median(statistics.fmean(step["seconds"] for step in cycle) for cycle in cycles)
+        return {"seconds": seconds, "refresh": period,
+                "tokens_per_second": statistics.fmean(step["real_tokens"] for step in steps) / seconds,
+                "forward": pass_ms(overlay, "forward"), "backward": pass_ms(overlay, "backward"),
                 "predicted": utilisation(overlay, "predicted"), "measured": utilisation(overlay, "measured"),
                 "error": float(error.group(1)) if error else float("nan")}
     finally:
@@ -83,27 +110,34 @@ def main():
     parser.add_argument("--global-batch", default="8192tok")
     parser.add_argument("--schedules", nargs="+", default=["gpipe", "1f1b", "chimera", "zb-h1"])
     parser.add_argument("--engines", nargs="+", default=["threads", "mpi"], choices=["threads", "mpi", "gpu"])
-    parser.add_argument("--optimizers", nargs="+", default=["lamb"])
-    parser.add_argument("--kfac-every", type=int, default=4)
-    parser.add_argument("--steps", type=int, default=14)
+    parser.add_argument("--optimizers", nargs="+", default=["lamb", "kfac", "kfac-outside"])
+    parser.add_argument("--kfac-every", type=int, default=4, help="of kfac-outside, where kfac was not run before it")
+    parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--drawn", type=int, default=8, help="the step that is laid over its prediction")
     parser.add_argument("--train", default="", type=str.split, help="more options of plenum train")
     parser.add_argument("--plenum", default="build/plenum")
     options = parser.parse_args()
-    if options.steps < options.drawn + 5:
-        sys.exit("five steps are compared with their prediction: give more --steps")
+    if options.steps < options.drawn + COMPARED + 8:
+        sys.exit("five steps are compared with their prediction, and others timed behind them: give more --steps")
     print(f"{options.model}, {options.pp} stages, {options.micro_batches} micro-batches, {options.global_batch} a step")
-    print("| engine | schedule | optimizer | step | tokens/s | utilisation, predicted | measured | error of a step |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| engine | schedule | optimizer | refresh | step | beside the first | tokens/s | utilisation, predicted "
+          "| measured | error of a step | forward | backward |")
+    print("|---" * 12 + "|")
     for engine in options.engines:
         for schedule in options.schedules:
+            first, refresh = None, options.kfac_every
             for optimizer in options.optimizers:
-                got = measure(options, engine, schedule, optimizer)
+                got = measure(options, engine, schedule, optimizer, refresh)
                 if got is None:
                     continue
-                print(f"| {engine} | {schedule} | {optimizer} | {got['seconds'] * 1e3:,.1f} ms "
+                first = first or got
+                if optimizer == "kfac":
+                    refresh = got["refresh"]
+                print(f"| {engine} | {schedule} | {optimizer} | {got['refresh'] if 'kfac' in optimizer else ''} "
+                      f"| {got['seconds'] * 1e3:,.1f} ms | {100 * (got['seconds'] / first['seconds'] - 1):+.1f} % "
                       f"| {got['tokens_per_second']:,.0f} | {100 * got['predicted']:.1f} % "
-                      f"| {100 * got['measured']:.1f} % | {got['error']:.1f} % |", flush=True)
+                      f"| {100 * got['measured']:.1f} % | {got['error']:.1f} % | {got['forward']:.2f} ms "
+                      f"| {got['backward']:.2f} ms |", flush=True)
 
 
 if __name__ == "__main__":

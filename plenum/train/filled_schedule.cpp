@@ -130,12 +130,16 @@ std::vector<schedule::MapBytes> map_bytes_of(const RunPlan& plan) {
   return maps;
 }
 
+schedule::FillMode mode_of(const RunOptions& options) {
+  return options.fill() == KfacFill::Fresh ? schedule::FillMode::Fresh : schedule::FillMode::Deferred;
+}
+
 /// The freshest filling that there is memory for. Throws UserError if there is none.
 schedule::FillResult fill_within(const FreeMemory& memory, const RunPlan& plan, const Schedule& plain,
-                                 const schedule::CostModel& costs) {
+                                 const schedule::CostModel& costs, schedule::FillMode mode) {
   // What is counted while work is placed is not to the byte what slots take.
   constexpr int kAttempts = 4;
-  schedule::FillOptions options{.drains = true};
+  schedule::FillOptions options{.mode = mode, .drains = true};
   const schedule::KfacFiller filler(map_bytes_of(plan));
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     schedule::FillResult result = schedule::fill(plain, filler, costs, options);
@@ -151,11 +155,17 @@ std::string text_of(const schedule::FillResult& filled, const Schedule& plain,
   const schedule::Simulation without = schedule::simulate(plain, costs);
   constexpr double kMilli = 1e3;
   constexpr double kPercent = 100;
+  const bool is_partial = filled.schedule.problem.has_partial_curvature;
+  const std::string coverage =
+      is_partial ? fmt::format(" of {:.0f} % of the rows (A) and {:.0f} % (B)",
+                               kPercent * filled.coverage_a.mean, kPercent * filled.coverage_b.mean)
+                 : "";
   return fmt::format(
-      "K-FAC's work fills the bubbles: a refresh every {:g} steps, inverses {:.1f} steps old in the mean and "
+      "K-FAC's work fills the bubbles: a refresh{} every {:g} steps, inverses {:.1f} steps old in the mean "
+      "and "
       "{} at most; a step should take {:.1f} ms, {:.1f} without K-FAC; ranks compute {:.0f} % of the time "
       "instead of {:.0f} %; what waits takes {} more on a rank",
-      filled.refresh_steps, filled.mean_age, filled.max_age, kMilli * filled.filled_step_seconds,
+      coverage, filled.refresh_steps, filled.mean_age, filled.max_age, kMilli * filled.filled_step_seconds,
       kMilli * without.step_seconds, kPercent * filled.utilization, kPercent * without.utilization,
       base::format_bytes(static_cast<std::uint64_t>(more_bytes)));
 }
@@ -168,7 +178,8 @@ std::string kept_schedule(const RunPlan& plan, const Schedule& plain, const Free
   std::string reason = "is of other steps than the run's now";
   try {
     const Schedule kept = schedule::parse_schedule_text(io::read_file(path), path);
-    const bool is_of_run = is_filled_from(kept, plain) &&
+    const bool is_partial = mode_of(filling.options) == schedule::FillMode::Fresh;
+    const bool is_of_run = is_filled_from(kept, plain) && kept.problem.has_partial_curvature == is_partial &&
                            kept.problem.preconditioner == plan.schedule().problem.preconditioner &&
                            kept.problem.num_factors == plan.schedule().problem.num_factors;
     if (is_of_run) {
@@ -191,7 +202,7 @@ std::string kept_schedule(const RunPlan& plan, const Schedule& plain, const Free
 std::string new_schedule(const RunPlan& plan, const Schedule& plain, const FreeMemory& memory,
                          const schedule::CostModel& costs, const BubbleFilling& filling) {
   try {
-    const schedule::FillResult filled = fill_within(memory, plan, plain, costs);
+    const schedule::FillResult filled = fill_within(memory, plan, plain, costs, mode_of(filling.options));
     schedule::require_checked(filled.schedule);
     filling.observer.on_note(text_of(filled, plain, costs, memory.most_more_bytes(filled.schedule)));
     return schedule::print_schedule_text(filled.schedule);
@@ -214,6 +225,7 @@ bool is_filled_from(const Schedule& filled, const Schedule& plain) {
   problem.preconditioner = plain.problem.preconditioner;
   problem.num_factors = plain.problem.num_factors;
   problem.staleness = plain.problem.staleness;
+  problem.has_partial_curvature = plain.problem.has_partial_curvature;
   if (problem != plain.problem || filled.ranks.size() != plain.ranks.size()) return false;
   for (std::size_t rank = 0; rank < plain.ranks.size(); ++rank) {
     if (filled.ranks[rank].stages != plain.ranks[rank].stages) return false;

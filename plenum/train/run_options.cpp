@@ -94,9 +94,15 @@ void add_pipeline(OptionTable& options, RunSettings& run) {
   options.add("chunks", run.chunks, 2, 64, "With --schedule interleaved: stages on every rank");
   options.add_choice<std::optional<KfacFill>>(
       "kfac-fill", run.kfac_fill,
-      {{"auto", std::nullopt}, {"off", KfacFill::Off}, {"deferred", KfacFill::Deferred}},
-      "With --pp: when K-FAC computes curvature and inverses: in bubbles, spread over several steps "
-      "(deferred), or outside them, every --kfac-every steps (off); auto is off if --kfac-every is given");
+      {{"auto", std::nullopt},
+       {"off", KfacFill::Off},
+       {"deferred", KfacFill::Deferred},
+       {"fresh", KfacFill::Fresh}},
+      "With --pp: when K-FAC computes curvature and inverses: in bubbles, of all micro-batches and spread "
+      "over "
+      "several steps (deferred), or of as many as find room in their own step (fresh), or outside them, "
+      "every "
+      "--kfac-every steps (off); auto is deferred, or off if --kfac-every is given");
 }
 
 }  // namespace

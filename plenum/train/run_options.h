@@ -52,8 +52,9 @@ enum class Reduction : std::uint8_t {
 
 /// What becomes of K-FAC's curvature and inversions in a pipeline.
 enum class KfacFill : std::uint8_t {
-  Off,      ///< done outside bubbles, in the step whose statistics they take
-  Deferred  ///< spread over the bubbles of a cycle of steps, at whose end nothing waits
+  Off,       ///< done outside bubbles, in the step whose statistics they take
+  Deferred,  ///< spread over the bubbles of a cycle of steps, at whose end nothing waits
+  Fresh      ///< curvature of as many micro-batches as find room in the bubbles of their own step
 };
 
 /// Where a run lives, how long it goes on and what it runs on.

@@ -150,6 +150,28 @@ TEST_F(FilledRun, KilledAtAnyStepEndsWithTheBytesOfOneThatWasNot) {
   }
 }
 
+TEST_F(FilledRun, FreshKilledOrStoppedAtAnyStepEndsWithTheBytesOfOneThatWasNot) {
+  const RunOptions given = pipeline("unused");
+  const schedule::FillResult filled =
+      filled_of(plan_of(given)->plain_schedule(), {.mode = schedule::FillMode::Fresh, .drains = true});
+  EXPECT_GT(filled.schedule.num_steps(), 1U);
+  EXPECT_LT(filled.coverage_b.mean, 1);
+  RunOptions whole = in_directory(given, "whole");
+  whole.run.schedule = directory_.write("fresh.txt", schedule::print_schedule_text(filled.schedule));
+  run(whole);
+  for (std::uint64_t step = 1; step < kStepsOfRun; ++step) {
+    SCOPED_TRACE(step);
+    const RunOptions killed = in_directory(whole, "killed " + std::to_string(step));
+    run_killed_after(killed, step);
+    run(killed);
+    expect_same_checkpoint(killed, whole);
+    const RunOptions stopped = in_directory(whole, "stopped " + std::to_string(step));
+    run_and_stop(stopped, step);
+    run(stopped);
+    expect_same_checkpoint(stopped, whole);
+  }
+}
+
 TEST_F(FilledRun, AskedToStopAtAnyStepGoesOnToTheEndOfItsCycle) {
   const RunOptions whole = in_directory(with_file(pipeline("unused")), "whole");
   run(whole);
@@ -194,18 +216,26 @@ TEST_F(FilledRun, MadeLongerWithinACycleUsesNothingOfTheStepsBefore) {
 }
 
 TEST_F(FilledRun, MeasuresItsStepsFirstAndTrainsAsIfItHadNot) {
-  const RunOptions given = pipeline("measured");
-  run(given);
-  EXPECT_THAT(observer_.notes, Contains(HasSubstr("K-FAC's work fills the bubbles: a refresh every")));
-  const std::string kept = RunPaths(given.run.directory).schedule;
-  const Schedule filled = schedule::parse_schedule_text(io::read_file(kept), kept);
-  EXPECT_TRUE(schedule::Refreshes(filled).is_drained(0));
-  EXPECT_TRUE(is_filled_from(filled, plan_of(given)->plain_schedule()));
-  RunOptions by_file = in_directory(given, "by file");
-  by_file.run.schedule = directory_.write("copy.txt", io::read_file(kept));
-  run(by_file);
-  EXPECT_EQ(io::read_file(RunPaths(by_file.run.directory).schedule), io::read_file(kept));
-  expect_same_checkpoint(by_file, given);
+  for (const KfacFill fill : {KfacFill::Deferred, KfacFill::Fresh}) {
+    const bool is_fresh = fill == KfacFill::Fresh;
+    const std::string name = is_fresh ? "fresh" : "deferred";
+    SCOPED_TRACE(name);
+    RunOptions given = pipeline(name);
+    given.run.kfac_fill = fill;
+    run(given);
+    EXPECT_THAT(observer_.notes, Contains(HasSubstr(is_fresh ? "a refresh of" : "a refresh every")));
+    const std::string kept = RunPaths(given.run.directory).schedule;
+    const Schedule filled = schedule::parse_schedule_text(io::read_file(kept), kept);
+    EXPECT_EQ(filled.problem.has_partial_curvature, is_fresh);
+    EXPECT_TRUE(schedule::Refreshes(filled).is_drained(0));
+    EXPECT_TRUE(is_filled_from(filled, plan_of(given)->plain_schedule()));
+    RunOptions by_file = in_directory(given, name + " by file");
+    by_file.run.kfac_fill.reset();
+    by_file.run.schedule = directory_.write("copy.txt", io::read_file(kept));
+    run(by_file);
+    EXPECT_EQ(io::read_file(RunPaths(by_file.run.directory).schedule), io::read_file(kept));
+    expect_same_checkpoint(by_file, given);
+  }
 }
 
 TEST_F(FilledRun, ResumesByTheScheduleThatItKeptAndMakesAnotherForAnotherMesh) {
@@ -221,9 +251,14 @@ TEST_F(FilledRun, ResumesByTheScheduleThatItKeptAndMakesAnotherForAnotherMesh) {
   EXPECT_THAT(observer_.notes,
               Contains(HasSubstr("is of other steps than the run's now; a new one is made")));
   EXPECT_NE(io::read_file(path), kept);
+  given.run.kfac_fill = KfacFill::Fresh;
+  run_and_stop(given, observer_.steps.back().step + 1);
+  EXPECT_THAT(observer_.notes,
+              Contains(HasSubstr("is of other steps than the run's now; a new one is made")));
   directory_.write("run/schedule.txt", "plenum-schedule 1\nlayers none\n");
   run_and_stop(given, observer_.steps.back().step + 1);
   EXPECT_THAT(observer_.notes, Contains(HasSubstr("a new one is made")));
+  given.run.kfac_fill.reset();
   given.run.ranks = given.run.pp = 1;
   run_and_stop(given, observer_.steps.back().step + 1);
   EXPECT_THAT(observer_.notes, Not(Contains(HasSubstr("bubbles"))));

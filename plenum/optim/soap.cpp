@@ -14,14 +14,21 @@ using kernels::FlatMatrices;
 /// Of the first step: from the identity to eigenvectors, of all but neighbouring eigenvalues.
 constexpr int kFirstIterations = 16;
 
-/// The name of a matrix: that of its parameter, with its number where the parameter holds several.
-std::string name_of(const describe::ParameterTable& table, const FlatMatrices& matrices, std::int64_t index) {
+/// The index of the parameter that holds a matrix.
+std::size_t parameter_of(const describe::ParameterTable& table, const FlatMatrices& matrices,
+                         std::int64_t index) {
   const std::int64_t begin = matrices.begin_of(index);
   const auto parameter = std::ranges::find_if(table.parameters(), [&](const describe::Parameter& one) {
     return one.begin <= begin && begin < one.end();
   });
-  if (parameter->num_elements() == matrices.num_elements()) return parameter->name;
-  return fmt::format("{}.{}", parameter->name, (begin - parameter->begin) / matrices.num_elements());
+  return static_cast<std::size_t>(parameter - table.parameters().begin());
+}
+
+/// The name of a matrix: that of its parameter, with its number where the parameter holds several.
+std::string name_of(const describe::Parameter& parameter, const FlatMatrices& matrices, std::int64_t index) {
+  if (parameter.num_elements() == matrices.num_elements()) return parameter.name;
+  const std::int64_t part = (matrices.begin_of(index) - parameter.begin) / matrices.num_elements();
+  return fmt::format("{}.{}", parameter.name, part);
 }
 
 }  // namespace
@@ -34,10 +41,12 @@ std::vector<SoapTensor> soap_tensors(const describe::ParameterTable& table, cons
     group_begin = place.end();
     const auto add = [&](const char* side, std::int64_t size, std::int64_t begin, std::int64_t index) {
       if (size == 0) return;
-      const std::string name = name_of(table, group, index);
-      tensors.push_back({fmt::format("soap.factor_{}.{}", side, name), size, begin + index * size * size});
+      const std::size_t parameter = parameter_of(table, group, index);
+      const std::string name = name_of(table[parameter], group, index);
       tensors.push_back(
-          {fmt::format("soap.basis_{}.{}", side, name), size, begin + (group.count + index) * size * size});
+          {fmt::format("soap.factor_{}.{}", side, name), parameter, size, begin + index * size * size});
+      tensors.push_back({fmt::format("soap.basis_{}.{}", side, name), parameter, size,
+                         begin + (group.count + index) * size * size});
     };
     for (std::int64_t i = 0; i < group.count; ++i) {
       add("rows", place.rows, place.row_begin, i);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,8 +30,9 @@ struct SoapBuffers {
 /// A factor or a basis, as files name it.
 struct SoapTensor {
   std::string name;
-  std::int64_t size = 0;   ///< [size, size]
-  std::int64_t begin = 0;  ///< in SoapBuffers::state
+  std::size_t parameter = 0;  ///< whose gradient it is of, in the table
+  std::int64_t size = 0;      ///< [size, size]
+  std::int64_t begin = 0;     ///< in SoapBuffers::state
 };
 /// All of them: "soap.factor_rows.<name>", "soap.basis_rows.<name>", and those of columns, of every matrix of
 /// a layer; of a tensor that holds several matrices with ".0", ".1" behind it.

@@ -15,23 +15,10 @@
 #include "plenum/tensor/cuda_partition.h"
 #include "plenum/train/kfac_states.h"
 #include "plenum/train/rank_times.h"
+#include "plenum/train/soap_states.h"
 
 namespace plenum::train {
 namespace {
-
-/// What SOAP keeps beside moments.
-std::vector<StateTensor> soap_states(const pipeline::BertProgram& program,
-                                     const optim::OptimizerOptions& optimizer) {
-  const std::span<float> state = program.buffers().soap.state.span<float>();
-  std::vector<StateTensor> states;
-  for (const optim::SoapTensor& tensor : optim::soap_tensors(program.parameters(), optimizer.soap)) {
-    states.push_back({tensor.name,
-                      {tensor.size, tensor.size},
-                      state.subspan(static_cast<std::size_t>(tensor.begin),
-                                    static_cast<std::size_t>(tensor.size * tensor.size))});
-  }
-  return states;
-}
 
 /// Of all ranks, padding included, also what a GPU adds to have few shapes.
 std::int64_t computed_rows(const batch::StepBatch& batch, tensor::Device device) {
@@ -196,16 +183,26 @@ void Replicas::add_moments(std::size_t program, Which which, Pieces& pieces) con
   }
 }
 
-std::vector<StateTensor> Replicas::states_of(Programs programs) const {
-  if (optimizer_.kind == optim::OptimizerKind::Soap) return soap_states(*programs.front(), optimizer_);
+std::vector<StateTensor> Replicas::states_of(const Programs& programs) const {
+  std::vector<const memory::KfacMemory*> of_kfac;
+  std::vector<SoapRank> of_soap;
+  for (std::size_t i = programs.first; i < programs.first + programs.count; ++i) {
+    of_kfac.push_back(&programs_[i]->kfac());
+    of_soap.push_back({.table = programs_[i]->parameters(),
+                       .state = programs_[i]->buffers().soap.state,
+                       .is_written_by = [this, rank = rank_of(i)](std::size_t parameter) {
+                         return mesh_.replica_of(rank).index() == 0 &&
+                                parts_.holder(rank, parameter).index == 0;
+                       }});
+  }
+  if (optimizer_.kind == optim::OptimizerKind::Soap)
+    return soap_states(parameters(), optimizer_.soap, of_soap);
   if (optimizer_.kind != optim::OptimizerKind::Kfac) return {};
-  std::vector<const memory::KfacMemory*> ranks;
-  for (const std::unique_ptr<pipeline::BertProgram>& program : programs) ranks.push_back(&program->kfac());
-  return kfac_states(parameters().model(), ranks,
+  return kfac_states(parameters().model(), of_kfac,
                      optimizer_.kfac.average ? memory::RunningAverages::Yes : memory::RunningAverages::No);
 }
 
-CheckpointTensors Replicas::tensors_of(Pieces pieces, Programs programs) const {
+CheckpointTensors Replicas::tensors_of(Pieces pieces, const Programs& programs) const {
   return {.table = parameters(),
           .weights = model::FlatPieces(std::move(pieces.weights)),
           .first_moments = model::FlatPieces(std::move(pieces.first_moments)),
@@ -223,7 +220,7 @@ CheckpointTensors Replicas::tensors() const {
     add_weights(i, has_shard_of_weights ? Which::OfReplica : Which::OfAllReplicas, pieces);
     add_moments(i, has_shard_of_moments ? Which::OfReplica : Which::OfAllReplicas, pieces);
   }
-  return tensors_of(std::move(pieces), programs_);
+  return tensors_of(std::move(pieces), {0, programs_.size()});
 }
 
 void Replicas::load(const FoundCheckpoint& checkpoint) {
@@ -236,7 +233,7 @@ void Replicas::load(const FoundCheckpoint& checkpoint) {
     Pieces pieces;
     if (!is_copied) add_weights(i, Which::All, pieces);
     if (has_own_moments) add_moments(i, Which::All, pieces);
-    train::load(checkpoint, tensors_of(std::move(pieces), std::span(programs_).subspan(i, 1)));
+    train::load(checkpoint, tensors_of(std::move(pieces), {i, 1}));
   }
 }
 

@@ -136,11 +136,14 @@ class Replicas {
   /// What a program keeps of its part's flat buffer: all of it, or its shard.
   static void for_each_weight(const pipeline::BertProgram& program,
                               base::FunctionRef<void(const model::FlatPiece&)> visit);
-  /// With what the program's optimizer keeps beside moments.
-  using Programs = std::span<const std::unique_ptr<pipeline::BertProgram>>;
+  /// Some of this process, from one on.
+  struct Programs {
+    std::size_t first = 0;
+    std::size_t count = 0;
+  };
   /// What the optimizer of these programs keeps beside moments.
-  std::vector<StateTensor> states_of(Programs programs) const;
-  CheckpointTensors tensors_of(Pieces pieces, Programs programs) const;
+  std::vector<StateTensor> states_of(const Programs& programs) const;
+  CheckpointTensors tensors_of(Pieces pieces, const Programs& programs) const;
   void record(std::span<const batch::StepBatch> batches, const StepRequest& request);
   pipeline::BertProgram& first() const { return *programs_.front(); }
   /// With the communicators that they have in common with the ranks of other processes.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plenum/base/check.h"
+#include "plenum/memory/divided_layers.h"
 #include "plenum/memory/hidden_matrices.h"
 #include "plenum/memory/own_micro_batches.h"
 #include "plenum/memory/schedule_shard.h"
@@ -84,6 +85,20 @@ void plan_soap(const describe::ParameterTable& table, const char* purpose, std::
   memory.soap_room = plan.add(purpose, Role::State, {workspace::soap_room_elements(groups, limit)});
 }
 
+/// The weights of a layer, where holders of a stage send each other their directions.
+tensor::TensorView plan_map_wire(const std::vector<DividedLayer>& layers, const char* purpose,
+                                 tensor::MemoryPlan& plan) {
+  std::int64_t most = 0;
+  for (const DividedLayer& layer : layers) {
+    if (layer.others.empty()) continue;
+    std::int64_t elements = 0;
+    for (const workspace::FlatMatrices& matrix : layer.own) elements += matrix.num_elements();
+    for (const workspace::FlatMatrices& matrix : layer.others) elements += matrix.num_elements();
+    most = std::max(most, elements);
+  }
+  return most == 0 ? tensor::TensorView() : plan.add(purpose, DType::Float32, {most});
+}
+
 tensor::TensorView plan_tied_rows(const describe::ParameterTable& table, const schedule::Problem& problem,
                                   const batch::Capacity& capacity, tensor::MemoryPlan& plan) {
   const describe::Table& words = table.model().embedding.words;
@@ -128,6 +143,7 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   }
   if (request.layer_update == LayerUpdate::Muon) plan_muon(table, kState, memory, plan);
   if (request.layer_update == LayerUpdate::Soap) plan_soap(table, kState, request.soap_limit, memory, plan);
+  memory.map_wire = plan_map_wire(divided_layers(table, schedule, rank), kState, plan);
   if (problem.has_tensor_norms && (!shard.is_whole() || table.model().tensor_parallel.is_divided())) {
     memory.tensor_squares_P2 = plan.add(kState, DType::Float64, {std::ssize(table.parameters()), 2});
   }

@@ -59,6 +59,7 @@ struct RankMemory {
   tensor::TensorView muon_chunks_C8;     ///< the same; on the GPU
   tensor::TensorView soap_state;         ///< kernels::SoapStep
   tensor::TensorView soap_room;
+  tensor::TensorView map_wire;   ///< pipeline::MapGather's, where holders divide Muon or SOAP
   tensor::TensorView scalars_C;  ///< kernels::StepScalar
   TrainingMemory activations;
   tensor::TensorView scratch;

@@ -12,8 +12,9 @@
 namespace plenum::optim {
 
 Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
-                     const describe::ParameterShard& shard, OptimizerBuffers buffers)
-    : options_(options), buffers_(buffers) {
+                     const describe::ParameterShard& shard, OptimizerBuffers buffers,
+                     std::vector<memory::DividedLayer> divided)
+    : options_(options), buffers_(buffers), divided_(std::move(divided)) {
   options_.kind = options.update_kind();
   for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) add_piece(table, bucket);
   if (!has_layer_update(options_.kind)) return;
@@ -129,8 +130,35 @@ void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& sca
       kernels::adam_step(stream, step);
     }
   });
+  if (!divided_.empty()) return update_divided(stream, scalars_C, layers);
   // Matrices of several stages may be one group, and all gradients are there.
   if (layers == pieces_.front().layers) step_matrices(stream, scalars_C, step_index);
+}
+
+void Optimizer::make_directions(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                                const describe::LayerRange& layers) const {
+  for (std::size_t layer = layers.first.index(); layer < layers.second.index(); ++layer) {
+    const memory::DividedLayer& divided = divided_[layer];
+    muon_->make_directions(stream, {.groups = divided.own,
+                                    .others = divided.others,
+                                    .gradient_N = buffers_.gradients_N,
+                                    .moment_N = buffers_.first_moments_S,
+                                    .iterate_N = buffers_.second_moments_S,
+                                    .room = {},
+                                    .scalars_C = scalars_C});
+  }
+}
+
+void Optimizer::update_divided(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                               const describe::LayerRange& layers) const {
+  for (std::size_t layer = layers.first.index(); layer < layers.second.index(); ++layer) {
+    for (const auto* const matrices : {&divided_[layer].own, &divided_[layer].others}) {
+      muon_->update_weights(stream, {.groups = *matrices,
+                                     .direction_N = buffers_.gradients_N,
+                                     .weight_N = buffers_.weights_N,
+                                     .scalars_C = scalars_C});
+    }
+  }
 }
 
 void Optimizer::step_matrices(const tensor::Stream& stream, const tensor::TensorView& scalars_C,

@@ -64,9 +64,10 @@ bool is_known(const Action& action, const Schedule& schedule, const schedule::St
     case ActionType::CurvatureB:
     case ActionType::ReduceCurvature:
     case ActionType::Invert:
+      return schedule.problem.preconditioner == schedule::Preconditioner::Kfac;
     case ActionType::Precondition:
     case ActionType::GatherPreconditioned:
-      return schedule.problem.preconditioner == schedule::Preconditioner::Kfac;
+      return schedule.problem.preconditioner != schedule::Preconditioner::None;
     case ActionType::SquareGradient:
     case ActionType::UpdateMoments:
     case ActionType::Update:
@@ -110,6 +111,17 @@ void require_trainable_stages(const Schedule& schedule) {
                 "the first and the last stage share the word table, which the schedule must say (tied "
                 "parameters): schedule {} has {} stages",
                 schedule.name, schedule.num_stages());
+}
+
+/// Muon's work on matrices is actions of the schedule, or part of the update.
+void require_divided(const Schedule& schedule, const BertProgramOptions& options) {
+  if (!schedule::follows_agreement(schedule.problem.preconditioner)) return;
+  base::require(schedule.problem.preconditioner == schedule::Preconditioner::Muon &&
+                    options.optimizer.kind == optim::OptimizerKind::Muon,
+                "schedule {} has the actions of another optimizer", schedule.name);
+  base::require(options.device == tensor::Device::Cpu,
+                "ranks divide Muon's products on the CPU alone so far; leave them to the update: schedule {}",
+                schedule.name);
 }
 
 void require_kfac(const Schedule& schedule, const BertProgramOptions& options) {
@@ -156,6 +168,7 @@ void require_bert_schedule(const Schedule& schedule, const BertProgramOptions& o
                     has_norms == schedule.problem.has_tensor_norms,
                 "a sharded schedule sums the norms of tensors for LAMB, and for LAMB alone");
   require_kfac(schedule, options);
+  require_divided(schedule, options);
   require_gathered_as_reduced(schedule);
   require_recomputed_singly(schedule);
 }

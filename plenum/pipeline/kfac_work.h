@@ -11,8 +11,8 @@
 #include "plenum/model/map_views.h"
 #include "plenum/model/micro_batch_views.h"
 #include "plenum/optim/kfac.h"
+#include "plenum/pipeline/map_gather.h"
 #include "plenum/pipeline/stage_program.h"
-#include "plenum/schedule/core/dataflow.h"
 #include "plenum/schedule/core/refreshes.h"
 
 namespace plenum::pipeline {
@@ -48,7 +48,7 @@ class KfacWork {
 
   /// ReduceCurvature and GatherPreconditioned, as StageProgram says.
   comm::Elements to_reduce(const ActionRun& run);
-  PartitionedElements to_partition(const ActionRun& run);
+  PartitionedElements to_partition(const ActionRun& run) const { return gather_.to_partition(run); }
   void communicated(const ActionRun& run);
 
   const optim::Kfac& kfac() const { return kfac_; }
@@ -67,29 +67,19 @@ class KfacWork {
     std::size_t first_own = 0;
     std::vector<RealRows> micro_batches;
   };
-  /// Where the gradients of a layer's maps lie when they travel: those of the first owner first.
-  struct GatherLayout {
-    std::vector<std::int64_t> offsets;  ///< by map
-    std::vector<std::size_t> counts;    ///< by holder
-  };
 
   const StepRows& rows_of_step(std::uint64_t step) const;
   /// Whether a map computes only rows that heads read.
   bool reads_labels(const optim::MapId& map) const;
-  GatherLayout layout_of(const schedule::Dataflow& dataflow, schedule::StageId stage,
-                         std::size_t layer) const;
-  void copy(const tensor::ConstTensorView& from, const tensor::TensorView& to) const;
-  tensor::TensorView wire_part(std::int64_t offset, const tensor::TensorView& like) const;
   /// What of a map's sums travels: the first map with an input brings its A along.
   std::vector<tensor::TensorView> sums_to_reduce(const ActionRun& run) const;
 
   const describe::ModelDescription& model_;
-  const memory::KfacMemory& memory_;
   const model::BertGradients& gradients_;
-  std::optional<tensor::Stream> queue_;
+  Wire wire_;
+  MapGather gather_;
   optim::Kfac kfac_;
-  std::vector<StepRows> steps_;          ///< by step, as many as may be worked on
-  std::vector<GatherLayout> of_layers_;  ///< where a layer has several holders
+  std::vector<StepRows> steps_;  ///< by step, as many as may be worked on
   /// By layer and first map of an input: the step whose A has been summed over ranks. Of the data lane.
   std::vector<std::vector<std::optional<std::uint64_t>>> reduced_a_;
   bool brings_a_ = false;  ///< of the map whose sums travel

@@ -13,6 +13,7 @@
 #include "plenum/describe/tensor_parallel.h"
 #include "plenum/schedule/check/check.h"
 #include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/muon_filler.h"
 #include "plenum/schedule/fill/periodic_refresh.h"
 #include "plenum/schedule/generate/balanced_layers.h"
 #include "plenum/schedule/generate/data_parallel.h"
@@ -49,13 +50,27 @@ std::vector<std::uint16_t> stage_layers(const RunOptions& options, const describ
   return {asked.begin(), asked.end()};
 }
 
-/// K-FAC's work in every so many steps, where that is asked for.
-schedule::Schedule with_kfac(schedule::Schedule schedule, const optim::OptimizerOptions& optimizer,
-                             const describe::ModelConfig& model) {
-  if (optimizer.kind != optim::OptimizerKind::Kfac) return schedule;
+bool has_several_holders(const schedule::Schedule& schedule) {
+  std::vector<std::size_t> num_holders(schedule.num_stages());
+  for (const schedule::RankProgram& rank : schedule.ranks) {
+    for (const schedule::StageId stage : rank.stages) ++num_holders[stage.index()];
+  }
+  return std::ranges::any_of(num_holders, [](std::size_t count) { return count > 1; });
+}
+
+/// K-FAC's work in every so many steps, or Muon's in every step where several ranks divide it.
+schedule::Schedule with_matrix_work(schedule::Schedule schedule, const RunOptions& options,
+                                    const describe::ModelConfig& model) {
+  const optim::OptimizerOptions& optimizer = options.optimizer.optimizer;
   const std::size_t num_maps = describe::factor_shapes(describe::describe_bert(model).layers.front()).size();
-  return schedule::with_periodic_refresh(schedule, schedule::KfacFiller(num_maps),
-                                         static_cast<std::size_t>(optimizer.kfac.every));
+  if (optimizer.kind == optim::OptimizerKind::Kfac) {
+    return schedule::with_periodic_refresh(schedule, schedule::KfacFiller(num_maps),
+                                           static_cast<std::size_t>(optimizer.kfac.every));
+  }
+  const bool is_muon = optimizer.kind == optim::OptimizerKind::Muon;
+  if (!is_muon || options.run.device != tensor::Device::Cpu || !has_several_holders(schedule))
+    return schedule;
+  return schedule::with_periodic_refresh(schedule, schedule::MuonFiller(num_maps), 1);
 }
 
 /// The number of micro-batches should be a multiple of it.
@@ -103,7 +118,7 @@ schedule::Schedule make_schedule(const RunOptions& options, const describe::Mode
   schedule::Schedule schedule = is_pipeline              ? pipeline_of(options).generate(wanted)
                                 : mesh.num_places() == 1 ? schedule::generate_single(wanted)
                                                          : schedule::generate_data_parallel(wanted);
-  schedule = with_kfac(std::move(schedule), options.optimizer.optimizer, model);
+  schedule = with_matrix_work(std::move(schedule), options, model);
   schedule::require_checked(schedule);
   return schedule;
 }

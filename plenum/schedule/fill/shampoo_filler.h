@@ -8,7 +8,7 @@
 namespace plenum::schedule {
 
 /// Shampoo and SOAP (Gupta et al., 2018; Vyas et al., 2024): every step accumulates the second moments of its
-/// final gradients and preconditions with inverse roots (or eigenbases) that lag behind. A root needs only
+/// clipped gradients and preconditions with inverse roots (or eigenbases) that lag behind. A root needs only
 /// the accumulated factor of some step, so it fits any bubble of any later step; until then the factor is
 /// kept as it was.
 class ShampooFiller final : public Filler {

@@ -30,6 +30,7 @@ const std::vector<OpDescriptor>& op_table() {
       precondition_op(),
       newton_schulz_op(),
       muon_step_op(),
+      muon_halves_op(),
       orthonormalise_op(),
       soap_step_op(),
       round_to_compute_op(),

@@ -27,6 +27,7 @@ OpDescriptor layer_norm_op();
 OpDescriptor linear_op();
 OpDescriptor mlp_gelu_op();
 OpDescriptor precondition_op();
+OpDescriptor muon_halves_op();
 OpDescriptor muon_step_op();
 OpDescriptor newton_schulz_op();
 OpDescriptor orthonormalise_op();

@@ -21,6 +21,7 @@ std::vector<DividedLayer> divided_layers(const describe::ParameterTable& table,
         DividedLayer& divided = layers[layer.index()];
         const bool is_own = dataflow.owner(stage, layer, map) == rank;
         (is_own ? divided.own : divided.others).push_back(matrices[map]);
+        if (is_own) divided.own_maps.push_back(map);
       }
     }
   }
@@ -31,6 +32,13 @@ std::vector<workspace::FlatMatrices> own_matrices(const std::vector<DividedLayer
   std::vector<workspace::FlatMatrices> matrices;
   for (const DividedLayer& layer : layers)
     matrices.insert(matrices.end(), layer.own.begin(), layer.own.end());
+  return matrices;
+}
+
+std::vector<workspace::FlatMatrices> matrices_of_others(const std::vector<DividedLayer>& layers) {
+  std::vector<workspace::FlatMatrices> matrices;
+  for (const DividedLayer& layer : layers)
+    matrices.insert(matrices.end(), layer.others.begin(), layer.others.end());
   return matrices;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "plenum/describe/parameter_table.h"
@@ -12,6 +13,7 @@ namespace plenum::memory {
 /// matrices_of_layer() has it.
 struct DividedLayer {
   std::vector<workspace::FlatMatrices> own;     ///< whose directions the rank makes
+  std::vector<std::uint16_t> own_maps;          ///< which of the layer's maps these are
   std::vector<workspace::FlatMatrices> others;  ///< of other holders
 };
 
@@ -20,7 +22,8 @@ struct DividedLayer {
 std::vector<DividedLayer> divided_layers(const describe::ParameterTable& table,
                                          const schedule::Schedule& schedule, schedule::Rank rank);
 
-/// The matrices that the rank works on, in the order of its layers.
+/// The matrices that the rank works on, in the order of its layers, and those of other holders.
 std::vector<workspace::FlatMatrices> own_matrices(const std::vector<DividedLayer>& layers);
+std::vector<workspace::FlatMatrices> matrices_of_others(const std::vector<DividedLayer>& layers);
 
 }  // namespace plenum::memory

@@ -8,6 +8,7 @@
 #include "plenum/memory/own_micro_batches.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/schedule/core/dataflow.h"
+#include "plenum/schedule/core/refreshes.h"
 #include "plenum/workspace/optimizer.h"
 #include "plenum/workspace/soap.h"
 
@@ -77,12 +78,21 @@ void plan_muon(const describe::ParameterTable& table, const char* purpose, RankM
       plan.add(purpose, DType::Int64, {workspace::num_matrix_chunks(groups), workspace::kMatrixChunkNumbers});
 }
 
-/// The same for SOAP, and what it keeps.
-void plan_soap(const describe::ParameterTable& table, const char* purpose, std::int64_t limit,
-               RankMemory& memory, tensor::MemoryPlan& plan) {
-  const std::vector<workspace::FlatMatrices> groups = hidden_matrices(table);
+/// The same for SOAP, and what it keeps: of the matrices that the rank works on. Of others it works in the
+/// room alone.
+void plan_soap(const std::vector<workspace::FlatMatrices>& groups,
+               const std::vector<workspace::FlatMatrices>& others, const schedule::Schedule& schedule,
+               const char* purpose, std::int64_t limit, RankMemory& memory, tensor::MemoryPlan& plan) {
   memory.soap_state = plan.add(purpose, Role::State, {workspace::soap_state_elements(groups, limit)});
-  memory.soap_room = plan.add(purpose, Role::State, {workspace::soap_room_elements(groups, limit)});
+  const std::int64_t room =
+      std::max(workspace::soap_room_elements(groups, limit), workspace::soap_room_elements(others, limit));
+  memory.soap_room = plan.add(purpose, Role::State, {room});
+  const schedule::Refreshes refreshes(schedule);
+  if (refreshes.max_age() == 0) return;
+  // Half of the state is bases.
+  const std::int64_t num_factors = memory.soap_state.num_elements() / 2;
+  for (std::size_t place = 0; place < refreshes.num_places(); ++place)
+    memory.soap_factors.push_back(plan.add(purpose, Role::State, {num_factors}));
 }
 
 /// The weights of a layer, where holders of a stage send each other their directions.
@@ -142,8 +152,12 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
     memory.chunks_C4 = plan.add(kState, DType::Int64, {num_chunks(table, shard, request.layer_update), 4});
   }
   if (request.layer_update == LayerUpdate::Muon) plan_muon(table, kState, memory, plan);
-  if (request.layer_update == LayerUpdate::Soap) plan_soap(table, kState, request.soap_limit, memory, plan);
-  memory.map_wire = plan_map_wire(divided_layers(table, schedule, rank), kState, plan);
+  const std::vector<DividedLayer> divided = divided_layers(table, schedule, rank);
+  if (request.layer_update == LayerUpdate::Soap) {
+    plan_soap(divided.empty() ? hidden_matrices(table) : own_matrices(divided), matrices_of_others(divided),
+              schedule, kState, request.soap_limit, memory, plan);
+  }
+  memory.map_wire = plan_map_wire(divided, kState, plan);
   if (problem.has_tensor_norms && (!shard.is_whole() || table.model().tensor_parallel.is_divided())) {
     memory.tensor_squares_P2 = plan.add(kState, DType::Float64, {std::ssize(table.parameters()), 2});
   }

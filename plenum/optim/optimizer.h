@@ -84,6 +84,11 @@ class Optimizer {
   void make_directions(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
                        const describe::LayerRange& layers) const;
 
+  /// What of SOAP schedules move; null where something else updates matrices.
+  const Soap* soap() const { return soap_ ? &*soap_ : nullptr; }
+  /// Of SOAP, which of own_matrices() are of these layers.
+  Soap::Groups own_groups(const describe::LayerRange& layers) const;
+
   /// LAMB on a shard, as step() in two halves. The first overwrites the squares of every parameter's weights
   /// and of their directions (Float64) by those of the shard's part of it, zero for other layers; between
   /// them ranks add theirs up.

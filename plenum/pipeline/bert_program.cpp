@@ -36,6 +36,7 @@
 #include "plenum/pipeline/map_gather.h"
 #include "plenum/pipeline/parameter_exchange.h"
 #include "plenum/pipeline/recorded_work.h"
+#include "plenum/pipeline/soap_work.h"
 #include "plenum/pipeline/stage_messages.h"
 #include "plenum/pipeline/step_exchange.h"
 #include "plenum/tensor/arena.h"
@@ -100,9 +101,12 @@ struct BertProgram::State {
     exchange.emplace(table, shard, holders.front(), memory, queue);
     if (schedule.problem.preconditioner == schedule::Preconditioner::Kfac) {
       kfac.emplace(options.optimizer.kfac, schedule, rank, table.model(), kfac_memory, gradients, queue);
-    } else if (memory.map_wire) {
-      directions.emplace(schedule, rank, table.model(), gradients, Wire{memory.map_wire, queue});
     }
+    const std::vector<memory::DividedLayer> divided = memory::divided_layers(table, schedule, rank);
+    if (memory.map_wire)
+      directions.emplace(schedule, rank, table.model(), gradients, Wire{memory.map_wire, queue});
+    if (!divided.empty() && optimizer.soap() != nullptr)
+      soap.emplace(schedule, optimizer, divided, memory.soap_factors);
   }
 
   ExchangedScalars& exchanged_with(std::uint64_t step) { return *exchanged[step % kStepsUnderWay]; }
@@ -267,6 +271,7 @@ struct BertProgram::State {
   std::unique_ptr<Gpu> gpu;
   std::optional<ParameterExchange> exchange;
   std::optional<KfacWork> kfac;
+  std::optional<SoapWork> soap;
   std::optional<MapGather> directions;  ///< of Muon or SOAP, where holders divide them
 
   std::array<ExchangedScalars, kStepsUnderWay> own_exchanged;
@@ -439,6 +444,16 @@ void BertProgram::precondition(const ActionRun& run) {
   if (state_->kfac) return state_->kfac->precondition(run, state_->stream);
   state_->decide_once(run);
   state_->optimizer.make_directions(state_->stream, state_->memory.scalars_C, layers_of(run.action));
+}
+
+void BertProgram::accumulate_factor(const ActionRun& run) {
+  state_->decide_once(run);
+  state_->soap->accumulate(run, state_->stream,
+                           {.gradient_N = state_->memory.gradients_N, .scalars_C = state_->memory.scalars_C});
+}
+
+void BertProgram::inverse_root(const ActionRun& run) {
+  state_->soap->refresh(run, state_->stream, state_->memory.scalars_C);
 }
 
 comm::Elements BertProgram::to_reduce(const ActionRun& run) {

@@ -65,6 +65,10 @@ bool is_known(const Action& action, const Schedule& schedule, const schedule::St
     case ActionType::ReduceCurvature:
     case ActionType::Invert:
       return schedule.problem.preconditioner == schedule::Preconditioner::Kfac;
+    case ActionType::AccumulateFactor:
+      return schedule.problem.preconditioner == schedule::Preconditioner::Shampoo;
+    case ActionType::InverseRoot:
+      return schedule.problem.preconditioner == schedule::Preconditioner::Shampoo && action.num_pieces == 1;
     case ActionType::Precondition:
     case ActionType::GatherPreconditioned:
       return schedule.problem.preconditioner != schedule::Preconditioner::None;
@@ -113,14 +117,16 @@ void require_trainable_stages(const Schedule& schedule) {
                 schedule.name, schedule.num_stages());
 }
 
-/// Muon's work on matrices is actions of the schedule, or part of the update.
+/// Muon's and SOAP's work on matrices is actions of the schedule, or part of the update.
 void require_divided(const Schedule& schedule, const BertProgramOptions& options) {
   if (!schedule::follows_agreement(schedule.problem.preconditioner)) return;
-  base::require(schedule.problem.preconditioner == schedule::Preconditioner::Muon &&
-                    options.optimizer.kind == optim::OptimizerKind::Muon,
-                "schedule {} has the actions of another optimizer", schedule.name);
+  const bool is_muon = schedule.problem.preconditioner == schedule::Preconditioner::Muon;
+  const optim::OptimizerKind kind = is_muon ? optim::OptimizerKind::Muon : optim::OptimizerKind::Soap;
+  base::require(options.optimizer.kind == kind, "schedule {} has the actions of another optimizer",
+                schedule.name);
   base::require(options.device == tensor::Device::Cpu,
-                "ranks divide Muon's products on the CPU alone so far; leave them to the update: schedule {}",
+                "Muon's and SOAP's work on matrices is actions on the CPU alone so far; leave it to the "
+                "update: schedule {}",
                 schedule.name);
 }
 
@@ -152,9 +158,8 @@ void require_bert_schedule(const Schedule& schedule, const BertProgramOptions& o
       for (const Action& action : lane.actions()) {
         base::require(
             is_known(action, schedule, layers),
-            "BERT trains with schedules without whole tied parameters of one stage and preconditioning but "
-            "K-FAC's; "
-            "schedule {} has the action {}",
+            "BERT trains with schedules without whole tied parameters of one stage, and with SOAP's bases "
+            "refreshed in one piece; schedule {} has the action {}",
             schedule.name, schedule::traits_of(action.type).name);
       }
     }

@@ -9,6 +9,8 @@
 #include "plenum/batch/micro_batch.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/describe/bert.h"
+#include "plenum/memory/divided_layers.h"
+#include "plenum/memory/hidden_matrices.h"
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/tensor/copy.h"
@@ -54,6 +56,8 @@ Replicas::Replicas(const Mesh& mesh, const schedule::Schedule& schedule,
       flops_(describe::describe_bert(options.model)),
       device_(options.device),
       optimizer_(options.optimizer),
+      divides_soap_(optimizer_.kind == optim::OptimizerKind::Soap &&
+                    schedule::follows_agreement(schedule.problem.preconditioner)),
       hang_limit_(hang_limit) {
   base::check(schedule.ranks.size() == mesh.num_places(), "the schedule must be of the mesh: {} ranks for {}",
               schedule.ranks.size(), mesh.num_places());
@@ -155,8 +159,9 @@ ModelParts::Elements Replicas::share_of(base::Rank rank, std::size_t parameter, 
 }
 
 void Replicas::add_piece(base::Rank rank, const model::FlatPiece& piece, Which which,
-                         std::vector<model::FlatPiece>& pieces) const {
+                         std::vector<model::FlatPiece>& pieces, Of of) const {
   for (std::size_t i = 0; i < parts_.part(rank).parameters().size(); ++i) {
+    if (of == Of::OthersThanMatrices && describe::is_hidden_matrix(parts_.part(rank)[i])) continue;
     const ModelParts::Elements share = share_of(rank, i, which);
     std::vector<model::FlatPiece> of_share;
     model::add_within(share.begin, share.end, piece, of_share);
@@ -174,13 +179,28 @@ void Replicas::add_weights(std::size_t program, Which which, Pieces& pieces) con
 void Replicas::add_moments(std::size_t program, Which which, Pieces& pieces) const {
   const pipeline::BertProgram& own = *programs_[program];
   for (const describe::ParameterShard::Bucket& bucket : own.shard().buckets()) {
-    const auto add = [&](const tensor::TensorView& values_S, std::vector<model::FlatPiece>& to) {
+    const auto add = [&](const tensor::TensorView& values_S, Of of, std::vector<model::FlatPiece>& to) {
       const tensor::TensorView values = values_S.rows(bucket.begin, bucket.num_own());
-      add_piece(rank_of(program), {bucket.own.begin, values.span<float>()}, which, to);
+      add_piece(rank_of(program), {bucket.own.begin, values.span<float>()}, which, to, of);
     };
-    add(own.buffers().first_moments_S, pieces.first_moments);
-    add(own.buffers().second_moments_S, pieces.second_moments);
+    const bool is_divided = divides_soap_ && which != Which::All;
+    add(own.buffers().first_moments_S, Of::AllParameters, pieces.first_moments);
+    add(own.buffers().second_moments_S, is_divided ? Of::OthersThanMatrices : Of::AllParameters,
+        pieces.second_moments);
   }
+  if (!divides_soap_ || which == Which::All) return;
+  for (const workspace::FlatMatrices& matrix : soap_matrices(program)) {
+    const tensor::TensorView values =
+        own.buffers().second_moments_S.rows(matrix.begin, matrix.num_elements());
+    parts_.for_each_piece(rank_of(program), {matrix.begin, values.span<float>()},
+                          [&](const model::FlatPiece& piece) { pieces.second_moments.push_back(piece); });
+  }
+}
+
+std::vector<workspace::FlatMatrices> Replicas::soap_matrices(std::size_t program) const {
+  const describe::ParameterTable& table = programs_[program]->parameters();
+  if (!divides_soap_) return memory::hidden_matrices(table);
+  return memory::own_matrices(memory::divided_layers(table, schedule_, mesh_.place_of(rank_of(program))));
 }
 
 std::vector<StateTensor> Replicas::states_of(const Programs& programs) const {
@@ -189,10 +209,11 @@ std::vector<StateTensor> Replicas::states_of(const Programs& programs) const {
   for (std::size_t i = programs.first; i < programs.first + programs.count; ++i) {
     of_kfac.push_back(&programs_[i]->kfac());
     of_soap.push_back({.table = programs_[i]->parameters(),
+                       .matrices = soap_matrices(i),
                        .state = programs_[i]->buffers().soap.state,
                        .is_written_by = [this, rank = rank_of(i)](std::size_t parameter) {
-                         return mesh_.replica_of(rank).index() == 0 &&
-                                parts_.holder(rank, parameter).index == 0;
+                         return divides_soap_ || (mesh_.replica_of(rank).index() == 0 &&
+                                                  parts_.holder(rank, parameter).index == 0);
                        }});
   }
   if (optimizer_.kind == optim::OptimizerKind::Soap)
@@ -228,7 +249,7 @@ void Replicas::load(const FoundCheckpoint& checkpoint) {
     // Replicas in this process get theirs from the first, in begin().
     const bool is_copied = i > 0 && !whole_;
     const bool has_own_moments = !is_copied || !programs_[i]->shard().is_whole();
-    const bool has_own_states = optimizer_.kind == optim::OptimizerKind::Kfac;
+    const bool has_own_states = optimizer_.kind == optim::OptimizerKind::Kfac || divides_soap_;
     if (!has_own_moments && !has_own_states) continue;
     Pieces pieces;
     if (!is_copied) add_weights(i, Which::All, pieces);
@@ -275,7 +296,8 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
       if (program->shard().is_whole()) {
         tensor::copy(program->stream(), begun.first_moments_S, buffers.first_moments_S);
         tensor::copy(program->stream(), begun.second_moments_S, buffers.second_moments_S);
-        if (begun.soap.state) tensor::copy(program->stream(), begun.soap.state, buffers.soap.state);
+        if (begun.soap.state && !divides_soap_)
+          tensor::copy(program->stream(), begun.soap.state, buffers.soap.state);
       }
     }
     program->begin(num_updates);

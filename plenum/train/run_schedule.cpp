@@ -15,6 +15,7 @@
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/fill/muon_filler.h"
 #include "plenum/schedule/fill/periodic_refresh.h"
+#include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/generate/balanced_layers.h"
 #include "plenum/schedule/generate/data_parallel.h"
 #include "plenum/schedule/generate/single.h"
@@ -58,7 +59,7 @@ bool has_several_holders(const schedule::Schedule& schedule) {
   return std::ranges::any_of(num_holders, [](std::size_t count) { return count > 1; });
 }
 
-/// K-FAC's work in every so many steps, or Muon's in every step where several ranks divide it.
+/// K-FAC's work in every so many steps, or Muon's and SOAP's where several ranks divide it.
 schedule::Schedule with_matrix_work(schedule::Schedule schedule, const RunOptions& options,
                                     const describe::ModelConfig& model) {
   const optim::OptimizerOptions& optimizer = options.optimizer.optimizer;
@@ -67,10 +68,14 @@ schedule::Schedule with_matrix_work(schedule::Schedule schedule, const RunOption
     return schedule::with_periodic_refresh(schedule, schedule::KfacFiller(num_maps),
                                            static_cast<std::size_t>(optimizer.kfac.every));
   }
-  const bool is_muon = optimizer.kind == optim::OptimizerKind::Muon;
-  if (!is_muon || options.run.device != tensor::Device::Cpu || !has_several_holders(schedule))
-    return schedule;
-  return schedule::with_periodic_refresh(schedule, schedule::MuonFiller(num_maps), 1);
+  if (options.run.device != tensor::Device::Cpu || !has_several_holders(schedule)) return schedule;
+  if (optimizer.kind == optim::OptimizerKind::Muon)
+    return schedule::with_periodic_refresh(schedule, schedule::MuonFiller(num_maps), 1);
+  // Bases that are refreshed less often are left to the update.
+  constexpr std::int64_t kMostSteps = std::int64_t{schedule::kMaxAge} + 1;
+  if (optimizer.kind != optim::OptimizerKind::Soap || optimizer.soap.every > kMostSteps) return schedule;
+  return schedule::with_periodic_refresh(schedule, schedule::ShampooFiller(num_maps, 1),
+                                         static_cast<std::size_t>(optimizer.soap.every));
 }
 
 /// The number of micro-batches should be a multiple of it.

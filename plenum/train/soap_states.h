@@ -8,12 +8,14 @@
 #include "plenum/optim/soap.h"
 #include "plenum/tensor/tensor_view.h"
 #include "plenum/train/checkpoint_tensors.h"
+#include "plenum/workspace/optimizer.h"
 
 namespace plenum::train {
 
 /// What a rank keeps of SOAP, borrowed.
 struct SoapRank {
   const describe::ParameterTable& table;           ///< of the rank's layers
+  std::vector<workspace::FlatMatrices> matrices;   ///< that it has the state of
   tensor::TensorView state;                        ///< optim::SoapBuffers
   std::function<bool(std::size_t)> is_written_by;  ///< whether of all ranks it writes that of a parameter
 };

@@ -9,7 +9,7 @@ namespace {
 
 bool is_of_refresh(ActionType type) {
   return type == ActionType::CurvatureA || type == ActionType::CurvatureB ||
-         type == ActionType::ReduceCurvature || type == ActionType::Invert;
+         type == ActionType::ReduceCurvature || type == ActionType::Invert || type == ActionType::InverseRoot;
 }
 
 }  // namespace

@@ -16,6 +16,10 @@ class Refreshes {
 
   /// At least 1.
   std::size_t num_places() const { return num_places_; }
+  /// Whether a step of training takes statistics.
+  bool takes_statistics(std::uint64_t step) const {
+    return takes_statistics_[static_cast<std::size_t>(step % num_steps_)];
+  }
   /// Which memory the refresh of a step of training has, of a step that takes statistics.
   std::size_t place_of(std::uint64_t step) const;
   /// The greatest number of steps between statistics and work on them.

@@ -15,7 +15,8 @@ class ShampooFiller final : public Filler {
  public:
   /// One entry for each linear map of a layer.
   explicit ShampooFiller(std::vector<MapBytes> maps, std::size_t max_pieces = 128);
-  explicit ShampooFiller(std::size_t num_factors) : ShampooFiller(std::vector<MapBytes>(num_factors)) {}
+  explicit ShampooFiller(std::size_t num_factors, std::size_t max_pieces = 128)
+      : ShampooFiller(std::vector<MapBytes>(num_factors), max_pieces) {}
 
   std::string_view name() const override { return "shampoo"; }
   void change(Problem& problem) const override;

@@ -33,6 +33,7 @@ const std::vector<OpDescriptor>& op_table() {
       muon_halves_op(),
       orthonormalise_op(),
       soap_step_op(),
+      soap_parts_op(),
       round_to_compute_op(),
       widen_from_compute_op(),
       zero_all_op(),

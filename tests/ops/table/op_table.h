@@ -31,6 +31,7 @@ OpDescriptor muon_halves_op();
 OpDescriptor muon_step_op();
 OpDescriptor newton_schulz_op();
 OpDescriptor orthonormalise_op();
+OpDescriptor soap_parts_op();
 OpDescriptor soap_step_op();
 OpDescriptor round_to_compute_op();
 OpDescriptor widen_from_compute_op();

@@ -15,6 +15,7 @@
 #include "plenum/io/file.h"
 #include "plenum/pipeline/rehearsal.h"
 #include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/on_one_rank.h"
 #include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/simulate/message_order.h"
 #include "plenum/schedule/simulate/timeline_of.h"
@@ -109,9 +110,17 @@ SimulatedSchedule SimulateCommand::simulate(Schedule schedule, std::size_t num_m
     result.fill = fill(result.schedule, costs, layer, kind);
     result.unfilled = schedule::simulate(result.schedule, costs);
     result.schedule = std::move(result.fill->schedule);
-    result.check = schedule::check(result.schedule);
   }
-  if (result.check.violations.empty()) result.simulation = schedule::simulate(result.schedule, costs);
+  if (options_.on_one_rank) result.schedule = schedule::on_one_rank(result.schedule);
+  if (kind != FillKind::None || options_.on_one_rank) result.check = schedule::check(result.schedule);
+  if (!result.check.violations.empty()) return result;
+  if (options_.on_one_rank) {
+    const schedule::ProfileCosts of_one(result.schedule, layer,
+                                        profile_options(options_, result.schedule.problem));
+    result.simulation = schedule::simulate(result.schedule, of_one);
+  } else {
+    result.simulation = schedule::simulate(result.schedule, costs);
+  }
   return result;
 }
 

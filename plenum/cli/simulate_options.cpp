@@ -107,6 +107,8 @@ base::OptionTable simulate_option_table(SimulateOptions& options) {
   table.add("drains", options.drains,
             "Let all second-order work of a cycle end with it, as a run that is to be resumed between cycles "
             "needs");
+  table.add("on-one-rank", options.on_one_rank,
+            "Make of a schedule with K-FAC one for a single rank that trains the same, with inverses as old");
   table.add("json", options.json, "Print the result as JSON");
   table.add("output", options.output, "FILE", "Write the schedule: .json, or text");
   table.add("svg", options.svg, "FILE", "Draw the timeline as SVG");
@@ -127,6 +129,8 @@ void require_consistent(const SimulateOptions& options) {
     base::require(options.fill != FillKind::None && !options.profile.empty(),
                   "--fill-memory-mib needs --fill and --profile: only a profile says what is kept alive");
   }
+  base::require(!options.on_one_rank || !options.compare,
+                "--compare simulates the ranks of every schedule: leave out --on-one-rank");
   if (!options.compare) return;
   base::require(
       options.from.empty() && options.output.empty() && options.svg.empty() && options.trace.empty(),

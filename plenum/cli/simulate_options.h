@@ -50,6 +50,7 @@ struct SimulateOptions {
   std::optional<std::int64_t> fill_memory_mib;
   std::optional<std::int64_t> max_cycle;
   bool drains = false;
+  bool on_one_rank = false;
 
   bool json = false;
   std::string output;

@@ -204,11 +204,12 @@ struct BertProgram::State {
     return messages.activations(run.action, run.data_step());
   }
   /// A pass over a micro-batch: on a GPU recorded where it repeats, unless no head reads anything, which
-  /// leaves gradients to zero at most, or ranks have sums to make in it.
+  /// leaves gradients to zero at most, ranks have sums to make in it, or it is one of a pipeline: there a
+  /// pass comes in so many slots that recordings are made all the time, while the device idles.
   void run_recorded(const ActionRun& run, const model::Pass& pass, const std::function<void()>& work,
                     std::size_t next_slot = 0) {
-    const bool is_recorded =
-        gpu != nullptr && options.records_work && pass.group == nullptr && pass.num_read() > 0;
+    const bool is_recorded = gpu != nullptr && options.records_work && !is_pipeline &&
+                             pass.group == nullptr && pass.num_read() > 0;
     if (is_recorded) {
       gpu->recorded.run(recording_key(run, pass, next_slot), stream.cuda(), work);
     } else {
@@ -249,6 +250,7 @@ struct BertProgram::State {
 
   const Schedule& schedule;
   BertProgramOptions options;
+  bool is_pipeline = schedule.problem.stage_layers.size() > 1;
   describe::ParameterTable table;
   std::vector<memory::Holder> holders;  ///< by stage
   describe::ParameterShard shard;

@@ -231,6 +231,17 @@ TEST_F(SimulateCommandTest, RefusesALimitThatItCannotKeep) {
   expect_refusal("--fill kfac --fill-memory-mib 1 " + kProfile, "the limit is 1.0 MiB");
 }
 
+TEST_F(SimulateCommandTest, WritesWhatOneRankTrainsInPlaceOfAPipeline) {
+  const std::string options = "--stages 2 --micro-batches 4 --fill kfac --drains ";
+  const nlohmann::json filled = simulate_json(options);
+  const nlohmann::json serial = simulate_json(options + "--on-one-rank --output serial.txt");
+  EXPECT_EQ(serial["ranks"].size(), 1U);
+  EXPECT_EQ(serial["steps"], filled["steps"]);
+  EXPECT_GT(serial["step_ms"], filled["step_ms"]);
+  EXPECT_EQ(simulate_json("--from serial.txt")["step_ms"], serial["step_ms"]);
+  expect_refusal("--on-one-rank", "K-FAC");
+}
+
 TEST_F(SimulateCommandTest, ComparesAllSchedules) {
   const test::ProgramResult outcome = simulate("--compare --stages 4 --micro-batches 8 --layers-per-stage 2");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;

@@ -1,13 +1,11 @@
 // K-FAC in pipelines: outside bubbles and in them, the losses of one rank.
 
-#include <set>
-
 #include <gtest/gtest.h>
 
 #include "plenum/schedule/check/check.h"
-#include "plenum/schedule/core/dataflow.h"
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/on_one_rank.h"
 #include "plenum/schedule/fill/periodic_refresh.h"
 #include "plenum/schedule/generate/generator.h"
 
@@ -18,9 +16,7 @@
 namespace plenum::pipeline {
 namespace {
 
-using schedule::Action;
 using schedule::ActionType;
-using schedule::Lane;
 using schedule::Schedule;
 
 constexpr std::size_t kNumMaps = 6;
@@ -100,88 +96,6 @@ TEST(KfacStages, OfEveryPipelineTrainAsOneRankDoes) {
   }
 }
 
-/// What a filled schedule does on one rank: statistics at once, inverses in the steps in which it makes them,
-/// before or behind the preconditioning of their layer.
-class SerialRefreshes {
- public:
-  explicit SerialRefreshes(const Schedule& filled) : filled_(filled) {}
-
-  Schedule schedule() const {
-    const std::size_t num_layers = schedule::StageLayers(filled_.problem).total();
-    Schedule serial = one_rank(num_layers);
-    serial.problem.preconditioner = schedule::Preconditioner::Kfac;
-    serial.problem.num_factors = kNumMaps;
-    serial.problem.staleness = filled_.problem.staleness;
-    const schedule::LaneProgram own = serial.ranks.front().lane(Lane::Compute);
-    const schedule::LaneProgram agree = serial.ranks.front().lane(Lane::DataParallel);
-    for (std::size_t lane = 0; lane < schedule::kNumLanes; ++lane) serial.ranks.front().lanes[lane] = {};
-    for (std::size_t step = 0; step < filled_.num_steps(); ++step) {
-      schedule::LaneProgram& compute = serial.ranks.front().lane(Lane::Compute);
-      add_step(step, own.step(0), compute);
-      for (const Action& action : agree.step(0)) serial.ranks.front().lane(Lane::DataParallel).append(action);
-      for (std::size_t lane = 0; lane < schedule::kNumLanes; ++lane)
-        serial.ranks.front().lanes[lane].end_step();
-    }
-    return serial;
-  }
-
- private:
-  /// Inversions that end in a step, and preconditionings, in their order on each rank.
-  std::vector<Action> second_order(std::size_t step) const {
-    std::vector<Action> actions;
-    std::set<std::uint32_t> preconditioned;
-    for (const schedule::RankProgram& rank : filled_.ranks) {
-      for (Action action : rank.lane(Lane::Compute).step(step)) {
-        const bool is_end = action.type == ActionType::Invert && action.piece + 1 == action.num_pieces;
-        const bool is_first =
-            action.type == ActionType::Precondition && preconditioned.insert(action.first_layer.value).second;
-        if (!is_end && !is_first) continue;
-        action.stage = {};
-        action.piece = 0;
-        action.num_pieces = 1;
-        actions.push_back(action);
-      }
-    }
-    return actions;
-  }
-  bool takes_statistics(std::size_t step) const {
-    const std::size_t num_steps = filled_.num_steps();
-    for (const schedule::RankProgram& rank : filled_.ranks) {
-      for (std::size_t later = 0; later < num_steps; ++later) {
-        for (const Action& action : rank.lane(Lane::Compute).step(later)) {
-          if (action.type != ActionType::Invert) continue;
-          if ((later + num_steps * schedule::kMaxAge - action.age) % num_steps == step) return true;
-        }
-      }
-    }
-    return false;
-  }
-  void add_step(std::size_t step, std::span<const Action> own, schedule::LaneProgram& compute) const {
-    const std::size_t num_layers = schedule::StageLayers(filled_.problem).total();
-    for (const Action& action : own) {
-      if (action.type == ActionType::SquareGradient) {
-        for (const Action& other : second_order(step)) compute.append(other);
-      }
-      compute.append(action);
-      if (action.type != ActionType::Backward || !takes_statistics(step)) continue;
-      for (std::size_t layer = 0; layer < num_layers; ++layer) {
-        for (std::uint16_t map = 0; map < kNumMaps; ++map) {
-          Action curvature = action;
-          curvature.first_layer = schedule::LayerId::at(layer);
-          curvature.end_layer = schedule::LayerId::at(layer + 1);
-          curvature.factor = map;
-          for (const ActionType type : {ActionType::CurvatureA, ActionType::CurvatureB}) {
-            curvature.type = type;
-            compute.append(curvature);
-          }
-        }
-      }
-    }
-  }
-
-  const Schedule& filled_;
-};
-
 TEST(KfacStages, InBubblesTrainAsOneRankWithInversesOfTheSameAge) {
   using enum ActionType;
   const test::ConstantCosts costs({{Forward, 1.0},
@@ -197,7 +111,7 @@ TEST(KfacStages, InBubblesTrainAsOneRankWithInversesOfTheSameAge) {
     const Schedule filled =
         fill(pipeline_of(schedule::generator_named(name), 1), schedule::KfacFiller(kNumMaps), costs).schedule;
     EXPECT_GT(filled.problem.staleness, 0);
-    expect_near(losses_of(filled), losses_of(SerialRefreshes(filled).schedule()));
+    expect_near(losses_of(filled), losses_of(on_one_rank(filled)));
   }
 }
 

@@ -101,6 +101,22 @@ void require_gathered_as_reduced(const Schedule& schedule) {
   }
 }
 
+/// A rank begins the gradient of a stage with its first micro-batch there.
+void require_work_on_every_stage(const Schedule& schedule) {
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    const std::span<const Action> actions = schedule.ranks[rank].lane(schedule::Lane::Compute).actions();
+    for (const schedule::StageId stage : schedule.ranks[rank].stages) {
+      const bool has_work = std::ranges::any_of(actions, [&](const Action& action) {
+        return action.type == ActionType::Forward && action.stage == stage;
+      });
+      base::require(has_work,
+                    "every rank needs a micro-batch for each stage that it holds; give more --micro-batches: "
+                    "schedule {} has none for stage {} on rank {}",
+                    schedule.name, stage.value, rank);
+    }
+  }
+}
+
 /// What ranks do not do together where each has a part of the model's layers.
 void require_trainable_stages(const Schedule& schedule) {
   if (schedule.num_stages() == 1) return;
@@ -153,6 +169,7 @@ void require_bert_schedule(const Schedule& schedule, const BertProgramOptions& o
                 "the schedule must have the model's layers: {} instead of {}", layers.total(),
                 model.num_layers);
   require_trainable_stages(schedule);
+  require_work_on_every_stage(schedule);
   for (const schedule::RankProgram& rank : schedule.ranks) {
     for (const schedule::LaneProgram& lane : rank.lanes) {
       for (const Action& action : lane.actions()) {

@@ -9,6 +9,7 @@
 #include "plenum/schedule/check/check.h"
 #include "plenum/schedule/core/dataflow.h"
 #include "plenum/schedule/fill/fill.h"
+#include "plenum/schedule/fill/on_one_rank.h"
 #include "plenum/schedule/fill/periodic_refresh.h"
 #include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/generate/generator.h"
@@ -21,9 +22,7 @@
 namespace plenum::pipeline {
 namespace {
 
-using schedule::Action;
 using schedule::ActionType;
-using schedule::Lane;
 using schedule::Schedule;
 
 constexpr std::size_t kSoapMaps = 6;
@@ -129,38 +128,6 @@ test::ConstantCosts costs_of_refreshes() {
                               {Precondition, 0.2}});
 }
 
-/// What a filled schedule does on one rank: in every step what its ranks do to factors, bases and gradients,
-/// one rank after the other.
-Schedule on_one_rank(const Schedule& filled) {
-  const std::size_t num_layers = schedule::StageLayers(filled.problem).total();
-  Schedule serial = schedule::generator_named("single").generate(
-      {.num_micro_batches = kSoapMicroBatches, .stage_layers = {static_cast<std::uint16_t>(num_layers)}});
-  serial.problem.preconditioner = filled.problem.preconditioner;
-  serial.problem.num_factors = filled.problem.num_factors;
-  serial.problem.staleness = filled.problem.staleness;
-  const std::array<schedule::LaneProgram, schedule::kNumLanes> own =
-      std::exchange(serial.ranks.front().lanes, {});
-  for (std::size_t step = 0; step < filled.num_steps(); ++step) {
-    for (std::size_t lane = 0; lane < schedule::kNumLanes; ++lane) {
-      for (const Action& action : own[lane].step(0)) {
-        serial.ranks.front().lanes[lane].append(action);
-        if (action.type != ActionType::SquareGradient) continue;
-        for (const schedule::RankProgram& rank : filled.ranks) {
-          for (Action other : rank.lane(Lane::Compute).step(step)) {
-            const bool is_of_soap = other.type == ActionType::AccumulateFactor ||
-                                    other.type == ActionType::InverseRoot ||
-                                    other.type == ActionType::Precondition;
-            other.stage = {};
-            if (is_of_soap) serial.ranks.front().lanes[lane].append(other);
-          }
-        }
-      }
-      serial.ranks.front().lanes[lane].end_step();
-    }
-  }
-  return serial;
-}
-
 TEST(SoapStages, InBubblesTrainAsOneRankWithBasesOfTheSameAge) {
   const test::ConstantCosts costs = costs_of_refreshes();
   for (const std::string_view name : {"gpipe", "1f1b"}) {
@@ -171,7 +138,7 @@ TEST(SoapStages, InBubblesTrainAsOneRankWithBasesOfTheSameAge) {
                                   .schedule;
       EXPECT_GT(filled.problem.staleness, 0);
       const SoapResult actual = train_soap(filled);
-      const SoapResult expected = train_soap(on_one_rank(filled));
+      const SoapResult expected = train_soap(schedule::on_one_rank(filled));
       for (std::size_t step = 0; step < kSoapSteps; ++step)
         EXPECT_NEAR(actual.losses[step], expected.losses[step], 1e-4 * expected.losses[step]) << step;
       const Schedule at_once = with_periodic_refresh(pipeline_for_soap(schedule::generator_named(name), 1),

@@ -2,6 +2,7 @@
 // one rank with bases of the same age.
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -114,6 +115,24 @@ TEST_P(SoapSchedules, ThatRefreshAtOnceHaveTheBytesOfTheWholeUpdate) {
   EXPECT_EQ(actual.losses, expected.losses);
   EXPECT_EQ(actual.weights, expected.weights);
   EXPECT_LT(actual.losses.back(), actual.losses.front());
+}
+
+TEST(SoapStages, HaveTheBytesOfTheWholeUpdateThroughASkippedRefresh) {
+  const Schedule plain = pipeline_for_soap(schedule::generator_named("data-parallel"), 2);
+  const Schedule divided = with_periodic_refresh(plain, schedule::ShampooFiller(kSoapMaps, 1), kEvery);
+  StagedRun expected(plain, soap_options(plain));
+  StagedRun actual(divided, soap_options(divided));
+  for (std::uint64_t step = 0; step < kSoapSteps; ++step) {
+    const bool is_broken = step == kEvery;
+    for (StagedRun* const run : {&expected, &actual}) {
+      float& weight = run->program(1).buffers().weights_N.span<float>()[5];
+      const float whole = weight;
+      if (is_broken) weight = std::numeric_limits<float>::quiet_NaN();
+      EXPECT_EQ(run->step(soap_batch(step), 1e-2).is_skipped, is_broken) << "step " << step;
+      if (is_broken) weight = whole;
+    }
+  }
+  EXPECT_EQ(actual.weights(), expected.weights());
 }
 
 /// Such that a refresh takes the bubbles of several steps.

@@ -140,7 +140,8 @@ class Benchmark {
                               .compute_weight_N = step.compute_weight_N,
                               .scalars_C = step.scalars_C};
     soap.state = tensors_.random(DType::Float32, {workspace::soap_state_elements(groups, soap.limit)});
-    soap.room = tensors_.random(DType::Float32, {workspace::soap_room_elements(groups, soap.limit)});
+    soap.room =
+        tensors_.random(DType::Float32, {workspace::soap_room_elements(Device::Cuda, groups, soap.limit)});
     report("SOAP, layers", 0, [&](int) { kernels::soap_step(stream_, soap); });
     soap.num_iterations = 1;
     report("SOAP, layers, bases refreshed", 0, [&](int) { kernels::soap_step(stream_, soap); });

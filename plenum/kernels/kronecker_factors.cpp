@@ -33,34 +33,40 @@ void check_taken(const TakeInverse& args) {
 
 }  // namespace
 
-void damp_factors(const tensor::Stream& stream, const DampFactors& args) {
-  const std::int64_t D = args.a_DD.size(0);
-  const std::int64_t E = args.b_EE.size(0);
-  check_pair(args.a_DD, args.b_EE, D, E);
-  check_pair(args.sum_a_DD, args.sum_b_EE, D, E);
-  if (args.running.a_DD) check_running(args.running, D, E);
-  check_state(args.state_C);
-  dispatch<&cpu::damp_factors, &cuda::damp_factors>(stream, args);
+void damp_factors(const tensor::Stream& stream, std::span<const DampFactors> maps) {
+  for (const DampFactors& args : maps) {
+    const std::int64_t D = args.a_DD.size(0);
+    const std::int64_t E = args.b_EE.size(0);
+    check_pair(args.a_DD, args.b_EE, D, E);
+    check_pair(args.sum_a_DD, args.sum_b_EE, D, E);
+    if (args.running.a_DD) check_running(args.running, D, E);
+    check_state(args.state_C);
+  }
+  dispatch<&cpu::damp_factors, &cuda::damp_factors>(stream, maps);
 }
 
-void take_inverse(const tensor::Stream& stream, const TakeInverse& args) {
-  check_taken(args);
-  dispatch<&cpu::take_inverse, &cuda::take_inverse>(stream, args);
+void take_inverse(const tensor::Stream& stream, std::span<const TakeInverse> maps) {
+  for (const TakeInverse& args : maps) check_taken(args);
+  dispatch<&cpu::take_inverse, &cuda::take_inverse>(stream, maps);
 }
 
-void return_inverse(const tensor::Stream& stream, const ReturnInverse& args) {
-  check_taken(args.taken);
-  base::check(static_cast<bool>(args.taken.skipped_1), "whether the step was skipped must be known");
-  dispatch<&cpu::return_inverse, &cuda::return_inverse>(stream, args);
+void return_inverse(const tensor::Stream& stream, std::span<const ReturnInverse> maps) {
+  for (const ReturnInverse& args : maps) {
+    check_taken(args.taken);
+    base::check(static_cast<bool>(args.taken.skipped_1), "whether the step was skipped must be known");
+  }
+  dispatch<&cpu::return_inverse, &cuda::return_inverse>(stream, maps);
 }
 
-void fold_factors(const tensor::Stream& stream, const FoldFactors& args) {
-  const std::int64_t D = args.sum_a_DD.size(0);
-  const std::int64_t E = args.sum_b_EE.size(0);
-  check_pair(args.sum_a_DD, args.sum_b_EE, D, E);
-  check_running(args.running, D, E);
-  check_state(args.state_C);
-  dispatch<&cpu::fold_factors, &cuda::fold_factors>(stream, args);
+void fold_factors(const tensor::Stream& stream, std::span<const FoldFactors> maps) {
+  for (const FoldFactors& args : maps) {
+    const std::int64_t D = args.sum_a_DD.size(0);
+    const std::int64_t E = args.sum_b_EE.size(0);
+    check_pair(args.sum_a_DD, args.sum_b_EE, D, E);
+    check_running(args.running, D, E);
+    check_state(args.state_C);
+  }
+  dispatch<&cpu::fold_factors, &cuda::fold_factors>(stream, maps);
 }
 
 }  // namespace plenum::kernels

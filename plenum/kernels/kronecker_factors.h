@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "plenum/kernels/inverse_state.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
@@ -8,7 +10,7 @@ namespace plenum::kernels {
 
 // The two Kronecker factors of a linear map from width D to width E, from sums of second moments to inverses
 // in use. Matrices are Float32, of sums and averages the lower halves; state_C is Float64 (InverseState).
-// Every sum has one order. See docs/math/kfac.md.
+// Every sum has one order. A call works on several maps, which the GPU does at once. See docs/math/kfac.md.
 
 /// A running average of which the newest part is not yet in: (keep * average + (1 - keep) * newest) / weight.
 struct RunningFactors {
@@ -29,7 +31,7 @@ struct DampFactors {
   tensor::TensorView a_DD, b_EE;  ///< overwritten
   tensor::TensorView state_C;     ///< in and out
 };
-void damp_factors(const tensor::Stream& stream, const DampFactors& args);
+void damp_factors(const tensor::Stream& stream, std::span<const DampFactors> maps);
 
 /// Puts new inverses into use, unless the inversion failed or the step whose statistics they come from was
 /// skipped: swaps them with those in use, so that they can be given back. Sets IsTaken to whether it did.
@@ -40,13 +42,13 @@ struct TakeInverse {
       {};                      ///< Float64: above 0 where that step was skipped; left out: unknown
   tensor::TensorView state_C;  ///< in and out
 };
-void take_inverse(const tensor::Stream& stream, const TakeInverse& args);
+void take_inverse(const tensor::Stream& stream, std::span<const TakeInverse> maps);
 
 /// Gives back inverses that were taken before the step that made them was skipped: swaps them again.
 struct ReturnInverse {
   TakeInverse taken;  ///< with skipped_1
 };
-void return_inverse(const tensor::Stream& stream, const ReturnInverse& args);
+void return_inverse(const tensor::Stream& stream, std::span<const ReturnInverse> maps);
 
 /// Adds the newest part to running averages whose inverses are in use: average = keep * average + (1 - keep)
 /// * scale * sum, and so its weight. Does nothing unless IsTaken.
@@ -57,6 +59,6 @@ struct FoldFactors {
   RunningFactors running;      ///< in and out
   tensor::TensorView state_C;  ///< in and out
 };
-void fold_factors(const tensor::Stream& stream, const FoldFactors& args);
+void fold_factors(const tensor::Stream& stream, std::span<const FoldFactors> maps);
 
 }  // namespace plenum::kernels

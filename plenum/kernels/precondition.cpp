@@ -1,5 +1,7 @@
 #include "plenum/kernels/precondition.h"
 
+#include <algorithm>
+
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/precondition.h"
 #include "plenum/kernels/cuda/product/precondition.h"
@@ -8,15 +10,23 @@
 namespace plenum::kernels {
 
 void precondition(const tensor::Stream& stream, const Precondition& args) {
-  base::check(args.gradient_ED.shape().num_dims() == 2, "the gradient of a map is a matrix");
-  const std::int64_t E = args.gradient_ED.size(0);
-  const std::int64_t D = args.gradient_ED.size(1);
-  check_argument("gradient_ED", args.gradient_ED, {E, D});
-  check_argument("inverse_a_DD", args.inverse_a_DD, {D, D});
-  check_argument("inverse_b_EE", args.inverse_b_EE, {E, E});
-  check_argument("state_C", args.state_C, tensor::DType::Float64, {kNumInverseStates});
-  check_argument("work_2ED", args.work_2ED, {2, E, D});
-  if (args.gradient_ED.num_elements() == 0) return;
+  std::int64_t num_alike = 0;
+  const tensor::Shape* before = nullptr;
+  for (const PreconditionedMap& map : args.maps) {
+    const tensor::Shape& shape = map.gradient_ED.shape();
+    base::check(shape.num_dims() == 2, "the gradient of a map is a matrix");
+    const std::int64_t E = shape[0];
+    const std::int64_t D = shape[1];
+    check_argument("gradient_ED", map.gradient_ED, {E, D});
+    check_argument("inverse_a_DD", map.inverse_a_DD, {D, D});
+    check_argument("inverse_b_EE", map.inverse_b_EE, {E, E});
+    check_argument("state_C", map.state_C, tensor::DType::Float64, {kNumInverseStates});
+    num_alike = before != nullptr && *before == shape ? num_alike + 1 : 1;
+    before = &shape;
+    const std::int64_t least_room = workspace::precondition_room_elements(stream.device(), E * D, num_alike);
+    base::check(args.room.dtype() == tensor::DType::Float32 && args.room.num_elements() >= least_room,
+                "preconditioning needs room for {} elements: {} given", least_room, args.room.num_elements());
+  }
   dispatch<&cpu::precondition, &cuda::precondition>(stream, args);
 }
 

@@ -21,15 +21,17 @@ struct SoapSide {
 struct SoapGroup {
   /// `args`: a SoapStep, or a part of one.
   template <typename Args>
-  SoapGroup(const Args& args, const FlatMatrices& group, std::int64_t state_begin)
-      : matrices(group), place(workspace::soap_place(group, args.limit, state_begin)) {
+  SoapGroup(tensor::Device device, const Args& args, const FlatMatrices& group, std::int64_t state_begin)
+      : matrices(group),
+        place(workspace::soap_place(group, args.limit, state_begin)),
+        num_at_once(workspace::num_soap_at_once(device, group)) {
     auto* const state = args.state.template data<float>();
     const auto side = [&](std::int64_t N, std::int64_t begin) -> SoapSide {
       return {N, state + begin, state + begin + group.count * N * N};
     };
     rows = side(place.rows, place.row_begin);
     columns = side(place.columns, place.column_begin);
-    const std::int64_t size = group.num_elements();
+    const std::int64_t size = num_at_once * group.num_elements();
     float* const room = args.room.template data<float>();
     gradient_RC = room;
     first_RC = room + size;
@@ -40,8 +42,9 @@ struct SoapGroup {
 
   const FlatMatrices& matrices;
   workspace::SoapPlace place;
+  std::int64_t num_at_once;
   SoapSide rows, columns;
-  float *gradient_RC, *first_RC, *second_RC, *third_RC;  ///< of the matrix that is worked on
+  float *gradient_RC, *first_RC, *second_RC, *third_RC;  ///< of the matrices that are worked on
   float* squares_BNN;                                    ///< of one side
 };
 

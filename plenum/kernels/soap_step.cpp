@@ -25,9 +25,9 @@ void check_soap_groups(std::span<const FlatMatrices> groups, const tensor::Shape
   }
 }
 
-void check_soap_room(std::span<const FlatMatrices> groups, std::int64_t limit,
+void check_soap_room(const tensor::Stream& stream, std::span<const FlatMatrices> groups, std::int64_t limit,
                      const tensor::TensorView& room) {
-  const std::int64_t least_room = workspace::soap_room_elements(groups, limit);
+  const std::int64_t least_room = workspace::soap_room_elements(stream.device(), groups, limit);
   base::check(room.num_elements() >= least_room, "SOAP needs room for {} elements: {} given", least_room,
               room.num_elements());
 }
@@ -49,7 +49,7 @@ void soap_step(const tensor::Stream& stream, const SoapStep& args) {
   if (args.compute_weight_N)
     check_argument("compute_weight_N", args.compute_weight_N, tensor::DType::BFloat16, shape);
   check_argument("state", args.state, {workspace::soap_state_elements(args.groups, args.limit)});
-  check_soap_room(args.groups, args.limit, args.room);
+  check_soap_room(stream, args.groups, args.limit, args.room);
   dispatch<&cpu::soap_step, &cuda::soap_step>(stream, args);
 }
 
@@ -57,7 +57,7 @@ void soap_factors(const tensor::Stream& stream, const SoapFactors& args) {
   check_soap_on_cpu(stream);
   check_soap_groups(args.groups, args.gradient_N.shape());
   check_argument("state", args.state, {workspace::soap_state_elements(args.groups, args.limit)});
-  check_soap_room(args.groups, args.limit, args.room);
+  check_soap_room(stream, args.groups, args.limit, args.room);
   check_soap_scalars(args.scalars_C);
   cpu::soap_factors(stream, args);
 }
@@ -81,8 +81,8 @@ void soap_directions(const tensor::Stream& stream, const SoapDirections& args) {
   check_argument("first_moment_N", args.first_moment_N, shape);
   check_argument("second_moment_N", args.second_moment_N, shape);
   check_argument("state", args.state, {workspace::soap_state_elements(args.groups, args.limit)});
-  check_soap_room(args.groups, args.limit, args.room);
-  check_soap_room(args.others, args.limit, args.room);
+  check_soap_room(stream, args.groups, args.limit, args.room);
+  check_soap_room(stream, args.others, args.limit, args.room);
   check_soap_scalars(args.scalars_C);
   cpu::soap_directions(stream, args);
 }

@@ -1,6 +1,8 @@
 #include "plenum/memory/kfac_memory.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/core/dataflow.h"
@@ -52,20 +54,44 @@ KfacSums plan_sums(const describe::Layer& layer, const std::vector<FactorShape>&
 
 /// The sizes of what all maps share.
 struct Largest {
-  std::int64_t width = 0;
-  std::int64_t weights = 0;
   std::int64_t sums = 0;           ///< of a map
   std::int64_t layer_weights = 0;  ///< of all maps of a layer
 
   void add(const std::vector<FactorShape>& shapes) {
     std::int64_t of_layer = 0;
     for (const auto& [D, E] : shapes) {
-      width = std::max({width, D, E});
-      weights = std::max(weights, D * E);
       sums = std::max(sums, D * D + E * E);
       of_layer += D * E;
     }
     layer_weights = std::max(layer_weights, of_layer);
+  }
+};
+
+/// What the rank owns, for the room that it is worked on in.
+struct OwnMaps {
+  std::vector<std::int64_t> sizes;               ///< of all factors
+  std::map<std::int64_t, std::int64_t> weights;  ///< maps by how many weights they have
+
+  void add(const FactorShape& shape) {
+    sizes.insert(sizes.end(), {shape.in_width, shape.out_width});
+    ++weights[shape.in_width * shape.out_width];
+  }
+
+  /// Whole layers are inverted at once, the widest factors first; else one factor is.
+  std::int64_t panels(const schedule::RankProgram& rank, tensor::Device device) {
+    const std::span<const schedule::Action> actions = rank.lane(schedule::Lane::Compute).actions();
+    const bool inverts_layers = std::ranges::any_of(actions, [](const schedule::Action& action) {
+      return action.type == schedule::ActionType::InvertLayers;
+    });
+    std::ranges::sort(sizes, std::greater());
+    const std::size_t num_at_once = inverts_layers ? sizes.size() : std::min<std::size_t>(sizes.size(), 1);
+    return workspace::inverse_room_elements(device, std::span(sizes).first(num_at_once));
+  }
+  std::int64_t work(tensor::Device device) const {
+    std::int64_t most = 0;
+    for (const auto& [num_weights, count] : weights)
+      most = std::max(most, workspace::precondition_room_elements(device, num_weights, count));
+    return most;
   }
 };
 
@@ -86,11 +112,13 @@ KfacMemory plan_kfac_memory(const describe::ModelDescription& model, const sched
   const schedule::Refreshes refreshes(schedule);
   memory.layers.resize(model.layers.size());
   Largest largest;
+  OwnMaps own;
   bool has_group = false;
   for (const StageId stage : schedule.ranks[rank.index()].stages) {
     has_group |= dataflow.holders(stage).size() > 1;
-    for (LayerId layer = dataflow.layers().first(stage); layer < dataflow.layers().end(stage);
-         ++layer.value) {
+    // As gradients lie: then what belongs to a map of each layer lies at equal distances, in the same order.
+    for (LayerId layer = dataflow.layers().end(stage); layer > dataflow.layers().first(stage);) {
+      --layer.value;
       const describe::Layer& described = model.layers[layer.index()];
       const std::vector<FactorShape> shapes = factor_shapes(described);
       base::check(shapes.size() == schedule.problem.num_factors, "a layer has {} maps, the schedule {}",
@@ -100,13 +128,15 @@ KfacMemory plan_kfac_memory(const describe::ModelDescription& model, const sched
       for (std::uint16_t factor = 0; factor < shapes.size(); ++factor) {
         const bool is_own = dataflow.owner(stage, layer, factor) == rank;
         of_layer.maps.push_back(is_own ? plan_map(shapes[factor], averages, plan) : KfacMap());
+        if (is_own) own.add(shapes[factor]);
       }
       for (std::size_t place = 0; place < refreshes.num_places(); ++place)
         of_layer.sums.push_back(plan_sums(described, shapes, plan));
     }
   }
-  memory.panels = plan.add(kFactors, DType::Float32, {2 * largest.width * workspace::kInversePanel});
-  memory.work = plan.add(kFactors, DType::Float32, {2 * largest.weights});
+  const tensor::Device device = plan.device();
+  memory.panels = plan.add(kFactors, DType::Float32, {own.panels(schedule.ranks[rank.index()], device)});
+  memory.work = plan.add(kFactors, DType::Float32, {own.work(device)});
   if (has_group) {
     memory.wire = plan.add(kFactors, DType::Float32, {std::max(largest.sums, largest.layer_weights)});
   }

@@ -39,8 +39,8 @@ struct KfacLayer {
 
 struct KfacMemory {
   std::vector<KfacLayer> layers;     ///< by the model's; empty where the rank does not hold it
-  tensor::TensorView panels;         ///< kernels::InvertSpd's, for the widest map
-  tensor::TensorView work;           ///< kernels::Precondition's, for the largest map
+  tensor::TensorView panels;         ///< kernels::InvertSpd's, for all that is inverted at once
+  tensor::TensorView work;           ///< kernels::Precondition's, for all own maps of a shape
   tensor::TensorView wire;           ///< where a map's sums travel, or a layer's gradients: several holders
   tensor::TensorView skipped_steps;  ///< Float64: whether each of the last steps was skipped
 };

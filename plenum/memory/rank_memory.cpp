@@ -84,8 +84,8 @@ void plan_soap(const std::vector<workspace::FlatMatrices>& groups,
                const std::vector<workspace::FlatMatrices>& others, const schedule::Schedule& schedule,
                const char* purpose, std::int64_t limit, RankMemory& memory, tensor::MemoryPlan& plan) {
   memory.soap_state = plan.add(purpose, Role::State, {workspace::soap_state_elements(groups, limit)});
-  const std::int64_t room =
-      std::max(workspace::soap_room_elements(groups, limit), workspace::soap_room_elements(others, limit));
+  const std::int64_t room = std::max(workspace::soap_room_elements(plan.device(), groups, limit),
+                                     workspace::soap_room_elements(plan.device(), others, limit));
   memory.soap_room = plan.add(purpose, Role::State, {room});
   const schedule::Refreshes refreshes(schedule);
   if (refreshes.max_age() == 0) return;

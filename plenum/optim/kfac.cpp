@@ -1,6 +1,8 @@
 #include "plenum/optim/kfac.h"
 
+#include <algorithm>
 #include <array>
+#include <functional>
 
 #include "plenum/base/check.h"
 #include "plenum/kernels/precondition.h"
@@ -14,9 +16,10 @@ namespace {
 using kernels::InverseState;
 using tensor::TensorView;
 
-/// The first elements of a flat buffer as a tensor of that shape.
-TensorView shaped(const TensorView& flat, const tensor::Shape& shape) {
-  return {flat.first_rows(shape.num_elements()).raw(), flat.dtype(), shape};
+/// The new inverses of a map, while they are made.
+std::array<kernels::SpdMatrix, 2> factors_of(const memory::KfacMap& map) {
+  return {{{map.new_inverse_a_DD, InverseState::LeastPivotA, map.state_C},
+           {map.new_inverse_b_EE, InverseState::LeastPivotB, map.state_C}}};
 }
 
 /// The steps of inverting A and then B, cut into pieces of equal work.
@@ -128,77 +131,108 @@ TensorView Kfac::skipped_of(std::uint64_t step) const {
   return steps.rows(static_cast<std::int64_t>(step) % steps.size(0), 1);
 }
 
-void Kfac::damp(const tensor::Stream& stream, const MapId& map, const InversionPiece& piece) const {
-  const memory::KfacMap& owned = own(map);
-  kernels::damp_factors(stream, {.sum_a_DD = sum_a_DD(map, piece.statistics_step),
-                                 .sum_b_EE = sum_b_EE(map, piece.statistics_step),
-                                 .a_scale = scale_of_a(piece),
-                                 .b_scale = scale_of_b(piece),
-                                 .running = running(owned),
-                                 .damping = options_.damping,
-                                 .a_DD = owned.new_inverse_a_DD,
-                                 .b_EE = owned.new_inverse_b_EE,
-                                 .state_C = owned.state_C});
+void Kfac::damp(const tensor::Stream& stream, std::span<const Inversion> inversions) const {
+  std::vector<kernels::DampFactors> maps;
+  for (const auto& [map, piece] : inversions) {
+    const memory::KfacMap& owned = own(map);
+    maps.push_back({.sum_a_DD = sum_a_DD(map, piece.statistics_step),
+                    .sum_b_EE = sum_b_EE(map, piece.statistics_step),
+                    .a_scale = scale_of_a(piece),
+                    .b_scale = scale_of_b(piece),
+                    .running = running(owned),
+                    .damping = options_.damping,
+                    .a_DD = owned.new_inverse_a_DD,
+                    .b_EE = owned.new_inverse_b_EE,
+                    .state_C = owned.state_C});
+  }
+  kernels::damp_factors(stream, maps);
 }
 
-void Kfac::fold(const tensor::Stream& stream, const MapId& map, const InversionPiece& piece) const {
+void Kfac::fold(const tensor::Stream& stream, std::span<const Inversion> inversions) const {
   if (!options_.average) return;
-  kernels::fold_factors(stream, {.sum_a_DD = sum_a_DD(map, piece.statistics_step),
-                                 .sum_b_EE = sum_b_EE(map, piece.statistics_step),
-                                 .a_scale = scale_of_a(piece),
-                                 .b_scale = scale_of_b(piece),
-                                 .running = running(own(map)),
-                                 .state_C = own(map).state_C});
+  std::vector<kernels::FoldFactors> maps;
+  for (const auto& [map, piece] : inversions) {
+    maps.push_back({.sum_a_DD = sum_a_DD(map, piece.statistics_step),
+                    .sum_b_EE = sum_b_EE(map, piece.statistics_step),
+                    .a_scale = scale_of_a(piece),
+                    .b_scale = scale_of_b(piece),
+                    .running = running(own(map)),
+                    .state_C = own(map).state_C});
+  }
+  kernels::fold_factors(stream, maps);
 }
 
-void Kfac::invert(const tensor::Stream& stream, const MapId& map, const InversionPiece& piece) {
-  const memory::KfacMap& owned = own(map);
-  if (piece.piece == 0) damp(stream, map, piece);
-  const std::array<TensorView, 2> matrices = {owned.new_inverse_a_DD, owned.new_inverse_b_EE};
-  constexpr std::array<InverseState, 2> kPivots = {InverseState::LeastPivotA, InverseState::LeastPivotB};
-  const InversionSteps steps(matrices[0].size(0), matrices[1].size(0));
+void Kfac::invert(const tensor::Stream& stream, const Inversion& inversion) {
+  const auto& [map, piece] = inversion;
+  if (piece.piece == 0) damp(stream, {&inversion, 1});
+  const std::array<kernels::SpdMatrix, 2> matrices = factors_of(own(map));
+  const InversionSteps steps(matrices[0].matrix_NN.size(0), matrices[1].matrix_NN.size(0));
   for (std::size_t i = 0; i < matrices.size(); ++i) {
     const auto [begin, end] = steps.of_piece(i, piece.piece, piece.num_pieces);
-    const TensorView panels_2NP = shaped(memory_.panels, {2, matrices[i].size(0), kernels::kInversePanel});
     kernels::invert_spd(stream, {.first_step = begin,
                                  .end_step = end,
-                                 .matrix_NN = matrices[i],
-                                 .panels_2NP = panels_2NP,
-                                 .least_pivot = kPivots[i],
-                                 .state_C = owned.state_C});
+                                 .matrices = std::span(matrices).subspan(i, 1),
+                                 .room = memory_.panels});
   }
-  if (piece.piece + 1 != piece.num_pieces) return;
-  kernels::TakeInverse take = exchange(owned);
-  if (piece.statistics_step == piece.step) {
-    // Whether the step counts is not yet known.
-    kernels::take_inverse(stream, take);
-    unsettled_.push_back({map, piece});
-  } else {
-    take.skipped_1 = skipped_of(piece.statistics_step);
-    kernels::take_inverse(stream, take);
-    fold(stream, map, piece);
-  }
+  if (piece.piece + 1 == piece.num_pieces) take(stream, {&inversion, 1});
 }
 
-void Kfac::precondition(const tensor::Stream& stream, const MapId& map, const TensorView& gradient_ED) const {
-  const memory::KfacMap& owned = own(map);
-  kernels::precondition(stream,
-                        {.inverse_a_DD = owned.inverse_a_DD,
-                         .inverse_b_EE = owned.inverse_b_EE,
-                         .state_C = owned.state_C,
-                         .gradient_ED = gradient_ED,
-                         .work_2ED = shaped(memory_.work, {2, gradient_ED.size(0), gradient_ED.size(1)})});
+void Kfac::invert_whole(const tensor::Stream& stream, std::span<const Inversion> inversions) {
+  damp(stream, inversions);
+  std::vector<kernels::SpdMatrix> matrices;
+  for (const Inversion& inversion : inversions) {
+    for (const kernels::SpdMatrix& factor : factors_of(own(inversion.map))) matrices.push_back(factor);
+  }
+  // Matrices of one size next to each other: as many are worked on at once, and take as many steps.
+  std::ranges::stable_sort(matrices, std::greater(),
+                           [](const kernels::SpdMatrix& matrix) { return matrix.matrix_NN.size(0); });
+  if (matrices.empty()) return;
+  kernels::invert_spd(stream, {.end_step = kernels::num_inverse_steps(matrices.front().matrix_NN.size(0)),
+                               .matrices = matrices,
+                               .room = memory_.panels});
+  take(stream, inversions);
+}
+
+void Kfac::take(const tensor::Stream& stream, std::span<const Inversion> inversions) {
+  std::vector<kernels::TakeInverse> taken;
+  std::vector<Inversion> settled;
+  for (const Inversion& inversion : inversions) {
+    const InversionPiece& piece = inversion.piece;
+    taken.push_back(exchange(own(inversion.map)));
+    if (piece.statistics_step == piece.step) {
+      // Whether the step counts is not yet known.
+      unsettled_.push_back(inversion);
+    } else {
+      taken.back().skipped_1 = skipped_of(piece.statistics_step);
+      settled.push_back(inversion);
+    }
+  }
+  kernels::take_inverse(stream, taken);
+  fold(stream, settled);
+}
+
+void Kfac::precondition(const tensor::Stream& stream, std::span<const MapGradient> gradients) const {
+  std::vector<kernels::PreconditionedMap> maps;
+  for (const auto& [map, gradient_ED] : gradients) {
+    const memory::KfacMap& owned = own(map);
+    maps.push_back({.inverse_a_DD = owned.inverse_a_DD,
+                    .inverse_b_EE = owned.inverse_b_EE,
+                    .state_C = owned.state_C,
+                    .gradient_ED = gradient_ED});
+  }
+  kernels::precondition(stream, {.maps = maps, .room = memory_.work});
 }
 
 void Kfac::settle(const tensor::Stream& stream, std::uint64_t step, const TensorView& scalars_C) {
   const TensorView skipped_1 = skipped_of(step);
   tensor::copy(stream, kernels::step_scalar(scalars_C, kernels::StepScalar::IsSkipped), skipped_1);
-  for (const Unsettled& inversion : unsettled_) {
-    kernels::TakeInverse taken = exchange(own(inversion.map));
-    taken.skipped_1 = skipped_1;
-    kernels::return_inverse(stream, {taken});
-    fold(stream, inversion.map, inversion.piece);
+  std::vector<kernels::ReturnInverse> taken;
+  for (const Inversion& inversion : unsettled_) {
+    taken.push_back({exchange(own(inversion.map))});
+    taken.back().taken.skipped_1 = skipped_1;
   }
+  kernels::return_inverse(stream, taken);
+  fold(stream, unsettled_);
   unsettled_.clear();
 }
 

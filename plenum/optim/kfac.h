@@ -22,6 +22,12 @@ struct MapId {
   std::size_t map = 0;
 };
 
+/// The gradient of its weight, [E, D].
+struct MapGradient {
+  MapId map;
+  tensor::TensorView gradient_ED;
+};
+
 /// What is summed for a map: the rows of a micro-batch of a step.
 struct CurvatureRows {
   tensor::TensorView x_TW;  ///< as kernels::AddSecondMoment
@@ -38,6 +44,12 @@ struct InversionPiece {
   std::uint64_t statistics_step = 0;
   std::uint64_t step = 0;     ///< that does it
   std::int64_t num_rows = 0;  ///< of the statistics' global batch that the map computes, all covered
+};
+
+/// Of which map.
+struct Inversion {
+  MapId map;
+  InversionPiece piece;
 };
 
 /// K-FAC of the linear maps that a rank holds: sums of second moments, damped inverses of those that it owns,
@@ -61,10 +73,11 @@ class Kfac {
   const tensor::TensorView& sum_b_EE(const MapId& map, std::uint64_t step) const;
 
   /// Does a piece of an inversion. The last one puts the new inverses into use.
-  void invert(const tensor::Stream& stream, const MapId& map, const InversionPiece& piece);
-  /// Preconditions a map's gradient by the newest inverses; leaves it as it is where there are none.
-  void precondition(const tensor::Stream& stream, const MapId& map,
-                    const tensor::TensorView& gradient_ED) const;
+  void invert(const tensor::Stream& stream, const Inversion& inversion);
+  /// The same of several maps at once, in one piece each: the bytes are those of one after the other.
+  void invert_whole(const tensor::Stream& stream, std::span<const Inversion> inversions);
+  /// Preconditions gradients by the newest inverses; leaves one as it is where there are none.
+  void precondition(const tensor::Stream& stream, std::span<const MapGradient> gradients) const;
   /// To be called when it has been decided whether a step is skipped.
   void settle(const tensor::Stream& stream, std::uint64_t step, const tensor::TensorView& scalars_C);
 
@@ -84,11 +97,6 @@ class Kfac {
   struct LayerState {
     std::vector<std::vector<SumState>> a, b;
   };
-  /// An inversion of the running step whose statistics are of the same step.
-  struct Unsettled {
-    MapId map;
-    InversionPiece piece;
-  };
 
   void add(const tensor::Stream& stream, SumState& state, const tensor::TensorView& sum,
            const CurvatureRows& rows) const;
@@ -99,8 +107,9 @@ class Kfac {
   kernels::RunningFactors running(const memory::KfacMap& map) const;
   kernels::TakeInverse exchange(const memory::KfacMap& map) const;
   tensor::TensorView skipped_of(std::uint64_t step) const;
-  void damp(const tensor::Stream& stream, const MapId& map, const InversionPiece& piece) const;
-  void fold(const tensor::Stream& stream, const MapId& map, const InversionPiece& piece) const;
+  void damp(const tensor::Stream& stream, std::span<const Inversion> inversions) const;
+  void take(const tensor::Stream& stream, std::span<const Inversion> inversions);
+  void fold(const tensor::Stream& stream, std::span<const Inversion> inversions) const;
 
   KfacOptions options_;
   const describe::ModelDescription& model_;
@@ -108,7 +117,7 @@ class Kfac {
   schedule::Refreshes refreshes_;
   std::size_t num_micro_batches_;
   std::vector<LayerState> layers_;
-  std::vector<Unsettled> unsettled_;
+  std::vector<Inversion> unsettled_;  ///< of the running step, whose statistics are of the same step
 };
 
 }  // namespace plenum::optim

@@ -442,6 +442,10 @@ void BertProgram::invert(const ActionRun& run) {
   state_->kfac->invert(run, state_->stream);
 }
 
+void BertProgram::invert_layers(const ActionRun& run) {
+  state_->kfac->invert_layers(run, state_->stream);
+}
+
 void BertProgram::precondition(const ActionRun& run) {
   if (state_->kfac) return state_->kfac->precondition(run, state_->stream);
   state_->decide_once(run);

@@ -64,6 +64,7 @@ bool is_known(const Action& action, const Schedule& schedule, const schedule::St
     case ActionType::CurvatureB:
     case ActionType::ReduceCurvature:
     case ActionType::Invert:
+    case ActionType::InvertLayers:
       return schedule.problem.preconditioner == schedule::Preconditioner::Kfac;
     case ActionType::AccumulateFactor:
       return schedule.problem.preconditioner == schedule::Preconditioner::Shampoo;

@@ -123,25 +123,41 @@ void KfacWork::curvature(const ActionRun& run, const model::Pass& pass, const mo
   }
 }
 
-void KfacWork::invert(const ActionRun& run, const tensor::Stream& stream) {
-  const MapId map = map_of(run.action);
+optim::Inversion KfacWork::inversion_of(const ActionRun& run, const MapId& map) const {
   const StepRows& step = rows_of_step(run.data_step());
-  kfac_.invert(stream, map,
-               {.piece = run.action.piece,
-                .num_pieces = run.action.num_pieces,
-                .statistics_step = run.data_step(),
-                .step = run.step,
-                .num_rows = reads_labels(map) ? step.labels : step.tokens});
+  return {map,
+          {.piece = run.action.piece,
+           .num_pieces = run.action.num_pieces,
+           .statistics_step = run.data_step(),
+           .step = run.step,
+           .num_rows = reads_labels(map) ? step.labels : step.tokens}};
+}
+
+template <typename Visit>
+void KfacWork::for_each_own_map(const Action& action, Visit visit) const {
+  for (std::size_t map = 0; map < reduced_a_[action.first_layer.index()].size(); ++map) {
+    for (std::size_t layer = action.end_layer.index(); layer-- > action.first_layer.index();) {
+      if (kfac_.owns({layer, map})) visit(MapId{layer, map});
+    }
+  }
+}
+
+void KfacWork::invert(const ActionRun& run, const tensor::Stream& stream) {
+  kfac_.invert(stream, inversion_of(run, map_of(run.action)));
+}
+
+void KfacWork::invert_layers(const ActionRun& run, const tensor::Stream& stream) {
+  std::vector<optim::Inversion> inversions;
+  for_each_own_map(run.action, [&](const MapId& map) { inversions.push_back(inversion_of(run, map)); });
+  kfac_.invert_whole(stream, inversions);
 }
 
 void KfacWork::precondition(const ActionRun& run, const tensor::Stream& stream) const {
-  for (std::size_t layer = run.action.first_layer.index(); layer < run.action.end_layer.index(); ++layer) {
-    for (std::size_t map = 0; map < reduced_a_[layer].size(); ++map) {
-      const MapId id{layer, map};
-      if (!kfac_.owns(id)) continue;
-      kfac_.precondition(stream, id, model::map_weight_gradient(gradients_.layers[layer], map));
-    }
-  }
+  std::vector<optim::MapGradient> gradients;
+  for_each_own_map(run.action, [&](const MapId& map) {
+    gradients.push_back({map, model::map_weight_gradient(gradients_.layers[map.layer], map.map)});
+  });
+  kfac_.precondition(stream, gradients);
 }
 
 void KfacWork::settle(std::uint64_t step, const tensor::Stream& stream, const TensorView& scalars_C) {

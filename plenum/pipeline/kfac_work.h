@@ -42,6 +42,7 @@ class KfacWork {
   void curvature(const ActionRun& run, const model::Pass& pass, const model::Activations& kept,
                  const model::Transients& transients);
   void invert(const ActionRun& run, const tensor::Stream& stream);
+  void invert_layers(const ActionRun& run, const tensor::Stream& stream);
   void precondition(const ActionRun& run, const tensor::Stream& stream) const;
   /// When it has been decided whether a step is skipped.
   void settle(std::uint64_t step, const tensor::Stream& stream, const tensor::TensorView& scalars_C);
@@ -69,6 +70,11 @@ class KfacWork {
   };
 
   const StepRows& rows_of_step(std::uint64_t step) const;
+  optim::Inversion inversion_of(const ActionRun& run, const optim::MapId& map) const;
+  /// Calls visit(MapId) for the own maps of an action's layers: first the same map of all layers, from the
+  /// last to the first, as their gradients and inverses lie in memory.
+  template <typename Visit>
+  void for_each_own_map(const schedule::Action& action, Visit visit) const;
   /// Whether a map computes only rows that heads read.
   bool reads_labels(const optim::MapId& map) const;
   /// What of a map's sums travels: the first map with an input brings its A along.

@@ -216,6 +216,9 @@ std::optional<comm::Completion> RankExecutor::start(const ActionRun& run) {
     case ActionType::Invert:
       program_.invert(run);
       break;
+    case ActionType::InvertLayers:
+      program_.invert_layers(run);
+      break;
     case ActionType::AccumulateFactor:
       program_.accumulate_factor(run);
       break;

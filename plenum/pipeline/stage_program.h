@@ -66,6 +66,7 @@ class StageProgram {
   virtual void recompute(const ActionRun& run) { refuse(run); }
   virtual void curvature(const ActionRun& run) { refuse(run); }  ///< CurvatureA and CurvatureB
   virtual void invert(const ActionRun& run) { refuse(run); }
+  virtual void invert_layers(const ActionRun& run) { refuse(run); }
   virtual void accumulate_factor(const ActionRun& run) { refuse(run); }
   virtual void inverse_root(const ActionRun& run) { refuse(run); }
   virtual void precondition(const ActionRun& run) { refuse(run); }

@@ -25,7 +25,11 @@ SoapPlace soap_place(const FlatMatrices& matrices, std::int64_t limit, std::int6
 
 /// Elements of the state of all groups.
 std::int64_t soap_state_elements(std::span<const FlatMatrices> groups, std::int64_t limit);
-/// Elements of the room that a step works in: four matrices, and a square for each matrix of a group.
-std::int64_t soap_room_elements(std::span<const FlatMatrices> groups, std::int64_t limit);
+/// Matrices of a group that are worked on at once: on the GPU as many as fill it, and one at least.
+std::int64_t num_soap_at_once(tensor::Device device, const FlatMatrices& matrices);
+/// Elements of the room that a step works in: four times those of the matrices that are worked on at once,
+/// and a square for each matrix of a group.
+std::int64_t soap_room_elements(tensor::Device device, std::span<const FlatMatrices> groups,
+                                std::int64_t limit);
 
 }  // namespace plenum::workspace

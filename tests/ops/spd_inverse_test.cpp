@@ -1,5 +1,6 @@
 #include "plenum/kernels/spd_inverse.h"
 
+#include <array>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -25,13 +26,12 @@ TestTensor<float> diagonal(std::int64_t size, float last) {
 double failed_of(TestTensor<float> matrix, double least_pivot) {
   const OpContext context;
   const std::int64_t size = matrix.shape()[0];
-  TestTensor<float> panels({2, size, kernels::kInversePanel});
+  TestTensor<float> room({workspace::inverse_room_elements(tensor::Device::Cpu, {&size, 1})});
   TestTensor<double> state({kernels::kNumInverseStates});
   state.values()[kernels::index_of(InverseState::LeastPivotA)] = least_pivot;
-  kernels::invert_spd(context.stream(), {.end_step = kernels::num_inverse_steps(size),
-                                         .matrix_NN = matrix,
-                                         .panels_2NP = panels,
-                                         .state_C = state});
+  const kernels::SpdMatrix one{.matrix_NN = matrix, .state_C = state};
+  kernels::invert_spd(context.stream(),
+                      {.end_step = kernels::num_inverse_steps(size), .matrices = {&one, 1}, .room = room});
   return state.values()[kernels::index_of(InverseState::HasFailed)];
 }
 
@@ -52,22 +52,25 @@ TEST(InvertSpd, RefusesAPivotBelowTheLeast) {
 struct Refresh {
   explicit Refresh(const TestTensor<float>& sum_a, const TestTensor<float>& sum_b) {
     const tensor::Stream& stream = context.stream();
-    kernels::damp_factors(stream, {.sum_a_DD = sum_a,
-                                   .sum_b_EE = sum_b,
-                                   .damping = 0.01,
-                                   .a_DD = new_a,
-                                   .b_EE = new_b,
-                                   .state_C = state});
-    TestTensor<float> panels({2, 2, kernels::kInversePanel});
-    const std::int64_t num_steps = kernels::num_inverse_steps(2);
-    kernels::invert_spd(stream, {0, num_steps, new_a, panels, InverseState::LeastPivotA, state});
-    kernels::invert_spd(stream, {0, num_steps, new_b, panels, InverseState::LeastPivotB, state});
-    kernels::take_inverse(stream, {new_a, new_b, a, b, {}, state});
+    const kernels::DampFactors damp = {.sum_a_DD = sum_a,
+                                       .sum_b_EE = sum_b,
+                                       .damping = 0.01,
+                                       .a_DD = new_a,
+                                       .b_EE = new_b,
+                                       .state_C = state};
+    kernels::damp_factors(stream, {&damp, 1});
+    const std::array<kernels::SpdMatrix, 2> factors = {
+        {{new_a, InverseState::LeastPivotA, state}, {new_b, InverseState::LeastPivotB, state}}};
+    TestTensor<float> room({2 * 2 * kernels::kInversePanel});
+    kernels::invert_spd(stream, {0, kernels::num_inverse_steps(2), factors, room});
+    const kernels::TakeInverse take = {new_a, new_b, a, b, {}, state};
+    kernels::take_inverse(stream, {&take, 1});
   }
   std::vector<float> preconditioned(std::vector<float> values) {
     TestTensor<float> gradient({2, 2}, std::move(values));
-    TestTensor<float> work({2, 2, 2});
-    kernels::precondition(context.stream(), {a, b, state, gradient, work});
+    TestTensor<float> room({2 * 2 * 2});
+    const kernels::PreconditionedMap map = {a, b, state, gradient};
+    kernels::precondition(context.stream(), {{&map, 1}, room});
     return gradient.values();
   }
 

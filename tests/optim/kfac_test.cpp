@@ -67,7 +67,10 @@ class LayerKfac {
   }
   void invert(const MapId& map, std::int64_t num_rows, std::uint64_t step = 0, std::size_t num_pieces = 1) {
     for (std::size_t piece = 0; piece < num_pieces; ++piece)
-      kfac_.invert(context_.stream(), map, {piece, num_pieces, step, step, num_rows});
+      kfac_.invert(context_.stream(), {map, {piece, num_pieces, step, step, num_rows}});
+  }
+  void invert_whole(const std::vector<Inversion>& inversions) {
+    kfac_.invert_whole(context_.stream(), inversions);
   }
   void settle(std::uint64_t step, bool is_skipped) {
     std::array<double, kernels::kNumStepScalars> scalars{};
@@ -83,7 +86,8 @@ class LayerKfac {
     settle(step, is_skipped);
   }
   std::vector<float> preconditioned(const MapId& map, TestTensor<float> gradient) {
-    kfac_.precondition(context_.stream(), map, gradient);
+    const MapGradient one{map, gradient};
+    kfac_.precondition(context_.stream(), {&one, 1});
     return gradient.values();
   }
 
@@ -207,6 +211,36 @@ TEST(Kfac, GivesTheSameBytesInAnyNumberOfPieces) {
   EXPECT_TRUE(std::isfinite(whole.second.back()));
   EXPECT_NE(whole.second.back(), 0);
   for (const std::size_t num_pieces : {2, 3, 7, 100}) EXPECT_EQ(inverses(num_pieces), whole) << num_pieces;
+}
+
+TEST(Kfac, GivesTheSameBytesWhereManyMapsAreInvertedAtOnce) {
+  const auto inverses = [&](bool is_whole) {
+    LayerKfac layer;
+    std::vector<Inversion> inversions;
+    for (std::size_t map = 0; map < 6; ++map) {
+      const std::int64_t in_width = layer.map({0, map}).inverse_a_DD.size(0);
+      const std::int64_t out_width = layer.map({0, map}).inverse_b_EE.size(0);
+      // One of them fails, for want of errors.
+      const double scale = map == 3 ? 0 : 1;
+      layer.add({0, map}, random_tensor({100, in_width}, 1 + map),
+                random_tensor({100, out_width}, 10 + map, scale));
+      inversions.push_back({{0, map}, {.num_rows = 100}});
+    }
+    if (is_whole) {
+      layer.invert_whole(inversions);
+    } else {
+      for (const Inversion& inversion : inversions) layer.invert(inversion.map, 100);
+    }
+    std::vector<std::vector<float>> all;
+    for (std::size_t map = 0; map < 6; ++map) {
+      EXPECT_EQ(layer.map({0, map}).state_C.span<double>()[0], map == 3 ? 0 : 1) << map;
+      if (map == 3) continue;
+      all.push_back(LayerKfac::copied(layer.map({0, map}).inverse_a_DD));
+      all.push_back(LayerKfac::copied(layer.map({0, map}).inverse_b_EE));
+    }
+    return all;
+  };
+  EXPECT_EQ(inverses(true), inverses(false));
 }
 
 TEST(Kfac, PassesGradientsOnUntilThereIsAnInverse) {

@@ -157,7 +157,8 @@ TEST_F(OptimizerTest, SoapFollowsPyTorchOnTheMatricesOfLayersAndAdamWOnTheRest) 
   const SoapOptions soap{.beta = golden.at("beta"), .every = golden.at("every"), .limit = golden.at("limit")};
   const std::vector<workspace::FlatMatrices> matrices = memory::hidden_matrices(table_);
   std::vector<float> state(static_cast<std::size_t>(workspace::soap_state_elements(matrices, soap.limit)));
-  std::vector<float> room(static_cast<std::size_t>(workspace::soap_room_elements(matrices, soap.limit)));
+  std::vector<float> room(
+      static_cast<std::size_t>(workspace::soap_room_elements(tensor::Device::Cpu, matrices, soap.limit)));
   OptimizerBuffers given = buffers();
   given.soap = {.state = {state.data(), tensor::Shape{std::ssize(state)}},
                 .room = {room.data(), tensor::Shape{std::ssize(room)}}};

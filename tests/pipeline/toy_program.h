@@ -34,6 +34,7 @@ class ToyProgram : public StageProgram {
   void recompute(const ActionRun& run) override;
   void curvature(const ActionRun& run) override;
   void invert(const ActionRun& run) override;
+  void invert_layers(const ActionRun& run) override;
   void accumulate_factor(const ActionRun& run) override;
   void inverse_root(const ActionRun& run) override;
   void precondition(const ActionRun& run) override;

@@ -83,6 +83,8 @@ double toy_seconds(Rank, const schedule::Action& action) {
     case ActionType::Invert:
     case ActionType::InverseRoot:
       return 1.5 / action.num_pieces;
+    case ActionType::InvertLayers:
+      return 1.5 * layers;
     case ActionType::Precondition:
     case ActionType::AccumulateFactor:
       return 0.1 * layers;

@@ -132,6 +132,19 @@ void ToyProgram::invert(const ActionRun& run) {
   if (action.piece == piece_of(1, action.num_pieces)) pipeline::invert(inverse.right, n);
 }
 
+void ToyProgram::invert_layers(const ActionRun& run) {
+  Action of_map = run.action;
+  of_map.type = schedule::ActionType::Invert;
+  for (schedule::LayerId layer = run.action.first_layer; layer < run.action.end_layer; ++layer.value) {
+    of_map.first_layer = layer;
+    of_map.end_layer = schedule::LayerId::at(layer.index() + 1);
+    for (of_map.factor = 0; of_map.factor < model_.maps_per_layer; ++of_map.factor) {
+      if (dataflow_.owner(run.action.stage, layer, of_map.factor) != rank_) continue;
+      invert({.action = of_map, .step = run.step, .first_step = run.first_step, .stop = run.stop});
+    }
+  }
+}
+
 void ToyProgram::accumulate_factor(const ActionRun& run) {
   const Action& action = run.action;
   const std::size_t n = model_.width;

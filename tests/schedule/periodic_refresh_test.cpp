@@ -38,9 +38,26 @@ TEST(PeriodicRefresh, OfOneRankIsUsedInTheStepOfItsStatistics) {
   require_checked(schedule);
   EXPECT_EQ(lane_text(schedule, {}, Lane::Compute),
             "F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 KA0.0[0]/1 KB0.0[0]/1 "
-            "F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 KA0.1[0]/1 KB0.1[0]/1 KI0[0]/0 KI0[0]/1 P0 NS0 U0 | "
+            "F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 KA0.1[0]/1 KB0.1[0]/1 KL0 P0 NS0 U0 | "
             "F0.0 B0.0 F0.1 B0.1 P0~1 NS0 U0 | ");
   EXPECT_EQ(peak_activations(schedule), std::vector<std::size_t>({1}));
+}
+
+TEST(PeriodicRefresh, InvertsAndPreconditionsAllLayersOfOneStageAtOnce) {
+  const Schedule one = with_periodic_refresh(generate("single", {.stage_layers = {3}}), KfacFiller(1), 1);
+  require_checked(one);
+  EXPECT_EQ(lane_text(one, {}, Lane::Compute),
+            "F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 KA0.0[1]/0 KB0.0[1]/0 KA0.0[2]/0 KB0.0[2]/0 KL0 P0 NS0 U0 | ");
+  // Of several, what others wait for goes on layer by layer. This one owns no map of the first.
+  const Schedule replicas = with_periodic_refresh(
+      generate("data-parallel", {.num_replicas = 2, .stage_layers = {3}}), KfacFiller(1), 1);
+  require_checked(replicas);
+  EXPECT_EQ(lane_text(replicas, Rank::at(1), Lane::Compute),
+            "F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 KA0.1[1]/0 KB0.1[1]/0 KA0.1[2]/0 KB0.1[2]/0 P0[0] KL0 P0[1] "
+            "P0[2] NS0 U0 | ");
+  const Schedule stages =
+      with_periodic_refresh(generate("1f1b", {.depth = 2, .stage_layers = {1}}), KfacFiller(1), 1);
+  EXPECT_EQ(lane_text(stages, {}, Lane::Compute), "F0.0 B0.0 KA0.0[0]/0 KB0.0[0]/0 KI0[0]/0 P0 NS0 U0 | ");
 }
 
 TEST(PeriodicRefresh, OfReplicasSumsStatisticsBehindGradients) {
@@ -48,7 +65,7 @@ TEST(PeriodicRefresh, OfReplicasSumsStatisticsBehindGradients) {
   const Schedule schedule = with_periodic_refresh(base, KfacFiller(2), 1);
   require_checked(schedule);
   EXPECT_EQ(lane_text(schedule, Rank::at(1), Lane::Compute),
-            "F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 KA0.1[0]/1 KB0.1[0]/1 KI0[0]/1 P0 NS0 U0 | ");
+            "F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 KA0.1[0]/1 KB0.1[0]/1 KL0 P0 NS0 U0 | ");
   EXPECT_EQ(lane_text(schedule, Rank::at(1), Lane::DataParallel), "AR0 KR0[0]/0 KR0[0]/1 PG0 N | ");
 }
 

@@ -96,6 +96,7 @@ TEST(ProfileCosts, OfAllMapsSumToTheProfile) {
   EXPECT_DOUBLE_EQ(seconds(ActionType::Backward), 3 * kBertBase.backward_seconds);
   EXPECT_DOUBLE_EQ(seconds(ActionType::InputGradient), 1.5 * kBertBase.backward_seconds);
   EXPECT_DOUBLE_EQ(seconds(ActionType::WeightGradient), 1.5 * kBertBase.backward_seconds);
+  EXPECT_DOUBLE_EQ(seconds(ActionType::InvertLayers), 3 * kBertBase.inversion_seconds);
   EXPECT_DOUBLE_EQ(seconds(ActionType::Precondition), 3 * kBertBase.precondition_seconds);
   EXPECT_DOUBLE_EQ(seconds(ActionType::AccumulateFactor), 3 * kBertBase.precondition_seconds);
   EXPECT_EQ(seconds(ActionType::Update), 0);

@@ -73,9 +73,7 @@ void fold(const tensor::Stream& stream, tensor::ConstTensorView sum, double scal
   });
 }
 
-}  // namespace
-
-void damp_factors(const tensor::Stream& stream, const DampFactors& args) {
+void damp(const tensor::Stream& stream, const DampFactors& args) {
   const double weight = at(args.state_C, InverseState::AverageWeight);
   const RunningFactors& running = args.running;
   const Factor a = factor_of(args.sum_a_DD, args.a_scale, running.a_DD, running.keep, weight);
@@ -89,7 +87,7 @@ void damp_factors(const tensor::Stream& stream, const DampFactors& args) {
   b.write_damped(stream, damping.b, args.b_EE.data<float>());
 }
 
-void take_inverse(const tensor::Stream& stream, const TakeInverse& args) {
+void take(const tensor::Stream& stream, const TakeInverse& args) {
   const bool is_skipped = args.skipped_1 && *args.skipped_1.data<double>() > 0;
   const bool is_taken = at(args.state_C, InverseState::HasFailed) == 0 && !is_skipped;
   at(args.state_C, InverseState::WasReady) = at(args.state_C, InverseState::IsReady);
@@ -99,7 +97,7 @@ void take_inverse(const tensor::Stream& stream, const TakeInverse& args) {
   swap_inverses(stream, args);
 }
 
-void return_inverse(const tensor::Stream& stream, const ReturnInverse& args) {
+void give_back(const tensor::Stream& stream, const ReturnInverse& args) {
   const TakeInverse& taken = args.taken;
   if (*taken.skipped_1.data<double>() == 0 || at(taken.state_C, InverseState::IsTaken) == 0) return;
   at(taken.state_C, InverseState::IsReady) = at(taken.state_C, InverseState::WasReady);
@@ -107,13 +105,31 @@ void return_inverse(const tensor::Stream& stream, const ReturnInverse& args) {
   swap_inverses(stream, taken);
 }
 
-void fold_factors(const tensor::Stream& stream, const FoldFactors& args) {
+void fold_both(const tensor::Stream& stream, const FoldFactors& args) {
   if (at(args.state_C, InverseState::IsTaken) == 0) return;
   const double keep = args.running.keep;
   fold(stream, args.sum_a_DD, args.a_scale, args.running.a_DD, keep);
   fold(stream, args.sum_b_EE, args.b_scale, args.running.b_EE, keep);
   double& weight = at(args.state_C, InverseState::AverageWeight);
   weight = keep * weight + (1 - keep);
+}
+
+}  // namespace
+
+void damp_factors(const tensor::Stream& stream, std::span<const DampFactors> maps) {
+  for (const DampFactors& args : maps) damp(stream, args);
+}
+
+void take_inverse(const tensor::Stream& stream, std::span<const TakeInverse> maps) {
+  for (const TakeInverse& args : maps) take(stream, args);
+}
+
+void return_inverse(const tensor::Stream& stream, std::span<const ReturnInverse> maps) {
+  for (const ReturnInverse& args : maps) give_back(stream, args);
+}
+
+void fold_factors(const tensor::Stream& stream, std::span<const FoldFactors> maps) {
+  for (const FoldFactors& args : maps) fold_both(stream, args);
 }
 
 }  // namespace plenum::kernels::cpu

@@ -28,27 +28,24 @@ double sum_of_squares(const tensor::Stream& stream, const float* x_ED, std::int6
   return std::accumulate(sums.begin(), sums.begin() + num_parts, 0.0);
 }
 
-}  // namespace
-
-void precondition(const tensor::Stream& stream, const Precondition& args) {
-  check_scratch(stream, gemm_scratch_bytes());
-  if (args.state_C.data<double>()[index_of(InverseState::IsReady)] == 0) return;
-  const std::int64_t E = args.gradient_ED.size(0);
-  const std::int64_t D = args.gradient_ED.size(1);
-  float* const gradient = args.gradient_ED.data<float>();
-  float* const half = args.work_2ED.data<float>();
+void precondition_one(const tensor::Stream& stream, const PreconditionedMap& map, float* half) {
+  if (map.gradient_ED.num_elements() == 0) return;
+  if (map.state_C.data<double>()[index_of(InverseState::IsReady)] == 0) return;
+  const std::int64_t E = map.gradient_ED.size(0);
+  const std::int64_t D = map.gradient_ED.size(1);
+  float* const gradient = map.gradient_ED.data<float>();
   float* const whole = half + E * D;
   parallel_gemm(stream, {.m = E,
                          .n = D,
                          .k = D,
                          .a = {.data = gradient, .stride = D},
-                         .b = {.data = args.inverse_a_DD.data<float>(), .stride = D},
+                         .b = {.data = map.inverse_a_DD.data<float>(), .stride = D},
                          .c = half,
                          .c_stride = D});
   parallel_gemm(stream, {.m = E,
                          .n = D,
                          .k = E,
-                         .a = {.data = args.inverse_b_EE.data<float>(), .stride = E},
+                         .a = {.data = map.inverse_b_EE.data<float>(), .stride = E},
                          .b = {.data = half, .stride = D},
                          .c = whole,
                          .c_stride = D});
@@ -59,6 +56,13 @@ void precondition(const tensor::Stream& stream, const Precondition& args) {
   for_each_row(stream, E, [&](std::int64_t row, std::size_t) {
     for (std::int64_t i = row * D; i < (row + 1) * D; ++i) gradient[i] = scale * whole[i];
   });
+}
+
+}  // namespace
+
+void precondition(const tensor::Stream& stream, const Precondition& args) {
+  check_scratch(stream, gemm_scratch_bytes());
+  for (const PreconditionedMap& map : args.maps) precondition_one(stream, map, args.room.data<float>());
 }
 
 }  // namespace plenum::kernels::cpu

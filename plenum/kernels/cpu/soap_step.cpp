@@ -223,7 +223,7 @@ template <typename Args, typename Visit>
 void for_groups(const Args& args, Visit visit) {
   std::int64_t state_begin = 0;
   for (const FlatMatrices& matrices : args.groups) {
-    const SoapGroup group(args, matrices, state_begin);
+    const SoapGroup group(tensor::Device::Cpu, args, matrices, state_begin);
     state_begin = group.place.end();
     visit(group);
   }
@@ -288,7 +288,7 @@ void soap_directions(const tensor::Stream& stream, const SoapDirections& args) {
     }
   });
   for (const FlatMatrices& matrices : args.others) {
-    const SoapGroup group(args, matrices, 0);
+    const SoapGroup group(tensor::Device::Cpu, args, matrices, 0);
     const GroupStep step(stream, flat, group);
     for (std::int64_t i = 0; i < matrices.count; ++i) step.update_first_moment(i);
   }

@@ -84,14 +84,14 @@ class DiagonalBlock {
   std::array<double, kPanel * kPanel> elements_;
 };
 
-/// One inversion's matrix and room.
+/// A matrix under way, and the room of one.
 class Sweep {
  public:
-  Sweep(const tensor::Stream& stream, const InvertSpd& args)
+  Sweep(const tensor::Stream& stream, const SpdMatrix& matrix, float* room)
       : stream_(stream),
-        size_(args.matrix_NN.size(0)),
-        matrix_(args.matrix_NN.data<float>()),
-        panel_(args.panels_2NP.data<float>()),
+        size_(matrix.matrix_NN.size(0)),
+        matrix_(matrix.matrix_NN.data<float>()),
+        panel_(room),
         product_(panel_ + size_ * kPanel) {}
 
   /// Eliminates the columns of a panel. False where its diagonal block is not positive definite.
@@ -194,14 +194,17 @@ class Sweep {
 
 void invert_spd(const tensor::Stream& stream, const InvertSpd& args) {
   check_scratch(stream, gemm_scratch_bytes());
-  double* const state = args.state_C.data<double>();
-  double& has_failed = state[index_of(InverseState::HasFailed)];
-  const double least_pivot = state[index_of(args.least_pivot)];
-  Sweep sweep(stream, args);
-  const std::int64_t num_panels = num_inverse_steps(args.matrix_NN.size(0)) - 1;
-  for (std::int64_t step = args.first_step; step < args.end_step && has_failed == 0; ++step) {
-    const bool is_done = step < num_panels ? sweep.eliminate(step, least_pivot) : sweep.finish();
-    if (!is_done) has_failed = 1;
+  for (const SpdMatrix& matrix : args.matrices) {
+    double* const state = matrix.state_C.data<double>();
+    double& has_failed = state[index_of(InverseState::HasFailed)];
+    const double least_pivot = state[index_of(matrix.least_pivot)];
+    Sweep sweep(stream, matrix, args.room.data<float>());
+    const std::int64_t num_steps = num_inverse_steps(matrix.matrix_NN.size(0));
+    const std::int64_t end_step = std::min(args.end_step, num_steps);
+    for (std::int64_t step = args.first_step; step < end_step && has_failed == 0; ++step) {
+      const bool is_done = step + 1 < num_steps ? sweep.eliminate(step, least_pivot) : sweep.finish();
+      if (!is_done) has_failed = 1;
+    }
   }
 }
 

@@ -9,7 +9,8 @@ namespace {
 
 bool is_kfac_only(ActionType type) {
   return type == ActionType::CurvatureA || type == ActionType::CurvatureB ||
-         type == ActionType::ReduceCurvature || type == ActionType::Invert;
+         type == ActionType::ReduceCurvature || type == ActionType::Invert ||
+         type == ActionType::InvertLayers;
 }
 
 bool is_shampoo_only(ActionType type) {

@@ -52,6 +52,8 @@ constexpr std::array<ActionTraits, kNumActionTypes> kTraits = {{
     {ReduceCurvature, "KR", "reduce-curvature", Lane::DataParallel, true, false, Layers::One, true, true,
      true, false},
     {Invert, "KI", "invert", Lane::Compute, true, false, Layers::One, true, false, true, true},
+    {InvertLayers, "KL", "invert-layers", Lane::Compute, true, false, Layers::Range, false, false, true,
+     false},
     {AccumulateFactor, "SA", "accumulate-factor", Lane::Compute, true, false, Layers::Range, false, false,
      false, false},
     {InverseRoot, "SR", "inverse-root", Lane::Compute, true, false, Layers::One, true, false, true, true},

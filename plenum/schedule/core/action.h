@@ -47,6 +47,7 @@ enum class ActionType : std::uint8_t {
   CurvatureB,               ///< K-FAC: second moment of a linear map's output gradient, one micro-batch
   ReduceCurvature,
   Invert,            ///< both factors of a linear map, on the rank that owns it
+  InvertLayers,      ///< those of all linear maps that the rank owns, at once
   AccumulateFactor,  ///< Shampoo, SOAP: second moments of the final gradient
   InverseRoot,       ///< Shampoo, SOAP: inverse root (or basis) of an accumulated factor, on its owner
   Precondition,      ///< the gradients whose factors this rank owns

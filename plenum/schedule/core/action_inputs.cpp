@@ -78,6 +78,9 @@ class Dataflow::Inputs : ActionValues {
       case ActionType::Invert:
       case ActionType::InverseRoot:
         return of_inversion();
+      case ActionType::InvertLayers:
+        return for_each_own_map(
+            [&](const Action& map) { Inputs(flow_, rank_, map, values_).of_inversion(); });
       case ActionType::AccumulateFactor:
         return add_gradients_to_precondition();
       case ActionType::Precondition:

@@ -78,6 +78,9 @@ class Dataflow::Outputs : ActionValues {
       case ActionType::InverseRoot:
         return add_factor(action_.piece + 1 == action_.num_pieces ? kInverse
                                                                   : kFirstPiece + action_.piece + 0u);
+      case ActionType::InvertLayers:
+        return for_each_own_map(
+            [&](const Action& map) { Outputs(flow_, rank_, map, values_).add_factor(kInverse); });
       case ActionType::AccumulateFactor:
         return add_layers(kFactor);
       case ActionType::Precondition:

@@ -32,6 +32,19 @@ class Dataflow::ActionValues {
     for (std::uint32_t segment = first_segment(); segment <= last_segment(); ++segment) visit(segment);
   }
 
+  /// Calls visit(invert) with the inversion of every linear map of the action's layers that the rank owns.
+  template <typename Visit>
+  void for_each_own_map(Visit visit) const {
+    Action map{.type = ActionType::Invert, .age = action_.age, .stage = action_.stage};
+    for (LayerId layer = action_.first_layer; layer < action_.end_layer; ++layer.value) {
+      map.first_layer = layer;
+      map.end_layer = LayerId::at(layer.index() + 1);
+      for (map.factor = 0; map.factor < flow_.schedule_.problem.num_factors; ++map.factor) {
+        if (flow_.owner(map.stage, layer, map.factor) == rank_) visit(map);
+      }
+    }
+  }
+
   const Dataflow& flow_;
   Rank rank_;
   const Action& action_;

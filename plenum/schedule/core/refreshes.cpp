@@ -9,7 +9,8 @@ namespace {
 
 bool is_of_refresh(ActionType type) {
   return type == ActionType::CurvatureA || type == ActionType::CurvatureB ||
-         type == ActionType::ReduceCurvature || type == ActionType::Invert || type == ActionType::InverseRoot;
+         type == ActionType::ReduceCurvature || type == ActionType::Invert ||
+         type == ActionType::InvertLayers || type == ActionType::InverseRoot;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "plenum/base/check.h"
 
@@ -24,14 +26,19 @@ class RankBuilder {
  public:
   RankBuilder(const Dataflow& dataflow, const Filler& filler, Rank rank) : dataflow_(dataflow), rank_(rank) {
     filler.add_step_actions(dataflow, rank, step_actions_);
-    filler.add_refresh(dataflow, rank, items_);
+    std::vector<WorkItem> items;
+    filler.add_refresh(dataflow, rank, items);
+    for (const WorkItem& item : items) refresh_.push_back(item.action);
+    if (dataflow.schedule().num_stages() > 1) return;
+    invert_at_once();
+    precondition_at_once();
   }
 
   LaneProgram build(Lane lane, const LaneProgram& own, std::size_t every) {
     LaneProgram program;
     for (std::size_t step = 0; step < every; ++step) {
-      for (const WorkItem& item : items_) {
-        if (step == 0 && traits_of(item.action.type).lane == lane) waiting_.push_back(item.action);
+      for (const Action& work : refresh_) {
+        if (step == 0 && traits_of(work.type).lane == lane) waiting_.push_back(work);
       }
       add_step(lane, own.step(0), static_cast<std::uint8_t>(step), program);
       program.end_step();
@@ -40,6 +47,35 @@ class RankBuilder {
   }
 
  private:
+  /// Makes the inversions of all maps, which nothing stands between, one action.
+  void invert_at_once() {
+    const auto is_inversion = [](const Action& work) { return work.type == ActionType::Invert; };
+    const auto first = std::ranges::find_if(refresh_, is_inversion);
+    if (first == refresh_.end()) return;
+    const StageId stage = first->stage;
+    std::erase_if(refresh_, is_inversion);
+    refresh_.push_back({.type = ActionType::InvertLayers,
+                        .stage = stage,
+                        .first_layer = dataflow_.layers().first(stage),
+                        .end_layer = dataflow_.layers().end(stage)});
+  }
+
+  /// The same of the preconditioning of neighbouring layers, where nobody else waits for one of them.
+  void precondition_at_once() {
+    std::vector<Action> joined;
+    for (const Action& action : step_actions_) {
+      const bool is_next = action.type == ActionType::Precondition && !joined.empty() &&
+                           joined.back().type == action.type && joined.back().stage == action.stage &&
+                           joined.back().end_layer == action.first_layer;
+      if (is_next) {
+        joined.back().end_layer = action.end_layer;
+      } else {
+        joined.push_back(action);
+      }
+    }
+    step_actions_ = std::move(joined);
+  }
+
   void add_step(Lane lane, std::span<const Action> own, std::uint8_t age, LaneProgram& program) {
     const Preconditioner preconditioner = dataflow_.schedule().problem.preconditioner;
     const auto end = std::find_if(
@@ -83,7 +119,7 @@ class RankBuilder {
   const Dataflow& dataflow_;
   Rank rank_;
   std::vector<Action> step_actions_;
-  std::vector<WorkItem> items_;
+  std::vector<Action> refresh_;
   std::vector<Action> waiting_;
 };
 

@@ -78,7 +78,7 @@ double ProfileCosts::micro_batch_scale(MicroBatchId micro_batch) const {
   return scales_.empty() ? 1 : scales_[micro_batch.index()];
 }
 
-double ProfileCosts::owned_layers(Rank rank, const Action& action) const {
+double ProfileCosts::owned_layers(Rank rank, const Action& action, ShareOfMap share_of) const {
   const std::vector<Rank>& holders = holders_[action.stage.index()];
   const auto own = std::lower_bound(holders.begin(), holders.end(), rank);
   base::check(own != holders.end() && *own == rank, "the rank must hold the stage: rank={} stage={}",
@@ -90,7 +90,7 @@ double ProfileCosts::owned_layers(Rank rank, const Action& action) const {
     const std::size_t layer_of_stage = layer.index() - layers_.first(action.stage).index();
     for (std::size_t map = 0; map < shares_.num_maps(); ++map) {
       if (owner_index(layer_of_stage, map, layers_.count(action.stage), holders.size()) == own_index) {
-        sum += shares_.precondition(map);
+        sum += (shares_.*share_of)(map);
       }
     }
   }
@@ -174,12 +174,14 @@ double ProfileCosts::seconds(Rank rank, const Action& action) const {
              micro_batch_scale(action.micro_batch);
     case ActionType::Invert:
       return shares_.inversion(action.factor) * layer_.inversion_seconds / action.num_pieces;
+    case ActionType::InvertLayers:
+      return owned_layers(rank, action, &FactorShares::inversion) * layer_.inversion_seconds;
     case ActionType::InverseRoot:
       return shares_.inversion(action.factor) * layer_.inversion_seconds * options_.inverse_root_factor /
              action.num_pieces;
     case ActionType::AccumulateFactor:
     case ActionType::Precondition:
-      return owned_layers(rank, action) * layer_.precondition_seconds;
+      return owned_layers(rank, action, &FactorShares::precondition) * layer_.precondition_seconds;
     case ActionType::SquareGradient:
       return 0;
     case ActionType::UpdateMoments:

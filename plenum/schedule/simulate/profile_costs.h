@@ -61,8 +61,10 @@ class ProfileCosts final : public CostModel {
 
  private:
   double micro_batch_scale(MicroBatchId micro_batch) const;
-  /// The part of all preconditioning of the action's layers that the rank does, in layers.
-  double owned_layers(Rank rank, const Action& action) const;
+  /// What of a layer's work the maps that the rank owns take together, over the action's layers. A map's
+  /// share is a function of FactorShares.
+  using ShareOfMap = double (FactorShares::*)(std::size_t) const;
+  double owned_layers(Rank rank, const Action& action, ShareOfMap share_of) const;
   double gather_seconds(double bytes, std::size_t num_ranks) const;
   double all_reduce_seconds(double bytes, std::size_t num_ranks) const;
   /// A sum over so few numbers that only messages count.

@@ -171,6 +171,7 @@ trace::Category category_of(ActionType type) {
     case ActionType::AccumulateFactor:
       return trace::Category::Curvature;
     case ActionType::Invert:
+    case ActionType::InvertLayers:
     case ActionType::InverseRoot:
       return trace::Category::Inversion;
     case ActionType::Precondition:

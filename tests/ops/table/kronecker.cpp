@@ -1,9 +1,13 @@
 #include "tests/reference/kronecker.h"
 
+#include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "plenum/kernels/kronecker_factors.h"
 #include "plenum/kernels/precondition.h"
@@ -64,7 +68,7 @@ class MomentCase final : public OpCase {
   MomentCase(tensor::Device device, const MomentOptions& o)
       : device_(device), options_(o), x_TW_(input()), moment_DD_(random_tensor({o.D, o.D}, 2)) {}
 
-  std::size_t scratch_bytes() const override { return kernels::kronecker_scratch_bytes(device_, 0); }
+  std::size_t scratch_bytes() const override { return kernels::kronecker_scratch_bytes(device_); }
   std::vector<OpCall> calls(Arguments& arguments) override {
     const kernels::AddSecondMoment args = {.x_TW = arguments.out_compute(x_TW_),
                                            .first_column = options_.first,
@@ -100,176 +104,237 @@ OpShape moment_shape(const MomentOptions& o) {
 }
 
 struct InverseOptions {
-  std::int64_t N;
-  std::int64_t cut;  ///< the steps of a piece
+  std::vector<std::int64_t> sizes;
+  std::int64_t cut;       ///< the steps of a piece
+  int not_positive = -1;  ///< the matrix that has no inverse
 };
 
 class InverseCase final : public OpCase {
  public:
   InverseCase(tensor::Device device, const InverseOptions& o)
-      : device_(device),
-        options_(o),
-        matrix_NN_(positive_matrix(o.N, 1)),
-        panels_2NP_({2, o.N, kernels::kInversePanel}, NAN) {
-    // Only the lower half is read.
-    for (std::int64_t i = 0; i < o.N; ++i) {
-      for (std::int64_t j = i + 1; j < o.N; ++j) matrix_NN_.values()[at(i * o.N + j)] = NAN;
+      : device_(device), options_(o), room_({workspace::inverse_room_elements(device, o.sizes)}, NAN) {
+    for (std::size_t i = 0; i < o.sizes.size(); ++i) {
+      matrices_.push_back(begun(i));
+      states_.push_back(begun_state());
+      // Only the lower half is read.
+      const std::int64_t N = o.sizes[i];
+      for (std::int64_t row = 0; row < N; ++row) {
+        for (std::int64_t j = row + 1; j < N; ++j) matrices_[i].values()[at(row * N + j)] = NAN;
+      }
     }
   }
 
-  std::size_t scratch_bytes() const override { return kernels::kronecker_scratch_bytes(device_, 0); }
+  std::size_t scratch_bytes() const override { return kernels::kronecker_scratch_bytes(device_); }
   std::vector<OpCall> calls(Arguments& arguments) override {
-    kernels::InvertSpd args = {.matrix_NN = arguments.out(matrix_NN_),
-                               .panels_2NP = arguments.out(panels_2NP_),
-                               .state_C = arguments.out(state_C_)};
-    const auto [N, cut] = options_;
-    const auto run = [=](const auto& stream) mutable {
-      const std::int64_t num_steps = kernels::num_inverse_steps(N);
-      for (args.first_step = 0; args.first_step < num_steps; args.first_step = args.end_step) {
+    std::vector<kernels::SpdMatrix> matrices;
+    std::int64_t num_steps = 0;
+    double flops = 0;
+    double bytes = 0;
+    for (std::size_t i = 0; i < matrices_.size(); ++i) {
+      matrices.push_back({arguments.out(matrices_[i]), InverseState::LeastPivotA, arguments.out(states_[i])});
+      num_steps = std::max(num_steps, kernels::num_inverse_steps(options_.sizes[i]));
+      const auto size = static_cast<double>(options_.sizes[i]);
+      flops += size * size * size;
+      bytes += bytes_of({matrices.back().matrix_NN, matrices.back().matrix_NN});
+    }
+    const tensor::TensorView room = arguments.out(room_);
+    const auto run = [=, cut = options_.cut](const auto& stream) {
+      kernels::InvertSpd args = {.matrices = matrices, .room = room};
+      for (; args.first_step < num_steps; args.first_step = args.end_step) {
         args.end_step = std::min(num_steps, args.first_step + cut);
         kernels::invert_spd(stream, args);
       }
     };
-    const auto size = static_cast<double>(N);
-    return {{"invert_spd", run, size * size * size, bytes_of({args.matrix_NN, args.matrix_NN})}};
+    return {{"invert_spd", run, flops, bytes}};
   }
   std::vector<OpResult> results() const override {
-    return {{"inverse", matrix_NN_.doubles(),
-             reference::inverse(positive_matrix(options_.N, 1).doubles(), at(options_.N)), kInverseRelative},
-            {"failed", {state_C_.values()[kernels::index_of(InverseState::HasFailed)]}, {0}, 0}};
+    std::vector<OpResult> results;
+    for (std::size_t i = 0; i < matrices_.size(); ++i) {
+      const bool has_inverse = std::cmp_not_equal(i, options_.not_positive);
+      results.push_back({"failed",
+                         {states_[i].values()[kernels::index_of(InverseState::HasFailed)]},
+                         {has_inverse ? 0.0 : 1.0},
+                         0});
+      if (!has_inverse) continue;
+      results.push_back({"inverse", matrices_[i].doubles(),
+                         reference::inverse(begun(i).doubles(), at(options_.sizes[i])), kInverseRelative});
+    }
+    return results;
   }
 
  private:
   /// Rounding times a condition of some hundred.
   static constexpr double kInverseRelative = 2e-4;
 
+  TestTensor<float> begun(std::size_t i) const {
+    const std::int64_t N = options_.sizes[i];
+    TestTensor<float> matrix = positive_matrix(N, 1 + i);
+    if (std::cmp_equal(i, options_.not_positive)) matrix.values()[at(N / 2 * (N + 1))] = -1;
+    return matrix;
+  }
+
   tensor::Device device_;
   InverseOptions options_;
-  TestTensor<float> matrix_NN_, panels_2NP_;
-  TestTensor<double> state_C_ = begun_state();
+  std::vector<TestTensor<float>> matrices_;
+  std::vector<TestTensor<double>> states_;
+  TestTensor<float> room_;
 };
 
 OpShape inverse_shape(const InverseOptions& o) {
-  return op_shape<InverseCase>(fmt::format("N={} by {} steps", o.N, o.cut), o);
+  return op_shape<InverseCase>(fmt::format("N={} by {} steps{}", fmt::join(o.sizes, ","), o.cut,
+                                           o.not_positive < 0 ? "" : ", one fails"),
+                               o);
 }
 
 struct FactorOptions {
-  std::int64_t D, E;
+  std::vector<std::pair<std::int64_t, std::int64_t>> widths;  ///< D and E of each map
   bool has_average;
+};
+
+constexpr double kScaleA = 0.25, kScaleB = 8, kDamping = 0.01, kKeep = 0.75, kWeight = 0.4375;
+
+/// A map with its factors.
+struct FactorMap {
+  FactorMap(std::int64_t in_width, std::int64_t out_width, std::uint64_t map_seed)
+      : D(in_width), E(out_width), seed(10 * map_seed) {
+    state_at(state_C, InverseState::AverageWeight) = kWeight;
+    state_at(state_C, InverseState::HasFailed) = 1;
+  }
+
+  TestTensor<float> begun_average_a() const { return positive_matrix(D, seed + 3); }
+  TestTensor<float> begun_average_b() const { return positive_matrix(E, seed + 4, 1e-2); }
+  TestTensor<float> begun_a() const { return random_tensor({D, D}, seed + 5); }
+
+  std::int64_t D, E;
+  std::uint64_t seed;
+  TestTensor<float> sum_a{positive_matrix(D, seed + 1, 3)}, sum_b{positive_matrix(E, seed + 2, 1e-3)};
+  TestTensor<float> average_a{begun_average_a()}, average_b{begun_average_b()};
+  TestTensor<float> new_a{{D, D}, 0.5F}, new_b{{E, E}, 0.5F};
+  TestTensor<float> a{begun_a()}, b{random_tensor({E, E}, seed + 6)};
+  TestTensor<double> state_C = begun_state();
+  // As calls left them.
+  std::vector<double> damped_a = {}, damped_b = {}, taken_a = {}, returned_a = {};
+  double returned_ready = 0;
 };
 
 /// One refresh: what is folded and in use is damped, taken, given back by a skipped step, and taken again.
 class FactorCase final : public OpCase {
  public:
-  FactorCase(tensor::Device, const FactorOptions& o)
-      : options_(o),
-        sum_a_(positive_matrix(o.D, 1, 3)),
-        sum_b_(positive_matrix(o.E, 2, 1e-3)),
-        average_a_(positive_matrix(o.D, 3)),
-        average_b_(positive_matrix(o.E, 4, 1e-2)),
-        new_a_({o.D, o.D}, 0.5F),
-        new_b_({o.E, o.E}, 0.5F),
-        a_(random_tensor({o.D, o.D}, 5)),
-        b_(random_tensor({o.E, o.E}, 6)) {
-    state_at(state_C_, InverseState::AverageWeight) = kWeight;
-    state_at(state_C_, InverseState::HasFailed) = 1;
+  FactorCase(tensor::Device, const FactorOptions& o) : options_(o) {
+    for (const auto& [D, E] : o.widths) maps_.emplace_back(D, E, maps_.size());
   }
 
   std::vector<OpCall> calls(Arguments& arguments) override {
-    const tensor::TensorView state = arguments.out(state_C_);
-    const auto [D, E, has_average] = options_;
-    const kernels::RunningFactors running =
-        has_average ? kernels::RunningFactors{arguments.out(average_a_), arguments.out(average_b_), kKeep}
-                    : kernels::RunningFactors{};
-    const tensor::ConstTensorView sum_a = arguments.in(sum_a_), sum_b = arguments.in(sum_b_);
-    const tensor::TensorView new_a = arguments.out(new_a_), new_b = arguments.out(new_b_);
-    const kernels::DampFactors damp = {sum_a,    sum_b, kScaleA, kScaleB, running,
-                                       kDamping, new_a, new_b,   state};
-    const kernels::TakeInverse take = {new_a, new_b, arguments.out(a_), arguments.out(b_), {}, state};
-    kernels::ReturnInverse back = {take};
-    back.taken.skipped_1 = arguments.in(skipped_);
-    const kernels::FoldFactors fold = {sum_a, sum_b, kScaleA, kScaleB, running, state};
-    std::vector<OpCall> calls = {
-        {"damp_factors", [=](const auto& stream) { kernels::damp_factors(stream, damp); }, 0,
-         bytes_of({sum_a, sum_b, new_a, new_b})},
-        {"take_inverse", [=](const auto& stream) { kernels::take_inverse(stream, take); }, 0,
-         bytes_of({new_a, new_b, new_a, new_b, new_a, new_b, new_a, new_b})},
-        {"return_inverse", [=](const auto& stream) { kernels::return_inverse(stream, back); }, 0, 0}};
-    const auto take_again = [=](const auto& stream) {
+    std::vector<kernels::DampFactors> damp;
+    std::vector<kernels::TakeInverse> take;
+    std::vector<kernels::ReturnInverse> back;
+    std::vector<kernels::FoldFactors> fold;
+    const tensor::ConstTensorView skipped = arguments.in(skipped_);
+    double bytes = 0;
+    for (FactorMap& map : maps_) {
+      const tensor::TensorView state = arguments.out(map.state_C);
+      const kernels::RunningFactors running =
+          options_.has_average
+              ? kernels::RunningFactors{arguments.out(map.average_a), arguments.out(map.average_b), kKeep}
+              : kernels::RunningFactors{};
+      const tensor::ConstTensorView sum_a = arguments.in(map.sum_a), sum_b = arguments.in(map.sum_b);
+      const tensor::TensorView new_a = arguments.out(map.new_a), new_b = arguments.out(map.new_b);
+      damp.push_back({sum_a, sum_b, kScaleA, kScaleB, running, kDamping, new_a, new_b, state});
+      take.push_back({new_a, new_b, arguments.out(map.a), arguments.out(map.b), {}, state});
+      back.push_back({take.back()});
+      back.back().taken.skipped_1 = skipped;
+      fold.push_back({sum_a, sum_b, kScaleA, kScaleB, running, state});
+      bytes += bytes_of({sum_a, sum_b});
+    }
+    const auto take_again = [=, has_average = options_.has_average](const auto& stream) {
       kernels::take_inverse(stream, take);
       if (has_average) kernels::fold_factors(stream, fold);
     };
-    calls.push_back({"fold_factors", take_again, 0, bytes_of({sum_a, sum_b})});
-    return calls;
+    return {{"damp_factors", [=](const auto& stream) { kernels::damp_factors(stream, damp); }, 0, 2 * bytes},
+            {"take_inverse", [=](const auto& stream) { kernels::take_inverse(stream, take); }, 0, 4 * bytes},
+            {"return_inverse", [=](const auto& stream) { kernels::return_inverse(stream, back); }, 0, 0},
+            {"fold_factors", take_again, 0, bytes}};
   }
 
   void note(const std::string& function) override {
-    if (function == "damp_factors") damped_ = {new_a_.doubles(), new_b_.doubles()};
-    if (function == "take_inverse") taken_ = a_.doubles();
-    if (function == "return_inverse") returned_ = {a_.doubles(), state_C_.values()[0]};
+    for (FactorMap& map : maps_) {
+      if (function == "damp_factors") {
+        map.damped_a = map.new_a.doubles();
+        map.damped_b = map.new_b.doubles();
+      }
+      if (function == "take_inverse") map.taken_a = map.a.doubles();
+      if (function == "return_inverse") {
+        map.returned_a = map.a.doubles();
+        map.returned_ready = state_at(map.state_C, InverseState::IsReady);
+      }
+    }
   }
 
   std::vector<OpResult> results() const override {
-    const auto [D, E, has_average] = options_;
-    std::vector<double> folded_a = folded(average_before(D, 3, 1), sum_a_.doubles(), kScaleA);
-    std::vector<double> folded_b = folded(average_before(E, 4, 1e-2), sum_b_.doubles(), kScaleB);
-    const double weight = kKeep * kWeight + (1 - kKeep);
-    std::vector<double> a = has_average ? times(folded_a, 1 / weight) : times(sum_a_.doubles(), kScaleA);
-    std::vector<double> b = has_average ? times(folded_b, 1 / weight) : times(sum_b_.doubles(), kScaleB);
-    reference::damp(a, at(D), b, at(E), kDamping);
-    std::vector<OpResult> results = {
-        {"damped A", lower(damped_.first, D), lower(a, D), kStep},
-        {"damped B", lower(damped_.second, E), lower(b, E), kStep},
-        {"taken", lower(taken_, D), lower(damped_.first, D), 0},
-        {"given back", returned_.first, random_tensor({D, D}, 5).doubles(), 0},
-        {"not ready again", {returned_.second}, {0}, 0},
-        {"taken again", lower(a_.doubles(), D), lower(damped_.first, D), 0},
-        {"ready", {state_C_.values()[kernels::index_of(InverseState::IsReady)]}, {1}, 0},
-        {"not failed", {state_C_.values()[kernels::index_of(InverseState::HasFailed)]}, {0}, 0}};
-    if (has_average) {
-      results.push_back({"average of A", lower(average_a_.doubles(), D), lower(folded_a, D), kStep});
-      results.push_back({"average of B", lower(average_b_.doubles(), E), lower(folded_b, E), kStep});
-      results.push_back(
-          {"weight", {state_C_.values()[kernels::index_of(InverseState::AverageWeight)]}, {weight}, kStep});
-    }
-    return results;
+    std::vector<OpResult> all;
+    for (const FactorMap& map : maps_) add_results(map, all);
+    return all;
   }
 
  private:
-  static constexpr double kScaleA = 0.25, kScaleB = 8, kDamping = 0.01, kKeep = 0.75, kWeight = 0.4375;
   static constexpr double kStep = 1e-6;
 
-  static std::vector<double> average_before(std::int64_t size, std::uint64_t seed, double level) {
-    return positive_matrix(size, seed, level).doubles();
+  void add_results(const FactorMap& map, std::vector<OpResult>& all) const {
+    const auto [D, E] = std::pair(map.D, map.E);
+    const auto state = [&](InverseState which) {
+      return std::vector<double>{map.state_C.values()[kernels::index_of(which)]};
+    };
+    const std::vector<double> folded_a = folded(map.begun_average_a().doubles(), map.sum_a, kScaleA);
+    const std::vector<double> folded_b = folded(map.begun_average_b().doubles(), map.sum_b, kScaleB);
+    const double weight = kKeep * kWeight + (1 - kKeep);
+    const bool has_average = options_.has_average;
+    std::vector<double> a = has_average ? times(folded_a, 1 / weight) : times(map.sum_a.doubles(), kScaleA);
+    std::vector<double> b = has_average ? times(folded_b, 1 / weight) : times(map.sum_b.doubles(), kScaleB);
+    reference::damp(a, at(D), b, at(E), kDamping);
+    const std::vector<OpResult> always = {
+        {"damped A", lower(map.damped_a, D), lower(a, D), kStep},
+        {"damped B", lower(map.damped_b, E), lower(b, E), kStep},
+        {"taken", lower(map.taken_a, D), lower(map.damped_a, D), 0},
+        {"given back", map.returned_a, map.begun_a().doubles(), 0},
+        {"not ready again", {map.returned_ready}, {0}, 0},
+        {"taken again", lower(map.a.doubles(), D), lower(map.damped_a, D), 0},
+        {"ready", state(InverseState::IsReady), {1}, 0},
+        {"not failed", state(InverseState::HasFailed), {0}, 0}};
+    all.insert(all.end(), always.begin(), always.end());
+    if (!has_average) return;
+    all.push_back({"average of A", lower(map.average_a.doubles(), D), lower(folded_a, D), kStep});
+    all.push_back({"average of B", lower(map.average_b.doubles(), E), lower(folded_b, E), kStep});
+    all.push_back({"weight", state(InverseState::AverageWeight), {weight}, kStep});
   }
   static std::vector<double> times(std::vector<double> values, double factor) {
     for (double& value : values) value *= factor;
     return values;
   }
-  static std::vector<double> folded(std::vector<double> average, const std::vector<double>& sum,
-                                    double scale) {
-    for (std::size_t i = 0; i < sum.size(); ++i)
-      average[i] = kKeep * average[i] + (1 - kKeep) * scale * sum[i];
+  static std::vector<double> folded(std::vector<double> average, const TestTensor<float>& sum, double scale) {
+    const std::vector<double> added = sum.doubles();
+    for (std::size_t i = 0; i < added.size(); ++i)
+      average[i] = kKeep * average[i] + (1 - kKeep) * scale * added[i];
     return average;
   }
 
   FactorOptions options_;
-  TestTensor<float> sum_a_, sum_b_, average_a_, average_b_, new_a_, new_b_, a_, b_;
-  TestTensor<double> state_C_ = begun_state();
+  std::deque<FactorMap> maps_;
   TestTensor<double> skipped_{{1}, 1.0};
-  std::pair<std::vector<double>, std::vector<double>> damped_;
-  std::vector<double> taken_;
-  std::pair<std::vector<double>, double> returned_;
 };
 
 OpShape factor_shape(const FactorOptions& o) {
-  return op_shape<FactorCase>(fmt::format("D={} E={}{}", o.D, o.E, o.has_average ? " averaged" : ""), o);
+  std::string widths;
+  for (const auto& [D, E] : o.widths) widths += fmt::format("{}D={} E={}", widths.empty() ? "" : ", ", D, E);
+  if (o.widths.size() > 3) widths = fmt::format("{} maps", o.widths.size());
+  return op_shape<FactorCase>(widths + (o.has_average ? " averaged" : ""), o);
 }
 
 struct PreconditionOptions {
   std::int64_t E, D;
-  bool is_ready = true;
-  double scale = 1;  ///< of the gradient
+  double scale = 1;          ///< of the gradient
+  std::int64_t count = 1;    ///< maps of that shape, side by side
+  int not_ready = -1;        ///< the map that has no inverse yet
+  bool is_reversed = false;  ///< listed from the last to the first
 };
 
 class PreconditionCase final : public OpCase {
@@ -277,47 +342,83 @@ class PreconditionCase final : public OpCase {
   PreconditionCase(tensor::Device device, const PreconditionOptions& o)
       : device_(device),
         options_(o),
-        inverse_a_(positive_matrix(o.D, 1, 5)),
-        inverse_b_(positive_matrix(o.E, 2, 0.1)),
-        gradient_ED_(random_tensor({o.E, o.D}, 3, o.scale)),
-        work_2ED_({2, o.E, o.D}, NAN) {
-    state_at(state_C_, InverseState::IsReady) = o.is_ready ? 1 : 0;
+        inverse_a_({o.count * o.D, o.D}),
+        inverse_b_({o.count * o.E, o.E}),
+        gradient_(begun_gradient()),
+        room_({workspace::precondition_room_elements(device, o.E * o.D, o.count)}, NAN),
+        state_({o.count * kernels::kNumInverseStates}) {
+    for (std::int64_t i = 0; i < o.count; ++i) {
+      const auto put = [i](const TestTensor<float>& from, TestTensor<float>& to) {
+        std::ranges::copy(from.values(), to.values().begin() + i * std::ssize(from.values()));
+      };
+      put(inverse_a_of(i), inverse_a_);
+      put(inverse_b_of(i), inverse_b_);
+      state_.values()[at(i * kernels::kNumInverseStates) + kernels::index_of(InverseState::IsReady)] =
+          i == o.not_ready ? 0 : 1;
+    }
   }
 
-  std::size_t scratch_bytes() const override {
-    return kernels::kronecker_scratch_bytes(device_, options_.E * options_.D);
-  }
+  std::size_t scratch_bytes() const override { return kernels::kronecker_scratch_bytes(device_); }
   std::vector<OpCall> calls(Arguments& arguments) override {
-    const kernels::Precondition args = {.inverse_a_DD = arguments.in(inverse_a_),
-                                        .inverse_b_EE = arguments.in(inverse_b_),
-                                        .state_C = arguments.in(state_C_),
-                                        .gradient_ED = arguments.out(gradient_ED_),
-                                        .work_2ED = arguments.out(work_2ED_)};
-    const auto E = static_cast<double>(options_.E);
-    const auto D = static_cast<double>(options_.D);
-    return {{"precondition", [=](const auto& stream) { kernels::precondition(stream, args); },
-             2 * E * D * (E + D),
-             bytes_of({args.inverse_a_DD, args.inverse_b_EE, args.gradient_ED, args.gradient_ED})}};
+    const auto [E, D] = std::pair(options_.E, options_.D);
+    const tensor::ConstTensorView a = arguments.in(inverse_a_), b = arguments.in(inverse_b_),
+                                  state = arguments.in(state_);
+    const tensor::TensorView gradient = arguments.out(gradient_);
+    std::vector<kernels::PreconditionedMap> maps;
+    for (std::int64_t i = 0; i < options_.count; ++i)
+      maps.push_back({.inverse_a_DD = a.rows(i * D, D),
+                      .inverse_b_EE = b.rows(i * E, E),
+                      .state_C = state.rows(i * kernels::kNumInverseStates, kernels::kNumInverseStates),
+                      .gradient_ED = gradient.rows(i * E, E)});
+    if (options_.is_reversed) std::ranges::reverse(maps);
+    const tensor::TensorView room = arguments.out(room_);
+    const auto run = [=](const auto& stream) { kernels::precondition(stream, {.maps = maps, .room = room}); };
+    const auto products = static_cast<double>(2 * options_.count * E * D) * static_cast<double>(E + D);
+    return {{"precondition", run, products, bytes_of({a, b, gradient, gradient})}};
   }
   std::vector<OpResult> results() const override {
-    const std::vector<double> before = random_tensor({options_.E, options_.D}, 3, options_.scale).doubles();
-    if (!options_.is_ready) return {{"gradient", gradient_ED_.doubles(), before, 0}};
-    return {{"gradient", gradient_ED_.doubles(),
-             reference::preconditioned(inverse_a_.doubles(), at(options_.D), inverse_b_.doubles(),
-                                       at(options_.E), before),
-             kFloat32Relative}};
+    const std::int64_t size = options_.E * options_.D;
+    const auto part = [size](const TestTensor<float>& all, std::int64_t i) {
+      const std::vector<double> values = all.doubles();
+      return std::vector<double>(values.begin() + i * size, values.begin() + (i + 1) * size);
+    };
+    std::vector<OpResult> results;
+    for (std::int64_t i = 0; i < options_.count; ++i) {
+      const std::vector<double> before = part(begun_gradient(), i);
+      if (i == options_.not_ready) {
+        results.push_back({"gradient", part(gradient_, i), before, 0});
+        continue;
+      }
+      results.push_back({"gradient", part(gradient_, i),
+                         reference::preconditioned(inverse_a_of(i).doubles(), at(options_.D),
+                                                   inverse_b_of(i).doubles(), at(options_.E), before),
+                         kFloat32Relative});
+    }
+    return results;
   }
 
  private:
+  TestTensor<float> inverse_a_of(std::int64_t i) const {
+    return positive_matrix(options_.D, 1 + at(3 * i), 5);
+  }
+  TestTensor<float> inverse_b_of(std::int64_t i) const {
+    return positive_matrix(options_.E, 2 + at(3 * i), 0.1);
+  }
+  TestTensor<float> begun_gradient() const {
+    return random_tensor({options_.count * options_.E, options_.D}, 3, options_.scale);
+  }
+
   tensor::Device device_;
   PreconditionOptions options_;
-  TestTensor<float> inverse_a_, inverse_b_, gradient_ED_, work_2ED_;
-  TestTensor<double> state_C_ = begun_state();
+  TestTensor<float> inverse_a_, inverse_b_, gradient_, room_;
+  TestTensor<double> state_;
 };
 
 OpShape precondition_shape(const PreconditionOptions& o) {
   return op_shape<PreconditionCase>(
-      fmt::format("E={} D={}{} scale {}", o.E, o.D, o.is_ready ? "" : " not ready", o.scale), o);
+      fmt::format("{} of E={} D={}{}{} scale {}", o.count, o.E, o.D, o.not_ready < 0 ? "" : " one not ready",
+                  o.is_reversed ? " reversed" : "", o.scale),
+      o);
 }
 
 }  // namespace
@@ -342,31 +443,50 @@ OpDescriptor spd_inverse_op() {
   return {.name = "spd_inverse",
           .functions = {"invert_spd"},
           .shapes = [](tensor::Device) -> std::vector<OpShape> {
-            return {inverse_shape({1, 1}),   inverse_shape({2, 2}),   inverse_shape({63, 1}),
-                    inverse_shape({64, 9}),  inverse_shape({65, 2}),  inverse_shape({200, 1}),
-                    inverse_shape({200, 3}), inverse_shape({256, 9}), inverse_shape({450, 4})};
+            return {inverse_shape({{1}, 1}),
+                    inverse_shape({{2}, 2}),
+                    inverse_shape({{63}, 1}),
+                    inverse_shape({{64}, 9}),
+                    inverse_shape({{65}, 2}),
+                    inverse_shape({{200}, 1}),
+                    inverse_shape({{200}, 3}),
+                    inverse_shape({{256}, 9}),
+                    inverse_shape({{450}, 4}),
+                    inverse_shape({{200, 200, 200}, 9}),
+                    inverse_shape({{450, 256, 200, 130, 65, 64, 63, 1}, 9}),
+                    inverse_shape({{1, 200, 63, 65, 64}, 2}),
+                    inverse_shape({{200, 130, 200}, 9, 1}),
+                    inverse_shape({std::vector<std::int64_t>(70, 66), 9, 33})};
           },
-          .typical = inverse_shape({768, 13})};
+          .typical = inverse_shape({{768}, 13})};
 }
 
 OpDescriptor kronecker_factors_op() {
   return {.name = "kronecker_factors",
           .functions = {"damp_factors", "take_inverse", "return_inverse", "fold_factors"},
           .shapes = [](tensor::Device) -> std::vector<OpShape> {
-            return {factor_shape({1, 1, false}), factor_shape({5, 3, true}), factor_shape({70, 260, false}),
-                    factor_shape({260, 70, true})};
+            return {factor_shape({{{1, 1}}, false}), factor_shape({{{5, 3}}, true}),
+                    factor_shape({{{70, 260}, {1, 2}, {65, 200}}, false}),
+                    factor_shape({{{260, 70}, {64, 64}}, true}),
+                    factor_shape({std::vector<std::pair<std::int64_t, std::int64_t>>(50, {7, 9}), true})};
           },
-          .typical = factor_shape({768, 768, true})};
+          .typical = factor_shape({{{768, 768}}, true})};
 }
 
 OpDescriptor precondition_op() {
   return {.name = "precondition",
           .functions = {"precondition"},
           .shapes = [](tensor::Device) -> std::vector<OpShape> {
-            return {precondition_shape({1, 1}),           precondition_shape({3, 5}),
-                    precondition_shape({8, 16, false}),   precondition_shape({67, 33}),
-                    precondition_shape({130, 257}),       precondition_shape({300, 64, true, 1e-12}),
-                    precondition_shape({64, 64, true, 0})};
+            return {precondition_shape({1, 1}),
+                    precondition_shape({3, 5}),
+                    precondition_shape({8, 16, 1, 1, 0}),
+                    precondition_shape({67, 33}),
+                    precondition_shape({130, 257}),
+                    precondition_shape({300, 64, 1e-12}),
+                    precondition_shape({64, 64, 0}),
+                    precondition_shape({65, 200, 1, 3}),
+                    precondition_shape({64, 128, 1, 5, 2}),
+                    precondition_shape({63, 64, 1, 3, -1, true})};
           },
           .typical = precondition_shape({768, 768})};
 }

@@ -13,7 +13,7 @@ namespace plenum::kernels::cuda {
 namespace {
 
 /// What the choice of an algorithm depends on.
-using Kind = std::array<std::int64_t, 10>;
+using Kind = std::array<std::int64_t, 14>;
 
 /// The library and its choices, of one stream.
 struct FloatLibrary {
@@ -26,18 +26,27 @@ struct FloatLibrary {
   std::map<Kind, cublasLtMatmulAlgo_t> algorithms = {};
 };
 
-/// A row-major matrix, which the library sees as its transpose.
-void describe(cublasLtMatrixLayout_t layout, std::int64_t rows, std::int64_t columns, std::int64_t stride,
-              bool is_transposed) {
-  if (is_transposed) std::swap(rows, columns);
+/// A row-major matrix, which the library sees as its transpose, or several at equal distances.
+void describe(cublasLtMatrixLayout_t layout, std::int64_t rows, std::int64_t columns,
+              const FloatOperand& operand, std::int64_t num_products) {
+  if (operand.is_transposed) std::swap(rows, columns);
   check_lt(cublasLtMatrixLayoutInit(layout, CUDA_R_32F, static_cast<std::uint64_t>(columns),
-                                    static_cast<std::uint64_t>(rows), stride),
+                                    static_cast<std::uint64_t>(rows), operand.stride),
            "describe a matrix");
+  if (num_products == 1) return;
+  const auto set = [&](cublasLtMatrixLayoutAttribute_t attribute, auto value) {
+    check_lt(cublasLtMatrixLayoutSetAttribute(layout, attribute, &value, sizeof(value)),
+             "describe matrices side by side");
+  };
+  set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(num_products));
+  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, operand.batch_stride);
 }
 
-std::int64_t alignment_of(const void* data) {
+/// Of all matrices that lie so.
+std::int64_t alignment_of(const FloatOperand& operand) {
   constexpr std::uint64_t kFull = 16;
-  const std::uint64_t address = reinterpret_cast<std::uint64_t>(data) | kFull;
+  const std::uint64_t distance = static_cast<std::uint64_t>(operand.batch_stride) * sizeof(float);
+  const std::uint64_t address = reinterpret_cast<std::uint64_t>(operand.data) | distance | kFull;
   return static_cast<std::int64_t>(address & (~address + 1));
 }
 
@@ -45,13 +54,14 @@ std::int64_t alignment_of(const void* data) {
 /// factors change places.
 class FloatProduct {
  public:
-  explicit FloatProduct(const FloatMatmul& args) : args_(args) {
+  explicit FloatProduct(const FloatMatmul& args)
+      : args_(args), c_{.data = args.c, .stride = args.c_stride, .batch_stride = args.c_batch_stride} {
     check_lt(cublasLtMatmulDescInit(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describe a product");
     set_operation(CUBLASLT_MATMUL_DESC_TRANSA, args.b);
     set_operation(CUBLASLT_MATMUL_DESC_TRANSB, args.a);
-    describe(&first_, args.k, args.n, args.b.stride, args.b.is_transposed);
-    describe(&second_, args.m, args.k, args.a.stride, args.a.is_transposed);
-    describe(&third_, args.m, args.n, args.c_stride, false);
+    describe(&first_, args.k, args.n, args.b, args.num_products);
+    describe(&second_, args.m, args.k, args.a, args.num_products);
+    describe(&third_, args.m, args.n, c_, args.num_products);
   }
 
   Kind kind() const {
@@ -63,9 +73,13 @@ class FloatProduct {
             args_.c_stride,
             (args_.a.is_transposed ? 1 : 0) + (args_.b.is_transposed ? 2 : 0) +
                 (args_.accumulate == Accumulate::Yes ? 4 : 0),
-            alignment_of(args_.a.data),
-            alignment_of(args_.b.data),
-            alignment_of(args_.c)};
+            alignment_of(args_.a),
+            alignment_of(args_.b),
+            alignment_of(c_),
+            args_.num_products,
+            args_.a.batch_stride,
+            args_.b.batch_stride,
+            args_.c_batch_stride};
   }
 
   cublasLtMatmulAlgo_t choose(cublasLtHandle_t library) {
@@ -79,10 +93,10 @@ class FloatProduct {
         CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace::kMatmulWorkspaceBytes});
     set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kFixedOrder);
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(alignment_of(args_.b.data)));
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(alignment_of(args_.a.data)));
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(alignment_of(args_.c)));
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(alignment_of(args_.c)));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(alignment_of(args_.b)));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(alignment_of(args_.a)));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(alignment_of(c_)));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(alignment_of(c_)));
     cublasLtMatmulHeuristicResult_t found{};
     int num_found = 0;
     check_lt(cublasLtMatmulAlgoGetHeuristic(library, &product_, &first_, &second_, &third_, &third_,
@@ -109,6 +123,7 @@ class FloatProduct {
   }
 
   FloatMatmul args_;
+  FloatOperand c_;
   cublasLtMatmulDescOpaque_t product_{};
   cublasLtMatrixLayoutOpaque_t first_{};   ///< ours: B
   cublasLtMatrixLayoutOpaque_t second_{};  ///< ours: A

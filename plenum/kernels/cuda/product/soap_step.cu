@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "plenum/kernels/cuda/device/bfloat16_data.h"
@@ -8,9 +9,10 @@
 #include "plenum/kernels/soap_matrix.h"
 #include "plenum/tensor/cuda_check.h"
 
-// R rows and C columns of a matrix, B matrices of a group. Products are in fp32, as factors and bases are;
-// what lies between them goes over single elements, and reads there whether the step is skipped: products of
-// a skipped step leave nothing that is kept.
+// R rows and C columns of a matrix, B matrices of a group, some of which are worked on at once: a call
+// multiplies all of them, and blockIdx.y is the matrix. Products are in fp32, as factors and bases are; what
+// lies between them goes over single elements, and reads there whether the step is skipped: products of a
+// skipped step leave nothing that is kept.
 
 namespace plenum::kernels::cuda {
 namespace {
@@ -34,21 +36,30 @@ __device__ std::int64_t element_index() {
   return std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
 }
 
+/// Matrices at equal distances.
+template <typename Element>
+struct Strided {
+  Element* data;
+  std::int64_t stride;
+
+  __device__ Element& operator[](std::int64_t i) const { return data[blockIdx.y * stride + i]; }
+};
+
 /// G, and the first moment if there is one: M = kept M + rest G.
 struct GradientTask {
   const double* scalars_C;
-  const float* gradient;
-  float* scaled;
-  float* moment;  ///< may be null
+  Strided<const float> gradient;
+  Strided<float> scaled;
+  Strided<float> moment;  ///< data may be null
   float kept, rest;
-  std::int64_t count;
+  std::int64_t size;
 };
-__global__ void __launch_bounds__(kThreads) take_gradient(GradientTask task) {
+__global__ void __launch_bounds__(kThreads) take_gradients(GradientTask task) {
   const std::int64_t i = element_index();
-  if (i >= task.count || is_skipped(task.scalars_C)) return;
+  if (i >= task.size || is_skipped(task.scalars_C)) return;
   const float g = task.gradient[i] * static_cast<float>(scalar(task.scalars_C, StepScalar::GradientScale));
   task.scaled[i] = g;
-  if (task.moment != nullptr && !keeps_weights(task.scalars_C))
+  if (task.moment.data != nullptr && !keeps_weights(task.scalars_C))
     task.moment[i] = task.moment[i] * task.kept + g * task.rest;
 }
 
@@ -68,18 +79,24 @@ __global__ void __launch_bounds__(kThreads)
   x_BNN[i] = place / N == place % N ? 1.0F : 0.0F;
 }
 
-/// Adds the shift times its basis to every product, a block for each.
+/// What is added to the factors' diagonals, a block for each.
 __global__ void __launch_bounds__(kThreads)
-    add_shift(const float* __restrict__ factors_BNN, const float* __restrict__ bases_BNN,
-              float* __restrict__ products_BNN, std::int64_t N) {
-  const std::int64_t begin = std::int64_t{blockIdx.x} * N * N;
+    find_shifts(const float* __restrict__ factors_BNN, std::int64_t N, float* __restrict__ shifts_B) {
+  const float* const factor_NN = factors_BNN + std::int64_t{blockIdx.x} * N * N;
   float part = 0;
-  for (std::int64_t i = threadIdx.x; i < N; i += kThreads) part += factors_BNN[begin + i * N + i];
+  for (std::int64_t i = threadIdx.x; i < N; i += kThreads) part += factor_NN[i * N + i];
   __shared__ BlockReductionOf<float> shared;
   const float trace = block_sum(part, shared);
-  const float shift = trace > 0 ? kSoapShift * trace / static_cast<float>(N) : 1.0F;
-  for (std::int64_t i = threadIdx.x; i < N * N; i += kThreads)
-    products_BNN[begin + i] += bases_BNN[begin + i] * shift;
+  if (threadIdx.x == 0) shifts_B[blockIdx.x] = trace > 0 ? kSoapShift * trace / static_cast<float>(N) : 1.0F;
+}
+
+/// Adds the shift times its basis to every product.
+__global__ void __launch_bounds__(kThreads)
+    add_shifts(const float* __restrict__ shifts_B, const float* __restrict__ bases_BNN,
+               float* __restrict__ products_BNN, std::int64_t size) {
+  const std::int64_t i = element_index();
+  const std::int64_t place = blockIdx.y * size + i;
+  if (i < size) products_BNN[place] += bases_BNN[place] * shifts_B[blockIdx.y];
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -92,17 +109,15 @@ __global__ void __launch_bounds__(kThreads)
 /// V and U, of which the latter may lie where the rotated gradient does.
 struct DirectionTask {
   const double* scalars_C;
-  const float* gradient;
-  const float* moment;
-  float* second;
-  float* direction;
+  Strided<const float> gradient, moment;
+  Strided<float> second, direction;
   double beta;
   float kept, rest, epsilon;
-  std::int64_t count;
+  std::int64_t size;
 };
-__global__ void __launch_bounds__(kThreads) make_direction(DirectionTask task) {
+__global__ void __launch_bounds__(kThreads) make_directions(DirectionTask task) {
   const std::int64_t i = element_index();
-  if (i >= task.count || keeps_weights(task.scalars_C)) return;
+  if (i >= task.size || keeps_weights(task.scalars_C)) return;
   const auto correction = static_cast<float>(1 - pow(task.beta, num_steps(task.scalars_C)));
   const float g = task.gradient[i];
   const float v = task.second[i] * task.kept + g * g * task.rest;
@@ -112,20 +127,20 @@ __global__ void __launch_bounds__(kThreads) make_direction(DirectionTask task) {
 
 struct WeightTask {
   const double* scalars_C;
-  const float* direction;
-  float* weight;
-  __nv_bfloat16* compute_weight;  ///< may be null
+  Strided<const float> direction;
+  Strided<float> weight;
+  Strided<__nv_bfloat16> compute_weight;  ///< data may be null
   float decay;
-  std::int64_t count;
+  std::int64_t size;
 };
-__global__ void __launch_bounds__(kThreads) update_weight(WeightTask task) {
+__global__ void __launch_bounds__(kThreads) update_weights(WeightTask task) {
   const std::int64_t i = element_index();
-  if (i >= task.count || keeps_weights(task.scalars_C)) return;
+  if (i >= task.size || keeps_weights(task.scalars_C)) return;
   const auto rate = static_cast<float>(scalar(task.scalars_C, StepScalar::LearningRate));
   const float before = task.weight[i];
   const float weight = before - (task.direction[i] + before * task.decay) * rate;
   task.weight[i] = weight;
-  if (task.compute_weight != nullptr) task.compute_weight[i] = __float2bfloat16_rn(weight);
+  if (task.compute_weight.data != nullptr) task.compute_weight[i] = __float2bfloat16_rn(weight);
 }
 
 void check_launch(const char* what) {
@@ -136,16 +151,22 @@ unsigned num_blocks(std::int64_t count) {
   return static_cast<unsigned>((count + kThreads - 1) / kThreads);
 }
 
-/// C [m, n] = A B.
-struct Product {
-  std::int64_t m, n, k;
+/// C [m, n] = A B of several matrices, C side by side.
+struct Products {
+  std::int64_t count, m, n, k;
   FloatOperand a, b;
   float* c;
 };
-void multiply(const tensor::Stream& stream, const Product& args) {
-  float_matmul(
-      stream,
-      {.m = args.m, .n = args.n, .k = args.k, .a = args.a, .b = args.b, .c = args.c, .c_stride = args.n});
+void multiply(const tensor::Stream& stream, const Products& args) {
+  float_matmul(stream, {.m = args.m,
+                        .n = args.n,
+                        .k = args.k,
+                        .a = args.a,
+                        .b = args.b,
+                        .c = args.c,
+                        .c_stride = args.n,
+                        .num_products = args.count,
+                        .c_batch_stride = args.count > 1 ? args.m * args.n : 0});
 }
 
 /// A step of one group.
@@ -173,108 +194,137 @@ class GroupStep {
   }
 
   void run() const {
-    for (std::int64_t i = 0; i < group_.matrices.count; ++i) {
-      scale_gradient(i, at(args_.first_moment_N, i));
-      update_factors(i);
-    }
+    for_parts([&](const Part& part) {
+      scale_gradients(part, flat(args_.first_moment_N, part));
+      update_factors(part);
+    });
     for (int iteration = 0; iteration < args_.num_iterations; ++iteration) {
       iterate(group_.rows);
       iterate(group_.columns);
     }
-    for (std::int64_t i = 0; i < group_.matrices.count; ++i) update(i);
+    for_parts([&](const Part& part) { update(part); });
   }
 
  private:
-  float* at(const tensor::TensorView& flat, std::int64_t index) const {
-    return flat.data<float>() + group_.matrices.begin_of(index);
+  /// Matrices that are worked on at once.
+  struct Part {
+    std::int64_t begin, count;
+
+    /// From one to the next, as products want it.
+    std::int64_t stride(std::int64_t of_several) const { return count > 1 ? of_several : 0; }
+  };
+
+  template <typename Body>
+  void for_parts(Body body) const {
+    for (std::int64_t begin = 0; begin < group_.matrices.count; begin += group_.num_at_once)
+      body(Part{begin, std::min(group_.num_at_once, group_.matrices.count - begin)});
   }
 
-  void scale_gradient(std::int64_t index, float* moment) const {
-    take_gradient<<<num_blocks(size_), kThreads, 0, queue_>>>(
-        {scalars_C_, args_.gradient_N.data<float>() + group_.matrices.begin_of(index), group_.gradient_RC,
-         moment, kept_, rest_, size_});
-    check_launch("take a gradient for SOAP");
+  Strided<float> flat(const tensor::TensorView& flat_N, const Part& part) const {
+    return {flat_N.data<float>() + group_.matrices.begin_of(part.begin), group_.matrices.stride};
+  }
+  Strided<float> room(float* matrices) const { return {matrices, size_}; }
+  FloatOperand operand(const Strided<const float>& x, const Part& part, bool is_transposed = false) const {
+    return {
+        .data = x.data, .stride = C_, .is_transposed = is_transposed, .batch_stride = part.stride(x.stride)};
+  }
+  static FloatOperand square(const float* squares, const SoapSide& side, const Part& part,
+                             bool is_transposed = false) {
+    return {.data = squares + part.begin * side.N * side.N,
+            .stride = side.N,
+            .is_transposed = is_transposed,
+            .batch_stride = part.stride(side.N * side.N)};
+  }
+  dim3 blocks(const Part& part) const { return {num_blocks(size_), static_cast<unsigned>(part.count)}; }
+
+  void scale_gradients(const Part& part, Strided<float> moment) const {
+    const float* const gradient = args_.gradient_N.data<float>() + group_.matrices.begin_of(part.begin);
+    take_gradients<<<blocks(part), kThreads, 0, queue_>>>({scalars_C_,
+                                                           {gradient, group_.matrices.stride},
+                                                           room(group_.gradient_RC),
+                                                           moment,
+                                                           kept_,
+                                                           rest_,
+                                                           size_});
+    check_launch("take gradients for SOAP");
   }
 
-  void average_factor(float* factor, std::int64_t count) const {
-    average<<<num_blocks(count), kThreads, 0, queue_>>>(scalars_C_, factor, group_.squares_BNN, kept_, rest_,
-                                                        count);
+  void average_factors(const SoapSide& side, const Part& part) const {
+    const std::int64_t count = part.count * side.N * side.N;
+    average<<<num_blocks(count), kThreads, 0, queue_>>>(scalars_C_, side.factor(part.begin),
+                                                        group_.squares_BNN, kept_, rest_, count);
     check_launch("average SOAP's factors");
   }
 
-  void update_factors(std::int64_t index) const {
-    const FloatOperand gradient = {.data = group_.gradient_RC, .stride = C_};
-    const FloatOperand transposed = {.data = group_.gradient_RC, .stride = C_, .is_transposed = true};
+  void update_factors(const Part& part) const {
+    const Strided<const float> scaled{group_.gradient_RC, size_};
+    const FloatOperand gradient = operand(scaled, part);
+    const FloatOperand transposed = operand(scaled, part, true);
     if (group_.rows) {
-      multiply(stream_, {R_, R_, C_, gradient, transposed, group_.squares_BNN});
-      average_factor(group_.rows.factor(index), R_ * R_);
+      multiply(stream_, {part.count, R_, R_, C_, gradient, transposed, group_.squares_BNN});
+      average_factors(group_.rows, part);
     }
     if (group_.columns) {
-      multiply(stream_, {C_, C_, R_, transposed, gradient, group_.squares_BNN});
-      average_factor(group_.columns.factor(index), C_ * C_);
+      multiply(stream_, {part.count, C_, C_, R_, transposed, gradient, group_.squares_BNN});
+      average_factors(group_.columns, part);
     }
   }
 
   void iterate(const SoapSide& side) const {
     if (!side) return;
-    const std::int64_t B = group_.matrices.count;
+    const Part all{0, group_.matrices.count};
     const std::int64_t N = side.N;
-    for (std::int64_t i = 0; i < B; ++i) {
-      multiply(stream_, {N,
-                         N,
-                         N,
-                         {.data = side.basis(i), .stride = N},
-                         {.data = side.factor(i), .stride = N},
-                         group_.squares_BNN + i * N * N});
-    }
-    add_shift<<<static_cast<unsigned>(B), kThreads, 0, queue_>>>(side.factors_BNN, side.bases_BNN,
-                                                                 group_.squares_BNN, N);
+    multiply(stream_, {all.count, N, N, N, square(side.bases_BNN, side, all),
+                       square(side.factors_BNN, side, all), group_.squares_BNN});
+    find_shifts<<<static_cast<unsigned>(all.count), kThreads, 0, queue_>>>(side.factors_BNN, N,
+                                                                           group_.gradient_RC);
+    add_shifts<<<dim3(num_blocks(N * N), static_cast<unsigned>(all.count)), kThreads, 0, queue_>>>(
+        group_.gradient_RC, side.bases_BNN, group_.squares_BNN, N * N);
     check_launch("shift SOAP's iterations");
-    orthonormalise(stream_, {.x_BNN = {group_.squares_BNN, tensor::Shape{B, N, N}}});
-    take_bases<<<num_blocks(B * N * N), kThreads, 0, queue_>>>(scalars_C_, group_.squares_BNN, side.bases_BNN,
-                                                               B * N * N);
+    orthonormalise(stream_, {.x_BNN = {group_.squares_BNN, tensor::Shape{all.count, N, N}}});
+    const std::int64_t count = all.count * N * N;
+    take_bases<<<num_blocks(count), kThreads, 0, queue_>>>(scalars_C_, group_.squares_BNN, side.bases_BNN,
+                                                           count);
     check_launch("take SOAP's bases");
   }
 
   /// x or, in `to`, P x Q^T; with is_back P^T x Q. `between` is overwritten.
-  const float* rotate(std::int64_t index, const float* x, float* between, float* to, bool is_back) const {
+  Strided<const float> rotate(const Part& part, Strided<const float> x, float* between, float* to,
+                              bool is_back) const {
     if (group_.rows) {
       float* const result = group_.columns ? between : to;
-      multiply(stream_, {R_,
-                         C_,
-                         R_,
-                         {.data = group_.rows.basis(index), .stride = R_, .is_transposed = is_back},
-                         {.data = x, .stride = C_},
-                         result});
-      x = result;
+      multiply(stream_, {part.count, R_, C_, R_, square(group_.rows.bases_BNN, group_.rows, part, is_back),
+                         operand(x, part), result});
+      x = {result, size_};
     }
     if (group_.columns) {
-      multiply(stream_, {R_,
-                         C_,
-                         C_,
-                         {.data = x, .stride = C_},
-                         {.data = group_.columns.basis(index), .stride = C_, .is_transposed = !is_back},
-                         to});
-      x = to;
+      multiply(stream_, {part.count, R_, C_, C_, operand(x, part),
+                         square(group_.columns.bases_BNN, group_.columns, part, !is_back), to});
+      x = {to, size_};
     }
     return x;
   }
 
-  void update(std::int64_t index) const {
-    scale_gradient(index, nullptr);
-    const float* const gradient = rotate(index, group_.gradient_RC, group_.first_RC, group_.second_RC, false);
-    const float* const moment =
-        rotate(index, at(args_.first_moment_N, index), group_.first_RC, group_.third_RC, false);
-    make_direction<<<num_blocks(size_), kThreads, 0, queue_>>>(
-        {scalars_C_, gradient, moment, at(args_.second_moment_N, index), group_.second_RC, args_.beta, kept_,
-         rest_, static_cast<float>(args_.epsilon), size_});
-    check_launch("make SOAP's direction");
-    const float* const direction = rotate(index, group_.second_RC, group_.first_RC, group_.third_RC, true);
-    const std::int64_t begin = group_.matrices.begin_of(index);
+  void update(const Part& part) const {
+    scale_gradients(part, {nullptr, 0});
+    const Strided<const float> scaled{group_.gradient_RC, size_};
+    const Strided<float> first = flat(args_.first_moment_N, part);
+    const auto gradient = rotate(part, scaled, group_.first_RC, group_.second_RC, false);
+    const auto moment = rotate(part, {first.data, first.stride}, group_.first_RC, group_.third_RC, false);
+    make_directions<<<blocks(part), kThreads, 0, queue_>>>(
+        {scalars_C_, gradient, moment, flat(args_.second_moment_N, part), room(group_.second_RC), args_.beta,
+         kept_, rest_, static_cast<float>(args_.epsilon), size_});
+    check_launch("make SOAP's directions");
+    const auto direction = rotate(part, {group_.second_RC, size_}, group_.first_RC, group_.third_RC, true);
     __nv_bfloat16* const compute = bfloat16_data(args_.compute_weight_N);
-    update_weight<<<num_blocks(size_), kThreads, 0, queue_>>>(
-        {scalars_C_, direction, at(args_.weight_N, index), compute == nullptr ? nullptr : compute + begin,
-         group_.matrices.is_decayed ? static_cast<float>(args_.decay) : 0.0F, size_});
+    const std::int64_t begin = group_.matrices.begin_of(part.begin);
+    update_weights<<<blocks(part), kThreads, 0, queue_>>>(
+        {scalars_C_,
+         direction,
+         flat(args_.weight_N, part),
+         {compute == nullptr ? nullptr : compute + begin, group_.matrices.stride},
+         group_.matrices.is_decayed ? static_cast<float>(args_.decay) : 0.0F,
+         size_});
     check_launch("update weights by SOAP");
   }
 
@@ -292,7 +342,7 @@ class GroupStep {
 void soap_step(const tensor::Stream& stream, const SoapStep& args) {
   std::int64_t state_begin = 0;
   for (const FlatMatrices& matrices : args.groups) {
-    const SoapGroup group(args, matrices, state_begin);
+    const SoapGroup group(tensor::Device::Cuda, args, matrices, state_begin);
     state_begin = group.place.end();
     if (matrices.count == 0) continue;
     const GroupStep step(stream, args, group);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plenum/base/check.h"
+#include "plenum/describe/norm_elements.h"
 #include "plenum/memory/divided_layers.h"
 #include "plenum/memory/hidden_matrices.h"
 #include "plenum/memory/own_micro_batches.h"
@@ -68,6 +69,27 @@ std::vector<tensor::TensorView> plan_places(const char* purpose, Role role,
   return of_buckets;
 }
 
+/// Weights as the optimizer keeps them and as passes read them.
+void plan_weights(const describe::ParameterTable& table, const describe::ParameterShard& shard,
+                  bool has_places, RankMemory& memory, tensor::MemoryPlan& plan) {
+  const bool is_one_type = plan.precision().shares_weights();
+  const bool has_shard = !shard.is_whole() && (has_places || !is_one_type);
+  const tensor::Shape flat{table.num_elements()};
+  const tensor::Shape own{shard.num_elements()};
+  memory.weights_N = plan.add(kParameters, Role::Master, has_shard ? own : flat);
+  if (has_places) {
+    memory.gathered = plan_places(kParameters, is_one_type ? Role::Master : Role::Weight, shard, plan);
+  } else {
+    memory.compute_weights_N = is_one_type ? memory.weights_N : plan.add(kParameters, Role::Weight, flat);
+  }
+  if (!has_shard || is_one_type) return;
+  if (memory.compute_weights_N) {  // there is an arena
+    for (const describe::ParameterShard::Bucket& bucket : shard.buckets())
+      memory.gathered.push_back(memory.compute_weights_N.rows(bucket.elements.begin, size_of(bucket)));
+  }
+  memory.exact_norms_E = plan.add(kParameters, Role::Master, {describe::NormElements(table).count()});
+}
+
 /// What Muon works in beside the flat buffers.
 void plan_muon(const describe::ParameterTable& table, const char* purpose, RankMemory& memory,
                tensor::MemoryPlan& plan) {
@@ -131,11 +153,7 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   const tensor::Shape own{shard.num_elements()};
   const bool has_places = problem.sharding == schedule::Sharding::Parameters && !shard.is_whole();
   const bool has_flights = problem.sharding >= schedule::Sharding::Gradients && !shard.is_whole();
-  base::require(!has_places || plan.precision().shares_weights(),
-                "parameters are sharded on the CPU alone, where products read them as the optimizer keeps "
-                "them; shard the optimizer instead");
-  memory.weights_N = plan.add(kParameters, Role::Master, has_places ? own : flat);
-  if (has_places) memory.gathered = plan_places(kParameters, Role::Master, shard, plan);
+  plan_weights(table, shard, has_places, memory, plan);
   memory.gradients_N = plan.add(kGradients, Role::Gradient, has_flights ? own : flat);
   if (has_flights) memory.flights = plan_places(kGradients, Role::Gradient, shard, plan);
   if (request.reduce_dtype != DType::Float32) {
@@ -146,8 +164,6 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
   if (problem.has_tied_halves) memory.tied_rows_RD = plan_tied_rows(table, problem, capacity, plan);
   memory.first_moments_S = plan.add(kState, Role::State, own);
   memory.second_moments_S = plan.add(kState, Role::State, own);
-  memory.compute_weights_N =
-      plan.precision().shares_weights() ? memory.weights_N : plan.add(kParameters, Role::Weight, flat);
   if (is_gpu) {
     memory.chunks_C4 = plan.add(kState, DType::Int64, {num_chunks(table, shard, request.layer_update), 4});
   }

@@ -40,12 +40,19 @@ struct MemoryRequest {
 /// All that lies in a rank's arena.
 struct RankMemory {
   // Of all parameters that the rank holds, flat in the order of the table.
-  tensor::TensorView weights_N;          ///< where parameters are sharded, of the shard: weights_S
-  tensor::TensorView compute_weights_N;  ///< as products read them; weights_N where that is the same type
-  tensor::TensorView gradients_N;        ///< where gradients are sharded, of the shard: gradients_S
-  /// Where parameters are sharded: of each bucket of the shard, its place when it is gathered, which it
-  /// shares with others (schedule::Dataflow::kBucketPlaces).
+  /// Of the shard, weights_S, where parameters are sharded; where products read another type, as on a GPU,
+  /// wherever anything is.
+  tensor::TensorView weights_N;
+  /// As products read them; weights_N where that is the same type. Left out where parameters are sharded.
+  tensor::TensorView compute_weights_N;
+  tensor::TensorView gradients_N;  ///< where gradients are sharded, of the shard: gradients_S
+  /// Where weights_N is of the shard: of each of its buckets, the place into which it is gathered, as
+  /// products read it. In compute_weights_N, or, where parameters are sharded, shared with others
+  /// (schedule::Dataflow::kBucketPlaces).
   std::vector<tensor::TensorView> gathered;
+  /// Beside places of another type than weights_N: the weights of norms (describe::NormElements), gathered,
+  /// too, for a whole step.
+  tensor::TensorView exact_norms_E;
   /// Where gradients are sharded: of each bucket, its place until it is reduced, shared in the same way.
   std::vector<tensor::TensorView> flights;
   tensor::TensorView wire_B;  ///< BFloat16, of the largest bucket, where gradients travel so

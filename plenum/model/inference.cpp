@@ -81,17 +81,17 @@ EvaluationSums& EvaluationSums::operator+=(const EvaluationSums& other) {
 
 struct BertInference::State {
   State(const ModelConfig& model, const batch::Capacity& given, std::size_t num_threads,
-        std::optional<FlatWeights> borrowed, tensor::Device device)
+        const BertWeights* borrowed, tensor::Device device)
       : table(describe::describe_bert(model)), owner(device, num_threads) {
     const batch::Capacity capacity = memory::computed_capacity(given, device);
-    const Weights whose = borrowed ? Weights::Borrowed : Weights::Own;
+    const Weights whose = borrowed != nullptr ? Weights::Borrowed : Weights::Own;
     tensor::MemoryPlan sizes(device);
     plan(table, capacity, num_threads, whose, sizes);
     arena.emplace(sizes.layout(), device);
     tensor::MemoryPlan views(*arena);
     memory = plan(table, capacity, num_threads, whose, views);
     layout = views.layout();
-    weights = weights_of(table, borrowed.value_or(FlatWeights{memory.exact_N, memory.compute_N}));
+    weights = borrowed != nullptr ? *borrowed : weights_of(table, {memory.exact_N, memory.compute_N});
     stream.emplace(owner.stream(memory.scratch, views.precision()));
   }
 
@@ -152,13 +152,13 @@ struct BertInference::State {
 
 BertInference::BertInference(const ModelConfig& config, const batch::Capacity& capacity,
                              std::size_t num_threads, tensor::Device device)
-    : state_(std::make_unique<State>(config, capacity, num_threads, std::nullopt, device)) {
+    : state_(std::make_unique<State>(config, capacity, num_threads, nullptr, device)) {
   base::require_kernel_instruction_set();
 }
 
 BertInference::BertInference(const ModelConfig& config, const batch::Capacity& capacity,
-                             std::size_t num_threads, const FlatWeights& weights, tensor::Device device)
-    : state_(std::make_unique<State>(config, capacity, num_threads, weights, device)) {
+                             std::size_t num_threads, const BertWeights& weights, tensor::Device device)
+    : state_(std::make_unique<State>(config, capacity, num_threads, &weights, device)) {
   base::require_kernel_instruction_set();
 }
 

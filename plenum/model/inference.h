@@ -39,9 +39,9 @@ class BertInference {
   /// short. A GPU needs no threads.
   BertInference(const describe::ModelConfig& config, const batch::Capacity& capacity, std::size_t num_threads,
                 tensor::Device device = tensor::Device::Cpu);
-  /// Borrows the weights, which lie on the device in the order of parameters(), as they are at each call.
+  /// Borrows the weights, which lie on the device, as they are at each call.
   BertInference(const describe::ModelConfig& config, const batch::Capacity& capacity, std::size_t num_threads,
-                const FlatWeights& weights, tensor::Device device = tensor::Device::Cpu);
+                const BertWeights& weights, tensor::Device device = tensor::Device::Cpu);
   ~BertInference();
   BertInference(const BertInference&) = delete;
   BertInference& operator=(const BertInference&) = delete;

@@ -175,9 +175,10 @@ BertWeights weights_of(const ParameterTable& table, const FlatWeights& flat) {
   return Views<View, Buffer>(table, exact_N, compute_N).all();
 }
 
-BertWeights weights_of(const ParameterTable& table, const std::vector<FlatPart>& parts) {
-  const PartedBuffer buffer(parts);
-  return Views<tensor::ConstTensorView, PartedBuffer>(table, buffer, buffer).all();
+BertWeights weights_of(const ParameterTable& table, const std::vector<FlatPart>& exact,
+                       const std::vector<FlatPart>& compute) {
+  return Views<tensor::ConstTensorView, PartedBuffer>(table, PartedBuffer(exact), PartedBuffer(compute))
+      .all();
 }
 
 BertGradients gradients_of(const ParameterTable& table, TensorView flat_N) {

@@ -79,9 +79,10 @@ struct FlatPart {
   describe::ParameterTable::ElementRange elements;
   tensor::TensorView values;
 };
-/// The same where the flat buffer, of one type, lies in parts that do not cut a tensor, nor queries, keys and
-/// values.
-BertWeights weights_of(const describe::ParameterTable& table, const std::vector<FlatPart>& parts);
+/// The same where flat buffers lie in parts that do not cut a tensor, nor queries, keys and values. Of
+/// weights those of norms are among `exact`, all others among `compute`.
+BertWeights weights_of(const describe::ParameterTable& table, const std::vector<FlatPart>& exact,
+                       const std::vector<FlatPart>& compute);
 BertGradients gradients_of(const describe::ParameterTable& table, const std::vector<FlatPart>& parts);
 
 }  // namespace plenum::model

@@ -38,8 +38,10 @@ struct OptimizerOptions {
 /// The flat buffers that an optimizer works on, borrowed: of N = ParameterTable::num_elements() elements, or
 /// of the S elements of the shard that it updates, as ParameterShard lays them out.
 struct OptimizerBuffers {
-  tensor::TensorView weights_N;          ///< or of the shard, as the next but one says
-  tensor::TensorView compute_weights_N;  ///< as products read them; weights_N where that is the same type
+  tensor::TensorView weights_N;  ///< or of the shard, as the next but one says
+  /// As products read them; weights_N where that is the same type, or where they are made of those of the
+  /// shard when it is gathered.
+  tensor::TensorView compute_weights_N;
   bool are_weights_of_shard = false;
   tensor::TensorView gradients_N;  ///< or of the shard, as the next says
   bool are_gradients_of_shard = false;

@@ -1,6 +1,7 @@
 #include "plenum/pipeline/bert_memory.h"
 
 #include "plenum/describe/bert.h"
+#include "plenum/describe/norm_elements.h"
 #include "plenum/describe/tensor_parallel.h"
 
 namespace plenum::pipeline {
@@ -20,6 +21,14 @@ std::vector<model::FlatPart> parts_of(const describe::ParameterShard& shard,
                                       const std::vector<TensorView>& places) {
   std::vector<model::FlatPart> parts;
   for (std::size_t i = 0; i < places.size(); ++i) parts.push_back({shard.buckets()[i].elements, places[i]});
+  return parts;
+}
+
+std::vector<model::FlatPart> norms_of(const describe::ParameterTable& table, const TensorView& norms_E) {
+  const describe::NormElements norms(table);
+  std::vector<model::FlatPart> parts;
+  for (const describe::NormElements::Run& run : norms.runs())
+    parts.push_back({run.elements, norms_E.rows(run.begin, run.elements.end - run.elements.begin)});
   return parts;
 }
 
@@ -51,7 +60,8 @@ memory::MemoryRequest request_of(const BertProgramOptions& options) {
 
 optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
   return {.weights_N = memory.weights_N,
-          .compute_weights_N = memory.compute_weights_N,
+          // What is gathered is rounded on the way.
+          .compute_weights_N = memory.gathered.empty() ? memory.compute_weights_N : memory.weights_N,
           .are_weights_of_shard = !memory.gathered.empty(),
           .gradients_N = memory.gradients_N,
           .are_gradients_of_shard = !memory.flights.empty(),
@@ -64,7 +74,11 @@ optim::OptimizerBuffers buffers_of(const memory::RankMemory& memory) {
 
 model::BertWeights weights_of(const describe::ParameterTable& table, const describe::ParameterShard& shard,
                               const memory::RankMemory& memory) {
-  if (!memory.gathered.empty()) return model::weights_of(table, parts_of(shard, memory.gathered));
+  if (!memory.gathered.empty()) {
+    const std::vector<model::FlatPart> places = parts_of(shard, memory.gathered);
+    if (!memory.exact_norms_E) return model::weights_of(table, places, places);
+    return model::weights_of(table, norms_of(table, memory.exact_norms_E), places);
+  }
   return model::weights_of(table, {memory.weights_N, memory.compute_weights_N});
 }
 

@@ -321,6 +321,16 @@ const memory::KfacMemory& BertProgram::kfac() const {
 const tensor::Stream& BertProgram::stream() const {
   return state_->stream;
 }
+const model::BertWeights& BertProgram::weights() const {
+  return state_->weights;
+}
+bool BertProgram::gathers_weights() const {
+  return state_->buffers.are_weights_of_shard &&
+         state_->schedule.problem.sharding != schedule::Sharding::Parameters;
+}
+void BertProgram::put_weights(const model::FlatPiece& piece) {
+  state_->exchange->put_weights(state_->stream, piece);
+}
 void BertProgram::ask_to_stop() {
   state_->is_stop_asked = true;
 }
@@ -332,7 +342,7 @@ const tensor::WorkQueue* BertProgram::queue(schedule::Lane lane) {
 
 void BertProgram::begin(std::uint64_t num_updates) {
   const optim::OptimizerBuffers& buffers = state_->buffers;
-  if (state_->gpu) {
+  if (state_->gpu && !buffers.are_weights_of_shard) {
     kernels::round_to_compute(state_->stream, {.x_N = buffers.weights_N, .y_N = buffers.compute_weights_N});
   }
   HostScalars scalars{};
@@ -481,6 +491,10 @@ PartitionedElements BertProgram::to_partition(const ActionRun& run) {
   if (run.action.type == ActionType::GatherPreconditioned)
     return state_->kfac ? state_->kfac->to_partition(run) : state_->directions->to_partition(run);
   return state_->exchange->to_partition(run.action, state_->own_micro_batches());
+}
+
+PartitionedElements BertProgram::to_gather_besides(const ActionRun& run) {
+  return state_->exchange->to_gather_besides(run.action);
 }
 
 void BertProgram::communicated(const ActionRun& run) {

@@ -9,6 +9,8 @@
 #include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/memory/rank_memory.h"
+#include "plenum/model/flat_pieces.h"
+#include "plenum/model/parameters.h"
 #include "plenum/optim/optimizer.h"
 #include "plenum/pipeline/stage_program.h"
 #include "plenum/pipeline/step_outcome.h"
@@ -35,7 +37,8 @@ struct BertProgramOptions {
 
 /// Trains a BERT, or the stages or the slice of it that a rank holds: what the rank's share of a schedule's
 /// actions do. All memory is planned and taken at once. Schedules of one stage or several (pipelines), any
-/// number of ranks; on GPUs one process for each, which keeps all weights and gradients of its stages.
+/// number of ranks, on GPUs one process for each. What ranks divide of weights, gradients and moments the
+/// schedule says.
 ///
 /// On a GPU actions are issued: a step runs while the next is prepared, and two may be under way. Its outcome
 /// is there when Executor::await_step() has returned; nothing else waits.
@@ -66,6 +69,14 @@ class BertProgram final : public StageProgram {
   const memory::KfacMemory& kfac() const;
   /// Of its device.
   const tensor::Stream& stream() const;
+
+  /// What passes read of the weights. Between steps; not where parameters are sharded, which are gathered for
+  /// passes alone.
+  const model::BertWeights& weights() const;
+  /// Whether they are gathered at the end of every step from shards in buffers() that are of another type.
+  /// Then they are put_weights() before the first.
+  bool gathers_weights() const;
+  void put_weights(const model::FlatPiece& piece);
 
   /// To be called once before the first step, when the weights and what the optimizer keeps lie in buffers():
   /// so many updates counted before. Later calls start anew from there.
@@ -99,6 +110,7 @@ class BertProgram final : public StageProgram {
   comm::Elements incoming(const ActionRun& run) override;
   comm::Elements to_reduce(const ActionRun& run) override;
   PartitionedElements to_partition(const ActionRun& run) override;
+  PartitionedElements to_gather_besides(const ActionRun& run) override;
   void communicated(const ActionRun& run) override;
 
  private:

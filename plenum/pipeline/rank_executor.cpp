@@ -184,8 +184,14 @@ void RankExecutor::perform(LaneRun& lane, const ActionRun& run, std::size_t posi
   }
   lane.progress.move_on(LaneState::AwaitsRanks);
   completion->wait();
+  if (schedule::is_gather(run.action.type)) gather_besides(run);
   lane.progress.move_on(LaneState::Works);
   program_.communicated(run);
+}
+
+void RankExecutor::gather_besides(const ActionRun& run) {
+  const PartitionedElements buffer = program_.to_gather_besides(run);
+  if (!buffer.counts.empty()) start_partitioned(run, buffer).wait();
 }
 
 std::optional<comm::Completion> RankExecutor::start(const ActionRun& run) {
@@ -259,14 +265,15 @@ comm::Completion RankExecutor::start_message(const ActionRun& run) {
 }
 
 comm::Completion RankExecutor::start_collective(const ActionRun& run) {
+  if (schedule::is_scatter(run.action.type) || schedule::is_gather(run.action.type))
+    return start_partitioned(run, program_.to_partition(run));
+  comm::Communicator& group = communicators_.of(run.action, dataflow_.group(run.action));
+  return group.start_all_reduce(program_.to_reduce(run), collective_tag(run.action, run.step));
+}
+
+comm::Completion RankExecutor::start_partitioned(const ActionRun& run, const PartitionedElements& buffer) {
   comm::Communicator& group = communicators_.of(run.action, dataflow_.group(run.action));
   const comm::Tag tag = collective_tag(run.action, run.step);
-  const bool scatters = schedule::is_scatter(run.action.type);
-  const bool gathers = schedule::is_gather(run.action.type);
-  if (!scatters && !gathers) {
-    return group.start_all_reduce(program_.to_reduce(run), tag);
-  }
-  const PartitionedElements buffer = program_.to_partition(run);
   base::check(buffer.counts.size() == group.size(), "there must be a part for each member: {} of {}",
               buffer.counts.size(), group.size());
   const std::size_t num_elements =
@@ -276,8 +283,9 @@ comm::Completion RankExecutor::start_collective(const ActionRun& run) {
   const auto own = buffer.counts.begin() + static_cast<std::ptrdiff_t>(group.index());
   const comm::Elements part =
       buffer.whole.part(std::accumulate(buffer.counts.begin(), own, std::size_t{0}), *own);
-  return scatters ? group.start_reduce_scatter(buffer.whole, part, buffer.counts, tag)
-                  : group.start_all_gather(part, buffer.whole, buffer.counts, tag);
+  return schedule::is_scatter(run.action.type)
+             ? group.start_reduce_scatter(buffer.whole, part, buffer.counts, tag)
+             : group.start_all_gather(part, buffer.whole, buffer.counts, tag);
 }
 
 void RankExecutor::poll_sends(LaneRun& lane) {

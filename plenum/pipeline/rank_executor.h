@@ -122,6 +122,9 @@ class RankExecutor {
   std::optional<comm::Completion> start(const ActionRun& run);
   comm::Completion start_message(const ActionRun& run);
   comm::Completion start_collective(const ActionRun& run);
+  comm::Completion start_partitioned(const ActionRun& run, const PartitionedElements& buffer);
+  /// What is gathered once a gather is done.
+  void gather_besides(const ActionRun& run);
   /// Ends the sends that are complete.
   void poll_sends(LaneRun& lane);
   /// Ends all sends.

@@ -91,6 +91,9 @@ class StageProgram {
   /// ReduceScatterTiedOutput), or put together from the members' parts (GatherParameters, GatherForward,
   /// GatherBackward, GatherTiedRows, GatherTied, GatherPreconditioned), in place.
   virtual PartitionedElements to_partition(const ActionRun& run) { refuse(run); }
+  /// What is put together from the members' parts besides, once a gather is done, in place: elements of
+  /// another type. No counts where there is nothing.
+  virtual PartitionedElements to_gather_besides(const ActionRun& /*run*/) { return {}; }
   /// The message has left the buffer or has come; the result lies in the buffer. In a lane with a queue: for
   /// what is put into it from now on.
   virtual void communicated(const ActionRun& run) = 0;

@@ -91,10 +91,9 @@ base::Rank Replicas::rank_of(std::size_t program) const {
   return base::Rank::at(processes_.rank().value_or(base::Rank::at(0)).index() + program);
 }
 
-model::FlatWeights Replicas::weights() const {
-  if (whole_) return {.exact_N = whole_->weights_N(), .compute_N = whole_->weights_N()};
-  const optim::OptimizerBuffers& buffers = first().buffers();
-  return {.exact_N = buffers.weights_N, .compute_N = buffers.compute_weights_N};
+model::BertWeights Replicas::weights() const {
+  if (!whole_) return first().weights();
+  return model::weights_of(parameters(), {.exact_N = whole_->weights_N(), .compute_N = whole_->weights_N()});
 }
 
 void Replicas::gather_weights() {
@@ -302,6 +301,7 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
     }
     program->begin(num_updates);
   }
+  if (first().gathers_weights()) put_gathered_weights();
   num_ended_ = first_step;
   executor_.emplace(schedule_, ranks_here(),
                     pipeline::ExecutorOptions{.hang_limit = hang_limit_,
@@ -309,6 +309,22 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
                                               .on_stuck = [this](const pipeline::Failure& hang) {
                                                 if (on_stuck_) on_stuck_(hang);
                                               }});
+}
+
+void Replicas::put_gathered_weights() {
+  gather_weights();
+  for (std::size_t i = 0; i < programs_.size(); ++i) {
+    for (const describe::ParameterShard::Bucket& bucket : programs_[i]->shard().buckets()) {
+      std::vector<float> room(static_cast<std::size_t>(bucket.elements.end - bucket.elements.begin));
+      const model::FlatPiece piece{bucket.elements.begin, room};
+      whole_->scatter(rank_of(i), piece);
+      programs_[i]->put_weights(piece);
+    }
+  }
+  // From now on every replica has what passes read.
+  if (parts_.are_several()) return;
+  whole_.reset();
+  of_model_.reset();
 }
 
 std::vector<pipeline::LocalRank> Replicas::ranks_here() const {

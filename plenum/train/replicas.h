@@ -49,9 +49,11 @@ class Replicas {
   const describe::ParameterTable& parameters() const { return parts_.whole(); }
   /// Of the whole model. Valid when no step is under way. In the device's memory; where ranks hold the model
   /// together in the host's, as the last gather_weights() left them.
-  model::FlatWeights weights() const;
-  /// Whether ranks hold the model together.
+  model::BertWeights weights() const;
+  /// Whether ranks hold together, once begun, what passes read of the model.
   bool is_put_together() const { return whole_.has_value(); }
+  /// Where they do: weights() in the order of parameters().
+  const tensor::TensorView& whole_weights_N() const { return whole_->weights_N(); }
   /// Puts weights() together, where ranks hold the model together; by all processes at the same time.
   void gather_weights();
   const tensor::Stream& stream() const { return first().stream(); }
@@ -113,6 +115,8 @@ class Replicas {
   /// One of this process, by its place in programs_.
   base::Rank rank_of(std::size_t program) const;
   void gather_weights_of_processes();
+  /// What passes read until the first step's update, where it is gathered from shards.
+  void put_gathered_weights();
   /// Values of a rank in the host's memory: themselves, or a copy in `room`.
   std::span<float> on_host(std::span<float> values, std::vector<float>& room) const;
   /// Overwrites a piece of a program's flat buffer with what the whole has of it.
@@ -164,7 +168,7 @@ class Replicas {
   std::chrono::milliseconds hang_limit_;
   std::function<void(const pipeline::Failure&)> on_stuck_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
-  std::optional<WholeModel> whole_;               ///< where ranks hold it together
+  std::optional<WholeModel> whole_;               ///< where ranks hold it together; until begun also shards
   std::unique_ptr<comm::Communicator> of_model_;  ///< where processes do: those that put it together
   std::optional<tensor::HostWindow> window_;      ///< of a GPU
   std::optional<pipeline::Executor> executor_;

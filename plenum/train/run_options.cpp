@@ -209,10 +209,6 @@ void RunOptions::check() const {
                 "every rank needs a thread: {} ranks, {} threads; give more --threads or fewer --ranks",
                 run.ranks, run.threads.value_or(0));
   static_cast<void>(mesh());
-  base::require(
-      run.shard < schedule::Sharding::Gradients || run.device != tensor::Device::Cuda || run.ranks == 1,
-      "gradients and parameters are sharded on CPUs only so far; add --device cpu, or shard the "
-      "optimizer alone: --shard optimizer");
   check_pipeline();
   const bool is_kfac = optimizer.optimizer.kind == optim::OptimizerKind::Kfac;
   base::require(!is_kfac || run.tp == 1,

@@ -356,7 +356,7 @@ bool Trainer::evaluate() {
     };
     run_.replicas->gather_weights();
     if (run_.replicas->is_put_together() && run_.plan->program().device == tensor::Device::Cuda) {
-      std::ranges::copy(run_.replicas->weights().exact_N.span<float>(),
+      std::ranges::copy(run_.replicas->whole_weights_N().span<float>(),
                         run_.inference->weights().span<float>().begin());
     }
     evaluation_ = train::evaluate(*run_.inference, *run_.plan->held_out(), goes_on, run_.between_steps.get());

@@ -30,6 +30,11 @@ const std::vector<MeshOfProcesses>& meshes_of_processes() {
       {2, " --tp 2 --optimizer lamb"},
       {4, " --tp 2 --shard optimizer"},
       {4, " --tp 2 --pp 2"},
+      {2, " --shard optimizer"},
+      {2, " --shard gradients --micro-batch-tokens 64"},  // several on every rank
+      {3, " --shard parameters"},
+      {2, " --shard parameters --micro-batch-tokens 64 --optimizer lamb"},
+      {4, " --tp 2 --shard parameters"},
   };
   return all;
 }

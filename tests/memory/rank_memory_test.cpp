@@ -182,6 +182,39 @@ TEST(RankMemory, FallsWithTheRanksThatShareIt) {
   }
 }
 
+TEST(RankMemory, OfAGpuFallsWithTheRanksThatShareIt) {
+  const ParameterTable table(describe::describe_bert(describe::preset("bert-base")));
+  using schedule::Sharding;
+  const auto layers = [&](std::uint16_t first, std::uint16_t end) {
+    const auto [begin, last] =
+        table.elements_of_layers(schedule::LayerId::at(first), schedule::LayerId::at(end));
+    return static_cast<double>(last - begin);
+  };
+  const auto N = static_cast<double>(table.num_elements());
+  const double places = layers(11, 12) + layers(10, 11) + layers(0, 1);
+  // Weight and bias of the embedding's norm, the head's and two of each layer.
+  constexpr double kNorms = 2 * 768 * (1 + 1 + 2 * 12);
+  for (const std::size_t num_ranks : {2, 4, 8}) {
+    const double shard = N / static_cast<double>(num_ranks);
+    const auto expect = [&](Sharding sharding, double parameters, double gradients) {
+      const schedule::Schedule schedule = schedule::generate_data_parallel(
+          {.num_replicas = num_ranks, .stage_layers = {12}, .num_buckets = 12, .sharding = sharding});
+      const tensor::MemoryLayout layout =
+          plan_memory(table, schedule, schedule::Rank{0},
+                      {.capacity = {.rows = 128, .sequences = 1, .labels = {20}, .max_length = 128},
+                       .device = Device::Cuda});
+      SCOPED_TRACE(testing::Message() << num_ranks << " ranks, sharding " << static_cast<int>(sharding));
+      // Shards begin at multiples of 128 elements.
+      EXPECT_NEAR(static_cast<double>(bytes_of(layout, "parameters")), parameters, 32'000);
+      EXPECT_NEAR(static_cast<double>(bytes_of(layout, "gradients")), gradients, 32'000);
+    };
+    expect(Sharding::None, 4 * N + 2 * N, 4 * N);
+    expect(Sharding::Optimizer, 4 * shard + 2 * N + 4 * kNorms, 4 * N);
+    expect(Sharding::Gradients, 4 * shard + 2 * N + 4 * kNorms, 4 * shard + 4 * places);
+    expect(Sharding::Parameters, 4 * shard + 2 * places + 4 * kNorms, 4 * shard + 4 * places);
+  }
+}
+
 TEST(RankMemory, GrowsWithTheActivationsThatAScheduleKeepsAlive) {
   const ParameterTable table(describe::describe_bert(describe::preset("bert-mini")));
   const batch::Capacity capacity{.rows = 512, .sequences = 4, .labels = {60}, .max_length = 128};

@@ -88,7 +88,8 @@ TEST(BertParity, InferenceGivesTheSameLogitsAndLosses) {
     EXPECT_EQ(sums.objectives[0].correct, correct);
 
     BertInference borrower(BertGolden::config(), capacity_of(batch), 1,
-                           {.exact_N = inference.weights(), .compute_N = inference.weights()});
+                           weights_of(inference.parameters(),
+                                      {.exact_N = inference.weights(), .compute_N = inference.weights()}));
     EXPECT_EQ(borrower.evaluate(batch).objectives[0].loss, sums.objectives[0].loss);
     EXPECT_LT(borrower.memory().num_bytes(), inference.memory().num_bytes());
   }

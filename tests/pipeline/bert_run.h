@@ -81,8 +81,10 @@ class BertRun {
     for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
       programs_.push_back(std::make_unique<BertProgram>(schedule_, schedule::Rank::at(rank), options));
       borrowed.push_back(programs_.back().get());
-      set_weights(test::random_weights(programs_.back()->parameters(), options.model.width), rank);
+      std::vector<float> weights = test::random_weights(programs_.back()->parameters(), options.model.width);
+      set_weights(weights, rank);
       programs_.back()->begin(0);
+      if (programs_.back()->gathers_weights()) programs_.back()->put_weights({0, weights});
     }
     due_by_clock_.resize(programs_.size());
     executor_ = std::make_unique<Executor>(schedule_, local_ranks(borrowed));

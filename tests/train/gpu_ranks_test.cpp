@@ -1,4 +1,4 @@
-// Ranks that hold a model together on a GPU, as threads of one process that share it.
+// Ranks that hold a model together on a GPU, or shards of it, as threads of one process that share it.
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +24,7 @@ struct MeshOnGpu {
   std::int64_t tp = 1;
   std::int64_t pp = 1;
   Sharding shard = Sharding::None;
+  schedule::Recomputation recompute = schedule::Recomputation::None;
   double band = test::kBFloat16Rearranged;  ///< of gradients, beside those of one rank
 };
 
@@ -40,6 +41,23 @@ constexpr MeshOnGpu kGpuMeshes[] = {
      .shard = Sharding::Optimizer,
      .band = kBandOfSlices},
     {.name = "slices of stages", .ranks = 4, .tp = 2, .pp = 2, .band = kBandOfSlices},
+    {.name = "slices of replicas, gradients",
+     .ranks = 4,
+     .tp = 2,
+     .shard = Sharding::Gradients,
+     .band = kBandOfSlices},
+    {.name = "slices of replicas, parameters",
+     .ranks = 4,
+     .tp = 2,
+     .shard = Sharding::Parameters,
+     .band = kBandOfSlices},
+    {.name = "replicas, optimizer", .ranks = 2, .shard = Sharding::Optimizer},
+    {.name = "replicas, gradients", .ranks = 4, .shard = Sharding::Gradients},
+    {.name = "replicas, parameters", .ranks = 2, .shard = Sharding::Parameters},
+    {.name = "replicas, parameters, recomputed",
+     .ranks = 4,
+     .shard = Sharding::Parameters,
+     .recompute = schedule::Recomputation::Full},
 };
 
 class MeshesOnGpu : public test::OnGpu<TrainingTest> {
@@ -53,6 +71,7 @@ class MeshesOnGpu : public test::OnGpu<TrainingTest> {
     given.run.tp = mesh.tp;
     given.run.pp = mesh.pp;
     given.run.shard = mesh.shard;
+    given.run.recompute = mesh.recompute;
     given.run.bucket_bytes = 1;  // a layer
     given.model.layers = 4;      // so many buckets that some share a place
     given.model.width = 128;
@@ -135,6 +154,18 @@ TEST_F(MeshesOnGpu, StoppedAndResumedEndWithTheBytesOfARunThatWasNot) {
     run_and_stop(parts, 4);
     run(parts);
     expect_same_checkpoint(parts, whole);
+  }
+}
+
+TEST_F(MeshesOnGpu, GiveTheSameBytesTwice) {
+  for (const MeshOnGpu& mesh : kGpuMeshes) {
+    if (mesh.shard == Sharding::None) continue;
+    SCOPED_TRACE(mesh.name);
+    const RunOptions one = options_of(std::string(mesh.name) + " one", mesh, 8);
+    const RunOptions two = options_of(std::string(mesh.name) + " two", mesh, 8);
+    run(one);
+    run(two);
+    expect_same_checkpoint(two, one);
   }
 }
 

@@ -137,12 +137,28 @@ TEST_F(ShardedTraining, SaysIntoHowManyBucketsGradientsAreCut) {
   EXPECT_THAT(observer_.choices, testing::Contains(HasSubstr("--bucket-bytes")));
 }
 
-TEST_F(ShardedTraining, OnAGpuIsRefusedInOneLineBeyondTheOptimizer) {
-  for (const Sharding shard : {Sharding::Gradients, Sharding::Parameters}) {
+/// The bytes of a purpose that a plan names.
+std::size_t bytes_of(const MemoryReport& report, std::string_view purpose) {
+  for (const tensor::MemoryLayout::Line& line : report.lines) {
+    if (line.purpose == purpose) return line.bytes;
+  }
+  return 0;
+}
+
+TEST_F(ShardedTraining, OnAGpuEvaluatesWithTheWeightsThatItHasGatheredForTraining) {
+  const data::Dataset dataset(dataset_);
+  const describe::ModelConfig model = describe::preset("bert-mini");
+  const auto N =
+      static_cast<std::size_t>(describe::ParameterTable(describe::describe_bert(model)).num_elements());
+  for (const Sharding shard : {Sharding::None, Sharding::Optimizer, Sharding::Gradients}) {
     RunOptions given = sharded("gpu", shard, 2);
     given.run.device = tensor::Device::Cuda;
-    test::expect_user_error([&] { given.check(); }, "--shard optimizer");
+    EXPECT_EQ(bytes_of(RunPlan(given, dataset, model, base::Rank{1}).memory(), "whole weights"), 0U);
   }
+  // Nothing but shards lives through a step: evaluation has weights of its own, in fp32 and bf16.
+  RunOptions given = sharded("gpu", Sharding::Parameters, 2);
+  given.run.device = tensor::Device::Cuda;
+  EXPECT_EQ(bytes_of(RunPlan(given, dataset, model, base::Rank{1}).memory(), "whole weights"), 6 * N);
 }
 
 TEST_F(ShardedTraining, PlansLessMemoryThanReplicas) {

@@ -7,6 +7,7 @@
 #include "plenum/comm/mpi/direct_reduction.h"
 #include "plenum/comm/mpi/exchange.h"
 #include "plenum/comm/mpi/library_reduction.h"
+#include "plenum/comm/mpi/whole_reduction.h"
 #include "plenum/comm/reduce.h"
 
 namespace plenum::comm::mpi {
@@ -85,6 +86,8 @@ std::unique_ptr<Transfer> Collective::make_transfer(CollectiveRoom& room) const 
   if (room.library_group != MPI_COMM_NULL && LibraryReduction::can_do(own_.shape)) {
     return std::make_unique<LibraryReduction>(room.library_group, own_);
   }
+  if (WholeReduction::can_do(own_.shape, room.lines.size()))
+    return std::make_unique<WholeReduction>(room.lines, room.staging, own_);
   return std::make_unique<DirectReduction>(room.lines, room.staging, own_);
 }
 

@@ -60,7 +60,8 @@ void add_kfac(base::OptionTable& options, OptimizerOptions& optimizer) {
   options.add("kfac-damping", optimizer.kfac.damping, kLeastDamping, kLargestDamping,
               "Damping of the factors, relative to their size (kfac)");
   options.add("kfac-every", optimizer.kfac.every, std::int64_t{1}, kOldestFactors,
-              "Steps from one refresh of the factors and their inverses to the next (kfac)");
+              "Steps from one refresh of the factors and their inverses to the next; 1 if not given, unless "
+              "--kfac-fill spreads them over bubbles (kfac)");
   options.add("kfac-average", optimizer.kfac.average, 0.0, kLargestBeta,
               "Part of the factors that a running average keeps at a refresh; those of one step alone if not "
               "given (kfac)");

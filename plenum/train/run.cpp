@@ -10,8 +10,14 @@
 #include "plenum/base/thread_pool.h"
 #include "plenum/base/units.h"
 #include "plenum/io/checksum.h"
+#include "plenum/io/directory.h"
+#include "plenum/io/file.h"
+#include "plenum/schedule/core/refreshes.h"
+#include "plenum/schedule/text/schedule_text.h"
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/train/checkpoint.h"
+#include "plenum/train/filled_schedule.h"
+#include "plenum/train/given_schedule.h"
 #include "plenum/train/product_rate.h"
 #include "plenum/train/rank_balance.h"
 #include "plenum/train/run_schedule.h"
@@ -133,10 +139,11 @@ std::unique_ptr<RunPlan> plan_run(const RunOptions& options, const data::Dataset
                                   const std::optional<FoundCheckpoint>& found,
                                   const DeviceMemory& device_memory, const Processes& processes,
                                   const Note& note) {
+  const std::optional<schedule::Schedule> given = read_given_schedule(options, processes, note);
   const auto plan_with = [&](double attention_cost) {
     return std::make_unique<RunPlan>(options, dataset,
                                      found ? found->model : starting_model(options.model, dataset),
-                                     processes.rank(), attention_cost);
+                                     processes.rank(), attention_cost, given);
   };
   const bool is_settled = found || options.data.attention_cost;
   std::unique_ptr<RunPlan> plan =
@@ -147,6 +154,15 @@ std::unique_ptr<RunPlan> plan_run(const RunOptions& options, const data::Dataset
     if (chosen != 1) plan = plan_with(chosen);
   }
   return plan;
+}
+
+/// Keeps a schedule that cannot be made again from options alone.
+void keep_schedule(const Run& run) {
+  const bool is_from_options = run.options.fill() == KfacFill::Off && !run.options.has_schedule_file();
+  if (!run.directory || is_from_options) return;
+  const std::string path = run.directory->paths().schedule;
+  const std::string text = schedule::print_schedule_text(run.plan->schedule());
+  if (!io::path_exists(path) || io::read_file(path) != text) io::write_file(path, text);
 }
 
 /// Gives the ranks the weights and moments of a checkpoint; returns where the run stands with them.
@@ -182,7 +198,20 @@ std::unique_ptr<model::BertInference> open_inference(const RunPlan& plan, const 
   return nullptr;
 }
 
+/// RunCadence::is_drained.
+std::vector<bool> drained_steps(const schedule::Schedule& schedule) {
+  const schedule::Refreshes refreshes(schedule);
+  std::vector<bool> is_drained;
+  for (std::size_t step = 0; step < schedule.num_steps(); ++step)
+    is_drained.push_back(refreshes.is_drained(step));
+  return is_drained;
+}
+
 }  // namespace
+
+bool Run::may_save() const {
+  return state.step >= plan->num_steps() || schedule::Refreshes(plan->schedule()).is_drained(state.step);
+}
 
 std::vector<TunedStream> Run::tuned_streams() const {
   std::vector<TunedStream> streams{{"training", replicas->stream()}};
@@ -210,6 +239,12 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
 
   std::unique_ptr<RunPlan> plan = plan_run(options, *dataset, found, device_memory, processes, note);
   std::unique_ptr<data::SequenceExchange> exchange = open_exchange(options, *dataset, *plan, processes);
+  fill_bubbles(*plan, {.options = options,
+                       .processes = processes,
+                       .observer = observer,
+                       .exchange = exchange.get(),
+                       .available_bytes = device_memory.available_bytes(),
+                       .is_resumed = found.has_value()});
   auto replicas = std::make_unique<Replicas>(plan->mesh(), plan->schedule(), plan->program(), processes,
                                              options.hang_limit());
   for (const std::string& path : {options.run.process.trace, options.run.process.overlay})
@@ -240,7 +275,18 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
   // A run that begins anew measures anew: what lies there may be of another configuration.
   if (found) run.tuning.restore(run.tuned_streams(), note);
   if (run.directory) run.directory->make();
+  keep_schedule(run);
   return run;
+}
+
+std::uint64_t drawn_step(const Run& run) {
+  const ProcessSettings& process = run.options.run.process;
+  const std::uint64_t cycle = run.plan->schedule().num_steps();
+  const auto asked = static_cast<std::uint64_t>(process.drawn_step());
+  if (process.trace_step || cycle == 1) return run.state.step + asked;
+  // In the first cycle there are no inverses yet, and from the second durations are taken.
+  const std::uint64_t earliest = run.state.step + std::max(asked, 2 * cycle + 1);
+  return (earliest + cycle - 2) / cycle * cycle + 1;
 }
 
 RunCadence cadence_of(const Run& run) {
@@ -251,8 +297,9 @@ RunCadence cadence_of(const Run& run) {
                      .traced_step = std::nullopt,
                      .checkpoint_seconds = run.plan->checkpoint_every().seconds,
                      .evaluation_seconds = run.plan->evaluate_every().seconds,
-                     .lag = is_on_gpu(run) ? kGpuLag : 0};
-  const std::uint64_t drawn = run.state.step + static_cast<std::uint64_t>(process.drawn_step());
+                     .lag = is_on_gpu(run) ? kGpuLag : 0,
+                     .is_drained = drained_steps(run.plan->schedule())};
+  const std::uint64_t drawn = drawn_step(run);
   if (!process.trace.empty()) cadence.traced_step = drawn;
   if (!process.overlay.empty()) {
     cadence.first_measured_step =

@@ -41,6 +41,8 @@ struct Run {
   TrainingState state;
   std::string checkpoint;  ///< that it was loaded from; empty where the run begins
 
+  /// Whether no work is under way that a checkpoint of the run as it stands would lack, or none follows.
+  bool may_save() const;
   /// Those that choose algorithms by measuring.
   std::vector<TunedStream> tuned_streams() const;
 };
@@ -49,6 +51,10 @@ struct Run {
 /// time. Borrows the options. Throws UserError for whatever could refuse it, before a new run's directory is
 /// made.
 Run open_run(const RunOptions& options, TrainingObserver& observer, const Processes& processes = {});
+
+/// The step that --trace and --overlay draw. Where none is asked for and steps form cycles, the first of a
+/// cycle, the third or a later one.
+std::uint64_t drawn_step(const Run& run);
 
 /// When an opened run pauses and ends.
 RunCadence cadence_of(const Run& run);

@@ -31,6 +31,7 @@ struct RunPaths {
   std::string tensorboard;  ///< a directory
   std::string tokenizer;    ///< a directory: the dataset's
   std::string tuning;       ///< which algorithms were found the fastest on the GPU
+  std::string schedule;     ///< what ranks do, where that was measured or given
   std::string checkpoints;  ///< a directory
   std::string logs;         ///< a directory: a file for each process but the first
 };

@@ -61,6 +61,10 @@ std::vector<std::int64_t> parse_stage_layers(const std::string& text, const std:
   }
 }
 
+bool is_schedule_file(std::string_view schedule) {
+  return schedule.ends_with(".txt") || schedule.ends_with(".json");
+}
+
 void add_pipeline(OptionTable& options, RunSettings& run) {
   options.add("pp", run.pp, 1, 1024,
               "Pipeline parallelism: so many ranks hold a model together, each some of its layers");
@@ -68,14 +72,31 @@ void add_pipeline(OptionTable& options, RunSettings& run) {
   for (const schedule::Generator& generator : schedule::all_generators()) {
     if (generator.is_pipeline()) schedules.emplace_back(generator.name, generator.name);
   }
-  options.add_choice("schedule", run.schedule, std::move(schedules),
-                     "With --pp: in which order ranks work on micro-batches (plenum simulate); auto is 1f1b");
+  base::Option& schedule = options.add_choice(
+      "schedule", run.schedule, std::move(schedules),
+      "With --pp: in which order ranks work on micro-batches (plenum simulate); auto is 1f1b. Or a file that "
+      "plenum simulate --output wrote (.txt, .json)");
+  schedule.set = [&run, set = schedule.set](const std::vector<std::string>& given) {
+    if (is_schedule_file(given.front())) {
+      run.schedule = given.front();
+    } else {
+      set(given);
+    }
+  };
+  schedule.get = [&run, get = schedule.get] {
+    return is_schedule_file(run.schedule) ? std::vector{run.schedule} : get();
+  };
   options.add_parsed("stage-layers", run.stage_layers, "N,N,...",
                      "With --pp: layers of every stage; such that all do as many operations if not given",
                      parse_stage_layers, [](const std::vector<std::int64_t>& layers) {
                        return fmt::format("{}", fmt::join(layers, ","));
                      });
   options.add("chunks", run.chunks, 2, 64, "With --schedule interleaved: stages on every rank");
+  options.add_choice<std::optional<KfacFill>>(
+      "kfac-fill", run.kfac_fill,
+      {{"auto", std::nullopt}, {"off", KfacFill::Off}, {"deferred", KfacFill::Deferred}},
+      "With --pp: when K-FAC computes curvature and inverses: in bubbles, spread over several steps "
+      "(deferred), or outside them, every --kfac-every steps (off); auto is off if --kfac-every is given");
 }
 
 }  // namespace
@@ -209,6 +230,7 @@ void RunOptions::check() const {
                 "every rank needs a thread: {} ranks, {} threads; give more --threads or fewer --ranks",
                 run.ranks, run.threads.value_or(0));
   static_cast<void>(mesh());
+  check_fill();
   check_pipeline();
   const bool is_kfac = optimizer.optimizer.kind == optim::OptimizerKind::Kfac;
   base::require(!is_kfac || run.tp == 1,
@@ -238,6 +260,31 @@ void RunOptions::check() const {
   optimizer.check();
 }
 
+bool RunOptions::has_schedule_file() const {
+  return is_schedule_file(run.schedule);
+}
+
+KfacFill RunOptions::fill() const {
+  const bool has_bubbles = optimizer.optimizer.kind == optim::OptimizerKind::Kfac && run.pp > 1;
+  if (!has_bubbles || has_schedule_file()) return KfacFill::Off;
+  return run.kfac_fill.value_or(optimizer.optimizer.kfac.every ? KfacFill::Off : KfacFill::Deferred);
+}
+
+void RunOptions::check_fill() const {
+  const bool has_every = optimizer.optimizer.kfac.every.has_value();
+  base::require(!has_schedule_file() || !(run.kfac_fill || has_every || !run.stage_layers.empty()),
+                "{} says itself what layers stages have and when K-FAC computes; leave out --stage-layers, "
+                "--kfac-fill and --kfac-every",
+                run.schedule);
+  if (run.kfac_fill.value_or(KfacFill::Off) == KfacFill::Off) return;
+  base::require(optimizer.optimizer.kind == optim::OptimizerKind::Kfac,
+                "--kfac-fill is for --optimizer kfac; leave it out, or choose that");
+  base::require(run.pp > 1, "--kfac-fill fills the bubbles of a pipeline; add --pp, or leave it out");
+  base::require(!has_every,
+                "--kfac-every does not go with --kfac-fill: how often factors are renewed follows from the "
+                "bubbles; leave out one of both");
+}
+
 void RunOptions::check_pipeline() const {
   if (run.pp == 1) return;
   base::require(run.shard == schedule::Sharding::None,
@@ -246,6 +293,7 @@ void RunOptions::check_pipeline() const {
                 run.pp);
   base::require(run.reduce_dtype == tensor::DType::Float32,
                 "--reduce-dtype bf16 does not go with --pp {} so far; leave out one of both", run.pp);
+  if (has_schedule_file()) return;
   const schedule::Generator& generator =
       schedule::generator_named(run.schedule.empty() ? "1f1b" : run.schedule);
   base::require(run.pp % static_cast<std::int64_t>(generator.depth_multiple) == 0,

@@ -50,6 +50,12 @@ enum class Reduction : std::uint8_t {
   Library,  ///< as the library likes
 };
 
+/// What becomes of K-FAC's curvature and inversions in a pipeline.
+enum class KfacFill : std::uint8_t {
+  Off,      ///< done outside bubbles, in the step whose statistics they take
+  Deferred  ///< spread over the bubbles of a cycle of steps, at whose end nothing waits
+};
+
 /// Where a run lives, how long it goes on and what it runs on.
 struct RunSettings {
   std::string directory;
@@ -60,9 +66,10 @@ struct RunSettings {
   bool share_gpu = false;                  ///< of one process, each with a part of the one GPU
   std::int64_t tp = 1;                     ///< ranks that divide every layer
   std::int64_t pp = 1;                     ///< ranks of a pipeline, which divide the layers of a model
-  std::string schedule;                    ///< of a pipeline; 1f1b if empty
+  std::string schedule;                    ///< of a pipeline, or a file that has one; 1f1b if empty
   std::vector<std::int64_t> stage_layers;  ///< of its stages; balanced by operations if empty
   std::int64_t chunks = 2;                 ///< stages on a rank, where the schedule has several
+  std::optional<KfacFill> kfac_fill;       ///< RunOptions::fill() if absent
   schedule::Sharding shard = schedule::Sharding::None;
   std::optional<std::int64_t> bucket_bytes;  ///< kBucketBytes if absent
   std::optional<std::int64_t> threads;       ///< over all ranks; all cores if absent
@@ -129,10 +136,15 @@ struct RunOptions {
   /// Throws UserError for settings that are wrong or contradict each other.
   void check() const;
   Mesh mesh() const;
+  /// Whether --schedule names a file rather than a pipeline.
+  bool has_schedule_file() const;
+  /// What K-FAC does in the pipeline that there is: its bubbles are filled where nothing else is asked for.
+  KfacFill fill() const;
   std::size_t threads_per_rank() const;
   std::chrono::milliseconds hang_limit() const;
 
  private:
+  void check_fill() const;
   void check_pipeline() const;
 };
 

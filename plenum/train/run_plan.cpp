@@ -15,6 +15,7 @@
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/model/inference.h"
 #include "plenum/optim/duration.h"
+#include "plenum/train/given_schedule.h"
 #include "plenum/train/gpu_micro_batch.h"
 #include "plenum/train/model_parts.h"
 #include "plenum/train/run_schedule.h"
@@ -190,9 +191,16 @@ std::string advice_on_number(const data::StepBatchSource& batches, const Fits& f
 
 /// The data's options, with the micro-batches of a pipeline or a GPU where none are asked for.
 data::TrainingDataOptions settle_data(const RunOptions& options, const data::SequenceSource& sequences,
-                                      const describe::ModelConfig& model, std::optional<base::Rank> rank) {
+                                      const describe::ModelConfig& model, std::optional<base::Rank> rank,
+                                      const std::optional<schedule::Schedule>& given) {
   data::TrainingDataOptions data = options.data;
   if (data.micro_batches) return data;
+  if (given) {
+    const std::size_t num_replicas = options.mesh().num_replicas();
+    data.micro_batches =
+        static_cast<std::int64_t>(std::max<std::size_t>(given->problem.num_micro_batches / num_replicas, 1));
+    return data;
+  }
   const bool is_pipeline = options.mesh().depth() > 1;
   const bool is_settled = data.micro_batch_tokens || options.run.device == tensor::Device::Cpu;
   if (!is_pipeline && (is_settled || tensor::cuda_obstacle())) return data;
@@ -211,19 +219,23 @@ data::TrainingDataOptions settle_data(const RunOptions& options, const data::Seq
 }  // namespace
 
 RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model,
-                 std::optional<base::Rank> rank, double attention_cost)
+                 std::optional<base::Rank> rank, double attention_cost,
+                 std::optional<schedule::Schedule> given)
     : options_(options),
       dataset_(dataset),
       mesh_(options.mesh()),
       rank_(rank),
       training_(dataset, Split::Train),
-      batches_(make_batches(options, settle_data(options, training_, model, rank), training_, model,
+      batches_(make_batches(options, settle_data(options, training_, model, rank, given), training_, model,
                             attention_cost)),
-      schedule_(make_schedule(options, model, typical_work(training_, options.data),
-                              batches_.micro_batches_per_rank())),
+      schedule_(given ? std::move(*given)
+                      : make_schedule(options, model, typical_work(training_, options.data),
+                                      batches_.micro_batches_per_rank())),
       program_(program_options(options, model, batches_.capacity(), rank)),
       num_steps_(optim::num_steps(options.run.steps, length(), "steps")),
       checkpoint_every_(interval_of(options.checkpoint.every, "checkpoint-every")) {
+  if (options.has_schedule_file())
+    require_fitting(schedule_, options, batches_.micro_batches_per_rank(), program_);
   base::require(num_steps_ > 0, "steps must be more than none: {}", optim::to_string(options.run.steps));
   learning_rate_.emplace(options.optimizer.learning_rate, num_steps_, length());
   base::require(options.evaluation.stop_when_worse == 0 || dataset.num_sequences(Split::Holdout) > 0,
@@ -329,6 +341,15 @@ MemoryReport RunPlan::memory() const {
   return report;
 }
 
+schedule::Schedule RunPlan::plain_schedule() const {
+  return make_plain_schedule(options_, program_.model, typical_work(training_, options_.data),
+                             batches_.micro_batches_per_rank());
+}
+
+std::size_t RunPlan::bytes_with(const schedule::Schedule& schedule, std::optional<base::Rank> rank) const {
+  return plan_memory(schedule, program_, mesh_, rank).planned_bytes;
+}
+
 void RunPlan::require_memory(std::uint64_t available_bytes) const {
   const MemoryReport planned = memory();
   if (available_bytes == 0 || planned.planned_bytes <= available_bytes) return;
@@ -340,8 +361,9 @@ void RunPlan::require_memory(std::uint64_t available_bytes) const {
     return training.planned_bytes(cut) + others <= available_bytes;
   };
   const bool is_gpu = program_.device == tensor::Device::Cuda;
-  const std::string advice = batches_.divides_micro_batches() ? advice_on_number(batches_, fits)
-                                                              : advice_on_size(batches_, is_gpu, fits);
+  const std::string advice = options_.has_schedule_file()       ? "give a --schedule that keeps less alive"
+                             : batches_.divides_micro_batches() ? advice_on_number(batches_, fits)
+                                                                : advice_on_size(batches_, is_gpu, fits);
   const std::string available = base::format_bytes(available_bytes);
   base::fail(
       "the run needs {} of memory and {}; {}{}", base::format_bytes(planned.planned_bytes),

@@ -29,10 +29,11 @@ struct Interval {
 class RunPlan {
  public:
   /// Borrows the dataset. `attention_cost` is that of data::StepBatchSource; `rank` is the one that this
-  /// process has; without, it has all ranks of the run. Throws UserError if options, data and model do not
-  /// belong together.
+  /// process has; without, it has all ranks of the run. `given` is the schedule of the file that --schedule
+  /// names. Throws UserError if options, data, model and that schedule do not belong together.
   RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model,
-          std::optional<base::Rank> rank = std::nullopt, double attention_cost = 1);
+          std::optional<base::Rank> rank = std::nullopt, double attention_cost = 1,
+          std::optional<schedule::Schedule> given = std::nullopt);
   RunPlan(const RunPlan&) = delete;
   RunPlan& operator=(const RunPlan&) = delete;
 
@@ -41,6 +42,10 @@ class RunPlan {
   const std::optional<data::EvaluationBatches>& held_out() const { return held_out_; }
   /// Its ranks are the places of the mesh.
   const schedule::Schedule& schedule() const { return schedule_; }
+  /// The same steps without K-FAC, where they are made, not given.
+  schedule::Schedule plain_schedule() const;
+  /// Plans with another schedule of the same steps from here on.
+  void run_by(schedule::Schedule schedule) { schedule_ = std::move(schedule); }
   /// Of the first rank of this process.
   const pipeline::BertProgramOptions& program() const { return program_; }
   /// Of the model: what a step asks for.
@@ -58,6 +63,8 @@ class RunPlan {
 
   /// What this process will take: the arenas of its ranks, on the CPU batches and threads too.
   MemoryReport memory() const;
+  /// What of it depends on the schedule, of one rank or of all, if their steps were those of another one.
+  std::size_t bytes_with(const schedule::Schedule& schedule, std::optional<base::Rank> rank) const;
   /// Throws UserError, with the numbers and the largest --micro-batch-tokens that would do, if that is more
   /// than the device has: `available_bytes`, 0 if that is not known.
   void require_memory(std::uint64_t available_bytes) const;

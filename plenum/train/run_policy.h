@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "plenum/pipeline/bert_program.h"
 
@@ -23,6 +25,9 @@ struct RunCadence {
   double checkpoint_seconds = kNever;  ///< from one checkpoint to the next, beside checkpoint_every
   double evaluation_seconds = kNever;  ///< likewise
   std::size_t lag = 0;                 ///< how many steps may run on uncounted while training goes on
+  /// Of a cycle of steps, by how many of it are done: whether no work waits that a checkpoint does not hold
+  /// (schedule::Refreshes::is_drained). Some is true.
+  std::vector<bool> is_drained = {true};
 };
 
 /// How long things took in this process.
@@ -66,15 +71,21 @@ struct Pause {
 /// Decides when a run is evaluated and saved, and when it ends. Nothing is decided alone: decisions follow
 /// from the number of a step and from what all ranks agreed on, so all come to the same one. What a rank
 /// knows for itself, as its clock, goes into the next step's agreement and comes back in its outcome.
+///
+/// Where work of several steps is under way nothing is evaluated or saved, nor does the run end before its
+/// last step: all that is due waits until the work is done.
 class RunPolicy {
  public:
-  explicit RunPolicy(const RunCadence& cadence) : cadence_(cadence) {}
+  explicit RunPolicy(RunCadence cadence) : cadence_(std::move(cadence)) {}
 
   /// Before a step: what this rank's clock says is due after it, to be agreed on. What takes long is due less
   /// often than asked for, so that it takes a twentieth of the time at most. Time is up if a further
-  /// step, begun when all have agreed, and a pause might not end within the limit.
-  pipeline::DueByClock due_by_clock(const RunTimes& times) const;
+  /// step, begun when all have agreed, and a pause might not end within the limit; where the run cannot end
+  /// after every step, if those up to where it next can might not.
+  pipeline::DueByClock due_by_clock(std::uint64_t step, const RunTimes& times) const;
 
+  /// Whether the run may be evaluated, saved and ended after a step.
+  bool may_pause_after(std::uint64_t step) const;
   /// What a step's number alone makes due after it.
   Pause due_after(std::uint64_t step) const;
 
@@ -82,13 +93,17 @@ class RunPolicy {
   /// before a pause, be it due by number or agreed on.
   std::size_t most_uncounted(const Pause& due, const Agreed& agreed) const;
 
-  /// What is done after a step, once it and all before it are counted. A run that is asked to stop, or
+  /// What is done after a step, once it and all before it are counted; `agreed` since the last step that
+  /// might be paused after. A run that is asked to stop, or
   /// out of time, writes its last checkpoint and does nothing else. While steps are skipped no checkpoint
   /// takes the place of a good one.
   Pause after(std::uint64_t step, const Agreed& agreed) const;
 
  private:
   bool is_due(std::uint64_t step, std::uint64_t every) const;
+  /// The next step from this one on, or the last before it, after which nothing waits.
+  std::uint64_t next_drained(std::uint64_t step) const;
+  std::uint64_t drained_before(std::uint64_t step) const;
 
   RunCadence cadence_;
 };

@@ -63,10 +63,10 @@ bool has_several_holders(const schedule::Schedule& schedule) {
 schedule::Schedule with_matrix_work(schedule::Schedule schedule, const RunOptions& options,
                                     const describe::ModelConfig& model) {
   const optim::OptimizerOptions& optimizer = options.optimizer.optimizer;
-  const std::size_t num_maps = describe::factor_shapes(describe::describe_bert(model).layers.front()).size();
+  const std::size_t num_maps = num_kfac_maps(model);
   if (optimizer.kind == optim::OptimizerKind::Kfac) {
     return schedule::with_periodic_refresh(schedule, schedule::KfacFiller(num_maps),
-                                           static_cast<std::size_t>(optimizer.kfac.every));
+                                           static_cast<std::size_t>(optimizer.kfac.every.value_or(1)));
   }
   if (options.run.device != tensor::Device::Cpu || !has_several_holders(schedule)) return schedule;
   if (optimizer.kind == optim::OptimizerKind::Muon)
@@ -86,13 +86,17 @@ std::int64_t micro_batch_multiple(const RunOptions& options) {
 
 }  // namespace
 
+std::size_t num_kfac_maps(const describe::ModelConfig& model) {
+  return describe::factor_shapes(describe::describe_bert(model).layers.front()).size();
+}
+
 const schedule::Generator& pipeline_of(const RunOptions& options) {
   const std::string& name = options.run.schedule;
   return schedule::generator_named(name.empty() ? "1f1b" : name);
 }
 
-schedule::Schedule make_schedule(const RunOptions& options, const describe::ModelConfig& model,
-                                 const batch::Work& typical, std::size_t micro_batches_per_replica) {
+schedule::Schedule make_plain_schedule(const RunOptions& options, const describe::ModelConfig& model,
+                                       const batch::Work& typical, std::size_t micro_batches_per_replica) {
   const Mesh mesh = options.mesh();
   const bool is_pipeline = mesh.depth() > 1;
   schedule::GeneratorOptions wanted{.depth = mesh.depth(),
@@ -120,10 +124,15 @@ schedule::Schedule make_schedule(const RunOptions& options, const describe::Mode
     // Of the whole model; a stage is a part of it.
     wanted.num_buckets = (wanted.num_buckets + num_stages - 1) / num_stages;
   }
-  schedule::Schedule schedule = is_pipeline              ? pipeline_of(options).generate(wanted)
-                                : mesh.num_places() == 1 ? schedule::generate_single(wanted)
-                                                         : schedule::generate_data_parallel(wanted);
-  schedule = with_matrix_work(std::move(schedule), options, model);
+  if (is_pipeline) return pipeline_of(options).generate(wanted);
+  return mesh.num_places() == 1 ? schedule::generate_single(wanted)
+                                : schedule::generate_data_parallel(wanted);
+}
+
+schedule::Schedule make_schedule(const RunOptions& options, const describe::ModelConfig& model,
+                                 const batch::Work& typical, std::size_t micro_batches_per_replica) {
+  schedule::Schedule schedule = with_matrix_work(
+      make_plain_schedule(options, model, typical, micro_batches_per_replica), options, model);
   schedule::require_checked(schedule);
   return schedule;
 }

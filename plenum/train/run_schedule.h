@@ -17,9 +17,16 @@ namespace plenum::train {
 /// The pipeline that a run asks for by --schedule; 1f1b where it does not. `options.run.pp` is above 1.
 const schedule::Generator& pipeline_of(const RunOptions& options);
 
-/// What a step of a run does. Of a pipeline, stages have the layers that --stage-layers says, or such that
-/// the dearest does as few operations as can be on work like `typical`. Checked. Throws UserError if model
-/// and options do not belong together.
+/// What a step of a run does, but for K-FAC. Of a pipeline, stages have the layers that --stage-layers says,
+/// or such that the dearest does as few operations as can be on work like `typical`. Throws UserError if
+/// model and options do not belong together.
+schedule::Schedule make_plain_schedule(const RunOptions& options, const describe::ModelConfig& model,
+                                       const batch::Work& typical, std::size_t micro_batches_per_replica);
+
+/// Linear maps of a layer that K-FAC has factors of.
+std::size_t num_kfac_maps(const describe::ModelConfig& model);
+
+/// The same with K-FAC in every so many steps, outside bubbles, where that is asked for. Checked.
 schedule::Schedule make_schedule(const RunOptions& options, const describe::ModelConfig& model,
                                  const batch::Work& typical, std::size_t micro_batches_per_replica);
 

@@ -48,7 +48,8 @@ Warning of_ranks(const RunPlan& plan) {
 Warning of_pipeline(const RunOptions& options, const RunPlan& plan) {
   const std::size_t depth = plan.mesh().depth();
   if (depth == 1) {
-    const bool is_without = options.run.schedule.empty() && options.run.stage_layers.empty();
+    const bool is_without =
+        (options.run.schedule.empty() || options.has_schedule_file()) && options.run.stage_layers.empty();
     return is_without ? Warning() : "--schedule and --stage-layers have no effect without --pp";
   }
   const std::size_t micro_batches = plan.batches().micro_batches_per_rank();

@@ -96,7 +96,8 @@ void RunWriter::add_to_metrics(base::FunctionRef<void()> add) {
         fmt::format("metrics of step {} could not be written: {}; the last checkpoint: {}", run_.state.step,
                     *failure, saved_path_);
     if (!goes_on_without()) {
-      if (run_.processes.is_alone()) throw base::UserError(what);
+      // A checkpoint of what was trained takes all processes, and a step at which no work waits.
+      if (run_.processes.is_alone() && run_.may_save()) throw base::UserError(what);
       fatal_ = what;
       run_.replicas->ask_to_stop();
       return;

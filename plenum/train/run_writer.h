@@ -20,7 +20,8 @@ namespace plenum::train {
 /// the run or is noted, as --on-full-disk says.
 ///
 /// Of several processes the first writes metrics, and all write checkpoints together and know what came of
-/// them. Metrics that cannot be written end such a run with a checkpoint of all.
+/// them. Metrics that cannot be written end such a run with a checkpoint of all; so they do a run whose
+/// pipeline is filled, at the end of its cycle.
 class RunWriter {
  public:
   /// Borrows all. The watch is told of what is written.

@@ -72,6 +72,7 @@ class Trainer {
         stop_(std::move(stop)),
         first_step_(run.state.step),
         first_tokens_(run.state.tokens),
+        drawn_step_(drawn_step(run)),
         policy_(cadence_of(run)),
         agreement_(*run.between_steps),
         watch_(run.options.hang_limit(),
@@ -134,8 +135,10 @@ class Trainer {
   const std::stop_token stop_;
   const std::uint64_t first_step_;
   const std::uint64_t first_tokens_;  ///< that the run was trained on before
+  const std::uint64_t drawn_step_;
   const RunPolicy policy_;
   Agreement agreement_;
+  Agreed agreed_;  ///< since the last step that might be paused after
   HangWatch watch_;
   RunWriter writer_;
   RunTimes times_;
@@ -241,14 +244,16 @@ bool Trainer::train_step(data::Prefetch& batches) {
   const std::uint64_t step = begin_step(batches);
   // A GPU goes on with the next step while this one is counted, unless something is to be done between them.
   const Pause due = policy_.due_after(step);
-  Agreed agreed;
-  while (run_.replicas->num_under_way() > policy_.most_uncounted(due, agreed)) {
+  while (run_.replicas->num_under_way() > policy_.most_uncounted(due, agreed_)) {
     const StepReport report = end_step();
-    agreed.add(report.outcome);
+    agreed_.add(report.outcome);
     tell(report);
   }
   if (run_.replicas->num_under_way() > 0) return false;
-  return pause(policy_.after(step, agreed));
+  const Pause now = policy_.after(step, agreed_);
+  // What is due at the end of a cycle is not forgotten within it.
+  if (policy_.may_pause_after(step)) agreed_ = {};
+  return pause(now);
 }
 
 std::uint64_t Trainer::begin_step(data::Prefetch& batches) {
@@ -263,7 +268,7 @@ std::uint64_t Trainer::begin_step(data::Prefetch& batches) {
   times_.since_evaluation_seconds = seconds_since(last_evaluation_);
   replicas.begin_step(batch_of_ranks, {.learning_rate = run_.plan->learning_rate().at(index),
                                        .asked = asked,
-                                       .due = policy_.due_by_clock(times_),
+                                       .due = policy_.due_by_clock(index + 1, times_),
                                        .device_times = is_timed ? pipeline::DeviceTimes::Recorded
                                                                 : pipeline::DeviceTimes::Skipped});
   return index + 1;
@@ -316,10 +321,9 @@ void Trainer::draw(const Pause& pause) {
   if (pause.is_traced)
     write_timeline(run_.options.run.process.trace, timeline_of_step(schedule, step, title + ", measured"));
   if (!pause.is_measured) return;
-  const auto drawn_step = first_step_ + static_cast<std::uint64_t>(run_.options.run.process.drawn_step());
-  if (!overlay_) overlay_.emplace(schedule, drawn_step);
+  if (!overlay_) overlay_.emplace(schedule, drawn_step_);
   overlay_->add(run_.state.step, step);
-  if (run_.state.step == drawn_step)
+  if (run_.state.step == drawn_step_)
     write_overlay(run_.options.run.process.overlay, *overlay_->drawn(),
                   fmt::format("{}, {}", title, schedule.name));
   if (overlay_->num_compared() == StepOverlay::kNumCompared) tell_of_overlay();
@@ -381,7 +385,7 @@ bool Trainer::evaluate() {
 void Trainer::save_before_error() {
   if (run_.replicas->is_broken()) return;
   while (run_.replicas->num_under_way() > 0) end_step();
-  if (run_.state.skipped_in_a_row == 0) writer_.save_before_error();
+  if (run_.state.skipped_in_a_row == 0 && run_.may_save()) writer_.save_before_error();
 }
 
 }  // namespace

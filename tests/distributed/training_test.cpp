@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -13,6 +14,8 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include "plenum/train/run_directory.h"
 
 #include "tests/comm/hooked_communicator.h"
 #include "tests/distributed/mpi_ranks.h"
@@ -124,9 +127,16 @@ class DistributedTraining : public TrainingTest {
     return given;
   }
 
-  /// In as many processes as there are ranks, of which this may be none.
-  void train_in_processes(const RunOptions& options, const HookedCommunicator::Hook& hook = {}) {
+  /// In as many processes as there are ranks, of which this may be none. The last of them is asked to stop
+  /// after a step.
+  void train_in_processes(const RunOptions& options, const HookedCommunicator::Hook& hook = {},
+                          std::uint64_t stopped_step = 0) {
     observer_ = RecordingObserver();
+    std::stop_source source;
+    observer_.after_step = [&](const StepReport& report) {
+      const bool is_last = all().index() + 1 == static_cast<std::size_t>(options.run.ranks);
+      if (is_last && report.step == stopped_step) source.request_stop();
+    };
     std::vector<std::size_t> members(static_cast<std::size_t>(options.run.ranks));
     std::iota(members.begin(), members.end(), std::size_t{0});
     if (all().index() >= members.size()) return;
@@ -135,7 +145,7 @@ class DistributedTraining : public TrainingTest {
                                if (hook) hook(kind, elements);
                              });
     try {
-      train(options, observer_, {}, [&](const RunOptions&) { return Processes(ranks); });
+      train(options, observer_, source.get_token(), [&](const RunOptions&) { return Processes(ranks); });
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
       all().abort_all(comm::Rank::at(all().index()), error.what());
@@ -202,6 +212,31 @@ TEST_F(DistributedTraining, DISABLED_SoakIsThatOfThreadsInEveryArrangement) {
 /// For tools/soak.
 TEST_F(DistributedTraining, DISABLED_SoakIsThatOfThreadsInEveryArrangementWithNextSentences) {
   expect_parity(all_arrangements(), data::Objective::WithNextSentence);
+}
+
+TEST_F(DistributedTraining, FillsBubblesAlikeAndGoesOnFromTheEndOfACycleToTheSameBytes) {
+  RunOptions filled = options_of("filled", piped(Layout::Unpadded, "1f1b", 4, 2));
+  filled.optimizer.optimizer.kind = optim::OptimizerKind::Kfac;
+  train_in_processes(filled);
+  RunOptions by_file = filled;
+  by_file.run.schedule = RunPaths(filled.run.directory).schedule;
+  by_file.run.directory = shared_ + "/threads";
+  all().start_barrier(0).wait();
+  if (all().index() == 0) {
+    EXPECT_THAT(io::read_file(by_file.run.schedule), testing::HasSubstr(" KI"));
+    run(by_file);
+    expect_same_checkpoint(by_file, filled);
+  }
+  all().start_barrier(0).wait();
+  RunOptions stopped = by_file;
+  stopped.run.directory = shared_ + "/stopped";
+  for (const std::uint64_t step : {3, 9}) {
+    train_in_processes(stopped, {}, step);
+    EXPECT_GT(observer_.steps.back().step, step);
+  }
+  train_in_processes(stopped);
+  all().start_barrier(0).wait();
+  if (all().index() == 0) expect_same_checkpoint(stopped, filled);
 }
 
 TEST_F(DistributedTraining, SkipsAStepEverywhereWhereOneShardIsNotFinite) {

@@ -24,8 +24,8 @@ class MatmulChoicesOfGpu : public testing::Test {
   }
   /// The gradient of a weight of `D` columns.
   static TestTensor<float> gradient(const OpContext& context, std::int64_t D = 256) {
-    const TestTensor<float> x_TD = random_tensor({2048, D}, 1);
-    const TestTensor<float> dy_TE = random_tensor({2048, 128}, 2);
+    const TestTensor<float> x_TD = random_tensor({16384, D}, 1);
+    const TestTensor<float> dy_TE = random_tensor({16384, 128}, 2);
     TestTensor<float> dw_ED = random_tensor({128, D}, 3);
     Arguments arguments(context);
     kernels::linear_backward_weight(context.stream(), {.x_TD = arguments.in_compute(x_TD),

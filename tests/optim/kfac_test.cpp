@@ -46,7 +46,7 @@ class LayerKfac {
         schedule_(schedule::with_periodic_refresh(
             schedule::generator_named("single").generate(
                 {.num_micro_batches = num_micro_batches, .stage_layers = {1}}),
-            schedule::KfacFiller(6), static_cast<std::size_t>(options.every))),
+            schedule::KfacFiller(6), static_cast<std::size_t>(options.every.value_or(1)))),
         arena_(layout_of(options)),
         plan_(arena_),
         memory_(planned(options, plan_)),

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/periodic_refresh.h"
 #include "plenum/schedule/generate/one_forward_one_backward.h"
 #include "plenum/schedule/simulate/usual_costs.h"
+
+#include "tests/support/constant_costs.h"
 
 namespace plenum::schedule {
 namespace {
@@ -21,6 +25,20 @@ TEST(MeasuredCosts, PredictTheStepThatWasMeasured) {
   costs.add(measured.times, {});
   const ReplayResult predicted = replay(schedule, dataflow, costs, 1);
   EXPECT_NEAR(predicted.end - predicted.begin, measured.end - measured.begin, 1e-9);
+}
+
+TEST(MeasuredCosts, GiveAPieceItsShareOfWhatWasMeasuredWhole) {
+  const Schedule schedule = with_periodic_refresh(four_stages(), KfacFiller(1), 1);
+  const Dataflow dataflow(schedule);
+  const test::ConstantCosts known({{ActionType::Invert, 6.0}});
+  MeasuredCosts costs(schedule);
+  costs.add(replay(schedule, dataflow, known, 1).times, {});
+  Action invert = StageLayers(schedule.problem).whole(ActionType::Invert, StageId::at(1));
+  invert.end_layer = LayerId::at(invert.first_layer.index() + 1);
+  EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(1), invert), 6);
+  invert.num_pieces = 4;
+  invert.piece = 3;
+  EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(1), invert), 1.5);
 }
 
 TEST(MeasuredCosts, AreMeansOfWhatHasTheSameTypeStageAndLayers) {

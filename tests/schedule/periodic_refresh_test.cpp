@@ -102,6 +102,7 @@ TEST(PeriodicRefresh, OfEveryGeneratorIsRightAndRuns) {
       EXPECT_GT(simulate(schedule, UnitCosts()).utilization, 0) << generator.name;
       EXPECT_EQ(Refreshes(schedule).num_places(), 1U);
       EXPECT_EQ(Refreshes(schedule).max_age(), 0U);
+      for (std::uint64_t step = 0; step < 3; ++step) EXPECT_TRUE(Refreshes(schedule).is_drained(step));
     }
   }
 }
@@ -115,11 +116,10 @@ TEST(PeriodicRefresh, RefusesMoreStepsThanAnAgeCanSay) {
                base::UserError);
 }
 
-// Statistics of steps 0 and 1 of three, of which the inverses of the second are made a cycle later.
-TEST(Refreshes, HaveAPlaceUntilTheirInversesAreMade) {
+/// Inversions alone, of these ages in each step.
+Schedule inversions(const std::vector<std::vector<std::uint8_t>>& ages_of_steps) {
   Schedule schedule = generate("single", {.stage_layers = {1}});
   KfacFiller(1).change(schedule.problem);
-  schedule.problem.staleness = 4;
   LaneProgram& compute = schedule.ranks.front().lane(Lane::Compute);
   const auto invert = [](std::uint8_t age) {
     Action action{.type = ActionType::Invert, .age = age, .stage = StageId{}};
@@ -127,10 +127,36 @@ TEST(Refreshes, HaveAPlaceUntilTheirInversesAreMade) {
     return action;
   };
   compute = {};
-  for (const std::vector<std::uint8_t>& ages : std::vector<std::vector<std::uint8_t>>{{0}, {0}, {4}}) {
+  for (const std::vector<std::uint8_t>& ages : ages_of_steps) {
     for (const std::uint8_t age : ages) compute.append(invert(age));
     compute.end_step();
   }
+  return schedule;
+}
+
+TEST(Refreshes, AreDrainedWhereNoInversionWaitsForALaterStep) {
+  const auto drained = [](const std::vector<std::vector<std::uint8_t>>& ages_of_steps) {
+    const Schedule schedule = inversions(ages_of_steps);
+    const Refreshes refreshes(schedule);
+    std::vector<bool> all;
+    for (std::uint64_t step = 0; step < 2 * ages_of_steps.size(); ++step)
+      all.push_back(refreshes.is_drained(step));
+    EXPECT_EQ(refreshes.is_ever_drained(), std::ranges::find(all, true) != all.end());
+    return all;
+  };
+  using Steps = std::vector<bool>;
+  EXPECT_EQ(drained({{0}, {}}), (Steps{true, true, true, true}));
+  // Of step 0 in the two steps behind it; the last step has no part in it.
+  EXPECT_EQ(drained({{}, {1}, {2}, {}}), (Steps{true, false, false, true, true, false, false, true}));
+  // Of the last step in the next cycle.
+  EXPECT_EQ(drained({{1}, {}, {}}), (Steps{false, true, true, false, true, true}));
+  EXPECT_EQ(drained({{0}, {2}}), (Steps{false, false, false, false}));
+  EXPECT_EQ(drained({{9}, {}, {}}), (Steps(6, false)));
+}
+
+// Statistics of steps 0 and 1 of three, of which the inverses of the second are made a cycle later.
+TEST(Refreshes, HaveAPlaceUntilTheirInversesAreMade) {
+  const Schedule schedule = inversions({{0}, {0}, {4}});
   const Refreshes refreshes(schedule);
   EXPECT_EQ(refreshes.max_age(), 4U);
   // Those of step 1 wait for step 5, while steps 3 and 4 take others.

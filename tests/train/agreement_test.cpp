@@ -68,7 +68,7 @@ class Process {
     Pauses pauses;
     for (std::uint64_t step = 1; pauses.empty() || !pauses.back().second.is_end; ++step) {
       const batch::StepBatch batch = this->batch(step - 1);
-      program_.begin_step(batch, 1e-3, policy.due_by_clock(before_step(step, program_)));
+      program_.begin_step(batch, 1e-3, policy.due_by_clock(step, before_step(step, program_)));
       executor_->run(1);
       Agreed agreed;
       agreed.add(program_.outcome(step - 1, batch.global));

@@ -9,6 +9,7 @@
 
 #include "plenum/comm/local/local_world.h"
 #include "plenum/data/corpus/dataset_shard.h"
+#include "plenum/train/run_directory.h"
 
 #include "tests/support/expect_user_error.h"
 #include "tests/train/training_fixture.h"
@@ -98,6 +99,21 @@ TEST_F(DataShardingTest, BringsEveryStageOfAPipelineWhatItsReplicaWorksOn) {
   run(piped("shared"));
   EXPECT_THAT(train_on_nodes(piped("local")), testing::Each(""));
   expect_same_checkpoint(piped("local"), piped("shared"));
+}
+
+TEST_F(DataShardingTest, BringsWhatTheStepsWorkOnThatAreMeasuredToFillAPipeline) {
+  deal_out(3, 2);
+  const auto filled = [&](const std::string& name) {
+    RunOptions given = options_of(name, 2);
+    given.run.pp = 2;
+    given.optimizer.optimizer.kind = optim::OptimizerKind::Kfac;
+    return given;
+  };
+  EXPECT_THAT(train_on_nodes(filled("local")), testing::Each(""));
+  RunOptions shared = filled("shared");
+  shared.run.schedule = RunPaths(filled("local").run.directory).schedule;
+  run(shared);
+  expect_same_checkpoint(filled("local"), shared);
 }
 
 TEST_F(DataShardingTest, MayChangeWhenARunResumes) {

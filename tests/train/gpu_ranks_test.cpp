@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plenum/train/run_directory.h"
+
 #include "tests/support/bfloat16_band.h"
 #include "tests/support/on_gpu.h"
 #include "tests/train/training_fixture.h"
@@ -155,6 +157,25 @@ TEST_F(MeshesOnGpu, StoppedAndResumedEndWithTheBytesOfARunThatWasNot) {
     run(parts);
     expect_same_checkpoint(parts, whole);
   }
+}
+
+TEST_F(MeshesOnGpu, WithKfacInTheirBubblesStoppedAndResumedEndWithTheBytesOfARunThatWasNot) {
+  const auto filled = [&](const std::string& name) {
+    RunOptions given = options_of(name, {.name = "stages", .ranks = 2, .pp = 2}, 14);
+    given.optimizer.optimizer.kind = OptimizerKind::Kfac;
+    return given;
+  };
+  const RunOptions measured = filled("measured");
+  run(measured);
+  RunOptions whole = filled("whole");
+  whole.run.schedule = RunPaths(measured.run.directory).schedule;
+  run(whole);
+  expect_same_checkpoint(whole, measured);
+  RunOptions parts = whole;
+  parts.run.directory = directory_ / "parts";
+  run_and_stop(parts, 4);
+  run(parts);
+  expect_same_checkpoint(parts, whole);
 }
 
 TEST_F(MeshesOnGpu, GiveTheSameBytesTwice) {

@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr RunCadence kCadence{.num_steps = 10, .evaluate_every = 4, .checkpoint_every = 3};
+const RunCadence kCadence{.num_steps = 10, .evaluate_every = 4, .checkpoint_every = 3};
 constexpr Pause kNone{};
 constexpr pipeline::DueByClock kTimeUp{.is_time_up = true};
 
@@ -35,6 +35,48 @@ TEST(RunPolicy, WithoutIntervalsEvaluatesAndSavesAtTheEndOnly) {
   EXPECT_THAT(steps_with(cadence, &Pause::is_saved), ElementsAre(5));
 }
 
+RunCadence in_cycles_of_three() {
+  RunCadence cadence = kCadence;
+  cadence.num_steps = 16;
+  cadence.is_drained = {true, false, false};
+  return cadence;
+}
+
+TEST(RunPolicy, WaitsForTheEndOfACycle) {
+  const RunCadence cadence = in_cycles_of_three();
+  EXPECT_THAT(steps_with(cadence, &Pause::is_evaluated), ElementsAre(6, 9, 12, 16));
+  EXPECT_THAT(steps_with(cadence, &Pause::is_saved), ElementsAre(3, 6, 9, 12, 15, 16));
+  EXPECT_THAT(steps_with(cadence, &Pause::is_end), ElementsAre(16));
+  const RunPolicy policy(cadence);
+  const Agreed stop{.is_stop_asked = true};
+  const Agreed due{.due = {.is_checkpoint_due = true, .is_evaluation_due = true}};
+  for (const std::uint64_t step : {1, 2, 4, 5}) {
+    EXPECT_EQ(policy.after(step, stop), kNone) << step;
+    EXPECT_EQ(policy.after(step, due), kNone) << step;
+    EXPECT_FALSE(policy.may_pause_after(step));
+  }
+  EXPECT_EQ(policy.after(3, stop), (Pause{.is_end = true}));
+  EXPECT_EQ(policy.after(3, due), (Pause{.is_evaluated = true, .is_saved = true}));
+  EXPECT_TRUE(policy.may_pause_after(16)) << "the end of the run, within a cycle";
+}
+
+TEST(RunPolicy, LeavesTimeForTheStepsToTheEndOfACycle) {
+  RunCadence cadence = in_cycles_of_three();
+  cadence.time_limit_seconds = 60;
+  const RunPolicy policy(cadence);
+  const auto is_time_up = [&](std::uint64_t step, double elapsed_seconds) {
+    return policy.due_by_clock(step, {.elapsed_seconds = elapsed_seconds, .step_seconds = 10}).is_time_up;
+  };
+  // Steps 4 to 6, of which each can say so.
+  EXPECT_FALSE(is_time_up(4, 29));
+  EXPECT_TRUE(is_time_up(4, 30));
+  EXPECT_FALSE(is_time_up(5, 39));
+  EXPECT_TRUE(is_time_up(5, 40));
+  // If step 6 does not say so the run goes on to step 9.
+  EXPECT_FALSE(is_time_up(6, 29));
+  EXPECT_TRUE(is_time_up(6, 30));
+}
+
 TEST(RunPolicy, PausesForTheStepThatIsDrawn) {
   RunCadence cadence = kCadence;
   EXPECT_THAT(steps_with(cadence, &Pause::is_traced), ElementsAre());
@@ -52,10 +94,11 @@ TEST(RunPolicy, SaysThatTimeIsUpBeforeAStepThatMightNotEndInTime) {
   RunCadence cadence = kCadence;
   cadence.time_limit_seconds = 60;
   const RunPolicy policy(cadence);
-  EXPECT_FALSE(policy.due_by_clock({.elapsed_seconds = 50, .step_seconds = 5, .pause_seconds = 4}).is_any());
-  EXPECT_EQ(policy.due_by_clock({.elapsed_seconds = 50, .step_seconds = 5, .pause_seconds = 5}), kTimeUp);
-  EXPECT_EQ(policy.due_by_clock({.elapsed_seconds = 61}), kTimeUp);
-  EXPECT_FALSE(RunPolicy(kCadence).due_by_clock({.elapsed_seconds = 1e9}).is_any());
+  EXPECT_FALSE(
+      policy.due_by_clock(1, {.elapsed_seconds = 50, .step_seconds = 5, .pause_seconds = 4}).is_any());
+  EXPECT_EQ(policy.due_by_clock(1, {.elapsed_seconds = 50, .step_seconds = 5, .pause_seconds = 5}), kTimeUp);
+  EXPECT_EQ(policy.due_by_clock(1, {.elapsed_seconds = 61}), kTimeUp);
+  EXPECT_FALSE(RunPolicy(kCadence).due_by_clock(1, {.elapsed_seconds = 1e9}).is_any());
 }
 
 TEST(RunPolicy, LeavesTimeForTheStepsThatBeginBeforeAnOutcomeIsKnown) {
@@ -63,8 +106,9 @@ TEST(RunPolicy, LeavesTimeForTheStepsThatBeginBeforeAnOutcomeIsKnown) {
   cadence.time_limit_seconds = 60;
   cadence.lag = 1;
   const RunPolicy policy(cadence);
-  EXPECT_FALSE(policy.due_by_clock({.elapsed_seconds = 40, .step_seconds = 5, .pause_seconds = 4}).is_any());
-  EXPECT_EQ(policy.due_by_clock({.elapsed_seconds = 40, .step_seconds = 5, .pause_seconds = 5}), kTimeUp);
+  EXPECT_FALSE(
+      policy.due_by_clock(1, {.elapsed_seconds = 40, .step_seconds = 5, .pause_seconds = 4}).is_any());
+  EXPECT_EQ(policy.due_by_clock(1, {.elapsed_seconds = 40, .step_seconds = 5, .pause_seconds = 5}), kTimeUp);
 }
 
 TEST(RunPolicy, SaysWhatIsDueSinceItWasDoneLast) {
@@ -73,10 +117,10 @@ TEST(RunPolicy, SaysWhatIsDueSinceItWasDoneLast) {
   cadence.evaluation_seconds = 60;
   const RunPolicy policy(cadence);
   EXPECT_FALSE(
-      policy.due_by_clock({.since_checkpoint_seconds = 599, .since_evaluation_seconds = 59}).is_any());
-  EXPECT_EQ(policy.due_by_clock({.since_checkpoint_seconds = 600}),
+      policy.due_by_clock(1, {.since_checkpoint_seconds = 599, .since_evaluation_seconds = 59}).is_any());
+  EXPECT_EQ(policy.due_by_clock(1, {.since_checkpoint_seconds = 600}),
             (pipeline::DueByClock{.is_checkpoint_due = true}));
-  EXPECT_EQ(policy.due_by_clock({.since_evaluation_seconds = 60}),
+  EXPECT_EQ(policy.due_by_clock(1, {.since_evaluation_seconds = 60}),
             (pipeline::DueByClock{.is_evaluation_due = true}));
 }
 
@@ -89,11 +133,11 @@ TEST(RunPolicy, DoesSeldomWhatTakesLong) {
                        .since_evaluation_seconds = 99,
                        .checkpoint_seconds = 100,
                        .evaluation_seconds = 5};
-  EXPECT_FALSE(policy.due_by_clock(early).is_any());
+  EXPECT_FALSE(policy.due_by_clock(1, early).is_any());
   RunTimes late = early;
   late.since_checkpoint_seconds = 2000;
   late.since_evaluation_seconds = 100;
-  EXPECT_EQ(policy.due_by_clock(late),
+  EXPECT_EQ(policy.due_by_clock(1, late),
             (pipeline::DueByClock{.is_checkpoint_due = true, .is_evaluation_due = true}));
 }
 
@@ -104,7 +148,7 @@ std::vector<std::uint64_t> saved_by_clock(const RunCadence& cadence, double chec
   std::vector<std::uint64_t> saved;
   RunTimes times{.step_seconds = 10};
   for (std::uint64_t step = 1; step <= cadence.num_steps; ++step) {
-    const Pause pause = policy.after(step, {.due = policy.due_by_clock(times)});
+    const Pause pause = policy.after(step, {.due = policy.due_by_clock(step, times)});
     times.elapsed_seconds += 10;
     times.since_checkpoint_seconds += 10;
     if (!pause.is_saved) continue;

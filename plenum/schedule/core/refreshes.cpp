@@ -16,7 +16,9 @@ bool is_of_refresh(ActionType type) {
 }  // namespace
 
 Refreshes::Refreshes(const Schedule& schedule)
-    : num_steps_(std::max<std::size_t>(schedule.num_steps(), 1)), takes_statistics_(num_steps_) {
+    : num_steps_(std::max<std::size_t>(schedule.num_steps(), 1)),
+      takes_statistics_(num_steps_),
+      is_drained_(num_steps_, true) {
   std::vector<std::size_t> last_age(num_steps_);
   for (const RankProgram& rank : schedule.ranks) {
     for (const LaneProgram& lane : rank.lanes) {
@@ -28,6 +30,8 @@ Refreshes::Refreshes(const Schedule& schedule)
           takes_statistics_[of] = true;
           last_age[of] = std::max<std::size_t>(last_age[of], action.age);
           max_age_ = std::max<std::size_t>(max_age_, action.age);
+          for (std::size_t i = 0; i < std::min<std::size_t>(action.age, num_steps_); ++i)
+            is_drained_[(step + num_steps_ - i) % num_steps_] = false;
         }
       }
     }

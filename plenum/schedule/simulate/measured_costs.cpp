@@ -41,10 +41,18 @@ void MeasuredCosts::add(const std::vector<RankTimes>& times, const std::vector<b
 
 double MeasuredCosts::seconds(Rank /*rank*/, const Action& action) const {
   if (is_receive(action.type) || is_of(is_empty_, action)) return 0;
-  const auto found = measured_.find(kind_of(action));
+  auto found = measured_.find(kind_of(action));
+  double share = 1;
+  if (found == measured_.end() && action.num_pieces > 1) {
+    Action whole = action;
+    whole.piece = 0;
+    whole.num_pieces = 1;
+    found = measured_.find(kind_of(whole));
+    share = 1.0 / action.num_pieces;
+  }
   if (found == measured_.end()) return 0;
   if (is_send(action.type)) return found->second.least;
-  return found->second.sum / static_cast<double>(found->second.count);
+  return share * found->second.sum / static_cast<double>(found->second.count);
 }
 
 }  // namespace plenum::schedule

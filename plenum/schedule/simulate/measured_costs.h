@@ -12,13 +12,14 @@
 
 namespace plenum::schedule {
 
-/// Durations of actions as they were measured while the same schedule ran, with all ranks at work: the mean
-/// over the ranks, micro-batches and steps in which an action of the same type, stage and layers ran. A
-/// message costs the least that one of its kind took, since any may have waited for its receiver. What was
-/// never measured, and what is done for an empty micro-batch, takes no time.
+/// Durations of actions as they were measured while a schedule of the same step ran, with all ranks at work:
+/// the mean over the ranks, micro-batches and steps in which an action of the same type, stage and layers
+/// ran. A message costs the least that one of its kind took, since any may have waited for its receiver. A
+/// piece of what was measured whole takes its share. What was never measured, and what is done for an empty
+/// micro-batch, takes no time.
 class MeasuredCosts final : public CostModel {
  public:
-  /// Borrows the schedule.
+  /// Borrows the schedule that is measured.
   explicit MeasuredCosts(const Schedule& schedule) : schedule_(schedule) {}
 
   /// Adds a cycle, of whose micro-batches some were empty. What did not run has no time at all.

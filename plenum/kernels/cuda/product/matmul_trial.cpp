@@ -19,6 +19,10 @@ constexpr float kLeastGain = 0.01F;
 /// where it turns a rounding, in one element of 4,000 (4,096 terms) to 30,000 (128 terms): a few thousand are
 /// alike by chance, and with other numbers they are not.
 constexpr std::int64_t kLeastCompared = std::int64_t{1} << 19;
+/// Multiplications of a product that is worth choosing for. Where smaller ones have few terms, orders of
+/// summation that differ for other sizes of the same kind may be alike for these; and choices that nearly
+/// take the same time change from run to run.
+constexpr std::int64_t kLeastMultiplications = std::int64_t{1} << 28;
 constexpr std::size_t kMaxCandidates = kMatmulTrialBytes / sizeof(std::uint64_t);
 
 /// Points of a queue, and the times between them.
@@ -77,7 +81,8 @@ MatmulTrial::MatmulTrial(const tensor::CudaStream& queue, cublasLtHandle_t libra
 
 bool MatmulTrial::is_possible() const {
   const bool tells_orders = args_.c_dtype == tensor::DType::Float32 || args_.m * args_.n >= kLeastCompared;
-  return result_ != nullptr && tells_orders && args_.num_products == 1;
+  const bool is_worth_it = args_.m * args_.n * args_.k >= kLeastMultiplications;
+  return result_ != nullptr && tells_orders && is_worth_it && args_.num_products == 1;
 }
 
 bool MatmulTrial::run(const Algorithm& algorithm) const {

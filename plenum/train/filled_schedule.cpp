@@ -1,0 +1,248 @@
+#include "plenum/train/filled_schedule.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "plenum/base/check.h"
+#include "plenum/base/thread_pool.h"
+#include "plenum/base/units.h"
+#include "plenum/data/batches/prefetch.h"
+#include "plenum/describe/bert.h"
+#include "plenum/io/directory.h"
+#include "plenum/io/file.h"
+#include "plenum/schedule/check/check.h"
+#include "plenum/schedule/core/refreshes.h"
+#include "plenum/schedule/fill/fill.h"
+#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/simulate/measured_costs.h"
+#include "plenum/schedule/simulate/simulate.h"
+#include "plenum/schedule/text/schedule_text.h"
+#include "plenum/train/hang_error.h"
+#include "plenum/train/replicas.h"
+#include "plenum/train/run_directory.h"
+#include "plenum/train/starting_model.h"
+
+namespace plenum::train {
+namespace {
+
+using schedule::Action;
+using schedule::Schedule;
+
+/// What actions take while the plan's steps run on all ranks.
+schedule::MeasuredCosts measured_costs(const RunPlan& plan, const BubbleFilling& filling) {
+  constexpr std::uint64_t kWarmUp = 1;  // takes memory and fills caches
+  constexpr std::uint64_t kMeasured = 4;
+  Replicas replicas(plan.mesh(), plan.schedule(), plan.program(), filling.processes,
+                    filling.options.hang_limit());
+  replicas.on_stuck(
+      [&](const pipeline::Failure& hang) { filling.observer.on_hang(pipeline::failure_text(hang)); });
+  base::ThreadPool pool(plan.evaluation_threads());
+  replicas.write_weights([&](const tensor::TensorView& weights_N) {
+    write_starting_weights(filling.options.model, replicas.parameters(), plan.program().seed, pool, weights_N,
+                           [](std::string_view) {});
+  });
+  replicas.begin(0, 0);
+  data::Prefetch batches(plan.batches(), 0, plan.replica(), filling.exchange);
+  schedule::MeasuredCosts costs(plan.schedule());
+  try {
+    for (std::uint64_t step = 0; step < kWarmUp + kMeasured; ++step) {
+      replicas.begin_step(batches.take(), {.learning_rate = plan.learning_rate().at(step),
+                                           .device_times = pipeline::DeviceTimes::Recorded});
+      replicas.end_step();
+      const MeasuredStep measured = replicas.measured();
+      if (step >= kWarmUp) costs.add(measured.times, measured.is_empty);
+    }
+  } catch (const pipeline::ExecutionError& error) {
+    if (!error.failure().is_hang) throw;
+    throw HangError(pipeline::failure_text(error.failure()));
+  }
+  return costs;
+}
+
+/// What processes have left of their memory beside the plan as it is.
+class FreeMemory {
+ public:
+  /// Borrows the plan. By all processes.
+  FreeMemory(const RunPlan& plan, const BubbleFilling& filling)
+      : plan_(plan), unfilled_(plan.schedule()), is_alone_(filling.processes.is_alone()) {
+    const std::size_t planned = plan.memory().planned_bytes;
+    const std::string own =
+        filling.available_bytes == 0
+            ? "inf"
+            : fmt::format("{}",
+                          filling.available_bytes - std::min<std::size_t>(filling.available_bytes, planned));
+    for (const std::string& bytes : filling.processes.of_all(own)) of_processes_.push_back(std::stod(bytes));
+  }
+
+  bool has_room_for(const Schedule& schedule) const {
+    for (std::size_t i = 0; i < of_processes_.size(); ++i) {
+      const auto rank = is_alone_ ? std::nullopt : std::optional(base::Rank::at(i));
+      if (more_bytes(schedule, rank) > of_processes_[i]) return false;
+    }
+    return true;
+  }
+  /// Of each rank, if they share what their process has.
+  double bytes_of_rank() const {
+    const double least = *std::ranges::min_element(of_processes_);
+    return is_alone_ ? least / static_cast<double>(plan_.mesh().num_ranks()) : least;
+  }
+  /// How much more than the plan the rank takes that takes the most.
+  double most_more_bytes(const Schedule& schedule) const {
+    double most = 0;
+    for (std::size_t i = 0; i < plan_.mesh().num_ranks(); ++i)
+      most = std::max(most, more_bytes(schedule, base::Rank::at(i)));
+    return most;
+  }
+
+ private:
+  double more_bytes(const Schedule& schedule, std::optional<base::Rank> rank) const {
+    return static_cast<double>(plan_.bytes_with(schedule, rank)) -
+           static_cast<double>(plan_.bytes_with(unfilled_, rank));
+  }
+
+  const RunPlan& plan_;
+  const Schedule& unfilled_;
+  bool is_alone_;
+  std::vector<double> of_processes_;
+};
+
+/// What a map's input, output gradient and factors take, in slots for micro-batches of any size.
+std::vector<schedule::MapBytes> map_bytes_of(const RunPlan& plan) {
+  const bool is_gpu = plan.program().device == tensor::Device::Cuda;
+  const double element_bytes = is_gpu ? 2 : 4;
+  const auto rows = static_cast<double>(plan.program().capacity.rows);
+  std::vector<schedule::MapBytes> maps;
+  const describe::ModelDescription model = describe::describe_bert(plan.program().model);
+  for (const describe::FactorShape& shape : describe::factor_shapes(model.layers.front())) {
+    const auto in = static_cast<double>(shape.in_width);
+    const auto out = static_cast<double>(shape.out_width);
+    maps.push_back({.input_bytes = rows * in * element_bytes,
+                    .output_gradient_bytes = rows * out * element_bytes,
+                    .factor_bytes = (in * in + out * out) * sizeof(float)});
+  }
+  return maps;
+}
+
+/// The freshest filling that there is memory for. Throws UserError if there is none.
+schedule::FillResult fill_within(const FreeMemory& memory, const RunPlan& plan, const Schedule& plain,
+                                 const schedule::CostModel& costs) {
+  // What is counted while work is placed is not to the byte what slots take.
+  constexpr int kAttempts = 4;
+  schedule::FillOptions options{.drains = true};
+  const schedule::KfacFiller filler(map_bytes_of(plan));
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    schedule::FillResult result = schedule::fill(plain, filler, costs, options);
+    if (memory.has_room_for(result.schedule)) return result;
+    options.max_kept_bytes = attempt == 0 ? memory.bytes_of_rank() : options.max_kept_bytes / 2;
+  }
+  base::fail("work that waits would take more than the {} that a rank has left",
+             base::format_bytes(static_cast<std::uint64_t>(memory.bytes_of_rank())));
+}
+
+std::string text_of(const schedule::FillResult& filled, const Schedule& plain,
+                    const schedule::CostModel& costs, double more_bytes) {
+  const schedule::Simulation without = schedule::simulate(plain, costs);
+  constexpr double kMilli = 1e3;
+  constexpr double kPercent = 100;
+  return fmt::format(
+      "K-FAC's work fills the bubbles: a refresh every {:g} steps, inverses {:.1f} steps old in the mean and "
+      "{} at most; a step should take {:.1f} ms, {:.1f} without K-FAC; ranks compute {:.0f} % of the time "
+      "instead of {:.0f} %; what waits takes {} more on a rank",
+      filled.refresh_steps, filled.mean_age, filled.max_age, kMilli * filled.filled_step_seconds,
+      kMilli * without.step_seconds, kPercent * filled.utilization, kPercent * without.utilization,
+      base::format_bytes(static_cast<std::uint64_t>(more_bytes)));
+}
+
+/// The schedule that the run has kept, by the first process; empty, and noted, if it is not of its steps.
+std::string kept_schedule(const RunPlan& plan, const Schedule& plain, const FreeMemory& memory,
+                          const BubbleFilling& filling) {
+  const std::string path = RunPaths(filling.options.run.directory).schedule;
+  if (!io::path_exists(path)) return {};
+  std::string reason = "is of other steps than the run's now";
+  try {
+    const Schedule kept = schedule::parse_schedule_text(io::read_file(path), path);
+    const bool is_of_run = is_filled_from(kept, plain) &&
+                           kept.problem.preconditioner == plan.schedule().problem.preconditioner &&
+                           kept.problem.num_factors == plan.schedule().problem.num_factors;
+    if (is_of_run) {
+      schedule::require_checked(kept);
+      if (memory.has_room_for(kept)) {
+        filling.observer.on_note(
+            fmt::format("K-FAC's work is where {} has it: a cycle of {} steps", path, kept.num_steps()));
+        return schedule::print_schedule_text(kept);
+      }
+      reason = "needs more memory than there is";
+    }
+  } catch (const base::UserError& error) {
+    reason = fmt::format("cannot be used ({})", error.what());
+  }
+  filling.observer.on_note(fmt::format("{} {}; a new one is made", path, reason));
+  return {};
+}
+
+/// A new one, by the first process.
+std::string new_schedule(const RunPlan& plan, const Schedule& plain, const FreeMemory& memory,
+                         const schedule::CostModel& costs, const BubbleFilling& filling) {
+  try {
+    const schedule::FillResult filled = fill_within(memory, plan, plain, costs);
+    schedule::require_checked(filled.schedule);
+    filling.observer.on_note(text_of(filled, plain, costs, memory.most_more_bytes(filled.schedule)));
+    return schedule::print_schedule_text(filled.schedule);
+  } catch (const base::UserError& error) {
+    filling.observer.on_note(fmt::format(
+        "K-FAC works outside bubbles, in every step (--kfac-every makes it more seldom): {}", error.what()));
+    return schedule::print_schedule_text(plan.schedule());
+  }
+}
+
+bool is_second_order(const Action& action) {
+  return schedule::traits_of(action.type).may_be_stale ||
+         action.type == schedule::ActionType::GatherPreconditioned;
+}
+
+}  // namespace
+
+bool is_filled_from(const Schedule& filled, const Schedule& plain) {
+  schedule::Problem problem = filled.problem;
+  problem.preconditioner = plain.problem.preconditioner;
+  problem.num_factors = plain.problem.num_factors;
+  problem.staleness = plain.problem.staleness;
+  if (problem != plain.problem || filled.ranks.size() != plain.ranks.size()) return false;
+  for (std::size_t rank = 0; rank < plain.ranks.size(); ++rank) {
+    if (filled.ranks[rank].stages != plain.ranks[rank].stages) return false;
+    for (std::size_t lane = 0; lane < schedule::kNumLanes; ++lane) {
+      for (std::size_t step = 0; step < filled.num_steps(); ++step) {
+        std::vector<Action> own;
+        std::ranges::copy_if(filled.ranks[rank].lanes[lane].step(step), std::back_inserter(own),
+                             [](const Action& action) { return !is_second_order(action); });
+        if (!std::ranges::equal(own, plain.ranks[rank].lanes[lane].step(0))) return false;
+      }
+    }
+  }
+  return true;
+}
+
+void fill_bubbles(RunPlan& plan, const BubbleFilling& filling) {
+  if (filling.options.fill() == KfacFill::Off) return;
+  const Processes& processes = filling.processes;
+  const Schedule plain = plan.plain_schedule();
+  const FreeMemory memory(plan, filling);
+  std::string text;
+  if (filling.is_resumed && processes.is_first()) text = kept_schedule(plan, plain, memory, filling);
+  text = processes.from_first(text);
+  if (text.empty()) {
+    const schedule::MeasuredCosts costs = measured_costs(plan, filling);
+    if (processes.is_first()) text = new_schedule(plan, plain, memory, costs, filling);
+    text = processes.from_first(text);
+  }
+  plan.run_by(schedule::parse_schedule_text(text, "the schedule of the run"));
+}
+
+}  // namespace plenum::train

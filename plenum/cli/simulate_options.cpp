@@ -113,7 +113,7 @@ base::OptionTable simulate_option_table(SimulateOptions& options) {
             "Let all second-order work of a cycle end with it, as a run that is to be resumed between cycles "
             "needs");
   table.add("on-one-rank", options.on_one_rank,
-            "Make of a schedule with K-FAC one for a single rank that trains the same, with inverses as old");
+            "Make of a filled schedule one for a single rank that trains the same, with inverses as old");
   table.add("json", options.json, "Print the result as JSON");
   table.add("output", options.output, "FILE", "Write the schedule: .json, or text");
   table.add("svg", options.svg, "FILE", "Draw the timeline as SVG");

@@ -9,22 +9,26 @@
 #include "plenum/kernels/dispatch.h"
 
 namespace plenum::kernels {
+namespace {
 
-void muon_step(const tensor::Stream& stream, const MuonStep& args) {
-  const tensor::Shape& shape = args.weight_N.shape();
-  base::check(shape.num_dims() == 1, "buffers must be flat: {}", to_string(shape));
-  check_argument("weight_N", args.weight_N, shape);
-  check_argument("gradient_N", args.gradient_N, shape);
-  check_argument("moment_N", args.moment_N, shape);
-  check_argument("iterate_N", args.iterate_N, shape);
-  check_argument("scalars_C", args.scalars_C, tensor::DType::Float64,
+void check_scalars(const tensor::ConstTensorView& scalars_C) {
+  check_argument("scalars_C", scalars_C, tensor::DType::Float64,
                  {static_cast<std::int64_t>(kNumStepScalars)});
-  if (args.compute_weight_N)
-    check_argument("compute_weight_N", args.compute_weight_N, tensor::DType::BFloat16, shape);
-  const std::int64_t least_room = workspace::newton_schulz_room(stream.device(), args.groups);
-  base::check(args.room.num_elements() >= least_room, "Newton-Schulz iterations need room for {}: {} given",
-              least_room, args.room.num_elements());
-  for (const FlatMatrices& group : args.groups) {
+}
+
+void check_flat(const tensor::Shape& shape) {
+  base::check(shape.num_dims() == 1, "buffers must be flat: {}", to_string(shape));
+}
+
+void check_room(const tensor::Stream& stream, std::span<const FlatMatrices> groups,
+                const tensor::TensorView& room) {
+  const std::int64_t least_room = workspace::newton_schulz_room(stream.device(), groups);
+  base::check(room.num_elements() >= least_room, "Newton-Schulz iterations need room for {}: {} given",
+              least_room, room.num_elements());
+}
+
+void check_places(std::span<const FlatMatrices> groups, const tensor::Shape& shape) {
+  for (const FlatMatrices& group : groups) {
     const std::int64_t end =
         group.begin_of(std::max<std::int64_t>(0, group.count - 1)) + group.num_elements();
     base::check(
@@ -32,7 +36,52 @@ void muon_step(const tensor::Stream& stream, const MuonStep& args) {
         "matrices must lie in the buffers without overlap: {} from {} on, {} apart", group.count, group.begin,
         group.stride);
   }
+}
+
+void check_on_cpu(const tensor::Stream& stream) {
+  base::check(stream.device() == tensor::Device::Cpu, "the halves of a step of Muon run on the CPU alone");
+}
+
+}  // namespace
+
+void muon_step(const tensor::Stream& stream, const MuonStep& args) {
+  const tensor::Shape& shape = args.weight_N.shape();
+  check_flat(shape);
+  check_argument("weight_N", args.weight_N, shape);
+  check_argument("gradient_N", args.gradient_N, shape);
+  check_argument("moment_N", args.moment_N, shape);
+  check_argument("iterate_N", args.iterate_N, shape);
+  check_scalars(args.scalars_C);
+  if (args.compute_weight_N)
+    check_argument("compute_weight_N", args.compute_weight_N, tensor::DType::BFloat16, shape);
+  check_room(stream, args.groups, args.room);
+  check_places(args.groups, shape);
   dispatch<&cpu::muon_step, &cuda::muon_step>(stream, args);
+}
+
+void muon_directions(const tensor::Stream& stream, const MuonDirections& args) {
+  check_on_cpu(stream);
+  const tensor::Shape& shape = args.gradient_N.shape();
+  check_flat(shape);
+  check_argument("gradient_N", args.gradient_N, shape);
+  check_argument("moment_N", args.moment_N, shape);
+  check_argument("iterate_N", args.iterate_N, shape);
+  check_scalars(args.scalars_C);
+  check_room(stream, args.groups, args.room);
+  check_places(args.groups, shape);
+  check_places(args.others, shape);
+  cpu::muon_directions(stream, args);
+}
+
+void muon_weights(const tensor::Stream& stream, const MuonWeights& args) {
+  check_on_cpu(stream);
+  const tensor::Shape& shape = args.weight_N.shape();
+  check_flat(shape);
+  check_argument("direction_N", args.direction_N, shape);
+  check_argument("weight_N", args.weight_N, shape);
+  check_scalars(args.scalars_C);
+  check_places(args.groups, shape);
+  cpu::muon_weights(stream, args);
 }
 
 double muon_factor(const FlatMatrices& matrices) {

@@ -38,6 +38,30 @@ struct MuonStep {
 };
 void muon_step(const tensor::Stream& stream, const MuonStep& args);
 
+/// The first half of the step, for replicas that divide its products: m, and o in the place of the gradient.
+/// On the CPU alone so far.
+struct MuonDirections {
+  std::span<const FlatMatrices> groups;       ///< whose o is made
+  std::span<const FlatMatrices> others = {};  ///< of which only m is updated
+  tensor::TensorView gradient_N;              ///< in; of groups out: o
+  tensor::TensorView moment_N;                ///< in and out
+  tensor::TensorView iterate_N;               ///< overwritten where matrices lie
+  tensor::TensorView room;                    ///< as MuonStep
+  tensor::ConstTensorView scalars_C;
+  double momentum = 0.95;
+};
+void muon_directions(const tensor::Stream& stream, const MuonDirections& args);
+
+/// The second half: w. Both together make the bytes of the whole step.
+struct MuonWeights {
+  std::span<const FlatMatrices> groups;
+  tensor::ConstTensorView direction_N;  ///< o, where matrices lie
+  tensor::TensorView weight_N;          ///< in and out
+  tensor::ConstTensorView scalars_C;
+  double decay = 0.01;
+};
+void muon_weights(const tensor::Stream& stream, const MuonWeights& args);
+
 /// The factor of a matrix's orthogonal update.
 double muon_factor(const FlatMatrices& matrices);
 

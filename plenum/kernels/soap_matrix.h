@@ -19,18 +19,20 @@ struct SoapSide {
 
 /// A group of matrices with its part of the state, and the room that a step works in.
 struct SoapGroup {
-  SoapGroup(tensor::Device device, const SoapStep& args, const FlatMatrices& group, std::int64_t state_begin)
+  /// `args`: a SoapStep, or a part of one.
+  template <typename Args>
+  SoapGroup(tensor::Device device, const Args& args, const FlatMatrices& group, std::int64_t state_begin)
       : matrices(group),
         place(workspace::soap_place(group, args.limit, state_begin)),
         num_at_once(workspace::num_soap_at_once(device, group)) {
-    auto* const state = args.state.data<float>();
+    auto* const state = args.state.template data<float>();
     const auto side = [&](std::int64_t N, std::int64_t begin) -> SoapSide {
       return {N, state + begin, state + begin + group.count * N * N};
     };
     rows = side(place.rows, place.row_begin);
     columns = side(place.columns, place.column_begin);
     const std::int64_t size = num_at_once * group.num_elements();
-    float* const room = args.room.data<float>();
+    float* const room = args.room.template data<float>();
     gradient_RC = room;
     first_RC = room + size;
     second_RC = room + 2 * size;

@@ -47,4 +47,56 @@ struct SoapStep {
 };
 void soap_step(const tensor::Stream& stream, const SoapStep& args);
 
+// The step in parts, which ranks divide among themselves and schedules move: together, in this order and with
+// as many iterations, they make the bytes of the whole. On the CPU alone so far. Fields are SoapStep's.
+
+/// L and F.
+struct SoapFactors {
+  std::span<const FlatMatrices> groups;
+  std::int64_t limit = 1024;
+  tensor::ConstTensorView gradient_N;
+  tensor::TensorView state;
+  tensor::TensorView room;
+  tensor::ConstTensorView scalars_C;
+  double beta = 0.95;
+  bool is_first = false;
+  int num_iterations = 0;  ///< of the bases, by the factors as they are then
+};
+void soap_factors(const tensor::Stream& stream, const SoapFactors& args);
+
+/// An iteration of one basis.
+struct SoapBasis {
+  tensor::ConstTensorView factor_NN;       ///< Float32
+  tensor::TensorView basis_NN;             ///< in and out
+  tensor::TensorView room;                 ///< flat, N^2 elements: overwritten
+  tensor::ConstTensorView scalars_C = {};  ///< if given: nothing in a step that is skipped
+};
+void soap_basis(const tensor::Stream& stream, const SoapBasis& args);
+
+/// M, V and, in the place of the gradient, P^T U Q.
+struct SoapDirections {
+  std::span<const FlatMatrices> groups;
+  std::span<const FlatMatrices> others = {};  ///< of which only M is updated
+  std::int64_t limit = 1024;
+  tensor::TensorView gradient_N;  ///< in; of groups out: directions
+  tensor::TensorView first_moment_N;
+  tensor::TensorView second_moment_N;
+  tensor::TensorView state;
+  tensor::TensorView room;
+  tensor::ConstTensorView scalars_C;
+  double beta = 0.95;
+  double epsilon = 1e-8;
+};
+void soap_directions(const tensor::Stream& stream, const SoapDirections& args);
+
+/// W.
+struct SoapWeights {
+  std::span<const FlatMatrices> groups;
+  tensor::ConstTensorView direction_N;  ///< where matrices lie
+  tensor::TensorView weight_N;          ///< in and out
+  tensor::ConstTensorView scalars_C;
+  double decay = 0.01;
+};
+void soap_weights(const tensor::Stream& stream, const SoapWeights& args);
+
 }  // namespace plenum::kernels

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "plenum/describe/parameter_table.h"
@@ -11,5 +12,10 @@ namespace plenum::memory {
 /// several (queries, keys and values) by itself. Those of one map in layers that lie at equal distances are
 /// one group.
 std::vector<workspace::FlatMatrices> hidden_matrices(const describe::ParameterTable& table);
+
+/// Those of one layer of the model that the table holds, each a group by itself, in the order of
+/// describe::factor_shapes().
+std::vector<workspace::FlatMatrices> matrices_of_layer(const describe::ParameterTable& table,
+                                                       std::size_t layer);
 
 }  // namespace plenum::memory

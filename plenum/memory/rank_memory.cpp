@@ -4,10 +4,12 @@
 
 #include "plenum/base/check.h"
 #include "plenum/describe/norm_elements.h"
+#include "plenum/memory/divided_layers.h"
 #include "plenum/memory/hidden_matrices.h"
 #include "plenum/memory/own_micro_batches.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/schedule/core/dataflow.h"
+#include "plenum/schedule/core/refreshes.h"
 #include "plenum/workspace/optimizer.h"
 #include "plenum/workspace/soap.h"
 
@@ -98,13 +100,35 @@ void plan_muon(const describe::ParameterTable& table, const char* purpose, RankM
       plan.add(purpose, DType::Int64, {workspace::num_matrix_chunks(groups), workspace::kMatrixChunkNumbers});
 }
 
-/// The same for SOAP, and what it keeps.
-void plan_soap(const describe::ParameterTable& table, const char* purpose, std::int64_t limit,
-               RankMemory& memory, tensor::MemoryPlan& plan) {
-  const std::vector<workspace::FlatMatrices> groups = hidden_matrices(table);
+/// The same for SOAP, and what it keeps: of the matrices that the rank works on. Of others it works in the
+/// room alone.
+void plan_soap(const std::vector<workspace::FlatMatrices>& groups,
+               const std::vector<workspace::FlatMatrices>& others, const schedule::Schedule& schedule,
+               const char* purpose, std::int64_t limit, RankMemory& memory, tensor::MemoryPlan& plan) {
   memory.soap_state = plan.add(purpose, Role::State, {workspace::soap_state_elements(groups, limit)});
-  memory.soap_room =
-      plan.add(purpose, Role::State, {workspace::soap_room_elements(plan.device(), groups, limit)});
+  const std::int64_t room = std::max(workspace::soap_room_elements(plan.device(), groups, limit),
+                                     workspace::soap_room_elements(plan.device(), others, limit));
+  memory.soap_room = plan.add(purpose, Role::State, {room});
+  const schedule::Refreshes refreshes(schedule);
+  if (refreshes.max_age() == 0) return;
+  // Half of the state is bases.
+  const std::int64_t num_factors = memory.soap_state.num_elements() / 2;
+  for (std::size_t place = 0; place < refreshes.num_places(); ++place)
+    memory.soap_factors.push_back(plan.add(purpose, Role::State, {num_factors}));
+}
+
+/// The weights of a layer, where holders of a stage send each other their directions.
+tensor::TensorView plan_map_wire(const std::vector<DividedLayer>& layers, const char* purpose,
+                                 tensor::MemoryPlan& plan) {
+  std::int64_t most = 0;
+  for (const DividedLayer& layer : layers) {
+    if (layer.others.empty()) continue;
+    std::int64_t elements = 0;
+    for (const workspace::FlatMatrices& matrix : layer.own) elements += matrix.num_elements();
+    for (const workspace::FlatMatrices& matrix : layer.others) elements += matrix.num_elements();
+    most = std::max(most, elements);
+  }
+  return most == 0 ? tensor::TensorView() : plan.add(purpose, DType::Float32, {most});
 }
 
 tensor::TensorView plan_tied_rows(const describe::ParameterTable& table, const schedule::Problem& problem,
@@ -144,7 +168,12 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
     memory.chunks_C4 = plan.add(kState, DType::Int64, {num_chunks(table, shard, request.layer_update), 4});
   }
   if (request.layer_update == LayerUpdate::Muon) plan_muon(table, kState, memory, plan);
-  if (request.layer_update == LayerUpdate::Soap) plan_soap(table, kState, request.soap_limit, memory, plan);
+  const std::vector<DividedLayer> divided = divided_layers(table, schedule, rank);
+  if (request.layer_update == LayerUpdate::Soap) {
+    plan_soap(divided.empty() ? hidden_matrices(table) : own_matrices(divided), matrices_of_others(divided),
+              schedule, kState, request.soap_limit, memory, plan);
+  }
+  memory.map_wire = plan_map_wire(divided, kState, plan);
   if (problem.has_tensor_norms && (!shard.is_whole() || table.model().tensor_parallel.is_divided())) {
     memory.tensor_squares_P2 = plan.add(kState, DType::Float64, {std::ssize(table.parameters()), 2});
   }

@@ -25,4 +25,15 @@ void Muon::step(const tensor::Stream& stream, kernels::MuonStep flat) const {
   kernels::muon_step(stream, flat);
 }
 
+void Muon::make_directions(const tensor::Stream& stream, kernels::MuonDirections flat) const {
+  flat.room = buffers_.room;
+  flat.momentum = momentum_;
+  kernels::muon_directions(stream, flat);
+}
+
+void Muon::update_weights(const tensor::Stream& stream, kernels::MuonWeights flat) const {
+  flat.decay = decay_;
+  kernels::muon_weights(stream, flat);
+}
+
 }  // namespace plenum::optim

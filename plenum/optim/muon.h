@@ -24,6 +24,9 @@ class Muon {
   void begin(const tensor::Stream& stream) const;
   /// `flat` says where weights, gradients and moments lie; the rest of it is filled in here.
   void step(const tensor::Stream& stream, kernels::MuonStep flat) const;
+  /// The same of some matrices in two halves (kernels::muon_directions).
+  void make_directions(const tensor::Stream& stream, kernels::MuonDirections flat) const;
+  void update_weights(const tensor::Stream& stream, kernels::MuonWeights flat) const;
 
  private:
   std::vector<kernels::FlatMatrices> groups_;

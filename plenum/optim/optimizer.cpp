@@ -7,13 +7,17 @@
 #include "plenum/base/check.h"
 #include "plenum/describe/tensor_parallel.h"
 #include "plenum/kernels/zero_all.h"
+#include "plenum/memory/hidden_matrices.h"
 #include "plenum/tensor/copy.h"
 
 namespace plenum::optim {
 
+using base::LayerId;
+
 Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
-                     const describe::ParameterShard& shard, OptimizerBuffers buffers)
-    : options_(options), buffers_(buffers) {
+                     const describe::ParameterShard& shard, OptimizerBuffers buffers,
+                     std::vector<memory::DividedLayer> divided)
+    : options_(options), buffers_(buffers), divided_(std::move(divided)) {
   options_.kind = options.update_kind();
   for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) add_piece(table, bucket);
   if (!has_layer_update(options_.kind)) return;
@@ -21,8 +25,9 @@ Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterT
   if (options_.kind == OptimizerKind::Muon) {
     muon_.emplace(table, options.muon_momentum, options.decay, buffers.muon);
   } else {
-    soap_.emplace(table, options.soap, options.epsilon.value_or(default_epsilon(options_.kind)),
-                  options.decay, buffers.soap);
+    soap_.emplace(divided_.empty() ? memory::hidden_matrices(table) : memory::own_matrices(divided_),
+                  options.soap, options.epsilon.value_or(default_epsilon(options_.kind)), options.decay,
+                  buffers.soap);
   }
 }
 
@@ -129,8 +134,63 @@ void Optimizer::step(const tensor::Stream& stream, const tensor::TensorView& sca
       kernels::adam_step(stream, step);
     }
   });
+  if (!divided_.empty()) return update_divided(stream, scalars_C, layers);
   // Matrices of several stages may be one group, and all gradients are there.
   if (layers == pieces_.front().layers) step_matrices(stream, scalars_C, step_index);
+}
+
+Soap::Groups Optimizer::own_groups(const describe::LayerRange& layers) const {
+  Soap::Groups groups;
+  for (std::size_t layer = 0; layer < layers.second.index(); ++layer)
+    (layer < layers.first.index() ? groups.first : groups.count) += divided_[layer].own.size();
+  return groups;
+}
+
+void Optimizer::make_directions(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                                const describe::LayerRange& layers) const {
+  for (LayerId layer = layers.first; layer < layers.second; ++layer.value) {
+    const memory::DividedLayer& divided = divided_[layer.index()];
+    if (muon_) {
+      muon_->make_directions(stream, {.groups = divided.own,
+                                      .others = divided.others,
+                                      .gradient_N = buffers_.gradients_N,
+                                      .moment_N = buffers_.first_moments_S,
+                                      .iterate_N = buffers_.second_moments_S,
+                                      .room = {},
+                                      .scalars_C = scalars_C});
+    } else {
+      soap_->make_directions(stream, own_groups({layer, LayerId::at(layer.index() + 1)}),
+                             {.groups = {},
+                              .others = divided.others,
+                              .gradient_N = buffers_.gradients_N,
+                              .first_moment_N = buffers_.first_moments_S,
+                              .second_moment_N = buffers_.second_moments_S,
+                              .state = {},
+                              .room = {},
+                              .scalars_C = scalars_C});
+    }
+  }
+}
+
+void Optimizer::update_divided(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                               const describe::LayerRange& layers) const {
+  const auto update = [&](std::span<const kernels::FlatMatrices> groups) {
+    if (muon_) {
+      muon_->update_weights(stream, {.groups = groups,
+                                     .direction_N = buffers_.gradients_N,
+                                     .weight_N = buffers_.weights_N,
+                                     .scalars_C = scalars_C});
+    } else {
+      soap_->update_weights(stream, {.groups = groups,
+                                     .direction_N = buffers_.gradients_N,
+                                     .weight_N = buffers_.weights_N,
+                                     .scalars_C = scalars_C});
+    }
+  };
+  for (std::size_t layer = layers.first.index(); layer < layers.second.index(); ++layer) {
+    update(divided_[layer].own);
+    update(divided_[layer].others);
+  }
 }
 
 void Optimizer::step_matrices(const tensor::Stream& stream, const tensor::TensorView& scalars_C,

@@ -7,6 +7,7 @@
 #include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/kernels/optimizer_step.h"
+#include "plenum/memory/divided_layers.h"
 #include "plenum/optim/kfac_options.h"
 #include "plenum/optim/muon.h"
 #include "plenum/optim/optimizer_kind.h"
@@ -56,8 +57,10 @@ struct OptimizerBuffers {
 /// docs/math/optimizers.md.
 class Optimizer {
  public:
+  /// `divided`: memory::divided_layers() of the schedule that the optimizer is part of.
   Optimizer(const OptimizerOptions& options, const describe::ParameterTable& table,
-            const describe::ParameterShard& shard, OptimizerBuffers buffers);
+            const describe::ParameterShard& shard, OptimizerBuffers buffers,
+            std::vector<memory::DividedLayer> divided = {});
 
   /// To be called once, before the first step.
   void begin(const tensor::Stream& stream);
@@ -76,6 +79,17 @@ class Optimizer {
   /// all layers with those of the rank's last. SOAP refreshes its bases in some steps of a run.
   void step(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
             const describe::LayerRange& layers, std::uint64_t step_index = 0) const;
+
+  /// Where holders of layers divide Muon's or SOAP's work on matrices, the first half of their step, to be
+  /// done once it is decided: overwrites the gradients of the matrices that the rank owns by directions.
+  /// Those of others come from their owners before step(), which is the second half.
+  void make_directions(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                       const describe::LayerRange& layers) const;
+
+  /// What of SOAP schedules move; null where something else updates matrices.
+  const Soap* soap() const { return soap_ ? &*soap_ : nullptr; }
+  /// Of SOAP, which of own_matrices() are of these layers.
+  Soap::Groups own_groups(const describe::LayerRange& layers) const;
 
   /// LAMB on a shard, as step() in two halves. The first overwrites the squares of every parameter's weights
   /// and of their directions (Float64) by those of the shard's part of it, zero for other layers; between
@@ -102,6 +116,9 @@ class Optimizer {
   /// Calls work(piece) for those of the layers.
   template <typename Work>
   void for_pieces(const describe::LayerRange& layers, const Work& work) const;
+  /// By directions that lie where gradients were.
+  void update_divided(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
+                      const describe::LayerRange& layers) const;
   /// By Muon or SOAP, if that is what updates them.
   void step_matrices(const tensor::Stream& stream, const tensor::TensorView& scalars_C,
                      std::uint64_t step_index) const;
@@ -112,6 +129,7 @@ class Optimizer {
   OptimizerOptions options_;
   std::vector<Piece> pieces_;
   OptimizerBuffers buffers_;
+  std::vector<memory::DividedLayer> divided_;
   std::optional<Muon> muon_;
   std::optional<Soap> soap_;
 };

@@ -1,43 +1,55 @@
 #include "plenum/optim/soap.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "plenum/memory/hidden_matrices.h"
+#include "plenum/base/check.h"
 
 namespace plenum::optim {
 namespace {
 
 using kernels::FlatMatrices;
+using tensor::TensorView;
 
 /// Of the first step: from the identity to eigenvectors, of all but neighbouring eigenvalues.
 constexpr int kFirstIterations = 16;
 
-/// The name of a matrix: that of its parameter, with its number where the parameter holds several.
-std::string name_of(const describe::ParameterTable& table, const FlatMatrices& matrices, std::int64_t index) {
+/// The index of the parameter that holds a matrix.
+std::size_t parameter_of(const describe::ParameterTable& table, const FlatMatrices& matrices,
+                         std::int64_t index) {
   const std::int64_t begin = matrices.begin_of(index);
   const auto parameter = std::ranges::find_if(table.parameters(), [&](const describe::Parameter& one) {
     return one.begin <= begin && begin < one.end();
   });
-  if (parameter->num_elements() == matrices.num_elements()) return parameter->name;
-  return fmt::format("{}.{}", parameter->name, (begin - parameter->begin) / matrices.num_elements());
+  return static_cast<std::size_t>(parameter - table.parameters().begin());
+}
+
+/// The name of a matrix: that of its parameter, with its number where the parameter holds several.
+std::string name_of(const describe::Parameter& parameter, const FlatMatrices& matrices, std::int64_t index) {
+  if (parameter.num_elements() == matrices.num_elements()) return parameter.name;
+  const std::int64_t part = (matrices.begin_of(index) - parameter.begin) / matrices.num_elements();
+  return fmt::format("{}.{}", parameter.name, part);
 }
 
 }  // namespace
 
-std::vector<SoapTensor> soap_tensors(const describe::ParameterTable& table, const SoapOptions& options) {
+std::vector<SoapTensor> soap_tensors(const describe::ParameterTable& table,
+                                     std::span<const FlatMatrices> groups, const SoapOptions& options) {
   std::vector<SoapTensor> tensors;
   std::int64_t group_begin = 0;
-  for (const FlatMatrices& group : memory::hidden_matrices(table)) {
+  for (const FlatMatrices& group : groups) {
     const workspace::SoapPlace place = workspace::soap_place(group, options.limit, group_begin);
     group_begin = place.end();
     const auto add = [&](const char* side, std::int64_t size, std::int64_t begin, std::int64_t index) {
       if (size == 0) return;
-      const std::string name = name_of(table, group, index);
-      tensors.push_back({fmt::format("soap.factor_{}.{}", side, name), size, begin + index * size * size});
+      const std::size_t parameter = parameter_of(table, group, index);
+      const std::string name = name_of(table[parameter], group, index);
       tensors.push_back(
-          {fmt::format("soap.basis_{}.{}", side, name), size, begin + (group.count + index) * size * size});
+          {fmt::format("soap.factor_{}.{}", side, name), parameter, size, begin + index * size * size});
+      tensors.push_back({fmt::format("soap.basis_{}.{}", side, name), parameter, size,
+                         begin + (group.count + index) * size * size});
     };
     for (std::int64_t i = 0; i < group.count; ++i) {
       add("rows", place.rows, place.row_begin, i);
@@ -47,13 +59,15 @@ std::vector<SoapTensor> soap_tensors(const describe::ParameterTable& table, cons
   return tensors;
 }
 
-Soap::Soap(const describe::ParameterTable& table, const SoapOptions& options, double epsilon, double decay,
+Soap::Soap(std::vector<FlatMatrices> groups, const SoapOptions& options, double epsilon, double decay,
            SoapBuffers buffers)
-    : groups_(memory::hidden_matrices(table)),
-      options_(options),
-      epsilon_(epsilon),
-      decay_(decay),
-      buffers_(buffers) {}
+    : groups_(std::move(groups)), options_(options), epsilon_(epsilon), decay_(decay), buffers_(buffers) {
+  std::int64_t begin = 0;
+  for (const FlatMatrices& group : groups_) {
+    places_.push_back(workspace::soap_place(group, options_.limit, begin));
+    begin = places_.back().end();
+  }
+}
 
 void Soap::step(const tensor::Stream& stream, std::uint64_t step_index, kernels::SoapStep flat) const {
   flat.groups = groups_;
@@ -67,6 +81,65 @@ void Soap::step(const tensor::Stream& stream, std::uint64_t step_index, kernels:
   const bool is_refreshed = step_index % static_cast<std::uint64_t>(options_.every) == 0;
   flat.num_iterations = flat.is_first ? kFirstIterations : is_refreshed ? 1 : 0;
   kernels::soap_step(stream, flat);
+}
+
+std::span<const FlatMatrices> Soap::matrices_of(const Groups& groups) const {
+  return std::span(groups_).subspan(groups.first, groups.count);
+}
+
+TensorView Soap::state_of(const Groups& groups) const {
+  if (groups.count == 0) return buffers_.state.first_rows(0);
+  const std::int64_t begin = places_[groups.first].row_begin;
+  return buffers_.state.rows(begin, places_[groups.first + groups.count - 1].end() - begin);
+}
+
+void Soap::update_factors(const tensor::Stream& stream, std::uint64_t step_index, const Groups& groups,
+                          kernels::SoapFactors flat) const {
+  flat.groups = matrices_of(groups);
+  flat.limit = options_.limit;
+  flat.state = state_of(groups);
+  flat.room = buffers_.room;
+  flat.beta = options_.beta;
+  flat.is_first = step_index == 0;
+  flat.num_iterations = flat.is_first ? kFirstIterations : 0;
+  kernels::soap_factors(stream, flat);
+}
+
+void Soap::refresh(const tensor::Stream& stream, const SoapSideViews& side,
+                   const tensor::ConstTensorView& factor_NN, const tensor::ConstTensorView& scalars_C) const {
+  kernels::soap_basis(
+      stream,
+      {.factor_NN = factor_NN, .basis_NN = side.basis_NN, .room = buffers_.room, .scalars_C = scalars_C});
+}
+
+void Soap::make_directions(const tensor::Stream& stream, const Groups& groups,
+                           kernels::SoapDirections flat) const {
+  flat.groups = matrices_of(groups);
+  flat.limit = options_.limit;
+  flat.state = state_of(groups);
+  flat.room = buffers_.room;
+  flat.beta = options_.beta;
+  flat.epsilon = epsilon_;
+  kernels::soap_directions(stream, flat);
+}
+
+void Soap::update_weights(const tensor::Stream& stream, kernels::SoapWeights flat) const {
+  flat.decay = decay_;
+  kernels::soap_weights(stream, flat);
+}
+
+std::array<SoapSideViews, 2> Soap::sides(std::size_t group) const {
+  base::check(groups_[group].count == 1, "a group of one matrix has sides, not one of {}",
+              groups_[group].count);
+  const auto side = [&](std::int64_t N, std::int64_t begin) -> SoapSideViews {
+    if (N == 0) return {};
+    const auto square = [&](std::int64_t first) {
+      return TensorView(buffers_.state.rows(first, N * N).raw(), tensor::DType::Float32, {N, N});
+    };
+    return {.factor_NN = square(begin), .basis_NN = square(begin + N * N)};
+  };
+  const workspace::SoapPlace& place = places_[group];
+  return {side(place.rows, place.row_begin), side(place.columns, place.column_begin)};
 }
 
 }  // namespace plenum::optim

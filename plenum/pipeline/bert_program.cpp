@@ -21,6 +21,7 @@
 #include "plenum/kernels/step_scalars.h"
 #include "plenum/kernels/zero_all.h"
 #include "plenum/memory/activation_slots.h"
+#include "plenum/memory/divided_layers.h"
 #include "plenum/memory/own_micro_batches.h"
 #include "plenum/memory/rank_memory.h"
 #include "plenum/memory/schedule_shard.h"
@@ -32,8 +33,10 @@
 #include "plenum/pipeline/bert_memory.h"
 #include "plenum/pipeline/bert_schedule.h"
 #include "plenum/pipeline/kfac_work.h"
+#include "plenum/pipeline/map_gather.h"
 #include "plenum/pipeline/parameter_exchange.h"
 #include "plenum/pipeline/recorded_work.h"
+#include "plenum/pipeline/soap_work.h"
 #include "plenum/pipeline/stage_messages.h"
 #include "plenum/pipeline/step_exchange.h"
 #include "plenum/tensor/arena.h"
@@ -59,7 +62,7 @@ describe::LayerRange layers_of(const Action& action) {
   return {action.first_layer, action.end_layer};
 }
 
-bool is_of_kfac(const Action& collective) {
+bool is_of_maps(const Action& collective) {
   return collective.type == ActionType::ReduceCurvature ||
          collective.type == ActionType::GatherPreconditioned;
 }
@@ -82,7 +85,7 @@ struct BertProgram::State {
         kfac_memory(memory::plan_kfac_memory(table.model(), schedule, rank, request_of(options).kfac_averages,
                                              views)),
         buffers(buffers_of(memory)),
-        optimizer(options.optimizer, table, shard, buffers),
+        optimizer(options.optimizer, table, shard, buffers, memory::divided_layers(table, schedule, rank)),
         own(schedule, rank),
         stagings(stagings_of(table, options, kStepsUnderWay * own.count, memory)),
         stream(owner.stream(memory.scratch, options.precision)),
@@ -99,6 +102,11 @@ struct BertProgram::State {
     if (schedule.problem.preconditioner == schedule::Preconditioner::Kfac) {
       kfac.emplace(options.optimizer.kfac, schedule, rank, table.model(), kfac_memory, gradients, queue);
     }
+    const std::vector<memory::DividedLayer> divided = memory::divided_layers(table, schedule, rank);
+    if (memory.map_wire)
+      directions.emplace(schedule, rank, table.model(), gradients, Wire{memory.map_wire, queue});
+    if (!divided.empty() && optimizer.soap() != nullptr)
+      soap.emplace(schedule, optimizer, divided, memory.soap_factors);
   }
 
   ExchangedScalars& exchanged_with(std::uint64_t step) { return *exchanged[step % kStepsUnderWay]; }
@@ -265,6 +273,8 @@ struct BertProgram::State {
   std::unique_ptr<Gpu> gpu;
   std::optional<ParameterExchange> exchange;
   std::optional<KfacWork> kfac;
+  std::optional<SoapWork> soap;
+  std::optional<MapGather> directions;  ///< of Muon or SOAP, where holders divide them
 
   std::array<ExchangedScalars, kStepsUnderWay> own_exchanged;
   std::array<ExchangedScalars*, kStepsUnderWay> exchanged{&own_exchanged[0], &own_exchanged[1]};
@@ -447,7 +457,19 @@ void BertProgram::invert_layers(const ActionRun& run) {
 }
 
 void BertProgram::precondition(const ActionRun& run) {
-  state_->kfac->precondition(run, state_->stream);
+  if (state_->kfac) return state_->kfac->precondition(run, state_->stream);
+  state_->decide_once(run);
+  state_->optimizer.make_directions(state_->stream, state_->memory.scalars_C, layers_of(run.action));
+}
+
+void BertProgram::accumulate_factor(const ActionRun& run) {
+  state_->decide_once(run);
+  state_->soap->accumulate(run, state_->stream,
+                           {.gradient_N = state_->memory.gradients_N, .scalars_C = state_->memory.scalars_C});
+}
+
+void BertProgram::inverse_root(const ActionRun& run) {
+  state_->soap->refresh(run, state_->stream, state_->memory.scalars_C);
 }
 
 comm::Elements BertProgram::to_reduce(const ActionRun& run) {
@@ -466,7 +488,8 @@ comm::Elements BertProgram::to_reduce(const ActionRun& run) {
 }
 
 PartitionedElements BertProgram::to_partition(const ActionRun& run) {
-  if (run.action.type == ActionType::GatherPreconditioned) return state_->kfac->to_partition(run);
+  if (run.action.type == ActionType::GatherPreconditioned)
+    return state_->kfac ? state_->kfac->to_partition(run) : state_->directions->to_partition(run);
   return state_->exchange->to_partition(run.action, state_->own_micro_batches());
 }
 
@@ -475,7 +498,8 @@ PartitionedElements BertProgram::to_gather_besides(const ActionRun& run) {
 }
 
 void BertProgram::communicated(const ActionRun& run) {
-  if (is_of_kfac(run.action)) return state_->kfac->communicated(run);
+  if (state_->kfac && is_of_maps(run.action)) return state_->kfac->communicated(run);
+  if (is_of_maps(run.action)) return state_->directions->communicated(run);
   state_->exchange->communicated(run.action, state_->own_micro_batches());
 }
 

@@ -100,6 +100,8 @@ class BertProgram final : public StageProgram {
   void curvature(const ActionRun& run) override;
   void invert(const ActionRun& run) override;
   void invert_layers(const ActionRun& run) override;
+  void accumulate_factor(const ActionRun& run) override;
+  void inverse_root(const ActionRun& run) override;
   void precondition(const ActionRun& run) override;
   void square_gradient(const ActionRun& run) override;
   void update_moments(const ActionRun& run) override;

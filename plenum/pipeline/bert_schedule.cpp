@@ -65,9 +65,14 @@ bool is_known(const Action& action, const Schedule& schedule, const schedule::St
     case ActionType::ReduceCurvature:
     case ActionType::Invert:
     case ActionType::InvertLayers:
+      return schedule.problem.preconditioner == schedule::Preconditioner::Kfac;
+    case ActionType::AccumulateFactor:
+      return schedule.problem.preconditioner == schedule::Preconditioner::Shampoo;
+    case ActionType::InverseRoot:
+      return schedule.problem.preconditioner == schedule::Preconditioner::Shampoo && action.num_pieces == 1;
     case ActionType::Precondition:
     case ActionType::GatherPreconditioned:
-      return schedule.problem.preconditioner == schedule::Preconditioner::Kfac;
+      return schedule.problem.preconditioner != schedule::Preconditioner::None;
     case ActionType::SquareGradient:
     case ActionType::UpdateMoments:
     case ActionType::Update:
@@ -97,6 +102,22 @@ void require_gathered_as_reduced(const Schedule& schedule) {
   }
 }
 
+/// A rank begins the gradient of a stage with its first micro-batch there.
+void require_work_on_every_stage(const Schedule& schedule) {
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    const std::span<const Action> actions = schedule.ranks[rank].lane(schedule::Lane::Compute).actions();
+    for (const schedule::StageId stage : schedule.ranks[rank].stages) {
+      const bool has_work = std::ranges::any_of(actions, [&](const Action& action) {
+        return action.type == ActionType::Forward && action.stage == stage;
+      });
+      base::require(has_work,
+                    "every rank needs a micro-batch for each stage that it holds; give more --micro-batches: "
+                    "schedule {} has none for stage {} on rank {}",
+                    schedule.name, stage.value, rank);
+    }
+  }
+}
+
 /// What ranks do not do together where each has a part of the model's layers.
 void require_trainable_stages(const Schedule& schedule) {
   if (schedule.num_stages() == 1) return;
@@ -111,6 +132,19 @@ void require_trainable_stages(const Schedule& schedule) {
                 "the first and the last stage share the word table, which the schedule must say (tied "
                 "parameters): schedule {} has {} stages",
                 schedule.name, schedule.num_stages());
+}
+
+/// Muon's and SOAP's work on matrices is actions of the schedule, or part of the update.
+void require_divided(const Schedule& schedule, const BertProgramOptions& options) {
+  if (!schedule::follows_agreement(schedule.problem.preconditioner)) return;
+  const bool is_muon = schedule.problem.preconditioner == schedule::Preconditioner::Muon;
+  const optim::OptimizerKind kind = is_muon ? optim::OptimizerKind::Muon : optim::OptimizerKind::Soap;
+  base::require(options.optimizer.kind == kind, "schedule {} has the actions of another optimizer",
+                schedule.name);
+  base::require(options.device == tensor::Device::Cpu,
+                "Muon's and SOAP's work on matrices is actions on the CPU alone so far; leave it to the "
+                "update: schedule {}",
+                schedule.name);
 }
 
 void require_kfac(const Schedule& schedule, const BertProgramOptions& options) {
@@ -136,14 +170,14 @@ void require_bert_schedule(const Schedule& schedule, const BertProgramOptions& o
                 "the schedule must have the model's layers: {} instead of {}", layers.total(),
                 model.num_layers);
   require_trainable_stages(schedule);
+  require_work_on_every_stage(schedule);
   for (const schedule::RankProgram& rank : schedule.ranks) {
     for (const schedule::LaneProgram& lane : rank.lanes) {
       for (const Action& action : lane.actions()) {
         base::require(
             is_known(action, schedule, layers),
-            "BERT trains with schedules without whole tied parameters of one stage and preconditioning but "
-            "K-FAC's; "
-            "schedule {} has the action {}",
+            "BERT trains with schedules without whole tied parameters of one stage, and with SOAP's bases "
+            "refreshed in one piece; schedule {} has the action {}",
             schedule.name, schedule::traits_of(action.type).name);
       }
     }
@@ -157,6 +191,7 @@ void require_bert_schedule(const Schedule& schedule, const BertProgramOptions& o
                     has_norms == schedule.problem.has_tensor_norms,
                 "a sharded schedule sums the norms of tensors for LAMB, and for LAMB alone");
   require_kfac(schedule, options);
+  require_divided(schedule, options);
   require_gathered_as_reduced(schedule);
   require_recomputed_singly(schedule);
 }

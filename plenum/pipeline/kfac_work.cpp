@@ -1,10 +1,9 @@
 #include "plenum/pipeline/kfac_work.h"
 
-#include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "plenum/base/check.h"
-#include "plenum/tensor/copy.h"
 
 namespace plenum::pipeline {
 
@@ -56,14 +55,13 @@ KfacWork::KfacWork(const optim::KfacOptions& options, const schedule::Schedule& 
                    const describe::ModelDescription& model, const memory::KfacMemory& memory,
                    const model::BertGradients& gradients, std::optional<tensor::Stream> queue)
     : model_(model),
-      memory_(memory),
       gradients_(gradients),
-      queue_(std::move(queue)),
+      wire_{.memory = memory.wire, .queue = std::move(queue)},
+      gather_(schedule, rank, model, gradients, wire_),
       kfac_(options, model, schedule, memory),
       is_partial_(schedule.problem.has_partial_curvature),
       coverage_(schedule),
-      steps_(schedule::Refreshes(schedule).max_age() + 2),
-      of_layers_(model.layers.size()) {
+      steps_(schedule::Refreshes(schedule).max_age() + 2) {
   for (const describe::Layer& layer : model.layers) {
     reduced_a_.emplace_back(factor_shapes(layer).size());
     has_rows_.emplace_back(factor_shapes(layer).size());
@@ -71,10 +69,8 @@ KfacWork::KfacWork(const optim::KfacOptions& options, const schedule::Schedule& 
   const schedule::Dataflow dataflow(schedule);
   for (const schedule::StageId stage : schedule.ranks[rank.index()].stages) {
     const std::size_t end = dataflow.layers().end(stage).index();
-    for (std::size_t layer = dataflow.layers().first(stage).index(); layer < end; ++layer) {
+    for (std::size_t layer = dataflow.layers().first(stage).index(); layer < end; ++layer)
       find_own_sums(dataflow, rank, stage, layer);
-      if (dataflow.holders(stage).size() > 1) of_layers_[layer] = layout_of(dataflow, stage, layer);
-    }
   }
 }
 
@@ -96,25 +92,6 @@ void KfacWork::find_own_sums(const schedule::Dataflow& dataflow, schedule::Rank 
     has_rows_[layer][map] = {.a = has_own(covered_a),
                              .b = has_own(coverage_.of(ActionType::CurvatureB, id, map))};
   }
-}
-
-KfacWork::GatherLayout KfacWork::layout_of(const schedule::Dataflow& dataflow, schedule::StageId stage,
-                                           std::size_t layer) const {
-  const std::vector<describe::FactorShape> shapes = factor_shapes(model_.layers[layer]);
-  const std::span<const schedule::Rank> holders = dataflow.holders(stage);
-  GatherLayout layout{.offsets = std::vector<std::int64_t>(shapes.size()),
-                      .counts = std::vector<std::size_t>(holders.size())};
-  std::int64_t offset = 0;
-  for (std::size_t holder = 0; holder < holders.size(); ++holder) {
-    for (std::uint16_t map = 0; map < shapes.size(); ++map) {
-      if (dataflow.owner(stage, schedule::LayerId::at(layer), map) != holders[holder]) continue;
-      const std::int64_t count = shapes[map].in_width * shapes[map].out_width;
-      layout.offsets[map] = offset;
-      layout.counts[holder] += static_cast<std::size_t>(count);
-      offset += count;
-    }
-  }
-  return layout;
 }
 
 void KfacWork::begin_step(const batch::StepBatch& batch, std::size_t first_own, std::size_t num_own,
@@ -236,27 +213,6 @@ void KfacWork::settle(std::uint64_t step, const tensor::Stream& stream, const Te
   kfac_.settle(stream, step, scalars_C);
 }
 
-void KfacWork::copy(const tensor::ConstTensorView& from, const TensorView& to) const {
-  if (queue_) {
-    tensor::copy(*queue_, from, to);
-  } else {
-    // By the thread that communicates: all others compute meanwhile.
-    std::ranges::copy(from.span<float>(), to.span<float>().begin());
-  }
-}
-
-void KfacWork::set_zero(const TensorView& view) const {
-  if (queue_) {
-    tensor::set_zero(*queue_, view);
-  } else {
-    std::ranges::fill(view.span<float>(), 0.0F);
-  }
-}
-
-TensorView KfacWork::wire_part(std::int64_t offset, const TensorView& like) const {
-  return {memory_.wire.rows(offset, like.num_elements()).raw(), tensor::DType::Float32, like.shape()};
-}
-
 std::vector<KfacWork::OwnSum> KfacWork::sums_to_reduce(const ActionRun& run) const {
   const MapId map = map_of(run.action);
   const HasRows& has_rows = has_rows_[map.layer][map.map];
@@ -273,44 +229,23 @@ comm::Elements KfacWork::to_reduce(const ActionRun& run) {
   reduced = run.data_step();
   std::int64_t offset = 0;
   for (const OwnSum& own : sums_to_reduce(run)) {
-    const TensorView part = wire_part(offset, own.sum);
+    const TensorView part = wire_.part(offset, own.sum);
     if (own.has_rows) {
-      copy(own.sum, part);
+      wire_.copy(own.sum, part);
     } else {
-      set_zero(part);  // the sum is still that of an earlier refresh
+      wire_.set_zero(part);  // the sum is still that of an earlier refresh
     }
     offset += own.sum.num_elements();
   }
-  return comm::elements_of(memory_.wire.first_rows(offset).span<float>());
-}
-
-PartitionedElements KfacWork::to_partition(const ActionRun& run) {
-  const std::size_t layer = run.action.first_layer.index();
-  base::check(layer + 1 == run.action.end_layer.index(), "gradients are gathered layer by layer");
-  const GatherLayout& layout = of_layers_[layer];
-  std::int64_t total = 0;
-  for (std::size_t map = 0; map < layout.offsets.size(); ++map) {
-    const TensorView gradient = model::map_weight_gradient(gradients_.layers[layer], map);
-    if (kfac_.owns({layer, map})) copy(gradient, wire_part(layout.offsets[map], gradient));
-    total += gradient.num_elements();
-  }
-  return {comm::elements_of(memory_.wire.first_rows(total).span<float>()), layout.counts};
+  return comm::elements_of(wire_.memory.first_rows(offset).span<float>());
 }
 
 void KfacWork::communicated(const ActionRun& run) {
+  if (run.action.type == ActionType::GatherPreconditioned) return gather_.communicated(run);
   std::int64_t offset = 0;
-  if (run.action.type == ActionType::ReduceCurvature) {
-    for (const auto& [sum, has_rows] : sums_to_reduce(run)) {
-      copy(wire_part(offset, sum), sum);
-      offset += sum.num_elements();
-    }
-    return;
-  }
-  const std::size_t layer = run.action.first_layer.index();
-  const GatherLayout& layout = of_layers_[layer];
-  for (std::size_t map = 0; map < layout.offsets.size(); ++map) {
-    const TensorView gradient = model::map_weight_gradient(gradients_.layers[layer], map);
-    if (!kfac_.owns({layer, map})) copy(wire_part(layout.offsets[map], gradient), gradient);
+  for (const auto& [sum, has_rows] : sums_to_reduce(run)) {
+    wire_.copy(wire_.part(offset, sum), sum);
+    offset += sum.num_elements();
   }
 }
 

@@ -11,6 +11,7 @@
 #include "plenum/model/map_views.h"
 #include "plenum/model/micro_batch_views.h"
 #include "plenum/optim/kfac.h"
+#include "plenum/pipeline/map_gather.h"
 #include "plenum/pipeline/stage_program.h"
 #include "plenum/schedule/core/curvature_coverage.h"
 #include "plenum/schedule/core/dataflow.h"
@@ -50,7 +51,7 @@ class KfacWork {
 
   /// ReduceCurvature and GatherPreconditioned, as StageProgram says.
   comm::Elements to_reduce(const ActionRun& run);
-  PartitionedElements to_partition(const ActionRun& run);
+  PartitionedElements to_partition(const ActionRun& run) const { return gather_.to_partition(run); }
   void communicated(const ActionRun& run);
 
   const optim::Kfac& kfac() const { return kfac_; }
@@ -69,11 +70,6 @@ class KfacWork {
     std::size_t first_own = 0;
     std::vector<RealRows> micro_batches;
   };
-  /// Where the gradients of a layer's maps lie when they travel: those of the first owner first.
-  struct GatherLayout {
-    std::vector<std::int64_t> offsets;  ///< by map
-    std::vector<std::size_t> counts;    ///< by holder
-  };
 
   const StepRows& rows_of_step(std::uint64_t step) const;
   optim::Inversion inversion_of(const ActionRun& run, const optim::MapId& map) const;
@@ -88,15 +84,10 @@ class KfacWork {
   /// Of a step, those that a map's A or B covers.
   std::int64_t num_covered_rows(const StepRows& step, const optim::MapId& map,
                                 schedule::ActionType side) const;
-  GatherLayout layout_of(const schedule::Dataflow& dataflow, schedule::StageId stage,
-                         std::size_t layer) const;
   /// Of the layers that the rank holds. Throws UserError if maps with the same input, whose A is one, cover
   /// different micro-batches.
   void find_own_sums(const schedule::Dataflow& dataflow, schedule::Rank rank, schedule::StageId stage,
                      std::size_t layer);
-  void copy(const tensor::ConstTensorView& from, const tensor::TensorView& to) const;
-  void set_zero(const tensor::TensorView& view) const;
-  tensor::TensorView wire_part(std::int64_t offset, const tensor::TensorView& like) const;
   /// A map's sum that travels, and whether the rank has added anything to it.
   struct OwnSum {
     tensor::TensorView sum;
@@ -106,14 +97,13 @@ class KfacWork {
   std::vector<OwnSum> sums_to_reduce(const ActionRun& run) const;
 
   const describe::ModelDescription& model_;
-  const memory::KfacMemory& memory_;
   const model::BertGradients& gradients_;
-  std::optional<tensor::Stream> queue_;
+  Wire wire_;
+  MapGather gather_;
   optim::Kfac kfac_;
   bool is_partial_;  ///< statistics may cover a part of the micro-batches
   schedule::CurvatureCoverage coverage_;
-  std::vector<StepRows> steps_;          ///< by step, as many as may be worked on
-  std::vector<GatherLayout> of_layers_;  ///< where a layer has several holders
+  std::vector<StepRows> steps_;  ///< by step, as many as may be worked on
   /// Of its maps, whether the rank runs a micro-batch that A, that B covers.
   struct HasRows {
     bool a = false;

@@ -35,11 +35,9 @@ std::vector<io::FloatsShape> optimizer_shapes(const CheckpointTensors& tensors) 
 }
 
 void write_states(const io::SafetensorsLayout& layout, const CheckpointTensors& tensors,
-                  TensorFiles::Headers headers,
                   base::FunctionRef<void(std::uint64_t, std::span<const float>)> write) {
   for (const StateTensor& state : tensors.states) {
-    const bool is_first = state.writer == StateWriter::First && headers == TensorFiles::Headers::Yes;
-    if (!is_first && state.writer != StateWriter::This) continue;
+    if (state.writer != StateWriter::This) continue;
     std::uint64_t offset = layout.begin_of(state.name);
     const auto take = [&](std::span<const float> values) {
       write(offset, values);
@@ -101,7 +99,7 @@ TensorFiles::Tally TensorFiles::write(const std::string& directory, const Checkp
     for (const Part& part : parts[i])
       model::write_named_tensors(layouts_[i], tensors.table, part.pieces, tensors.window, part.prefix, write,
                                  part.is_named);
-    if (kNames[i] == kOptimizerName) write_states(layouts_[i], tensors, headers, write);
+    if (kNames[i] == kOptimizerName) write_states(layouts_[i], tensors, write);
     file.sync();
     on_part();
     tally.push_back(file.written_bytes());

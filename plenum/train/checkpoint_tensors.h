@@ -18,18 +18,14 @@
 namespace plenum::train {
 
 /// Which process writes a tensor that an optimizer keeps.
-enum class StateWriter : std::uint8_t {
-  First,  ///< that which writes headers: all have the same
-  This,   ///< it alone has it
-  Other,
-};
+enum class StateWriter : bool { Other, This };
 
 /// What an optimizer keeps beside moments, borrowed: a tensor of its own. All processes list the same.
 struct StateTensor {
   std::string name;
   std::vector<std::int64_t> sizes;
-  std::span<float> values;  ///< of all; none where only another process has it
-  StateWriter writer = StateWriter::First;
+  std::span<float> values;  ///< of all; none where only other processes have it
+  StateWriter writer = StateWriter::This;
 };
 
 /// The flat buffers of a model in training, borrowed, wherever their pieces lie. Tensors are found by name,
@@ -63,7 +59,7 @@ class TensorFiles {
   /// What was written, for the record: numbers that add up over processes.
   using Tally = std::vector<std::uint64_t>;
   enum class Headers : bool { No, Yes };
-  /// Writes what there are pieces for; one process writes headers, and states that all have, too. All of it
+  /// Writes what there are pieces for; one process writes headers, too. All of it
   /// is on the disk when this returns. Calls `on_part` after each part, a tensor at most. Throws UserError: a
   /// full disk above all.
   Tally write(const std::string& directory, const CheckpointTensors& tensors, Headers headers,

@@ -178,8 +178,10 @@ std::string kept_schedule(const RunPlan& plan, const Schedule& plain, const Free
   std::string reason = "is of other steps than the run's now";
   try {
     const Schedule kept = schedule::parse_schedule_text(io::read_file(path), path);
-    const bool is_partial = mode_of(filling.options) == schedule::FillMode::Fresh;
-    const bool is_of_run = is_filled_from(kept, plain) && kept.problem.has_partial_curvature == is_partial &&
+    const bool is_of_mode = mode_of(filling.options) == schedule::FillMode::Fresh
+                                ? takes_fresh_statistics(kept)
+                                : !kept.problem.has_partial_curvature;
+    const bool is_of_run = is_filled_from(kept, plain) && is_of_mode &&
                            kept.problem.preconditioner == plan.schedule().problem.preconditioner &&
                            kept.problem.num_factors == plan.schedule().problem.num_factors;
     if (is_of_run) {
@@ -219,6 +221,14 @@ bool is_second_order(const Action& action) {
 }
 
 }  // namespace
+
+bool takes_fresh_statistics(const Schedule& filled) {
+  return std::ranges::all_of(filled.ranks, [](const schedule::RankProgram& rank) {
+    return std::ranges::all_of(rank.lane(schedule::Lane::Compute).actions(), [](const Action& action) {
+      return !schedule::is_curvature(action.type) || action.age == 0;
+    });
+  });
+}
 
 bool is_filled_from(const Schedule& filled, const Schedule& plain) {
   schedule::Problem problem = filled.problem;

@@ -30,6 +30,9 @@ struct BubbleFilling {
 /// and a note says why.
 void fill_bubbles(RunPlan& plan, const BubbleFilling& filling);
 
+/// Whether K-FAC's statistics are taken in the step that they are of (KfacFill::Fresh).
+bool takes_fresh_statistics(const schedule::Schedule& filled);
+
 /// Whether a schedule does the steps of a plain one and second-order work beside them, nothing else.
 bool is_filled_from(const schedule::Schedule& filled, const schedule::Schedule& plain);
 

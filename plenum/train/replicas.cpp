@@ -9,29 +9,18 @@
 #include "plenum/batch/micro_batch.h"
 #include "plenum/batch/step_batch.h"
 #include "plenum/describe/bert.h"
+#include "plenum/memory/divided_layers.h"
+#include "plenum/memory/hidden_matrices.h"
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/cuda_partition.h"
 #include "plenum/train/kfac_states.h"
 #include "plenum/train/rank_times.h"
+#include "plenum/train/soap_states.h"
 
 namespace plenum::train {
 namespace {
-
-/// What SOAP keeps beside moments.
-std::vector<StateTensor> soap_states(const pipeline::BertProgram& program,
-                                     const optim::OptimizerOptions& optimizer) {
-  const std::span<float> state = program.buffers().soap.state.span<float>();
-  std::vector<StateTensor> states;
-  for (const optim::SoapTensor& tensor : optim::soap_tensors(program.parameters(), optimizer.soap)) {
-    states.push_back({tensor.name,
-                      {tensor.size, tensor.size},
-                      state.subspan(static_cast<std::size_t>(tensor.begin),
-                                    static_cast<std::size_t>(tensor.size * tensor.size))});
-  }
-  return states;
-}
 
 /// Of all ranks, padding included, also what a GPU adds to have few shapes.
 std::int64_t computed_rows(const batch::StepBatch& batch, tensor::Device device) {
@@ -67,6 +56,8 @@ Replicas::Replicas(const Mesh& mesh, const schedule::Schedule& schedule,
       flops_(describe::describe_bert(options.model)),
       device_(options.device),
       optimizer_(options.optimizer),
+      divides_soap_(optimizer_.kind == optim::OptimizerKind::Soap &&
+                    schedule::follows_agreement(schedule.problem.preconditioner)),
       hang_limit_(hang_limit) {
   base::check(schedule.ranks.size() == mesh.num_places(), "the schedule must be of the mesh: {} ranks for {}",
               schedule.ranks.size(), mesh.num_places());
@@ -167,8 +158,9 @@ ModelParts::Elements Replicas::share_of(base::Rank rank, std::size_t parameter, 
 }
 
 void Replicas::add_piece(base::Rank rank, const model::FlatPiece& piece, Which which,
-                         std::vector<model::FlatPiece>& pieces) const {
+                         std::vector<model::FlatPiece>& pieces, Of of) const {
   for (std::size_t i = 0; i < parts_.part(rank).parameters().size(); ++i) {
+    if (of == Of::OthersThanMatrices && describe::is_hidden_matrix(parts_.part(rank)[i])) continue;
     const ModelParts::Elements share = share_of(rank, i, which);
     std::vector<model::FlatPiece> of_share;
     model::add_within(share.begin, share.end, piece, of_share);
@@ -186,25 +178,51 @@ void Replicas::add_weights(std::size_t program, Which which, Pieces& pieces) con
 void Replicas::add_moments(std::size_t program, Which which, Pieces& pieces) const {
   const pipeline::BertProgram& own = *programs_[program];
   for (const describe::ParameterShard::Bucket& bucket : own.shard().buckets()) {
-    const auto add = [&](const tensor::TensorView& values_S, std::vector<model::FlatPiece>& to) {
+    const auto add = [&](const tensor::TensorView& values_S, Of of, std::vector<model::FlatPiece>& to) {
       const tensor::TensorView values = values_S.rows(bucket.begin, bucket.num_own());
-      add_piece(rank_of(program), {bucket.own.begin, values.span<float>()}, which, to);
+      add_piece(rank_of(program), {bucket.own.begin, values.span<float>()}, which, to, of);
     };
-    add(own.buffers().first_moments_S, pieces.first_moments);
-    add(own.buffers().second_moments_S, pieces.second_moments);
+    const bool is_divided = divides_soap_ && which != Which::All;
+    add(own.buffers().first_moments_S, Of::AllParameters, pieces.first_moments);
+    add(own.buffers().second_moments_S, is_divided ? Of::OthersThanMatrices : Of::AllParameters,
+        pieces.second_moments);
+  }
+  if (!divides_soap_ || which == Which::All) return;
+  for (const workspace::FlatMatrices& matrix : soap_matrices(program)) {
+    const tensor::TensorView values =
+        own.buffers().second_moments_S.rows(matrix.begin, matrix.num_elements());
+    parts_.for_each_piece(rank_of(program), {matrix.begin, values.span<float>()},
+                          [&](const model::FlatPiece& piece) { pieces.second_moments.push_back(piece); });
   }
 }
 
-std::vector<StateTensor> Replicas::states_of(Programs programs) const {
-  if (optimizer_.kind == optim::OptimizerKind::Soap) return soap_states(*programs.front(), optimizer_);
+std::vector<workspace::FlatMatrices> Replicas::soap_matrices(std::size_t program) const {
+  const describe::ParameterTable& table = programs_[program]->parameters();
+  if (!divides_soap_) return memory::hidden_matrices(table);
+  return memory::own_matrices(memory::divided_layers(table, schedule_, mesh_.place_of(rank_of(program))));
+}
+
+std::vector<StateTensor> Replicas::states_of(const Programs& programs) const {
+  std::vector<const memory::KfacMemory*> of_kfac;
+  std::vector<SoapRank> of_soap;
+  for (std::size_t i = programs.first; i < programs.first + programs.count; ++i) {
+    of_kfac.push_back(&programs_[i]->kfac());
+    of_soap.push_back({.table = programs_[i]->parameters(),
+                       .matrices = soap_matrices(i),
+                       .state = programs_[i]->buffers().soap.state,
+                       .is_written_by = [this, rank = rank_of(i)](std::size_t parameter) {
+                         return divides_soap_ || (mesh_.replica_of(rank).index() == 0 &&
+                                                  parts_.holder(rank, parameter).index == 0);
+                       }});
+  }
+  if (optimizer_.kind == optim::OptimizerKind::Soap)
+    return soap_states(parameters(), optimizer_.soap, of_soap);
   if (optimizer_.kind != optim::OptimizerKind::Kfac) return {};
-  std::vector<const memory::KfacMemory*> ranks;
-  for (const std::unique_ptr<pipeline::BertProgram>& program : programs) ranks.push_back(&program->kfac());
-  return kfac_states(parameters().model(), ranks,
+  return kfac_states(parameters().model(), of_kfac,
                      optimizer_.kfac.average ? memory::RunningAverages::Yes : memory::RunningAverages::No);
 }
 
-CheckpointTensors Replicas::tensors_of(Pieces pieces, Programs programs) const {
+CheckpointTensors Replicas::tensors_of(Pieces pieces, const Programs& programs) const {
   return {.table = parameters(),
           .weights = model::FlatPieces(std::move(pieces.weights)),
           .first_moments = model::FlatPieces(std::move(pieces.first_moments)),
@@ -222,7 +240,7 @@ CheckpointTensors Replicas::tensors() const {
     add_weights(i, has_shard_of_weights ? Which::OfReplica : Which::OfAllReplicas, pieces);
     add_moments(i, has_shard_of_moments ? Which::OfReplica : Which::OfAllReplicas, pieces);
   }
-  return tensors_of(std::move(pieces), programs_);
+  return tensors_of(std::move(pieces), {0, programs_.size()});
 }
 
 void Replicas::load(const FoundCheckpoint& checkpoint) {
@@ -230,12 +248,12 @@ void Replicas::load(const FoundCheckpoint& checkpoint) {
     // Replicas in this process get theirs from the first, in begin().
     const bool is_copied = i > 0 && !whole_;
     const bool has_own_moments = !is_copied || !programs_[i]->shard().is_whole();
-    const bool has_own_states = optimizer_.kind == optim::OptimizerKind::Kfac;
+    const bool has_own_states = optimizer_.kind == optim::OptimizerKind::Kfac || divides_soap_;
     if (!has_own_moments && !has_own_states) continue;
     Pieces pieces;
     if (!is_copied) add_weights(i, Which::All, pieces);
     if (has_own_moments) add_moments(i, Which::All, pieces);
-    train::load(checkpoint, tensors_of(std::move(pieces), std::span(programs_).subspan(i, 1)));
+    train::load(checkpoint, tensors_of(std::move(pieces), {i, 1}));
   }
 }
 
@@ -277,7 +295,8 @@ void Replicas::begin(std::uint64_t first_step, std::uint64_t num_updates) {
       if (program->shard().is_whole()) {
         tensor::copy(program->stream(), begun.first_moments_S, buffers.first_moments_S);
         tensor::copy(program->stream(), begun.second_moments_S, buffers.second_moments_S);
-        if (begun.soap.state) tensor::copy(program->stream(), begun.soap.state, buffers.soap.state);
+        if (begun.soap.state && !divides_soap_)
+          tensor::copy(program->stream(), begun.soap.state, buffers.soap.state);
       }
     }
     program->begin(num_updates);

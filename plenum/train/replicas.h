@@ -24,6 +24,7 @@
 #include "plenum/train/processes.h"
 #include "plenum/train/training_observer.h"
 #include "plenum/train/whole_model.h"
+#include "plenum/workspace/optimizer.h"
 
 namespace plenum::train {
 
@@ -135,16 +136,22 @@ class Replicas {
   /// Adds what a rank has of the whole model's weights or moments.
   void add_weights(std::size_t program, Which which, Pieces& pieces) const;
   void add_moments(std::size_t program, Which which, Pieces& pieces) const;
+  enum class Of : bool { AllParameters, OthersThanMatrices };
   void add_piece(base::Rank rank, const model::FlatPiece& piece, Which which,
-                 std::vector<model::FlatPiece>& pieces) const;
+                 std::vector<model::FlatPiece>& pieces, Of of = Of::AllParameters) const;
+  /// Of a program, the matrices whose factors, bases and second moments SOAP keeps there.
+  std::vector<workspace::FlatMatrices> soap_matrices(std::size_t program) const;
   /// What a program keeps of its part's flat buffer: all of it, or its shard.
   static void for_each_weight(const pipeline::BertProgram& program,
                               base::FunctionRef<void(const model::FlatPiece&)> visit);
-  /// With what the program's optimizer keeps beside moments.
-  using Programs = std::span<const std::unique_ptr<pipeline::BertProgram>>;
+  /// Some of this process, from one on.
+  struct Programs {
+    std::size_t first = 0;
+    std::size_t count = 0;
+  };
   /// What the optimizer of these programs keeps beside moments.
-  std::vector<StateTensor> states_of(Programs programs) const;
-  CheckpointTensors tensors_of(Pieces pieces, Programs programs) const;
+  std::vector<StateTensor> states_of(const Programs& programs) const;
+  CheckpointTensors tensors_of(Pieces pieces, const Programs& programs) const;
   void record(std::span<const batch::StepBatch> batches, const StepRequest& request);
   pipeline::BertProgram& first() const { return *programs_.front(); }
   /// With the communicators that they have in common with the ranks of other processes.
@@ -157,6 +164,7 @@ class Replicas {
   describe::Flops flops_;
   tensor::Device device_;
   optim::OptimizerOptions optimizer_;
+  bool divides_soap_;  ///< each matrix has one owner, who alone keeps what soap_matrices() says
   std::chrono::milliseconds hang_limit_;
   std::function<void(const pipeline::Failure&)> on_stuck_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;

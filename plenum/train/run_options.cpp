@@ -299,10 +299,6 @@ void RunOptions::check_pipeline() const {
                 run.pp);
   base::require(run.reduce_dtype == tensor::DType::Float32,
                 "--reduce-dtype bf16 does not go with --pp {} so far; leave out one of both", run.pp);
-  base::require(optimizer.optimizer.kind != optim::OptimizerKind::Soap,
-                "--optimizer soap does not go with --pp {} so far; leave out one of both, or train with "
-                "--optimizer muon",
-                run.pp);
   if (has_schedule_file()) return;
   const schedule::Generator& generator =
       schedule::generator_named(run.schedule.empty() ? "1f1b" : run.schedule);

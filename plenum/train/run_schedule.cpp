@@ -13,7 +13,9 @@
 #include "plenum/describe/tensor_parallel.h"
 #include "plenum/schedule/check/check.h"
 #include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/muon_filler.h"
 #include "plenum/schedule/fill/periodic_refresh.h"
+#include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/generate/balanced_layers.h"
 #include "plenum/schedule/generate/data_parallel.h"
 #include "plenum/schedule/generate/single.h"
@@ -49,12 +51,31 @@ std::vector<std::uint16_t> stage_layers(const RunOptions& options, const describ
   return {asked.begin(), asked.end()};
 }
 
-/// K-FAC's work in every so many steps, where that is asked for.
-schedule::Schedule with_kfac(schedule::Schedule schedule, const optim::OptimizerOptions& optimizer,
-                             const describe::ModelConfig& model) {
-  if (optimizer.kind != optim::OptimizerKind::Kfac) return schedule;
-  return schedule::with_periodic_refresh(schedule, schedule::KfacFiller(num_kfac_maps(model)),
-                                         static_cast<std::size_t>(optimizer.kfac.every.value_or(1)));
+bool has_several_holders(const schedule::Schedule& schedule) {
+  std::vector<std::size_t> num_holders(schedule.num_stages());
+  for (const schedule::RankProgram& rank : schedule.ranks) {
+    for (const schedule::StageId stage : rank.stages) ++num_holders[stage.index()];
+  }
+  return std::ranges::any_of(num_holders, [](std::size_t count) { return count > 1; });
+}
+
+/// K-FAC's work in every so many steps, or Muon's and SOAP's where several ranks divide it.
+schedule::Schedule with_matrix_work(schedule::Schedule schedule, const RunOptions& options,
+                                    const describe::ModelConfig& model) {
+  const optim::OptimizerOptions& optimizer = options.optimizer.optimizer;
+  const std::size_t num_maps = num_kfac_maps(model);
+  if (optimizer.kind == optim::OptimizerKind::Kfac) {
+    return schedule::with_periodic_refresh(schedule, schedule::KfacFiller(num_maps),
+                                           static_cast<std::size_t>(optimizer.kfac.every.value_or(1)));
+  }
+  if (options.run.device != tensor::Device::Cpu || !has_several_holders(schedule)) return schedule;
+  if (optimizer.kind == optim::OptimizerKind::Muon)
+    return schedule::with_periodic_refresh(schedule, schedule::MuonFiller(num_maps), 1);
+  // Bases that are refreshed less often are left to the update.
+  constexpr std::int64_t kMostSteps = std::int64_t{schedule::kMaxAge} + 1;
+  if (optimizer.kind != optim::OptimizerKind::Soap || optimizer.soap.every > kMostSteps) return schedule;
+  return schedule::with_periodic_refresh(schedule, schedule::ShampooFiller(num_maps, 1),
+                                         static_cast<std::size_t>(optimizer.soap.every));
 }
 
 /// The number of micro-batches should be a multiple of it.
@@ -110,9 +131,8 @@ schedule::Schedule make_plain_schedule(const RunOptions& options, const describe
 
 schedule::Schedule make_schedule(const RunOptions& options, const describe::ModelConfig& model,
                                  const batch::Work& typical, std::size_t micro_batches_per_replica) {
-  schedule::Schedule schedule =
-      with_kfac(make_plain_schedule(options, model, typical, micro_batches_per_replica),
-                options.optimizer.optimizer, model);
+  schedule::Schedule schedule = with_matrix_work(
+      make_plain_schedule(options, model, typical, micro_batches_per_replica), options, model);
   schedule::require_checked(schedule);
   return schedule;
 }

@@ -58,6 +58,26 @@ TEST(HiddenMatrices, HoldTheWeightsOfLayersOnceAndNothingElse) {
   }
 }
 
+TEST(HiddenMatrices, OfALayerLieInTheOrderOfItsMaps) {
+  for (const ParameterTable& table :
+       {ParameterTable(describe::describe_bert(describe::preset("bert-tiny"))),
+        ParameterTable(test::describe_modern_encoder(
+            {.vocabulary = 100, .width = 128, .num_layers = 3, .num_heads = 2}))}) {
+    std::vector<FlatMatrices> of_layers;
+    for (std::size_t layer = 0; layer < table.model().layers.size(); ++layer) {
+      const std::vector<FlatMatrices> matrices = matrices_of_layer(table, layer);
+      const std::vector<describe::FactorShape> shapes = factor_shapes(table.model().layers[layer]);
+      ASSERT_EQ(matrices.size(), shapes.size());
+      for (std::size_t map = 0; map < shapes.size(); ++map) {
+        EXPECT_EQ(matrices[map].rows, shapes[map].out_width);
+        EXPECT_EQ(matrices[map].columns, shapes[map].in_width);
+      }
+      of_layers.insert(of_layers.end(), matrices.begin(), matrices.end());
+    }
+    EXPECT_EQ(covered(table, of_layers), covered(table, hidden_matrices(table)));
+  }
+}
+
 TEST(HiddenMatrices, OfOneTensorWithQueriesKeysAndValuesAreThree) {
   const ParameterTable table(
       test::describe_modern_encoder({.vocabulary = 100, .width = 128, .num_layers = 2, .num_heads = 2}));

@@ -169,7 +169,7 @@ TEST_F(OptimizerTest, SoapFollowsPyTorchOnTheMatricesOfLayersAndAdamWOnTheRest) 
 }
 
 TEST_F(OptimizerTest, NamesWhatSoapKeepsByItsMatrices) {
-  const std::vector<SoapTensor> tensors = soap_tensors(table_, {.limit = 4});
+  const std::vector<SoapTensor> tensors = soap_tensors(table_, memory::hidden_matrices(table_), {.limit = 4});
   // Four square matrices have two sides, the others one, and each a factor and a basis.
   EXPECT_EQ(tensors.size(), 2U * (4 * 2 + 2));
   std::int64_t elements = 0;

@@ -351,6 +351,12 @@ TEST(BertStages, RefuseWhatTheyDoNotTrainWith) {
   expect_refused("the schedule must have the model's layers: 5 instead of 4", options);
 }
 
+TEST(BertStages, RefuseARankWithoutMicroBatchesForAStage) {
+  const Pipeline pipeline{.generator = "chimera", .depth = 2, .num_micro_batches = 1};
+  test::expect_user_error([&] { pipeline.run(); },
+                          "give more --micro-batches: schedule chimera has none for");
+}
+
 TEST(BertStages, RefuseToRecomputeForHalfABackward) {
   Pipeline pipeline{.generator = "zb-h1", .depth = 2, .num_micro_batches = 2};
   pipeline.recompute = Recomputation::Mlp;

@@ -39,10 +39,10 @@ staleness 1
 tied
 rank 0 holds 0
 rank 1 holds 1
-0 compute: SR0[0]/0#0/2~1 F0.0 SR0[0]/0#1/2~1 F0.1 SR0[1]/0~1 B0.0 B0.1 SA0 P0~1 NS0 U0
+0 compute: SR0[0]/0#0/2~1 F0.0 SR0[0]/0#1/2~1 F0.1 SR0[1]/0~1 B0.0 B0.1 NS0 SA0 P0~1 U0
 0 data: TR N
 0 pipe: SF0.0 SF0.1 RB0.0 RB0.1
-1 compute: SR1[2]/0~1 F1.0 B1.0 F1.1 B1.1 SA1 P1~1 NS1 U1
+1 compute: SR1[2]/0~1 F1.0 B1.0 F1.1 B1.1 NS1 SA1 P1~1 U1
 1 data: TR N
 1 pipe: RF1.0 RF1.1 SB1.0 SB1.1
 )";

@@ -159,9 +159,11 @@ class SerialTraining {
       for (const ToyToken& token : toy_tokens(model_, problem_, step, m)) run_token(token, m);
     }
     tie();
-    accumulate(step);
-    if (problem_.preconditioner != Preconditioner::None) precondition(step);
-    update();
+    if (problem_.preconditioner == Preconditioner::Kfac) precondition(step);
+    const double clipping = clipping_of_gradients();
+    accumulate(step, clipping);
+    if (problem_.preconditioner == Preconditioner::Shampoo) precondition(step);
+    update(clipping);
   }
 
   Values& embedding_of(std::vector<std::vector<Values>>& of) { return of.front()[2 * model_.maps_per_layer]; }
@@ -301,7 +303,7 @@ class SerialTraining {
     return std::nullopt;
   }
 
-  void accumulate(std::uint64_t step) {
+  void accumulate(std::uint64_t step, double clipping) {
     for (std::size_t layer = 0; layer < parameters_.size(); ++layer) {
       if (!find_action(ActionType::AccumulateFactor, step, layer, std::nullopt)) continue;
       for (std::size_t map = 0; map < model_.maps_per_layer; ++map) {
@@ -311,8 +313,9 @@ class SerialTraining {
         Moments& moments = moments_[layer][map];
         for (std::size_t i = 0; i < model_.width; ++i) {
           for (std::size_t j = 0; j < model_.width; ++j) {
-            moments.left[i][j] = model_.factor_decay * moments.left[i][j] + left[i][j];
-            moments.right[i][j] = model_.factor_decay * moments.right[i][j] + right[i][j];
+            moments.left[i][j] = model_.factor_decay * moments.left[i][j] + clipping * clipping * left[i][j];
+            moments.right[i][j] =
+                model_.factor_decay * moments.right[i][j] + clipping * clipping * right[i][j];
           }
         }
       }
@@ -352,7 +355,7 @@ class SerialTraining {
             inverse_fourth_root_of(with_diagonal(of.right, model_.damping))};
   }
 
-  void update() {
+  double clipping_of_gradients() const {
     double sum = 0;
     for (std::size_t layer = 0; layer < parameters_.size(); ++layer) {
       for (std::size_t p = 0; p < parameters_[layer].size(); ++p) {
@@ -363,7 +366,10 @@ class SerialTraining {
       }
     }
     const double norm = std::sqrt(sum);
-    const double clipping = norm > model_.greatest_norm ? model_.greatest_norm / norm : 1.0;
+    return norm > model_.greatest_norm ? model_.greatest_norm / norm : 1.0;
+  }
+
+  void update(double clipping) {
     for (std::size_t layer = 0; layer < parameters_.size(); ++layer) {
       for (std::size_t p = 0; p < parameters_[layer].size(); ++p) {
         double squares = 0;

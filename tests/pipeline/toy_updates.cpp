@@ -162,6 +162,8 @@ void ToyProgram::accumulate_factor(const ActionRun& run) {
   const Action& action = run.action;
   const std::size_t n = model_.width;
   HeldStage& stage = held(action.stage);
+  check(agreed_step_ == run.step, "the ranks have not agreed on clipping");
+  const double squared_clipping = clipping_ * clipping_;
   for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
     LayerState& state = layer_of(stage, layer);
     check_gradient(stage, state, run.step);
@@ -182,8 +184,10 @@ void ToyProgram::accumulate_factor(const ActionRun& run) {
             left += g[i * n + k] * g[j * n + k];
             right += g[k * n + i] * g[k * n + j];
           }
-          map.accumulated.left[i * n + j] = model_.factor_decay * map.accumulated.left[i * n + j] + left;
-          map.accumulated.right[i * n + j] = model_.factor_decay * map.accumulated.right[i * n + j] + right;
+          map.accumulated.left[i * n + j] =
+              model_.factor_decay * map.accumulated.left[i * n + j] + squared_clipping * left;
+          map.accumulated.right[i * n + j] =
+              model_.factor_decay * map.accumulated.right[i * n + j] + squared_clipping * right;
         }
       }
       map.factors.open(run.step) = map.accumulated;
@@ -209,6 +213,8 @@ void ToyProgram::inverse_root(const ActionRun& run) {
 void ToyProgram::precondition(const ActionRun& run) {
   const Action& action = run.action;
   HeldStage& stage = held(action.stage);
+  check(!follows_agreement(schedule_.problem.preconditioner) || agreed_step_ == run.step,
+        "the ranks have not agreed");
   for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
     LayerState& state = layer_of(stage, layer);
     check_gradient(stage, state, run.step);
@@ -277,7 +283,8 @@ void ToyProgram::square_gradient(const ActionRun& run) {
   squares_step_ = run.step;
   for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {
     LayerState& state = layer_of(stage, layer);
-    check_ready(stage, state, run.step);
+    const bool is_of_ready = !follows_agreement(schedule_.problem.preconditioner);
+    is_of_ready ? check_ready(stage, state, run.step) : check_gradient(stage, state, run.step);
     check(state.squared_step != run.step, "squares are counted twice");
     state.squared_step = run.step;
     for (const Block& block : state.blocks) {
@@ -286,7 +293,7 @@ void ToyProgram::square_gradient(const ActionRun& run) {
         if (block.kind != ParameterKind::Embedding || stage.holder != counts) continue;
         for (const double g : tied_gradient(run.step)) squares_ += g * g;
       } else if (block.owner == stage.holder) {
-        for (const double g : ready_gradient(block)) squares_ += g * g;
+        for (const double g : is_of_ready ? ready_gradient(block) : block.gradient) squares_ += g * g;
       }
     }
   }

@@ -89,7 +89,7 @@ preconditioner shampoo
 factors 1
 staleness 1
 rank 0 holds 0
-0 compute: SR0[0]/0~1 F0.0 B0.0 SA0 P0~1 NS0 U0
+0 compute: SR0[0]/0~1 F0.0 B0.0 NS0 SA0 P0~1 U0
 0 data: N
 )";
 
@@ -456,7 +456,7 @@ TEST(Check, FollowsCurvatureOverSteps) {
       "step");
   EXPECT_EQ(kfac_with("PG0 ", ""), "rank 1, data, step 0, PG0: rank 0 does not take part in this step");
   EXPECT_EQ(
-      violation_of(with(kShampoo, "SR0[0]/0~1 F0.0 B0.0 SA0", "F0.0 SR0[0]/0 B0.0 SA0")),
+      violation_of(with(kShampoo, "SR0[0]/0~1 F0.0 B0.0 NS0 SA0", "F0.0 SR0[0]/0 B0.0 NS0 SA0")),
       "rank 0, compute, step 0, SR0[0]/0: needs the accumulated factor of layer 0, which SA0 on rank 0 makes "
       "only later in the same lane");
 }

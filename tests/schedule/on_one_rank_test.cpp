@@ -1,4 +1,5 @@
-// That the one rank trains the same is a test of the engine: tests/pipeline/kfac_stages_test.cpp.
+// That the one rank trains the same is a test of the engine: tests/pipeline/kfac_stages_test.cpp and
+// soap_stages_test.cpp.
 
 #include "plenum/schedule/fill/on_one_rank.h"
 
@@ -15,6 +16,7 @@
 #include "plenum/schedule/check/check.h"
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/generate/generator.h"
 
 #include "tests/support/constant_costs.h"
@@ -24,7 +26,8 @@ namespace {
 
 constexpr std::size_t kMaps = 2;
 
-Schedule filled_pipeline(std::string_view name, std::size_t num_replicas, FillMode mode) {
+Schedule filled_pipeline(std::string_view name, std::size_t num_replicas, const Filler& filler,
+                         FillMode mode) {
   using enum ActionType;
   const test::ConstantCosts costs({{Forward, 1.0},
                                    {Backward, 2.0},
@@ -33,10 +36,12 @@ Schedule filled_pipeline(std::string_view name, std::size_t num_replicas, FillMo
                                    {CurvatureA, 0.2},
                                    {CurvatureB, 0.2},
                                    {Invert, 0.6},
+                                   {AccumulateFactor, 0.1},
+                                   {InverseRoot, 0.6},
                                    {Precondition, 0.1}});
   const Schedule base = generator_named(name).generate(
       {.depth = 4, .num_micro_batches = 4, .num_replicas = num_replicas, .stage_layers = {2}});
-  return fill(base, KfacFiller(kMaps), costs, {.mode = mode, .margin = 0.1, .drains = true}).schedule;
+  return fill(base, filler, costs, {.mode = mode, .margin = 0.1, .drains = true}).schedule;
 }
 
 /// What decides how a schedule trains, apart from which rank does it: by the step of the cycle, the layer and
@@ -46,6 +51,7 @@ struct Training {
   std::set<Place> inversions;                                          ///< by the step in which they end
   std::map<std::pair<std::size_t, std::uint32_t>, std::uint8_t> uses;  ///< the oldest, by step and layer
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint16_t, bool>> statistics;
+  std::set<std::pair<std::size_t, std::uint32_t>> accumulated;  ///< by step and layer
 
   explicit Training(const Schedule& schedule) {
     for (const RankProgram& rank : schedule.ranks) {
@@ -53,11 +59,17 @@ struct Training {
       for (std::size_t step = 0; step < compute.num_steps(); ++step) {
         for (const Action& action : compute.step(step)) {
           const std::uint32_t layer = action.first_layer.value;
-          if (action.type == ActionType::Invert && action.piece + 1 == action.num_pieces)
+          const bool is_inversion =
+              action.type == ActionType::Invert || action.type == ActionType::InverseRoot;
+          if (is_inversion && action.piece + 1 == action.num_pieces)
             inversions.emplace(step, layer, action.factor, action.age);
           if (action.type == ActionType::Precondition) {
             std::uint8_t& age = uses[{step, layer}];
             age = std::max(age, action.age);
+          }
+          if (action.type == ActionType::AccumulateFactor) {
+            for (LayerId one = action.first_layer; one < action.end_layer; ++one.value)
+              accumulated.emplace(step, one.value);
           }
           const bool is_a = action.type == ActionType::CurvatureA;
           if (is_a || action.type == ActionType::CurvatureB)
@@ -72,9 +84,13 @@ struct Training {
 TEST(OnOneRank, TakesTheSameStatisticsAndMakesAndUsesInversesInTheSameSteps) {
   for (const std::string_view name : {"gpipe", "1f1b", "interleaved", "chimera", "zb-h1"}) {
     for (const std::size_t num_replicas : {1, 2}) {
-      for (const FillMode mode : {FillMode::Deferred, FillMode::Fresh}) {
-        SCOPED_TRACE(testing::Message() << name << ", replicas " << num_replicas);
-        const Schedule filled = filled_pipeline(name, num_replicas, mode);
+      const KfacFiller kfac(kMaps);
+      const ShampooFiller shampoo(kMaps);
+      const std::pair<const Filler&, FillMode> fillings[] = {
+          {kfac, FillMode::Deferred}, {kfac, FillMode::Fresh}, {shampoo, FillMode::Deferred}};
+      for (const auto& [filler, mode] : fillings) {
+        SCOPED_TRACE(testing::Message() << name << ", replicas " << num_replicas << ", " << filler.name());
+        const Schedule filled = filled_pipeline(name, num_replicas, filler, mode);
         EXPECT_EQ(filled.problem.has_partial_curvature, mode == FillMode::Fresh);
         const Schedule serial = on_one_rank(filled);
         EXPECT_TRUE(check(serial).violations.empty());
@@ -86,7 +102,7 @@ TEST(OnOneRank, TakesTheSameStatisticsAndMakesAndUsesInversesInTheSameSteps) {
   }
 }
 
-TEST(OnOneRank, RefusesAScheduleWithoutKfac) {
+TEST(OnOneRank, RefusesAScheduleWithoutSecondOrderWork) {
   const Schedule base =
       generator_named("1f1b").generate({.depth = 2, .num_micro_batches = 2, .stage_layers = {1}});
   EXPECT_THROW(on_one_rank(base), base::UserError);

@@ -8,7 +8,12 @@
 #include "plenum/schedule/core/refreshes.h"
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/muon_filler.h"
+#include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/generate/generator.h"
+#include "plenum/schedule/text/parse_schedule.h"
+#include "plenum/schedule/text/schedule_json.h"
+#include "plenum/schedule/text/schedule_text.h"
 
 #include "tests/schedule/pipeline_figures.h"
 #include "tests/support/constant_costs.h"
@@ -62,6 +67,25 @@ TEST(PeriodicRefresh, OfReplicasSumsStatisticsBehindGradients) {
   EXPECT_EQ(lane_text(schedule, Rank::at(1), Lane::Compute),
             "F0.1 B0.1 KA0.1[0]/0 KB0.1[0]/0 KA0.1[0]/1 KB0.1[0]/1 KL0 P0 NS0 U0 | ");
   EXPECT_EQ(lane_text(schedule, Rank::at(1), Lane::DataParallel), "AR0 KR0[0]/0 KR0[0]/1 PG0 N | ");
+}
+
+TEST(PeriodicRefresh, OfShampooWorksOnWhatTheAgreementHasClipped) {
+  const Schedule base = generate("data-parallel", {.num_replicas = 2, .stage_layers = {1}});
+  const Schedule schedule = with_periodic_refresh(base, ShampooFiller(2), 2);
+  require_checked(schedule);
+  EXPECT_EQ(lane_text(schedule, Rank::at(1), Lane::Compute),
+            "F0.1 B0.1 NS0 SA0 SR0[0]/1 P0 U0 | F0.1 B0.1 NS0 SA0 P0~1 U0 | ");
+  EXPECT_EQ(lane_text(schedule, Rank::at(1), Lane::DataParallel), "AR0 N PG0 | AR0 N PG0 | ");
+}
+
+TEST(PeriodicRefresh, OfMuonDividesItsProducts) {
+  const Schedule base = generate("data-parallel", {.num_replicas = 2, .stage_layers = {2}});
+  const Schedule schedule = with_periodic_refresh(base, MuonFiller(3), 1);
+  require_checked(schedule);
+  EXPECT_EQ(lane_text(schedule, {}, Lane::Compute), "F0.0 B0.0 NS0 P0[0] P0[1] U0 | ");
+  EXPECT_EQ(lane_text(schedule, {}, Lane::DataParallel), "AR0 N PG0[0] PG0[1] | ");
+  EXPECT_EQ(parse_schedule(print_schedule_text(schedule), "text"), schedule);
+  EXPECT_EQ(parse_schedule(print_schedule_json(schedule), "json"), schedule);
 }
 
 TEST(PeriodicRefresh, OfEveryGeneratorIsRightAndRuns) {

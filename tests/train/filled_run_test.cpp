@@ -223,10 +223,10 @@ TEST_F(FilledRun, MeasuresItsStepsFirstAndTrainsAsIfItHadNot) {
     RunOptions given = pipeline(name);
     given.run.kfac_fill = fill;
     run(given);
-    EXPECT_THAT(observer_.notes, Contains(HasSubstr(is_fresh ? "a refresh of" : "a refresh every")));
+    EXPECT_THAT(observer_.notes, Contains(HasSubstr("K-FAC's work fills the bubbles: a refresh")));
     const std::string kept = RunPaths(given.run.directory).schedule;
     const Schedule filled = schedule::parse_schedule_text(io::read_file(kept), kept);
-    EXPECT_EQ(filled.problem.has_partial_curvature, is_fresh);
+    EXPECT_TRUE(is_fresh ? takes_fresh_statistics(filled) : !filled.problem.has_partial_curvature);
     EXPECT_TRUE(schedule::Refreshes(filled).is_drained(0));
     EXPECT_TRUE(is_filled_from(filled, plan_of(given)->plain_schedule()));
     RunOptions by_file = in_directory(given, name + " by file");
@@ -251,6 +251,9 @@ TEST_F(FilledRun, ResumesByTheScheduleThatItKeptAndMakesAnotherForAnotherMesh) {
   EXPECT_THAT(observer_.notes,
               Contains(HasSubstr("is of other steps than the run's now; a new one is made")));
   EXPECT_NE(io::read_file(path), kept);
+  const Schedule deferred = filled_of(plan_of(given)->plain_schedule(), {.drains = true}).schedule;
+  EXPECT_FALSE(takes_fresh_statistics(deferred));
+  directory_.write("run/schedule.txt", schedule::print_schedule_text(deferred));
   given.run.kfac_fill = KfacFill::Fresh;
   run_and_stop(given, observer_.steps.back().step + 1);
   EXPECT_THAT(observer_.notes,

@@ -1,6 +1,10 @@
+#include <utility>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "plenum/io/safetensors.h"
+#include "plenum/schedule/generate/generator.h"
 
 #include "tests/support/expect_user_error.h"
 #include "tests/train/training_fixture.h"
@@ -94,6 +98,47 @@ TEST_P(LayerUpdate, IsRefusedInOneLineWhereMatricesAreCut) {
   test::expect_user_error([&] { run(cut); }, "which --tp divides");
 }
 
+TEST_P(LayerUpdate, InAPipelineHasTheLossesOfOneRank) {
+  RunOptions alone = given("one", 10);
+  alone.model.layers = 4;
+  const std::vector<double> one = losses_of(alone);
+  for (const schedule::Generator& generator : schedule::all_generators()) {
+    if (!generator.is_pipeline()) continue;
+    SCOPED_TRACE(generator.name);
+    RunOptions divided = given(fmt::format("{}", generator.name), 10);
+    divided.model.layers = 4;
+    divided.run.ranks = 4;
+    divided.run.threads = 4;
+    divided.run.pp = 2;
+    divided.run.schedule = generator.name;
+    const std::vector<double> four = losses_of(divided);
+    ASSERT_EQ(four.size(), one.size());
+    for (std::size_t i = 0; i < one.size(); ++i)
+      EXPECT_NEAR(four[i], one[i], 1e-4 * one[i]) << "step " << i + 1;
+  }
+}
+
+TEST_P(LayerUpdate, StoppedInAPipelineResumesInAnother) {
+  RunOptions whole = given("whole", 12);
+  whole.model.layers = 4;
+  const std::vector<double> expected = losses_of(whole);
+  RunOptions parts = whole;
+  parts.run.directory = given("parts", 12).run.directory;
+  for (const auto& [stop, schedule] : {std::pair(4, "1f1b"), {8, "chimera"}, {12, "interleaved"}}) {
+    SCOPED_TRACE(schedule);
+    parts.run.ranks = stop == 8 ? 4 : 2;
+    parts.run.threads = parts.run.ranks;
+    parts.run.pp = 2;
+    parts.run.schedule = schedule;
+    stop == 12 ? run(parts) : run_and_stop(parts, static_cast<std::uint64_t>(stop));
+    ASSERT_FALSE(observer_.steps.empty());
+    for (const StepReport& report : observer_.steps) {
+      const double loss = expected[report.step - 1];
+      EXPECT_NEAR(report.outcome.loss(), loss, 1e-4 * loss) << "step " << report.step;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, LayerUpdate, testing::Values(OptimizerKind::Muon, OptimizerKind::Soap),
                          [](const testing::TestParamInfo<OptimizerKind>& info) {
                            return info.param == OptimizerKind::Muon ? "Muon" : "Soap";
@@ -108,26 +153,6 @@ TEST_F(LayerUpdateFiles, OfMuonHaveNoSecondMomentOfTheMatricesOfLayers) {
   EXPECT_NE(file.find("exp_avg." + map + "weight"), nullptr);
   EXPECT_EQ(file.find("exp_avg_sq." + map + "weight"), nullptr);
   EXPECT_NE(file.find("exp_avg_sq." + map + "bias"), nullptr);
-}
-
-TEST_F(LayerUpdateFiles, OfMuonInAPipelineHaveTheLossesOfOneRank) {
-  RunOptions divided = given("two", 10, OptimizerKind::Muon);
-  divided.run.ranks = 2;
-  divided.run.threads = 2;
-  divided.run.pp = 2;
-  const std::vector<double> two = losses_of(divided);
-  const std::vector<double> one = losses_of(given("one", 10, OptimizerKind::Muon));
-  ASSERT_EQ(two.size(), one.size());
-  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(two[i], one[i], 1e-4 * one[i]) << "step " << i + 1;
-}
-
-TEST_F(TrainingTest, SoapIsRefusedInAPipelineInOneLine) {
-  RunOptions divided = options("two", 10);
-  divided.optimizer.optimizer.kind = OptimizerKind::Soap;
-  divided.run.ranks = 2;
-  divided.run.threads = 2;
-  divided.run.pp = 2;
-  test::expect_user_error([&] { run(divided); }, "--optimizer soap does not go with --pp 2");
 }
 
 TEST_F(LayerUpdateFiles, OfSoapHaveFactorsAndOrthonormalBases) {

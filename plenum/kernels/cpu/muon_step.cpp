@@ -15,21 +15,37 @@ namespace {
 /// Below which a gradient is not made longer.
 constexpr double kLeastNorm = 1e-7;
 
-double scalar(const MuonStep& args, StepScalar which) {
-  return args.scalars_C.data<double>()[index_of(which)];
+double scalar(const tensor::ConstTensorView& scalars_C, StepScalar which) {
+  return scalars_C.data<double>()[index_of(which)];
 }
 
-/// One matrix of the flat buffers.
+/// The flat buffers that directions are made in, and the factors of a step.
+struct Moments {
+  const float* gradient;
+  float *moment, *iterate;
+  float scale;  ///< of the gradient
+  float kept, rest;
+};
+template <typename Args>
+Moments moments_of(const Args& args) {
+  return {.gradient = args.gradient_N.template data<float>(),
+          .moment = args.moment_N.template data<float>(),
+          .iterate = args.iterate_N.template data<float>(),
+          .scale = static_cast<float>(scalar(args.scalars_C, StepScalar::GradientScale)),
+          .kept = static_cast<float>(args.momentum),
+          .rest = static_cast<float>(1 - args.momentum)};
+}
+
+/// Their part of one matrix.
 struct Matrix {
-  Matrix(const MuonStep& args, const FlatMatrices& group, std::int64_t index)
-      : gradient(args.gradient_N.data<float>() + group.begin_of(index)),
-        weight(args.weight_N.data<float>() + group.begin_of(index)),
-        moment(args.moment_N.data<float>() + group.begin_of(index)),
-        iterate(args.iterate_N.data<float>() + group.begin_of(index)),
+  Matrix(const Moments& moments, const FlatMatrices& group, std::int64_t index)
+      : gradient(moments.gradient + group.begin_of(index)),
+        moment(moments.moment + group.begin_of(index)),
+        iterate(moments.iterate + group.begin_of(index)),
         count(group.num_elements()) {}
 
   const float* gradient;
-  float *weight, *moment, *iterate;
+  float *moment, *iterate;
   std::int64_t count;
 };
 
@@ -43,10 +59,10 @@ void for_parts(const tensor::Stream& stream, const FlatParts& parts, std::int64_
 }
 
 /// Updates the moment, leaves the direction to iterate from, and returns its norm.
-double update_moment(const tensor::Stream& stream, const MuonStep& args, const Matrix& matrix) {
-  const auto scale = static_cast<float>(scalar(args, StepScalar::GradientScale));
-  const auto kept = static_cast<float>(args.momentum);
-  const auto rest = static_cast<float>(1 - args.momentum);
+double update_moment(const tensor::Stream& stream, const Moments& moments, const Matrix& matrix) {
+  const float scale = moments.scale;
+  const float kept = moments.kept;
+  const float rest = moments.rest;
   const FlatParts parts(matrix.count);
   std::array<double, kMostFlatParts> sums{};
   for_parts(stream, parts, matrix.count, [&](std::size_t part, std::int64_t begin, std::int64_t end) {
@@ -76,40 +92,71 @@ void normalise(const tensor::Stream& stream, const Matrix& matrix, double norm) 
             });
 }
 
-void update_weight(const tensor::Stream& stream, const MuonStep& args, const FlatMatrices& group,
-                   const Matrix& matrix, const float* update) {
-  const auto rate = static_cast<float>(scalar(args, StepScalar::LearningRate));
-  const auto factor = static_cast<float>(muon_factor(group));
-  const float decay = group.is_decayed ? static_cast<float>(args.decay) : 0.0F;
-  for_parts(stream, FlatParts(matrix.count), matrix.count,
-            [&](std::size_t, std::int64_t begin, std::int64_t end) {
-              for_vectors(begin, end, [&](std::int64_t i, auto lanes) {
-                const Vec weight = load_first(matrix.weight + i, lanes);
-                const Vec taken = load_first(update + i, lanes) * factor + weight * decay;
-                store_first(matrix.weight + i, weight - taken * rate, lanes);
-              });
-            });
-}
-
-void step_matrix(const tensor::Stream& stream, const MuonStep& args, const FlatMatrices& group,
-                 const Matrix& matrix) {
-  normalise(stream, matrix, update_moment(stream, args, matrix));
-  float* const update = args.room.data<float>();
+/// Updates the moment of a matrix and makes its orthogonal direction.
+void make_direction(const tensor::Stream& stream, const Moments& moments, const FlatMatrices& group,
+                    const Matrix& matrix, float* direction, float* squares) {
+  normalise(stream, matrix, update_moment(stream, moments, matrix));
   const std::int64_t K = group.least_size();
   newton_schulz(stream, {.rows = group.rows,
                          .columns = group.columns,
                          .x = {matrix.iterate, tensor::Shape{matrix.count}},
-                         .y = {update, tensor::Shape{matrix.count}},
-                         .squares_2BKK = {update + matrix.count, tensor::Shape{2, 1, K, K}}});
-  update_weight(stream, args, group, matrix, update);
+                         .y = {direction, tensor::Shape{matrix.count}},
+                         .squares_2BKK = {squares, tensor::Shape{2, 1, K, K}}});
+}
+
+void update_weight(const tensor::Stream& stream, const FlatMatrices& group, float rate, double decay,
+                   const float* direction, float* weights) {
+  const auto factor = static_cast<float>(muon_factor(group));
+  const float kept_decay = group.is_decayed ? static_cast<float>(decay) : 0.0F;
+  const std::int64_t count = group.num_elements();
+  for_parts(stream, FlatParts(count), count, [&](std::size_t, std::int64_t begin, std::int64_t end) {
+    for_vectors(begin, end, [&](std::int64_t i, auto lanes) {
+      const Vec weight = load_first(weights + i, lanes);
+      const Vec taken = load_first(direction + i, lanes) * factor + weight * kept_decay;
+      store_first(weights + i, weight - taken * rate, lanes);
+    });
+  });
 }
 
 }  // namespace
 
 void muon_step(const tensor::Stream& stream, const MuonStep& args) {
-  if (scalar(args, StepScalar::IsSkipped) > 0) return;
+  if (scalar(args.scalars_C, StepScalar::IsSkipped) > 0) return;
+  const auto rate = static_cast<float>(scalar(args.scalars_C, StepScalar::LearningRate));
+  const Moments moments = moments_of(args);
   for (const FlatMatrices& group : args.groups) {
-    for (std::int64_t i = 0; i < group.count; ++i) step_matrix(stream, args, group, Matrix(args, group, i));
+    auto* const direction = args.room.data<float>();
+    for (std::int64_t i = 0; i < group.count; ++i) {
+      make_direction(stream, moments, group, Matrix(moments, group, i), direction,
+                     direction + group.num_elements());
+      update_weight(stream, group, rate, args.decay, direction,
+                    args.weight_N.data<float>() + group.begin_of(i));
+    }
+  }
+}
+
+void muon_directions(const tensor::Stream& stream, const MuonDirections& args) {
+  if (scalar(args.scalars_C, StepScalar::IsSkipped) > 0) return;
+  const Moments moments = moments_of(args);
+  for (const FlatMatrices& group : args.groups) {
+    for (std::int64_t i = 0; i < group.count; ++i) {
+      make_direction(stream, moments, group, Matrix(moments, group, i),
+                     args.gradient_N.data<float>() + group.begin_of(i), args.room.data<float>());
+    }
+  }
+  for (const FlatMatrices& group : args.others) {
+    for (std::int64_t i = 0; i < group.count; ++i) update_moment(stream, moments, Matrix(moments, group, i));
+  }
+}
+
+void muon_weights(const tensor::Stream& stream, const MuonWeights& args) {
+  if (scalar(args.scalars_C, StepScalar::IsSkipped) > 0) return;
+  const auto rate = static_cast<float>(scalar(args.scalars_C, StepScalar::LearningRate));
+  for (const FlatMatrices& group : args.groups) {
+    for (std::int64_t i = 0; i < group.count; ++i) {
+      update_weight(stream, group, rate, args.decay, args.direction_N.data<float>() + group.begin_of(i),
+                    args.weight_N.data<float>() + group.begin_of(i));
+    }
   }
 }
 

@@ -15,9 +15,20 @@
 namespace plenum::kernels::cpu {
 namespace {
 
-double scalar(const SoapStep& args, StepScalar which) {
-  return args.scalars_C.data<double>()[index_of(which)];
-}
+/// What a step works on beside factors and bases; what a part of it does not need is left out.
+struct FlatBuffers {
+  const double* scalars = nullptr;
+  const float* gradient = nullptr;
+  float* first_moment = nullptr;
+  float* second_moment = nullptr;
+  double beta = 0;
+  double epsilon = 0;
+
+  double scalar(StepScalar which) const { return scalars[index_of(which)]; }
+  bool is_skipped() const { return scalar(StepScalar::IsSkipped) > 0; }
+  /// Updates that change weights, with this one: all but the first.
+  double num_steps() const { return scalar(StepScalar::NumUpdates) - 1; }
+};
 
 /// Calls body(i, lanes) for vectors that cover so many elements, on the stream's threads.
 template <typename Body>
@@ -41,19 +52,53 @@ void multiply(const tensor::Stream& stream, const Product& args) {
       {.m = args.m, .n = args.n, .k = args.k, .a = args.a, .b = args.b, .c = args.c, .c_stride = args.n});
 }
 
+float shift_of(const float* factor_NN, std::int64_t N) {
+  float trace = 0;
+  for (std::int64_t i = 0; i < N; ++i) trace += factor_NN[i * N + i];
+  return trace > 0 ? kSoapShift * trace / static_cast<float>(N) : 1.0F;
+}
+
+/// One iteration of bases, each by its factor. `room_BNN` is overwritten.
+void iterate_bases(const tensor::Stream& stream, std::int64_t count, std::int64_t N, const float* factors_BNN,
+                   float* bases_BNN, float* room_BNN) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float* const factor = factors_BNN + i * N * N;
+    const float* const basis = bases_BNN + i * N * N;
+    float* const iterated = room_BNN + i * N * N;
+    multiply(stream, {N, N, N, {.data = basis, .stride = N}, {.data = factor, .stride = N}, iterated});
+    const float shift = shift_of(factor, N);
+    for_elements(stream, N * N, [&](std::int64_t at, auto lanes) {
+      const Vec shifted = load_first(iterated + at, lanes) + load_first(basis + at, lanes) * shift;
+      store_first(iterated + at, shifted, lanes);
+    });
+  }
+  orthonormalise(stream, {.x_BNN = {room_BNN, tensor::Shape{count, N, N}}});
+  for_elements(stream, count * N * N, [&](std::int64_t i, auto lanes) {
+    store_first(bases_BNN + i, load_first(room_BNN + i, lanes), lanes);
+  });
+}
+
+void update_weight(const tensor::Stream& stream, const FlatMatrices& matrices, float rate, double decay,
+                   const float* direction, float* weight) {
+  const float kept_decay = matrices.is_decayed ? static_cast<float>(decay) : 0.0F;
+  for_elements(stream, matrices.num_elements(), [&](std::int64_t i, auto lanes) {
+    const Vec before = load_first(weight + i, lanes);
+    store_first(weight + i, before - (load_first(direction + i, lanes) + before * kept_decay) * rate, lanes);
+  });
+}
+
 /// A step of one group.
 class GroupStep {
  public:
-  GroupStep(const tensor::Stream& stream, const SoapStep& args, const SoapGroup& group)
+  GroupStep(const tensor::Stream& stream, const FlatBuffers& flat, const SoapGroup& group)
       : stream_(stream),
-        args_(args),
+        flat_(flat),
         group_(group),
         R_(group.matrices.rows),
         C_(group.matrices.columns),
         size_(R_ * C_),
-        kept_(static_cast<float>(args.beta)),
-        rest_(static_cast<float>(1 - args.beta)),
-        num_steps_(scalar(args, StepScalar::NumUpdates) - 1) {}
+        kept_(static_cast<float>(flat.beta)),
+        rest_(static_cast<float>(1 - flat.beta)) {}
 
   void begin_bases() const {
     for (const SoapSide& side : {group_.rows, group_.columns}) {
@@ -65,27 +110,40 @@ class GroupStep {
     }
   }
 
-  void run() const {
+  void update_factors() const {
     for (std::int64_t i = 0; i < group_.matrices.count; ++i) {
       take_gradient(i);
       update_factors(i);
-      if (num_steps_ > 0) update_first_moment(i);
     }
-    for (int iteration = 0; iteration < args_.num_iterations; ++iteration) {
-      iterate(group_.rows);
-      iterate(group_.columns);
+  }
+
+  void iterate() const {
+    for (const SoapSide& side : {group_.rows, group_.columns}) {
+      if (!side) continue;
+      iterate_bases(stream_, group_.matrices.count, side.N, side.factors_BNN, side.bases_BNN,
+                    group_.squares_BNN);
     }
-    for (std::int64_t i = 0; i < group_.matrices.count && num_steps_ > 0; ++i) update(i);
+  }
+
+  void update_first_moment(std::int64_t index) const {
+    take_gradient(index);
+    average(flat_.first_moment + group_.matrices.begin_of(index), group_.gradient_RC, size_);
+  }
+
+  /// Updates both moments of a matrix and returns the direction U of its update, which lies in the room.
+  const float* direction(std::int64_t index) const {
+    update_first_moment(index);
+    const float* const gradient = rotate(index, group_.gradient_RC, group_.first_RC, group_.second_RC, false);
+    const float* const moment = rotate(index, flat_.first_moment + group_.matrices.begin_of(index),
+                                       group_.first_RC, group_.third_RC, false);
+    make_direction(index, gradient, moment);
+    return rotate(index, group_.second_RC, group_.first_RC, group_.third_RC, true);
   }
 
  private:
-  float* at(const tensor::TensorView& flat, std::int64_t index) const {
-    return flat.data<float>() + group_.matrices.begin_of(index);
-  }
-
   void take_gradient(std::int64_t index) const {
-    const float* const gradient = args_.gradient_N.data<float>() + group_.matrices.begin_of(index);
-    const auto scale = static_cast<float>(scalar(args_, StepScalar::GradientScale));
+    const float* const gradient = flat_.gradient + group_.matrices.begin_of(index);
+    const auto scale = static_cast<float>(flat_.scalar(StepScalar::GradientScale));
     for_elements(stream_, size_, [&](std::int64_t i, auto lanes) {
       store_first(group_.gradient_RC + i, load_first(gradient + i, lanes) * scale, lanes);
     });
@@ -109,37 +167,6 @@ class GroupStep {
       multiply(stream_, {C_, C_, R_, transposed, gradient, group_.squares_BNN});
       average(group_.columns.factor(index), group_.squares_BNN, C_ * C_);
     }
-  }
-
-  void update_first_moment(std::int64_t index) const {
-    average(at(args_.first_moment_N, index), group_.gradient_RC, size_);
-  }
-
-  void iterate(const SoapSide& side) const {
-    if (!side) return;
-    const std::int64_t count = group_.matrices.count;
-    const std::int64_t N = side.N;
-    for (std::int64_t i = 0; i < count; ++i) {
-      float* const iterated = group_.squares_BNN + i * N * N;
-      multiply(
-          stream_,
-          {N, N, N, {.data = side.basis(i), .stride = N}, {.data = side.factor(i), .stride = N}, iterated});
-      const float shift = shift_of(side.factor(i), N);
-      for_elements(stream_, N * N, [&](std::int64_t at, auto lanes) {
-        const Vec shifted = load_first(iterated + at, lanes) + load_first(side.basis(i) + at, lanes) * shift;
-        store_first(iterated + at, shifted, lanes);
-      });
-    }
-    orthonormalise(stream_, {.x_BNN = {group_.squares_BNN, tensor::Shape{count, N, N}}});
-    for_elements(stream_, count * N * N, [&](std::int64_t i, auto lanes) {
-      store_first(side.bases_BNN + i, load_first(group_.squares_BNN + i, lanes), lanes);
-    });
-  }
-
-  static float shift_of(const float* factor_NN, std::int64_t N) {
-    float trace = 0;
-    for (std::int64_t i = 0; i < N; ++i) trace += factor_NN[i * N + i];
-    return trace > 0 ? kSoapShift * trace / static_cast<float>(N) : 1.0F;
   }
 
   /// x or, in `to`, P x Q^T; with is_back P^T x Q. `between` is overwritten.
@@ -166,22 +193,13 @@ class GroupStep {
     return x;
   }
 
-  void update(std::int64_t index) const {
-    take_gradient(index);
-    const float* const gradient = rotate(index, group_.gradient_RC, group_.first_RC, group_.second_RC, false);
-    const float* const moment =
-        rotate(index, at(args_.first_moment_N, index), group_.first_RC, group_.third_RC, false);
-    make_direction(index, gradient, moment);
-    update_weight(index, rotate(index, group_.second_RC, group_.first_RC, group_.third_RC, true));
-  }
-
   /// Leaves U in second_RC.
   void make_direction(std::int64_t index, const float* gradient, const float* moment) const {
-    const double correction = 1 - std::pow(args_.beta, num_steps_);
+    const double correction = 1 - std::pow(flat_.beta, flat_.num_steps());
     const auto first_factor = static_cast<float>(1 / correction);
     const auto root_factor = static_cast<float>(1 / std::sqrt(correction));
-    const auto epsilon = static_cast<float>(args_.epsilon);
-    float* const second = at(args_.second_moment_N, index);
+    const auto epsilon = static_cast<float>(flat_.epsilon);
+    float* const second = flat_.second_moment + group_.matrices.begin_of(index);
     for_elements(stream_, size_, [&](std::int64_t i, auto lanes) {
       const Vec g = load_first(gradient + i, lanes);
       const Vec v = load_first(second + i, lanes) * kept_ + g * g * rest_;
@@ -193,35 +211,98 @@ class GroupStep {
     });
   }
 
-  void update_weight(std::int64_t index, const float* direction) const {
-    const auto rate = static_cast<float>(scalar(args_, StepScalar::LearningRate));
-    const float decay = group_.matrices.is_decayed ? static_cast<float>(args_.decay) : 0.0F;
-    float* const weight = at(args_.weight_N, index);
-    for_elements(stream_, size_, [&](std::int64_t i, auto lanes) {
-      const Vec before = load_first(weight + i, lanes);
-      store_first(weight + i, before - (load_first(direction + i, lanes) + before * decay) * rate, lanes);
-    });
-  }
-
   const tensor::Stream& stream_;
-  const SoapStep& args_;
+  const FlatBuffers& flat_;
   const SoapGroup& group_;
   std::int64_t R_, C_, size_;
   float kept_, rest_;
-  double num_steps_;  ///< that change weights, with this one
 };
 
-}  // namespace
-
-void soap_step(const tensor::Stream& stream, const SoapStep& args) {
-  const bool is_skipped = scalar(args, StepScalar::IsSkipped) > 0;
+/// Calls visit(group) for groups of matrices with their part of the state.
+template <typename Args, typename Visit>
+void for_groups(const Args& args, Visit visit) {
   std::int64_t state_begin = 0;
   for (const FlatMatrices& matrices : args.groups) {
     const SoapGroup group(tensor::Device::Cpu, args, matrices, state_begin);
     state_begin = group.place.end();
-    const GroupStep step(stream, args, group);
-    if (args.is_first) step.begin_bases();
-    if (!is_skipped) step.run();
+    visit(group);
+  }
+}
+
+template <typename Args>
+FlatBuffers with_moments(const Args& args) {
+  return {.scalars = args.scalars_C.template data<double>(),
+          .gradient = args.gradient_N.template data<float>(),
+          .first_moment = args.first_moment_N.template data<float>(),
+          .second_moment = args.second_moment_N.template data<float>(),
+          .beta = args.beta,
+          .epsilon = args.epsilon};
+}
+
+/// Follows the gradients in the factors, and iterates bases where that is asked for, unless the step is
+/// skipped.
+template <typename Args>
+void follow(const GroupStep& step, const FlatBuffers& flat, const Args& args) {
+  if (args.is_first) step.begin_bases();
+  if (flat.is_skipped()) return;
+  step.update_factors();
+  for (int iteration = 0; iteration < args.num_iterations; ++iteration) step.iterate();
+}
+
+}  // namespace
+
+void soap_step(const tensor::Stream& stream, const SoapStep& args) {
+  const FlatBuffers flat = with_moments(args);
+  const auto rate = static_cast<float>(flat.scalar(StepScalar::LearningRate));
+  for_groups(args, [&](const SoapGroup& group) {
+    const GroupStep step(stream, flat, group);
+    follow(step, flat, args);
+    if (flat.is_skipped() || flat.num_steps() <= 0) return;
+    for (std::int64_t i = 0; i < group.matrices.count; ++i) {
+      update_weight(stream, group.matrices, rate, args.decay, step.direction(i),
+                    args.weight_N.data<float>() + group.matrices.begin_of(i));
+    }
+  });
+}
+
+void soap_factors(const tensor::Stream& stream, const SoapFactors& args) {
+  const FlatBuffers flat = {
+      .scalars = args.scalars_C.data<double>(), .gradient = args.gradient_N.data<float>(), .beta = args.beta};
+  for_groups(args, [&](const SoapGroup& group) { follow(GroupStep(stream, flat, group), flat, args); });
+}
+
+void soap_basis(const tensor::Stream& stream, const SoapBasis& args) {
+  if (args.scalars_C && FlatBuffers{.scalars = args.scalars_C.data<double>()}.is_skipped()) return;
+  iterate_bases(stream, 1, args.basis_NN.size(0), args.factor_NN.data<float>(), args.basis_NN.data<float>(),
+                args.room.data<float>());
+}
+
+void soap_directions(const tensor::Stream& stream, const SoapDirections& args) {
+  const FlatBuffers flat = with_moments(args);
+  if (flat.is_skipped() || flat.num_steps() <= 0) return;
+  for_groups(args, [&](const SoapGroup& group) {
+    const GroupStep step(stream, flat, group);
+    for (std::int64_t i = 0; i < group.matrices.count; ++i) {
+      std::copy_n(step.direction(i), group.matrices.num_elements(),
+                  args.gradient_N.data<float>() + group.matrices.begin_of(i));
+    }
+  });
+  for (const FlatMatrices& matrices : args.others) {
+    const SoapGroup group(tensor::Device::Cpu, args, matrices, 0);
+    const GroupStep step(stream, flat, group);
+    for (std::int64_t i = 0; i < matrices.count; ++i) step.update_first_moment(i);
+  }
+}
+
+void soap_weights(const tensor::Stream& stream, const SoapWeights& args) {
+  const FlatBuffers flat = {.scalars = args.scalars_C.data<double>()};
+  if (flat.is_skipped() || flat.num_steps() <= 0) return;
+  const auto rate = static_cast<float>(flat.scalar(StepScalar::LearningRate));
+  for (const FlatMatrices& matrices : args.groups) {
+    for (std::int64_t i = 0; i < matrices.count; ++i) {
+      update_weight(stream, matrices, rate, args.decay, args.direction_N.data<float>() + matrices.begin_of(i),
+                    args.weight_N.data<float>() + matrices.begin_of(i));
+    }
   }
 }
 

@@ -82,7 +82,7 @@ class Dataflow::Inputs : ActionValues {
         return for_each_own_map(
             [&](const Action& map) { Inputs(flow_, rank_, map, values_).of_inversion(); });
       case ActionType::AccumulateFactor:
-        return add_final_gradients();
+        return add_gradients_to_precondition();
       case ActionType::Precondition:
         return of_preconditioning();
       case ActionType::GatherPreconditioned:
@@ -155,7 +155,8 @@ class Dataflow::Inputs : ActionValues {
   }
 
   void of_preconditioning() {
-    add_final_gradients();
+    add_gradients_to_precondition();
+    if (flow_.schedule_.problem.preconditioner == Preconditioner::Muon) return;
     for (LayerId layer = action_.first_layer; layer < action_.end_layer; ++layer.value) {
       for (std::uint16_t factor = 0; factor < flow_.schedule_.problem.num_factors; ++factor) {
         if (flow_.owner(action_.stage, layer, factor) != rank_) continue;
@@ -165,7 +166,7 @@ class Dataflow::Inputs : ActionValues {
   }
 
   void of_squares() {
-    add_ready_gradients();
+    follows_agreement() ? add_final_gradients() : add_ready_gradients();
     if (action_.stage.value == 0)
       flow_.add_reduced_tied(rank_, values_);  // counted once, where the model begins
   }
@@ -215,6 +216,14 @@ class Dataflow::Inputs : ActionValues {
   }
   void add_final_gradients() {
     flow_.add_final_gradients(rank_, action_.stage, action_.first_layer, action_.end_layer, values_);
+  }
+  /// What second-order work begins with.
+  void add_gradients_to_precondition() {
+    add_final_gradients();
+    if (follows_agreement()) add_of_rank(kAgreed);
+  }
+  bool follows_agreement() const {
+    return schedule::follows_agreement(flow_.schedule_.problem.preconditioner);
   }
   void add_ready_gradients() {
     flow_.add_ready_gradients(rank_, action_.stage, action_.first_layer, action_.end_layer, values_);

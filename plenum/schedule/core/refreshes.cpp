@@ -8,7 +8,8 @@ namespace plenum::schedule {
 namespace {
 
 bool is_of_refresh(ActionType type) {
-  return is_curvature(type) || is_inversion(type) || type == ActionType::ReduceCurvature;
+  return is_curvature(type) || is_inversion(type) || type == ActionType::ReduceCurvature ||
+         type == ActionType::InverseRoot;
 }
 
 }  // namespace
@@ -51,7 +52,7 @@ Refreshes::Refreshes(const Schedule& schedule)
 std::size_t Refreshes::place_of(std::uint64_t step, LayerId layer) const {
   const std::vector<bool>& takes = takes_statistics_[layer.index()];
   const auto in_cycle = static_cast<std::size_t>(step % num_steps_);
-  base::check(takes[in_cycle], "step {} takes no statistics of layer {}", step, layer.value);
+  base::check(takes_statistics(step, layer), "step {} takes no statistics of layer {}", step, layer.value);
   const auto count = [&](std::size_t end) {
     return static_cast<std::uint64_t>(
         std::count(takes.begin(), takes.begin() + static_cast<std::ptrdiff_t>(end), true));

@@ -17,6 +17,10 @@ class Refreshes {
 
   /// Of any layer; at least 1.
   std::size_t num_places() const { return num_places_; }
+  /// Whether a step of training takes statistics of the layer.
+  bool takes_statistics(std::uint64_t step, LayerId layer) const {
+    return takes_statistics_[layer.index()][static_cast<std::size_t>(step % num_steps_)];
+  }
   /// Which memory the refresh of a step of training has, of a step that takes statistics of the layer.
   std::size_t place_of(std::uint64_t step, LayerId layer) const;
   /// The greatest number of steps between statistics and work on them.

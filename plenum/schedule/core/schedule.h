@@ -14,7 +14,18 @@
 namespace plenum::schedule {
 
 /// What gradients pass through between reduction and update.
-enum class Preconditioner : std::uint8_t { None, Kfac, Shampoo };
+enum class Preconditioner : std::uint8_t {
+  None,
+  Kfac,
+  Shampoo,  ///< and SOAP
+  Muon,     ///< keeps nothing: its maps have owners, no factors
+};
+
+/// Whether it works on gradients that the agreement has clipped. Otherwise ranks agree on what it has made of
+/// them.
+constexpr bool follows_agreement(Preconditioner preconditioner) {
+  return preconditioner == Preconditioner::Shampoo || preconditioner == Preconditioner::Muon;
+}
 
 /// What a step works on: the things that actions name.
 struct Problem {
@@ -24,7 +35,7 @@ struct Problem {
   Recomputation recomputation = Recomputation::None;
   Sharding sharding = Sharding::None;
   Preconditioner preconditioner = Preconditioner::None;
-  std::uint16_t num_factors = 0;  ///< linear maps of a layer that have factors of their own
+  std::uint16_t num_factors = 0;  ///< linear maps of a layer that have owners and factors of their own
   /// K-FAC's statistics cover those micro-batches of which the schedule has a CurvatureA, a CurvatureB, map
   /// by map, and not all.
   bool has_partial_curvature = false;

@@ -38,9 +38,10 @@ class Filler {
 };
 
 /// What a filler adds to every step stands before the first action of these types in its lane.
-constexpr bool ends_step(ActionType type) {
-  return type == ActionType::SquareGradient || type == ActionType::Agree ||
-         type == ActionType::UpdateMoments || type == ActionType::ReduceTensorNorms ||
+constexpr bool ends_step(ActionType type, Preconditioner preconditioner) {
+  const bool is_of_agreement = type == ActionType::SquareGradient || type == ActionType::Agree;
+  if (is_of_agreement) return !follows_agreement(preconditioner);
+  return type == ActionType::UpdateMoments || type == ActionType::ReduceTensorNorms ||
          type == ActionType::Update;
 }
 

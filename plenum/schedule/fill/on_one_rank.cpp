@@ -14,6 +14,10 @@
 namespace plenum::schedule {
 namespace {
 
+bool makes_inverse(ActionType type) {
+  return is_inversion(type) || type == ActionType::InverseRoot;
+}
+
 /// The second-order work of all ranks, as one rank does it.
 class JointWork {
  public:
@@ -35,6 +39,7 @@ class JointWork {
     }
   }
   void append_work_on_gradients(std::size_t step, LaneProgram& lane) const {
+    for (const auto& [layer, action] : steps_[step].accumulations) lane.append(action);
     for (const Action& action : steps_[step].inverted_before) lane.append(action);
     for (const auto& [layer, action] : steps_[step].preconditionings) lane.append(action);
     for (const Action& action : steps_[step].inverted_behind) lane.append(action);
@@ -42,8 +47,9 @@ class JointWork {
 
  private:
   struct Step {
-    std::vector<Action> statistics;       ///< taken in this step, whenever the ranks get to it
-    std::vector<Action> inverted_before;  ///< completed in this step, before the gradient needs it
+    std::vector<Action> statistics;                 ///< taken in this step, whenever the ranks get to it
+    std::map<std::uint32_t, Action> accumulations;  ///< by first layer
+    std::vector<Action> inverted_before;            ///< completed in this step, before the gradient needs it
     std::map<std::uint32_t, Action> preconditionings;  ///< by first layer
     std::vector<Action> inverted_behind;
   };
@@ -55,12 +61,14 @@ class JointWork {
     for (const Action& action : actions) {
       if (is_curvature(action.type)) {
         steps_[data_step(step, action)].statistics.push_back(on_the_only_stage(action, 0));
+      } else if (action.type == ActionType::AccumulateFactor) {
+        at.accumulations.try_emplace(action.first_layer.value, on_the_only_stage(action, 0));
       } else if (action.type == ActionType::Precondition) {
         // Every holder preconditions maps of its own; the oldest inverses are there for all of them.
         Action& joint = at.preconditionings.try_emplace(action.first_layer.value, action).first->second;
         joint = on_the_only_stage(action, std::max(joint.age, action.age));
         preconditioned.push_back(action);
-      } else if (action.type == ActionType::Invert && action.piece + 1 == action.num_pieces) {
+      } else if (makes_inverse(action.type) && action.piece + 1 == action.num_pieces) {
         const bool is_late = std::ranges::any_of(preconditioned, [&](const Action& done) {
           return done.first_layer <= action.first_layer && action.first_layer < done.end_layer;
         });
@@ -86,8 +94,9 @@ class JointWork {
 }  // namespace
 
 Schedule on_one_rank(const Schedule& schedule) {
-  base::require(schedule.problem.preconditioner == Preconditioner::Kfac,
-                "only a schedule with K-FAC has work to do on one rank as its ranks do it: {}",
+  const Preconditioner preconditioner = schedule.problem.preconditioner;
+  base::require(preconditioner == Preconditioner::Kfac || preconditioner == Preconditioner::Shampoo,
+                "only a schedule with K-FAC or Shampoo has work to do on one rank as its ranks do it: {}",
                 schedule.name);
   const JointWork work(schedule);
   const StageLayers layers(schedule.problem);
@@ -95,7 +104,7 @@ Schedule on_one_rank(const Schedule& schedule) {
                                      .stage_layers = {static_cast<std::uint16_t>(layers.total())}});
   const RankProgram step_of_one = single.ranks.front();
   single.name = schedule.name + " on one rank";
-  single.problem.preconditioner = schedule.problem.preconditioner;
+  single.problem.preconditioner = preconditioner;
   single.problem.num_factors = schedule.problem.num_factors;
   single.problem.has_partial_curvature = schedule.problem.has_partial_curvature;
   single.problem.staleness = schedule.problem.staleness;
@@ -106,7 +115,7 @@ Schedule on_one_rank(const Schedule& schedule) {
     for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
       bool has_begun_end = false;
       for (const Action& action : step_of_one.lanes[lane].step(0)) {
-        if (static_cast<Lane>(lane) == Lane::Compute && ends_step(action.type) &&
+        if (static_cast<Lane>(lane) == Lane::Compute && ends_step(action.type, preconditioner) &&
             !std::exchange(has_begun_end, true)) {
           work.append_work_on_gradients(step, program.lanes[lane]);
         }

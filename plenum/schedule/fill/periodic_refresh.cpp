@@ -77,8 +77,9 @@ class RankBuilder {
   }
 
   void add_step(Lane lane, std::span<const Action> own, std::uint8_t age, LaneProgram& program) {
-    const auto end =
-        std::find_if(own.begin(), own.end(), [](const Action& action) { return ends_step(action.type); });
+    const Preconditioner preconditioner = dataflow_.schedule().problem.preconditioner;
+    const auto end = std::find_if(
+        own.begin(), own.end(), [&](const Action& action) { return ends_step(action.type, preconditioner); });
     std::for_each(own.begin(), end, [&](const Action& action) {
       program.append(action);
       take(program, [&](const Action& work) { return is_behind(work, action); });

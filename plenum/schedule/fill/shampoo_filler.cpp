@@ -21,11 +21,11 @@ void ShampooFiller::change(Problem& problem) const {
 
 void ShampooFiller::add_step_actions(const Dataflow& dataflow, Rank rank,
                                      std::vector<Action>& actions) const {
-  add_preconditioning(dataflow, rank, actions);
-  // Last: nothing of this step waits for it, so it hides behind the gathering and the agreement.
+  // First: a root of this step's factor may be what its gradients are preconditioned with.
   for (const StageId stage : dataflow.schedule().ranks[rank.index()].stages) {
     actions.push_back(dataflow.layers().whole(ActionType::AccumulateFactor, stage));
   }
+  add_preconditioning(dataflow, rank, actions);
 }
 
 void ShampooFiller::add_refresh(const Dataflow& dataflow, Rank rank, std::vector<WorkItem>& items) const {

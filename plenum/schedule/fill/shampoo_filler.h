@@ -8,14 +8,15 @@
 namespace plenum::schedule {
 
 /// Shampoo and SOAP (Gupta et al., 2018; Vyas et al., 2024): every step accumulates the second moments of its
-/// final gradients and preconditions with inverse roots (or eigenbases) that lag behind. A root needs only
+/// clipped gradients and preconditions with inverse roots (or eigenbases) that lag behind. A root needs only
 /// the accumulated factor of some step, so it fits any bubble of any later step; until then the factor is
 /// kept as it was.
 class ShampooFiller final : public Filler {
  public:
   /// One entry for each linear map of a layer.
   explicit ShampooFiller(std::vector<MapBytes> maps, std::size_t max_pieces = 128);
-  explicit ShampooFiller(std::size_t num_factors) : ShampooFiller(std::vector<MapBytes>(num_factors)) {}
+  explicit ShampooFiller(std::size_t num_factors, std::size_t max_pieces = 128)
+      : ShampooFiller(std::vector<MapBytes>(num_factors), max_pieces) {}
 
   std::string_view name() const override { return "shampoo"; }
   void change(Problem& problem) const override;

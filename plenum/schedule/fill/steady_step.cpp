@@ -14,11 +14,12 @@ namespace {
 constexpr std::size_t kNumReplayedSteps = SteadyStep::kUnknownAge;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-LaneProgram with_actions(const LaneProgram& lane, std::span<const Action> added) {
+LaneProgram with_actions(const LaneProgram& lane, std::span<const Action> added,
+                         Preconditioner preconditioner) {
   LaneProgram program;
   const std::span<const Action> step = lane.step(0);
-  const auto end =
-      std::find_if(step.begin(), step.end(), [](const Action& action) { return ends_step(action.type); });
+  const auto end = std::find_if(step.begin(), step.end(),
+                                [&](const Action& action) { return ends_step(action.type, preconditioner); });
   std::for_each(step.begin(), end, [&](const Action& action) { program.append(action); });
   for (const Action& action : added) program.append(action);
   std::for_each(end, step.end(), [&](const Action& action) { program.append(action); });
@@ -45,7 +46,8 @@ Schedule with_step_actions(Schedule schedule, const Filler& filler) {
       added[static_cast<std::size_t>(traits.lane)].push_back(action);
     }
     for (std::size_t lane = 0; lane < kNumLanes; ++lane) {
-      ranks[rank].lanes[lane] = with_actions(ranks[rank].lanes[lane], added[lane]);
+      ranks[rank].lanes[lane] =
+          with_actions(ranks[rank].lanes[lane], added[lane], schedule.problem.preconditioner);
     }
   }
   schedule.ranks = std::move(ranks);

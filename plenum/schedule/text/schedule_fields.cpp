@@ -68,8 +68,11 @@ constexpr std::array<std::pair<std::string_view, Sharding>, 4> kShardings = {
      {"optimizer", Sharding::Optimizer},
      {"gradients", Sharding::Gradients},
      {"parameters", Sharding::Parameters}}};
-constexpr std::array<std::pair<std::string_view, Preconditioner>, 3> kPreconditioners = {
-    {{"none", Preconditioner::None}, {"kfac", Preconditioner::Kfac}, {"shampoo", Preconditioner::Shampoo}}};
+constexpr std::array<std::pair<std::string_view, Preconditioner>, 4> kPreconditioners = {
+    {{"none", Preconditioner::None},
+     {"kfac", Preconditioner::Kfac},
+     {"shampoo", Preconditioner::Shampoo},
+     {"muon", Preconditioner::Muon}}};
 
 constexpr std::array<std::pair<std::string_view, bool>, 2> kCurvatures = {
     {{"all", false}, {"partial", true}}};

@@ -113,10 +113,14 @@ constexpr reference::OptimizerSettings kSettings = {.learning_rate = 0.02,
                                                     .correction2 = 1,
                                                     .gradient_scale = 0.5};
 
+/// How a step is made: at once, or as replicas that divide it do.
+enum class InHalves : bool { No, Yes };
+
 struct StepOptions {
   std::int64_t N;
   std::vector<FlatMatrices> groups;
   bool is_skipped = false;
+  InHalves in_halves = InHalves::No;
 };
 
 class MuonCase final : public OpCase {
@@ -141,6 +145,7 @@ class MuonCase final : public OpCase {
                     workspace::optimizer_scratch_bytes(device_, options_.N, 64));
   }
   std::vector<OpCall> calls(Arguments& arguments) override {
+    if (options_.in_halves == InHalves::Yes) return calls_of_halves(arguments);
     const bool is_gpu = device_ == tensor::Device::Cuda;
     const kernels::MuonStep args = {
         .groups = options_.groups,
@@ -154,10 +159,7 @@ class MuonCase final : public OpCase {
         .scalars_C = arguments.in(scalars_C_),
         .momentum = kSettings.beta1,
         .decay = kSettings.decay};
-    double flops = 0;
-    for (const FlatMatrices& group : options_.groups)
-      flops += static_cast<double>(group.count) * flops_of(group.rows, group.columns);
-    return {{"muon_step", [=](const auto& stream) { kernels::muon_step(stream, args); }, flops,
+    return {{"muon_step", [=](const auto& stream) { kernels::muon_step(stream, args); }, num_flops(),
              bytes_of({args.gradient_N, args.weight_N, args.weight_N, args.moment_N, args.moment_N,
                        args.compute_weight_N})}};
   }
@@ -165,18 +167,59 @@ class MuonCase final : public OpCase {
     std::vector<double> weight = random_tensor({options_.N}, 2).doubles();
     std::vector<double> moment = begun_moment(options_).doubles();
     if (!options_.is_skipped) apply_reference(weight, moment);
+    // Of what another replica makes only the moment is there.
+    if (options_.in_halves == InHalves::Yes) forget_others(weight);
     return {{"weight", weight_.doubles(), weight, options_.is_skipped ? 0 : weight_tolerance()},
             {"moment", moment_.doubles(), moment, options_.is_skipped ? 0 : 1e-6}};
   }
 
  private:
+  double num_flops() const {
+    double flops = 0;
+    for (const FlatMatrices& group : own())
+      flops += static_cast<double>(group.count) * flops_of(group.rows, group.columns);
+    return flops;
+  }
+  /// All groups but, in halves, the last of several.
+  std::span<const FlatMatrices> own() const {
+    const bool has_others = options_.in_halves == InHalves::Yes && options_.groups.size() > 1;
+    return std::span(options_.groups).first(options_.groups.size() - (has_others ? 1 : 0));
+  }
+  std::span<const FlatMatrices> others() const { return std::span(options_.groups).subspan(own().size()); }
+  void forget_others(std::vector<double>& weight) const {
+    const std::vector<double> begun = random_tensor({options_.N}, 2).doubles();
+    for (const FlatMatrices& group : others()) {
+      for (std::int64_t i = group.begin; i < group.begin_of(group.count - 1) + group.num_elements(); ++i)
+        weight[static_cast<std::size_t>(i)] = begun[static_cast<std::size_t>(i)];
+    }
+  }
+  std::vector<OpCall> calls_of_halves(Arguments& arguments) {
+    const kernels::MuonDirections first = {.groups = own(),
+                                           .others = others(),
+                                           .gradient_N = arguments.out(gradient_),
+                                           .moment_N = arguments.out(moment_),
+                                           .iterate_N = arguments.out(iterate_),
+                                           .room = arguments.out(room_),
+                                           .scalars_C = arguments.in(scalars_C_),
+                                           .momentum = kSettings.beta1};
+    const kernels::MuonWeights second = {.groups = own(),
+                                         .direction_N = first.gradient_N,
+                                         .weight_N = arguments.out(weight_),
+                                         .scalars_C = first.scalars_C,
+                                         .decay = kSettings.decay};
+    return {{"muon_directions", [=](const auto& stream) { kernels::muon_directions(stream, first); },
+             num_flops(), bytes_of({first.gradient_N, first.gradient_N, first.moment_N, first.moment_N})},
+            {"muon_weights", [=](const auto& stream) { kernels::muon_weights(stream, second); }, 0,
+             bytes_of({second.direction_N, second.weight_N, second.weight_N})}};
+  }
   void apply_reference(std::vector<double>& weight, std::vector<double>& moment) const {
     for (const FlatMatrices& group : options_.groups) {
       for (std::int64_t i = 0; i < group.count; ++i) {
         const auto part = [&](const std::vector<double>& all) {
           return matrix_at(all, group.begin_of(i), group.rows, group.columns).values;
         };
-        reference::OptimizedTensor tensor = {part(weight), part(gradient_.doubles()), part(moment), {}};
+        reference::OptimizedTensor tensor = {
+            part(weight), part(begun_gradient(options_).doubles()), part(moment), {}};
         reference::OptimizerSettings settings = kSettings;
         if (!group.is_decayed) settings.decay = 0;
         reference::muon_step(tensor, static_cast<std::size_t>(group.rows),
@@ -237,6 +280,23 @@ OpDescriptor newton_schulz_op() {
                     shape({2, 40, 16, 24}), shape({4, 64, 64, 0})};
               },
           .typical = shape({1, 768, 768, 0})};
+}
+
+OpDescriptor muon_halves_op() {
+  return {
+      .name = "muon_halves",
+      .functions = {"muon_directions", "muon_weights"},
+      .devices = {tensor::Device::Cpu},
+      .shapes = [](tensor::Device) -> std::vector<OpShape> {
+        const std::vector<FlatMatrices> several = {{128, 256, 3, 16, 16, true},
+                                                   {1024, 0, 1, 64, 80, true},
+                                                   {7168, 512, 2, 20, 12, false},
+                                                   {8192, 640, 2, 8, 40, true}};
+        return {shape("one of 1x4", {8, {{4, 0, 1, 1, 4, true}}, false, InHalves::Yes}),
+                shape("four groups", {10'000, several, false, InHalves::Yes}),
+                shape("four groups, skipped", {10'000, several, true, InHalves::Yes})};
+      },
+      .typical = shape("N=589,824", {2'359'296, {{0, 589'824, 4, 768, 768, true}}, false, InHalves::Yes})};
 }
 
 OpDescriptor muon_step_op() {

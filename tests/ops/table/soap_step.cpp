@@ -92,12 +92,16 @@ constexpr reference::OptimizerSettings kSettings = {.learning_rate = 0.02,
                                                     .correction2 = 1,
                                                     .gradient_scale = 0.5};
 
+/// How a step is made: at once, or as schedules that move its parts do.
+enum class InParts : bool { No, Yes };
+
 struct StepOptions {
   std::int64_t N;
   std::vector<FlatMatrices> groups;
   std::int64_t limit;
   int num_iterations = 1;
   bool is_skipped = false;
+  InParts in_parts = InParts::No;
 };
 
 class SoapCase final : public OpCase {
@@ -123,6 +127,7 @@ class SoapCase final : public OpCase {
 
   std::size_t scratch_bytes() const override { return kernels::linear_scratch_bytes(device_); }
   std::vector<OpCall> calls(Arguments& arguments) override {
+    if (options_.in_parts == InParts::Yes) return calls_of_parts(arguments);
     const bool is_gpu = device_ == tensor::Device::Cuda;
     const kernels::SoapStep args = {
         .groups = options_.groups,
@@ -158,6 +163,63 @@ class SoapCase final : public OpCase {
   }
 
  private:
+  std::vector<OpCall> calls_of_parts(Arguments& arguments) {
+    const kernels::SoapFactors factors = {.groups = options_.groups,
+                                          .limit = options_.limit,
+                                          .gradient_N = arguments.out(gradient_),
+                                          .state = arguments.out(state_),
+                                          .room = arguments.out(room_),
+                                          .scalars_C = arguments.in(scalars_C_),
+                                          .beta = kSettings.beta1};
+    const kernels::SoapDirections directions = {.groups = options_.groups,
+                                                .limit = options_.limit,
+                                                .gradient_N = arguments.out(gradient_),
+                                                .first_moment_N = arguments.out(first_),
+                                                .second_moment_N = arguments.out(second_),
+                                                .state = factors.state,
+                                                .room = factors.room,
+                                                .scalars_C = factors.scalars_C,
+                                                .beta = kSettings.beta1,
+                                                .epsilon = kSettings.epsilon};
+    const kernels::SoapWeights weights = {.groups = options_.groups,
+                                          .direction_N = directions.gradient_N,
+                                          .weight_N = arguments.out(weight_),
+                                          .scalars_C = factors.scalars_C,
+                                          .decay = kSettings.decay};
+    return {{"soap_factors", [=](const auto& stream) { kernels::soap_factors(stream, factors); }, 0,
+             bytes_of({factors.gradient_N, factors.state, factors.state})},
+            {"soap_basis", [=, this](const auto& stream) { iterate_bases(stream, factors); }, 0,
+             bytes_of({factors.state, factors.state})},
+            {"soap_directions", [=](const auto& stream) { kernels::soap_directions(stream, directions); }, 0,
+             bytes_of({directions.gradient_N, directions.gradient_N, directions.first_moment_N,
+                       directions.second_moment_N})},
+            {"soap_weights", [=](const auto& stream) { kernels::soap_weights(stream, weights); }, 0,
+             bytes_of({weights.direction_N, weights.weight_N, weights.weight_N})}};
+  }
+  /// Of every matrix, one after the other.
+  void iterate_bases(const tensor::Stream& stream, const kernels::SoapFactors& args) const {
+    std::int64_t begin = 0;
+    for (const FlatMatrices& group : options_.groups) {
+      const workspace::SoapPlace place = workspace::soap_place(group, options_.limit, begin);
+      begin = place.end();
+      for (std::int64_t i = 0; i < group.count * options_.num_iterations; ++i) {
+        iterate_basis(stream, args, place.rows, place.row_begin, i % group.count, group.count);
+        iterate_basis(stream, args, place.columns, place.column_begin, i % group.count, group.count);
+      }
+    }
+  }
+  static void iterate_basis(const tensor::Stream& stream, const kernels::SoapFactors& args, std::int64_t N,
+                            std::int64_t side_begin, std::int64_t index, std::int64_t count) {
+    if (N == 0) return;
+    const auto square = [&](std::int64_t at) {
+      return tensor::TensorView(args.state.rows(side_begin + at * N * N, N * N).raw(), tensor::DType::Float32,
+                                {N, N});
+    };
+    kernels::soap_basis(stream, {.factor_NN = square(index),
+                                 .basis_NN = square(count + index),
+                                 .room = args.room,
+                                 .scalars_C = args.scalars_C});
+  }
   void apply_reference(std::vector<double>& weight, std::vector<double>& first, std::vector<double>& second,
                        std::vector<double>& state) const {
     std::int64_t begin = 0;
@@ -179,7 +241,7 @@ class SoapCase final : public OpCase {
                                         side(place.row_begin, place.rows, group.count + i),
                                         side(place.column_begin, place.columns, i),
                                         side(place.column_begin, place.columns, group.count + i)};
-        reference::Matrix gradient = flat(gradient_.doubles());
+        reference::Matrix gradient = flat(random_tensor({options_.N}, 1).doubles());
         for (double& value : gradient.values) value *= kSettings.gradient_scale;
         reference::OptimizerSettings settings = kSettings;
         if (!group.is_decayed) settings.decay = 0;
@@ -253,6 +315,24 @@ OpDescriptor orthonormalise_op() {
                     shape({2, 63}), shape({3, 64}), shape({2, 65}), shape({1, 300}), shape({2, 70, true})};
               },
           .typical = shape({4, 768})};
+}
+
+OpDescriptor soap_parts_op() {
+  return {
+      .name = "soap_parts",
+      .functions = {"soap_factors", "soap_basis", "soap_directions", "soap_weights"},
+      .devices = {tensor::Device::Cpu},
+      .shapes = [](tensor::Device) -> std::vector<OpShape> {
+        const std::vector<FlatMatrices> several = {{16, 256, 2, 12, 12, true},
+                                                   {600, 0, 1, 8, 24, true},
+                                                   {800, 0, 1, 24, 8, false},
+                                                   {1000, 0, 1, 20, 24, true}};
+        return {shape("no matrix", {40, {}, 16, 1, false, InParts::Yes}),
+                shape("four groups", {1500, several, 16, 1, false, InParts::Yes}),
+                shape("four groups, two iterations", {1500, several, 24, 2, false, InParts::Yes}),
+                shape("four groups, skipped", {1500, several, 16, 1, true, InParts::Yes})};
+      },
+      .typical = shape("N=589,824", {589'824, {{0, 0, 1, 768, 768, true}}, 1024, 1, false, InParts::Yes})};
 }
 
 OpDescriptor soap_step_op() {

@@ -161,12 +161,12 @@ std::string text_of(const schedule::FillResult& filled, const Schedule& plain,
                                kPercent * filled.coverage_a.mean, kPercent * filled.coverage_b.mean)
                  : "";
   return fmt::format(
-      "K-FAC's work fills the bubbles: a refresh{} every {:g} steps, inverses {:.1f} steps old in the mean "
-      "and "
-      "{} at most; a step should take {:.1f} ms, {:.1f} without K-FAC; ranks compute {:.0f} % of the time "
+      "K-FAC's work fills the bubbles: a refresh{} every {}, inverses {:.1f} steps old in the mean and {} at "
+      "most; a step should take {:.1f} ms, {:.1f} without K-FAC; ranks compute {:.0f} % of the time "
       "instead of {:.0f} %; what waits takes {} more on a rank",
-      coverage, filled.refresh_steps, filled.mean_age, filled.max_age, kMilli * filled.filled_step_seconds,
-      kMilli * without.step_seconds, kPercent * filled.utilization, kPercent * without.utilization,
+      coverage, filled.refresh_steps == 1 ? "step" : fmt::format("{:g} steps", filled.refresh_steps),
+      filled.mean_age, filled.max_age, kMilli * filled.filled_step_seconds, kMilli * without.step_seconds,
+      kPercent * filled.utilization, kPercent * without.utilization,
       base::format_bytes(static_cast<std::uint64_t>(more_bytes)));
 }
 

@@ -43,8 +43,8 @@ struct Arrangement {
     const schedule::Schedule plain =
         bert_schedule(model, num_ranks, num_micro_batches, recompute, schedule::Sharding::None,
                       optim::OptimizerKind::AdamW, WordTable::Whole);
-    const schedule::Schedule schedule = schedule::with_periodic_refresh(plain, schedule::KfacFiller(kNumMaps),
-                                                                        static_cast<std::size_t>(kfac.every.value_or(1)));
+    const schedule::Schedule schedule = schedule::with_periodic_refresh(
+        plain, schedule::KfacFiller(kNumMaps), static_cast<std::size_t>(kfac.every.value_or(1)));
     schedule::require_checked(schedule);
     return BertRun(schedule,
                    {.model = model,

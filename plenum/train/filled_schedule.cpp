@@ -260,7 +260,9 @@ void fill_bubbles(RunPlan& plan, const BubbleFilling& filling) {
   if (filling.is_resumed && processes.is_first()) text = kept_schedule(plan, plain, memory, filling);
   text = processes.from_first(text);
   if (text.empty()) {
-    const schedule::MeasuredCosts costs = measured_costs(plan, filling);
+    std::optional<schedule::MeasuredCosts> measured;
+    if (filling.costs == nullptr) measured.emplace(measured_costs(plan, filling));
+    const schedule::CostModel& costs = measured ? *measured : *filling.costs;
     if (processes.is_first()) text = new_schedule(plan, plain, memory, costs, filling);
     text = processes.from_first(text);
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "plenum/data/batches/sequence_exchange.h"
+#include "plenum/schedule/simulate/cost_model.h"
 #include "plenum/train/processes.h"
 #include "plenum/train/run_options.h"
 #include "plenum/train/run_plan.h"
@@ -18,6 +19,7 @@ struct BubbleFilling {
   data::SequenceExchange* exchange = nullptr;  ///< as of the run
   std::uint64_t available_bytes = 0;           ///< of the device's memory; 0 if that is not known
   bool is_resumed = false;
+  const schedule::CostModel* costs = nullptr;  ///< what actions take; measured if null
 };
 
 /// Lets the run of a plan do K-FAC's curvature and inversions in the bubbles of its pipeline, if its options

@@ -41,6 +41,24 @@ TEST(MeasuredCosts, GiveAPieceItsShareOfWhatWasMeasuredWhole) {
   EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(1), invert), 1.5);
 }
 
+TEST(MeasuredCosts, LeaveOutWhatTookMuchLongerThanUsual) {
+  const Schedule schedule = four_stages();
+  const Dataflow dataflow(schedule);
+  MeasuredCosts costs(schedule);
+  for (int step = 0; step < 3; ++step) {
+    std::vector<RankTimes> times = replay(schedule, dataflow, UsualCosts(schedule.problem), 1).times;
+    for (ActionTime& time : times[2][static_cast<std::size_t>(Lane::Compute)]) {
+      if (step == 1) time.end = time.start + 100 * (time.end - time.start);
+    }
+    costs.add(times, {});
+  }
+  const Action forward =
+      StageLayers(schedule.problem).whole(ActionType::Forward, StageId::at(2), MicroBatchId::at(0));
+  const double usual = UsualCosts(schedule.problem).seconds(Rank::at(2), forward);
+  EXPECT_GT(usual, 0);
+  EXPECT_NEAR(costs.seconds(Rank::at(2), forward), usual, 1e-9);
+}
+
 TEST(MeasuredCosts, AreMeansOfWhatHasTheSameTypeStageAndLayers) {
   const Schedule schedule = four_stages();
   std::vector<RankTimes> times(4);

@@ -1,6 +1,7 @@
 #include "plenum/schedule/simulate/measured_costs.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 namespace plenum::schedule {
@@ -29,14 +30,20 @@ void MeasuredCosts::add(const std::vector<RankTimes>& times, const std::vector<b
         const ActionTime& time = times[rank][lane][i];
         const bool has_run = time.end > 0;
         if (!has_run || is_of(is_empty, actions[i])) continue;
-        const double seconds = time.end - time.start;
-        Measured& of_kind = measured_[kind_of(actions[i])];
-        of_kind.least = of_kind.count == 0 ? seconds : std::min(of_kind.least, seconds);
-        of_kind.sum += seconds;
-        ++of_kind.count;
+        measured_[kind_of(actions[i])].seconds.push_back(time.end - time.start);
       }
     }
   }
+  for (auto& [kind, measured] : measured_) settle(measured);
+}
+
+void MeasuredCosts::settle(Measured& measured) {
+  constexpr double kMuchLonger = 3;
+  std::ranges::sort(measured.seconds);
+  const double median = measured.seconds[measured.seconds.size() / 2];
+  const auto end = std::ranges::upper_bound(measured.seconds, kMuchLonger * median);
+  const double sum = std::accumulate(measured.seconds.begin(), end, 0.0);
+  measured.usual = sum / static_cast<double>(end - measured.seconds.begin());
 }
 
 double MeasuredCosts::seconds(Rank /*rank*/, const Action& action) const {
@@ -51,8 +58,8 @@ double MeasuredCosts::seconds(Rank /*rank*/, const Action& action) const {
     share = 1.0 / action.num_pieces;
   }
   if (found == measured_.end()) return 0;
-  if (is_send(action.type)) return found->second.least;
-  return share * found->second.sum / static_cast<double>(found->second.count);
+  if (is_send(action.type)) return found->second.seconds.front();
+  return share * found->second.usual;
 }
 
 }  // namespace plenum::schedule

@@ -14,9 +14,10 @@ namespace plenum::schedule {
 
 /// Durations of actions as they were measured while a schedule of the same step ran, with all ranks at work:
 /// the mean over the ranks, micro-batches and steps in which an action of the same type, stage and layers
-/// ran. A message costs the least that one of its kind took, since any may have waited for its receiver. A
-/// piece of what was measured whole takes its share. What was never measured, and what is done for an empty
-/// micro-batch, takes no time.
+/// ran. What took more than three times as long as usual is left out of the mean: a GPU that tries algorithms
+/// for a shape that comes for the first time, a machine that did something else. A message costs the least
+/// that one of its kind took, since any may have waited for its receiver. A piece of what was measured whole
+/// takes its share. What was never measured, and what is done for an empty micro-batch, takes no time.
 class MeasuredCosts final : public CostModel {
  public:
   /// Borrows the schedule that is measured.
@@ -34,11 +35,11 @@ class MeasuredCosts final : public CostModel {
   /// Type, stage, first and end layer, factor, piece and number of pieces.
   using Kind = std::array<std::uint32_t, 7>;
   struct Measured {
-    double sum = 0;
-    double least = 0;
-    std::uint64_t count = 0;
+    std::vector<double> seconds;  ///< in ascending order
+    double usual = 0;             ///< the mean without what took much longer than the median
   };
   static Kind kind_of(const Action& action);
+  static void settle(Measured& measured);
   static bool is_of(const std::vector<bool>& micro_batches, const Action& action);
 
   const Schedule& schedule_;

@@ -5,14 +5,17 @@
     python bench/pipeline_steps.py --data DATA --model bert-base --pp 4 --engines gpu --steps 300 --drawn 250
 
 For every schedule `plenum train --pp` runs as threads of one process (`threads`), as MPI processes (`mpi`), or as ranks
-that share one GPU, a part of its multiprocessors each (`gpu`). A step's time is the median of cycles behind the
-compared steps;
-utilisation is the share of a step in which compute lanes computed, mean over ranks, and the error that of `--overlay`:
-the schedule simulated with durations of earlier steps against five measured steps. Forward and backward are the means of
-a stage's passes in the drawn step: work that fills the bubbles of one rank slows down others where they share memory or
-power. `kfac` fills the bubbles of the pipeline (`--kfac-fill deferred`); `kfac-outside` does its work right behind the
-data that it needs, as often as the filled cycle did (or `--kfac-every` steps apart). Where steps differ over a cycle,
-times are means over whole cycles.
+that share one GPU, a part of its multiprocessors each (`gpu`):
+
+    lamb            first order
+    kfac            K-FAC in the bubbles of the pipeline (`--kfac-fill deferred`)
+    kfac-outside    K-FAC right behind the data that it needs, as often as `kfac` before it (or `--kfac-every` steps apart)
+
+A step's time is the mean over a cycle of the schedule, and of these the median, behind the steps that are compared with
+their prediction. Utilisation is the share of a step in which compute lanes computed, mean over ranks. The error is that
+of `--overlay`: the schedule simulated with durations of earlier steps against five measured steps. Forward and backward
+are means over the passes of the drawn step; they show whether filling slows down other ranks, which share memory or
+power.
 """
 
 import argparse

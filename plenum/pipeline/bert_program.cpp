@@ -250,7 +250,7 @@ struct BertProgram::State {
 
   const Schedule& schedule;
   BertProgramOptions options;
-  bool is_pipeline = schedule.problem.stage_layers.size() > 1;
+  const bool is_pipeline = schedule.problem.stage_layers.size() > 1;
   describe::ParameterTable table;
   std::vector<memory::Holder> holders;  ///< by stage
   describe::ParameterShard shard;

@@ -19,9 +19,9 @@ constexpr float kLeastGain = 0.01F;
 /// where it turns a rounding, in one element of 4,000 (4,096 terms) to 30,000 (128 terms): a few thousand are
 /// alike by chance, and with other numbers they are not.
 constexpr std::int64_t kLeastCompared = std::int64_t{1} << 19;
-/// Multiplications of a product that is worth choosing for. Where smaller ones have few terms, orders of
-/// summation that differ for other sizes of the same kind may be alike for these; and choices that nearly
-/// take the same time change from run to run.
+/// Smaller products are not tuned. Algorithms that sum few terms alike may differ for another size of the
+/// same kind, and which of several nearly equal times is the shortest changes from run to run: so would the
+/// bytes.
 constexpr std::int64_t kLeastMultiplications = std::int64_t{1} << 28;
 constexpr std::size_t kMaxCandidates = kMatmulTrialBytes / sizeof(std::uint64_t);
 

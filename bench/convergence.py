@@ -17,7 +17,8 @@ A study may be stopped and started again: what is complete is not repeated, what
     python3 bench/convergence.py ... --grid grid.json # other settings than those below
 
 A grid is {"name": {"fixed": {"optimizer": "lamb"}, "grid": {"learning-rate": [6e-3, 1.2e-2]}}}: options of plenum train
-without dashes before them; all combinations of the lists are run.
+without dashes before them; all combinations of the lists are run. {"like": "kfac", "fixed": {"schedule": "filled.txt"}}
+takes the best point of another grid and other options besides, untuned: for what differs in how it runs alone.
 """
 
 import argparse
@@ -166,6 +167,8 @@ class Run:
 
 
 def points_of(grid):
+    if "like" in grid:
+        return
     names = list(grid.get("grid", {}))
     for values in itertools.product(*(grid["grid"][name] for name in names)):
         yield {**grid.get("fixed", {}), **dict(zip(names, values))}
@@ -203,7 +206,12 @@ class Study:
         if missing:
             raise SystemExit(f"no grid for {', '.join(missing)}; there are {', '.join(grids)}")
         self.points = {name: list(points_of(grids[name])) for name in arguments.optimizers}
-        counts = {name: len(points) for name, points in self.points.items()}
+        self.like = {name: (grids[name]["like"], grids[name].get("fixed", {})) for name in arguments.optimizers
+                     if "like" in grids[name]}
+        wrong = [name for name, (other, _) in self.like.items() if not self.points.get(other)]
+        if wrong:
+            raise SystemExit(f"{', '.join(wrong)} must be like one of --optimizers that has points")
+        counts = {name: len(points) for name, points in self.points.items() if points}
         if len(set(counts.values())) > 1 and not arguments.unequal:
             raise SystemExit(f"tuning effort must be equal: {counts} points; --unequal allows it")
         self.deadline = Deadline(arguments.budget)
@@ -234,20 +242,25 @@ class Study:
         return [Run(self, name, options, steps, self.arguments.seed) for options in self.points[name]]
 
     def best(self, name):
-        """The run of the grid with the lowest loss at the end; None until all are complete, or if all diverged."""
+        """The options of the run of the grid with the lowest loss at the end; None until all are complete, or if all
+        diverged."""
+        if name in self.like:
+            other, fixed = self.like[name]
+            options = self.best(other)
+            return None if options is None else {**options, **fixed}
         runs = self.grid_runs(name)
         summaries = [run.summary() for run in runs]
         if None in summaries:
             return None
         ended = [(summary["end_loss"], index) for index, summary in enumerate(summaries) if summary["end_loss"]]
-        return runs[min(ended)[1]] if ended else None
+        return runs[min(ended)[1]].options if ended else None
 
     def seed_runs(self, name):
         best = self.best(name)
         if best is None:
             return []
         seeds = range(self.arguments.seed, self.arguments.seed + self.arguments.seeds)
-        return [Run(self, name, best.options, self.arguments.steps, seed) for seed in seeds]
+        return [Run(self, name, best, self.arguments.steps, seed) for seed in seeds]
 
     def run(self):
         self.out.mkdir(parents=True, exist_ok=True)
@@ -276,7 +289,7 @@ class Study:
         target = statistics.fmean(summary["end_loss"] for summary in reference) if reference else None
         lines = [
             f"{arguments.model}, {arguments.steps} steps of {arguments.global_batch}; held-out loss, mean of the seeds "
-            f"(and their range at the end); the best of {len(next(iter(self.points.values())))} points for each "
+            f"(and their range at the end); the best of {len(next(filter(None, self.points.values())))} points for each "
             f"optimizer{f', by runs of {arguments.tuning_steps} steps' if arguments.tuning_steps else ''}. Training loss "
             "is the mean of the last 5 % of the steps, with dropout.",
             "",
@@ -310,7 +323,7 @@ class Study:
         share = f"{reached:.0f} ({100 * reached / self.arguments.steps:.0f} %)" if reached else "never"
         gap = statistics.fmean(summary["end_loss"] - summary["train_loss"] for summary in summaries)
         speed = statistics.median(summary["tokens_per_second"] for summary in summaries)
-        point = ", ".join(f"{key} {value}" for key, value in best.options.items() if key != "optimizer")
+        point = ", ".join(f"{key} {value}" for key, value in best.items() if key != "optimizer")
         return f"| {name}: {point} | " + " | ".join(
             cells + [str(len(summaries)), share if target else "", f"{gap:+.3f}", f"{speed:,.0f}"]) + " |"
 

@@ -18,8 +18,8 @@ struct PreconditionedMap {
 
 /// Preconditions gradients of weights: G becomes s B^-1 G A^-1, with s such that its norm stays what it
 /// was. G stays as it is where no inverse is in use, and where the product is zero or not finite. Everything
-/// is Float32, norms are summed in double precision in an order that depends on shapes alone. See
-/// docs/math/kfac.md.
+/// is Float32, of which the GPU's products read TF32; norms are summed in double precision in an order that
+/// depends on shapes alone. See docs/math/kfac.md.
 ///
 /// The GPU multiplies neighbours in the list at once where they are of one shape and all their matrices lie
 /// at equal distances.

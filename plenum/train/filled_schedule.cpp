@@ -37,8 +37,11 @@ using schedule::Schedule;
 
 /// What actions take while the plan's steps run on all ranks.
 schedule::MeasuredCosts measured_costs(const RunPlan& plan, const BubbleFilling& filling) {
-  constexpr std::uint64_t kWarmUp = 1;  // takes memory and fills caches
-  constexpr std::uint64_t kMeasured = 4;
+  // The first take memory and fill caches. On a GPU they also try algorithms for every size that comes up, and
+  // are short.
+  const bool is_gpu = plan.program().device == tensor::Device::Cuda;
+  const std::uint64_t num_warm_up = is_gpu ? 6 : 1;
+  const std::uint64_t num_measured = is_gpu ? 8 : 4;
   Replicas replicas(plan.mesh(), plan.schedule(), plan.program(), filling.processes,
                     filling.options.hang_limit());
   replicas.on_stuck(
@@ -52,12 +55,12 @@ schedule::MeasuredCosts measured_costs(const RunPlan& plan, const BubbleFilling&
   data::Prefetch batches(plan.batches(), 0, plan.replica(), filling.exchange);
   schedule::MeasuredCosts costs(plan.schedule());
   try {
-    for (std::uint64_t step = 0; step < kWarmUp + kMeasured; ++step) {
+    for (std::uint64_t step = 0; step < num_warm_up + num_measured; ++step) {
       replicas.begin_step(batches.take(), {.learning_rate = plan.learning_rate().at(step),
                                            .device_times = pipeline::DeviceTimes::Recorded});
       replicas.end_step();
       const MeasuredStep measured = replicas.measured();
-      if (step >= kWarmUp) costs.add(measured.times, measured.is_empty);
+      if (step >= num_warm_up) costs.add(measured.times, measured.is_empty);
     }
   } catch (const pipeline::ExecutionError& error) {
     if (!error.failure().is_hang) throw;

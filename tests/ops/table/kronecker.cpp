@@ -392,7 +392,7 @@ class PreconditionCase final : public OpCase {
       results.push_back({"gradient", part(gradient_, i),
                          reference::preconditioned(inverse_a_of(i).doubles(), at(options_.D),
                                                    inverse_b_of(i).doubles(), at(options_.E), before),
-                         kFloat32Relative});
+                         device_ == tensor::Device::Cuda ? kTensorFloat32Relative : kFloat32Relative});
     }
     return results;
   }

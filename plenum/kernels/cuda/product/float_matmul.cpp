@@ -15,6 +15,10 @@ namespace {
 /// What the choice of an algorithm depends on.
 using Kind = std::array<std::int64_t, 14>;
 
+cublasComputeType_t compute_type(FloatPrecision precision) {
+  return precision == FloatPrecision::Full ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32;
+}
+
 /// The library and its choices, of one stream.
 struct FloatLibrary {
   FloatLibrary() { check_lt(cublasLtCreate(&handle), "start"); }
@@ -56,7 +60,7 @@ class FloatProduct {
  public:
   explicit FloatProduct(const FloatMatmul& args)
       : args_(args), c_{.data = args.c, .stride = args.c_stride, .batch_stride = args.c_batch_stride} {
-    check_lt(cublasLtMatmulDescInit(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describe a product");
+    check_lt(cublasLtMatmulDescInit(&product_, compute_type(args.precision), CUDA_R_32F), "describe a product");
     set_operation(CUBLASLT_MATMUL_DESC_TRANSA, args.b);
     set_operation(CUBLASLT_MATMUL_DESC_TRANSB, args.a);
     describe(&first_, args.k, args.n, args.b, args.num_products);
@@ -72,7 +76,8 @@ class FloatProduct {
             args_.b.stride,
             args_.c_stride,
             (args_.a.is_transposed ? 1 : 0) + (args_.b.is_transposed ? 2 : 0) +
-                (args_.accumulate == Accumulate::Yes ? 4 : 0),
+                (args_.accumulate == Accumulate::Yes ? 4 : 0) +
+                (args_.precision == FloatPrecision::Reduced ? 8 : 0),
             alignment_of(args_.a),
             alignment_of(args_.b),
             alignment_of(c_),

@@ -8,8 +8,13 @@
 
 namespace plenum::kernels::cuda {
 
-// Products of fp32 matrices in full fp32, never TF32: inverses lose what their smallest eigenvalues say
-// otherwise. Everything is row-major; strides count elements between rows.
+// Products of fp32 matrices. Everything is row-major; strides count elements between rows.
+
+/// How much of fp32 factors a product reads.
+enum class FloatPrecision : std::uint8_t {
+  Full,    ///< all of it, on the general cores: bases that were multiplied in TF32 are not orthonormal
+  Reduced  ///< ten bits of each mantissa (TF32), on tensor cores; sums are in fp32
+};
 
 /// A matrix that is read as it lies, or as its transpose.
 struct FloatOperand {
@@ -30,6 +35,7 @@ struct FloatMatmul {
   std::int64_t c_stride = 0;
   Accumulate accumulate = Accumulate::No;
   float alpha = 1;
+  FloatPrecision precision = FloatPrecision::Full;
   /// Products of the same sizes side by side, whose matrices lie at equal distances.
   std::int64_t num_products = 1;
   std::int64_t c_batch_stride = 0;

@@ -8,7 +8,7 @@
 #include "plenum/workspace/kronecker.h"
 
 // Gradients of one shape that lie at equal distances, with everything that belongs to them, are worked on at
-// once: blockIdx.y is the map.
+// once: blockIdx.y is the map. Products are in TF32 (docs/decisions/kfac.md).
 
 namespace plenum::kernels::cuda {
 namespace {
@@ -142,6 +142,7 @@ void precondition_alike(const tensor::Stream& stream, std::span<const Preconditi
                 .b = {.data = first.inverse_a_DD.data<float>(), .stride = D, .batch_stride = apart.inverse_a},
                 .c = half,
                 .c_stride = D,
+                .precision = FloatPrecision::Reduced,
                 .num_products = count,
                 .c_batch_stride = product_distance});
   float_matmul(stream,
@@ -152,6 +153,7 @@ void precondition_alike(const tensor::Stream& stream, std::span<const Preconditi
                 .b = {.data = half, .stride = D, .batch_stride = product_distance},
                 .c = whole,
                 .c_stride = D,
+                .precision = FloatPrecision::Reduced,
                 .num_products = count,
                 .c_batch_stride = product_distance});
   const Norms norms = {.gradient = gradient,

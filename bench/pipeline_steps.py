@@ -9,13 +9,14 @@ that share one GPU, a part of its multiprocessors each (`gpu`):
 
     lamb            first order
     kfac            K-FAC in the bubbles of the pipeline (`--kfac-fill deferred`)
+    kfac-fresh      the same with statistics of their own step (`--kfac-fill fresh`)
     kfac-outside    K-FAC right behind the data that it needs, as often as `kfac` before it (or `--kfac-every` steps apart)
 
 A step's time is the mean over a cycle of the schedule, and of these the median, behind the steps that are compared with
 their prediction. Utilisation is the share of a step in which compute lanes computed, mean over ranks. The error is that
 of `--overlay`: the schedule simulated with durations of earlier steps against five measured steps. Forward and backward
 are means over the passes of the drawn step; they show whether filling slows down other ranks, which share memory or
-power.
+power. Age of inverses when used (mean), and what waiting work takes on a rank, are what the run itself says.
 """
 
 import argparse
@@ -39,9 +40,11 @@ def command_of(options, engine, schedule, optimizer, refresh, directory):
              str(options.pp), "--schedule", schedule, "--micro-batches", str(options.micro_batches), "--seed", "1",
              "--eval-every", "100000", "--checkpoint-every", "100000", "--overlay",
              os.path.join(directory, "overlay.json"), "--trace-step", str(options.drawn), "--learning-rate", "1e-3",
-             "--optimizer", optimizer.removesuffix("-outside"), *options.train]
+             "--optimizer", optimizer.partition("-")[0], *options.train]
     if optimizer == "kfac-outside":
         train += ["--kfac-every", str(refresh)]
+    if optimizer == "kfac-fresh":
+        train += ["--kfac-fill", "fresh"]
     if engine == "gpu":
         return train + ["--ranks", str(options.pp), "--share-gpu", "--device", "cuda"]
     if engine == "threads":
@@ -92,12 +95,15 @@ def measure(options, engine, schedule, optimizer, refresh):
         with open(os.path.join(directory, "overlay.json"), encoding="utf-8") as file:
             overlay = json.load(file)
         error = re.search(r"mean error of ([0-9.]+) %", done.stdout)
-        period = cycle_length(directory) if optimizer == "kfac" else refresh if optimizer == "kfac-outside" else 1
+        age = re.search(r"inverses ([0-9.]+) steps old", done.stdout)
+        kept = re.search(r"what waits takes (.*?) more on a rank", done.stdout)
+        period = refresh if optimizer == "kfac-outside" else cycle_length(directory) if "kfac" in optimizer else 1
         cycles = [steps[i:i + period] for i in range(0, len(steps) - period + 1, period)]
         seconds = statistics.median(statistics.fmean(step["seconds"] for step in cycle) for cycle in cycles)
         return {"seconds": seconds, "refresh": period,
                 "tokens_per_second": statistics.fmean(step["real_tokens"] for step in steps) / seconds,
                 "forward": pass_ms(overlay, "forward"), "backward": pass_ms(overlay, "backward"),
+                "age": age.group(1) if age else "", "kept": kept.group(1) if kept else "",
                 "predicted": utilisation(overlay, "predicted"), "measured": utilisation(overlay, "measured"),
                 "error": float(error.group(1)) if error else float("nan")}
     finally:
@@ -123,9 +129,9 @@ def main():
     if options.steps < options.drawn + COMPARED + 8:
         sys.exit("five steps are compared with their prediction, and others timed behind them: give more --steps")
     print(f"{options.model}, {options.pp} stages, {options.micro_batches} micro-batches, {options.global_batch} a step")
-    print("| engine | schedule | optimizer | refresh | step | beside the first | tokens/s | utilisation, predicted "
-          "| measured | error of a step | forward | backward |")
-    print("|---" * 12 + "|")
+    print("| engine | schedule | optimizer | refresh | age | kept | step | beside the first | tokens/s "
+          "| utilisation, predicted | measured | error of a step | forward | backward |")
+    print("|---" * 14 + "|")
     for engine in options.engines:
         for schedule in options.schedules:
             first, refresh = None, options.kfac_every
@@ -137,7 +143,7 @@ def main():
                 if optimizer == "kfac":
                     refresh = got["refresh"]
                 print(f"| {engine} | {schedule} | {optimizer} | {got['refresh'] if 'kfac' in optimizer else ''} "
-                      f"| {got['seconds'] * 1e3:,.1f} ms | {100 * (got['seconds'] / first['seconds'] - 1):+.1f} % "
+                      f"| {got['age']} | {got['kept']} | {got['seconds'] * 1e3:,.1f} ms | {100 * (got['seconds'] / first['seconds'] - 1):+.1f} % "
                       f"| {got['tokens_per_second']:,.0f} | {100 * got['predicted']:.1f} % "
                       f"| {100 * got['measured']:.1f} % | {got['error']:.1f} % | {got['forward']:.2f} ms "
                       f"| {got['backward']:.2f} ms |", flush=True)

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "plenum/base/philox.h"
@@ -29,10 +30,12 @@ class OpContext {
         stream_(pool_, scratch()) {
     spoil_scratch();
   }
-  /// Of a device; of the CPU with one thread.
-  explicit OpContext(tensor::Device device, std::size_t scratch_bytes = kScratch)
+  /// Of a device, or of a part of the GPU; of the CPU with one thread.
+  explicit OpContext(tensor::Device device, std::size_t scratch_bytes = kScratch,
+                     std::shared_ptr<const tensor::CudaPartition> part = nullptr)
       : pool_(1),
-        cuda_(device == tensor::Device::Cuda ? std::make_unique<tensor::CudaStream>() : nullptr),
+        cuda_(device == tensor::Device::Cuda ? std::make_unique<tensor::CudaStream>(std::move(part))
+                                             : nullptr),
         arena_(layout_of(scratch_bytes), device),
         stream_(cuda_ ? tensor::Stream(*cuda_, scratch()) : tensor::Stream(pool_, scratch())) {
     spoil_scratch();

@@ -4,13 +4,16 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 #include "plenum/tensor/cuda_device.h"
+#include "plenum/tensor/cuda_partition.h"
 
 namespace plenum::ops {
 namespace {
@@ -62,8 +65,9 @@ OpRun run(const OpShape& shape, const OpContext& context) {
   return {std::move(op_case), arguments.written()};
 }
 
-OpContext context_of(const OpShape& shape, tensor::Device device) {
-  return OpContext(device, std::max<std::size_t>(shape.make(device)->scratch_bytes(), 1));
+OpContext context_of(const OpShape& shape, tensor::Device device,
+                     std::shared_ptr<const tensor::CudaPartition> part = nullptr) {
+  return OpContext(device, std::max<std::size_t>(shape.make(device)->scratch_bytes(), 1), std::move(part));
 }
 
 void expect_close(const std::vector<double>& actual, const std::vector<double>& expected, double tolerance,
@@ -80,13 +84,23 @@ void expect_close(const std::vector<double>& actual, const std::vector<double>& 
   }
 }
 
-TEST_P(EveryOp, AgreesWithItsOracle) {
-  for (const OpShape& shape : shapes()) {
-    const OpRun done = run(shape, context_of(shape, device()));
-    for (const OpResult& result : done.op_case->results()) {
-      expect_close(result.actual, result.expected, result.tolerance, shape.name + " " + result.name);
-    }
+void expect_oracle(const OpShape& shape, const OpContext& context) {
+  const OpRun done = run(shape, context);
+  for (const OpResult& result : done.op_case->results()) {
+    expect_close(result.actual, result.expected, result.tolerance, shape.name + " " + result.name);
   }
+}
+
+TEST_P(EveryOp, AgreesWithItsOracle) {
+  for (const OpShape& shape : shapes()) expect_oracle(shape, context_of(shape, device()));
+}
+
+// Kernels that a library made for a whole GPU may fail to start there, large ones above all.
+TEST_P(EveryOp, RunsInAPartOfTheGpu) {
+  if (device() != tensor::Device::Cuda) GTEST_SKIP() << "the CPU has no parts";
+  const auto part = tensor::CudaPartition::split(4).front();
+  for (const OpShape& shape : shapes()) expect_oracle(shape, context_of(shape, device(), part));
+  EXPECT_NO_THROW(run(op().typical, context_of(op().typical, device(), part)));
 }
 
 // What is added to is not zero at first, and what is overwritten not a number.

@@ -59,6 +59,17 @@ TEST(MeasuredCosts, LeaveOutWhatTookMuchLongerThanUsual) {
   EXPECT_NEAR(costs.seconds(Rank::at(2), forward), usual, 1e-9);
 }
 
+TEST(MeasuredCosts, OfACollectiveAreTheLeastThatItTook) {
+  const Schedule schedule = four_stages();
+  const Dataflow dataflow(schedule);
+  MeasuredCosts costs(schedule);
+  for (const double seconds : {1.2, 1.0, 1.3}) {
+    const test::ConstantCosts known({{ActionType::Agree, seconds}, {ActionType::Forward, 1.0}});
+    costs.add(replay(schedule, dataflow, known, 1).times, {});
+  }
+  EXPECT_NEAR(costs.seconds(Rank::at(0), {.type = ActionType::Agree}), 1.0, 1e-9);
+}
+
 TEST(MeasuredCosts, AreMeansOfWhatHasTheSameTypeStageAndLayers) {
   const Schedule schedule = four_stages();
   std::vector<RankTimes> times(4);

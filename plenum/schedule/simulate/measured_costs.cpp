@@ -38,7 +38,7 @@ void MeasuredCosts::add(const std::vector<RankTimes>& times, const std::vector<b
 }
 
 void MeasuredCosts::settle(Measured& measured) {
-  constexpr double kMuchLonger = 3;
+  constexpr double kMuchLonger = 1.5;
   std::ranges::sort(measured.seconds);
   const double median = measured.seconds[measured.seconds.size() / 2];
   const auto end = std::ranges::upper_bound(measured.seconds, kMuchLonger * median);
@@ -58,7 +58,7 @@ double MeasuredCosts::seconds(Rank /*rank*/, const Action& action) const {
     share = 1.0 / action.num_pieces;
   }
   if (found == measured_.end()) return 0;
-  if (is_send(action.type)) return found->second.seconds.front();
+  if (is_send(action.type) || traits_of(action.type).is_collective) return found->second.seconds.front();
   return share * found->second.usual;
 }
 

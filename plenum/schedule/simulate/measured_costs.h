@@ -14,9 +14,10 @@ namespace plenum::schedule {
 
 /// Durations of actions as they were measured while a schedule of the same step ran, with all ranks at work:
 /// the mean over the ranks, micro-batches and steps in which an action of the same type, stage and layers
-/// ran. What took more than three times as long as usual is left out of the mean: a GPU that tries algorithms
-/// for a shape that comes for the first time, a machine that did something else. A message costs the least
-/// that one of its kind took, since any may have waited for its receiver. A piece of what was measured whole
+/// ran. What took more than one and a half times as long as usual is left out of the mean: a GPU that tries
+/// algorithms for a shape that comes for the first time, a machine that did something else. A message or a
+/// collective costs the least that one of its kind took, since any may have waited for another rank, or for
+/// multiprocessors on which its own rank computed. A piece of what was measured whole
 /// takes its share. What was never measured, and what is done for an empty micro-batch, takes no time.
 class MeasuredCosts final : public CostModel {
  public:

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <map>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <cublasLt.h>
 
@@ -58,11 +60,18 @@ std::int64_t alignment_of(const FloatOperand& operand) {
 /// factors change places.
 class FloatProduct {
  public:
-  explicit FloatProduct(const FloatMatmul& args)
+  FloatProduct(const tensor::Stream& stream, const FloatMatmul& args)
       : args_(args), c_{.data = args.c, .stride = args.c_stride, .batch_stride = args.c_batch_stride} {
-    check_lt(cublasLtMatmulDescInit(&product_, compute_type(args.precision), CUDA_R_32F), "describe a product");
+    check_lt(cublasLtMatmulDescInit(&product_, compute_type(args.precision), CUDA_R_32F),
+             "describe a product");
     set_operation(CUBLASLT_MATMUL_DESC_TRANSA, args.b);
     set_operation(CUBLASLT_MATMUL_DESC_TRANSB, args.a);
+    if (stream.cuda().partition()) {
+      const std::int32_t count = stream.cuda().num_multiprocessors();
+      check_lt(cublasLtMatmulDescSetAttribute(&product_, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &count,
+                                              sizeof(count)),
+               "describe a product");
+    }
     describe(&first_, args.k, args.n, args.b, args.num_products);
     describe(&second_, args.m, args.k, args.a, args.num_products);
     describe(&third_, args.m, args.n, c_, args.num_products);
@@ -87,7 +96,8 @@ class FloatProduct {
             args_.c_batch_stride};
   }
 
-  cublasLtMatmulAlgo_t choose(cublasLtHandle_t library) {
+  /// Algorithms of a fixed order of summation, in the order in which the library expects them to be fast.
+  std::vector<cublasLtMatmulAlgo_t> candidates(cublasLtHandle_t library) {
     cublasLtMatmulPreferenceOpaque_t preference{};
     check_lt(cublasLtMatmulPreferenceInit(&preference), "describe what algorithms are wanted");
     const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
@@ -102,22 +112,26 @@ class FloatProduct {
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(alignment_of(args_.a)));
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(alignment_of(c_)));
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(alignment_of(c_)));
-    cublasLtMatmulHeuristicResult_t found{};
+    constexpr int kMost = 8;
+    std::array<cublasLtMatmulHeuristicResult_t, kMost> found{};
     int num_found = 0;
     check_lt(cublasLtMatmulAlgoGetHeuristic(library, &product_, &first_, &second_, &third_, &third_,
-                                            &preference, 1, &found, &num_found),
+                                            &preference, kMost, found.data(), &num_found),
              "find an algorithm for a product of fp32");
-    base::check(num_found == 1 && found.state == CUBLAS_STATUS_SUCCESS,
-                "cuBLASLt has no algorithm for a product of fp32: {}x{}x{}", args_.m, args_.n, args_.k);
-    return found.algo;
+    std::vector<cublasLtMatmulAlgo_t> algorithms;
+    for (const cublasLtMatmulHeuristicResult_t& one :
+         std::span(found).first(static_cast<std::size_t>(num_found))) {
+      if (one.state == CUBLAS_STATUS_SUCCESS) algorithms.push_back(one.algo);
+    }
+    return algorithms;
   }
 
-  void run(const tensor::Stream& stream, cublasLtHandle_t library, const cublasLtMatmulAlgo_t& algorithm) {
+  cublasStatus_t run(const tensor::Stream& stream, cublasLtHandle_t library,
+                     const cublasLtMatmulAlgo_t& algorithm) {
     const float beta = args_.accumulate == Accumulate::Yes ? 1 : 0;
-    check_lt(cublasLtMatmul(library, &product_, &args_.alpha, args_.b.data, &first_, args_.a.data, &second_,
-                            &beta, args_.c, &third_, args_.c, &third_, &algorithm, stream.scratch().data(),
-                            workspace::kMatmulWorkspaceBytes, stream.cuda().handle()),
-             "multiply matrices of fp32");
+    return cublasLtMatmul(library, &product_, &args_.alpha, args_.b.data, &first_, args_.a.data, &second_,
+                          &beta, args_.c, &third_, args_.c, &third_, &algorithm, stream.scratch().data(),
+                          workspace::kMatmulWorkspaceBytes, stream.cuda().handle());
   }
 
  private:
@@ -140,13 +154,23 @@ class FloatProduct {
 void float_matmul(const tensor::Stream& stream, const FloatMatmul& args) {
   check_scratch(stream, workspace::kMatmulWorkspaceBytes);
   auto& library = stream.cuda().state<FloatLibrary>();
-  FloatProduct product(args);
+  FloatProduct product(stream, args);
   const Kind kind = product.kind();
-  auto found = library.algorithms.find(kind);
-  if (found == library.algorithms.end()) {
-    found = library.algorithms.emplace(kind, product.choose(library.handle)).first;
+  if (const auto found = library.algorithms.find(kind); found != library.algorithms.end()) {
+    check_lt(product.run(stream, library.handle, found->second), "multiply matrices of fp32");
+    return;
   }
-  product.run(stream, library.handle, found->second);
+  for (const cublasLtMatmulAlgo_t& algorithm : product.candidates(library.handle)) {
+    // Some are proposed for a part of a GPU that start on a whole one alone: then nothing has been done.
+    if (product.run(stream, library.handle, algorithm) != CUBLAS_STATUS_SUCCESS) {
+      static_cast<void>(cudaGetLastError());
+      continue;
+    }
+    library.algorithms.emplace(kind, algorithm);
+    return;
+  }
+  tensor::check_cuda_before("multiply matrices of fp32");
+  base::check(false, "cuBLASLt has no algorithm for a product of fp32: {}x{}x{}", args.m, args.n, args.k);
 }
 
 }  // namespace plenum::kernels::cuda

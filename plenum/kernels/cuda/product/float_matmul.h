@@ -42,7 +42,7 @@ struct FloatMatmul {
 };
 
 /// Puts the product into the stream's queue, by the library's first choice among the algorithms of a fixed
-/// order of summation. Needs workspace::kMatmulWorkspaceBytes of scratch.
+/// order of summation that starts there. Needs workspace::kMatmulWorkspaceBytes of scratch.
 void float_matmul(const tensor::Stream& stream, const FloatMatmul& args);
 
 }  // namespace plenum::kernels::cuda

@@ -11,7 +11,7 @@ inline constexpr int kUserErrorCode = 2;
 /// and what no other end of the program gives.
 inline constexpr int kStoppedCode = 85;
 inline constexpr int kInternalErrorCode = 70;
-/// Training hung, and goes on from its last checkpoint if it is started again.
+/// Training hung, and resumes from its last checkpoint if it is started again.
 inline constexpr int kHangCode = 75;
 
 /// Another process of the run failed, and this one ended because of it.

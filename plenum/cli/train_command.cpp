@@ -64,7 +64,7 @@ class TrainCommand final : public Command {
     if (has_its_name && has_kept_options(directory)) options_.run.directory = directory;
   }
 
-  /// A run goes on with the options that it has.
+  /// A run resumes with the options that it has.
   void recall_options() override {
     const std::string& directory = options_.run.directory;
     if (!directory.empty() && has_kept_options(directory)) options_ = train::read_run_options(directory);

@@ -15,13 +15,13 @@ struct Scalar {
   float value = 0;
 };
 
-/// A new TensorBoard event file in a directory. A run that goes on writes another one; TensorBoard shows all
+/// A new TensorBoard event file in a directory. A run that resumes writes another one; TensorBoard shows all
 /// files of a directory as one.
 class EventFile {
  public:
   /// Makes the directory where it is missing and names the file after time, host and process. Times are
   /// seconds since 1970. TensorBoard drops what earlier files hold of `first_step` and later ones: a run that
-  /// goes on from a checkpoint writes them again.
+  /// resumes from a checkpoint writes them again.
   EventFile(const std::string& directory, std::string_view host, std::int64_t process_id, double time_seconds,
             std::int64_t first_step);
 

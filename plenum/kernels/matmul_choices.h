@@ -9,7 +9,7 @@ namespace plenum::kernels {
 
 /// Which algorithms a stream's matrix products run with. On the GPU they are found by measuring when a
 /// product of a kind first comes, and another first one may lead to another order of sums: a run that is to
-/// go on with the same bytes keeps these and gives them to the stream it goes on with, which also need not
+/// resume with the same bytes keeps these and gives them to the stream it resumes with, which also need not
 /// measure again. Empty on the CPU, which has one algorithm.
 struct MatmulChoices {
   /// The library with its version and the GPU they were measured with. Elsewhere they mean nothing.

@@ -26,7 +26,7 @@ struct BubbleFilling {
 /// say so (RunOptions::fill), in cycles at whose end nothing waits. By all processes at the same time, which
 /// then have the same schedule.
 ///
-/// A run that is resumed goes on by the schedule that it has kept, if that is still of its steps. Otherwise a
+/// A run that is resumed keeps to the schedule that it has kept, if that is still of its steps. Otherwise a
 /// few steps without filling are measured, with weights that are thrown away, and the first process fills
 /// what they show to be idle. If that cannot be done within memory or otherwise, the plan stays as it is,
 /// and a note says why.

@@ -64,7 +64,7 @@ std::optional<schedule::Schedule> read_given_schedule(const RunOptions& options,
   if (processes.is_first()) {
     const std::string kept = RunPaths(options.run.directory).schedule;
     if (!io::path_exists(path) && io::path_exists(kept)) {
-      note(fmt::format("{} is gone; the run goes on by its copy, {}", path, kept));
+      note(fmt::format("{} is gone; the run resumes with its copy, {}", path, kept));
       path = kept;
     }
     text = io::read_file(path);

@@ -66,8 +66,8 @@ class Replicas {
   /// Lets `write` overwrite the whole model's weights, in the host's memory. Before begin().
   void write_weights(base::FunctionRef<void(const tensor::TensorView&)> write);
 
-  /// Goes on from `first_step` with what was loaded or written, on all ranks of this process. To be called
-  /// once before the first step, in all processes.
+  /// Begins or resumes at `first_step` with what was loaded or written, on all ranks of this process. To be
+  /// called once before the first step, in all processes.
   void begin(std::uint64_t first_step, std::uint64_t num_updates);
   /// What is said of a step beside its data.
   struct StepRequest {

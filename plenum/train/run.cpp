@@ -169,7 +169,7 @@ void keep_schedule(const Run& run) {
 TrainingState resume(const FoundCheckpoint& found, Replicas& replicas, const Note& note) {
   replicas.load(found);
   replicas.begin(found.state.step, found.state.num_updates);
-  note(fmt::format("goes on from {}", found.directory));
+  note(fmt::format("resumes from {}", found.directory));
   return found.state;
 }
 

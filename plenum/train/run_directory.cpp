@@ -191,7 +191,7 @@ void RunDirectory::make() {
     io::make_directories(directory_);
     lock();
     base::require(kept_names().size() == 1,
-                  "another process began this run meanwhile; give the command again to go on with it: {}",
+                  "another process began this run meanwhile; give the command again to resume it: {}",
                   directory_);
   }
   write_tokenizer();

@@ -89,7 +89,7 @@ class Trainer {
  private:
   /// Says every so often what this process does.
   void tell_others(const std::stop_token& gone) const;
-  /// What went wrong, and where the run goes on.
+  /// What went wrong, and where the run resumes.
   std::string with_way_on(std::string_view what) const;
   std::string hang_text(const pipeline::Failure& hang) const {
     return with_way_on(pipeline::failure_text(hang));
@@ -205,7 +205,7 @@ TrainingResult::End Trainer::end() const {
 }
 
 std::string Trainer::with_way_on(std::string_view what) const {
-  return fmt::format("{}; give the command again to go on from step {}; the last checkpoint: {}", what,
+  return fmt::format("{}; give the command again to resume from step {}; the last checkpoint: {}", what,
                      writer_.saved_step(), writer_.saved_path());
 }
 

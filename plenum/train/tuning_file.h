@@ -24,8 +24,8 @@ struct TunedStream {
   const tensor::Stream& stream;
 };
 
-/// The tuning of a run in its directory: a process that goes on with a run goes on with the choices of the
-/// one before it, to the same bytes and without measuring again. A stream of the CPU has no choices: nothing
+/// The tuning of a run in its directory: a process that resumes a run takes the choices of the one
+/// before it, to the same bytes and without measuring again. A stream of the CPU has no choices: nothing
 /// is read or written for it.
 class TuningFile {
  public:

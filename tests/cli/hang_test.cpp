@@ -100,7 +100,7 @@ class HangTest : public TrainingProgram {
       if (exit_code == -1) GTEST_SKIP() << "no thread of a child can be stopped here";
       EXPECT_EQ(exit_code, 75) << read("err");
       EXPECT_THAT(read("err"),
-                  ContainsRegex("give the command again to go on from step [0-9]+; the last checkpoint: "));
+                  ContainsRegex("give the command again to resume from step [0-9]+; the last checkpoint: "));
     }
     EXPECT_THAT(read("err"), ContainsRegex(told));
   }

@@ -48,8 +48,8 @@ class PhaseDeathTest : public ProcessesProgram {
     return newest;
   }
 
-  /// The other process names the one that died and what it did, and the run goes on to the bytes of one that
-  /// was left in peace.
+  /// The other process names the one that died and what it did, and the run resumes and ends with the bytes
+  /// of one that was left in peace.
   void expect_survived(const PhaseDeath& death) const {
     SCOPED_TRACE(fmt::format("{} of rank {}, {}{}", death.phase, death.rank, death.count, death.more));
     std::filesystem::remove_all(directory_ / "run");

@@ -89,7 +89,7 @@ TEST_F(ProcessesTest, StopTogetherWhenOneIsToldToAndGoOn) {
     const test::ProgramResult resumed =
         train(2, train_arguments(run, 1'000'000, kThreads) + " --stop-after 1s");
     EXPECT_EQ(resumed.exit_code, kStoppedCode) << resumed.errors;
-    EXPECT_THAT(resumed.errors, HasSubstr("goes on from " + run));
+    EXPECT_THAT(resumed.errors, HasSubstr("resumes from " + run));
   }
 }
 
@@ -141,7 +141,7 @@ TEST_F(ProcessesTest, AllNameTheOneThatCannotWriteItsPartOfACheckpoint) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "run/checkpoints/step-00000012"));
   const test::ProgramResult resumed = train(2, train_arguments("run", 12, kThreads));
   EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-  EXPECT_THAT(resumed.errors, HasSubstr("goes on from run/checkpoints/step-00000008"));
+  EXPECT_THAT(resumed.errors, HasSubstr("resumes from run/checkpoints/step-00000008"));
 }
 
 TEST_F(ProcessesTest, RefuseOneThatWasGivenOtherOptions) {

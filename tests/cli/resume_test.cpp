@@ -47,7 +47,7 @@ TEST_F(ResumeTest, EndsWithTheBytesOfARunThatNeverStopped) {
   const ProgramResult again = plenum("train --run stopped --quiet");
   ASSERT_EQ(again.exit_code, 0) << again.errors;
   EXPECT_THAT(again.output, HasSubstr("trained 9 of 9 steps"));
-  EXPECT_EQ(again.errors, "plenum: goes on from stopped/checkpoints/step-00000001\n");
+  EXPECT_EQ(again.errors, "plenum: resumes from stopped/checkpoints/step-00000001\n");
   for (const std::string file : {"model.safetensors", "optimizer.safetensors"}) {
     const std::string bytes = read("whole/checkpoints/step-00000009/" + file);
     EXPECT_FALSE(bytes.empty());
@@ -66,11 +66,11 @@ TEST_F(ResumeTest, FollowsTheRunToAnotherPlace) {
   std::filesystem::rename(directory_ / "run", directory_ / "moved");
   const ProgramResult by_file = plenum("train --config moved/config.toml --steps 3");
   ASSERT_EQ(by_file.exit_code, 0) << by_file.errors;
-  EXPECT_THAT(by_file.errors, HasSubstr("goes on from moved/checkpoints/step-00000002"));
+  EXPECT_THAT(by_file.errors, HasSubstr("resumes from moved/checkpoints/step-00000002"));
   std::filesystem::rename(directory_ / "moved", directory_ / "elsewhere");
   const ProgramResult by_name = plenum("train --run elsewhere --steps 4");
   ASSERT_EQ(by_name.exit_code, 0) << by_name.errors;
-  EXPECT_THAT(by_name.errors, HasSubstr("goes on from elsewhere/checkpoints/step-00000003"));
+  EXPECT_THAT(by_name.errors, HasSubstr("resumes from elsewhere/checkpoints/step-00000003"));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "run"));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "moved"));
 }

@@ -137,7 +137,7 @@ class BertRun {
   Trained trained(std::size_t rank = 0) {
     return {weights(rank), copy(program(rank).buffers().first_moments_S, rank), second_moments(rank)};
   }
-  /// Goes on from what another run has come to after so many updates.
+  /// Resumes from what another run has come to after so many updates.
   void go_on_from(const Trained& state, std::uint64_t num_updates, std::size_t rank = 0) {
     const optim::OptimizerBuffers& buffers = program(rank).buffers();
     write(state.weights, buffers.weights_N, rank);

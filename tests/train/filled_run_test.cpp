@@ -199,7 +199,7 @@ TEST_F(FilledRun, IsEvaluatedAtTheEndOfACycle) {
   EXPECT_THAT(steps, ElementsAre(6, 9, kStepsOfRun));
 }
 
-// The last step lies in a cycle, whose statistics are gone when the run goes on.
+// The last step lies in a cycle, whose statistics are gone when the run resumes.
 TEST_F(FilledRun, MadeLongerWithinACycleUsesNothingOfTheStepsBefore) {
   RunOptions given = with_file(pipeline("run", 7));
   run(given);
@@ -380,7 +380,7 @@ TEST_F(FilledRun, GoesOnByItsCopyWhereTheFileIsGone) {
   run_and_stop(stopped, 4);
   std::filesystem::remove(stopped.run.schedule);
   run(stopped);
-  EXPECT_THAT(observer_.notes, Contains(HasSubstr("the run goes on by its copy")));
+  EXPECT_THAT(observer_.notes, Contains(HasSubstr("the run resumes with its copy")));
   expect_same_checkpoint(stopped, whole);
 }
 

@@ -243,7 +243,7 @@ TEST_F(ProcessesTest, GoOnFromTheCheckpointOfAnyOtherDivision) {
       EXPECT_NEAR(report.outcome.loss(), loss, 1e-4 * loss) << "step " << report.step;
     }
   };
-  // Each goes on from where the one before stopped; processes and threads take turns.
+  // Each resumes where the one before stopped; processes and threads take turns.
   std::uint64_t stop = 1;
   for (const Division& division : kDivisions) {
     SCOPED_TRACE(stop);

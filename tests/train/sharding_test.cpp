@@ -1,4 +1,4 @@
-// Runs whose ranks divide the optimizer's state, their checkpoints, and how they go on.
+// Runs whose ranks divide the optimizer's state, their checkpoints, and how they resume.
 
 #include <gmock/gmock.h>
 

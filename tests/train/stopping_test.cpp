@@ -105,7 +105,7 @@ TEST_F(StoppingTest, ByAGpuThatBreaksDownLeavesTheLastCheckpoint) {
   };
   const std::string error = test::user_error_of([&] { train(given, observer, {}); });
   EXPECT_THAT(error,
-              testing::HasSubstr("the GPU failed to wait; give the command again to go on from step 5"));
+              testing::HasSubstr("the GPU failed to wait; give the command again to resume from step 5"));
   EXPECT_THAT(error, testing::EndsWith("step-00000005"));
   EXPECT_THAT(observer.checkpoints, ElementsAre(5));
 }
@@ -124,7 +124,7 @@ TEST_F(StoppingTest, ByAGpuThatBreaksDownWhileSavingIsNoFullDisk) {
   given.checkpoint.on_full_disk = OnFullDisk::Continue;
   RecordingObserver observer;
   EXPECT_THAT(error_of_breakdown_at(10, given, observer),
-              testing::StartsWith("the GPU failed to copy; give the command again to go on from step 10"));
+              testing::StartsWith("the GPU failed to copy; give the command again to resume from step 10"));
   EXPECT_THAT(observer.checkpoints, ElementsAre(5, 10));
 }
 
@@ -135,7 +135,7 @@ TEST_F(StoppingTest, ByAGpuThatBreaksDownInTheLastCheckpointNamesTheOneThatIsThe
     if (report.step == 7) source.request_stop();
   };
   EXPECT_THAT(error_of_breakdown_at(8, options("run", 20), observer, source.get_token()),
-              testing::StartsWith("the GPU failed to copy; give the command again to go on from step 8"));
+              testing::StartsWith("the GPU failed to copy; give the command again to resume from step 8"));
 }
 
 TEST_F(StoppingTest, ByAGpuThatBreaksDownAfterAnErrorTellsTheBreakdown) {
@@ -144,7 +144,7 @@ TEST_F(StoppingTest, ByAGpuThatBreaksDownAfterAnErrorTellsTheBreakdown) {
   RecordingObserver observer;
   observer.after_step = remove_place_of_drawing();
   EXPECT_THAT(error_of_breakdown_at(3, given, observer),
-              testing::StartsWith("the GPU failed to copy; give the command again to go on from step 3"));
+              testing::StartsWith("the GPU failed to copy; give the command again to resume from step 3"));
 }
 
 TEST_F(StoppingTest, ForSkippedStepsLeavesTheCheckpointsFromBefore) {

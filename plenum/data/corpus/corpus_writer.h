@@ -64,7 +64,7 @@ class CorpusWriter {
   /// Whether save() may be called: not in the middle of a sentence, nor of a document that may yet be moved
   /// to the holdout split, because that would take away what a saved state counts on.
   bool can_save() const { return !sentence_is_open_ && !(document_is_open_ && holdout_.sets_aside()); }
-  /// Hands everything to the kernel and returns what the constructor needs to go on from here, which holds
+  /// Hands everything to the kernel and returns what the constructor needs to resume here, which holds
   /// once sync() has returned.
   nlohmann::json save();
   /// Returns when everything up to the last save() is on the disk. Another thread may add() meanwhile.

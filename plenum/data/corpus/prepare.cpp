@@ -39,7 +39,7 @@ constexpr const char* kBuildingSequences = "building sequences";
 
 /// The options that decide the outcome, by name. Shards are not among them: they are the same dataset in
 /// other files. What is no text is not among them: refusing it changes no dataset, so that a run that was
-/// stopped by it goes on once it may be replaced.
+/// stopped by it resumes once it may be replaced.
 OrderedJson recorded_options(PrepareOptions options) {
   constexpr std::array kNotRecorded = {"inputs", "output", "threads", "overwrite", "invalid-utf8", "shards"};
   OrderedJson recorded = OrderedJson::object();

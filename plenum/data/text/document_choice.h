@@ -24,7 +24,7 @@ TextShape sample_text(const std::vector<SourceFile>& files);
 /// How the documents of .txt files are told apart, by the look of the text. `file`: several files, each small
 /// enough for one document, whose blocks are paragraphs. `blank-line`: the convention of BERT's own data in
 /// one file or large ones. `line`: one file or large ones without blank lines, but with long lines. Never
-/// Auto. The same for the same text, so that a run that was interrupted goes on.
+/// Auto. The same for the same text, so that a run that was interrupted resumes.
 DocumentRule choose_document_rule(const TextShape& shape);
 
 }  // namespace plenum::data

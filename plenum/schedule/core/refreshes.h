@@ -25,7 +25,7 @@ class Refreshes {
   std::size_t place_of(std::uint64_t step, LayerId layer) const;
   /// The greatest number of steps between statistics and work on them.
   std::size_t max_age() const { return max_age_; }
-  /// Whether no work on statistics waits once so many steps are done: a run that goes on from there needs
+  /// Whether no work on statistics waits once so many steps are done: a run that resumes there needs
   /// nothing of the steps before but inverses.
   bool is_drained(std::uint64_t num_steps_done) const { return is_drained_[num_steps_done % num_steps_]; }
   bool is_ever_drained() const { return std::ranges::find(is_drained_, true) != is_drained_.end(); }

@@ -233,16 +233,18 @@ struct BertProgram::State {
   }
 
   /// What a GPU needs beside a stream: others for copies, for what the holders of a stage do together, and
-  /// for messages between stages, which wait for each other and must not hold up the rest.
+  /// for messages between stages, which wait for each other and must not hold up the rest. Other ranks wait
+  /// for both, while the rank itself may compute what nobody waits for, such as curvature: they go first.
   struct Gpu {
     tensor::CudaStream copies;
     tensor::CudaEvent is_copied;
     tensor::CudaStream communication;  ///< of the rank's part of the GPU: it sums
-    tensor::CudaStream messages;
+    tensor::CudaStream messages{nullptr, tensor::StreamPriority::First};
     RecordedWork recorded;
     tensor::PinnedMemory pinned{kStepsUnderWay * sizeof(ExchangedScalars)};
 
-    explicit Gpu(const std::shared_ptr<const tensor::CudaPartition>& partition) : communication(partition) {
+    explicit Gpu(const std::shared_ptr<const tensor::CudaPartition>& partition)
+        : communication(partition, tensor::StreamPriority::First) {
       std::uninitialized_value_construct_n(exchanged(), kStepsUnderWay);
     }
     ExchangedScalars* exchanged() const { return reinterpret_cast<ExchangedScalars*>(pinned.data()); }

@@ -34,11 +34,11 @@ CudaPartition::~CudaPartition() = default;
 std::vector<std::shared_ptr<const CudaPartition>> CudaPartition::split(std::size_t) {
   refuse();
 }
-CUstream_st* CudaPartition::make_stream() const {
+CUstream_st* CudaPartition::make_stream(int) const {
   refuse();
 }
 
-CudaStream::CudaStream(std::shared_ptr<const CudaPartition>) {
+CudaStream::CudaStream(std::shared_ptr<const CudaPartition>, StreamPriority) {
   refuse();
 }
 CudaStream::~CudaStream() = default;

@@ -101,9 +101,10 @@ std::vector<std::shared_ptr<const CudaPartition>> CudaPartition::split(std::size
   return partitions;
 }
 
-CUstream_st* CudaPartition::make_stream() const {
+CUstream_st* CudaPartition::make_stream(int priority) const {
   CUstream stream = nullptr;
-  require_done(driver().make_stream(&stream, handles_.context, CU_STREAM_NON_BLOCKING, 0), "make a stream");
+  require_done(driver().make_stream(&stream, handles_.context, CU_STREAM_NON_BLOCKING, priority),
+               "make a stream");
   return stream;
 }
 

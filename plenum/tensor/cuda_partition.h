@@ -22,8 +22,9 @@ class CudaPartition {
   CudaPartition& operator=(const CudaPartition&) = delete;
 
   int num_multiprocessors() const { return handles_.num_multiprocessors; }
-  /// A stream whose kernels run here, for the caller to own.
-  CUstream_st* make_stream() const;
+  /// A stream whose kernels run here, for the caller to own. Of several that have work, those of the lowest
+  /// number go first, as CUDA counts priorities.
+  CUstream_st* make_stream(int priority) const;
 
  private:
   struct Handles {

@@ -8,14 +8,19 @@
 
 namespace plenum::tensor {
 
-CudaStream::CudaStream(std::shared_ptr<const CudaPartition> partition) : partition_(std::move(partition)) {
+CudaStream::CudaStream(std::shared_ptr<const CudaPartition> partition, StreamPriority priority)
+    : partition_(std::move(partition)) {
   const std::optional<std::string> obstacle = cuda_obstacle();
   base::require(!obstacle, "no GPU can be used: {}", obstacle.value_or(""));
+  int last = 0;
+  int first = 0;
+  check_cuda(cudaDeviceGetStreamPriorityRange(&last, &first), "tell the priorities of streams");
+  const int number = priority == StreamPriority::First ? first : last;
   if (partition_) {
-    handle_ = partition_->make_stream();
+    handle_ = partition_->make_stream(number);
     num_multiprocessors_ = partition_->num_multiprocessors();
   } else {
-    check_cuda(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "make a stream");
+    check_cuda(cudaStreamCreateWithPriority(&handle_, cudaStreamNonBlocking, number), "make a stream");
     num_multiprocessors_ = cuda_device_info().num_multiprocessors;
   }
 }

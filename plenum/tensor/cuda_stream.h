@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <typeindex>
@@ -16,11 +17,18 @@ struct CUevent_st;
 
 namespace plenum::tensor {
 
+/// Whose work begins first where multiprocessors become free.
+enum class StreamPriority : std::uint8_t {
+  Usual,
+  First  ///< for short work that others wait for, beside long work that nobody does
+};
+
 /// An ordered queue of work for the GPU, owned.
 class CudaStream final : public WorkQueue {
  public:
   /// Of the whole GPU, or of a part of it. Throws UserError with the obstacle where there is no GPU.
-  explicit CudaStream(std::shared_ptr<const CudaPartition> partition = nullptr);
+  explicit CudaStream(std::shared_ptr<const CudaPartition> partition = nullptr,
+                      StreamPriority priority = StreamPriority::Usual);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;

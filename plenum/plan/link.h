@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+
+namespace plenum::plan {
+
+/// What ranks talk over: a message of b bytes takes latency + b / bandwidth.
+struct Link {
+  double latency_seconds = 0;
+  double bytes_per_second = 0;  ///< one way, of one rank
+};
+
+/// Time by what it is spent on, in seconds.
+struct LinkSeconds {
+  double latency = 0;
+  double bandwidth = 0;
+
+  double total() const { return latency + bandwidth; }
+  LinkSeconds& operator+=(const LinkSeconds& other);
+};
+
+// Of collectives over n ranks, each in n - 1 rounds of messages; nothing for one rank. `bytes` are those of
+// the whole: what an all-reduce sums, and a gather or reduce-scatter has before or behind it.
+LinkSeconds message_seconds(const Link& link, double bytes);
+LinkSeconds gather_seconds(const Link& link, double bytes, std::size_t num_ranks);  ///< or reduce-scatter
+LinkSeconds all_reduce_seconds(const Link& link, double bytes, std::size_t num_ranks);
+
+}  // namespace plenum::plan

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "plenum/describe/model_description.h"
+#include "plenum/memory/rank_memory.h"
+#include "plenum/plan/cluster.h"
+#include "plenum/plan/device_model.h"
+#include "plenum/plan/link.h"
+#include "plenum/plan/step_work.h"
+#include "plenum/schedule/core/schedule.h"
+#include "plenum/schedule/simulate/cost_model.h"
+
+namespace plenum::plan {
+
+/// The rule by which weights are updated, as far as time goes.
+enum class UpdateRule : std::uint8_t { AdamW, Lamb };
+
+/// What decides how long a step's actions take, beside the schedule and what it works on.
+struct StepCostOptions {
+  describe::ModelDescription model;  ///< all of it, or with tensor parallelism the slice of one rank
+  UpdateRule update = UpdateRule::AdamW;
+  std::size_t reduced_bytes = 4;  ///< in which an element of the gradient travels
+};
+
+/// Where the time of an action goes; its total is the action's.
+struct ActionParts {
+  OpSeconds device;
+  LinkSeconds link;
+
+  double total() const { return device.total() + link.total(); }
+  ActionParts& operator+=(const ActionParts& other);
+};
+
+/// How long the actions of a schedule take on a cluster: the operations that the engine does for each, on the
+/// cluster's device, and the messages, over its links. With tensor parallelism a rank of the schedule is
+/// several ranks of the cluster, which sum within actions.
+class StepCosts final : public schedule::CostModel {
+ public:
+  /// Borrows the schedule and the cluster.
+  StepCosts(const schedule::Schedule& schedule, StepCostOptions options, StepWork work,
+            const Cluster& cluster);
+  ~StepCosts() override;
+
+  /// Another step of the same schedule.
+  void set_work(StepWork work);
+
+  double seconds(schedule::Rank rank, const schedule::Action& action) const override;
+  double latency_seconds(schedule::Rank from, schedule::Rank to) const override;
+  ActionParts parts(schedule::Rank rank, const schedule::Action& action) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace plenum::plan

@@ -13,8 +13,8 @@
 #include "plenum/describe/bert.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/io/directory.h"
+#include "plenum/plan/gradient_buckets.h"
 #include "plenum/tensor/cuda_device.h"
-#include "plenum/train/gradient_buckets.h"
 #include "plenum/train/starting_model.h"
 #include "plenum/workspace/attention.h"
 #include "plenum/workspace/rows.h"
@@ -138,12 +138,12 @@ RunOptions settle_defaults(RunOptions options, std::int64_t ranks_here, const No
                           base::format_count(tokens)));
   }
   if (!has_buckets) {
-    options.run.bucket_bytes = kBucketBytes;
+    options.run.bucket_bytes = plan::kBucketBytes;
     const describe::ParameterTable table(describe::describe_bert(starting_model(options.model, dataset)));
-    const std::size_t num_buckets = num_gradient_buckets(table, kBucketBytes);
+    const std::size_t num_buckets = plan::num_gradient_buckets(table, plan::kBucketBytes);
     on_choice(fmt::format("gradients are summed over ranks in {}, of {} or a layer at most (--bucket-bytes)",
                           num_buckets == 1 ? "one bucket" : fmt::format("{} buckets", num_buckets),
-                          base::format_bytes(kBucketBytes)));
+                          base::format_bytes(plan::kBucketBytes)));
   }
   return options;
 }

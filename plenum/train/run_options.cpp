@@ -208,6 +208,21 @@ OptionTable EvaluationSettings::table() {
   return options;
 }
 
+namespace {
+
+plan::UpdateRule update_rule(optim::OptimizerKind kind) {
+  return kind == optim::OptimizerKind::Lamb ? plan::UpdateRule::Lamb : plan::UpdateRule::AdamW;
+}
+
+schedule::Preconditioner preconditioner(optim::OptimizerKind kind) {
+  if (kind == optim::OptimizerKind::Kfac) return schedule::Preconditioner::Kfac;
+  if (kind == optim::OptimizerKind::Muon) return schedule::Preconditioner::Muon;
+  return kind == optim::OptimizerKind::Soap ? schedule::Preconditioner::Shampoo
+                                            : schedule::Preconditioner::None;
+}
+
+}  // namespace
+
 std::vector<OptionTable> RunOptions::tables() {
   std::vector<OptionTable> tables;
   tables.push_back(run.table());
@@ -292,23 +307,26 @@ void RunOptions::check_fill() const {
 }
 
 void RunOptions::check_pipeline() const {
-  if (run.pp == 1) return;
-  base::require(run.shard == schedule::Sharding::None,
-                "--shard does not go with --pp {} so far: a rank of a pipeline holds its own layers only; "
-                "leave out one of both",
-                run.pp);
-  base::require(run.reduce_dtype == tensor::DType::Float32,
-                "--reduce-dtype bf16 does not go with --pp {} so far; leave out one of both", run.pp);
-  if (has_schedule_file()) return;
-  const schedule::Generator& generator =
-      schedule::generator_named(run.schedule.empty() ? "1f1b" : run.schedule);
-  base::require(run.pp % static_cast<std::int64_t>(generator.depth_multiple) == 0,
-                "--schedule {} needs --pp to be a multiple of {}: {}", generator.name,
-                generator.depth_multiple, run.pp);
-  base::require(!generator.splits_backward || run.recompute == schedule::Recomputation::None,
-                "--recompute does not go with --schedule {} so far, whose weight gradients come later than "
-                "what they read would be recomputed",
-                generator.name);
+  if (const std::optional<std::string> reason = plan::reason_against(strategy())) base::fail("{}", *reason);
+}
+
+plan::Strategy RunOptions::strategy() const {
+  const Mesh of_run = mesh();
+  plan::Strategy strategy{.replicas = of_run.num_replicas(),
+                          .slices = of_run.num_slices(),
+                          .depth = of_run.depth(),
+                          .chunks = static_cast<std::size_t>(run.chunks),
+                          .stage_layers = run.stage_layers,
+                          .micro_batches = {.tokens = data.micro_batch_tokens, .count = data.micro_batches},
+                          .sharding = run.shard,
+                          .recomputation = run.recompute,
+                          .bucket_bytes = run.bucket_bytes.value_or(plan::kBucketBytes),
+                          .update = update_rule(optimizer.optimizer.update_kind()),
+                          .preconditioner = preconditioner(optimizer.optimizer.kind),
+                          .reduce_dtype = run.reduce_dtype,
+                          .device = run.device.value_or(tensor::Device::Cpu)};
+  if (!run.schedule.empty() && !has_schedule_file()) strategy.pipeline = run.schedule;
+  return strategy;
 }
 
 std::chrono::milliseconds RunOptions::hang_limit() const {

@@ -10,6 +10,7 @@
 #include "plenum/data/batches/training_data_options.h"
 #include "plenum/optim/duration.h"
 #include "plenum/optim/training_options.h"
+#include "plenum/plan/strategy.h"
 #include "plenum/schedule/core/recomputation.h"
 #include "plenum/schedule/core/sharding.h"
 #include "plenum/tensor/device.h"
@@ -137,6 +138,8 @@ struct RunOptions {
   /// Throws UserError for settings that are wrong or contradict each other.
   void check() const;
   Mesh mesh() const;
+  /// How the run is laid out. A schedule from a file counts as the pipeline of a run that names none.
+  plan::Strategy strategy() const;
   /// Whether --schedule names a file rather than a pipeline.
   bool has_schedule_file() const;
   /// What K-FAC does in the pipeline that there is: its bubbles are filled where nothing else is asked for.

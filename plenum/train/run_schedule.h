@@ -9,13 +9,9 @@
 #include "plenum/data/batches/step_batches.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/schedule/core/schedule.h"
-#include "plenum/schedule/generate/generator.h"
 #include "plenum/train/run_options.h"
 
 namespace plenum::train {
-
-/// The pipeline that a run asks for by --schedule; 1f1b where it does not. `options.run.pp` is above 1.
-const schedule::Generator& pipeline_of(const RunOptions& options);
 
 /// What a step of a run does, but for K-FAC. Of a pipeline, stages have the layers that --stage-layers says,
 /// or such that the dearest does as few operations as can be on work like `typical`. Throws UserError if

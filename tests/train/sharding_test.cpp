@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "plenum/describe/bert.h"
-#include "plenum/train/gradient_buckets.h"
+#include "plenum/plan/gradient_buckets.h"
 #include "plenum/train/run_plan.h"
 
 #include "tests/support/expect_user_error.h"
@@ -18,15 +18,15 @@ using testing::HasSubstr;
 
 TEST(GradientBuckets, AreWholeLayersOfAtMostTheBytesAskedFor) {
   const auto buckets = [](const char* preset, std::int64_t bytes) {
-    return num_gradient_buckets(describe::ParameterTable(describe::describe_bert(describe::preset(preset))),
-                                bytes);
+    return plan::num_gradient_buckets(
+        describe::ParameterTable(describe::describe_bert(describe::preset(preset))), bytes);
   };
   // A layer of BERT-base has 7.1 million parameters: 28 MB.
-  EXPECT_EQ(buckets("bert-base", kBucketBytes), 12U);
+  EXPECT_EQ(buckets("bert-base", plan::kBucketBytes), 12U);
   EXPECT_EQ(buckets("bert-base", 60'000'000), 6U);
   EXPECT_EQ(buckets("bert-base", 1), 12U);
   EXPECT_EQ(buckets("bert-base", 1'000'000'000), 1U);
-  EXPECT_EQ(buckets("bert-tiny", kBucketBytes), 1U);
+  EXPECT_EQ(buckets("bert-tiny", plan::kBucketBytes), 1U);
 }
 
 class ShardedTraining : public TrainingTest {

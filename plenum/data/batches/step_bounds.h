@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "plenum/batch/capacity.h"
+#include "plenum/batch/micro_batch_cut.h"
 #include "plenum/data/batches/layout.h"
 #include "plenum/packing/histogram.h"
 #include "plenum/packing/plan.h"
@@ -13,14 +13,8 @@ namespace plenum::data {
 
 inline constexpr std::int64_t kDefaultMicroBatchTokens = 4096;
 
-/// How a rank's part of a step is cut into micro-batches.
-struct MicroBatchCut {
-  /// Rows that the user allows; if nothing is said, kDefaultMicroBatchTokens, or the longest item if that is
-  /// more.
-  std::optional<std::int64_t> tokens = {};
-  /// Into so many, by cost; if nothing is said, they are filled.
-  std::optional<std::int64_t> count = {};
-};
+/// Filled up to kDefaultMicroBatchTokens, or the longest item if that is more, if nothing is said.
+using batch::MicroBatchCut;
 
 /// What is to be bounded: sequences of `histogram`, a number of order items per step.
 struct StepProblem {

@@ -1,9 +1,9 @@
-#include "plenum/train/gradient_buckets.h"
+#include "plenum/plan/gradient_buckets.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace plenum::train {
+namespace plenum::plan {
 
 std::size_t num_gradient_buckets(const describe::ParameterTable& table, std::int64_t bucket_bytes) {
   const std::size_t num_layers = table.model().layers.size();
@@ -18,4 +18,4 @@ std::size_t num_gradient_buckets(const describe::ParameterTable& table, std::int
   return (num_layers + layers_of_bucket - 1) / layers_of_bucket;
 }
 
-}  // namespace plenum::train
+}  // namespace plenum::plan

@@ -5,7 +5,7 @@
 
 #include "plenum/describe/parameter_table.h"
 
-namespace plenum::train {
+namespace plenum::plan {
 
 /// What ranks reduce at a time if nobody says otherwise: enough that a network is busy and little that is
 /// left when backward has ended.
@@ -15,4 +15,4 @@ inline constexpr std::int64_t kBucketBytes = 25'000'000;
 /// or a layer. Heads and embeddings, which go with the last and the first layer, are not counted.
 std::size_t num_gradient_buckets(const describe::ParameterTable& table, std::int64_t bucket_bytes);
 
-}  // namespace plenum::train
+}  // namespace plenum::plan

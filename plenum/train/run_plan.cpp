@@ -8,13 +8,15 @@
 #include "plenum/base/check.h"
 #include "plenum/base/units.h"
 #include "plenum/batch/capacity.h"
-#include "plenum/batch/micro_batch_bytes.h"
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/describe/bert.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/model/inference.h"
 #include "plenum/optim/duration.h"
+#include "plenum/pipeline/bert_memory.h"
+#include "plenum/pipeline/bert_schedule.h"
+#include "plenum/plan/memory_report.h"
 #include "plenum/train/given_schedule.h"
 #include "plenum/train/gpu_micro_batch.h"
 #include "plenum/train/model_parts.h"
@@ -43,25 +45,6 @@ std::optional<std::int64_t> most_sequences(const EvaluationSettings& settings) {
   return settings.sequences == 0 ? std::nullopt : std::optional(settings.sequences);
 }
 
-/// Adds the memory of one arena to the report.
-void add_arena(const tensor::MemoryLayout& arena, MemoryReport& report) {
-  report.planned_bytes += arena.num_bytes();
-  for (const tensor::MemoryLayout::Line& line : arena.lines()) {
-    const auto known = std::find_if(report.lines.begin(), report.lines.end(),
-                                    [&](const auto& other) { return other.purpose == line.purpose; });
-    if (known == report.lines.end()) {
-      report.lines.push_back(line);
-    } else {
-      known->bytes += line.bytes;
-    }
-  }
-}
-
-void add_line(const std::string& purpose, std::size_t bytes, MemoryReport& report) {
-  report.planned_bytes += bytes;
-  report.lines.push_back({purpose, bytes});
-}
-
 /// The one that is given, or all.
 std::vector<base::Rank> ranks_of(const Mesh& mesh, std::optional<base::Rank> only) {
   if (only) return {*only};
@@ -70,40 +53,18 @@ std::vector<base::Rank> ranks_of(const Mesh& mesh, std::optional<base::Rank> onl
   return ranks;
 }
 
-/// Those that are made ahead, one that is being made and one that is trained on.
-std::size_t bytes_of_batches(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program,
-                             const Mesh& mesh, bool is_one_rank) {
-  constexpr std::size_t kSteps = data::Prefetch::kStepsAhead + 2;
-  const std::size_t num_here =
-      schedule.problem.num_micro_batches / (is_one_rank ? mesh.num_replicas() : std::size_t{1});
-  return kSteps * num_here * batch::micro_batch_bytes(program.capacity);
-}
-
-/// The stacks of the ranks' threads as far as they are used, and what the allocator keeps for each.
-std::size_t bytes_of_threads(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program,
-                             const Mesh& mesh, std::span<const base::Rank> ranks) {
-  constexpr std::size_t kOfThread = std::size_t{64} << 10;  // 20 kB of stack and as much beside it were seen
-  std::size_t num_threads = ranks.size() * (program.num_threads - 1);
-  for (const base::Rank rank : ranks) {
-    for (const schedule::LaneProgram& lane : schedule.ranks[mesh.place_of(rank).index()].lanes)
-      num_threads += lane.actions().empty() ? 0 : 1;
-  }
-  return num_threads * kOfThread;
-}
+static_assert(plan::kStepsOfBatches == data::Prefetch::kStepsAhead + 2,
+              "those that are made ahead, one that is being made and one that is trained on");
 
 /// Of the ranks of this process: the one that is given, or all.
-MemoryReport plan_memory(const schedule::Schedule& schedule, pipeline::BertProgramOptions program,
+MemoryReport plan_memory(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program,
                          const Mesh& mesh, std::optional<base::Rank> only) {
-  MemoryReport report{.device = program.device, .lines = {}};
-  const std::vector<base::Rank> ranks = ranks_of(mesh, only);
-  for (const base::Rank rank : ranks) {
-    program.tensor_parallel = mesh.slice_of(rank);
-    add_arena(pipeline::BertProgram::plan_memory(schedule, mesh.place_of(rank), program), report);
-  }
-  if (program.device != tensor::Device::Cpu) return report;  // the rest is the host's
-  add_line("batches", bytes_of_batches(schedule, program, mesh, only.has_value()), report);
-  add_line("threads", bytes_of_threads(schedule, program, mesh, ranks), report);
-  return report;
+  pipeline::require_bert_schedule(schedule, program);
+  const std::size_t num_micro_batches =
+      schedule.problem.num_micro_batches / (only ? mesh.num_replicas() : std::size_t{1});
+  return plan::process_memory(schedule, describe::describe_bert(program.model), mesh.num_slices(),
+                              pipeline::request_of(program),
+                              {.ranks = ranks_of(mesh, only), .num_micro_batches = num_micro_batches});
 }
 
 data::StepBatchSource make_batches(const RunOptions& options, const data::TrainingDataOptions& data,
@@ -297,7 +258,7 @@ void RunPlan::add_whole_weights(MemoryReport& report) const {
   if (program_.device == tensor::Device::Cuda) {
     // They are put together in the host's memory; evaluation has them on the GPU, as products read them, too.
     constexpr std::size_t kComputeShare = 2;
-    if (held_out_) add_line("whole weights", bytes + bytes / kComputeShare, report);
+    if (held_out_) plan::add_line("whole weights", bytes + bytes / kComputeShare, report);
     return;
   }
   if (rank_) {
@@ -312,7 +273,7 @@ void RunPlan::add_whole_weights(MemoryReport& report) const {
     }
     bytes += WholeModel::num_bytes_on_the_way(holdings);
   }
-  add_line("whole weights", bytes, report);
+  plan::add_line("whole weights", bytes, report);
 }
 
 /// Ranks of a pipeline have different layers, and different numbers of micro-batches at a time.
@@ -336,7 +297,7 @@ MemoryReport RunPlan::memory() const {
     const std::size_t bytes = model::BertInference::plan_memory(program_.model, held_out_->capacity(),
                                                                 evaluation_threads(), program_.device)
                                   .num_bytes();
-    add_line("evaluation", bytes, report);
+    plan::add_line("evaluation", bytes, report);
   }
   return report;
 }

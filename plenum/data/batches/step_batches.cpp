@@ -57,17 +57,25 @@ StepBatchSource::StepBatchSource(const SequenceSource& sequences, const Training
                 sequences.name());
 }
 
-StepBounds StepBatchSource::bounds_with(const MicroBatchCut& micro_batches) const {
+StepBounds StepBatchSource::bounds_with(std::size_t num_ranks, const MicroBatchCut& micro_batches) const {
   const std::optional<packing::PackingPlan>& plan = order_.plan();
   return bound_steps({.histogram = sequences_.histogram(),
                       .plan = plan ? &*plan : nullptr,
                       .layout = layout_,
                       .max_length = sequences_.max_length(),
                       .items_per_step = static_cast<std::int64_t>(order_.items_per_step()),
-                      .num_ranks = static_cast<std::int64_t>(num_ranks_),
+                      .num_ranks = static_cast<std::int64_t>(num_ranks),
                       .micro_batches = micro_batches,
                       .mask_rate = masking_.rate,
                       .labels_sequences = sequences_.has_next_sentence()});
+}
+
+StepBatchSource StepBatchSource::divided(std::size_t num_ranks, const MicroBatchCut& micro_batches) const {
+  StepBatchSource source = *this;
+  source.num_ranks_ = num_ranks;
+  source.divides_micro_batches_ = micro_batches.count.has_value();
+  source.bounds_ = bounds_with(num_ranks, micro_batches);
+  return source;
 }
 
 batch::Work StepBatchSource::work_of(const MicroBatchPlan& plan) const {

@@ -63,7 +63,13 @@ class StepBatchSource {
   /// The fewest --micro-batch-tokens that can be asked for: a micro-batch holds any item.
   std::int64_t least_micro_batch_tokens() const { return bounds_.item_rows; }
   /// What steps would keep to with other micro-batches. Throws UserError as bound_steps() does.
-  StepBounds bounds_with(const MicroBatchCut& micro_batches) const;
+  StepBounds bounds_with(const MicroBatchCut& micro_batches) const {
+    return bounds_with(num_ranks_, micro_batches);
+  }
+  /// And with so many ranks.
+  StepBounds bounds_with(std::size_t num_ranks, const MicroBatchCut& micro_batches) const;
+  /// The same steps, divided among other ranks and into other micro-batches. Throws UserError likewise.
+  StepBatchSource divided(std::size_t num_ranks, const MicroBatchCut& micro_batches) const;
 
   /// How much more than the mean the busiest rank has in a step, 0.01 for 1 %, if attention costs so much. Of
   /// the busiest micro-batch where micro-batches are divided by cost.
@@ -81,12 +87,12 @@ class StepBatchSource {
   /// ... and what one rank works on, with its sequences read from where they are.
   batch::StepBatch build(const StepArrangement& arrangement, base::Rank rank,
                          const SequenceSource& from) const;
+  /// Of every micro-batch of every rank, by the schedule's ids, padding left out.
+  std::vector<batch::Work> work_of(const StepArrangement& arrangement) const;
 
  private:
   /// Padding included.
   batch::Work work_of(const MicroBatchPlan& plan) const;
-  /// Padding left out.
-  std::vector<batch::Work> work_of(const StepArrangement& arrangement) const;
 
   const SequenceSource& sequences_;
   Layout layout_;

@@ -4,6 +4,7 @@
 
 #include "plenum/data/batches/dataset_sequences.h"
 #include "plenum/data/corpus/dataset.h"
+#include "plenum/schedule/generate/generator.h"
 #include "plenum/train/starting_model.h"
 
 #include "tests/support/expect_user_error.h"

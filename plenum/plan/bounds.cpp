@@ -243,8 +243,7 @@ WorkBound work_bound(const describe::ModelDescription& slice, schedule::Recomput
 }
 
 ParameterBound parameter_bound(const describe::ModelDescription& slice, UpdateRule update,
-                               tensor::Device device, TiedGradient tied, const Cluster& cluster) {
-  static_cast<void>(device);
+                               TiedGradient tied, const Cluster& cluster) {
   const OneRankCosts costs(slice, schedule::Recomputation::None, update, cluster);
   const describe::ParameterTable table(slice);
   const std::size_t num_layers = slice.layers.size();
@@ -295,8 +294,6 @@ MemoryBound memory_bound(const describe::ModelDescription& slice, const Strategy
     bound.kept.last = std::max(0.0, bytes(num_layers - 2, num_layers) - bytes(1, 2));
     bound.kept.last = std::min(bound.kept.last, bytes(num_layers - 1, num_layers));
   }
-  const ParameterBound parameters = {};
-  static_cast<void>(parameters);
   const describe::ParameterTable table(slice);
   const auto elements_of = [&](std::size_t layer) {
     const auto range = table.elements_of_layers(base::LayerId::at(layer), base::LayerId::at(layer + 1));

@@ -63,8 +63,8 @@ struct ParameterBound {
   double agree_seconds = 0;
 };
 enum class TiedGradient : std::uint8_t { WithItsLayers, ByItself };
-ParameterBound parameter_bound(const describe::ModelDescription& slice, UpdateRule update,
-                               tensor::Device device, TiedGradient tied, const Cluster& cluster);
+ParameterBound parameter_bound(const describe::ModelDescription& slice, UpdateRule update, TiedGradient tied,
+                               const Cluster& cluster);
 
 /// Of one number of slices, one capacity and one recomputation: bytes of what a micro-batch keeps, and of
 /// parameters with all that is kept for each.

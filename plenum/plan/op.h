@@ -14,13 +14,14 @@ enum class OpKind : std::uint8_t {
   ProductForward,        ///< y = x W^T + b
   ProductInputGradient,  ///< dx = dy W
   ProductWeightGradient,
-  MlpForward,           ///< the first product of an MLP and its GELU
-  MlpInputGradient,     ///< back through the second product of an MLP and its GELU
-  AttentionForward,     ///< rows are tokens, `in` their mean length (squares of lengths / tokens), `out` heads x width
-  AttentionBackward,    ///< likewise
+  MlpForward,        ///< the first product of an MLP and its GELU
+  MlpInputGradient,  ///< back through the second product of an MLP and its GELU
+  AttentionForward,  ///< rows are tokens, `in` their mean length (squares of lengths / tokens), `out` heads x
+                     ///< width
+  AttentionBackward,      ///< likewise
   VocabularyLossForward,  ///< rows are masked tokens, `in` the width, `out` the words
   VocabularyLossBackward,
-  NormForward,   ///< layer norm with dropout and residual; rows x `in`
+  NormForward,  ///< layer norm with dropout and residual; rows x `in`
   NormBackward,
   EmbeddingForward,  ///< sum of rows of tables and its norm; rows x `in`
   EmbeddingBackward,
@@ -48,9 +49,11 @@ struct Op {
   double rows = 1;
   double in = 1;
   double out = 1;
-  double flops = 0;  ///< multiplications and additions
+  double flops = 0;  ///< multiplications and additions of its products: what goes element by element has none
   double bytes = 0;  ///< of its arguments, each read or written once
   double count = 1;  ///< how many of them there are, one after another
+
+  friend bool operator==(const Op&, const Op&) = default;
 };
 
 }  // namespace plenum::plan

@@ -51,8 +51,12 @@ class DeviceModel {
   OpSeconds seconds(const Op& op) const;
 
  private:
+  using LogSizes = std::array<double, 3>;  ///< rows, in and out in powers of two
+  static LogSizes log_sizes(double rows, double in, double out);
+
   struct Kind {
     std::vector<EfficiencyPoint> points;
+    std::vector<LogSizes> places;  ///< of the points
     double by_default = 0.7;
   };
   const Kind& of(OpKind kind) const { return kinds_[static_cast<std::size_t>(kind)]; }

@@ -14,13 +14,14 @@ enum class OpKind : std::uint8_t {
   ProductForward,        ///< y = x W^T + b
   ProductInputGradient,  ///< dx = dy W
   ProductWeightGradient,
-  MlpForward,           ///< the first product of an MLP and its GELU
-  MlpInputGradient,     ///< back through the second product of an MLP and its GELU
-  AttentionForward,     ///< rows are tokens, `in` their mean length (squares of lengths / tokens), `out` heads x width
-  AttentionBackward,    ///< likewise
+  MlpForward,        ///< the first product of an MLP and its GELU
+  MlpInputGradient,  ///< back through the second product of an MLP and its GELU
+  AttentionForward,  ///< rows are tokens, `in` their mean length (squares of lengths / tokens), `out` heads x
+                     ///< width
+  AttentionBackward,      ///< likewise
   VocabularyLossForward,  ///< rows are masked tokens, `in` the width, `out` the words
   VocabularyLossBackward,
-  NormForward,   ///< layer norm with dropout and residual; rows x `in`
+  NormForward,  ///< layer norm with dropout and residual; rows x `in`
   NormBackward,
   EmbeddingForward,  ///< sum of rows of tables and its norm; rows x `in`
   EmbeddingBackward,

@@ -1,0 +1,39 @@
+#include "plenum/plan/link.h"
+
+#include "plenum/base/check.h"
+
+namespace plenum::plan {
+namespace {
+
+double wire_seconds(const Link& link, double bytes) {
+  if (bytes <= 0) return 0;
+  base::check(link.bytes_per_second > 0, "a link needs a bandwidth above 0: {}", link.bytes_per_second);
+  return bytes / link.bytes_per_second;
+}
+
+}  // namespace
+
+LinkSeconds& LinkSeconds::operator+=(const LinkSeconds& other) {
+  latency += other.latency;
+  bandwidth += other.bandwidth;
+  return *this;
+}
+
+LinkSeconds message_seconds(const Link& link, double bytes) {
+  return {.latency = link.latency_seconds, .bandwidth = wire_seconds(link, bytes)};
+}
+
+LinkSeconds gather_seconds(const Link& link, double bytes, std::size_t num_ranks) {
+  if (num_ranks < 2) return {};
+  // Whether each rank sends its own part to all others or passes on what comes in a ring: n - 1 parts.
+  const auto n = static_cast<double>(num_ranks);
+  return {.latency = (n - 1) * link.latency_seconds, .bandwidth = wire_seconds(link, bytes * (n - 1) / n)};
+}
+
+LinkSeconds all_reduce_seconds(const Link& link, double bytes, std::size_t num_ranks) {
+  LinkSeconds both = gather_seconds(link, bytes, num_ranks);
+  both += both;
+  return both;
+}
+
+}  // namespace plenum::plan

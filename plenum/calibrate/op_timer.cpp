@@ -1,27 +1,21 @@
 #include "plenum/calibrate/op_timer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "plenum/base/check.h"
+#include "plenum/calibrate/stopwatch.h"
 #include "plenum/plan/make_op.h"
 #include "plenum/tensor/precision.h"
 
 namespace plenum::calibrate {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::size_t kMostSets = 64;
 constexpr std::size_t kLeastRuns = 3;
 constexpr double kBurstSeconds = 2e-3;  ///< of a GPU: beside it an event's own time does not count
 constexpr std::int64_t kCopiedBytesCpu = std::int64_t{64} << 20;  ///< each way
 constexpr std::int64_t kCopiedBytesGpu = std::int64_t{512} << 20;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::int64_t copied_bytes(tensor::Device device) {
   return device == tensor::Device::Cpu ? kCopiedBytesCpu : kCopiedBytesGpu;
@@ -64,10 +58,10 @@ class OpTimer::Load {
         op_(bind_op(large_product(), {}, room_)) {
     op_.run(stream_);  // chooses its algorithm
     stream_.wait();
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     op_.run(stream_);
     stream_.wait();
-    seconds_ = seconds_since(start);
+    seconds_ = watch.seconds();
   }
 
   /// Puts it into the queue.
@@ -137,12 +131,12 @@ void OpTimer::prepare(const plan::Op& op) {
 /// Of the CPU: each run by itself.
 Timing OpTimer::time_runs(double seconds, base::FunctionRef<void(std::size_t)> run) {
   std::vector<double> times;
-  const Clock::time_point begin = Clock::now();
+  const Stopwatch total;
   do {
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     run(times.size());
-    times.push_back(seconds_since(start));
-  } while (times.size() < kLeastRuns || seconds_since(begin) < seconds);
+    times.push_back(watch.seconds());
+  } while (times.size() < kLeastRuns || total.seconds() < seconds);
   return timing_of(std::move(times));
 }
 
@@ -164,10 +158,10 @@ Timing OpTimer::time_bursts(double seconds, base::FunctionRef<void(std::size_t)>
   const double once = std::max(burst_of(1), 1e-7);
   const auto count = static_cast<std::size_t>(std::clamp(std::ceil(kBurstSeconds / once), 1.0, 1000.0));
   std::vector<double> times;
-  const Clock::time_point begin = Clock::now();
+  const Stopwatch total;
   do {
     times.push_back(burst_of(count));
-  } while (times.size() < kLeastRuns || seconds_since(begin) < seconds);
+  } while (times.size() < kLeastRuns || total.seconds() < seconds);
   return timing_of(std::move(times));
 }
 

@@ -20,7 +20,7 @@ plan::Op small_op(std::size_t kind) {
   return plan::make_op(of_kind, rows, of_kind == OpKind::AttentionForward ? 16 : 64, 128, 4);
 }
 
-OpTimerOptions tiny() {
+OpTimerOptions tiny_timer() {
   OpTimerOptions options;
   options.setting.vocabulary = 50;
   options.rotated_bytes_cpu = 1;
@@ -32,7 +32,7 @@ OpTimerOptions tiny() {
 void expect_times(tensor::Device device) {
   std::vector<plan::Op> ops;
   for (std::size_t kind = 0; kind < plan::kNumOpKinds; ++kind) ops.push_back(small_op(kind));
-  OpTimer timer(device, 2, ops, tiny());
+  OpTimer timer(device, 2, ops, tiny_timer());
   for (const plan::Op& op : ops) {
     const Timing timing = timer.measure(op, 0);
     EXPECT_GT(timing.seconds, 0) << static_cast<int>(op.kind);
@@ -51,13 +51,13 @@ TEST(OpTimer, TimesOpsOfEveryKindOnGpu) {
 }
 
 TEST(OpTimer, RefusesAnOpForWhichItHasNoRoom) {
-  OpTimer timer(tensor::Device::Cpu, 1, {}, tiny());
+  OpTimer timer(tensor::Device::Cpu, 1, {}, tiny_timer());
   const plan::Op large = plan::make_op(OpKind::NormForward, 1 << 20, 64, 1, 4);
   EXPECT_THROW(timer.prepare(large), base::InternalError);
 }
 
 TEST(OpTimer, RefusesToTimeWhatWasNotPrepared) {
-  OpTimer timer(tensor::Device::Cpu, 1, {}, tiny());
+  OpTimer timer(tensor::Device::Cpu, 1, {}, tiny_timer());
   EXPECT_THROW(timer.time(0), base::InternalError);
 }
 

@@ -49,9 +49,11 @@ struct Op {
   double rows = 1;
   double in = 1;
   double out = 1;
-  double flops = 0;  ///< multiplications and additions
+  double flops = 0;  ///< multiplications and additions of its products: what goes element by element has none
   double bytes = 0;  ///< of its arguments, each read or written once
   double count = 1;  ///< how many of them there are, one after another
+
+  friend bool operator==(const Op&, const Op&) = default;
 };
 
 }  // namespace plenum::plan

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "plenum/describe/model_description.h"
-#include "plenum/memory/rank_memory.h"
 #include "plenum/plan/cluster.h"
 #include "plenum/plan/device_model.h"
 #include "plenum/plan/link.h"
@@ -36,9 +35,24 @@ struct ActionParts {
 /// How long the actions of a schedule take on a cluster: the operations that the engine does for each, on the
 /// cluster's device, and the messages, over its links. With tensor parallelism a rank of the schedule is
 /// several ranks of the cluster, which sum within actions.
+///
+/// - A collective goes over the link within a node if all its ranks are on one node, else over that between
+///   nodes. What it costs is what all of its ranks are busy with; who comes late is for the simulation to
+///   say.
+/// - Agree carries the cluster's step_overhead_seconds, as a launch: it is in every step of every rank once,
+/// and
+///   no rank goes on before it.
+/// - A send holds the wire for its bytes; latency comes on top (latency_seconds). An empty micro-batch costs
+///   nothing. ExchangeData takes no time: it runs beside everything.
+/// - Of the tied word table's rows that a step reads, as many are counted as tokens have different words
+///   (expected_distinct_words).
+/// - Muon and SOAP update weights as the update rule does; see matrix_ops.h for what they do before.
+///
+/// What was asked once is remembered, so it is for one thread at a time.
 class StepCosts final : public schedule::CostModel {
  public:
-  /// Borrows the schedule and the cluster.
+  /// Borrows the schedule and the cluster. Throws UserError unless there is work for each of the schedule's
+  /// micro-batches, and as many ranks in the cluster as take part.
   StepCosts(const schedule::Schedule& schedule, StepCostOptions options, StepWork work,
             const Cluster& cluster);
   ~StepCosts() override;
@@ -49,6 +63,8 @@ class StepCosts final : public schedule::CostModel {
   double seconds(schedule::Rank rank, const schedule::Action& action) const override;
   double latency_seconds(schedule::Rank from, schedule::Rank to) const override;
   ActionParts parts(schedule::Rank rank, const schedule::Action& action) const;
+  /// If micro-batches had no padding. Messages and collectives stay as they are.
+  ActionParts parts_without_padding(schedule::Rank rank, const schedule::Action& action) const;
 
  private:
   struct State;

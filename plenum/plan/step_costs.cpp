@@ -1,0 +1,535 @@
+#include "plenum/plan/step_costs.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "plenum/base/check.h"
+#include "plenum/describe/norm_elements.h"
+#include "plenum/describe/parameter_table.h"
+#include "plenum/memory/kfac_memory.h"
+#include "plenum/memory/schedule_shard.h"
+#include "plenum/plan/action_ops.h"
+#include "plenum/plan/distinct_words.h"
+#include "plenum/plan/make_op.h"
+#include "plenum/plan/matrix_ops.h"
+#include "plenum/plan/pass_costs.h"
+#include "plenum/schedule/core/dataflow.h"
+#include "plenum/tensor/dtype.h"
+
+namespace plenum::plan {
+
+using describe::FactorShape;
+using schedule::Action;
+using schedule::ActionType;
+using schedule::LayerId;
+using schedule::MicroBatchId;
+using schedule::Preconditioner;
+using schedule::Rank;
+using schedule::Schedule;
+using schedule::StageId;
+
+namespace {
+
+constexpr double kFloatBytes = 4;
+constexpr double kDoubleBytes = 8;
+
+/// Scalars of a step that ranks agree on: losses, the square of the norm, and four wishes.
+constexpr double kNumAgreed = static_cast<double>(batch::kMostObjectives) + 5;
+
+std::size_t num_slices_of(const describe::ModelDescription& model) {
+  return model.tensor_parallel.size;
+}
+
+OpKind kind_of(UpdateRule rule) {
+  return rule == UpdateRule::Lamb ? OpKind::Lamb : OpKind::AdamW;
+}
+
+double elements_in(const describe::ParameterTable::ElementRange& range) {
+  return static_cast<double>(range.end - range.begin);
+}
+
+/// What a thing is remembered by: the action without what does not matter to it, and a number beside.
+struct Key {
+  Action action;
+  std::uint64_t other = 0;
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+struct KeyHash {
+  std::size_t operator()(const Key& key) const {
+    const Action& a = key.action;
+    std::uint64_t hash = static_cast<std::uint64_t>(a.type) | std::uint64_t{a.stage.value} << 8 |
+                         std::uint64_t{a.first_layer.value} << 24 | std::uint64_t{a.end_layer.value} << 40;
+    hash ^= (key.other << 20 | a.factor) * 0x9E3779B97F4A7C15u;
+    hash *= 0xD6E8FEB86659FD93u;
+    return hash ^ hash >> 32;
+  }
+};
+
+/// A copy of numbers from one type to another, or onto others.
+Op pass_over(double num_elements, double bytes_of_element) {
+  Op op = make_op(OpKind::Gather, num_elements, 1, 1, 1);
+  op.bytes = num_elements * bytes_of_element;
+  return op;
+}
+
+}  // namespace
+
+ActionParts& ActionParts::operator+=(const ActionParts& other) {
+  device += other.device;
+  link += other.link;
+  return *this;
+}
+
+struct StepCosts::State {
+  State(const Schedule& run, StepCostOptions settings, const Cluster& on)
+      : schedule(run),
+        options(std::move(settings)),
+        cluster(on),
+        dataflow(run),
+        table(options.model),
+        norms(table),
+        num_slices(num_slices_of(options.model)),
+        weight_bytes(
+            static_cast<double>(tensor::size_of(tensor::precision_of(on.kind).of(tensor::Role::Weight)))),
+        ops(options.model, on.kind, run.problem.recomputation,
+            run.num_stages() > 1 ? WordGradient::Apart : WordGradient::OfOneStage),
+        part_costs(ops, on),
+        passes(ops, part_costs) {
+    base::require(options.model.layers.size() == dataflow.layers().total(),
+                  "the schedule must have the model's layers: {} instead of {}", dataflow.layers().total(),
+                  options.model.layers.size());
+    base::require(run.ranks.size() * num_slices <= cluster.num_devices(),
+                  "cluster {} has {} devices, the run needs {}", cluster.name, cluster.num_devices(),
+                  run.ranks.size() * num_slices);
+    find_first_micro_batches();
+    find_shards();
+  }
+
+  void set_work(const StepWork& work);
+  ActionParts parts(Rank rank, const Action& action, Padding padding) const;
+  ActionParts pass(Pass pass, const Action& action, Padding padding) const;
+  ActionParts remembered(Rank rank, const Action& action) const;
+  ActionParts computed(Rank rank, const Action& action) const;
+  ActionParts second_order(Rank rank, const Action& action) const;
+  ActionParts update(Rank rank, const Action& action) const;
+  ActionParts collective(const Action& action) const;
+  ActionParts of_tied(const Action& action) const;
+  ActionParts agree() const;
+
+  void find_first_micro_batches();
+  void find_shards();
+  Gradients gradients_of(const Action& action) const;
+  /// The link of schedule ranks, all their slices among them.
+  const Link& link_between(Rank first, Rank last) const;
+  const Link& link_of(std::span<const Rank> group) const { return link_between(group.front(), group.back()); }
+  double elements_of(const Action& action) const;
+  std::size_t holder_index(Rank rank, StageId stage) const;
+  double updated_elements(Rank rank, const Action& action) const;
+  std::vector<FactorShape> own_shapes(Rank rank, const Action& action) const;
+  double message_seconds_on_wire(Rank rank, const Action& send) const;
+  std::size_t num_parameters() const { return table.parameters().size(); }
+
+  const Schedule& schedule;
+  StepCostOptions options;
+  const Cluster& cluster;
+  schedule::Dataflow dataflow;
+  describe::ParameterTable table;
+  describe::NormElements norms;
+  std::size_t num_slices;
+  double weight_bytes;
+  ActionOps ops;
+  PartCosts part_costs;
+  PassCosts passes;
+  std::vector<bool> is_first;          ///< by stage and micro-batch: no gradient to add to
+  std::vector<double> shard_elements;  ///< of each holder, where there are shards
+  double tied_rows = 0;                ///< of the word table that a step reads
+  mutable std::unordered_map<Key, ActionParts, KeyHash> memory;
+};
+
+void StepCosts::State::set_work(const StepWork& work) {
+  base::require(work.micro_batches.size() == schedule.problem.num_micro_batches,
+                "the schedule has {} micro-batches, the work is of {}", schedule.problem.num_micro_batches,
+                work.micro_batches.size());
+  passes.set_work(work);
+  double tokens = 0;
+  for (const MicroBatchWork& micro_batch : work.micro_batches) {
+    if (micro_batch.rows > 0) tokens += static_cast<double>(micro_batch.work.tokens);
+  }
+  const auto& words = options.model.embedding.words;
+  // Each slice has its part of the words, and its part of those that are read.
+  tied_rows = expected_distinct_words(tokens, static_cast<double>(words.whole_rows())) *
+              static_cast<double>(words.num_rows) / static_cast<double>(words.whole_rows());
+  memory.clear();
+}
+
+void StepCosts::State::find_first_micro_batches() {
+  const std::size_t num_micro_batches = schedule.problem.num_micro_batches;
+  is_first.assign(schedule.num_stages() * num_micro_batches, false);
+  for (const schedule::RankProgram& rank : schedule.ranks) {
+    std::vector<StageId> begun;
+    for (const Action& action : rank.lane(schedule::Lane::Compute).actions()) {
+      if (action.type != ActionType::Backward && action.type != ActionType::InputGradient) continue;
+      if (std::ranges::find(begun, action.stage) != begun.end()) continue;
+      begun.push_back(action.stage);
+      is_first[action.stage.index() * num_micro_batches + action.micro_batch.index()] = true;
+      if (begun.size() == rank.stages.size()) break;
+    }
+  }
+}
+
+void StepCosts::State::find_shards() {
+  if (!dataflow.is_sharded(StageId{})) return;
+  const describe::ParameterShard shard =
+      memory::schedule_shard(table, schedule, dataflow.holders(StageId{}).front());
+  shard_elements.assign(dataflow.holders(StageId{}).size(), 0);
+  for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) {
+    for (std::size_t holder = 0; holder < bucket.counts.size(); ++holder)
+      shard_elements[holder] += static_cast<double>(bucket.counts[holder]);
+  }
+}
+
+Gradients StepCosts::State::gradients_of(const Action& action) const {
+  // What is in flight is added up when it is reduced.
+  if (dataflow.scatters_rounds(action.stage)) return Gradients::Overwritten;
+  const std::size_t place =
+      action.stage.index() * schedule.problem.num_micro_batches + action.micro_batch.index();
+  return is_first[place] ? Gradients::Overwritten : Gradients::AddedTo;
+}
+
+const Link& StepCosts::State::link_between(Rank first, Rank last) const {
+  const bool is_one_node =
+      cluster.are_on_one_node(first.index() * num_slices, last.index() * num_slices + num_slices - 1);
+  return is_one_node ? cluster.within_node : cluster.between_nodes;
+}
+
+/// Parameters that are reduced and gathered with the layers: the tied table only where that is not done by
+/// itself.
+double StepCosts::State::elements_of(const Action& action) const {
+  auto range = table.elements_of_layers(action.first_layer, action.end_layer);
+  const bool has_own = schedule.problem.has_tied_halves || schedule.num_stages() > 1;
+  if (has_own && table.tied() != nullptr) range.end = std::min(range.end, table.tied()->begin);
+  return elements_in(range);
+}
+
+std::size_t StepCosts::State::holder_index(Rank rank, StageId stage) const {
+  const std::span<const Rank> holders = dataflow.holders(stage);
+  return static_cast<std::size_t>(std::ranges::lower_bound(holders, rank) - holders.begin());
+}
+
+double StepCosts::State::updated_elements(Rank rank, const Action& action) const {
+  if (dataflow.is_sharded(action.stage)) return shard_elements[holder_index(rank, action.stage)];
+  double elements = elements_in(table.elements_of_layers(action.first_layer, action.end_layer));
+  const bool has_copy = action.stage.index() + 1 == schedule.num_stages() && schedule.num_stages() > 1 &&
+                        table.tied() != nullptr && dataflow.holders(StageId{}).size() > 0;
+  const std::span<const Rank> first = dataflow.holders(StageId{});
+  if (has_copy && !std::ranges::binary_search(first, rank))
+    elements += static_cast<double>(table.tied()->num_elements());
+  return elements;
+}
+
+std::vector<FactorShape> StepCosts::State::own_shapes(Rank rank, const Action& action) const {
+  std::vector<FactorShape> own;
+  for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) {
+    const std::vector<FactorShape> shapes = factor_shapes(options.model.layers[layer.index()]);
+    for (std::uint16_t map = 0; map < shapes.size(); ++map) {
+      if (dataflow.owner(action.stage, layer, map) == rank) own.push_back(shapes[map]);
+    }
+  }
+  return own;
+}
+
+double StepCosts::State::message_seconds_on_wire(Rank rank, const Action& send) const {
+  const Rank peer = dataflow.peer(send);
+  const ComputedWork& work = passes.work(send.micro_batch);
+  if (peer.is_none() || work.is_empty()) return 0;
+  const double bytes = work.rows * static_cast<double>(options.model.width) * ops.activation_bytes();
+  return message_seconds(link_between(std::min(rank, peer), std::max(rank, peer)), bytes).bandwidth;
+}
+
+ActionParts StepCosts::State::parts(Rank rank, const Action& action, Padding padding) const {
+  switch (action.type) {
+    case ActionType::Forward:
+      return pass(Pass::Forward, action, padding);
+    case ActionType::Backward:
+      return pass(Pass::Backward, action, padding);
+    case ActionType::InputGradient:
+      return pass(Pass::InputGradient, action, padding);
+    case ActionType::WeightGradient:
+      return pass(Pass::WeightGradient, action, padding);
+    case ActionType::Recompute:
+      return pass(schedule.problem.recomputation == schedule::Recomputation::Mlp ? Pass::RecomputeMlp
+                                                                                 : Pass::RecomputeFull,
+                  action, padding);
+    case ActionType::SendActivation:
+    case ActionType::SendGradient:
+      return {.device = {}, .link = {.bandwidth = message_seconds_on_wire(rank, action)}};
+    case ActionType::ReceiveActivation:
+    case ActionType::ReceiveGradient:
+    case ActionType::ExchangeData:
+      return {};
+    default:
+      return remembered(rank, action);
+  }
+}
+
+ActionParts StepCosts::State::pass(Pass pass, const Action& action, Padding padding) const {
+  const Gradients gradients = pass == Pass::Forward ? Gradients::Overwritten : gradients_of(action);
+  return passes.of(pass, action.micro_batch, action.first_layer, action.end_layer, gradients, padding);
+}
+
+/// Everything else is the same for many actions: what matters of them is what they are remembered by.
+ActionParts StepCosts::State::remembered(Rank rank, const Action& action) const {
+  Key key{.action = action};
+  key.action.age = 0;
+  key.action.piece = 0;
+  key.action.micro_batch = MicroBatchId::none();
+  if (schedule::is_curvature(action.type)) {
+    key.other = passes.kind(action.micro_batch);
+    key.action.stage = {};
+    key.action.first_layer = LayerId::at(passes.first_alike(action.first_layer.index()));
+    key.action.end_layer = LayerId::at(key.action.first_layer.index() + 1);
+  } else if (schedule::counts_rounds(action.type)) {
+    key.other = action.micro_batch.value == 0 ? 0 : 1;
+  } else if (!schedule::traits_of(action.type).is_collective) {
+    key.other = rank.index();
+  }
+  const auto [place, is_new] = memory.try_emplace(key);
+  if (is_new) place->second = computed(rank, action);
+  return place->second;
+}
+
+ActionParts StepCosts::State::computed(Rank rank, const Action& action) const {
+  switch (action.type) {
+    case ActionType::CurvatureA:
+    case ActionType::CurvatureB:
+    case ActionType::Invert:
+    case ActionType::InvertLayers:
+    case ActionType::AccumulateFactor:
+    case ActionType::InverseRoot:
+    case ActionType::Precondition:
+      return second_order(rank, action);
+    case ActionType::SquareGradient:
+    case ActionType::UpdateMoments:
+    case ActionType::Update:
+      return update(rank, action);
+    case ActionType::Agree:
+      return agree();
+    default:
+      return schedule::is_of_tied(action.type) ? of_tied(action) : collective(action);
+  }
+}
+
+ActionParts StepCosts::State::second_order(Rank rank, const Action& action) const {
+  const std::size_t layer = action.first_layer.index();
+  const bool is_muon = schedule.problem.preconditioner == Preconditioner::Muon;
+  const auto one_map = [&] {
+    return std::vector<FactorShape>{factor_shapes(options.model.layers[layer])[action.factor]};
+  };
+  std::vector<Op> found;
+  switch (action.type) {
+    case ActionType::CurvatureA:
+      found = curvature_a_ops(ops, layer, action.factor, passes.work(action.micro_batch));
+      break;
+    case ActionType::CurvatureB:
+      found = curvature_b_ops(ops, layer, action.factor, passes.work(action.micro_batch));
+      break;
+    case ActionType::Invert:
+      found = inversion_ops(one_map(), cluster.kind);
+      break;
+    case ActionType::InvertLayers:
+      found = inversion_ops(own_shapes(rank, action), cluster.kind);
+      break;
+    case ActionType::AccumulateFactor:
+      found = soap_factor_ops(own_shapes(rank, action));
+      break;
+    case ActionType::InverseRoot:
+      found = soap_basis_ops(one_map());
+      break;
+    default:  // Precondition
+      if (schedule.problem.preconditioner == Preconditioner::Kfac) {
+        found = kfac_precondition_ops(own_shapes(rank, action));
+      } else {
+        found = is_muon ? muon_direction_ops(own_shapes(rank, action), weight_bytes)
+                        : soap_direction_ops(own_shapes(rank, action), weight_bytes);
+      }
+  }
+  for (Op& op : found) op.count /= action.num_pieces;
+  return part_costs.of(found);
+}
+
+ActionParts StepCosts::State::update(Rank rank, const Action& action) const {
+  const double num_holders = static_cast<double>(dataflow.holders(action.stage).size());
+  const bool is_sharded = dataflow.is_sharded(action.stage);
+  const bool is_halved = dataflow.exchanges_tensor_norms(action.stage);
+  if (action.type == ActionType::SquareGradient) {
+    // Holders of the same gradient count a part each. The first slice counts what all have alike.
+    const double elements =
+        is_sharded
+            ? updated_elements(rank, action)
+            : elements_in(table.elements_of_layers(action.first_layer, action.end_layer)) / num_holders;
+    std::vector<Op> found = {make_op(OpKind::SquareGradient, elements, 1, 1, kFloatBytes)};
+    if (dataflow.reduces_tied_halves(rank)) {
+      const double rows = tied_rows / (dataflow.shards_tied(rank) ? num_holders : 1);
+      found.push_back(pass_over(rows * static_cast<double>(options.model.width), 3 * kFloatBytes));
+    }
+    return part_costs.of(found);
+  }
+  const UpdatePart part = !is_halved                                 ? UpdatePart::All
+                          : action.type == ActionType::UpdateMoments ? UpdatePart::Moments
+                                                                     : UpdatePart::Weights;
+  ActionParts parts = part_costs.of(std::vector<Op>{
+      update_op(kind_of(options.update), part, updated_elements(rank, action), weight_bytes)});
+  if (action.type == ActionType::Update && schedule.problem.has_tensor_norms && num_slices > 1)
+    parts.link += part_costs.sum_over_slices(static_cast<double>(num_parameters()) * 2 * kDoubleBytes);
+  return parts;
+}
+
+ActionParts StepCosts::State::agree() const {
+  ActionParts parts;
+  // So few numbers travel whole, to everyone at once.
+  const std::size_t num_ranks = schedule.ranks.size() * num_slices;
+  const double bytes = static_cast<double>(num_ranks) * kNumAgreed * kDoubleBytes;
+  parts.link = gather_seconds(link_between({}, Rank::at(schedule.ranks.size() - 1)), bytes, num_ranks);
+  parts.device.launch = cluster.step_overhead_seconds;
+  return parts;
+}
+
+ActionParts StepCosts::State::of_tied(const Action& action) const {
+  const std::span<const Rank> group = dataflow.group(action);
+  if (table.tied() == nullptr || group.size() < 2) return {};
+  const Link& link = link_of(group);
+  const auto& words = options.model.embedding.words;
+  const double table_bytes = static_cast<double>(table.tied()->num_elements()) * kFloatBytes;
+  ActionParts parts;
+  switch (action.type) {
+    case ActionType::GatherTiedRows: {
+      constexpr double kBitsOfByte = 8;
+      const double marks = static_cast<double>(group.size() * static_cast<std::size_t>(words.num_rows));
+      parts.link = gather_seconds(link, marks / kBitsOfByte, group.size());
+      break;
+    }
+    case ActionType::ReduceTied: {
+      const double rows_bytes = tied_rows * static_cast<double>(words.width) * kFloatBytes;
+      parts.link =
+          all_reduce_seconds(link, schedule.problem.has_tied_halves ? rows_bytes : table_bytes, group.size());
+      break;
+    }
+    case ActionType::ReduceTiedOutput:
+      parts.link = all_reduce_seconds(link, table_bytes, group.size());
+      break;
+    default:  // ReduceScatterTiedOutput, GatherTied
+      parts.link = gather_seconds(link, table_bytes, group.size());
+  }
+  return parts;
+}
+
+ActionParts StepCosts::State::collective(const Action& action) const {
+  const std::span<const Rank> group = dataflow.group(action);
+  const std::size_t n = group.size();
+  if (n < 2) return {};
+  const Link& link = link_of(group);
+  const auto reduced_bytes = static_cast<double>(options.reduced_bytes);
+  const bool is_packed = reduced_bytes != kFloatBytes;
+  ActionParts parts;
+  std::vector<Op> found;
+  switch (action.type) {
+    case ActionType::ReduceGradient:
+    case ActionType::ReduceScatterGradient: {
+      const double elements = elements_of(action);
+      const bool is_scatter = schedule::is_scatter(action.type);
+      parts.link = is_scatter ? gather_seconds(link, elements * reduced_bytes, n)
+                              : all_reduce_seconds(link, elements * reduced_bytes, n);
+      if (is_packed) {
+        const double unpacked = is_scatter ? elements / static_cast<double>(n) : elements;
+        found = {pass_over(elements, kFloatBytes + reduced_bytes),
+                 pass_over(unpacked, kFloatBytes + reduced_bytes)};
+      }
+      break;
+    }
+    case ActionType::ReduceScatterRound: {
+      const double elements = elements_of(action);
+      parts.link = gather_seconds(link, elements * kFloatBytes, n);
+      const double copied_or_added = action.micro_batch.value == 0 ? 2 : 3;
+      found = {pass_over(elements / static_cast<double>(n), copied_or_added * kFloatBytes)};
+      break;
+    }
+    case ActionType::GatherParameters:
+    case ActionType::GatherForward:
+    case ActionType::GatherBackward: {
+      const double elements = elements_of(action);
+      parts.link = gather_seconds(link, elements * weight_bytes, n);
+      if (weight_bytes != kFloatBytes) {
+        found = {pass_over(elements / static_cast<double>(n), kFloatBytes + weight_bytes)};
+      }
+      // What norms read is gathered as it is kept, once in a step.
+      const bool is_first_of_step =
+          action.type == ActionType::GatherParameters ||
+          (action.type == ActionType::GatherForward && action.micro_batch.value == 0);
+      if (weight_bytes != kFloatBytes && is_first_of_step) {
+        const auto range = table.elements_of_layers(action.first_layer, action.end_layer);
+        parts.link += gather_seconds(link, static_cast<double>(norms.count_within(range)) * kFloatBytes, n);
+      }
+      break;
+    }
+    case ActionType::ReduceCurvature: {
+      const describe::Layer& layer = options.model.layers[action.first_layer.index()];
+      const FactorShape shape = factor_shapes(layer)[action.factor];
+      double elements = static_cast<double>(shape.out_width * shape.out_width);
+      // Maps with the same input share its moment, which the first of them brings.
+      if (memory::first_map_of_input(layer, action.factor) == action.factor)
+        elements += static_cast<double>(shape.in_width * shape.in_width);
+      parts.link = all_reduce_seconds(link, elements * kFloatBytes, n);
+      found = {pass_over(elements, 4 * kFloatBytes)};
+      break;
+    }
+    case ActionType::GatherPreconditioned: {
+      double elements = 0;
+      for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) {
+        for (const FactorShape& shape : factor_shapes(options.model.layers[layer.index()]))
+          elements += static_cast<double>(shape.in_width * shape.out_width);
+      }
+      parts.link = gather_seconds(link, elements * kFloatBytes, n);
+      found = {pass_over(elements, 2 * kFloatBytes)};
+      break;
+    }
+    case ActionType::ReduceTensorNorms:
+      parts.link = all_reduce_seconds(link, static_cast<double>(num_parameters()) * 2 * kDoubleBytes, n);
+      break;
+    default:
+      base::check(false, "nobody says what an action of this type costs: {}",
+                  schedule::traits_of(action.type).name);
+  }
+  parts.device = part_costs.of(found).device;
+  return parts;
+}
+
+StepCosts::StepCosts(const Schedule& schedule, StepCostOptions options, StepWork work, const Cluster& cluster)
+    : state_(std::make_unique<State>(schedule, std::move(options), cluster)) {
+  set_work(std::move(work));
+}
+
+StepCosts::~StepCosts() = default;
+
+void StepCosts::set_work(StepWork work) {
+  state_->set_work(work);
+}
+
+double StepCosts::seconds(Rank rank, const Action& action) const {
+  return parts(rank, action).total();
+}
+
+double StepCosts::latency_seconds(Rank from, Rank to) const {
+  return state_->link_between(std::min(from, to), std::max(from, to)).latency_seconds;
+}
+
+ActionParts StepCosts::parts(Rank rank, const Action& action) const {
+  return state_->parts(rank, action, Padding::Counted);
+}
+
+ActionParts StepCosts::parts_without_padding(Rank rank, const Action& action) const {
+  return state_->parts(rank, action, Padding::LeftOut);
+}
+
+}  // namespace plenum::plan

@@ -14,6 +14,7 @@
 #include "plenum/tensor/dtype.h"
 
 #include "tests/plan/counted_encoder.h"
+#include "tests/plan/op_sums.h"
 #include "tests/support/modern_encoder.h"
 
 namespace plenum::plan {
@@ -22,6 +23,8 @@ namespace {
 using describe::ModelDescription;
 using schedule::Recomputation;
 using tensor::Device;
+using test::bytes_of;
+using test::flops_of;
 
 ModelDescription small_bert() {
   return describe::describe_bert({.vocabulary = 48,
@@ -66,15 +69,6 @@ PartWork whole_pass(const ActionOps& ops, Pass pass, const ComputedWork& work,
     append(ops.layer(layer, pass, work, gradients));
   append(ops.heads(pass, work, gradients));
   return all;
-}
-
-double flops_of(const std::vector<Op>& ops) {
-  return std::accumulate(ops.begin(), ops.end(), 0.0,
-                         [](double sum, const Op& op) { return sum + op.count * op.flops; });
-}
-double bytes_of(const std::vector<Op>& ops) {
-  return std::accumulate(ops.begin(), ops.end(), 0.0,
-                         [](double sum, const Op& op) { return sum + op.count * op.bytes; });
 }
 
 double pass_flops(const ModelDescription& model, Pass pass, const MicroBatchWork& micro_batch,

@@ -93,7 +93,7 @@ void Grid::add_updates() {
     add(count.rank, OpKind::Lamb, count.size, 1);
     add(count.rank, OpKind::SquareGradient, count.size, 1);
   }
-  for (const Ranked& width : {Ranked{256, 2}, {768, 3}, {1024, 3}}) {
+  for (const Ranked& width : {Ranked{256, 1}, {768, 2}, {1024, 3}}) {
     for (const double size : {width.size, 4 * width.size}) {
       add(width.rank, OpKind::Inverse, is_gpu_ ? 16 : 1, size);
     }

@@ -161,6 +161,14 @@ std::string describe_run(const train::RunSummary& summary) {
   text += fmt::format("learning rate: {:g} after {} of warmup, then {}\n", summary.learning_rate,
                       count_of(summary.warmup_steps, "step", "steps"), summary.learning_rate_schedule);
   text += fmt::format("device: {}\n", describe_device(summary));
+  if (summary.predicted_step_seconds > 0) {
+    text += fmt::format("predicted: {:.4g} ms a step, {} tokens/s, {} to train\n",
+                        1e3 * summary.predicted_step_seconds,
+                        format_count(static_cast<std::uint64_t>(summary.expected_tokens_per_step /
+                                                                summary.predicted_step_seconds)),
+                        base::format_seconds(summary.predicted_step_seconds *
+                                             static_cast<double>(summary.num_steps - summary.first_step)));
+  }
   text += fmt::format("checkpoints: {}, {}", summary.checkpoints, summary.checkpoint_times);
   if (!summary.evaluation_times.empty()) text += fmt::format("\nevaluations: {}", summary.evaluation_times);
   return text;

@@ -30,6 +30,7 @@ PartCosts::PartCosts(const ActionOps& ops, const Cluster& cluster) : ops_(ops), 
 
 ActionParts PartCosts::of(const std::vector<Op>& ops) const {
   ActionParts parts;
+  if (noted_ != nullptr) noted_->insert(noted_->end(), ops.begin(), ops.end());
   for (const Op& op : ops) parts.device += cluster_.device.seconds(op);
   return parts;
 }

@@ -22,6 +22,9 @@ class PartCosts {
   /// Borrows both.
   PartCosts(const ActionOps& ops, const Cluster& cluster);
 
+  /// Notes every operation whose costs are asked for from here on. Borrows it.
+  void note_in(std::vector<Op>* noted) { noted_ = noted; }
+
   ActionParts of(const std::vector<Op>& ops) const;
   ActionParts of(const PartWork& work) const;
   /// A sum over the ranks that hold slices, which lie next to each other.
@@ -32,6 +35,7 @@ class PartCosts {
 
   const ActionOps& ops_;
   const Cluster& cluster_;
+  std::vector<Op>* noted_ = nullptr;
 };
 
 /// What passes over layers of micro-batches cost. Layers that are alike, and micro-batches of equal work, are

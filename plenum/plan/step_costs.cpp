@@ -124,6 +124,7 @@ struct StepCosts::State {
   std::vector<bool> is_first;          ///< by stage and micro-batch: no gradient to add to
   std::vector<double> shard_elements;  ///< of each holder, where there are shards
   double tied_rows = 0;                ///< of the word table that a step reads
+  StepWork current;
   mutable std::unordered_map<Key, ActionParts, KeyHash> known;
 };
 
@@ -142,6 +143,7 @@ void StepCosts::State::set_work(const StepWork& work) {
               static_cast<double>(words.num_rows) / static_cast<double>(words.whole_rows());
   exchange.set_tied_rows(tied_rows);
   known.clear();
+  current = work;
 }
 
 void StepCosts::State::find_first_micro_batches() {
@@ -373,6 +375,19 @@ double StepCosts::latency_seconds(Rank from, Rank to) const {
 
 ActionParts StepCosts::parts(Rank rank, const Action& action) const {
   return state_->parts(rank, action, Padding::Counted);
+}
+
+std::vector<Op> StepCosts::ops() const {
+  std::vector<Op> found;
+  State anew(state_->schedule, state_->options, state_->cluster);  // which remembers nothing yet
+  anew.part_costs.note_in(&found);
+  anew.set_work(state_->current);
+  for (std::size_t rank = 0; rank < anew.schedule.ranks.size(); ++rank) {
+    for (const schedule::LaneProgram& lane : anew.schedule.ranks[rank].lanes) {
+      for (const Action& action : lane.actions()) anew.parts(Rank::at(rank), action, Padding::Counted);
+    }
+  }
+  return found;
 }
 
 ActionParts StepCosts::parts_without_padding(Rank rank, const Action& action) const {

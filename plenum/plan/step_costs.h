@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "plenum/describe/model_description.h"
 #include "plenum/plan/cluster.h"
@@ -63,6 +64,8 @@ class StepCosts final : public schedule::CostModel {
   double seconds(schedule::Rank rank, const schedule::Action& action) const override;
   double latency_seconds(schedule::Rank from, schedule::Rank to) const override;
   ActionParts parts(schedule::Rank rank, const schedule::Action& action) const;
+  /// The operations of all ranks in a step; those that many actions share stand once.
+  std::vector<Op> ops() const;
   /// If micro-batches had no padding. Messages and collectives stay as they are.
   ActionParts parts_without_padding(schedule::Rank rank, const schedule::Action& action) const;
 

@@ -9,6 +9,7 @@
 #include "plenum/base/progress.h"
 #include "plenum/base/thread_pool.h"
 #include "plenum/base/units.h"
+#include "plenum/calibrate/machine_file.h"
 #include "plenum/io/checksum.h"
 #include "plenum/io/directory.h"
 #include "plenum/io/file.h"
@@ -22,6 +23,7 @@
 #include "plenum/train/rank_balance.h"
 #include "plenum/train/run_schedule.h"
 #include "plenum/train/starting_model.h"
+#include "plenum/train/step_check.h"
 #include "plenum/train/step_overlay.h"
 #include "plenum/train/timeline_file.h"
 
@@ -156,6 +158,22 @@ std::unique_ptr<RunPlan> plan_run(const RunOptions& options, const data::Dataset
   return plan;
 }
 
+/// Of the run's steps, on the machine of --machine or on this one as it is measured now; null where no process
+/// shows progress.
+std::unique_ptr<StepPrediction> predict(const RunOptions& options, const RunPlan& plan,
+                                        const Processes& processes) {
+  constexpr double kSeconds = 1;
+  const ProcessSettings& process = options.run.process;
+  const bool is_wanted = !processes.from_first(process.quiet ? "" : "wanted").empty();
+  if (!is_wanted || plan.num_steps() <= StepCheck::kNumBefore) return nullptr;
+  const std::size_t num_ranks = plan.mesh().num_ranks();
+  return std::make_unique<StepPrediction>(
+      plan, process.machine.empty()
+                ? measure_cluster(plan, processes, kSeconds)
+                : calibrate::read_cluster(process.machine,
+                                          {.ranks = num_ranks, .threads = plan.program().num_threads}));
+}
+
 /// Keeps a schedule that cannot be made again from options alone.
 void keep_schedule(const Run& run) {
   const bool is_from_options = run.options.fill() == KfacFill::Off && !run.options.has_schedule_file();
@@ -245,6 +263,8 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
                        .exchange = exchange.get(),
                        .available_bytes = device_memory.available_bytes(),
                        .is_resumed = found.has_value()});
+  // What it measures with is given back before the run takes its memory.
+  std::unique_ptr<StepPrediction> prediction = predict(options, *plan, processes);
   auto replicas = std::make_unique<Replicas>(plan->mesh(), plan->schedule(), plan->program(), processes,
                                              options.hang_limit());
   for (const std::string& path : {options.run.process.trace, options.run.process.overlay})
@@ -266,6 +286,7 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
           .dataset = std::move(dataset),
           .directory = std::move(directory),
           .plan = std::move(plan),
+          .prediction = std::move(prediction),
           .exchange = std::move(exchange),
           .replicas = std::move(replicas),
           .inference = std::move(inference),
@@ -306,6 +327,9 @@ RunCadence cadence_of(const Run& run) {
         std::max(drawn - std::min(drawn, StepOverlay::num_calibrating(run.plan->schedule())),
                  run.state.step + StepOverlay::kFirstUsable);
     cadence.end_measured_step = drawn + StepOverlay::kNumCompared;
+  } else if (run.prediction && run.plan->schedule().num_steps() == 1) {
+    cadence.first_measured_step = run.state.step + StepCheck::kNumBefore + 1;
+    cadence.end_measured_step = cadence.first_measured_step + StepCheck::kNumCompared;
   }
   if (!process.stop_after.empty())
     cadence.time_limit_seconds = base::parse_seconds(process.stop_after, "stop-after");
@@ -358,6 +382,7 @@ RunSummary summarise(const Run& run) {
           .checkpoint_times = interval_text(plan.checkpoint_every()),
           .evaluation_times = plan.held_out() ? interval_text(plan.evaluate_every()) : "",
           .gpu = is_on_gpu(run) ? tensor::cuda_device_info().name : "",
+          .predicted_step_seconds = run.prediction ? run.prediction->mean_seconds() : 0,
           .product_rate = run.options.run.process.quiet ? 0 : measure_product_rate(plan, run.device_memory),
           .memory = plan.memory(),
           .device_memory = run.device_memory};

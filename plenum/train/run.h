@@ -17,6 +17,7 @@
 #include "plenum/train/run_options.h"
 #include "plenum/train/run_plan.h"
 #include "plenum/train/run_policy.h"
+#include "plenum/train/step_prediction.h"
 #include "plenum/train/training_observer.h"
 #include "plenum/train/training_state.h"
 #include "plenum/train/tuning_file.h"
@@ -34,6 +35,7 @@ struct Run {
   std::unique_ptr<const data::Dataset> dataset;
   std::unique_ptr<RunDirectory> directory;  ///< of the first process
   std::unique_ptr<const RunPlan> plan;
+  std::unique_ptr<StepPrediction> prediction;        ///< null where nobody wants to know
   std::unique_ptr<data::SequenceExchange> exchange;  ///< null where this process can read the whole dataset
   std::unique_ptr<Replicas> replicas;
   std::unique_ptr<model::BertInference> inference;  ///< none where no data is held out

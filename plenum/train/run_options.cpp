@@ -161,6 +161,9 @@ OptionTable RunSettings::table() {
   options.add(
       "trace-step", process.trace_step, 1, std::numeric_limits<std::int64_t>::max(),
       "Which step to draw, counted from the start of this process; 3, or 8 with --overlay, if not given");
+  options.add("machine", process.machine, "FILE",
+              "Predict the time of a step by this file, which plenum calibrate wrote; if not given, a second is "
+              "spent on measuring");
   options.add("hang-limit", process.hang_limit, "TIME",
               "Stop a run that hangs: the longest that a part of a step may take");
   options.add("json", process.json, "Print the result as JSON");

@@ -35,6 +35,7 @@ struct ProcessSettings {
   std::string trace;
   std::string overlay;
   std::optional<std::int64_t> trace_step;  ///< 3, or kOverlayStep where a prediction is laid over
+  std::string machine;                     ///< file by which steps are predicted; measured if empty
   std::string hang_limit = "30min";        ///< a time
   std::int64_t gpus = 0;                   ///< processes to start on this node, one for each GPU; 0: none
   std::int64_t restarts = 0;               ///< of these, after a failure

@@ -27,6 +27,7 @@
 #include "plenum/train/run_policy.h"
 #include "plenum/train/run_warnings.h"
 #include "plenum/train/run_writer.h"
+#include "plenum/train/step_check.h"
 #include "plenum/train/step_overlay.h"
 #include "plenum/train/step_timeline.h"
 #include "plenum/train/timeline_file.h"
@@ -121,6 +122,8 @@ class Trainer {
   bool pause(const Pause& pause);
   /// Draws the step that was just done, as far as that is asked for.
   void draw(const Pause& pause);
+  /// Compares a step with what was predicted for it before the run, and says if that was far off.
+  void check(const MeasuredStep& step);
   /// Says how well steps were predicted, once.
   void tell_of_overlay();
   /// Whether to go on after it: all processes cut it short together, before the same batch, if one of them is
@@ -148,6 +151,7 @@ class Trainer {
   Clock::time_point last_evaluation_ = run_.begin;
   std::optional<Evaluation> evaluation_;  ///< of the last step, where it was evaluated
   std::optional<StepOverlay> overlay_;    ///< in the first process, while steps are measured for it
+  std::optional<StepCheck> check_;        ///< likewise
   // Last, so that they end before what they tell of.
   std::jthread watching_;
   std::jthread telling_;
@@ -316,17 +320,25 @@ bool Trainer::pause(const Pause& pause) {
 void Trainer::draw(const Pause& pause) {
   const MeasuredStep step = run_.replicas->measured();
   if (!run_.processes.is_first()) return;
+  if (pause.is_measured && run_.prediction && run_.options.run.process.overlay.empty()) check(step);
   const std::string title = fmt::format("{}, step {}", model_name(run_.options.model), run_.state.step);
   const schedule::Schedule& schedule = run_.plan->schedule();
   if (pause.is_traced)
     write_timeline(run_.options.run.process.trace, timeline_of_step(schedule, step, title + ", measured"));
-  if (!pause.is_measured) return;
+  if (!pause.is_measured || run_.options.run.process.overlay.empty()) return;
   if (!overlay_) overlay_.emplace(schedule, drawn_step_);
   overlay_->add(run_.state.step, step);
   if (run_.state.step == drawn_step_)
     write_overlay(run_.options.run.process.overlay, *overlay_->drawn(),
                   fmt::format("{}, {}", title, schedule.name));
   if (overlay_->num_compared() == StepOverlay::kNumCompared) tell_of_overlay();
+}
+
+void Trainer::check(const MeasuredStep& step) {
+  if (!check_) check_.emplace(run_.plan->schedule(), *run_.prediction);
+  check_->add(run_.state.step - 1, step, times_.step_seconds);
+  if (check_->num_compared() < StepCheck::kNumCompared) return;
+  if (const std::optional<std::string> surprise = check_->surprise()) observer_.on_note(*surprise);
 }
 
 void Trainer::tell_of_overlay() {

@@ -33,6 +33,7 @@ struct RunSummary {
   std::string checkpoint_times;        ///< when, in words
   std::string evaluation_times;        ///< likewise; empty where nothing is evaluated
   std::string gpu;                     ///< its name; empty on the CPU
+  double predicted_step_seconds = 0;   ///< in the mean; 0 if not known
   double product_rate = 0;             ///< FLOP/s that matrix products reach here; 0 if not known
   MemoryReport memory;                 ///< as planned
   DeviceMemory device_memory{tensor::Device::Cpu};

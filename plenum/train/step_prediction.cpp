@@ -1,0 +1,105 @@
+#include "plenum/train/step_prediction.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plenum/calibrate/calibration.h"
+#include "plenum/describe/bert.h"
+#include "plenum/describe/tensor_parallel.h"
+#include "plenum/train/step_works.h"
+
+namespace plenum::train {
+namespace {
+
+plan::StepCostOptions cost_options(const RunPlan& plan) {
+  const pipeline::BertProgramOptions& program = plan.program();
+  const bool is_lamb = program.optimizer.update_kind() == optim::OptimizerKind::Lamb;
+  return {.model = describe::tensor_parallel_slice(describe::describe_bert(program.model),
+                                                   {.index = 0, .size = plan.mesh().num_slices()}),
+          .update = is_lamb ? plan::UpdateRule::Lamb : plan::UpdateRule::AdamW,
+          .reduced_bytes = tensor::size_of(program.reduce_dtype)};
+}
+
+/// A step whose micro-batches are all what those of this one are in the mean; empty ones left out.
+plan::StepWork evened_out(const plan::StepWork& step) {
+  plan::MicroBatchWork sum;
+  std::int64_t count = 0;
+  for (const plan::MicroBatchWork& micro_batch : step.micro_batches) {
+    if (micro_batch.rows == 0) continue;
+    ++count;
+    sum.rows += micro_batch.rows;
+    sum.work += micro_batch.work;
+  }
+  count = std::max<std::int64_t>(count, 1);
+  for (std::int64_t* const number : {&sum.rows, &sum.work.tokens, &sum.work.squared_lengths,
+                                     &sum.work.sequences})
+    *number = (*number + count - 1) / count;
+  for (std::int64_t& labels : sum.work.labels) labels = (labels + count - 1) / count;
+  return {std::vector(step.micro_batches.size(), sum)};
+}
+
+/// Nothing is known of what computes, so that only what is to be computed counts.
+plan::Cluster unknown_cluster(const RunPlan& plan) {
+  plan::Cluster cluster{.name = "this machine",
+                        .provenance = plan::Provenance::Measured,
+                        .devices_per_node = plan.mesh().num_ranks(),
+                        .kind = plan.program().device,
+                        .threads = plan.program().num_threads};
+  cluster.device.peak_flops = cluster.device.peak_bytes_per_second = 1;
+  cluster.within_node = cluster.between_nodes = {.latency_seconds = 0, .bytes_per_second = 1};
+  return cluster;
+}
+
+std::vector<plan::Op> typical_ops(const RunPlan& plan) {
+  const plan::Cluster unknown = unknown_cluster(plan);
+  return plan::StepCosts(plan.schedule(), cost_options(plan), evened_out(step_work(plan.batches(), 0)), unknown)
+      .ops();
+}
+
+/// With which an all-reduce comes closest to what it took.
+plan::Link link_of(const std::vector<calibrate::MeasuredLink>& links) {
+  const auto sums = std::ranges::find(links, calibrate::LinkOperation::AllReduce,
+                                      &calibrate::MeasuredLink::operation);
+  return sums == links.end() ? plan::Link{.latency_seconds = 0, .bytes_per_second = 1} : sums->link;
+}
+
+}  // namespace
+
+StepPrediction::StepPrediction(const RunPlan& plan, plan::Cluster cluster)
+    : plan_(plan),
+      cluster_(std::move(cluster)),
+      costs_(plan.schedule(), cost_options(plan), step_work(plan.batches(), 0), cluster_) {}
+
+schedule::Simulation StepPrediction::simulate(std::uint64_t step) {
+  costs_.set_work(step_work(plan_.batches(), step));
+  return schedule::simulate(plan_.schedule(), costs_);
+}
+
+double StepPrediction::mean_seconds() {
+  constexpr std::uint64_t kSteps = 8;
+  const std::uint64_t count = std::min<std::uint64_t>(kSteps, plan_.num_steps());
+  double sum = 0;
+  for (std::uint64_t i = 0; i < count; ++i) sum += seconds(i * plan_.num_steps() / count);
+  return sum / static_cast<double>(count);
+}
+
+plan::Cluster measure_cluster(const RunPlan& plan, const Processes& processes, double seconds) {
+  plan::Cluster cluster = unknown_cluster(plan);
+  const std::size_t num_here = processes.is_alone() ? plan.mesh().num_ranks() : 1;
+  const pipeline::BertProgramOptions& program = plan.program();
+  calibrate::OpTimerOptions timer;
+  timer.setting.dropout = program.model.hidden_dropout;
+  timer.setting.vocabulary = program.model.vocabulary;
+  timer.warm_up_seconds = program.device == tensor::Device::Cuda ? seconds / 4 : 0.0;
+  cluster.device =
+      calibrate::calibrate_ops(typical_ops(plan), program.device, program.num_threads, num_here, seconds, timer);
+  if (program.device == tensor::Device::Cuda || plan.mesh().num_ranks() == 1) return cluster;
+  if (processes.is_alone()) {
+    cluster.within_node = link_of(calibrate::measure_local_link(num_here));
+  } else {
+    cluster.within_node = link_of(calibrate::measure_link(*processes.communicator()));
+  }
+  return cluster;
+}
+
+}  // namespace plenum::train

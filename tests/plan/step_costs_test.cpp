@@ -19,6 +19,7 @@
 #include "plenum/schedule/simulate/simulate.h"
 
 #include "tests/plan/plan_fixture.h"
+#include "tests/support/modern_encoder.h"
 
 namespace plenum::plan {
 namespace {
@@ -400,11 +401,154 @@ TEST(StepCosts, OfOwnersAddUpToTheWholePreconditioning) {
   EXPECT_GT(preconditioning(1), 0);
 }
 
+TEST(StepCosts, GatherShardedParametersForEveryPass) {
+  const describe::ParameterTable table(test::planned_bert());
+  const auto N = static_cast<double>(table.num_elements());
+  Cluster cluster = small_cluster();
+  const Schedule schedule = replicas(
+      {.num_micro_batches = 2, .num_replicas = 4, .num_buckets = 4, .sharding = Sharding::Parameters});
+  const auto first_layers = table.elements_of_layers({0}, {1});
+  const auto own = static_cast<double>(first_layers.end - first_layers.begin);
+  const auto bytes_of = [&](ActionType type) {
+    return sum_of(costs_of(schedule, cluster), schedule, 2, type).link.bandwidth * 1e8 / 0.75;
+  };
+  // What stays for the step once, the others for the first forward; for each backward but the turn's.
+  EXPECT_NEAR(bytes_of(ActionType::GatherParameters), 4 * own, 1e-3);
+  const auto gathered = [&](ActionType type) {
+    double elements = 0;
+    for (const Action& action : actions_of(schedule, 2, Lane::DataParallel, type)) {
+      const auto range = table.elements_of_layers(action.first_layer, action.end_layer);
+      elements += static_cast<double>(range.end - range.begin);
+    }
+    return elements;
+  };
+  ASSERT_GT(gathered(ActionType::GatherForward), 0);
+  EXPECT_NEAR(bytes_of(ActionType::GatherForward), 4 * gathered(ActionType::GatherForward), 1e-3);
+  EXPECT_NEAR(bytes_of(ActionType::GatherBackward), 4 * gathered(ActionType::GatherBackward), 1e-3);
+  // Each micro-batch's gradients are reduced in a round of their own.
+  EXPECT_NEAR(bytes_of(ActionType::ReduceScatterRound), 2 * 4 * N, 1e-3);
+  // A GPU gathers two bytes, and once in a step norms as they are kept.
+  cluster.kind = tensor::Device::Cuda;
+  double norms = 0;
+  for (const describe::Parameter& parameter : table.parameters()) {
+    const bool is_norm = parameter.kind == describe::ParameterKind::NormWeight ||
+                         parameter.kind == describe::ParameterKind::NormBias;
+    if (is_norm && first_layers.begin <= parameter.begin && parameter.begin < first_layers.end)
+      norms += static_cast<double>(parameter.num_elements());
+  }
+  EXPECT_NEAR(bytes_of(ActionType::GatherParameters), 2 * own + 4 * norms, 4 * 4 * 128.0);
+  EXPECT_NEAR(bytes_of(ActionType::GatherBackward), 2 * gathered(ActionType::GatherBackward), 1e-3);
+}
+
+TEST(StepCosts, CountWhatRanksDoWithWhatTheyExchange) {
+  const describe::ParameterTable table(test::planned_bert());
+  const auto N = static_cast<double>(table.num_elements());
+  const Cluster cluster = small_cluster();
+  const auto bytes_of = [&](Sharding sharding, ActionType type, std::size_t reduced_bytes) {
+    const Schedule schedule =
+        replicas({.num_micro_batches = 3, .num_replicas = 4, .num_buckets = 2, .sharding = sharding});
+    const StepCosts costs = costs_of(schedule, cluster, {.reduced_bytes = reduced_bytes});
+    return sum_of(costs, schedule, 1, type).device.memory * 0.7 * 1e9;
+  };
+  // A quarter is copied from the first round and added from two others.
+  EXPECT_NEAR(bytes_of(Sharding::Gradients, ActionType::ReduceScatterRound, 4), N / 4 * 4 * (2 + 3 + 3), 1);
+  // All is rounded to two bytes, a quarter comes back.
+  EXPECT_NEAR(bytes_of(Sharding::Optimizer, ActionType::ReduceScatterGradient, 2), (N + N / 4) * 6, 1);
+  EXPECT_EQ(bytes_of(Sharding::Optimizer, ActionType::ReduceScatterGradient, 4), 0);
+}
+
+TEST(StepCosts, OverwriteGradientsThatAreReducedAfterEveryMicroBatch) {
+  const Cluster cluster = small_cluster();
+  for (const Sharding sharding : {Sharding::Optimizer, Sharding::Gradients}) {
+    const Schedule schedule = replicas({.num_micro_batches = 2, .num_replicas = 2, .sharding = sharding});
+    const StepCosts costs = costs_of(schedule, cluster);
+    const std::vector<Action> backwards = actions_of(schedule, 0, Lane::Compute, ActionType::Backward);
+    ASSERT_EQ(backwards.size(), 2U);
+    const double first = costs.seconds({}, backwards[0]);
+    const double second = costs.seconds({}, backwards[1]);
+    if (sharding == Sharding::Gradients) {
+      EXPECT_EQ(first, second);
+    } else {
+      EXPECT_LT(first, second);
+    }
+  }
+}
+
+TEST(StepCosts, JoinTheRowsOfATiedTableThatAStepReads) {
+  const Cluster cluster = small_cluster();
+  const Schedule schedule = replicas(
+      {.num_micro_batches = 1, .num_replicas = 4, .has_tied_parameters = true, .has_tied_halves = true});
+  const Schedule without = replicas({.num_micro_batches = 1, .num_replicas = 4});
+  const auto rows_of = [&](std::size_t num_slices) {
+    const auto slice =
+        describe::tensor_parallel_slice(test::planned_bert(), {.index = 0, .size = num_slices});
+    const StepCosts costs = costs_of(schedule, cluster, {.model = slice});
+    const Link& link = num_slices == 1 ? cluster.within_node : cluster.between_nodes;
+    const double bytes =
+        sum_of(costs, schedule, 0, ActionType::ReduceTied).link.bandwidth * link.bytes_per_second;
+    return bytes / (1.5 * 4 * 64);
+  };
+  // Each slice has its part of the words.
+  EXPECT_NEAR(rows_of(2), rows_of(1) / 2, 1e-6);
+  const double squares =
+      sum_of(costs_of(schedule, cluster), schedule, 0, ActionType::SquareGradient).device.memory -
+      sum_of(costs_of(without, cluster), without, 0, ActionType::SquareGradient).device.memory;
+  EXPECT_NEAR(squares * 0.7 * 1e9, rows_of(1) * 64 * 3 * 4, 1e-3);
+}
+
+TEST(StepCosts, OfSlicesSumTheNormsOfTheirTensors) {
+  const Cluster cluster = small_cluster();
+  const auto update = [&](std::size_t num_slices) {
+    const Schedule schedule = schedule::generate_single(
+        {.num_micro_batches = 1, .stage_layers = {4}, .has_tensor_norms = num_slices > 1});
+    const auto slice =
+        describe::tensor_parallel_slice(test::planned_bert(), {.index = 0, .size = num_slices});
+    return sum_of(costs_of(schedule, cluster, {.model = slice, .update = UpdateRule::Lamb}), schedule, 0,
+                  ActionType::Update);
+  };
+  EXPECT_EQ(update(1).link.total(), 0);
+  const describe::ParameterTable table(test::planned_bert());
+  EXPECT_NEAR(update(2).link.bandwidth, static_cast<double>(table.parameters().size()) * 16 / 1e8, 1e-12);
+  EXPECT_LT(update(2).device.total(), 0.6 * update(1).device.total());
+}
+
+TEST(StepCosts, ReduceTheMomentsOfEveryInputOnce) {
+  const Cluster cluster = small_cluster();
+  const Schedule schedule = schedule::with_periodic_refresh(
+      replicas({.num_micro_batches = 1, .num_replicas = 2}), schedule::KfacFiller(6), 2);
+  const StepCosts costs = costs_of(schedule, cluster);
+  // Of each layer inputs of width 64 (three) and 256, outputs of width 64 (five) and 256.
+  constexpr double kMoments = 4 * (8.0 * 64 * 64 + 2.0 * 256 * 256);
+  EXPECT_NEAR(sum_of(costs, schedule, 0, ActionType::ReduceCurvature).link.bandwidth, 4 * kMoments / 1e8,
+              1e-9);
+  // In each of two steps half of all weights of maps come from the other rank.
+  constexpr double kWeights = 4 * (4.0 * 64 * 64 + 2.0 * 64 * 256);
+  EXPECT_NEAR(sum_of(costs, schedule, 0, ActionType::GatherPreconditioned).link.bandwidth,
+              2 * 4 * kWeights / 2 / 1e8, 1e-9);
+}
+
+TEST(StepCosts, OfAModelThatIsNoBertAddUpOverItsStages) {
+  const Cluster cluster = small_cluster();
+  const describe::ModelDescription model = test::describe_modern_encoder(
+      {.vocabulary = 200, .width = 64, .num_layers = 4, .num_heads = 4, .mlp_width = 96});
+  const Schedule whole = schedule::generate_single({.num_micro_batches = 1, .stage_layers = {4}});
+  const Schedule cut = pipeline(2, {3, 1}, 1);
+  const StepCosts of_whole = costs_of(whole, cluster, {.model = model});
+  const StepCosts of_cut = costs_of(cut, cluster, {.model = model});
+  const double sum = sum_of(of_cut, cut, 0, ActionType::Forward).total() +
+                     sum_of(of_cut, cut, 1, ActionType::Forward).total();
+  EXPECT_NEAR(sum, sum_of(of_whole, whole, 0, ActionType::Forward).total(), 1e-12);
+  EXPECT_GT(schedule::simulate(cut, of_cut).step_seconds, 0);
+}
+
 TEST(StepCosts, RefuseWorkAndClustersThatDoNotFit) {
   const Cluster cluster = small_cluster();
   const Schedule schedule = replicas({.num_micro_batches = 1, .num_replicas = 3});
   EXPECT_THROW(StepCosts(schedule, {.model = test::planned_bert()}, even_work(2), cluster), base::UserError);
   EXPECT_THROW(StepCosts(schedule, {.model = test::planned_bert(5)}, even_work(3), cluster), base::UserError);
+  const Schedule lamb = replicas(
+      {.num_micro_batches = 1, .num_replicas = 3, .sharding = Sharding::Optimizer, .has_tensor_norms = true});
+  EXPECT_THROW(StepCosts(lamb, {.model = test::planned_bert()}, even_work(3), cluster), base::UserError);
   Cluster tiny = cluster;
   tiny.num_nodes = 1;
   tiny.devices_per_node = 2;

@@ -18,7 +18,7 @@ enum class UpdateRule : std::uint8_t { AdamW, Lamb };
 
 /// What decides how long a step's actions take, beside the schedule and what it works on.
 struct StepCostOptions {
-  describe::ModelDescription model;  ///< all of it, or with tensor parallelism the slice of one rank
+  describe::ModelDescription model = {};  ///< all of it, or with tensor parallelism the slice of one rank
   UpdateRule update = UpdateRule::AdamW;
   std::size_t reduced_bytes = 4;  ///< in which an element of the gradient travels
 };
@@ -52,13 +52,13 @@ struct ActionParts {
 class StepCosts final : public schedule::CostModel {
  public:
   /// Borrows the schedule and the cluster. Throws UserError unless there is work for each of the schedule's
-  /// micro-batches, and as many ranks in the cluster as take part.
-  StepCosts(const schedule::Schedule& schedule, StepCostOptions options, StepWork work,
+  /// micro-batches, as many ranks in the cluster as take part, and an update rule that fits the schedule.
+  StepCosts(const schedule::Schedule& schedule, StepCostOptions options, const StepWork& work,
             const Cluster& cluster);
   ~StepCosts() override;
 
   /// Another step of the same schedule.
-  void set_work(StepWork work);
+  void set_work(const StepWork& work);
 
   double seconds(schedule::Rank rank, const schedule::Action& action) const override;
   double latency_seconds(schedule::Rank from, schedule::Rank to) const override;

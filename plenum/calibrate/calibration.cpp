@@ -228,7 +228,8 @@ plan::DeviceModel calibrate_ops(std::span<const plan::Op> ops, tensor::Device de
   const double share = seconds / static_cast<double>(std::max<std::size_t>(1, sizes.size()));
   std::vector<plan::Op> measured;
   for (const plan::Op& op : sizes) {
-    plan::Op shorter = op;
+    // What is run and what it is held against are the same, whatever else the operation counts as its own.
+    plan::Op shorter = plan::make_op(op.kind, op.rows, op.in, op.out, element_bytes(device));
     constexpr double kLeastRows = 64;
     while (shorter.rows >= 2 * kLeastRows && kRunsOfLimit * model.limit_seconds(shorter) > share) {
       shorter = plan::make_op(op.kind, std::ceil(shorter.rows / 2), op.in, op.out, element_bytes(device));

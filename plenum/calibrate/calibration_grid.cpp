@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -73,7 +74,7 @@ void Grid::add_layer(int rank, double T, double D) {
 void Grid::add_heads(int rank, double T, double D) {
   constexpr double kMasked = 0.15;
   constexpr double kWords = 30522;
-  const double M = kMasked * T;
+  const double M = std::round(kMasked * T);
   add(rank, OpKind::EmbeddingForward, T, D);
   add(rank, OpKind::EmbeddingBackward, T, D);
   add(rank, OpKind::VocabularyLossForward, M, D, kWords);

@@ -212,8 +212,8 @@ plan::DeviceModel calibrate_ops(std::span<const plan::Op> ops, tensor::Device de
   const auto key = [](const plan::Op& op) { return std::tuple(op.kind, op.rows, op.in, op.out); };
   std::vector<plan::Op> sizes(ops.begin(), ops.end());
   std::ranges::sort(sizes, {}, key);
-  const auto repeated = std::ranges::unique(sizes, {}, key);
-  sizes.erase(repeated.begin(), repeated.end());
+  const auto is_same = [&](const plan::Op& one, const plan::Op& other) { return key(one) == key(other); };
+  sizes.erase(std::unique(sizes.begin(), sizes.end(), is_same), sizes.end());
 
   // What limits them is measured first, with a timer of its own: which sizes there is time for follows.
   plan::DeviceModel model;

@@ -33,9 +33,10 @@ struct LayerSums {
 /// Seconds of passes over micro-batches.
 struct PassSums {
   LayerSums forward;
-  LayerSums backward;         ///< with recomputation
+  LayerSums backward;         ///< without recomputation
   LayerSums input_gradient;   ///< of backward, what the stage before waits for
   LayerSums weight_gradient;  ///< the rest
+  LayerSums recompute;
 
   PassSums& operator+=(const PassSums& other);
   friend PassSums operator*(double factor, const PassSums& sums);

@@ -6,6 +6,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/memory/micro_batch_layout.h"
+#include "plenum/plan/element_bytes.h"
 #include "plenum/plan/make_op.h"
 #include "plenum/tensor/dtype.h"
 
@@ -14,8 +15,6 @@ namespace {
 
 using describe::Attention;
 using describe::Layer;
-
-constexpr double kGradientBytes = 4;
 
 double sum_of_widths(const Attention& attention) {
   return static_cast<double>(attention.projected_width());
@@ -112,7 +111,7 @@ class ActionOps::LayerPass {
   }
   void weight_gradient(double rows, double in, double out) {
     Op op = ops_.op(OpKind::ProductWeightGradient, rows, in, out);
-    if (gradients_ == Gradients::AddedTo) op.bytes += kGradientBytes * in * out;
+    if (gradients_ == Gradients::AddedTo) op.bytes += kFloatBytes * in * out;
     add(op);
   }
   void weight_gradient(double rows, const describe::LinearMap& map) {
@@ -279,7 +278,7 @@ class ActionOps::HeadPass {
         part_.ops.push_back(ops_.zeros_of(ops_.model_.embedding.words));
       }
       Op op = ops_.op(OpKind::VocabularyLossBackward, labels_, width_, classes_);
-      if (is_apart || gradients_ == Gradients::AddedTo) op.bytes += kGradientBytes * width_ * classes_;
+      if (is_apart || gradients_ == Gradients::AddedTo) op.bytes += kFloatBytes * width_ * classes_;
       part_.ops.push_back(op);
       if (is_divided()) part_.summed_bytes.push_back(labels_ * width_ * ops_.activation_bytes_);
     } else {
@@ -301,7 +300,7 @@ class ActionOps::HeadPass {
   }
   void weight_gradient(double in, double out) {
     Op op = ops_.op(OpKind::ProductWeightGradient, labels_, in, out);
-    if (gradients_ == Gradients::AddedTo) op.bytes += kGradientBytes * in * out;
+    if (gradients_ == Gradients::AddedTo) op.bytes += kFloatBytes * in * out;
     part_.ops.push_back(op);
   }
   bool is_of_words() const { return head_.objective.loss == describe::LossKind::WordCrossEntropy; }
@@ -333,7 +332,7 @@ Op ActionOps::op(OpKind kind, double rows, double in, double out) const {
 
 Op ActionOps::zeros_of(const describe::Table& table) const {
   return make_op(OpKind::Fill, static_cast<double>(table.num_rows), static_cast<double>(table.width), 1,
-                 kGradientBytes);
+                 kFloatBytes);
 }
 
 bool ActionOps::remakes_mlp_output() const {

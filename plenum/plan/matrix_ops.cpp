@@ -5,14 +5,13 @@
 
 #include "plenum/base/check.h"
 #include "plenum/memory/kfac_memory.h"
+#include "plenum/plan/element_bytes.h"
 #include "plenum/plan/make_op.h"
 
 namespace plenum::plan {
 namespace {
 
 using describe::FactorShape;
-
-constexpr double kFloatBytes = 4;
 
 /// A pass over `arguments` square matrices' worth of numbers.
 Op square_pass(double size, double arguments) {

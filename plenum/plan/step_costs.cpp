@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "plenum/base/check.h"
-#include "plenum/describe/norm_elements.h"
 #include "plenum/describe/parameter_table.h"
-#include "plenum/memory/kfac_memory.h"
 #include "plenum/memory/schedule_shard.h"
 #include "plenum/plan/action_ops.h"
 #include "plenum/plan/distinct_words.h"
+#include "plenum/plan/element_bytes.h"
+#include "plenum/plan/exchange_costs.h"
 #include "plenum/plan/make_op.h"
 #include "plenum/plan/matrix_ops.h"
 #include "plenum/plan/pass_costs.h"
@@ -30,12 +30,6 @@ using schedule::Schedule;
 using schedule::StageId;
 
 namespace {
-
-constexpr double kFloatBytes = 4;
-constexpr double kDoubleBytes = 8;
-
-/// Scalars of a step that ranks agree on: losses, the square of the norm, and four wishes.
-constexpr double kNumAgreed = static_cast<double>(batch::kMostObjectives) + 5;
 
 std::size_t num_slices_of(const describe::ModelDescription& model) {
   return model.tensor_parallel.size;
@@ -67,13 +61,6 @@ struct KeyHash {
   }
 };
 
-/// A copy of numbers from one type to another, or onto others.
-Op pass_over(double num_elements, double bytes_of_element) {
-  Op op = make_op(OpKind::Gather, num_elements, 1, 1, 1);
-  op.bytes = num_elements * bytes_of_element;
-  return op;
-}
-
 }  // namespace
 
 ActionParts& ActionParts::operator+=(const ActionParts& other) {
@@ -89,13 +76,13 @@ struct StepCosts::State {
         cluster(on),
         dataflow(run),
         table(options.model),
-        norms(table),
         num_slices(num_slices_of(options.model)),
         weight_bytes(
             static_cast<double>(tensor::size_of(tensor::precision_of(on.kind).of(tensor::Role::Weight)))),
         ops(options.model, on.kind, run.problem.recomputation,
             run.num_stages() > 1 ? WordGradient::Apart : WordGradient::OfOneStage),
         part_costs(ops, on),
+        exchange(dataflow, table, part_costs, on, options.reduced_bytes),
         passes(ops, part_costs) {
     base::require(options.model.layers.size() == dataflow.layers().total(),
                   "the schedule must have the model's layers: {} instead of {}", dataflow.layers().total(),
@@ -114,38 +101,30 @@ struct StepCosts::State {
   ActionParts computed(Rank rank, const Action& action) const;
   ActionParts second_order(Rank rank, const Action& action) const;
   ActionParts update(Rank rank, const Action& action) const;
-  ActionParts collective(const Action& action) const;
-  ActionParts of_tied(const Action& action) const;
-  ActionParts agree() const;
 
   void find_first_micro_batches();
   void find_shards();
   Gradients gradients_of(const Action& action) const;
-  /// The link of schedule ranks, all their slices among them.
-  const Link& link_between(Rank first, Rank last) const;
-  const Link& link_of(std::span<const Rank> group) const { return link_between(group.front(), group.back()); }
-  double elements_of(const Action& action) const;
   std::size_t holder_index(Rank rank, StageId stage) const;
   double updated_elements(Rank rank, const Action& action) const;
   std::vector<FactorShape> own_shapes(Rank rank, const Action& action) const;
-  double message_seconds_on_wire(Rank rank, const Action& send) const;
-  std::size_t num_parameters() const { return table.parameters().size(); }
+  ActionParts message(Rank rank, const Action& send) const;
 
   const Schedule& schedule;
   StepCostOptions options;
   const Cluster& cluster;
   schedule::Dataflow dataflow;
   describe::ParameterTable table;
-  describe::NormElements norms;
   std::size_t num_slices;
   double weight_bytes;
   ActionOps ops;
   PartCosts part_costs;
+  ExchangeCosts exchange;
   PassCosts passes;
   std::vector<bool> is_first;          ///< by stage and micro-batch: no gradient to add to
   std::vector<double> shard_elements;  ///< of each holder, where there are shards
   double tied_rows = 0;                ///< of the word table that a step reads
-  mutable std::unordered_map<Key, ActionParts, KeyHash> memory;
+  mutable std::unordered_map<Key, ActionParts, KeyHash> known;
 };
 
 void StepCosts::State::set_work(const StepWork& work) {
@@ -161,7 +140,8 @@ void StepCosts::State::set_work(const StepWork& work) {
   // Each slice has its part of the words, and its part of those that are read.
   tied_rows = expected_distinct_words(tokens, static_cast<double>(words.whole_rows())) *
               static_cast<double>(words.num_rows) / static_cast<double>(words.whole_rows());
-  memory.clear();
+  exchange.set_tied_rows(tied_rows);
+  known.clear();
 }
 
 void StepCosts::State::find_first_micro_batches() {
@@ -198,21 +178,6 @@ Gradients StepCosts::State::gradients_of(const Action& action) const {
   return is_first[place] ? Gradients::Overwritten : Gradients::AddedTo;
 }
 
-const Link& StepCosts::State::link_between(Rank first, Rank last) const {
-  const bool is_one_node =
-      cluster.are_on_one_node(first.index() * num_slices, last.index() * num_slices + num_slices - 1);
-  return is_one_node ? cluster.within_node : cluster.between_nodes;
-}
-
-/// Parameters that are reduced and gathered with the layers: the tied table only where that is not done by
-/// itself.
-double StepCosts::State::elements_of(const Action& action) const {
-  auto range = table.elements_of_layers(action.first_layer, action.end_layer);
-  const bool has_own = schedule.problem.has_tied_halves || schedule.num_stages() > 1;
-  if (has_own && table.tied() != nullptr) range.end = std::min(range.end, table.tied()->begin);
-  return elements_in(range);
-}
-
 std::size_t StepCosts::State::holder_index(Rank rank, StageId stage) const {
   const std::span<const Rank> holders = dataflow.holders(stage);
   return static_cast<std::size_t>(std::ranges::lower_bound(holders, rank) - holders.begin());
@@ -221,11 +186,11 @@ std::size_t StepCosts::State::holder_index(Rank rank, StageId stage) const {
 double StepCosts::State::updated_elements(Rank rank, const Action& action) const {
   if (dataflow.is_sharded(action.stage)) return shard_elements[holder_index(rank, action.stage)];
   double elements = elements_in(table.elements_of_layers(action.first_layer, action.end_layer));
-  const bool has_copy = action.stage.index() + 1 == schedule.num_stages() && schedule.num_stages() > 1 &&
-                        table.tied() != nullptr && dataflow.holders(StageId{}).size() > 0;
-  const std::span<const Rank> first = dataflow.holders(StageId{});
-  if (has_copy && !std::ranges::binary_search(first, rank))
-    elements += static_cast<double>(table.tied()->num_elements());
+  // The last stage has a copy of the word table, unless the rank holds the first, too.
+  const bool is_last = action.stage.index() + 1 == schedule.num_stages();
+  const bool has_copy =
+      is_last && table.tied() != nullptr && !std::ranges::binary_search(dataflow.holders(StageId{}), rank);
+  if (has_copy) elements += static_cast<double>(table.tied()->num_elements());
   return elements;
 }
 
@@ -240,12 +205,12 @@ std::vector<FactorShape> StepCosts::State::own_shapes(Rank rank, const Action& a
   return own;
 }
 
-double StepCosts::State::message_seconds_on_wire(Rank rank, const Action& send) const {
+ActionParts StepCosts::State::message(Rank rank, const Action& send) const {
   const Rank peer = dataflow.peer(send);
   const ComputedWork& work = passes.work(send.micro_batch);
-  if (peer.is_none() || work.is_empty()) return 0;
+  if (peer.is_none() || work.is_empty()) return {};
   const double bytes = work.rows * static_cast<double>(options.model.width) * ops.activation_bytes();
-  return message_seconds(link_between(std::min(rank, peer), std::max(rank, peer)), bytes).bandwidth;
+  return {.device = {}, .link = {.bandwidth = exchange.message(rank, peer, bytes).bandwidth}};
 }
 
 ActionParts StepCosts::State::parts(Rank rank, const Action& action, Padding padding) const {
@@ -264,7 +229,7 @@ ActionParts StepCosts::State::parts(Rank rank, const Action& action, Padding pad
                   action, padding);
     case ActionType::SendActivation:
     case ActionType::SendGradient:
-      return {.device = {}, .link = {.bandwidth = message_seconds_on_wire(rank, action)}};
+      return message(rank, action);
     case ActionType::ReceiveActivation:
     case ActionType::ReceiveGradient:
     case ActionType::ExchangeData:
@@ -295,7 +260,7 @@ ActionParts StepCosts::State::remembered(Rank rank, const Action& action) const 
   } else if (!schedule::traits_of(action.type).is_collective) {
     key.other = rank.index();
   }
-  const auto [place, is_new] = memory.try_emplace(key);
+  const auto [place, is_new] = known.try_emplace(key);
   if (is_new) place->second = computed(rank, action);
   return place->second;
 }
@@ -314,10 +279,8 @@ ActionParts StepCosts::State::computed(Rank rank, const Action& action) const {
     case ActionType::UpdateMoments:
     case ActionType::Update:
       return update(rank, action);
-    case ActionType::Agree:
-      return agree();
     default:
-      return schedule::is_of_tied(action.type) ? of_tied(action) : collective(action);
+      return exchange.of(action);
   }
 }
 
@@ -372,7 +335,9 @@ ActionParts StepCosts::State::update(Rank rank, const Action& action) const {
     std::vector<Op> found = {make_op(OpKind::SquareGradient, elements, 1, 1, kFloatBytes)};
     if (dataflow.reduces_tied_halves(rank)) {
       const double rows = tied_rows / (dataflow.shards_tied(rank) ? num_holders : 1);
-      found.push_back(pass_over(rows * static_cast<double>(options.model.width), 3 * kFloatBytes));
+      Op joined = make_op(OpKind::Gather, rows, static_cast<double>(options.model.width), 1, kFloatBytes);
+      joined.bytes *= 1.5;  // what is added to is read
+      found.push_back(joined);
     }
     return part_costs.of(found);
   }
@@ -382,126 +347,8 @@ ActionParts StepCosts::State::update(Rank rank, const Action& action) const {
   ActionParts parts = part_costs.of(std::vector<Op>{
       update_op(kind_of(options.update), part, updated_elements(rank, action), weight_bytes)});
   if (action.type == ActionType::Update && schedule.problem.has_tensor_norms && num_slices > 1)
-    parts.link += part_costs.sum_over_slices(static_cast<double>(num_parameters()) * 2 * kDoubleBytes);
-  return parts;
-}
-
-ActionParts StepCosts::State::agree() const {
-  ActionParts parts;
-  // So few numbers travel whole, to everyone at once.
-  const std::size_t num_ranks = schedule.ranks.size() * num_slices;
-  const double bytes = static_cast<double>(num_ranks) * kNumAgreed * kDoubleBytes;
-  parts.link = gather_seconds(link_between({}, Rank::at(schedule.ranks.size() - 1)), bytes, num_ranks);
-  parts.device.launch = cluster.step_overhead_seconds;
-  return parts;
-}
-
-ActionParts StepCosts::State::of_tied(const Action& action) const {
-  const std::span<const Rank> group = dataflow.group(action);
-  if (table.tied() == nullptr || group.size() < 2) return {};
-  const Link& link = link_of(group);
-  const auto& words = options.model.embedding.words;
-  const double table_bytes = static_cast<double>(table.tied()->num_elements()) * kFloatBytes;
-  ActionParts parts;
-  switch (action.type) {
-    case ActionType::GatherTiedRows: {
-      constexpr double kBitsOfByte = 8;
-      const double marks = static_cast<double>(group.size() * static_cast<std::size_t>(words.num_rows));
-      parts.link = gather_seconds(link, marks / kBitsOfByte, group.size());
-      break;
-    }
-    case ActionType::ReduceTied: {
-      const double rows_bytes = tied_rows * static_cast<double>(words.width) * kFloatBytes;
-      parts.link =
-          all_reduce_seconds(link, schedule.problem.has_tied_halves ? rows_bytes : table_bytes, group.size());
-      break;
-    }
-    case ActionType::ReduceTiedOutput:
-      parts.link = all_reduce_seconds(link, table_bytes, group.size());
-      break;
-    default:  // ReduceScatterTiedOutput, GatherTied
-      parts.link = gather_seconds(link, table_bytes, group.size());
-  }
-  return parts;
-}
-
-ActionParts StepCosts::State::collective(const Action& action) const {
-  const std::span<const Rank> group = dataflow.group(action);
-  const std::size_t n = group.size();
-  if (n < 2) return {};
-  const Link& link = link_of(group);
-  const auto reduced_bytes = static_cast<double>(options.reduced_bytes);
-  const bool is_packed = reduced_bytes != kFloatBytes;
-  ActionParts parts;
-  std::vector<Op> found;
-  switch (action.type) {
-    case ActionType::ReduceGradient:
-    case ActionType::ReduceScatterGradient: {
-      const double elements = elements_of(action);
-      const bool is_scatter = schedule::is_scatter(action.type);
-      parts.link = is_scatter ? gather_seconds(link, elements * reduced_bytes, n)
-                              : all_reduce_seconds(link, elements * reduced_bytes, n);
-      if (is_packed) {
-        const double unpacked = is_scatter ? elements / static_cast<double>(n) : elements;
-        found = {pass_over(elements, kFloatBytes + reduced_bytes),
-                 pass_over(unpacked, kFloatBytes + reduced_bytes)};
-      }
-      break;
-    }
-    case ActionType::ReduceScatterRound: {
-      const double elements = elements_of(action);
-      parts.link = gather_seconds(link, elements * kFloatBytes, n);
-      const double copied_or_added = action.micro_batch.value == 0 ? 2 : 3;
-      found = {pass_over(elements / static_cast<double>(n), copied_or_added * kFloatBytes)};
-      break;
-    }
-    case ActionType::GatherParameters:
-    case ActionType::GatherForward:
-    case ActionType::GatherBackward: {
-      const double elements = elements_of(action);
-      parts.link = gather_seconds(link, elements * weight_bytes, n);
-      if (weight_bytes != kFloatBytes) {
-        found = {pass_over(elements / static_cast<double>(n), kFloatBytes + weight_bytes)};
-      }
-      // What norms read is gathered as it is kept, once in a step.
-      const bool is_first_of_step =
-          action.type == ActionType::GatherParameters ||
-          (action.type == ActionType::GatherForward && action.micro_batch.value == 0);
-      if (weight_bytes != kFloatBytes && is_first_of_step) {
-        const auto range = table.elements_of_layers(action.first_layer, action.end_layer);
-        parts.link += gather_seconds(link, static_cast<double>(norms.count_within(range)) * kFloatBytes, n);
-      }
-      break;
-    }
-    case ActionType::ReduceCurvature: {
-      const describe::Layer& layer = options.model.layers[action.first_layer.index()];
-      const FactorShape shape = factor_shapes(layer)[action.factor];
-      double elements = static_cast<double>(shape.out_width * shape.out_width);
-      // Maps with the same input share its moment, which the first of them brings.
-      if (memory::first_map_of_input(layer, action.factor) == action.factor)
-        elements += static_cast<double>(shape.in_width * shape.in_width);
-      parts.link = all_reduce_seconds(link, elements * kFloatBytes, n);
-      found = {pass_over(elements, 4 * kFloatBytes)};
-      break;
-    }
-    case ActionType::GatherPreconditioned: {
-      double elements = 0;
-      for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) {
-        for (const FactorShape& shape : factor_shapes(options.model.layers[layer.index()]))
-          elements += static_cast<double>(shape.in_width * shape.out_width);
-      }
-      parts.link = gather_seconds(link, elements * kFloatBytes, n);
-      found = {pass_over(elements, 2 * kFloatBytes)};
-      break;
-    }
-    case ActionType::ReduceTensorNorms:
-      parts.link = all_reduce_seconds(link, static_cast<double>(num_parameters()) * 2 * kDoubleBytes, n);
-      break;
-    default:
-      base::check(false, "nobody says what an action of this type costs: {}",
-                  schedule::traits_of(action.type).name);
-  }
-  parts.device = part_costs.of(found).device;
+    parts.link +=
+        part_costs.sum_over_slices(static_cast<double>(table.parameters().size()) * 2 * kDoubleBytes);
   return parts;
 }
 
@@ -521,7 +368,7 @@ double StepCosts::seconds(Rank rank, const Action& action) const {
 }
 
 double StepCosts::latency_seconds(Rank from, Rank to) const {
-  return state_->link_between(std::min(from, to), std::max(from, to)).latency_seconds;
+  return state_->exchange.message(from, to, 0).latency;
 }
 
 ActionParts StepCosts::parts(Rank rank, const Action& action) const {

@@ -18,7 +18,7 @@ enum class UpdateRule : std::uint8_t { AdamW, Lamb };
 
 /// What decides how long a step's actions take, beside the schedule and what it works on.
 struct StepCostOptions {
-  describe::ModelDescription model;  ///< all of it, or with tensor parallelism the slice of one rank
+  describe::ModelDescription model = {};  ///< all of it, or with tensor parallelism the slice of one rank
   UpdateRule update = UpdateRule::AdamW;
   std::size_t reduced_bytes = 4;  ///< in which an element of the gradient travels
 };

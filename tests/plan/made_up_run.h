@@ -13,10 +13,10 @@
 #include "plenum/plan/step_sampler.h"
 #include "plenum/plan/strategies.h"
 
-namespace plenum::plan::test {
+namespace plenum::test {
 
 /// Steps of sequences whose lengths are drawn anew in every step, or are all alike.
-class MadeUpSteps final : public StepSampler {
+class MadeUpSteps final : public plan::StepSampler {
  public:
   struct Shape {
     std::size_t items = 48;
@@ -33,9 +33,9 @@ class MadeUpSteps final : public StepSampler {
   double tokens_per_step() const override { return static_cast<double>(typical_.tokens); }
   std::size_t items_per_step() const override { return shape_.items; }
 
-  StepLimits limits(std::size_t replicas, const batch::MicroBatchCut& cut) const override {
+  plan::StepLimits limits(std::size_t replicas, const batch::MicroBatchCut& cut) const override {
     const std::size_t items = items_of(replicas);
-    StepLimits limits;
+    plan::StepLimits limits;
     if (cut.count) {
       limits.micro_batches_per_replica = static_cast<std::size_t>(*cut.count);
     } else {
@@ -52,17 +52,17 @@ class MadeUpSteps final : public StepSampler {
     return limits;
   }
 
-  std::vector<StepWork> sample(std::size_t replicas, const batch::MicroBatchCut& cut,
-                               std::size_t num_steps) const override {
+  std::vector<plan::StepWork> sample(std::size_t replicas, const batch::MicroBatchCut& cut,
+                                     std::size_t num_steps) const override {
     const std::size_t of_replica = limits(replicas, cut).micro_batches_per_replica;
-    std::vector<StepWork> steps(num_steps);
+    std::vector<plan::StepWork> steps(num_steps);
     for (std::size_t s = 0; s < num_steps; ++s) {
       steps[s].micro_batches.resize(replicas * of_replica);
       const std::vector<std::int64_t> drawn = lengths(s);
       for (std::size_t i = 0; i < drawn.size(); ++i) {
         // The last micro-batches of a replica are filled first.
         const std::size_t index = of_replica - 1 - i / replicas % of_replica;
-        MicroBatchWork& work = steps[s].micro_batches[i % replicas * of_replica + index];
+        plan::MicroBatchWork& work = steps[s].micro_batches[i % replicas * of_replica + index];
         add(drawn[i], work.work);
         work.rows = work.work.tokens;
       }
@@ -118,22 +118,22 @@ class MadeUp {
                                     .max_positions = 512});
   }
 
-  Cluster cluster(tensor::Device kind) {
-    Cluster cluster{.name = "made up",
-                    .num_nodes = 16,
-                    .devices_per_node = static_cast<std::size_t>(number(1, 8)),
-                    .kind = kind,
-                    .within_node = {magnitude(1e-7, 1e-4), magnitude(1e8, 1e12)},
-                    .between_nodes = {magnitude(1e-6, 1e-3), magnitude(1e7, 1e11)},
-                    .step_overhead_seconds = coin() ? 0 : magnitude(1e-6, 1e-3)};
+  plan::Cluster cluster(tensor::Device kind) {
+    plan::Cluster cluster{.name = "made up",
+                          .num_nodes = 16,
+                          .devices_per_node = static_cast<std::size_t>(number(1, 8)),
+                          .kind = kind,
+                          .within_node = {magnitude(1e-7, 1e-4), magnitude(1e8, 1e12)},
+                          .between_nodes = {magnitude(1e-6, 1e-3), magnitude(1e7, 1e11)},
+                          .step_overhead_seconds = coin() ? 0 : magnitude(1e-6, 1e-3)};
     cluster.device.peak_flops = magnitude(1e10, 1e15);
     cluster.device.peak_bytes_per_second = magnitude(1e9, 1e13);
     cluster.device.launch_seconds = coin() ? 0 : magnitude(1e-7, 1e-5);
-    for (std::size_t kind_index = 0; kind_index < kNumOpKinds; ++kind_index) {
-      const auto op = static_cast<OpKind>(kind_index);
+    for (std::size_t kind_index = 0; kind_index < plan::kNumOpKinds; ++kind_index) {
+      const auto op = static_cast<plan::OpKind>(kind_index);
       cluster.device.set_default_efficiency(op, magnitude(0.1, 1.5));
       if (coin()) continue;
-      std::vector<EfficiencyPoint> points;
+      std::vector<plan::EfficiencyPoint> points;
       for (std::int64_t i = number(1, 4); i > 0; --i)
         points.push_back({magnitude(1, 1e5), magnitude(1, 1e4), magnitude(1, 1e4), magnitude(0.05, 1.5)});
       cluster.device.set_points(op, points);
@@ -153,11 +153,11 @@ class MadeUp {
 };
 
 /// A grid that keeps spaces small.
-inline StrategyGrid small_grid() {
+inline plan::StrategyGrid small_grid() {
   return {.micro_batch_tokens = {64, 256, 1024},
           .micro_batches_per_place = {1, 2},
           .bucket_bytes = {100'000, 100'000'000},
           .chunks = {2}};
 }
 
-}  // namespace plenum::plan::test
+}  // namespace plenum::test

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include "plenum/plan/candidate_bounds.h"
@@ -15,6 +17,11 @@ namespace {
 using test::MadeUp;
 using test::MadeUpSteps;
 using testing::HasSubstr;
+
+describe::ModelDescription deep_model() {
+  return describe::describe_bert(
+      {.vocabulary = 500, .width = 128, .num_layers = 6, .num_heads = 2, .mlp_width = 256});
+}
 
 SearchOptions small_search() {
   return {.grid = test::small_grid(),
@@ -94,7 +101,7 @@ TEST(Search, SaysWhyNothingFitsAndWhatWould) {
   Cluster cluster = made_up.cluster(tensor::Device::Cpu);
   cluster.threads = 1;
   const MadeUpSteps sampler({.items = 48, .max_length = 32});
-  const StrategyRequest request{.model = made_up.model(), .num_ranks = 1};
+  const StrategyRequest request{.model = deep_model(), .num_ranks = 1};
   SearchOptions options = small_search();
   options.grid.micro_batch_tokens = {1024};
   const SearchResult found = search(request, "made-up", sampler, cluster, options);
@@ -127,8 +134,7 @@ TEST(Strategies, AreThoseThatTrainAcceptsEachOnce) {
   MadeUp made_up(2);
   Cluster cluster = made_up.cluster(tensor::Device::Cpu);
   cluster.devices_per_node = 8;
-  const describe::ModelDescription model = describe::describe_bert(
-      {.vocabulary = 500, .width = 128, .num_layers = 6, .num_heads = 2, .mlp_width = 256});
+  const describe::ModelDescription model = deep_model();
   const std::vector<Candidate> all = enumerate({.model = model, .num_ranks = 8}, test::small_grid(),
                                                MadeUpSteps({.items = 64, .max_length = 32}), cluster);
   std::set<std::string> names;
@@ -144,7 +150,7 @@ TEST(Strategies, AreThoseThatTrainAcceptsEachOnce) {
   }
   EXPECT_EQ(names.size(), all.size());
   EXPECT_EQ(pipelines, (std::set<std::string>{"1f1b", "chimera", "gpipe", "interleaved", "zb-h1"}));
-  EXPECT_THAT(plenum::test::user_error_of([&] {
+  EXPECT_THAT(test::user_error_of([&] {
                 enumerate({.model = model, .num_ranks = 1000}, test::small_grid(),
                           MadeUpSteps({.items = 64, .max_length = 32}), cluster);
               }),

@@ -29,8 +29,8 @@ double seconds_of_all(const Candidate& candidate, const StrategyRequest& request
   return sum / static_cast<double>(steps.size());
 }
 
-struct Run {
-  Run(std::uint64_t seed, bool is_uniform) : made_up(seed) {
+struct MadeUpRun {
+  MadeUpRun(std::uint64_t seed, bool is_uniform) : made_up(seed) {
     const tensor::Device device = made_up.coin() ? tensor::Device::Cpu : tensor::Device::Cuda;
     cluster = made_up.cluster(device);
     // Replicas of one kind lie alike on their nodes.
@@ -54,7 +54,7 @@ struct Run {
 TEST(SimulatedStep, OfAFewReplicasIsThatOfAllWhereTheyHaveTheSameWork) {
   std::size_t num_compared = 0;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    Run run(seed, true);
+    MadeUpRun run(seed, true);
     for (int i = 0; i < 6 && !run.candidates.empty(); ++i) {
       const Candidate candidate = run.made_up.one_of(run.candidates);
       if (48 % candidate.strategy.replicas != 0) continue;
@@ -63,7 +63,9 @@ TEST(SimulatedStep, OfAFewReplicasIsThatOfAllWhereTheyHaveTheSameWork) {
       const Plan plan =
           plan_of(candidate, run.request, *run.sampler, run.cluster, {.num_steps = 1, .most_replicas = 2});
       const double all = seconds_of_all(candidate, run.request, *run.sampler, steps, run.cluster);
-      EXPECT_NEAR(plan.step.seconds, all, all * 1e-9)
+      // Shards are alike but for 128 elements.
+      const bool is_sharded = candidate.strategy.sharding != schedule::Sharding::None;
+      EXPECT_NEAR(plan.step.seconds, all, all * (is_sharded ? 1e-3 : 1e-9))
           << "seed " << seed << ": " << strategy_text(candidate.strategy);
       ++num_compared;
     }
@@ -75,7 +77,7 @@ TEST(SimulatedStep, OfTheBusiestReplicasIsNeverMoreThanThatOfAllAndNearlyAsMuch)
   double few = 0;
   double all = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    Run run(seed, false);
+    MadeUpRun run(seed, false);
     for (int i = 0; i < 6 && !run.candidates.empty(); ++i) {
       const Candidate candidate = run.made_up.one_of(run.candidates);
       const auto steps =
@@ -122,7 +124,7 @@ std::size_t planned_bytes(const Candidate& candidate, const StrategyRequest& req
 TEST(StrategyMemory, IsWhatTheEnginePlansForEveryRankOfTheWholeSchedule) {
   std::size_t num_compared = 0;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    Run run(seed, false);
+    MadeUpRun run(seed, false);
     for (int i = 0; i < 4 && !run.candidates.empty(); ++i) {
       const Candidate candidate = run.made_up.one_of(run.candidates);
       const Strategy& strategy = candidate.strategy;

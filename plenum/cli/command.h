@@ -30,6 +30,7 @@ class Command {
 /// Every command, in the order in which help lists them.
 std::vector<std::unique_ptr<Command>> all_commands();
 
+std::unique_ptr<Command> make_calibrate_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_eval_command();
 std::unique_ptr<Command> make_export_command();

@@ -3,20 +3,16 @@
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
-#include <toml++/toml.h>
 
 #include "plenum/base/check.h"
 #include "plenum/io/file.h"
+#include "plenum/io/toml_parse.h"
 
 namespace plenum::io {
 namespace {
 
 using base::Option;
 using base::OptionTable;
-
-std::string place_of(const std::string& path, const toml::source_region& region) {
-  return fmt::format("{}:{}", path, region.begin.line);
-}
 
 /// The text of a scalar if its TOML type suits the option; nothing otherwise. A number may stand where text
 /// is wanted, which can be one: steps = 20000.
@@ -107,45 +103,6 @@ const Option& option_of(const std::string& key, const OptionTable& table, Former
   return *renamed;
 }
 
-/// Throws UserError for a character outside ASCII that stands outside strings and comments. TOML forbids it,
-/// and toml++ 3.3 runs into undefined behaviour on some of them (found by fuzzing) before it would say so.
-void require_ascii_outside_strings(const std::string& text, const std::string& path) {
-  std::size_t line = 1;
-  std::string_view closing;  // what ends the string or comment we are in; empty outside
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::string_view rest = std::string_view(text).substr(i);
-    if (rest.front() == '\n') ++line;
-    if (!closing.empty()) {
-      if (closing.front() == '"' && rest.front() == '\\') {
-        ++i;
-        if (i < text.size() && text[i] == '\n') ++line;
-      } else if (rest.starts_with(closing) || (closing.size() == 1 && rest.front() == '\n')) {
-        i += closing.size() - 1;
-        closing = {};
-      }
-      continue;
-    }
-    for (const std::string_view opening : {"\"\"\"", "'''", "\"", "'", "#"}) {
-      if (!rest.starts_with(opening)) continue;
-      closing = opening == "#" ? "\n" : opening;
-      i += opening.size() - 1;
-      break;
-    }
-    base::require(static_cast<unsigned char>(rest.front()) < 0x80,
-                  "{}:{}: a character outside ASCII must stand in quotes", path, line);
-  }
-}
-
-toml::table parse(const std::string& path) {
-  const std::string text = read_file(path);
-  require_ascii_outside_strings(text, path);
-  try {
-    return toml::parse(text, path);
-  } catch (const toml::parse_error& error) {
-    base::fail("{}: {}", place_of(path, error.source()), error.description());
-  }
-}
-
 /// A JSON string is a TOML basic string too.
 std::string quote(const std::string& text) {
   return nlohmann::json(text).dump();
@@ -164,10 +121,10 @@ std::string print_value(const Option& option, const std::vector<std::string>& va
 
 std::vector<ConfigEntry> read_config_file(const std::string& path, const std::vector<OptionTable>& known,
                                           FormerNames former_names) {
-  const toml::table root = parse(path);
+  const toml::table root = parse_toml(read_file(path), path);
   std::vector<ConfigEntry> entries;
   for (const auto& [section, node] : root) {
-    const std::string place = place_of(path, node.source());
+    const std::string place = toml_place(path, node.source());
     const std::string section_name(section.str());
     const toml::table* keys = node.as_table();
     base::require(keys != nullptr, "{}: key '{}' stands outside a section; sections are {}", place,
@@ -178,7 +135,7 @@ std::vector<ConfigEntry> read_config_file(const std::string& path, const std::ve
                  base::suggest_name(section_name, table_names(known)));
     }
     for (const auto& [key, value] : *keys) {
-      const std::string key_place = place_of(path, key.source());
+      const std::string key_place = toml_place(path, key.source());
       const Option& option = option_of(std::string(key.str()), *table, former_names, key_place);
       entries.push_back({section_name, option.name, values_of(value, option, key_place), key_place});
     }

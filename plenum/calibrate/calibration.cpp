@@ -1,0 +1,237 @@
+#include "plenum/calibrate/calibration.h"
+
+#include <algorithm>
+#include <barrier>
+#include <cmath>
+#include <memory>
+#include <tuple>
+
+#include "plenum/base/check.h"
+#include "plenum/calibrate/busy_ranks.h"
+#include "plenum/calibrate/stopwatch.h"
+#include "plenum/plan/make_op.h"
+#include "plenum/tensor/precision.h"
+
+namespace plenum::calibrate {
+namespace {
+
+using plan::OpKind;
+
+double element_bytes(tensor::Device device) {
+  return static_cast<double>(tensor::size_of(tensor::precision_of(device).of(tensor::Role::Activation)));
+}
+
+/// What the rate of products is measured by: large enough to fill all of a device.
+plan::Op peak_product(tensor::Device device) {
+  return device == tensor::Device::Cpu
+             ? plan::make_op(OpKind::ProductForward, 1024, 1024, 1024, element_bytes(device))
+             : plan::make_op(OpKind::ProductForward, 16384, 4096, 4096, element_bytes(device));
+}
+
+/// What takes as long as it takes to start it.
+plan::Op smallest_op(tensor::Device device) {
+  return plan::make_op(OpKind::Activation, 1, 64, 1, element_bytes(device));
+}
+
+void require_one_rank_of_gpu(tensor::Device device, std::size_t num_ranks) {
+  base::require(device == tensor::Device::Cpu || num_ranks == 1,
+                "a GPU is measured with one rank; leave out the number of ranks, or use the CPU: {} ranks",
+                num_ranks);
+}
+
+/// Timers of ranks that all do the same at the same time.
+class BusyTimers {
+ public:
+  BusyTimers(tensor::Device device, std::size_t num_ranks, std::size_t num_threads,
+             std::span<const plan::Op> ops, const OpTimerOptions& options)
+      : timers_(num_ranks) {
+    run_on_ranks(num_ranks, [&](std::size_t rank) {
+      timers_[rank] = std::make_unique<OpTimer>(device, num_threads, ops, options);
+    });
+  }
+
+  /// Seconds of a rank, on average.
+  Timing measure(const plan::Op& op, double seconds) {
+    run_on_ranks(timers_.size(), [&](std::size_t rank) { timers_[rank]->prepare(op); });
+    return together([&](OpTimer& timer) { return timer.time(seconds); });
+  }
+  Timing measure_copy(double seconds, double* bytes_per_second) {
+    std::vector<double> rates(timers_.size());
+    std::vector<Timing> timings(timers_.size());
+    run_on_ranks(timers_.size(),
+                 [&](std::size_t rank) { rates[rank] = timers_[rank]->copy_rate(seconds, &timings[rank]); });
+    *bytes_per_second = 0;
+    for (const double rate : rates) *bytes_per_second += rate / static_cast<double>(rates.size());
+    return mean_of(timings);
+  }
+
+ private:
+  template <typename Work>
+  Timing together(const Work& work) {
+    std::vector<Timing> timings(timers_.size());
+    std::barrier start(static_cast<std::ptrdiff_t>(timers_.size()));
+    run_on_ranks(timers_.size(), [&](std::size_t rank) {
+      start.arrive_and_wait();
+      timings[rank] = work(*timers_[rank]);
+    });
+    return mean_of(timings);
+  }
+  static Timing mean_of(const std::vector<Timing>& timings) {
+    Timing mean;
+    for (const Timing& timing : timings) {
+      mean.seconds += timing.seconds / static_cast<double>(timings.size());
+      mean.spread += timing.spread / static_cast<double>(timings.size());
+      mean.num_runs += timing.num_runs;
+    }
+    return mean;
+  }
+
+  std::vector<std::unique_ptr<OpTimer>> timers_;
+};
+
+/// Measures what limits every operation.
+void measure_limits(BusyTimers& timers, tensor::Device device, double seconds, plan::DeviceModel& model,
+                    Spreads& spreads) {
+  const plan::Op product = peak_product(device);
+  const Timing gemm = timers.measure(product, seconds);
+  model.peak_flops = product.flops / gemm.seconds;
+  spreads.gemm = gemm.spread;
+  spreads.copy = timers.measure_copy(seconds, &model.peak_bytes_per_second).spread;
+  const Timing launch = timers.measure(smallest_op(device), seconds / 4);
+  model.launch_seconds = launch.seconds;
+  spreads.launch = launch.spread;
+}
+
+/// Points of all kinds, as they are measured.
+class Points {
+ public:
+  void add(const plan::Op& op, const Timing& timing, double limit_seconds) {
+    const auto kind = static_cast<std::size_t>(op.kind);
+    points_[kind].push_back(
+        {.rows = op.rows, .in = op.in, .out = op.out, .efficiency = limit_seconds / timing.seconds});
+    spreads_[kind].push_back(timing.spread);
+  }
+  void put_into(plan::DeviceModel& model, Spreads& spreads) const {
+    for (std::size_t kind = 0; kind < plan::kNumOpKinds; ++kind) {
+      model.set_points(static_cast<OpKind>(kind), points_[kind]);
+      spreads.points[kind] = spreads_[kind];
+    }
+  }
+
+ private:
+  std::array<std::vector<plan::EfficiencyPoint>, plan::kNumOpKinds> points_;
+  std::array<std::vector<double>, plan::kNumOpKinds> spreads_;
+};
+
+// An operation takes one run to warm up and three at least that count, on about 70 % of the limit, and its
+// arguments are written before at a part of the rate of a copy.
+constexpr double kRunsOfLimit = 6;
+constexpr double kFillsOfBytes = 4;
+
+double least_seconds(const plan::DeviceModel& model, const plan::Op& op, const OpTimerOptions& options,
+                     tensor::Device device) {
+  const double rotated = static_cast<double>(device == tensor::Device::Cpu ? options.rotated_bytes_cpu
+                                                                           : options.rotated_bytes_gpu);
+  return kRunsOfLimit * model.limit_seconds(op) +
+         kFillsOfBytes * std::max(op.bytes, rotated) / model.peak_bytes_per_second;
+}
+
+/// The grid is in order of value, and so are those that remain.
+std::vector<plan::Op> without_large_ones(std::vector<plan::Op> ops, tensor::Device device) {
+  // A budget would leave them out anyway, but their memory is taken before: as much as BERT-large needs.
+  constexpr double kMostBytesCpu = 1e9;
+  if (device == tensor::Device::Cpu)
+    std::erase_if(ops, [](const plan::Op& op) { return op.bytes > kMostBytesCpu; });
+  return ops;
+}
+
+}  // namespace
+
+Setting calibrate(const CalibrationOptions& options) {
+  require_one_rank_of_gpu(options.device, options.ranks);
+  const Stopwatch total;
+  const std::vector<plan::Op> wanted = options.ops.empty() ? calibration_grid(options.device) : options.ops;
+  const std::vector<plan::Op> ops = without_large_ones(wanted, options.device);
+  Setting setting;
+  setting.device = options.device;
+  setting.ranks = options.ranks;
+  setting.threads = options.threads;
+  setting.num_left_out = wanted.size() - ops.size();
+  if (options.ranks > 1) {
+    LinkTimerOptions links = options.links;
+    const double share = options.seconds / 8;
+    links.seconds =
+        std::min(links.seconds, share / static_cast<double>(kNumLinkOperations * links.sizes.size()));
+    setting.links = measure_local_link(options.ranks, links);
+  }
+  std::vector<plan::Op> prepared = ops;
+  prepared.push_back(peak_product(options.device));
+  prepared.push_back(smallest_op(options.device));
+  BusyTimers timers(options.device, options.ranks, options.threads, prepared, options.timer);
+  measure_limits(timers, options.device, std::min(options.seconds / 30, 5 * options.seconds_of_op),
+                 setting.model, setting.spreads);
+  constexpr double kLargestShare = 0.05;  // of the time, for one operation
+  Points points;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (options.on_progress) options.on_progress(i, ops.size());
+    const double left = options.seconds - total.seconds();
+    const double least = least_seconds(setting.model, ops[i], options.timer, options.device);
+    if (least > left || least > kLargestShare * options.seconds) {
+      ++setting.num_left_out;
+      continue;
+    }
+    const double share = left / static_cast<double>(ops.size() - i);
+    const Timing timing = timers.measure(ops[i], std::clamp(share - least / 2, 0.0, options.seconds_of_op));
+    points.add(ops[i], timing, setting.model.limit_seconds(ops[i]));
+  }
+  points.put_into(setting.model, setting.spreads);
+  return setting;
+}
+
+plan::DeviceModel calibrate_ops(std::span<const plan::Op> ops, tensor::Device device, std::size_t threads,
+                                std::size_t num_busy_ranks, double seconds, const OpTimerOptions& options) {
+  require_one_rank_of_gpu(device, num_busy_ranks);
+  const auto key = [](const plan::Op& op) { return std::tuple(op.kind, op.rows, op.in, op.out); };
+  std::vector<plan::Op> sizes(ops.begin(), ops.end());
+  std::ranges::sort(sizes, {}, key);
+  const auto repeated = std::ranges::unique(sizes, {}, key);
+  sizes.erase(repeated.begin(), repeated.end());
+
+  // What limits them is measured first, with a timer of its own: which sizes there is time for follows.
+  plan::DeviceModel model;
+  Spreads spreads;
+  const std::vector<plan::Op> limits = {peak_product(device), smallest_op(device)};
+  OpTimerOptions cold = options;
+  {
+    BusyTimers timers(device, num_busy_ranks, threads, limits, options);
+    measure_limits(timers, device, seconds / 20, model, spreads);
+    cold.warm_up_seconds = 0;
+  }
+  const double share = seconds / static_cast<double>(std::max<std::size_t>(1, sizes.size()));
+  std::vector<plan::Op> measured;
+  for (const plan::Op& op : sizes) {
+    plan::Op shorter = op;
+    constexpr double kLeastRows = 64;
+    while (shorter.rows >= 2 * kLeastRows && kRunsOfLimit * model.limit_seconds(shorter) > share) {
+      shorter = plan::make_op(op.kind, std::ceil(shorter.rows / 2), op.in, op.out, element_bytes(device));
+    }
+    measured.push_back(shorter);
+  }
+  Points points;
+  BusyTimers timers(device, num_busy_ranks, threads, measured, cold);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const Timing timing = timers.measure(measured[i], share / 4);
+    points.add(sizes[i], timing, model.limit_seconds(measured[i]));
+  }
+  points.put_into(model, spreads);
+  return model;
+}
+
+std::vector<RanksAndThreads> default_settings(std::size_t num_cores) {
+  std::vector<RanksAndThreads> settings;
+  for (std::size_t ranks = 1; ranks < num_cores; ranks *= 2) settings.push_back({ranks, num_cores / ranks});
+  settings.push_back({num_cores, 1});
+  return settings;
+}
+
+}  // namespace plenum::calibrate

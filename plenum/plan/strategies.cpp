@@ -79,8 +79,11 @@ class Enumeration {
 
   void add_without_pipeline(Strategy strategy) {
     std::set<std::pair<std::size_t, std::int64_t>> known;
-    for (const std::int64_t tokens : grid_.micro_batch_tokens) {
-      strategy.micro_batches = {.tokens = tokens};
+    std::vector<batch::MicroBatchCut> cuts;
+    for (const std::int64_t tokens : grid_.micro_batch_tokens) cuts.push_back({.tokens = tokens});
+    if (grid_.micro_batches) cuts = {{.count = grid_.micro_batches}};
+    for (const batch::MicroBatchCut& cut : cuts) {
+      strategy.micro_batches = cut;
       const std::optional<StepLimits> found = limits(strategy.replicas, strategy.micro_batches);
       if (!found || !known.emplace(found->micro_batches_per_replica, found->capacity.rows).second) continue;
       for (const Recomputation recomputation :
@@ -141,8 +144,12 @@ class Enumeration {
   }
 
   void add_micro_batches(Strategy strategy, const std::vector<std::uint16_t>& stage_begins) {
-    for (const std::int64_t of_place : grid_.micro_batches_per_place) {
-      strategy.micro_batches = {.count = of_place * static_cast<std::int64_t>(strategy.depth)};
+    std::vector<batch::MicroBatchCut> cuts;
+    for (const std::int64_t of_place : grid_.micro_batches_per_place)
+      cuts.push_back({.count = of_place * static_cast<std::int64_t>(strategy.depth)});
+    if (grid_.micro_batches) cuts = {{.count = grid_.micro_batches}};
+    for (const batch::MicroBatchCut& cut : cuts) {
+      strategy.micro_batches = cut;
       const std::optional<StepLimits> found = limits(strategy.replicas, strategy.micro_batches);
       if (found) add_buckets(strategy, *found, stage_begins);
     }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "plenum/describe/model_description.h"
@@ -24,6 +25,7 @@ struct StrategyGrid {
   std::vector<std::int64_t> micro_batch_tokens = {1024,  2048,  4096,   8192,  16384,
                                                   32768, 65536, 131072, 262144};
   std::vector<std::int64_t> micro_batches_per_place = {1, 2, 4, 8};  ///< of a pipeline
+  std::optional<std::int64_t> micro_batches = {};  ///< of a replica, where nothing else is to be tried
   std::vector<std::int64_t> bucket_bytes = {kBucketBytes, 4 * kBucketBytes, 16 * kBucketBytes};
   std::vector<std::size_t> chunks = {2, 3, 4};
 };

@@ -90,6 +90,8 @@ struct StepCosts::State {
     base::require(run.ranks.size() * num_slices <= cluster.num_devices(),
                   "cluster {} has {} devices, the run needs {}", cluster.name, cluster.num_devices(),
                   run.ranks.size() * num_slices);
+    base::require(!run.problem.has_tensor_norms || options.update == UpdateRule::Lamb,
+                  "a schedule that sums the norms of tensors is LAMB's: {}", run.name);
     find_first_micro_batches();
     find_shards();
   }

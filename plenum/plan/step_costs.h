@@ -52,7 +52,7 @@ struct ActionParts {
 class StepCosts final : public schedule::CostModel {
  public:
   /// Borrows the schedule and the cluster. Throws UserError unless there is work for each of the schedule's
-  /// micro-batches, and as many ranks in the cluster as take part.
+  /// micro-batches, as many ranks in the cluster as take part, and an update rule that fits the schedule.
   StepCosts(const schedule::Schedule& schedule, StepCostOptions options, StepWork work,
             const Cluster& cluster);
   ~StepCosts() override;

@@ -405,6 +405,9 @@ TEST(StepCosts, RefuseWorkAndClustersThatDoNotFit) {
   const Schedule schedule = replicas({.num_micro_batches = 1, .num_replicas = 3});
   EXPECT_THROW(StepCosts(schedule, {.model = test::planned_bert()}, even_work(2), cluster), base::UserError);
   EXPECT_THROW(StepCosts(schedule, {.model = test::planned_bert(5)}, even_work(3), cluster), base::UserError);
+  const Schedule lamb = replicas(
+      {.num_micro_batches = 1, .num_replicas = 3, .sharding = Sharding::Optimizer, .has_tensor_norms = true});
+  EXPECT_THROW(StepCosts(lamb, {.model = test::planned_bert()}, even_work(3), cluster), base::UserError);
   Cluster tiny = cluster;
   tiny.num_nodes = 1;
   tiny.devices_per_node = 2;

@@ -40,9 +40,8 @@ std::string print_plan_file(RunOptions options, const std::string& comment) {
   const std::vector<base::OptionTable> defaults = plain.tables();
   std::vector<base::OptionTable> changed;
   for (std::size_t i = 0; i < tables.size(); ++i) {
-    base::OptionTable table = tables[i].only([&](const base::Option& option) {
-      return option.get() != defaults[i].find(option.name)->get();
-    });
+    base::OptionTable table = tables[i].only(
+        [&](const base::Option& option) { return option.get() != defaults[i].find(option.name)->get(); });
     if (!table.options().empty()) changed.push_back(std::move(table));
   }
   return fmt::format("{}\n{}", comment, io::print_config(changed));

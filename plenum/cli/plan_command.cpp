@@ -179,8 +179,9 @@ int PlanCommand::run() {
   const auto number = [](const std::optional<std::int64_t>& value) {
     return static_cast<std::size_t>(value.value_or(0));
   };
-  const plan::Cluster cluster =
+  plan::Cluster cluster =
       calibrate::read_cluster(options_.cluster, {.ranks = 0, .threads = number(options_.threads)});
+  if (options_.nodes) cluster.num_nodes = number(options_.nodes);
   Subject subject;
   read_subject(subject);
   const plan::StrategyRequest wanted = request(subject, cluster);

@@ -18,6 +18,7 @@ std::vector<base::OptionTable> PlanOptions::tables() {
       "and a number");
   table.add("max-length", max_length, 1, kMost,
             "With --histogram: the longest that a sequence may be; default: the longest that occurs");
+  table.add("nodes", nodes, 1, kMost, "Nodes of the cluster; default: as its file says");
   table.add("ranks", ranks, 1, kMost, "Devices to use; default: all of the cluster");
   table.add("threads", threads, 1, 4096, "Of a rank on the CPU; default: as the cluster's file says");
   table.add_parsed("memory-limit", memory_limit, "BYTES",

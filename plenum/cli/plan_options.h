@@ -15,6 +15,7 @@ struct PlanOptions {
   std::string histogram;
   std::optional<std::int64_t> max_length;
   std::string cluster;
+  std::optional<std::int64_t> nodes;
   std::optional<std::int64_t> ranks;
   std::optional<std::int64_t> threads;
   std::optional<double> memory_limit;

@@ -26,7 +26,8 @@ struct BoundOp {
 /// whole numbers, at least 1. Running it again and again does the same work.
 ///
 /// Attention has heads of 64, or one head where the width is no multiple of that, and sequences of one
-/// length. Words of the embedding are as frequent as in text: the nth in proportion to 1 / n.
+/// length. What is copied or filled in rows of one element is a flat buffer. Words of the embedding are as
+/// frequent as in text: the nth in proportion to 1 / n.
 BoundOp bind_op(const plan::Op& op, const OpSetting& setting, ArgumentRoom& room);
 
 /// Scratch of the stream that it runs on, on the CPU of each thread.

@@ -7,9 +7,11 @@
 #include <tuple>
 
 #include "plenum/base/check.h"
+#include "plenum/base/machine.h"
 #include "plenum/calibrate/busy_ranks.h"
 #include "plenum/calibrate/stopwatch.h"
 #include "plenum/plan/make_op.h"
+#include "plenum/tensor/cuda_device.h"
 #include "plenum/tensor/precision.h"
 
 namespace plenum::calibrate {
@@ -26,11 +28,6 @@ plan::Op peak_product(tensor::Device device) {
   return device == tensor::Device::Cpu
              ? plan::make_op(OpKind::ProductForward, 1024, 1024, 1024, element_bytes(device))
              : plan::make_op(OpKind::ProductForward, 16384, 4096, 4096, element_bytes(device));
-}
-
-/// What takes as long as it takes to start it.
-plan::Op smallest_op(tensor::Device device) {
-  return plan::make_op(OpKind::Activation, 1, 64, 1, element_bytes(device));
 }
 
 void require_one_rank_of_gpu(tensor::Device device, std::size_t num_ranks) {
@@ -55,14 +52,17 @@ class BusyTimers {
     run_on_ranks(timers_.size(), [&](std::size_t rank) { timers_[rank]->prepare(op); });
     return together([&](OpTimer& timer) { return timer.time(seconds); });
   }
-  Timing measure_copy(double seconds, double* bytes_per_second) {
+  Timing measure_copy(double seconds, double& bytes_per_second) {
     std::vector<double> rates(timers_.size());
     std::vector<Timing> timings(timers_.size());
     run_on_ranks(timers_.size(),
                  [&](std::size_t rank) { rates[rank] = timers_[rank]->copy_rate(seconds, &timings[rank]); });
-    *bytes_per_second = 0;
-    for (const double rate : rates) *bytes_per_second += rate / static_cast<double>(rates.size());
+    bytes_per_second = 0;
+    for (const double rate : rates) bytes_per_second += rate / static_cast<double>(rates.size());
     return mean_of(timings);
+  }
+  Timing measure_launch(double seconds) {
+    return together([&](OpTimer& timer) { return timer.launch(seconds); });
   }
 
  private:
@@ -89,38 +89,58 @@ class BusyTimers {
   std::vector<std::unique_ptr<OpTimer>> timers_;
 };
 
-/// Measures what limits every operation.
+/// Measures what limits every operation. What was measured before stays where it was faster: somebody else
+/// may have been busy.
 void measure_limits(BusyTimers& timers, tensor::Device device, double seconds, plan::DeviceModel& model,
                     Spreads& spreads) {
   const plan::Op product = peak_product(device);
   const Timing gemm = timers.measure(product, seconds);
-  model.peak_flops = product.flops / gemm.seconds;
-  spreads.gemm = gemm.spread;
-  spreads.copy = timers.measure_copy(seconds, &model.peak_bytes_per_second).spread;
-  const Timing launch = timers.measure(smallest_op(device), seconds / 4);
-  model.launch_seconds = launch.seconds;
-  spreads.launch = launch.spread;
+  if (product.flops / gemm.seconds > model.peak_flops) {
+    model.peak_flops = product.flops / gemm.seconds;
+    spreads.gemm = gemm.spread;
+  }
+  double bytes_per_second = 0;
+  const Timing copy = timers.measure_copy(seconds, bytes_per_second);
+  if (bytes_per_second > model.peak_bytes_per_second) {
+    model.peak_bytes_per_second = bytes_per_second;
+    spreads.copy = copy.spread;
+  }
+  const Timing launch = timers.measure_launch(seconds / 4);
+  if (model.launch_seconds == 0 || launch.seconds < model.launch_seconds) {
+    model.launch_seconds = launch.seconds;
+    spreads.launch = launch.spread;
+  }
 }
 
-/// Points of all kinds, as they are measured.
+/// Operations of all kinds, as they are measured.
 class Points {
  public:
-  void add(const plan::Op& op, const Timing& timing, double limit_seconds) {
-    const auto kind = static_cast<std::size_t>(op.kind);
-    points_[kind].push_back(
-        {.rows = op.rows, .in = op.in, .out = op.out, .efficiency = limit_seconds / timing.seconds});
-    spreads_[kind].push_back(timing.spread);
+  /// `measured` is the same with fewer rows, perhaps.
+  void add(const plan::Op& op, const plan::Op& measured, const Timing& timing) {
+    ops_.push_back({op, measured, timing});
   }
+  /// By the limits that the model has.
   void put_into(plan::DeviceModel& model, Spreads& spreads) const {
+    std::array<std::vector<plan::EfficiencyPoint>, plan::kNumOpKinds> points;
+    for (const auto& [op, measured, timing] : ops_) {
+      const auto kind = static_cast<std::size_t>(op.kind);
+      points[kind].push_back({.rows = op.rows,
+                              .in = op.in,
+                              .out = op.out,
+                              .efficiency = model.limit_seconds(measured) / timing.seconds});
+      spreads.points[kind].push_back(timing.spread);
+    }
     for (std::size_t kind = 0; kind < plan::kNumOpKinds; ++kind) {
-      model.set_points(static_cast<OpKind>(kind), points_[kind]);
-      spreads.points[kind] = spreads_[kind];
+      model.set_points(static_cast<OpKind>(kind), std::move(points[kind]));
     }
   }
 
  private:
-  std::array<std::vector<plan::EfficiencyPoint>, plan::kNumOpKinds> points_;
-  std::array<std::vector<double>, plan::kNumOpKinds> spreads_;
+  struct Measured {
+    plan::Op op, measured;
+    Timing timing;
+  };
+  std::vector<Measured> ops_;
 };
 
 // An operation takes one run to warm up and three at least that count, on about 70 % of the limit, and its
@@ -136,12 +156,16 @@ double least_seconds(const plan::DeviceModel& model, const plan::Op& op, const O
          kFillsOfBytes * std::max(op.bytes, rotated) / model.peak_bytes_per_second;
 }
 
-/// The grid is in order of value, and so are those that remain.
-std::vector<plan::Op> without_large_ones(std::vector<plan::Op> ops, tensor::Device device) {
-  // A budget would leave them out anyway, but their memory is taken before: as much as BERT-large needs.
-  constexpr double kMostBytesCpu = 1e9;
-  if (device == tensor::Device::Cpu)
-    std::erase_if(ops, [](const plan::Op& op) { return op.bytes > kMostBytesCpu; });
+/// What a rank has the memory for: a part of what is free, because arguments may take more than the bytes
+/// that count (all of a table, of which some rows are read). Memory of the CPU is only taken where it is
+/// used.
+std::vector<plan::Op> that_fit(std::vector<plan::Op> ops, tensor::Device device, std::size_t num_ranks) {
+  constexpr double kPart = 4;
+  const auto free_bytes = static_cast<double>(device == tensor::Device::Cpu ? base::available_memory_bytes()
+                                                                            : tensor::cuda_free_bytes());
+  if (free_bytes == 0) return ops;  // not known
+  const double most = free_bytes / (kPart * static_cast<double>(num_ranks));
+  std::erase_if(ops, [&](const plan::Op& op) { return op.bytes > most; });
   return ops;
 }
 
@@ -151,7 +175,7 @@ Setting calibrate(const CalibrationOptions& options) {
   require_one_rank_of_gpu(options.device, options.ranks);
   const Stopwatch total;
   const std::vector<plan::Op> wanted = options.ops.empty() ? calibration_grid(options.device) : options.ops;
-  const std::vector<plan::Op> ops = without_large_ones(wanted, options.device);
+  const std::vector<plan::Op> ops = that_fit(wanted, options.device, options.ranks);
   Setting setting;
   setting.device = options.device;
   setting.ranks = options.ranks;
@@ -166,15 +190,14 @@ Setting calibrate(const CalibrationOptions& options) {
   }
   std::vector<plan::Op> prepared = ops;
   prepared.push_back(peak_product(options.device));
-  prepared.push_back(smallest_op(options.device));
   BusyTimers timers(options.device, options.ranks, options.threads, prepared, options.timer);
-  measure_limits(timers, options.device, std::min(options.seconds / 30, 5 * options.seconds_of_op),
-                 setting.model, setting.spreads);
-  constexpr double kLargestShare = 0.05;  // of the time, for one operation
+  const double seconds_of_limit = std::min(options.seconds / 30, 5 * options.seconds_of_op);
+  measure_limits(timers, options.device, seconds_of_limit, setting.model, setting.spreads);
+  constexpr double kLargestShare = 0.02;  // of the time, for one operation
   Points points;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (options.on_progress) options.on_progress(i, ops.size());
-    const double left = options.seconds - total.seconds();
+    const double left = options.seconds - 3 * seconds_of_limit - total.seconds();
     const double least = least_seconds(setting.model, ops[i], options.timer, options.device);
     if (least > left || least > kLargestShare * options.seconds) {
       ++setting.num_left_out;
@@ -182,8 +205,9 @@ Setting calibrate(const CalibrationOptions& options) {
     }
     const double share = left / static_cast<double>(ops.size() - i);
     const Timing timing = timers.measure(ops[i], std::clamp(share - least / 2, 0.0, options.seconds_of_op));
-    points.add(ops[i], timing, setting.model.limit_seconds(ops[i]));
+    points.add(ops[i], ops[i], timing);
   }
+  measure_limits(timers, options.device, seconds_of_limit, setting.model, setting.spreads);
   points.put_into(setting.model, setting.spreads);
   return setting;
 }
@@ -194,13 +218,13 @@ plan::DeviceModel calibrate_ops(std::span<const plan::Op> ops, tensor::Device de
   const auto key = [](const plan::Op& op) { return std::tuple(op.kind, op.rows, op.in, op.out); };
   std::vector<plan::Op> sizes(ops.begin(), ops.end());
   std::ranges::sort(sizes, {}, key);
-  const auto repeated = std::ranges::unique(sizes, {}, key);
-  sizes.erase(repeated.begin(), repeated.end());
+  const auto is_same = [&](const plan::Op& one, const plan::Op& other) { return key(one) == key(other); };
+  sizes.erase(std::unique(sizes.begin(), sizes.end(), is_same), sizes.end());
 
   // What limits them is measured first, with a timer of its own: which sizes there is time for follows.
   plan::DeviceModel model;
   Spreads spreads;
-  const std::vector<plan::Op> limits = {peak_product(device), smallest_op(device)};
+  const std::vector<plan::Op> limits = {peak_product(device)};
   OpTimerOptions cold = options;
   {
     BusyTimers timers(device, num_busy_ranks, threads, limits, options);
@@ -210,7 +234,8 @@ plan::DeviceModel calibrate_ops(std::span<const plan::Op> ops, tensor::Device de
   const double share = seconds / static_cast<double>(std::max<std::size_t>(1, sizes.size()));
   std::vector<plan::Op> measured;
   for (const plan::Op& op : sizes) {
-    plan::Op shorter = op;
+    // What is run and what it is held against are the same, whatever else the operation counts as its own.
+    plan::Op shorter = plan::make_op(op.kind, op.rows, op.in, op.out, element_bytes(device));
     constexpr double kLeastRows = 64;
     while (shorter.rows >= 2 * kLeastRows && kRunsOfLimit * model.limit_seconds(shorter) > share) {
       shorter = plan::make_op(op.kind, std::ceil(shorter.rows / 2), op.in, op.out, element_bytes(device));
@@ -221,7 +246,7 @@ plan::DeviceModel calibrate_ops(std::span<const plan::Op> ops, tensor::Device de
   BusyTimers timers(device, num_busy_ranks, threads, measured, cold);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const Timing timing = timers.measure(measured[i], share / 4);
-    points.add(sizes[i], timing, model.limit_seconds(measured[i]));
+    points.add(sizes[i], measured[i], timing);
   }
   points.put_into(model, spreads);
   return model;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -73,7 +74,7 @@ void Grid::add_layer(int rank, double T, double D) {
 void Grid::add_heads(int rank, double T, double D) {
   constexpr double kMasked = 0.15;
   constexpr double kWords = 30522;
-  const double M = kMasked * T;
+  const double M = std::round(kMasked * T);
   add(rank, OpKind::EmbeddingForward, T, D);
   add(rank, OpKind::EmbeddingBackward, T, D);
   add(rank, OpKind::VocabularyLossForward, M, D, kWords);
@@ -93,7 +94,7 @@ void Grid::add_updates() {
     add(count.rank, OpKind::Lamb, count.size, 1);
     add(count.rank, OpKind::SquareGradient, count.size, 1);
   }
-  for (const Ranked& width : {Ranked{256, 2}, {768, 3}, {1024, 3}}) {
+  for (const Ranked& width : {Ranked{256, 1}, {768, 2}, {1024, 3}}) {
     for (const double size : {width.size, 4 * width.size}) {
       add(width.rank, OpKind::Inverse, is_gpu_ ? 16 : 1, size);
     }

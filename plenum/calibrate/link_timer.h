@@ -1,26 +1,13 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <vector>
 
+#include "plenum/calibrate/machine.h"
 #include "plenum/comm/communicator.h"
-#include "plenum/plan/link.h"
 
 namespace plenum::calibrate {
-
-/// What ranks do over a link, each with a formula of plenum/plan/link.h.
-enum class LinkOperation : std::uint8_t { Message, AllReduce, Gather, ReduceScatter };
-inline constexpr std::size_t kNumLinkOperations = 4;
-
-/// The link with which the operation's formula comes closest to what was measured.
-struct MeasuredLink {
-  LinkOperation operation = LinkOperation::AllReduce;
-  plan::Link link;
-  double fit_error = 0;  ///< mean distance of the formula from what was measured, as a fraction of that
-};
 
 struct LinkTimerOptions {
   std::vector<std::size_t> sizes = {std::size_t{1} << 10, std::size_t{1} << 13, std::size_t{1} << 16,

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "plenum/calibrate/calibration.h"
+#include "plenum/calibrate/machine.h"
 #include "plenum/plan/cluster.h"
 
 namespace plenum::calibrate {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "plenum/calibrate/calibration.h"
+#include "plenum/calibrate/machine.h"
 #include "plenum/io/toml_file.h"
 #include "plenum/plan/device_model.h"
 

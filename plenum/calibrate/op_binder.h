@@ -16,9 +16,16 @@ namespace plenum::calibrate {
 
 /// An operation's sizes in whole numbers.
 struct OpSizes {
-  explicit OpSizes(const plan::Op& op) : T(whole(op.rows)), D(whole(op.in)), E(whole(op.out)) {}
+  explicit OpSizes(const plan::Op& op) : T(whole(op.rows)), D(whole(op.in)), E(whole(op.out)) {
+    const bool is_copy = op.kind == plan::OpKind::Gather || op.kind == plan::OpKind::Fill;
+    if (!is_copy || D > 1) return;
+    // A flat buffer, which nobody copies element by element.
+    D = std::min<std::int64_t>(T, kFlatWidth);
+    T = (T + D - 1) / D;
+  }
   static std::int64_t whole(double size) { return std::max<std::int64_t>(1, std::llround(size)); }
 
+  static constexpr std::int64_t kFlatWidth = 1024;
   std::int64_t T, D, E;
 };
 

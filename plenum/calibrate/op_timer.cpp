@@ -32,6 +32,10 @@ plan::Op large_product() {
   return plan::make_op(plan::OpKind::ProductForward, 8192, 4096, 4096, 2);
 }
 
+plan::Op smallest_op(tensor::Device device) {
+  return plan::make_op(plan::OpKind::Activation, 1, 64, 1, device == tensor::Device::Cpu ? 4 : 2);
+}
+
 }  // namespace
 
 Timing timing_of(std::vector<double> seconds) {
@@ -80,7 +84,10 @@ OpTimer::OpTimer(tensor::Device device, std::size_t num_threads, std::span<const
                  const OpTimerOptions& options)
     : device_(device), options_(options), owner_(device, num_threads) {
   auto room_bytes = static_cast<std::size_t>(2 * copied_bytes(device));
-  std::size_t scratch_bytes = device == tensor::Device::Cuda ? op_scratch_bytes(large_product(), device) : 1;
+  room_bytes =
+      std::max(room_bytes, argument_bytes(smallest_op(device), device, options_.setting) * kMostSets);
+  std::size_t scratch_bytes =
+      op_scratch_bytes(device == tensor::Device::Cuda ? large_product() : smallest_op(device), device);
   for (const plan::Op& op : ops) {
     const std::size_t bytes = argument_bytes(op, device, options_.setting);
     room_bytes = std::max(room_bytes, bytes * num_sets(op));
@@ -174,6 +181,16 @@ Timing OpTimer::time(double seconds) {
 Timing OpTimer::measure(const plan::Op& op, double seconds) {
   prepare(op);
   return time(seconds);
+}
+
+Timing OpTimer::launch(double seconds) {
+  prepare(smallest_op(device_));
+  if (device_ == tensor::Device::Cuda) return time(seconds);
+  base::ThreadPool& pool = stream_->pool();
+  return time_runs(seconds, [&](std::size_t index) {
+    sets_[index % sets_.size()].run(*stream_);
+    pool.run(pool.num_threads(), [](std::size_t, std::size_t) {});
+  });
 }
 
 double OpTimer::copy_rate(double seconds, Timing* timing) {

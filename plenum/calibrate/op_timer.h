@@ -55,6 +55,9 @@ class OpTimer {
   /// Both.
   Timing measure(const plan::Op& op, double seconds);
 
+  /// Of what takes as long as it takes to start it: the smallest operation, and on the CPU a task for each
+  /// thread. Forgets what was prepared.
+  Timing launch(double seconds);
   /// Of a large copy: bytes per second, read and written ones added, over so long.
   double copy_rate(double seconds, Timing* timing = nullptr);
 

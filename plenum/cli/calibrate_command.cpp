@@ -104,7 +104,7 @@ calibrate::Machine CalibrateCommand::describe_machine() const {
   // Nothing was allocated yet: program and libraries.
   machine.overhead_bytes = static_cast<double>(base::peak_memory_bytes());
   if (device_ == Device::Cpu) {
-    machine.name = fmt::format("{}, {} cores", found.cpu_model, found.usable_cores);
+    machine.name = found.cpu_model.empty() ? "unknown processor" : found.cpu_model;
     machine.memory_bytes = static_cast<double>(found.memory_bytes);
     return machine;
   }

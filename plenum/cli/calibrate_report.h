@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "plenum/calibrate/calibration.h"
+#include "plenum/calibrate/machine.h"
 
 namespace plenum::cli {
 

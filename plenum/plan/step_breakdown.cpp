@@ -9,7 +9,6 @@ namespace plenum::plan {
 namespace {
 
 using schedule::Action;
-using schedule::ActionTime;
 using schedule::ActionType;
 using schedule::Lane;
 using schedule::Rank;

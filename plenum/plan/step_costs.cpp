@@ -200,8 +200,9 @@ std::vector<FactorShape> StepCosts::State::own_shapes(Rank rank, const Action& a
   std::vector<FactorShape> own;
   for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) {
     const std::vector<FactorShape> shapes = factor_shapes(options.model.layers[layer.index()]);
-    for (std::uint16_t map = 0; map < shapes.size(); ++map) {
-      if (dataflow.owner(action.stage, layer, map) == rank) own.push_back(shapes[map]);
+    for (std::size_t map = 0; map < shapes.size(); ++map) {
+      if (dataflow.owner(action.stage, layer, static_cast<std::uint16_t>(map)) == rank)
+        own.push_back(shapes[map]);
     }
   }
   return own;
@@ -354,14 +355,15 @@ ActionParts StepCosts::State::update(Rank rank, const Action& action) const {
   return parts;
 }
 
-StepCosts::StepCosts(const Schedule& schedule, StepCostOptions options, StepWork work, const Cluster& cluster)
+StepCosts::StepCosts(const Schedule& schedule, StepCostOptions options, const StepWork& work,
+                     const Cluster& cluster)
     : state_(std::make_unique<State>(schedule, std::move(options), cluster)) {
-  set_work(std::move(work));
+  set_work(work);
 }
 
 StepCosts::~StepCosts() = default;
 
-void StepCosts::set_work(StepWork work) {
+void StepCosts::set_work(const StepWork& work) {
   state_->set_work(work);
 }
 

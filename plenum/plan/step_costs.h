@@ -53,12 +53,12 @@ class StepCosts final : public schedule::CostModel {
  public:
   /// Borrows the schedule and the cluster. Throws UserError unless there is work for each of the schedule's
   /// micro-batches, as many ranks in the cluster as take part, and an update rule that fits the schedule.
-  StepCosts(const schedule::Schedule& schedule, StepCostOptions options, StepWork work,
+  StepCosts(const schedule::Schedule& schedule, StepCostOptions options, const StepWork& work,
             const Cluster& cluster);
   ~StepCosts() override;
 
   /// Another step of the same schedule.
-  void set_work(StepWork work);
+  void set_work(const StepWork& work);
 
   double seconds(schedule::Rank rank, const schedule::Action& action) const override;
   double latency_seconds(schedule::Rank from, schedule::Rank to) const override;

@@ -266,6 +266,103 @@ TEST(ActionOps, HaveTheBytesOfTheTensorsThatAreKeptAndOfTheWeights) {
   }
 }
 
+TEST(ActionOps, OfTheLastLayerGatherAndScatterTheRowsThatHeadsRead) {
+  const ModelDescription model = small_bert();
+  const ActionOps ops(model, Device::Cpu, Recomputation::None);
+  const ComputedWork work = computed_work(work_of(kLengths, 4, 3), model, Device::Cpu);
+  const auto bytes = [&](Pass pass, OpKind kind) {
+    std::vector<Op> found = ops.layer(2, pass, work, Gradients::Overwritten).ops;
+    std::erase_if(found, [&](const Op& op) { return op.kind != kind; });
+    return bytes_of(found);
+  };
+  // Context and residual of 4 and 3 of 20 rows, 8 wide, in fp32: read and written; their gradients added to
+  // zeros.
+  EXPECT_EQ(bytes(Pass::Forward, OpKind::Gather), 2 * (2 * 7 * 8 * 4));
+  EXPECT_EQ(bytes(Pass::Backward, OpKind::Fill), 2 * (20 * 8 * 4));
+  EXPECT_EQ(bytes(Pass::Backward, OpKind::Gather), 2 * (3 * 7 * 8 * 4));
+  // The bias of queries and of values, over all rows.
+  EXPECT_EQ(bytes(Pass::Backward, OpKind::ColumnSums), 2 * 20 * 8 * 4);
+  EXPECT_EQ(bytes(Pass::Backward, OpKind::Activation), 2 * 7 * 24 * 4);
+}
+
+TEST(ActionOps, OfNormsFollowDropout) {
+  ModelDescription model = small_bert();
+  const ComputedWork work = computed_work(work_of(kLengths, 4), model, Device::Cpu);
+  const auto norm_bytes = [&](Pass pass, OpKind kind) {
+    const ActionOps ops(model, Device::Cpu, Recomputation::None);
+    std::vector<Op> found = ops.layer(0, pass, work, Gradients::Overwritten).ops;
+    std::erase_if(found, [&](const Op& op) { return op.kind != kind; });
+    return bytes_of(found);
+  };
+  constexpr double kRows = 17 * 8 * 4;
+  EXPECT_EQ(norm_bytes(Pass::Backward, OpKind::NormBackward), 2 * 4 * kRows);
+  const double forward = norm_bytes(Pass::Forward, OpKind::NormForward);
+  model.hidden_dropout = 0;
+  // The gradient of the branch is that of the residual.
+  EXPECT_EQ(norm_bytes(Pass::Backward, OpKind::NormBackward), 2 * 3 * kRows);
+  EXPECT_EQ(norm_bytes(Pass::Forward, OpKind::NormForward), forward);
+}
+
+TEST(ActionOps, OfHeadsHaveTheBytesOfTheirRows) {
+  using enum OpKind;
+  const ModelDescription model = small_bert();
+  const ActionOps ops(model, Device::Cpu, Recomputation::None);
+  const ComputedWork work = computed_work(work_of(kLengths, 4), model, Device::Cpu);
+  const auto bytes = [&](Pass pass, Gradients gradients) {
+    std::vector<std::pair<OpKind, double>> found;
+    for (const Op& op : ops.heads(pass, work, gradients).ops) found.emplace_back(op.kind, op.bytes / 4);
+    return found;
+  };
+  using Found = std::vector<std::pair<OpKind, double>>;
+  // M = 4 masked rows of width 8 and 48 words; 3 rows of two classes.
+  EXPECT_EQ(bytes(Pass::Forward, Gradients::Overwritten),
+            (Found{{ProductForward, 4 * 8 + 8 * 8 + 4 * 8},
+                   {Activation, 2 * 4 * 8},
+                   {NormForward, 2 * 4 * 8},
+                   {VocabularyLossForward, 4 * 8 + 8 * 48 + 4 * 48},
+                   {ColumnSums, 4},
+                   {ProductForward, 3 * 8 + 8 * 8 + 3 * 8},
+                   {Activation, 2 * 3 * 8},
+                   {ProductForward, 3 * 8 + 8 * 2 + 3 * 2},
+                   {Activation, 2 * 3 * 2},
+                   {ColumnSums, 3}}));
+  // Logits become their gradient; what the GELU reads, its gradient in and out; dW added to.
+  EXPECT_EQ(bytes(Pass::Backward, Gradients::AddedTo),
+            (Found{{VocabularyLossBackward, 2 * 4 * 8 + 8 * 48 + 2 * 4 * 48 + 2 * 8 * 48},
+                   {NormBackward, 3 * 4 * 8},
+                   {Activation, 3 * 4 * 8},
+                   {ProductWeightGradient, 4 * 8 + 4 * 8 + 2 * 8 * 8},
+                   {ProductInputGradient, 4 * 8 + 8 * 8 + 4 * 8},
+                   {Activation, 2 * 3 * 2},
+                   {ProductWeightGradient, 3 * 8 + 3 * 2 + 2 * 8 * 2},
+                   {ProductInputGradient, 3 * 8 + 8 * 2 + 3 * 2},
+                   {Activation, 3 * 3 * 8},
+                   {ProductWeightGradient, 3 * 8 + 3 * 8 + 2 * 8 * 8},
+                   {ProductInputGradient, 3 * 8 + 8 * 8 + 3 * 8}}));
+  // Heads have their gradients with the inputs'.
+  EXPECT_EQ(bytes(Pass::InputGradient, Gradients::AddedTo), bytes(Pass::Backward, Gradients::AddedTo));
+  EXPECT_TRUE(bytes(Pass::WeightGradient, Gradients::AddedTo).empty());
+  EXPECT_TRUE(bytes(Pass::RecomputeFull, Gradients::AddedTo).empty());
+}
+
+TEST(ActionOps, OfTheEmbeddingStandWithTheFirstLayers) {
+  using enum OpKind;
+  const ModelDescription model = small_bert();
+  const ComputedWork work = computed_work(work_of(kLengths, 4, 3), model, Device::Cpu);
+  const ActionOps ops(model, Device::Cpu, Recomputation::Full);
+  const auto embedding = [&](Pass pass) { return ops.embedding(pass, work, Gradients::AddedTo).ops; };
+  EXPECT_EQ(kinds_of(embedding(Pass::Forward)), std::vector{EmbeddingForward});
+  EXPECT_EQ(embedding(Pass::Forward).front().rows, 20);
+  EXPECT_EQ(kinds_of(embedding(Pass::Backward)), std::vector{EmbeddingBackward});
+  EXPECT_EQ(kinds_of(embedding(Pass::InputGradient)), std::vector{EmbeddingBackward});
+  EXPECT_TRUE(embedding(Pass::WeightGradient).empty());
+  EXPECT_TRUE(embedding(Pass::RecomputeFull).empty());
+  const ModelDescription slice = describe::tensor_parallel_slice(model, {.index = 0, .size = 2});
+  const ActionOps of_slice(slice, Device::Cpu, Recomputation::None);
+  EXPECT_EQ(kinds_of(of_slice.embedding(Pass::Forward, work, Gradients::AddedTo).ops),
+            (std::vector{Gather, EmbeddingForward}));
+}
+
 TEST(ActionOps, OfAGatedMlpReadTwoHalvesAndWriteOne) {
   const ModelDescription model = small_modern_encoder();
   const ActionOps ops(model, Device::Cpu, Recomputation::None);

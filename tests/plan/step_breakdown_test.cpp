@@ -105,6 +105,25 @@ TEST(StepBreakdown, WaitsForTheReplicaThatHasMoreToDo) {
   }
 }
 
+TEST(StepBreakdown, TellsWaitingForAReplicaFromTheBubblesOfAPipeline) {
+  const Schedule schedule = schedule::generate_gpipe({.depth = 2,
+                                                      .num_micro_batches = 3,
+                                                      .num_replicas = 2,
+                                                      .stage_layers = {2, 2},
+                                                      .has_tied_parameters = true});
+  const Explained alone(schedule, alike(6), free_links());
+  EXPECT_NEAR(alone.mean.waiting, 0, 1e-9);
+  StepWork work = alike(6);
+  for (std::size_t i = 3; i < 6; ++i) work.micro_batches[i] = test::micro_batch_of(7, 60);
+  const Explained uneven(schedule, work, free_links());
+  // The first replica has its own bubbles, and waits for the second.
+  for (const std::size_t rank : {0, 1}) EXPECT_GT(uneven.ranks[rank].waiting, 0.1 * uneven.mean.total());
+  for (const std::size_t rank : {2, 3}) {
+    EXPECT_NEAR(uneven.ranks[rank].waiting, 0, 1e-9);
+    EXPECT_GT(uneven.ranks[rank].bubbles, 0);
+  }
+}
+
 TEST(StepBreakdown, ExposesTheCommunicationThatNothingHides) {
   // One bucket: its reduction begins when backward has ended.
   Cluster cluster = free_links();

@@ -19,6 +19,7 @@
 #include "plenum/schedule/simulate/simulate.h"
 
 #include "tests/plan/plan_fixture.h"
+#include "tests/support/modern_encoder.h"
 
 namespace plenum::plan {
 namespace {
@@ -398,6 +399,74 @@ TEST(StepCosts, OfOwnersAddUpToTheWholePreconditioning) {
   };
   EXPECT_NEAR(preconditioning(4), preconditioning(1), 1e-12);
   EXPECT_GT(preconditioning(1), 0);
+}
+
+TEST(StepCosts, GatherShardedParametersForEveryPass) {
+  const describe::ParameterTable table(test::planned_bert());
+  const auto N = static_cast<double>(table.num_elements());
+  Cluster cluster = small_cluster();
+  const Schedule schedule = replicas(
+      {.num_micro_batches = 2, .num_replicas = 4, .num_buckets = 4, .sharding = Sharding::Parameters});
+  const auto first_layers = table.elements_of_layers({0}, {1});
+  const auto own = static_cast<double>(first_layers.end - first_layers.begin);
+  const auto bytes_of = [&](ActionType type) {
+    return sum_of(costs_of(schedule, cluster), schedule, 2, type).link.bandwidth * 1e8 / 0.75;
+  };
+  // What stays for the step once, the others for the first forward; for each backward but the turn's.
+  EXPECT_NEAR(bytes_of(ActionType::GatherParameters), 4 * own, 1e-3);
+  const auto gathered = [&](ActionType type) {
+    double elements = 0;
+    for (const Action& action : actions_of(schedule, 2, Lane::DataParallel, type)) {
+      const auto range = table.elements_of_layers(action.first_layer, action.end_layer);
+      elements += static_cast<double>(range.end - range.begin);
+    }
+    return elements;
+  };
+  ASSERT_GT(gathered(ActionType::GatherForward), 0);
+  EXPECT_NEAR(bytes_of(ActionType::GatherForward), 4 * gathered(ActionType::GatherForward), 1e-3);
+  EXPECT_NEAR(bytes_of(ActionType::GatherBackward), 4 * gathered(ActionType::GatherBackward), 1e-3);
+  // Each micro-batch's gradients are reduced in a round of their own.
+  EXPECT_NEAR(bytes_of(ActionType::ReduceScatterRound), 2 * 4 * N, 1e-3);
+  // A GPU gathers two bytes, and once in a step norms as they are kept.
+  cluster.kind = tensor::Device::Cuda;
+  double norms = 0;
+  for (const describe::Parameter& parameter : table.parameters()) {
+    const bool is_norm = parameter.kind == describe::ParameterKind::NormWeight ||
+                         parameter.kind == describe::ParameterKind::NormBias;
+    if (is_norm && first_layers.begin <= parameter.begin && parameter.begin < first_layers.end)
+      norms += static_cast<double>(parameter.num_elements());
+  }
+  EXPECT_NEAR(bytes_of(ActionType::GatherParameters), 2 * own + 4 * norms, 4 * 4 * 128.0);
+  EXPECT_NEAR(bytes_of(ActionType::GatherBackward), 2 * gathered(ActionType::GatherBackward), 1e-3);
+}
+
+TEST(StepCosts, ReduceTheMomentsOfEveryInputOnce) {
+  const Cluster cluster = small_cluster();
+  const Schedule schedule = schedule::with_periodic_refresh(
+      replicas({.num_micro_batches = 1, .num_replicas = 2}), schedule::KfacFiller(6), 2);
+  const StepCosts costs = costs_of(schedule, cluster);
+  // Of each layer inputs of width 64 (three) and 256, outputs of width 64 (five) and 256.
+  constexpr double kMoments = 4 * (8.0 * 64 * 64 + 2.0 * 256 * 256);
+  EXPECT_NEAR(sum_of(costs, schedule, 0, ActionType::ReduceCurvature).link.bandwidth, 4 * kMoments / 1e8,
+              1e-9);
+  // In each of two steps half of all weights of maps come from the other rank.
+  constexpr double kWeights = 4 * (4.0 * 64 * 64 + 2.0 * 64 * 256);
+  EXPECT_NEAR(sum_of(costs, schedule, 0, ActionType::GatherPreconditioned).link.bandwidth,
+              2 * 4 * kWeights / 2 / 1e8, 1e-9);
+}
+
+TEST(StepCosts, OfAModelThatIsNoBertAddUpOverItsStages) {
+  const Cluster cluster = small_cluster();
+  const describe::ModelDescription model = test::describe_modern_encoder(
+      {.vocabulary = 200, .width = 64, .num_layers = 4, .num_heads = 4, .mlp_width = 96});
+  const Schedule whole = schedule::generate_single({.num_micro_batches = 1, .stage_layers = {4}});
+  const Schedule cut = pipeline(2, {3, 1}, 1);
+  const StepCosts of_whole = costs_of(whole, cluster, {.model = model});
+  const StepCosts of_cut = costs_of(cut, cluster, {.model = model});
+  const double sum = sum_of(of_cut, cut, 0, ActionType::Forward).total() +
+                     sum_of(of_cut, cut, 1, ActionType::Forward).total();
+  EXPECT_NEAR(sum, sum_of(of_whole, whole, 0, ActionType::Forward).total(), 1e-12);
+  EXPECT_GT(schedule::simulate(cut, of_cut).step_seconds, 0);
 }
 
 TEST(StepCosts, RefuseWorkAndClustersThatDoNotFit) {

@@ -66,7 +66,6 @@ class OneRankCosts {
                                                   .first_layer = schedule::LayerId::at(0),
                                                   .end_layer = schedule::LayerId::at(num_layers_)});
   }
-  double agree() const { return costs_.seconds({}, {.type = ActionType::Agree}); }
 
  private:
   /// Gradients are overwritten by a rank's first micro-batch and added to by all others: each part counts as
@@ -277,7 +276,6 @@ ParameterBound parameter_bound(const describe::ModelDescription& slice, UpdateRu
   const double all = bound.elements.of(0, num_layers, num_layers);
   bound.update_seconds_per_element = costs.of_all_layers(ActionType::Update) / all;
   bound.square_seconds_per_element = costs.of_all_layers(ActionType::SquareGradient) / all;
-  bound.agree_seconds = costs.agree();
   if (tied == TiedGradient::ByItself && table.tied() != nullptr) {
     bound.tied_elements = static_cast<double>(table.tied()->num_elements());
     bound.elements.first -= bound.tied_elements;
@@ -376,7 +374,8 @@ class LeastStep {
         parameters_(parameters),
         num_holders_(strategy.replicas * (strategy.placement == StagePlacement::BothWays ? 2 : 1)),
         any_link_(better(cluster.within_node, cluster.between_nodes)),
-        link_(spans_nodes(cluster) ? cluster.between_nodes : any_link_) {}
+        link_(spans_nodes(cluster) ? cluster.between_nodes : any_link_),
+        of_agreement_(agreement(cluster)) {}
 
   double seconds() const {
     // Between two agreements every rank updates what it has, passes micro-batches on, and sums gradients.
@@ -390,13 +389,19 @@ class LeastStep {
       before += of(work_.smallest.forward, rank) + any_link_.latency_seconds;
       behind += backwards_through(rank) + any_link_.latency_seconds;
     }
-    return most + parameters_.agree_seconds;
+    return most + of_agreement_;
   }
 
  private:
   bool spans_nodes(const Cluster& cluster) const {
     const std::size_t distance = strategy_.slices * strategy_.depth;
     return (strategy_.replicas - 1) * distance >= cluster.devices_per_node;
+  }
+  /// What all ranks tell each other is little, but they are many.
+  double agreement(const Cluster& cluster) const {
+    const std::size_t num_ranks = strategy_.replicas * strategy_.slices * strategy_.depth;
+    const Link& link = num_ranks > cluster.devices_per_node ? cluster.between_nodes : cluster.within_node;
+    return cluster.step_overhead_seconds + gather_seconds(link, 0, num_ranks).total();
   }
   double of(const LayerSums& sums, std::size_t stage) const {
     return sums.of(strategy_.stage_begins[stage], strategy_.stage_begins[stage + 1], work_.num_layers);
@@ -424,13 +429,13 @@ class LeastStep {
     return own * parameters_.update_seconds_per_element;
   }
 
-  /// The sum of a part of a stage's gradients.
-  double reduction(double elements) const {
+  /// The sum of a part of a stage's gradients, in so many pieces.
+  double reduction(double elements, std::size_t num_pieces = 1) const {
     if (num_holders_ < 2) return 0;
     const LinkSeconds seconds = strategy_.sharding == schedule::Sharding::None
                                     ? all_reduce_seconds(link_, bytes(elements), num_holders_)
                                     : gather_seconds(link_, bytes(elements), num_holders_);
-    return seconds.total();
+    return seconds.bandwidth + static_cast<double>(num_pieces) * seconds.latency;
   }
   /// Behind the last pass over the first layers of a stage.
   double last_reduction(std::size_t stage) const {
@@ -470,12 +475,16 @@ class LeastStep {
   /// Sums follow each other; the first comes when the last backward has begun.
   double with_all_reductions(std::size_t rank, double begin) const {
     if (strategy_.placement != StagePlacement::InOrder || num_holders_ < 2) return 0;
-    double sums = reduction(elements_of(rank));
+    const std::size_t num_layers = strategy_.stage_begins[rank + 1] - strategy_.stage_begins[rank];
+    double sums = reduction(elements_of(rank), std::min(strategy_.num_buckets, num_layers));
     const double passes = strategy_.splits_backward ? 0
                                                     : of(work_.without_dearest.forward, rank) +
                                                           of(work_.without_dearest.backward, rank) +
                                                           of(work_.without_dearest.recompute, rank);
-    if (strategy_.sharding >= schedule::Sharding::Gradients) return begin + sums;
+    // Round by round, whether a micro-batch is empty or not.
+    if (strategy_.sharding >= schedule::Sharding::Gradients) {
+      return begin + static_cast<double>(strategy_.micro_batches) * sums;
+    }
     if (strategy_.is_tied_apart && (rank == 0 || rank + 1 == strategy_.depth)) sums += of_tied();
     return begin + passes + sums + of_squares(rank);
   }
@@ -486,6 +495,7 @@ class LeastStep {
   std::size_t num_holders_;
   Link any_link_;
   Link link_;
+  double of_agreement_;
 };
 
 }  // namespace

@@ -27,6 +27,7 @@ BoundedStrategy bounded(const Candidate& candidate) {
                          .stage_begins = candidate.stage_begins,
                          .num_buckets = candidate.num_buckets,
                          .sharding = strategy.sharding,
+                         .micro_batches = candidate.limits.micro_batches_per_replica,
                          .reduced_bytes = strategy.reduced_bytes()};
   if (strategy.depth == 1) return result;
   const schedule::Generator& generator = schedule::generator_named(strategy.pipeline);

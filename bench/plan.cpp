@@ -80,3 +80,5 @@ BENCHMARK(measure_simulation)->Name("Simulation/4096")->Unit(benchmark::kMillise
 
 }  // namespace
 }  // namespace plenum::plan
+
+BENCHMARK_MAIN();

@@ -144,12 +144,13 @@ class Obstacle {
       }
       return bytes_of(candidate) <= limit;
     };
-    std::int64_t most = 0;
-    for (std::int64_t step = 512; step > 0; step /= 2) {
-      if (most + step < any.candidate->limits.capacity.rows && fits(most + step)) most += step;
+    std::int64_t most = any.candidate->limits.capacity.max_length;
+    if (!fits(most)) return "; take more ranks, or a smaller model";
+    for (std::int64_t too_many = any.candidate->limits.capacity.rows; most + 1 < too_many;) {
+      const std::int64_t middle = std::midpoint(most, too_many);
+      (fits(middle) ? most : too_many) = middle;
     }
-    return most == 0 ? "; take more ranks, or a smaller model"
-                     : fmt::format("; --micro-batch-tokens {} would fit", most);
+    return fmt::format("; --micro-batch-tokens {} would fit", most);
   }
 
   const StrategyRequest& request_;

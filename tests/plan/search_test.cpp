@@ -1,6 +1,8 @@
 #include "plenum/plan/search.h"
 
+#include <regex>
 #include <set>
+#include <string>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -115,7 +117,15 @@ TEST(Search, SaysWhyNothingFitsAndWhatWould) {
   ASSERT_TRUE(result.reason);
   EXPECT_THAT(*result.reason, HasSubstr("no layout of made-up over 1 rank fits"));
   EXPECT_THAT(*result.reason, HasSubstr("recompute full needs"));
-  EXPECT_THAT(*result.reason, testing::ContainsRegex("--micro-batch-tokens [0-9]+ would fit"));
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(*result.reason, match, std::regex("--micro-batch-tokens ([0-9]+) would fit")))
+      << *result.reason;
+  const auto fits = [&](std::int64_t tokens) {
+    options.grid.micro_batch_tokens = {tokens};
+    return !search(request, "made-up", sampler, cluster, options).ranked.empty();
+  };
+  EXPECT_TRUE(fits(std::stoll(match[1])));
+  EXPECT_FALSE(fits(std::stoll(match[1]) + 1));
 }
 
 TEST(Search, StopsAtTheMostThatIsSimulatedAndSaysSo) {

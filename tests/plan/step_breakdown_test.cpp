@@ -139,6 +139,23 @@ TEST(StepBreakdown, ExposesTheCommunicationThatNothingHides) {
   EXPECT_NEAR(mean.waiting + mean.bubbles, 0, 1e-9);
 }
 
+TEST(StepBreakdown, ExposesWhatTheNextStepWaitsFor) {
+  // Behind the update weights are gathered, which the first forward of the next step needs.
+  Cluster cluster = free_links();
+  cluster.within_node.bytes_per_second = 1e8;
+  const Schedule schedule = schedule::generate_data_parallel({.num_micro_batches = 1,
+                                                              .num_replicas = 2,
+                                                              .stage_layers = {4},
+                                                              .sharding = schedule::Sharding::Optimizer});
+  const Explained explained(schedule, alike(2), cluster);
+  const describe::ParameterTable table(test::planned_bert());
+  const double bytes = 2 * 0.5 * 4 * static_cast<double>(table.num_elements()) + 9 * 8;
+  for (const StepBreakdown& rank : explained.ranks) {
+    EXPECT_NEAR(rank.communication_bandwidth, bytes / 1e8, 1e-9);
+    EXPECT_NEAR(rank.waiting + rank.bubbles, 0, 1e-5);
+  }
+}
+
 TEST(StepBreakdown, DoesNotCountCommunicationThatHidesBehindBackward) {
   Cluster cluster = free_links();
   cluster.within_node = {.latency_seconds = 0, .bytes_per_second = 2e9};

@@ -440,6 +440,78 @@ TEST(StepCosts, GatherShardedParametersForEveryPass) {
   EXPECT_NEAR(bytes_of(ActionType::GatherBackward), 2 * gathered(ActionType::GatherBackward), 1e-3);
 }
 
+TEST(StepCosts, CountWhatRanksDoWithWhatTheyExchange) {
+  const describe::ParameterTable table(test::planned_bert());
+  const auto N = static_cast<double>(table.num_elements());
+  const Cluster cluster = small_cluster();
+  const auto bytes_of = [&](Sharding sharding, ActionType type, std::size_t reduced_bytes) {
+    const Schedule schedule =
+        replicas({.num_micro_batches = 3, .num_replicas = 4, .num_buckets = 2, .sharding = sharding});
+    const StepCosts costs = costs_of(schedule, cluster, {.reduced_bytes = reduced_bytes});
+    return sum_of(costs, schedule, 1, type).device.memory * 0.7 * 1e9;
+  };
+  // A quarter is copied from the first round and added from two others.
+  EXPECT_NEAR(bytes_of(Sharding::Gradients, ActionType::ReduceScatterRound, 4), N / 4 * 4 * (2 + 3 + 3), 1);
+  // All is rounded to two bytes, a quarter comes back.
+  EXPECT_NEAR(bytes_of(Sharding::Optimizer, ActionType::ReduceScatterGradient, 2), (N + N / 4) * 6, 1);
+  EXPECT_EQ(bytes_of(Sharding::Optimizer, ActionType::ReduceScatterGradient, 4), 0);
+}
+
+TEST(StepCosts, OverwriteGradientsThatAreReducedAfterEveryMicroBatch) {
+  const Cluster cluster = small_cluster();
+  for (const Sharding sharding : {Sharding::Optimizer, Sharding::Gradients}) {
+    const Schedule schedule = replicas({.num_micro_batches = 2, .num_replicas = 2, .sharding = sharding});
+    const StepCosts costs = costs_of(schedule, cluster);
+    const std::vector<Action> backwards = actions_of(schedule, 0, Lane::Compute, ActionType::Backward);
+    ASSERT_EQ(backwards.size(), 2U);
+    const double first = costs.seconds({}, backwards[0]);
+    const double second = costs.seconds({}, backwards[1]);
+    if (sharding == Sharding::Gradients) {
+      EXPECT_EQ(first, second);
+    } else {
+      EXPECT_LT(first, second);
+    }
+  }
+}
+
+TEST(StepCosts, JoinTheRowsOfATiedTableThatAStepReads) {
+  const Cluster cluster = small_cluster();
+  const Schedule schedule = replicas(
+      {.num_micro_batches = 1, .num_replicas = 4, .has_tied_parameters = true, .has_tied_halves = true});
+  const Schedule without = replicas({.num_micro_batches = 1, .num_replicas = 4});
+  const auto rows_of = [&](std::size_t num_slices) {
+    const auto slice =
+        describe::tensor_parallel_slice(test::planned_bert(), {.index = 0, .size = num_slices});
+    const StepCosts costs = costs_of(schedule, cluster, {.model = slice});
+    const Link& link = num_slices == 1 ? cluster.within_node : cluster.between_nodes;
+    const double bytes =
+        sum_of(costs, schedule, 0, ActionType::ReduceTied).link.bandwidth * link.bytes_per_second;
+    return bytes / (1.5 * 4 * 64);
+  };
+  // Each slice has its part of the words.
+  EXPECT_NEAR(rows_of(2), rows_of(1) / 2, 1e-6);
+  const double squares =
+      sum_of(costs_of(schedule, cluster), schedule, 0, ActionType::SquareGradient).device.memory -
+      sum_of(costs_of(without, cluster), without, 0, ActionType::SquareGradient).device.memory;
+  EXPECT_NEAR(squares * 0.7 * 1e9, rows_of(1) * 64 * 3 * 4, 1e-3);
+}
+
+TEST(StepCosts, OfSlicesSumTheNormsOfTheirTensors) {
+  const Cluster cluster = small_cluster();
+  const auto update = [&](std::size_t num_slices) {
+    const Schedule schedule = schedule::generate_single(
+        {.num_micro_batches = 1, .stage_layers = {4}, .has_tensor_norms = num_slices > 1});
+    const auto slice =
+        describe::tensor_parallel_slice(test::planned_bert(), {.index = 0, .size = num_slices});
+    return sum_of(costs_of(schedule, cluster, {.model = slice, .update = UpdateRule::Lamb}), schedule, 0,
+                  ActionType::Update);
+  };
+  EXPECT_EQ(update(1).link.total(), 0);
+  const describe::ParameterTable table(test::planned_bert());
+  EXPECT_NEAR(update(2).link.bandwidth, static_cast<double>(table.parameters().size()) * 16 / 1e8, 1e-12);
+  EXPECT_LT(update(2).device.total(), 0.6 * update(1).device.total());
+}
+
 TEST(StepCosts, ReduceTheMomentsOfEveryInputOnce) {
   const Cluster cluster = small_cluster();
   const Schedule schedule = schedule::with_periodic_refresh(

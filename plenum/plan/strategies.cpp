@@ -193,8 +193,8 @@ class Enumeration {
 std::vector<Candidate> enumerate(const StrategyRequest& request, const StrategyGrid& grid,
                                  const StepSampler& sampler, const Cluster& cluster) {
   base::require(request.num_ranks >= 1 && request.num_ranks <= cluster.num_devices(),
-                "cluster {} has {} devices: --ranks is {}; --nodes says how many nodes there are", cluster.name, cluster.num_devices(),
-                request.num_ranks);
+                "cluster {} has {} devices: --ranks is {}; --nodes says how many nodes there are",
+                cluster.name, cluster.num_devices(), request.num_ranks);
   return Enumeration(request, grid, sampler, cluster).run();
 }
 

@@ -35,13 +35,29 @@ namespace {
 using schedule::Action;
 using schedule::Schedule;
 
-/// What actions take while the plan's steps run on all ranks.
-schedule::MeasuredCosts measured_costs(const RunPlan& plan, const BubbleFilling& filling) {
-  // The first take memory and fill caches. On a GPU they also try algorithms for every size that comes up, and
-  // are short.
+/// How many steps run, and how many of them count.
+struct MeasuredSteps {
+  std::uint64_t num_warm_up = 0;
+  std::uint64_t num_counted = 0;
+};
+
+/// The first take memory and fill caches. On a GPU they also try algorithms for every size that comes up, and
+/// are short.
+MeasuredSteps unfilled_steps(const RunPlan& plan) {
   const bool is_gpu = plan.program().device == tensor::Device::Cuda;
-  const std::uint64_t num_warm_up = is_gpu ? 6 : 1;
-  const std::uint64_t num_measured = is_gpu ? 8 : 4;
+  return is_gpu ? MeasuredSteps{.num_warm_up = 6, .num_counted = 8}
+                : MeasuredSteps{.num_warm_up = 1, .num_counted = 4};
+}
+
+/// A cycle to take memory, and one to measure.
+MeasuredSteps filled_steps(const RunPlan& plan) {
+  const std::size_t cycle = plan.schedule().num_steps();
+  return {.num_warm_up = cycle, .num_counted = cycle};
+}
+
+/// Adds what actions take while the plan's steps run on all ranks.
+void measure(const RunPlan& plan, const BubbleFilling& filling, const MeasuredSteps& steps,
+             schedule::MeasuredCosts& costs) {
   Replicas replicas(plan.mesh(), plan.schedule(), plan.program(), filling.processes,
                     filling.options.hang_limit());
   replicas.on_stuck(
@@ -53,20 +69,18 @@ schedule::MeasuredCosts measured_costs(const RunPlan& plan, const BubbleFilling&
   });
   replicas.begin(0, 0);
   data::Prefetch batches(plan.batches(), 0, plan.replica(), filling.exchange);
-  schedule::MeasuredCosts costs(plan.schedule());
   try {
-    for (std::uint64_t step = 0; step < num_warm_up + num_measured; ++step) {
+    for (std::uint64_t step = 0; step < steps.num_warm_up + steps.num_counted; ++step) {
       replicas.begin_step(batches.take(), {.learning_rate = plan.learning_rate().at(step),
                                            .device_times = pipeline::DeviceTimes::Recorded});
       replicas.end_step();
       const MeasuredStep measured = replicas.measured();
-      if (step >= num_warm_up) costs.add(measured.times, measured.is_empty);
+      if (step >= steps.num_warm_up) costs.add(measured.times, measured.is_empty);
     }
   } catch (const pipeline::ExecutionError& error) {
     if (!error.failure().is_hang) throw;
     throw HangError(pipeline::failure_text(error.failure()));
   }
-  return costs;
 }
 
 /// What processes have left of their memory beside the plan as it is.
@@ -111,7 +125,7 @@ class FreeMemory {
   }
 
   const RunPlan& plan_;
-  const Schedule& unfilled_;
+  Schedule unfilled_;
   bool is_alone_;
   std::vector<double> of_processes_;
 };
@@ -203,19 +217,54 @@ std::string kept_schedule(const RunPlan& plan, const Schedule& plain, const Free
   return {};
 }
 
-/// A new one, by the first process.
-std::string new_schedule(const RunPlan& plan, const Schedule& plain, const FreeMemory& memory,
-                         const schedule::CostModel& costs, const BubbleFilling& filling) {
+/// Work in the bubbles, if it finds room there; a note says why not.
+std::optional<schedule::FillResult> try_to_fill(const RunPlan& plan, const Schedule& plain,
+                                                const FreeMemory& memory, const schedule::CostModel& costs,
+                                                const BubbleFilling& filling) {
   try {
-    const schedule::FillResult filled = fill_within(memory, plan, plain, costs, mode_of(filling.options));
+    schedule::FillResult filled = fill_within(memory, plan, plain, costs, mode_of(filling.options));
     schedule::require_checked(filled.schedule);
-    filling.observer.on_note(text_of(filled, plain, costs, memory.most_more_bytes(filled.schedule)));
-    return schedule::print_schedule_text(filled.schedule);
+    return filled;
   } catch (const base::UserError& error) {
     filling.observer.on_note(fmt::format(
         "K-FAC works outside bubbles, in every step (--kfac-every makes it more seldom): {}", error.what()));
-    return schedule::print_schedule_text(plan.schedule());
+    return std::nullopt;
   }
+}
+
+/// A new one, from the first process, with a note; empty if the work finds no room.
+std::string new_schedule(const RunPlan& plan, const Schedule& plain, const FreeMemory& memory,
+                         const schedule::CostModel& costs, const BubbleFilling& filling) {
+  std::string text;
+  if (filling.processes.is_first()) {
+    if (const auto filled = try_to_fill(plan, plain, memory, costs, filling)) {
+      filling.observer.on_note(text_of(*filled, plain, costs, memory.most_more_bytes(filled->schedule)));
+      text = schedule::print_schedule_text(filled->schedule);
+    }
+  }
+  return filling.processes.from_first(text);
+}
+
+/// The same with measured costs: of steps without filling, and then of the steps that these let expect. In
+/// bubbles work runs beside other ranks' passes and partly in pieces, and so takes other times than alone.
+std::string new_schedule_by_measuring(RunPlan& plan, const Schedule& plain, const FreeMemory& memory,
+                                      const BubbleFilling& filling) {
+  const Schedule unfilled = plan.schedule();
+  schedule::MeasuredCosts alone(unfilled);
+  measure(plan, filling, unfilled_steps(plan), alone);
+  std::string text;
+  if (filling.processes.is_first()) {
+    if (const auto filled = try_to_fill(plan, plain, memory, alone, filling))
+      text = schedule::print_schedule_text(filled->schedule);
+  }
+  text = filling.processes.from_first(text);
+  if (text.empty()) return text;
+  const Schedule tried = schedule::parse_schedule_text(text, "the schedule that is tried");
+  plan.run_by(tried);
+  schedule::MeasuredCosts in_bubbles(tried, &alone);
+  measure(plan, filling, filled_steps(plan), in_bubbles);
+  plan.run_by(unfilled);
+  return new_schedule(plan, plain, memory, in_bubbles, filling);
 }
 
 bool is_second_order(const Action& action) {
@@ -263,13 +312,10 @@ void fill_bubbles(RunPlan& plan, const BubbleFilling& filling) {
   if (filling.is_resumed && processes.is_first()) text = kept_schedule(plan, plain, memory, filling);
   text = processes.from_first(text);
   if (text.empty()) {
-    std::optional<schedule::MeasuredCosts> measured;
-    if (filling.costs == nullptr) measured.emplace(measured_costs(plan, filling));
-    const schedule::CostModel& costs = measured ? *measured : *filling.costs;
-    if (processes.is_first()) text = new_schedule(plan, plain, memory, costs, filling);
-    text = processes.from_first(text);
+    text = filling.costs == nullptr ? new_schedule_by_measuring(plan, plain, memory, filling)
+                                    : new_schedule(plan, plain, memory, *filling.costs, filling);
   }
-  plan.run_by(schedule::parse_schedule_text(text, "the schedule of the run"));
+  if (!text.empty()) plan.run_by(schedule::parse_schedule_text(text, "the schedule of the run"));
 }
 
 }  // namespace plenum::train

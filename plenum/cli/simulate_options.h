@@ -13,7 +13,7 @@
 namespace plenum::cli {
 
 /// What fills the bubbles.
-enum class FillKind { None, Kfac, Shampoo };
+enum class FillKind { None, Kfac, Shampoo, Soap };
 
 /// The settings of `plenum simulate`.
 struct SimulateOptions {

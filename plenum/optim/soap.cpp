@@ -78,7 +78,7 @@ void Soap::step(const tensor::Stream& stream, std::uint64_t step_index, kernels:
   flat.epsilon = epsilon_;
   flat.decay = decay_;
   flat.is_first = step_index == 0;
-  const bool is_refreshed = step_index % static_cast<std::uint64_t>(options_.every) == 0;
+  const bool is_refreshed = step_index % static_cast<std::uint64_t>(options_.refresh_steps()) == 0;
   flat.num_iterations = flat.is_first ? kFirstIterations : is_refreshed ? 1 : 0;
   kernels::soap_step(stream, flat);
 }

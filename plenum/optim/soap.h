@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,9 +17,13 @@
 namespace plenum::optim {
 
 struct SoapOptions {
-  double beta = 0.95;         ///< of all averages: both moments and the factors
-  std::int64_t every = 10;    ///< steps from one refresh of the bases to the next
-  std::int64_t limit = 1024;  ///< sizes above it are not rotated
+  static constexpr std::int64_t kEvery = 10;
+
+  double beta = 0.95;                 ///< of all averages: both moments and the factors
+  std::optional<std::int64_t> every;  ///< steps from one refresh of the bases to the next; kEvery if absent
+  std::int64_t limit = 1024;          ///< sizes above it are not rotated
+
+  std::int64_t refresh_steps() const { return every.value_or(kEvery); }
 
   friend bool operator==(const SoapOptions&, const SoapOptions&) = default;
 };

@@ -219,12 +219,12 @@ TEST_F(FilledRun, MadeLongerWithinACycleUsesNothingOfTheStepsBefore) {
 }
 
 TEST_F(FilledRun, MeasuresItsStepsFirstAndTrainsAsIfItHadNot) {
-  for (const KfacFill fill : {KfacFill::Deferred, KfacFill::Fresh}) {
-    const bool is_fresh = fill == KfacFill::Fresh;
+  for (const BubbleFill fill : {BubbleFill::Deferred, BubbleFill::Fresh}) {
+    const bool is_fresh = fill == BubbleFill::Fresh;
     const std::string name = is_fresh ? "fresh" : "deferred";
     SCOPED_TRACE(name);
     RunOptions given = pipeline(name);
-    given.run.kfac_fill = fill;
+    given.run.fill = fill;
     run(given);
     // Where the machine does something else meanwhile, there may seem to be no room.
     EXPECT_THAT(observer_.notes, Contains(AnyOf(HasSubstr("K-FAC's work fills the bubbles: a refresh"),
@@ -235,7 +235,7 @@ TEST_F(FilledRun, MeasuresItsStepsFirstAndTrainsAsIfItHadNot) {
     EXPECT_TRUE(schedule::Refreshes(filled).is_drained(0));
     EXPECT_TRUE(is_filled_from(filled, plan_of(given)->plain_schedule()));
     RunOptions by_file = in_directory(given, name + " by file");
-    by_file.run.kfac_fill.reset();
+    by_file.run.fill.reset();
     by_file.run.schedule = directory_.write("copy.txt", io::read_file(kept));
     run(by_file);
     EXPECT_EQ(io::read_file(RunPaths(by_file.run.directory).schedule), io::read_file(kept));
@@ -259,14 +259,14 @@ TEST_F(FilledRun, ResumesByTheScheduleThatItKeptAndMakesAnotherForAnotherMesh) {
   const Schedule deferred = filled_of(plan_of(given)->plain_schedule(), {.drains = true}).schedule;
   EXPECT_FALSE(takes_fresh_statistics(deferred));
   directory_.write("run/schedule.txt", schedule::print_schedule_text(deferred));
-  given.run.kfac_fill = KfacFill::Fresh;
+  given.run.fill = BubbleFill::Fresh;
   run_and_stop(given, observer_.steps.back().step + 1);
   EXPECT_THAT(observer_.notes,
               Contains(HasSubstr("is of other steps than the run's now; a new one is made")));
   directory_.write("run/schedule.txt", "plenum-schedule 1\nlayers none\n");
   run_and_stop(given, observer_.steps.back().step + 1);
   EXPECT_THAT(observer_.notes, Contains(HasSubstr("a new one is made")));
-  given.run.kfac_fill.reset();
+  given.run.fill.reset();
   given.run.ranks = given.run.pp = 1;
   run_and_stop(given, observer_.steps.back().step + 1);
   EXPECT_THAT(observer_.notes, Not(Contains(HasSubstr("bubbles"))));
@@ -275,33 +275,33 @@ TEST_F(FilledRun, ResumesByTheScheduleThatItKeptAndMakesAnotherForAnotherMesh) {
 TEST_F(FilledRun, WithAnIntervalOrWithoutFillingWorksOutsideBubbles) {
   RunOptions every = pipeline("every");
   every.optimizer.optimizer.kfac.every = 2;
-  EXPECT_EQ(every.fill(), KfacFill::Off);
+  EXPECT_EQ(every.fill(), BubbleFill::Off);
   run(every);
   EXPECT_THAT(observer_.checkpoints, ElementsAre(2, 4, 6, 8, 10, 11));
   EXPECT_FALSE(io::path_exists(RunPaths(every.run.directory).schedule));
   RunOptions off = pipeline("off");
-  off.run.kfac_fill = KfacFill::Off;
-  EXPECT_EQ(off.fill(), KfacFill::Off);
-  EXPECT_EQ(alone("alone").fill(), KfacFill::Off);
-  EXPECT_EQ(pipeline("auto").fill(), KfacFill::Deferred);
+  off.run.fill = BubbleFill::Off;
+  EXPECT_EQ(off.fill(), BubbleFill::Off);
+  EXPECT_EQ(alone("alone").fill(), BubbleFill::Off);
+  EXPECT_EQ(pipeline("auto").fill(), BubbleFill::Deferred);
 }
 
 TEST_F(FilledRun, RefusesWhatDoesNotGoTogether) {
   RunOptions given = pipeline("run");
-  given.run.kfac_fill = KfacFill::Deferred;
+  given.run.fill = BubbleFill::Deferred;
   given.optimizer.optimizer.kfac.every = 2;
-  test::expect_user_error([&] { given.check(); }, "--kfac-every does not go with --kfac-fill");
+  test::expect_user_error([&] { given.check(); }, "--kfac-every does not go with --fill");
   given.optimizer.optimizer.kfac.every.reset();
   EXPECT_NO_THROW(given.check());
   given.run.pp = 1;
   test::expect_user_error([&] { given.check(); }, "add --pp");
   given.run.pp = 2;
   given.optimizer.optimizer.kind = optim::OptimizerKind::AdamW;
-  test::expect_user_error([&] { given.check(); }, "--kfac-fill is for --optimizer kfac");
+  test::expect_user_error([&] { given.check(); }, "--fill is for --optimizer kfac and soap");
   RunOptions by_file = pipeline("run");
   by_file.run.schedule = "schedule.json";
   EXPECT_NO_THROW(by_file.check());
-  by_file.run.kfac_fill = KfacFill::Off;
+  by_file.run.fill = BubbleFill::Off;
   test::expect_user_error([&] { by_file.check(); }, "schedule.json says itself");
 }
 

@@ -95,8 +95,6 @@ schedule::FillResult SimulateCommand::fill(const Schedule& schedule, const sched
   }
   const std::vector<schedule::MapBytes> maps = schedule::map_bytes(layer, bert_factor_maps());
   if (kind == FillKind::Kfac) return schedule::fill(schedule, schedule::KfacFiller(maps), costs, wanted);
-  if (kind == FillKind::Soap)
-    return schedule::fill(schedule, schedule::ShampooFiller(maps, 1), costs, wanted);
   return schedule::fill(schedule, schedule::ShampooFiller(maps), costs, wanted);
 }
 

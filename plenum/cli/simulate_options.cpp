@@ -96,13 +96,9 @@ base::OptionTable simulate_option_table(SimulateOptions& options) {
   base::OptionTable table("simulate");
   add_problem(table, options);
   add_costs(table, options);
-  table.add_choice(
-      "fill", options.fill,
-      {{"none", FillKind::None},
-       {"kfac", FillKind::Kfac},
-       {"shampoo", FillKind::Shampoo},
-       {"soap", FillKind::Soap}},
-      "Second-order work to place into idle time; soap: as plenum train does it, each basis whole");
+  table.add_choice("fill", options.fill,
+                   {{"none", FillKind::None}, {"kfac", FillKind::Kfac}, {"shampoo", FillKind::Shampoo}},
+                   "Second-order work to place into idle time");
   table.add_choice(
       "fill-mode", options.fill_mode,
       {{"deferred", schedule::FillMode::Deferred}, {"fresh", schedule::FillMode::Fresh}},

@@ -13,7 +13,7 @@
 namespace plenum::cli {
 
 /// What fills the bubbles.
-enum class FillKind { None, Kfac, Shampoo, Soap };
+enum class FillKind { None, Kfac, Shampoo };
 
 /// The settings of `plenum simulate`.
 struct SimulateOptions {

@@ -52,6 +52,12 @@ struct SoapSideViews {
   tensor::TensorView factor_NN, basis_NN;
 };
 
+/// A part of refreshing the bases of a matrix.
+struct SoapPiece {
+  std::size_t piece = 0;
+  std::size_t num_pieces = 1;
+};
+
 /// Updates the weights of groups of matrices by SOAP. Other parameters are left alone.
 class Soap {
  public:
@@ -74,6 +80,11 @@ class Soap {
   /// skipped.
   void refresh(const tensor::Stream& stream, const SoapSideViews& side,
                const tensor::ConstTensorView& factor_NN, const tensor::ConstTensorView& scalars_C) const;
+  /// Makes a part of an iteration of both sides of such a group, rows before columns: all of them, however
+  /// many, make what refresh() makes. `kept` are their factors, which the parts overwrite.
+  void refresh_in_pieces(const tensor::Stream& stream, const std::array<SoapSideViews, 2>& sides,
+                         const std::array<tensor::TensorView, 2>& kept, const SoapPiece& piece,
+                         const tensor::ConstTensorView& scalars_C) const;
   void make_directions(const tensor::Stream& stream, const Groups& groups,
                        kernels::SoapDirections flat) const;
   void update_weights(const tensor::Stream& stream, kernels::SoapWeights flat) const;

@@ -57,8 +57,10 @@ BubbleWork bubble_work(const RunPlan& plan) {
             .outside = "K-FAC works outside bubbles, in every step (--kfac-every makes it more seldom)"};
   }
   base::check(optimizer.kind == optim::OptimizerKind::Soap, "no other optimizer has work for bubbles");
+  // One of them has the product of a basis with its factor, which is a third of the work or less.
+  constexpr std::size_t kMostPieces = 4;
   const std::int64_t every = optimizer.soap.refresh_steps();
-  return {.filler = std::make_unique<schedule::ShampooFiller>(soap_map_bytes(plan), 1),
+  return {.filler = std::make_unique<schedule::ShampooFiller>(soap_map_bytes(plan), kMostPieces),
           .optimizer = "SOAP",
           .made = "bases",
           .outside =

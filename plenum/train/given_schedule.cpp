@@ -68,7 +68,7 @@ void require_work_of_run(const schedule::Schedule& given, const std::string& fil
   base::require(schedule::Refreshes(given).is_ever_drained(),
                 "in {} work of {} waits at the end of every step, so the run could not be resumed; make "
                 "it with plenum simulate --fill {} --drains",
-                file, is_kfac ? "K-FAC" : "SOAP", is_kfac ? "kfac" : "soap");
+                file, is_kfac ? "K-FAC" : "SOAP", is_kfac ? "kfac" : "shampoo");
 }
 
 }  // namespace

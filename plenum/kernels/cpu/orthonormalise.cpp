@@ -13,8 +13,7 @@
 namespace plenum::kernels::cpu {
 namespace {
 
-constexpr int kPasses = 2;
-constexpr std::int64_t kPanel = 32;
+constexpr std::int64_t kPanel = kOrthonormalPanel;
 constexpr std::int64_t kRowsOfTask = 128;
 
 float dot(const float* a, const float* b, std::int64_t count) {
@@ -83,26 +82,31 @@ void take_panel_away(const float* u_PN, std::int64_t num_units, float* x_CN, std
 
 }  // namespace
 
-void orthonormalise(const tensor::Stream& stream, const Orthonormalise& args) {
+void orthonormalise_steps(const tensor::Stream& stream, const Orthonormalise& args, std::int64_t first,
+                          std::int64_t end) {
   const std::int64_t N = args.x_BNN.size(1);
+  const std::int64_t num_panels = (N + kPanel - 1) / kPanel;
   const auto num_matrices = static_cast<std::size_t>(args.x_BNN.size(0));
   auto* const x_BNN = args.x_BNN.data<float>();
   const auto matrix = [&](std::size_t index) { return x_BNN + static_cast<std::int64_t>(index) * N * N; };
-  for (int pass = 0; pass < kPasses; ++pass) {
-    for (std::int64_t first = 0; first < N; first += kPanel) {
-      const std::int64_t end = std::min(first + kPanel, N);
-      stream.pool().run(num_matrices, [&](std::size_t index, std::size_t) {
-        orthonormalise_panel(matrix(index), N, first, end - first, pass == 0 ? 2 : 1);
-      });
-      const auto num_tasks = static_cast<std::size_t>((N - end + kRowsOfTask - 1) / kRowsOfTask);
-      stream.pool().run(num_matrices * num_tasks, [&](std::size_t task, std::size_t thread) {
-        float* const x_NN = matrix(task / num_tasks);
-        const std::int64_t row = end + static_cast<std::int64_t>(task % num_tasks) * kRowsOfTask;
-        take_panel_away(x_NN + first * N, end - first, x_NN + row * N, std::min(kRowsOfTask, N - row), N,
-                        stream.scratch(thread));
-      });
-    }
+  for (std::int64_t step = first; step < end; ++step) {
+    const std::int64_t row = step % num_panels * kPanel;
+    const std::int64_t behind = std::min(row + kPanel, N);
+    stream.pool().run(num_matrices, [&](std::size_t index, std::size_t) {
+      orthonormalise_panel(matrix(index), N, row, behind - row, step < num_panels ? 2 : 1);
+    });
+    const auto num_tasks = static_cast<std::size_t>((N - behind + kRowsOfTask - 1) / kRowsOfTask);
+    stream.pool().run(num_matrices * num_tasks, [&](std::size_t task, std::size_t thread) {
+      float* const x_NN = matrix(task / num_tasks);
+      const std::int64_t taken = behind + static_cast<std::int64_t>(task % num_tasks) * kRowsOfTask;
+      take_panel_away(x_NN + row * N, behind - row, x_NN + taken * N, std::min(kRowsOfTask, N - taken), N,
+                      stream.scratch(thread));
+    });
   }
+}
+
+void orthonormalise(const tensor::Stream& stream, const Orthonormalise& args) {
+  orthonormalise_steps(stream, args, 0, num_orthonormalise_steps(args.x_BNN.size(1)));
 }
 
 }  // namespace plenum::kernels::cpu

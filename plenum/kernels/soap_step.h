@@ -65,8 +65,8 @@ struct SoapFactors {
 };
 void soap_factors(const tensor::Stream& stream, const SoapFactors& args);
 
-/// An iteration of one basis, or some of its steps: the product, and each panel of rows that is made
-/// orthonormal. Steps give the bytes of the whole, however they are cut.
+/// An iteration of one basis, or some of its steps: the product, each panel of rows that is made orthonormal,
+/// and last that the basis becomes what came of it. Steps give the bytes of the whole, however they are cut.
 struct SoapBasis {
   tensor::ConstTensorView factor_NN;       ///< Float32; read by the first step
   tensor::TensorView basis_NN;             ///< in and out: read by the first step, written by the last
@@ -79,7 +79,7 @@ struct SoapBasis {
   std::int64_t end_step = 0;
 };
 constexpr std::int64_t num_soap_basis_steps(std::int64_t N) {
-  return 1 + num_orthonormalise_steps(N);
+  return 2 + num_orthonormalise_steps(N);
 }
 void soap_basis(const tensor::Stream& stream, const SoapBasis& args);
 

@@ -45,11 +45,14 @@ class BasisSteps {
     std::int64_t end = 0;
   };
   Range of_piece(std::size_t side, const SoapPiece& piece) const {
-    return {first_of(side, piece.piece, piece.num_pieces), first_of(side, piece.piece + 1, piece.num_pieces)};
+    const std::int64_t first = first_of(side, piece.piece, piece.num_pieces);
+    if (piece.piece + 1 < piece.num_pieces) return {first, first_of(side, piece.piece + 1, piece.num_pieces)};
+    return {first, sizes_[side] == 0 ? 0 : kernels::num_soap_basis_steps(sizes_[side])};
   }
 
  private:
-  static std::int64_t num_steps(std::int64_t N) { return N == 0 ? 0 : kernels::num_soap_basis_steps(N); }
+  /// But for the last one, which is done in the last piece: until then both bases are in use.
+  static std::int64_t num_steps(std::int64_t N) { return N == 0 ? 0 : kernels::num_soap_basis_steps(N) - 1; }
 
   /// Operations of a step: the product, or a panel that is made orthonormal and taken away from the rows
   /// behind it. What is no product of matrices takes longer.

@@ -84,7 +84,7 @@ void SoapWork::refresh_in_pieces(const ActionRun& run, const tensor::Stream& str
   for (std::size_t side = 0; side < sides.size(); ++side) {
     if (sides[side].factor_NN) iterates[side] = kept(matrix, side, place);
   }
-  // Only the last piece changes a basis, which a step that is skipped must not.
+  // Only the last piece changes bases, which a step that is skipped must not.
   const bool is_last = run.action.piece + 1 == run.action.num_pieces;
   const bool is_of_own_step = run.action.age == 0;
   optimizer_.soap()->refresh_in_pieces(

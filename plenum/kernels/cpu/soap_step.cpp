@@ -92,11 +92,11 @@ void iterate_in_steps(const tensor::Stream& stream, const SoapBasis& args) {
     multiply_basis(stream, N, args.factor_NN.data<float>(), basis, args.room.data<float>());
     copy(stream, N * N, args.room.data<float>(), iterate);
   }
+  const std::int64_t last = num_soap_basis_steps(N) - 1;
   orthonormalise_steps(stream, {.x_BNN = {iterate, tensor::Shape{1, N, N}}},
-                       std::max<std::int64_t>(args.first_step, 1) - 1,
-                       std::max<std::int64_t>(args.end_step, 1) - 1);
-  if (args.first_step < args.end_step && args.end_step == num_soap_basis_steps(N))
-    copy(stream, N * N, iterate, basis);
+                       std::clamp<std::int64_t>(args.first_step, 1, last) - 1,
+                       std::clamp<std::int64_t>(args.end_step, 1, last) - 1);
+  if (args.first_step <= last && last < args.end_step) copy(stream, N * N, iterate, basis);
 }
 
 void update_weight(const tensor::Stream& stream, const FlatMatrices& matrices, float rate, double decay,

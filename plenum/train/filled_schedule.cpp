@@ -14,16 +14,16 @@
 #include "plenum/base/thread_pool.h"
 #include "plenum/base/units.h"
 #include "plenum/data/batches/prefetch.h"
-#include "plenum/describe/bert.h"
 #include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 #include "plenum/schedule/check/check.h"
 #include "plenum/schedule/core/refreshes.h"
 #include "plenum/schedule/fill/fill.h"
-#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/periodic_refresh.h"
 #include "plenum/schedule/simulate/measured_costs.h"
 #include "plenum/schedule/simulate/simulate.h"
 #include "plenum/schedule/text/schedule_text.h"
+#include "plenum/train/bubble_work.h"
 #include "plenum/train/hang_error.h"
 #include "plenum/train/replicas.h"
 #include "plenum/train/run_directory.h"
@@ -130,36 +130,26 @@ class FreeMemory {
   std::vector<double> of_processes_;
 };
 
-/// What a map's input, output gradient and factors take, in slots for micro-batches of any size.
-std::vector<schedule::MapBytes> map_bytes_of(const RunPlan& plan) {
-  const bool is_gpu = plan.program().device == tensor::Device::Cuda;
-  const double element_bytes = is_gpu ? 2 : 4;
-  const auto rows = static_cast<double>(plan.program().capacity.rows);
-  std::vector<schedule::MapBytes> maps;
-  const describe::ModelDescription model = describe::describe_bert(plan.program().model);
-  for (const describe::FactorShape& shape : describe::factor_shapes(model.layers.front())) {
-    const auto in = static_cast<double>(shape.in_width);
-    const auto out = static_cast<double>(shape.out_width);
-    maps.push_back({.input_bytes = rows * in * element_bytes,
-                    .output_gradient_bytes = rows * out * element_bytes,
-                    .factor_bytes = (in * in + out * out) * sizeof(float)});
-  }
-  return maps;
+schedule::FillMode mode_of(const RunOptions& options) {
+  return options.fill() == BubbleFill::Fresh ? schedule::FillMode::Fresh : schedule::FillMode::Deferred;
 }
 
-schedule::FillMode mode_of(const RunOptions& options) {
-  return options.fill() == KfacFill::Fresh ? schedule::FillMode::Fresh : schedule::FillMode::Deferred;
-}
+/// What is to be filled, with what, and how much it may keep.
+struct Bubbles {
+  const Schedule& plain;  ///< steps without the work
+  const BubbleWork& work;
+  const FreeMemory& memory;
+};
 
 /// The freshest filling that there is memory for. Throws UserError if there is none.
-schedule::FillResult fill_within(const FreeMemory& memory, const RunPlan& plan, const Schedule& plain,
-                                 const schedule::CostModel& costs, schedule::FillMode mode) {
+schedule::FillResult fill_within(const Bubbles& bubbles, const schedule::CostModel& costs,
+                                 schedule::FillMode mode) {
   // What is counted while work is placed is not to the byte what slots take.
   constexpr int kAttempts = 4;
   schedule::FillOptions options{.mode = mode, .drains = true};
-  const schedule::KfacFiller filler(map_bytes_of(plan));
+  const FreeMemory& memory = bubbles.memory;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    schedule::FillResult result = schedule::fill(plain, filler, costs, options);
+    schedule::FillResult result = schedule::fill(bubbles.plain, *bubbles.work.filler, costs, options);
     if (memory.has_room_for(result.schedule)) return result;
     options.max_kept_bytes = attempt == 0 ? memory.bytes_of_rank() : options.max_kept_bytes / 2;
   }
@@ -167,9 +157,9 @@ schedule::FillResult fill_within(const FreeMemory& memory, const RunPlan& plan, 
              base::format_bytes(static_cast<std::uint64_t>(memory.bytes_of_rank())));
 }
 
-std::string text_of(const schedule::FillResult& filled, const Schedule& plain,
-                    const schedule::CostModel& costs, double more_bytes) {
-  const schedule::Simulation without = schedule::simulate(plain, costs);
+std::string text_of(const schedule::FillResult& filled, const Bubbles& bubbles,
+                    const schedule::CostModel& costs) {
+  const schedule::Simulation without = schedule::simulate(bubbles.plain, costs);
   constexpr double kMilli = 1e3;
   constexpr double kPercent = 100;
   const bool is_partial = filled.schedule.problem.has_partial_curvature;
@@ -178,34 +168,42 @@ std::string text_of(const schedule::FillResult& filled, const Schedule& plain,
                                kPercent * filled.coverage_a.mean, kPercent * filled.coverage_b.mean)
                  : "";
   return fmt::format(
-      "K-FAC's work fills the bubbles: a refresh{} every {}, inverses {:.1f} steps old in the mean and {} at "
-      "most; a step should take {:.1f} ms, {:.1f} without K-FAC; ranks compute {:.0f} % of the time "
-      "instead of {:.0f} %; what waits takes {} more on a rank",
-      coverage, filled.refresh_steps == 1 ? "step" : fmt::format("{:g} steps", filled.refresh_steps),
+      "{0}'s work fills the bubbles: a refresh{1} every {2}, {3} {4:.1f} steps old in the mean and {5} at "
+      "most; a step should take {6:.1f} ms, {7:.1f} without {0}; ranks compute {8:.0f} % of the time "
+      "instead of {9:.0f} %; what waits takes {10} more on a rank",
+      bubbles.work.optimizer, coverage,
+      filled.refresh_steps == 1 ? "step" : fmt::format("{:g} steps", filled.refresh_steps), bubbles.work.made,
       filled.mean_age, filled.max_age, kMilli * filled.filled_step_seconds, kMilli * without.step_seconds,
       kPercent * filled.utilization, kPercent * without.utilization,
-      base::format_bytes(static_cast<std::uint64_t>(more_bytes)));
+      base::format_bytes(static_cast<std::uint64_t>(bubbles.memory.most_more_bytes(filled.schedule))));
+}
+
+/// Whether the bubbles of a schedule are filled as the run's would be now.
+bool is_filled_so(const Schedule& kept, const Bubbles& bubbles, schedule::FillMode mode) {
+  Schedule changed = bubbles.plain;
+  bubbles.work.filler->change(changed.problem);
+  const bool is_of_mode =
+      mode == schedule::FillMode::Fresh ? takes_fresh_statistics(kept) : !kept.problem.has_partial_curvature;
+  return is_of_mode && is_filled_from(kept, bubbles.plain) &&
+         kept.problem.preconditioner == changed.problem.preconditioner &&
+         kept.problem.num_factors == changed.problem.num_factors;
 }
 
 /// The schedule that the run has kept, by the first process; empty, and noted, if it is not of its steps.
-std::string kept_schedule(const RunPlan& plan, const Schedule& plain, const FreeMemory& memory,
-                          const BubbleFilling& filling) {
+std::string kept_schedule(const RunPlan& plan, const Bubbles& bubbles, const BubbleFilling& filling) {
   const std::string path = RunPaths(filling.options.run.directory).schedule;
   if (!io::path_exists(path)) return {};
   std::string reason = "is of other steps than the run's now";
   try {
     const Schedule kept = schedule::parse_schedule_text(io::read_file(path), path);
-    const bool is_of_mode = mode_of(filling.options) == schedule::FillMode::Fresh
-                                ? takes_fresh_statistics(kept)
-                                : !kept.problem.has_partial_curvature;
-    const bool is_of_run = is_filled_from(kept, plain) && is_of_mode &&
-                           kept.problem.preconditioner == plan.schedule().problem.preconditioner &&
-                           kept.problem.num_factors == plan.schedule().problem.num_factors;
-    if (is_of_run) {
+    const bool is_unfilled = kept == plan.schedule();  // there was no room for the work
+    if (is_unfilled || is_filled_so(kept, bubbles, mode_of(filling.options))) {
       schedule::require_checked(kept);
-      if (memory.has_room_for(kept)) {
-        filling.observer.on_note(
-            fmt::format("K-FAC's work is where {} has it: a cycle of {} steps", path, kept.num_steps()));
+      if (bubbles.memory.has_room_for(kept)) {
+        filling.observer.on_note(is_unfilled
+                                     ? fmt::format("{}, as {} has it", bubbles.work.outside, path)
+                                     : fmt::format("{}'s work is where {} has it: a cycle of {} steps",
+                                                   bubbles.work.optimizer, path, kept.num_steps()));
         return schedule::print_schedule_text(kept);
       }
       reason = "needs more memory than there is";
@@ -218,43 +216,55 @@ std::string kept_schedule(const RunPlan& plan, const Schedule& plain, const Free
 }
 
 /// Work in the bubbles, if it finds room there; a note says why not.
-std::optional<schedule::FillResult> try_to_fill(const RunPlan& plan, const Schedule& plain,
-                                                const FreeMemory& memory, const schedule::CostModel& costs,
+std::optional<schedule::FillResult> try_to_fill(const Bubbles& bubbles, const schedule::CostModel& costs,
                                                 const BubbleFilling& filling) {
   try {
-    schedule::FillResult filled = fill_within(memory, plan, plain, costs, mode_of(filling.options));
+    schedule::FillResult filled = fill_within(bubbles, costs, mode_of(filling.options));
     schedule::require_checked(filled.schedule);
     return filled;
   } catch (const base::UserError& error) {
-    filling.observer.on_note(fmt::format(
-        "K-FAC works outside bubbles, in every step (--kfac-every makes it more seldom): {}", error.what()));
+    filling.observer.on_note(fmt::format("{}: {}", bubbles.work.outside, error.what()));
     return std::nullopt;
   }
 }
 
 /// A new one, from the first process, with a note; empty if the work finds no room.
-std::string new_schedule(const RunPlan& plan, const Schedule& plain, const FreeMemory& memory,
-                         const schedule::CostModel& costs, const BubbleFilling& filling) {
+std::string new_schedule(const Bubbles& bubbles, const schedule::CostModel& costs,
+                         const BubbleFilling& filling) {
   std::string text;
   if (filling.processes.is_first()) {
-    if (const auto filled = try_to_fill(plan, plain, memory, costs, filling)) {
-      filling.observer.on_note(text_of(*filled, plain, costs, memory.most_more_bytes(filled->schedule)));
+    if (const auto filled = try_to_fill(bubbles, costs, filling)) {
+      filling.observer.on_note(text_of(*filled, bubbles, costs));
       text = schedule::print_schedule_text(filled->schedule);
     }
   }
   return filling.processes.from_first(text);
 }
 
+/// The steps with the work right behind what it needs, in every step, so that all of it can be measured.
+Schedule with_work_at_once(const Bubbles& bubbles) {
+  Schedule schedule = schedule::with_periodic_refresh(bubbles.plain, *bubbles.work.filler, 1);
+  schedule::require_checked(schedule);
+  return schedule;
+}
+
 /// The same with measured costs: of steps without filling, and then of the steps that these let expect. In
 /// bubbles work runs beside other ranks' passes and partly in pieces, and so takes other times than alone.
-std::string new_schedule_by_measuring(RunPlan& plan, const Schedule& plain, const FreeMemory& memory,
-                                      const BubbleFilling& filling) {
-  const Schedule unfilled = plan.schedule();
+std::string new_schedule_by_measuring(RunPlan& plan, const Bubbles& bubbles, const BubbleFilling& filling) {
+  const Schedule own = plan.schedule();
+  const Schedule unfilled = with_work_at_once(bubbles);
+  if (!bubbles.memory.has_room_for(unfilled)) {
+    if (filling.processes.is_first())
+      filling.observer.on_note(fmt::format("{}: there is no memory for more", bubbles.work.outside));
+    return {};
+  }
+  plan.run_by(unfilled);
   schedule::MeasuredCosts alone(unfilled);
   measure(plan, filling, unfilled_steps(plan), alone);
+  plan.run_by(own);
   std::string text;
   if (filling.processes.is_first()) {
-    if (const auto filled = try_to_fill(plan, plain, memory, alone, filling))
+    if (const auto filled = try_to_fill(bubbles, alone, filling))
       text = schedule::print_schedule_text(filled->schedule);
   }
   text = filling.processes.from_first(text);
@@ -263,12 +273,13 @@ std::string new_schedule_by_measuring(RunPlan& plan, const Schedule& plain, cons
   plan.run_by(tried);
   schedule::MeasuredCosts in_bubbles(tried, &alone);
   measure(plan, filling, filled_steps(plan), in_bubbles);
-  plan.run_by(unfilled);
-  return new_schedule(plan, plain, memory, in_bubbles, filling);
+  plan.run_by(own);
+  return new_schedule(bubbles, in_bubbles, filling);
 }
 
 bool is_second_order(const Action& action) {
   return schedule::traits_of(action.type).may_be_stale ||
+         action.type == schedule::ActionType::AccumulateFactor ||
          action.type == schedule::ActionType::GatherPreconditioned;
 }
 
@@ -304,16 +315,18 @@ bool is_filled_from(const Schedule& filled, const Schedule& plain) {
 }
 
 void fill_bubbles(RunPlan& plan, const BubbleFilling& filling) {
-  if (filling.options.fill() == KfacFill::Off) return;
+  if (filling.options.fill() == BubbleFill::Off) return;
   const Processes& processes = filling.processes;
   const Schedule plain = plan.plain_schedule();
+  const BubbleWork work = bubble_work(plan);
   const FreeMemory memory(plan, filling);
+  const Bubbles bubbles{.plain = plain, .work = work, .memory = memory};
   std::string text;
-  if (filling.is_resumed && processes.is_first()) text = kept_schedule(plan, plain, memory, filling);
+  if (filling.is_resumed && processes.is_first()) text = kept_schedule(plan, bubbles, filling);
   text = processes.from_first(text);
   if (text.empty()) {
-    text = filling.costs == nullptr ? new_schedule_by_measuring(plan, plain, memory, filling)
-                                    : new_schedule(plan, plain, memory, *filling.costs, filling);
+    text = filling.costs == nullptr ? new_schedule_by_measuring(plan, bubbles, filling)
+                                    : new_schedule(bubbles, *filling.costs, filling);
   }
   if (!text.empty()) plan.run_by(schedule::parse_schedule_text(text, "the schedule of the run"));
 }

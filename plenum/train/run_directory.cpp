@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 41> kMayChange = {"run",
                                                          "schedule",
                                                          "stage-layers",
                                                          "chunks",
-                                                         "kfac-fill",
+                                                         "fill",
                                                          "micro-batches",
                                                          "shard",
                                                          "bucket-bytes",
@@ -81,7 +81,7 @@ struct ToldChange {
   const char* consequence;
 };
 constexpr std::array<ToldChange, 4> kToldChanges = {
-    {{"kfac-fill", "K-FAC's inverses are of other steps from here on"},
+    {{"fill", "K-FAC's inverses, or SOAP's bases, are of other steps from here on"},
      {"steps", "steps that are left have the learning rates of the new length"},
      {"reduce-dtype", "gradients are rounded in another way from here on"},
      {"device", "what is computed is rounded in another way from here on"}}};

@@ -10,7 +10,8 @@ namespace plenum::calibrate {
 
 /// What of an operation its sizes do not say.
 struct OpSetting {
-  double dropout = 0.1;  ///< of attention's weights and before norms and behind the embedding
+  double hidden_dropout = 0.1;  ///< before norms and behind the embedding
+  double attention_dropout = 0.1;
   /// Words of the embedding's table.
   std::int64_t vocabulary = 30522;
 };

@@ -66,7 +66,9 @@ class OpBinder {
   bool is_gpu() const { return room_.device() == tensor::Device::Cuda; }
 
   kernels::Dropout dropout(kernels::DropoutSite site) const {
-    return {.threshold = kernels::dropout_threshold(setting_.dropout), .site = site};
+    const double rate =
+        site == kernels::DropoutSite::AttentionWeights ? setting_.attention_dropout : setting_.hidden_dropout;
+    return {.threshold = kernels::dropout_threshold(rate), .site = site};
   }
   kernels::RowIdentities identities();
 

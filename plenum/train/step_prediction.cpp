@@ -86,7 +86,8 @@ plan::Cluster measure_cluster(const RunPlan& plan, const Processes& processes, d
   const std::size_t num_here = processes.is_alone() ? plan.mesh().num_ranks() : 1;
   const pipeline::BertProgramOptions& program = plan.program();
   calibrate::OpTimerOptions timer;
-  timer.setting.dropout = program.model.hidden_dropout;
+  timer.setting.hidden_dropout = program.model.hidden_dropout;
+  timer.setting.attention_dropout = program.model.attention_dropout;
   timer.setting.vocabulary = program.model.vocabulary;
   timer.warm_up_seconds = program.device == tensor::Device::Cuda ? seconds / 4 : 0.0;
   cluster.device = calibrate::calibrate_ops(typical_ops(plan), program.device, program.num_threads, num_here,

@@ -10,6 +10,7 @@
 #include "plenum/base/check.h"
 #include "plenum/base/machine.h"
 #include "plenum/base/units.h"
+#include "plenum/plan/link_text.h"
 #include "plenum/schedule/generate/generator.h"
 
 namespace plenum::train {
@@ -161,9 +162,15 @@ OptionTable RunSettings::table() {
   options.add(
       "trace-step", process.trace_step, 1, std::numeric_limits<std::int64_t>::max(),
       "Which step to draw, counted from the start of this process; 3, or 8 with --overlay, if not given");
-  options.add("machine", process.machine, "FILE",
-              "Predict the time of a step by this file, which plenum calibrate wrote; if not given, a second is "
-              "spent on measuring");
+  options.add(
+      "machine", process.machine, "FILE",
+      "Predict the time of a step by this file, which plenum calibrate wrote; if not given, a second is "
+      "spent on measuring");
+  options.add_parsed(
+      "emulate-link", process.emulate_link, "LINK",
+      "For debugging and studies: let ranks of one process communicate as over a network, such "
+      "as latency=100us,bandwidth=1GB/s",
+      plan::parse_link, plan::link_text);
   options.add("hang-limit", process.hang_limit, "TIME",
               "Stop a run that hangs: the longest that a part of a step may take");
   options.add("json", process.json, "Print the result as JSON");

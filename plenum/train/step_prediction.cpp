@@ -31,8 +31,8 @@ plan::StepWork evened_out(const plan::StepWork& step) {
     sum.work += micro_batch.work;
   }
   count = std::max<std::int64_t>(count, 1);
-  for (std::int64_t* const number : {&sum.rows, &sum.work.tokens, &sum.work.squared_lengths,
-                                     &sum.work.sequences})
+  for (std::int64_t* const number :
+       {&sum.rows, &sum.work.tokens, &sum.work.squared_lengths, &sum.work.sequences})
     *number = (*number + count - 1) / count;
   for (std::int64_t& labels : sum.work.labels) labels = (labels + count - 1) / count;
   return {std::vector(step.micro_batches.size(), sum)};
@@ -52,14 +52,15 @@ plan::Cluster unknown_cluster(const RunPlan& plan) {
 
 std::vector<plan::Op> typical_ops(const RunPlan& plan) {
   const plan::Cluster unknown = unknown_cluster(plan);
-  return plan::StepCosts(plan.schedule(), cost_options(plan), evened_out(step_work(plan.batches(), 0)), unknown)
+  return plan::StepCosts(plan.schedule(), cost_options(plan), evened_out(step_work(plan.batches(), 0)),
+                         unknown)
       .ops();
 }
 
 /// With which an all-reduce comes closest to what it took.
 plan::Link link_of(const std::vector<calibrate::MeasuredLink>& links) {
-  const auto sums = std::ranges::find(links, calibrate::LinkOperation::AllReduce,
-                                      &calibrate::MeasuredLink::operation);
+  const auto sums =
+      std::ranges::find(links, calibrate::LinkOperation::AllReduce, &calibrate::MeasuredLink::operation);
   return sums == links.end() ? plan::Link{.latency_seconds = 0, .bytes_per_second = 1} : sums->link;
 }
 
@@ -91,8 +92,8 @@ plan::Cluster measure_cluster(const RunPlan& plan, const Processes& processes, d
   timer.setting.dropout = program.model.hidden_dropout;
   timer.setting.vocabulary = program.model.vocabulary;
   timer.warm_up_seconds = program.device == tensor::Device::Cuda ? seconds / 4 : 0.0;
-  cluster.device =
-      calibrate::calibrate_ops(typical_ops(plan), program.device, program.num_threads, num_here, seconds, timer);
+  cluster.device = calibrate::calibrate_ops(typical_ops(plan), program.device, program.num_threads, num_here,
+                                            seconds, timer);
   if (program.device == tensor::Device::Cuda || plan.mesh().num_ranks() == 1) return cluster;
   if (processes.is_alone()) {
     cluster.within_node = link_of(calibrate::measure_local_link(num_here));
@@ -100,6 +101,11 @@ plan::Cluster measure_cluster(const RunPlan& plan, const Processes& processes, d
     cluster.within_node = link_of(calibrate::measure_link(*processes.communicator()));
   }
   return cluster;
+}
+
+void slow_down(plan::Cluster& cluster, const plan::Link& emulated_link) {
+  for (plan::Link* const link : {&cluster.within_node, &cluster.between_nodes})
+    *link = plan::slower_of(*link, emulated_link);
 }
 
 }  // namespace plenum::train

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plenum/describe/model_description.h"
+#include "plenum/packing/histogram.h"
+#include "plenum/train/study_result.h"
+
+namespace plenum::train {
+
+// What the configurations of a study answer, each as a section of Markdown; empty where the study has no two
+// configurations that tell.
+
+/// Data, pipeline and tensor parallelism on the same ranks, for the same work.
+std::string parallelism_answer(const std::vector<StudyResult>& results);
+/// Step time and exposed communication over --bucket-bytes.
+std::string bucket_answer(const std::vector<StudyResult>& results);
+/// With which difference data-parallel ranks enter the last sum of a step.
+std::string waiting_answer(const std::vector<StudyResult>& results);
+/// How the memory of all ranks together grows with their number, by how the model is divided.
+std::string memory_answer(const std::vector<StudyResult>& results);
+/// Tokens per second of the layouts.
+std::string layout_answer(const std::vector<StudyResult>& results);
+/// Data against pipeline parallelism over emulated links.
+std::string link_answer(const std::vector<StudyResult>& results);
+
+/// From the model alone: how much longer than a step of the mean rank a step of unpadded sequences and of
+/// packs takes on many ranks, as operations say. Of sequences that are drawn at random, of those that are
+/// divided evenly, and of packs, whose padding counts.
+std::string scale_answer(const describe::ModelDescription& model, const packing::LengthHistogram& lengths,
+                         std::int64_t sequences_per_rank);
+
+/// All that have something to say.
+std::string study_answers(const std::vector<StudyResult>& results);
+
+}  // namespace plenum::train

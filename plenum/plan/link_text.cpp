@@ -35,16 +35,24 @@ std::optional<double> number_in(std::string_view text, const std::array<LinkUnit
 }  // namespace
 
 Link parse_link(std::string_view text, std::string_view what) {
+  constexpr std::string_view kLatency = "latency=";
+  constexpr std::string_view kBandwidth = "bandwidth=";
   std::optional<double> latency;
   std::optional<double> bandwidth;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    const std::string_view part = rest.substr(0, comma);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-    if (part.starts_with("latency=")) latency = number_in(part.substr(8), kLatencyUnits, what);
-    if (part.starts_with("bandwidth=")) bandwidth = number_in(part.substr(10), kBandwidthUnits, what);
+  bool is_understood = true;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (part.starts_with(kLatency)) {
+      latency = number_in(part.substr(kLatency.size()), kLatencyUnits, what);
+    } else if (part.starts_with(kBandwidth)) {
+      bandwidth = number_in(part.substr(kBandwidth.size()), kBandwidthUnits, what);
+    } else {
+      is_understood = false;
+    }
   }
-  base::require(latency && bandwidth && *latency >= 0 && *bandwidth > 0,
+  base::require(is_understood && latency && bandwidth && *latency >= 0 && *bandwidth > 0,
                 "{} must say a latency and a bandwidth above 0, such as latency=100us,bandwidth=1GB/s: {}",
                 what, text);
   return {.latency_seconds = *latency, .bytes_per_second = *bandwidth};

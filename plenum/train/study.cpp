@@ -90,11 +90,10 @@ Study run_study(const StudyRequest& request, const std::function<void(std::strin
   }
   for (std::optional<StudyResult>& result : results) study.results.push_back(std::move(*result));
   const data::Dataset dataset(request.setting.data);
-  constexpr std::int64_t kSequencesPerRank = 32;
   ModelSettings model;
   model.preset = "bert-base";
   study.scale_answer = scale_answer(describe::describe_bert(starting_model(model, dataset)),
-                                    dataset.histogram(data::Split::Train), kSequencesPerRank);
+                                    dataset.histogram(data::Split::Train));
   return study;
 }
 

@@ -94,6 +94,31 @@ std::string milliseconds(const std::optional<double>& seconds) {
   return seconds ? fmt::format("{:.2f}", 1e3 * *seconds) : "";
 }
 
+/// Packs as the waiting model takes them: as sequences whose length is the number of keys that a token of the
+/// pack reads in the mean.
+struct Packs {
+  packing::LengthHistogram keys;
+  plan::LengthCost cost;
+  double tokens_per_pack = 0;  ///< padding left out
+};
+
+Packs packs_of(const packing::LengthHistogram& lengths, const plan::LengthCost& cost) {
+  const std::int64_t capacity = lengths.longest();
+  const auto width = static_cast<double>(capacity);
+  const packing::PackingPlan plan =
+      packing::pack_lpfhp({.histogram = lengths, .capacity = capacity, .depth = capacity});
+  Packs packs{
+      .keys = {.counts = std::vector<std::uint64_t>(static_cast<std::size_t>(capacity) + 1)},
+      .cost = {.of_sequence = cost.of_token * width, .of_token = cost.of_pair * width},
+      .tokens_per_pack = static_cast<double>(lengths.num_tokens()) / static_cast<double>(plan.num_packs())};
+  for (const packing::PackPattern& pattern : plan.patterns) {
+    double squares = 0;
+    for (const std::int32_t length : pattern.lengths) squares += static_cast<double>(length) * length;
+    packs.keys.counts[static_cast<std::size_t>(std::max(1L, std::lround(squares / width)))] += pattern.count;
+  }
+  return packs;
+}
+
 }  // namespace
 
 std::string parallelism_answer(const std::vector<StudyResult>& results) {
@@ -263,55 +288,41 @@ std::string link_answer(const std::vector<StudyResult>& results) {
          rows;
 }
 
-std::string scale_answer(const describe::ModelDescription& model, const packing::LengthHistogram& lengths,
-                         std::int64_t sequences_per_rank) {
+std::string scale_answer(const describe::ModelDescription& model, const packing::LengthHistogram& lengths) {
   const describe::Flops flops(model);
   constexpr std::int64_t kTokens = 100'000;
   batch::Work tokens{.tokens = kTokens};
   tokens.labels.front() = kTokens * 15 / 100;
   const plan::LengthCost cost{.of_token = flops.training(tokens) / kTokens,
                               .of_pair = flops.training({.squared_lengths = kTokens}) / kTokens};
-  // A pack is as a sequence whose length is the keys that a token of it reads in the mean.
-  const std::int64_t capacity = lengths.longest();
-  const packing::PackingPlan packs =
-      packing::pack_lpfhp({.histogram = lengths, .capacity = capacity, .depth = capacity});
-  packing::LengthHistogram keys{.counts = std::vector<std::uint64_t>(static_cast<std::size_t>(capacity) + 1)};
-  for (const packing::PackPattern& pattern : packs.patterns) {
-    double squares = 0;
-    for (const std::int32_t length : pattern.lengths) squares += static_cast<double>(length) * length;
-    keys.counts[static_cast<std::size_t>(std::lround(squares / static_cast<double>(capacity)))] +=
-        pattern.count;
-  }
-  const auto width = static_cast<double>(capacity);
-  const plan::LengthCost pack_cost{.of_sequence = cost.of_token * width, .of_token = cost.of_pair * width};
-  const double tokens_per_pack =
-      static_cast<double>(lengths.num_tokens()) / static_cast<double>(packs.num_packs());
-  const double tokens_per_rank = static_cast<double>(sequences_per_rank) * lengths.mean_length();
-  const auto packs_per_rank =
-      static_cast<std::size_t>(std::max(1.0, std::round(tokens_per_rank / tokens_per_pack)));
-  const auto sequences = static_cast<std::size_t>(sequences_per_rank);
+  const Packs packs = packs_of(lengths, cost);
   std::string text = fmt::format(
-      "\n## Unpadded and packed on many ranks, from the model alone\n\nBERT-base on these lengths (mean "
-      "{:.0f}, longest "
-      "{}), {} sequences or {} packs of {} tokens on a rank; packs are {:.1f} % full. How much longer than "
-      "that of "
-      "unpadded sequences on one rank a token takes, by operations and by who has the most of them.\n\n"
-      "| ranks | unpadded, at random | unpadded, divided evenly | packed |\n|--:|--:|--:|--:|\n",
-      lengths.mean_length(), capacity, sequences, packs_per_rank, capacity, 100 * tokens_per_pack / width);
-  for (std::size_t ranks = 32; ranks <= 2048; ranks *= 2) {
-    const auto of = [&](plan::Division division) {
-      return plan::expected_rank_costs(lengths, cost, sequences, ranks, division);
-    };
-    const plan::RankCosts random = of(plan::Division::AtRandom);
-    const plan::RankCosts even = of(plan::Division::Evenly);
-    const double packed =
-        plan::expected_rank_costs(keys, pack_cost, packs_per_rank, ranks, plan::Division::AtRandom)
-            .expected_most /
-        (static_cast<double>(packs_per_rank) * tokens_per_pack);
-    const double ideal = random.mean / tokens_per_rank;
-    text += fmt::format("| {} | {:+.1f} % | {:+.1f} % | {:+.1f} % |\n", ranks,
-                        100 * (random.expected_most / random.mean - 1),
-                        100 * (even.expected_most / even.mean - 1), 100 * (packed / ideal - 1));
+      "\n## Unpadded and packed on many ranks, from the model alone\n\nBERT-base on the study's lengths: "
+      "{:.0f} tokens "
+      "in the mean, {} at most; packs of {} are {:.1f} % full. How much longer a token takes than on one "
+      "rank without "
+      "padding, by operations and by the rank that has the most of them.\n\n"
+      "| sequences of a rank | ranks | unpadded, at random | unpadded, divided evenly | packed "
+      "|\n|--:|--:|--:|--:|--:|\n",
+      lengths.mean_length(), lengths.longest(), lengths.longest(),
+      100 * packs.tokens_per_pack / static_cast<double>(lengths.longest()));
+  for (const std::size_t sequences : {4, 32}) {
+    const double tokens_per_rank = static_cast<double>(sequences) * lengths.mean_length();
+    const double num_packs = std::max(1.0, std::round(tokens_per_rank / packs.tokens_per_pack));
+    for (std::size_t ranks = 32; ranks <= 2048; ranks *= 4) {
+      const auto unpadded = [&](plan::Division division) {
+        return plan::expected_rank_costs(lengths, cost, sequences, ranks, division);
+      };
+      const plan::RankCosts random = unpadded(plan::Division::AtRandom);
+      const plan::RankCosts even = unpadded(plan::Division::Evenly);
+      const plan::RankCosts packed = plan::expected_rank_costs(
+          packs.keys, packs.cost, static_cast<std::size_t>(num_packs), ranks, plan::Division::AtRandom);
+      const double packed_token = packed.expected_most / (num_packs * packs.tokens_per_pack);
+      text += fmt::format("| {} | {} | {:+.1f} % | {:+.1f} % | {:+.1f} % |\n", sequences, ranks,
+                          100 * (random.expected_most / random.mean - 1),
+                          100 * (even.expected_most / even.mean - 1),
+                          100 * (packed_token * tokens_per_rank / random.mean - 1));
+    }
   }
   return text;
 }

@@ -25,11 +25,9 @@ std::string layout_answer(const std::vector<StudyResult>& results);
 /// Data against pipeline parallelism over emulated links.
 std::string link_answer(const std::vector<StudyResult>& results);
 
-/// From the model alone: how much longer than a step of the mean rank a step of unpadded sequences and of
-/// packs takes on many ranks, as operations say. Of sequences that are drawn at random, of those that are
-/// divided evenly, and of packs, whose padding counts.
-std::string scale_answer(const describe::ModelDescription& model, const packing::LengthHistogram& lengths,
-                         std::int64_t sequences_per_rank);
+/// From the model alone: how much longer a token takes on many ranks than on one without padding, as
+/// operations say, in sequences that are drawn at random, in sequences that are divided evenly, and in packs.
+std::string scale_answer(const describe::ModelDescription& model, const packing::LengthHistogram& lengths);
 
 /// All that have something to say.
 std::string study_answers(const std::vector<StudyResult>& results);

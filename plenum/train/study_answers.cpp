@@ -94,6 +94,12 @@ std::string milliseconds(const std::optional<double>& seconds) {
   return seconds ? fmt::format("{:.2f}", 1e3 * *seconds) : "";
 }
 
+/// With one decimal, and no zero below 0.
+double percent(double share) {
+  const double rounded = std::round(1000 * share) / 10;
+  return rounded == 0 ? 0 : rounded;
+}
+
 /// Packs as the waiting model takes them: as sequences whose length is the number of keys that a token of the
 /// pack reads in the mean.
 struct Packs {
@@ -319,9 +325,9 @@ std::string scale_answer(const describe::ModelDescription& model, const packing:
           packs.keys, packs.cost, static_cast<std::size_t>(num_packs), ranks, plan::Division::AtRandom);
       const double packed_token = packed.expected_most / (num_packs * packs.tokens_per_pack);
       text += fmt::format("| {} | {} | {:+.1f} % | {:+.1f} % | {:+.1f} % |\n", sequences, ranks,
-                          100 * (random.expected_most / random.mean - 1),
-                          100 * (even.expected_most / even.mean - 1),
-                          100 * (packed_token * tokens_per_rank / random.mean - 1));
+                          percent(random.expected_most / random.mean - 1),
+                          percent(even.expected_most / even.mean - 1),
+                          percent(packed_token * tokens_per_rank / random.mean - 1));
     }
   }
   return text;

@@ -222,6 +222,11 @@ std::vector<StudyConfiguration> read_grid(const std::string& path) {
 
 }  // namespace
 
+bool StudyConfiguration::has(std::string_view option) const {
+  return std::ranges::any_of(given_options(arguments),
+                             [&](const GivenOption& given) { return given.name == option; });
+}
+
 std::string StudyConfiguration::name() const {
   std::string text = work() + ", " + plan::strategy_text(options.strategy());
   if (options.run.bucket_bytes)

@@ -18,6 +18,8 @@ struct StudyConfiguration {
   std::vector<std::string> arguments_of_study = {};  ///< that every configuration gets besides
   std::string place = {};                            ///< file:line; empty where no file has it
 
+  /// Whether its arguments have an option.
+  bool has(std::string_view option) const;
   /// "bert-mini unpadded 8192tok, dp 2, ..."
   std::string name() const;
   /// What is computed, whatever it is laid out on: configurations of equal works can be chosen from.

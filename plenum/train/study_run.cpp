@@ -173,10 +173,8 @@ StudyMeasurement read_run(const std::string& directory, const std::string& log) 
 
 void settle_configuration(const StudySetting& setting, StudyConfiguration& configuration) {
   RunOptions& options = configuration.options;
-  for (const std::string_view own :
-       {"--run", "--steps", "--data", "--json", "--quiet", "--overlay", "--trace"})
-    base::require(std::ranges::find(configuration.arguments, own) == configuration.arguments.end(),
-                  "{} is the study's own option; leave it out of the grid", own);
+  for (const std::string_view own : {"run", "steps", "data", "json", "quiet", "overlay", "trace"})
+    base::require(!configuration.has(own), "--{} is the study's own option; leave it out of the grid", own);
   options.run.directory = "study";
   add_option(configuration, "data", setting.data);
   if (!options.run.device) add_option(configuration, "device", "cpu");

@@ -58,14 +58,17 @@ TEST_F(StudyCommandTest, RefusesAFileWithAConfigurationThatTrainRefuses) {
   expect_error("study --data data --output out --grid grid --steps 12", "grid:2: ");
   directory_.write("grid", configuration("--steps 3"));
   expect_error("study --data data --output out --grid grid --steps 12", "--steps is the study's own");
+  directory_.write("grid", configuration("--steps=3"));
+  expect_error("study --data data --output out --grid grid --steps 12", "--steps is the study's own");
 }
 
 TEST_F(StudyCommandTest, ARunThatFailsIsReported) {
-  // Steps cannot be finite at such a rate.
-  directory_.write("grid", configuration("") + configuration("--learning-rate 1e30 --max-skipped-steps 1"));
+  // Stops before it has done its steps, with a code of its own.
+  directory_.write("grid", configuration("") + configuration("--stop-after 0.001s"));
   const test::ProgramResult outcome = plenum("study --data data --output out --grid grid --steps 12");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("## Not measured"));
+  EXPECT_THAT(outcome.output, HasSubstr("exit code 85"));
   EXPECT_THAT(outcome.output, HasSubstr("1 configurations"));
 }
 

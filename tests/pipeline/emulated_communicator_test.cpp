@@ -105,8 +105,8 @@ TEST(EmulatedCommunicator, GroupsAreEmulatedToo) {
 TEST(EmulatedCommunicator, NothingIsThereBeforeTheLinkCouldHaveBroughtIt) {
   using Clock = std::chrono::steady_clock;
   // 2,000 bytes take 2 ms.
-  constexpr plan::Link kSlow{.latency_seconds = 0.01, .bytes_per_second = 1e6};
-  on_ranks(2, kSlow, [](comm::Communicator& ranks) {
+  const plan::Link slow{.latency_seconds = 0.01, .bytes_per_second = 1e6};
+  on_ranks(2, slow, [&](comm::Communicator& ranks) {
     std::vector<float> values(500);
     const auto seconds_of = [](const std::function<void()>& work) {
       const Clock::time_point begin = Clock::now();
@@ -114,7 +114,7 @@ TEST(EmulatedCommunicator, NothingIsThereBeforeTheLinkCouldHaveBroughtIt) {
       return std::chrono::duration<double>(Clock::now() - begin).count();
     };
     EXPECT_GE(seconds_of([&] { ranks.start_all_reduce(elements_of(std::span(values)), 1).wait(); }),
-              plan::all_reduce_seconds(kSlow, 2000, 2).total());
+              plan::all_reduce_seconds(slow, 2000, 2).total());
     ranks.start_barrier(2).wait();
     // Two messages follow each other on the wire, with one latency behind the last.
     const double both = seconds_of([&] {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Steps of pipelines: time, utilisation, and how well they were predicted, first order and with K-FAC.
+"""Steps of pipelines: time, utilisation, and how well they were predicted, first order, with K-FAC and with SOAP.
 
     python bench/pipeline_steps.py --data DATA --model bert-small --pp 4
     python bench/pipeline_steps.py --data DATA --model bert-base --pp 4 --engines gpu --steps 300 --drawn 250
@@ -8,15 +8,17 @@ For every schedule `plenum train --pp` runs as threads of one process (`threads`
 that share one GPU, a part of its multiprocessors each (`gpu`):
 
     lamb            first order
-    kfac            K-FAC in the bubbles of the pipeline (`--kfac-fill deferred`)
-    kfac-fresh      the same with statistics of their own step (`--kfac-fill fresh`)
-    kfac-outside    K-FAC right behind the data that it needs, as often as `kfac` before it (or `--kfac-every` steps apart)
+    kfac            K-FAC in the bubbles of the pipeline (`--fill deferred`)
+    kfac-fresh      the same with statistics of their own step (`--fill fresh`)
+    kfac-outside    K-FAC right behind the data that it needs, as often as `kfac` before it (or `--every` steps apart)
+    soap            SOAP's bases in the bubbles (`--fill deferred`; on CPUs)
+    soap-outside    SOAP's bases in the update, as often as `soap` before it (or `--every` steps apart)
 
 A step's time is the mean over a cycle of the schedule, and of these the median, behind the steps that are compared with
 their prediction. Utilisation is the share of a step in which compute lanes computed, mean over ranks. The error is that
 of `--overlay`: the schedule simulated with durations of earlier steps against five measured steps. Forward and backward
 are means over the passes of the drawn step; they show whether filling slows down other ranks, which share memory or
-power. Age of inverses when used (mean), and what waiting work takes on a rank, are what the run itself says.
+power. Age of inverses or bases when used (mean), and what waiting work takes on a rank, are what the run itself says.
 """
 
 import argparse
@@ -41,10 +43,11 @@ def command_of(options, engine, schedule, optimizer, refresh, directory):
              "--eval-every", "100000", "--checkpoint-every", "100000", "--overlay",
              os.path.join(directory, "overlay.json"), "--trace-step", str(options.drawn), "--learning-rate", "1e-3",
              "--optimizer", optimizer.partition("-")[0], *options.train]
-    if optimizer == "kfac-outside":
-        train += ["--kfac-every", str(refresh)]
-    if optimizer == "kfac-fresh":
-        train += ["--kfac-fill", "fresh"]
+    name, _, how = optimizer.partition("-")
+    if how == "outside":
+        train += [f"--{name}-every", str(refresh)]
+    if how == "fresh":
+        train += ["--fill", "fresh"]
     if engine == "gpu":
         return train + ["--ranks", str(options.pp), "--share-gpu", "--device", "cuda"]
     if engine == "threads":
@@ -95,9 +98,11 @@ def measure(options, engine, schedule, optimizer, refresh):
         with open(os.path.join(directory, "overlay.json"), encoding="utf-8") as file:
             overlay = json.load(file)
         error = re.search(r"mean error of ([0-9.]+) %", done.stdout)
-        age = re.search(r"inverses ([0-9.]+) steps old", done.stdout)
+        age = re.search(r"(?:inverses|bases) ([0-9.]+) steps old", done.stdout)
         kept = re.search(r"what waits takes (.*?) more on a rank", done.stdout)
-        period = refresh if optimizer == "kfac-outside" else cycle_length(directory) if "kfac" in optimizer else 1
+        period = refresh if optimizer.endswith("-outside") else cycle_length(directory)
+        outside = re.search(r"outside bubbles, every ([0-9]+) steps", done.stdout)  # there was no room
+        period = int(outside.group(1)) if outside else period
         cycles = [steps[i:i + period] for i in range(0, len(steps) - period + 1, period)]
         seconds = statistics.median(statistics.fmean(step["seconds"] for step in cycle) for cycle in cycles)
         return {"seconds": seconds, "refresh": period,
@@ -120,7 +125,8 @@ def main():
     parser.add_argument("--schedules", nargs="+", default=["gpipe", "1f1b", "chimera", "zb-h1"])
     parser.add_argument("--engines", nargs="+", default=["threads", "mpi"], choices=["threads", "mpi", "gpu"])
     parser.add_argument("--optimizers", nargs="+", default=["lamb", "kfac", "kfac-outside"])
-    parser.add_argument("--kfac-every", type=int, default=4, help="of kfac-outside, where kfac was not run before it")
+    parser.add_argument("--every", type=int, default=4,
+                        help="steps between refreshes outside bubbles, where the same in bubbles was not run before")
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--drawn", type=int, default=8, help="the step that is laid over its prediction")
     parser.add_argument("--train", default="", type=str.split, help="more options of plenum train")
@@ -134,15 +140,16 @@ def main():
     print("|---" * 14 + "|")
     for engine in options.engines:
         for schedule in options.schedules:
-            first, refresh = None, options.kfac_every
+            first, refresh = None, {"kfac": options.every, "soap": options.every}
             for optimizer in options.optimizers:
-                got = measure(options, engine, schedule, optimizer, refresh)
+                family = optimizer.partition("-")[0]
+                got = measure(options, engine, schedule, optimizer, refresh.get(family, 1))
                 if got is None:
                     continue
                 first = first or got
-                if optimizer == "kfac":
-                    refresh = got["refresh"]
-                print(f"| {engine} | {schedule} | {optimizer} | {got['refresh'] if 'kfac' in optimizer else ''} "
+                if optimizer in refresh:
+                    refresh[optimizer] = got["refresh"]
+                print(f"| {engine} | {schedule} | {optimizer} | {got['refresh'] if family in refresh else ''} "
                       f"| {got['age']} | {got['kept']} | {got['seconds'] * 1e3:,.1f} ms | {100 * (got['seconds'] / first['seconds'] - 1):+.1f} % "
                       f"| {got['tokens_per_second']:,.0f} | {100 * got['predicted']:.1f} % "
                       f"| {100 * got['measured']:.1f} % | {got['error']:.1f} % | {got['forward']:.2f} ms "

@@ -63,6 +63,14 @@ const Option* OptionTable::find(std::string_view name) const {
   return found == options_.end() ? nullptr : &*found;
 }
 
+OptionTable OptionTable::only(const std::function<bool(const Option&)>& is_meant) const {
+  OptionTable table(name_);
+  for (const Option& option : options_) {
+    if (is_meant(option)) table.options_.push_back(option);
+  }
+  return table;
+}
+
 const Option* OptionTable::find_former(std::string_view former_name) const {
   const auto found = std::find_if(options_.begin(), options_.end(), [&](const Option& option) {
     return !option.former_name.empty() && option.former_name == former_name;

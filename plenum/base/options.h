@@ -36,6 +36,8 @@ class OptionTable {
   const std::string& name() const { return name_; }
   const std::vector<Option>& options() const { return options_; }
   const Option* find(std::string_view name) const;
+  /// A table of those options alone that `is_meant` holds for.
+  OptionTable only(const std::function<bool(const Option&)>& is_meant) const;
   /// The option that was called so before.
   const Option* find_former(std::string_view former_name) const;
 

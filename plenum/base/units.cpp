@@ -53,6 +53,29 @@ double parse_seconds(std::string_view text, std::string_view what) {
   fail("{} must be a time such as 90s, 30min, 47h or 2d: '{}'", what, text);
 }
 
+double parse_bytes(std::string_view text, std::string_view what) {
+  static constexpr std::array<std::pair<std::string_view, double>, 9> kUnits = {{{"KiB", 0x1p10},
+                                                                                 {"MiB", 0x1p20},
+                                                                                 {"GiB", 0x1p30},
+                                                                                 {"TiB", 0x1p40},
+                                                                                 {"kB", 1e3},
+                                                                                 {"MB", 1e6},
+                                                                                 {"GB", 1e9},
+                                                                                 {"TB", 1e12},
+                                                                                 {"B", 1}}};
+  double unit = 1;
+  for (const auto& [name, bytes] : kUnits) {
+    if (!text.ends_with(name)) continue;
+    unit = bytes;
+    text.remove_suffix(name.size());
+    break;
+  }
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  const double bytes = parse_number(text, what) * unit;
+  require(bytes > 0, "{} must be more than nothing: {}", what, text);
+  return bytes;
+}
+
 double parse_fraction(std::string_view text, std::string_view what) {
   const bool percent = text.ends_with('%');
   const double number = parse_number(percent ? text.substr(0, text.size() - 1) : text, what);

@@ -18,6 +18,9 @@ std::string format_seconds(double seconds);
 /// "90s", "30min", "47h", "1.5d" -> seconds. Throws UserError naming `what` for anything else.
 double parse_seconds(std::string_view text, std::string_view what);
 
+/// "24GB", "512MiB", "24e9" -> bytes. Throws UserError naming `what` for anything else.
+double parse_bytes(std::string_view text, std::string_view what);
+
 /// "0.5%" -> 0.005, "0.005" -> 0.005. Throws UserError for anything outside [0, 1], naming `what`.
 double parse_fraction(std::string_view text, std::string_view what);
 

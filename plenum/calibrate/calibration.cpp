@@ -7,9 +7,11 @@
 #include <tuple>
 
 #include "plenum/base/check.h"
+#include "plenum/base/machine.h"
 #include "plenum/calibrate/busy_ranks.h"
 #include "plenum/calibrate/stopwatch.h"
 #include "plenum/plan/make_op.h"
+#include "plenum/tensor/cuda_device.h"
 #include "plenum/tensor/precision.h"
 
 namespace plenum::calibrate {
@@ -154,12 +156,16 @@ double least_seconds(const plan::DeviceModel& model, const plan::Op& op, const O
          kFillsOfBytes * std::max(op.bytes, rotated) / model.peak_bytes_per_second;
 }
 
-/// The grid is in order of value, and so are those that remain.
-std::vector<plan::Op> without_large_ones(std::vector<plan::Op> ops, tensor::Device device) {
-  // A budget would leave them out anyway, but their memory is taken before: as much as BERT-large needs.
-  constexpr double kMostBytesCpu = 1e9;
-  if (device == tensor::Device::Cpu)
-    std::erase_if(ops, [](const plan::Op& op) { return op.bytes > kMostBytesCpu; });
+/// What a rank has the memory for: a part of what is free, because arguments may take more than the bytes
+/// that count (all of a table, of which some rows are read). Memory of the CPU is only taken where it is
+/// used.
+std::vector<plan::Op> that_fit(std::vector<plan::Op> ops, tensor::Device device, std::size_t num_ranks) {
+  constexpr double kPart = 4;
+  const auto free_bytes = static_cast<double>(device == tensor::Device::Cpu ? base::available_memory_bytes()
+                                                                            : tensor::cuda_free_bytes());
+  if (free_bytes == 0) return ops;  // not known
+  const double most = free_bytes / (kPart * static_cast<double>(num_ranks));
+  std::erase_if(ops, [&](const plan::Op& op) { return op.bytes > most; });
   return ops;
 }
 
@@ -169,7 +175,7 @@ Setting calibrate(const CalibrationOptions& options) {
   require_one_rank_of_gpu(options.device, options.ranks);
   const Stopwatch total;
   const std::vector<plan::Op> wanted = options.ops.empty() ? calibration_grid(options.device) : options.ops;
-  const std::vector<plan::Op> ops = without_large_ones(wanted, options.device);
+  const std::vector<plan::Op> ops = that_fit(wanted, options.device, options.ranks);
   Setting setting;
   setting.device = options.device;
   setting.ranks = options.ranks;
@@ -212,8 +218,8 @@ plan::DeviceModel calibrate_ops(std::span<const plan::Op> ops, tensor::Device de
   const auto key = [](const plan::Op& op) { return std::tuple(op.kind, op.rows, op.in, op.out); };
   std::vector<plan::Op> sizes(ops.begin(), ops.end());
   std::ranges::sort(sizes, {}, key);
-  const auto repeated = std::ranges::unique(sizes, {}, key);
-  sizes.erase(repeated.begin(), repeated.end());
+  const auto is_same = [&](const plan::Op& one, const plan::Op& other) { return key(one) == key(other); };
+  sizes.erase(std::unique(sizes.begin(), sizes.end(), is_same), sizes.end());
 
   // What limits them is measured first, with a timer of its own: which sizes there is time for follows.
   plan::DeviceModel model;

@@ -169,13 +169,13 @@ std::vector<MeasuredLink> measure_local_link(std::size_t num_ranks, const LinkTi
   std::vector<std::vector<MeasuredLink>> links(num_ranks);
   std::vector<std::unique_ptr<comm::Communicator>> communicators;
   for (std::size_t rank = 0; rank < num_ranks; ++rank) {
-    communicators.push_back(world.communicator(base::Rank(static_cast<std::uint32_t>(rank))));
+    communicators.push_back(world.communicator(base::Rank{static_cast<std::uint32_t>(rank)}));
   }
   run_on_ranks(num_ranks, [&](std::size_t rank) {
     try {
       links[rank] = measure_link(*communicators[rank], options);
     } catch (const std::exception& error) {
-      communicators[rank]->abort_all(base::Rank(static_cast<std::uint32_t>(rank)), error.what());
+      communicators[rank]->abort_all(base::Rank{static_cast<std::uint32_t>(rank)}, error.what());
       throw;
     }
   });

@@ -18,6 +18,8 @@ class Command {
   virtual std::string summary() const = 0;
   /// The tables bound to this command's own option structs.
   virtual std::vector<base::OptionTable> tables() = 0;
+  /// Whether it runs plans: --plan is then another file of options, laid over that of --config.
+  virtual bool runs_plans() const { return false; }
   /// Options were taken from the file at `path`; those of the command line are still to come.
   virtual void on_config_file(const std::string& path) { static_cast<void>(path); }
   /// All that is given is set, and may say where options of an earlier time are kept. Those set here lie
@@ -37,6 +39,7 @@ std::unique_ptr<Command> make_export_command();
 std::unique_ptr<Command> make_fill_mask_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_pack_command();
+std::unique_ptr<Command> make_plan_command();
 std::unique_ptr<Command> make_prepare_command();
 std::unique_ptr<Command> make_simulate_command();
 std::unique_ptr<Command> make_study_command();

@@ -35,6 +35,7 @@ struct BoundCommand {
   std::vector<OptionTable> tables;
   std::map<std::string, std::vector<std::string>> given;  ///< by option name
   std::string config_path;
+  std::string plan_path;
   bool print_config = false;
 };
 
@@ -88,6 +89,13 @@ void bind_command(CLI::App& app, BoundCommand& bound) {
   bound.app->add_option("--config", bound.config_path, "Read options from a TOML file; flags win over it")
       ->type_name("FILE")
       ->take_last();
+  if (bound.command->runs_plans()) {
+    bound.app
+        ->add_option("--plan", bound.plan_path,
+                     "Train as this file of plenum plan says; flags win over it, and it over --config")
+        ->type_name("FILE")
+        ->take_last();
+  }
   bound.app->add_flag("--print-config", bound.print_config, "Print all options as a TOML file and stop");
 }
 
@@ -247,6 +255,10 @@ int dispatch(int argc, const char* const* argv) {
   std::vector<io::ConfigEntry> entries;
   if (!chosen->config_path.empty())
     entries = io::read_config_file(chosen->config_path, known_tables(commands));
+  if (!chosen->plan_path.empty()) {
+    for (io::ConfigEntry& entry : io::read_config_file(chosen->plan_path, known_tables(commands)))
+      entries.push_back(std::move(entry));
+  }
   apply_options(*chosen, entries);
   if (chosen->print_config) {
     fmt::print("{}", io::print_config(chosen->tables));

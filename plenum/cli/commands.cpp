@@ -8,6 +8,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_prepare_command());
   commands.push_back(make_inspect_command());
   commands.push_back(make_pack_command());
+  commands.push_back(make_plan_command());
   commands.push_back(make_train_command());
   commands.push_back(make_watch_command());
   commands.push_back(make_eval_command());

@@ -55,6 +55,7 @@ class TrainCommand final : public Command {
   std::string name() const override { return "train"; }
   std::string summary() const override { return "Pre-train a BERT; resumes automatically"; }
   std::vector<base::OptionTable> tables() override { return options_.tables(); }
+  bool runs_plans() const override { return true; }
 
   /// A run's own configuration means the run that it lies in, wherever that was moved.
   void on_config_file(const std::string& path) override {

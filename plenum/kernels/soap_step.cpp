@@ -70,6 +70,12 @@ void soap_basis(const tensor::Stream& stream, const SoapBasis& args) {
   base::check(args.room.num_elements() >= N * N, "an iteration needs room for {} elements: {} given", N * N,
               args.room.num_elements());
   if (args.scalars_C) check_soap_scalars(args.scalars_C);
+  if (args.iterate_NN) {
+    check_argument("iterate_NN", args.iterate_NN, {N, N});
+    base::check(
+        0 <= args.first_step && args.first_step <= args.end_step && args.end_step <= num_soap_basis_steps(N),
+        "an iteration has no steps {} to {}", args.first_step, args.end_step);
+  }
   cpu::soap_basis(stream, args);
 }
 

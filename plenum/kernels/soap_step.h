@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "plenum/kernels/orthonormalise.h"
 #include "plenum/kernels/step_scalars.h"
 #include "plenum/tensor/stream.h"
 #include "plenum/tensor/tensor_view.h"
@@ -64,13 +65,22 @@ struct SoapFactors {
 };
 void soap_factors(const tensor::Stream& stream, const SoapFactors& args);
 
-/// An iteration of one basis.
+/// An iteration of one basis, or some of its steps: the product, each panel of rows that is made orthonormal,
+/// and last that the basis becomes what came of it. Steps give the bytes of the whole, however they are cut.
 struct SoapBasis {
-  tensor::ConstTensorView factor_NN;       ///< Float32
-  tensor::TensorView basis_NN;             ///< in and out
+  tensor::ConstTensorView factor_NN;       ///< Float32; read by the first step
+  tensor::TensorView basis_NN;             ///< in and out: read by the first step, written by the last
   tensor::TensorView room;                 ///< flat, N^2 elements: overwritten
   tensor::ConstTensorView scalars_C = {};  ///< if given: nothing in a step that is skipped
+  /// Where only steps [first_step, end_step) are made: what goes from one step to the next. May be the
+  /// factor, which the first step then overwrites.
+  tensor::TensorView iterate_NN = {};
+  std::int64_t first_step = 0;
+  std::int64_t end_step = 0;
 };
+constexpr std::int64_t num_soap_basis_steps(std::int64_t N) {
+  return 2 + num_orthonormalise_steps(N);
+}
 void soap_basis(const tensor::Stream& stream, const SoapBasis& args);
 
 /// M, V and, in the place of the gradient, P^T U Q.

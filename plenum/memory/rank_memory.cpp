@@ -110,7 +110,7 @@ void plan_soap(const std::vector<workspace::FlatMatrices>& groups,
                                      workspace::soap_room_elements(plan.device(), others, limit));
   memory.soap_room = plan.add(purpose, Role::State, {room});
   const schedule::Refreshes refreshes(schedule);
-  if (refreshes.max_age() == 0) return;
+  if (refreshes.max_age() == 0 && !refreshes.has_pieces()) return;
   // Half of the state is bases.
   const std::int64_t num_factors = memory.soap_state.num_elements() / 2;
   for (std::size_t place = 0; place < refreshes.num_places(); ++place)

@@ -67,7 +67,8 @@ struct RankMemory {
   tensor::TensorView soap_state;         ///< kernels::SoapStep
   tensor::TensorView soap_room;
   /// Of each refresh under way (schedule::Refreshes) the factors of own_matrices(), those of a matrix's rows
-  /// before those of its columns, where bases are refreshed by those of an earlier step.
+  /// before those of its columns, where bases are refreshed by those of an earlier step or in pieces, which
+  /// work in their place.
   std::vector<tensor::TensorView> soap_factors;
   tensor::TensorView map_wire;   ///< pipeline::MapGather's, where holders divide Muon or SOAP
   tensor::TensorView scalars_C;  ///< kernels::StepScalar

@@ -33,6 +33,58 @@ std::string name_of(const describe::Parameter& parameter, const FlatMatrices& ma
   return fmt::format("{}.{}", parameter.name, part);
 }
 
+/// The steps of a matrix's two bases, cut into pieces of about equal work.
+class BasisSteps {
+ public:
+  /// Their sizes; 0: there is none.
+  explicit BasisSteps(std::array<std::int64_t, 2> sizes) : sizes_(sizes) {}
+
+  /// Those of one side that belong to a piece.
+  struct Range {
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+  };
+  Range of_piece(std::size_t side, const SoapPiece& piece) const {
+    const std::int64_t first = first_of(side, piece.piece, piece.num_pieces);
+    if (piece.piece + 1 < piece.num_pieces) return {first, first_of(side, piece.piece + 1, piece.num_pieces)};
+    return {first, sizes_[side] == 0 ? 0 : kernels::num_soap_basis_steps(sizes_[side])};
+  }
+
+ private:
+  /// But for the last one, which is done in the last piece: until then both bases are in use.
+  static std::int64_t num_steps(std::int64_t N) { return N == 0 ? 0 : kernels::num_soap_basis_steps(N) - 1; }
+
+  /// Operations of a step: the product, or a panel that is made orthonormal and taken away from the rows
+  /// behind it. What is no product of matrices takes longer.
+  static std::int64_t cost_of(std::int64_t N, std::int64_t step) {
+    constexpr std::int64_t kPanel = kernels::kOrthonormalPanel;
+    constexpr std::int64_t kSlower = 4;
+    if (step == 0) return 2 * N * N * N;
+    const std::int64_t num_panels = kernels::num_orthonormalise_steps(N) / kernels::kOrthonormalPasses;
+    const std::int64_t num_behind = std::max<std::int64_t>(0, N - ((step - 1) % num_panels + 1) * kPanel);
+    const std::int64_t times = step <= num_panels ? 2 : 1;
+    return 4 * kPanel * N * num_behind + kSlower * times * 2 * kPanel * kPanel * N;
+  }
+  static std::int64_t cost_of(std::int64_t N) {
+    std::int64_t cost = 0;
+    for (std::int64_t step = 0; step < num_steps(N); ++step) cost += cost_of(N, step);
+    return cost;
+  }
+
+  /// The first step of a side that begins in a piece or behind it.
+  std::int64_t first_of(std::size_t side, std::size_t piece, std::size_t num_pieces) const {
+    const double begin = static_cast<double>(cost_of(sizes_[0]) + cost_of(sizes_[1])) *
+                         static_cast<double>(piece) / static_cast<double>(num_pieces);
+    std::int64_t before = side == 1 ? cost_of(sizes_[0]) : 0;
+    std::int64_t step = 0;
+    for (; step < num_steps(sizes_[side]) && static_cast<double>(before) < begin; ++step)
+      before += cost_of(sizes_[side], step);
+    return step;
+  }
+
+  std::array<std::int64_t, 2> sizes_;
+};
+
 }  // namespace
 
 std::vector<SoapTensor> soap_tensors(const describe::ParameterTable& table,
@@ -78,7 +130,7 @@ void Soap::step(const tensor::Stream& stream, std::uint64_t step_index, kernels:
   flat.epsilon = epsilon_;
   flat.decay = decay_;
   flat.is_first = step_index == 0;
-  const bool is_refreshed = step_index % static_cast<std::uint64_t>(options_.every) == 0;
+  const bool is_refreshed = step_index % static_cast<std::uint64_t>(options_.refresh_steps()) == 0;
   flat.num_iterations = flat.is_first ? kFirstIterations : is_refreshed ? 1 : 0;
   kernels::soap_step(stream, flat);
 }
@@ -110,6 +162,24 @@ void Soap::refresh(const tensor::Stream& stream, const SoapSideViews& side,
   kernels::soap_basis(
       stream,
       {.factor_NN = factor_NN, .basis_NN = side.basis_NN, .room = buffers_.room, .scalars_C = scalars_C});
+}
+
+void Soap::refresh_in_pieces(const tensor::Stream& stream, const std::array<SoapSideViews, 2>& sides,
+                             const std::array<TensorView, 2>& kept, const SoapPiece& piece,
+                             const tensor::ConstTensorView& scalars_C) const {
+  const auto size_of = [](const SoapSideViews& side) { return side.basis_NN ? side.basis_NN.size(0) : 0; };
+  const BasisSteps steps({size_of(sides[0]), size_of(sides[1])});
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    const auto [first, end] = steps.of_piece(i, piece);
+    if (first == end) continue;
+    kernels::soap_basis(stream, {.factor_NN = kept[i],
+                                 .basis_NN = sides[i].basis_NN,
+                                 .room = buffers_.room,
+                                 .scalars_C = scalars_C,
+                                 .iterate_NN = kept[i],
+                                 .first_step = first,
+                                 .end_step = end});
+  }
 }
 
 void Soap::make_directions(const tensor::Stream& stream, const Groups& groups,

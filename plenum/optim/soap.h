@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,9 +17,13 @@
 namespace plenum::optim {
 
 struct SoapOptions {
-  double beta = 0.95;         ///< of all averages: both moments and the factors
-  std::int64_t every = 10;    ///< steps from one refresh of the bases to the next
-  std::int64_t limit = 1024;  ///< sizes above it are not rotated
+  static constexpr std::int64_t kEvery = 10;
+
+  double beta = 0.95;                 ///< of all averages: both moments and the factors
+  std::optional<std::int64_t> every;  ///< steps from one refresh of the bases to the next; kEvery if absent
+  std::int64_t limit = 1024;          ///< sizes above it are not rotated
+
+  std::int64_t refresh_steps() const { return every.value_or(kEvery); }
 
   friend bool operator==(const SoapOptions&, const SoapOptions&) = default;
 };
@@ -47,6 +52,12 @@ struct SoapSideViews {
   tensor::TensorView factor_NN, basis_NN;
 };
 
+/// A part of refreshing the bases of a matrix.
+struct SoapPiece {
+  std::size_t piece = 0;
+  std::size_t num_pieces = 1;
+};
+
 /// Updates the weights of groups of matrices by SOAP. Other parameters are left alone.
 class Soap {
  public:
@@ -69,6 +80,11 @@ class Soap {
   /// skipped.
   void refresh(const tensor::Stream& stream, const SoapSideViews& side,
                const tensor::ConstTensorView& factor_NN, const tensor::ConstTensorView& scalars_C) const;
+  /// Makes a part of an iteration of both sides of such a group, rows before columns: all of them, however
+  /// many, make what refresh() makes. `kept` are their factors, which the parts overwrite.
+  void refresh_in_pieces(const tensor::Stream& stream, const std::array<SoapSideViews, 2>& sides,
+                         const std::array<tensor::TensorView, 2>& kept, const SoapPiece& piece,
+                         const tensor::ConstTensorView& scalars_C) const;
   void make_directions(const tensor::Stream& stream, const Groups& groups,
                        kernels::SoapDirections flat) const;
   void update_weights(const tensor::Stream& stream, kernels::SoapWeights flat) const;

@@ -43,8 +43,10 @@ void add_optimizer(base::OptionTable& options, OptimizerOptions& optimizer) {
               "Muon's momentum (Nesterov); beta1 and beta2 are of the AdamW beside it");
   options.add("soap-beta", optimizer.soap.beta, 0.0, kLargestBeta,
               "Decay of SOAP's moments and factors; beta1 and beta2 are of the AdamW beside it");
-  options.add("soap-every", optimizer.soap.every, std::int64_t{1}, kLongestRefresh,
-              "Steps from one refresh of SOAP's eigenbases to the next");
+  options.add(
+      "soap-every", optimizer.soap.every, std::int64_t{1}, kLongestRefresh,
+      "Steps from one refresh of SOAP's eigenbases to the next; 10 if not given, unless --fill spreads "
+      "them over bubbles (soap)");
   options.add("soap-limit", optimizer.soap.limit, std::int64_t{0}, kLargestLimit,
               "SOAP leaves sides of matrices that are larger than this as they are");
   options.add("weight-decay", optimizer.decay, 0.0, 1.0, "Weight decay; not of biases and layer norms");
@@ -61,7 +63,7 @@ void add_kfac(base::OptionTable& options, OptimizerOptions& optimizer) {
               "Damping of the factors, relative to their size (kfac)");
   options.add("kfac-every", optimizer.kfac.every, std::int64_t{1}, kOldestFactors,
               "Steps from one refresh of the factors and their inverses to the next; 1 if not given, unless "
-              "--kfac-fill spreads them over bubbles (kfac)");
+              "--fill spreads them over bubbles (kfac)");
   options.add("kfac-average", optimizer.kfac.average, 0.0, kLargestBeta,
               "Part of the factors that a running average keeps at a refresh; those of one step alone if not "
               "given (kfac)");

@@ -5,6 +5,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/core/action_text.h"
+#include "plenum/schedule/core/refreshes.h"
 
 namespace plenum::pipeline {
 
@@ -67,9 +68,8 @@ bool is_known(const Action& action, const Schedule& schedule, const schedule::St
     case ActionType::InvertLayers:
       return schedule.problem.preconditioner == schedule::Preconditioner::Kfac;
     case ActionType::AccumulateFactor:
-      return schedule.problem.preconditioner == schedule::Preconditioner::Shampoo;
     case ActionType::InverseRoot:
-      return schedule.problem.preconditioner == schedule::Preconditioner::Shampoo && action.num_pieces == 1;
+      return schedule.problem.preconditioner == schedule::Preconditioner::Shampoo;
     case ActionType::Precondition:
     case ActionType::GatherPreconditioned:
       return schedule.problem.preconditioner != schedule::Preconditioner::None;
@@ -145,6 +145,13 @@ void require_divided(const Schedule& schedule, const BertProgramOptions& options
                 "Muon's and SOAP's work on matrices is actions on the CPU alone so far; leave it to the "
                 "update: schedule {}",
                 schedule.name);
+  // A piece begins with the basis as it is; another refresh would still change it.
+  const schedule::Refreshes refreshes(schedule);
+  base::require(
+      is_muon || !refreshes.has_pieces() || refreshes.num_places() == 1,
+      "SOAP's bases are refreshed in pieces where one refresh ends before the next begins; schedule "
+      "{} has several under way",
+      schedule.name);
 }
 
 void require_kfac(const Schedule& schedule, const BertProgramOptions& options) {
@@ -176,8 +183,8 @@ void require_bert_schedule(const Schedule& schedule, const BertProgramOptions& o
       for (const Action& action : lane.actions()) {
         base::require(
             is_known(action, schedule, layers),
-            "BERT trains with schedules without whole tied parameters of one stage, and with SOAP's bases "
-            "refreshed in one piece; schedule {} has the action {}",
+            "BERT trains with schedules without whole tied parameters of one stage; schedule {} has the "
+            "action {}",
             schedule.name, schedule::traits_of(action.type).name);
       }
     }

@@ -62,6 +62,7 @@ void SoapWork::refresh(const ActionRun& run, const tensor::Stream& stream,
   const std::optional<std::size_t> matrix = matrix_of_map_[run.action.first_layer.index()][run.action.factor];
   base::check(matrix.has_value(), "another rank owns map {} of layer {}", run.action.factor,
               run.action.first_layer.value);
+  if (run.action.num_pieces > 1) return refresh_in_pieces(run, stream, *matrix, scalars_C);
   const std::array<SoapSideViews, 2> sides = optimizer_.soap()->sides(*matrix);
   for (std::size_t side = 0; side < sides.size(); ++side) {
     if (!sides[side].factor_NN) continue;
@@ -73,6 +74,22 @@ void SoapWork::refresh(const ActionRun& run, const tensor::Stream& stream,
       optimizer_.soap()->refresh(stream, sides[side], kept(*matrix, side, place), {});
     }
   }
+}
+
+void SoapWork::refresh_in_pieces(const ActionRun& run, const tensor::Stream& stream, std::size_t matrix,
+                                 const TensorView& scalars_C) const {
+  const std::array<SoapSideViews, 2> sides = optimizer_.soap()->sides(matrix);
+  const TensorView& place = kept_factors_[refreshes_.place_of(run.data_step(), run.action.first_layer)];
+  std::array<TensorView, 2> iterates;
+  for (std::size_t side = 0; side < sides.size(); ++side) {
+    if (sides[side].factor_NN) iterates[side] = kept(matrix, side, place);
+  }
+  // Only the last piece changes bases, which a step that is skipped must not.
+  const bool is_last = run.action.piece + 1 == run.action.num_pieces;
+  const bool is_of_own_step = run.action.age == 0;
+  optimizer_.soap()->refresh_in_pieces(
+      stream, sides, iterates, {.piece = run.action.piece, .num_pieces = run.action.num_pieces},
+      is_last && is_of_own_step ? tensor::ConstTensorView(scalars_C) : tensor::ConstTensorView());
 }
 
 }  // namespace plenum::pipeline

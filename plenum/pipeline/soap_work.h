@@ -28,13 +28,15 @@ class SoapWork {
 
   /// AccumulateFactor. `flat` says where gradients and scalars lie.
   void accumulate(const ActionRun& run, const tensor::Stream& stream, kernels::SoapFactors flat) const;
-  /// InverseRoot, in one piece: bases go an iteration on by the factors of the step that the action works on.
-  /// Nothing for those of step 0, of which bases are made at once.
+  /// InverseRoot: bases go an iteration on by the factors of the step that the action works on; in pieces,
+  /// with the last of them. Nothing for those of step 0, of which bases are made at once.
   void refresh(const ActionRun& run, const tensor::Stream& stream, const tensor::TensorView& scalars_C) const;
 
  private:
   /// Of a matrix: its sides, and where their factors are kept.
   void keep_factors(const tensor::Stream& stream, std::size_t matrix, const tensor::TensorView& place) const;
+  void refresh_in_pieces(const ActionRun& run, const tensor::Stream& stream, std::size_t matrix,
+                         const tensor::TensorView& scalars_C) const;
   tensor::TensorView kept(std::size_t matrix, std::size_t side, const tensor::TensorView& place) const;
 
   const optim::Optimizer& optimizer_;

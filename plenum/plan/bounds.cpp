@@ -8,6 +8,8 @@
 #include "plenum/describe/parameter_table.h"
 #include "plenum/memory/activation_layout.h"
 #include "plenum/memory/micro_batch_layout.h"
+#include "plenum/plan/action_ops.h"
+#include "plenum/plan/pass_costs.h"
 #include "plenum/plan/step_costs.h"
 #include "plenum/schedule/generate/single.h"
 #include "plenum/tensor/memory_plan.h"
@@ -45,34 +47,47 @@ class OneRankCosts {
         schedule_(one_micro_batch(num_layers_, recomputation)),
         recomputation_(recomputation),
         costs_(schedule_, {.model = slice, .update = update}, {.micro_batches = {MicroBatchWork()}},
-               cluster_) {}
+               cluster_),
+        ops_(slice, cluster.kind, recomputation),
+        part_costs_(ops_, cluster_) {}
 
-  PassSums passes(const MicroBatchWork& work) {
-    costs_.set_work({.micro_batches = {work}});
-    PassSums sums{.forward = sums_of(ActionType::Forward),
-                  .backward = sums_of(ActionType::Backward),
-                  .input_gradient = sums_of(ActionType::InputGradient),
-                  .weight_gradient = sums_of(ActionType::WeightGradient)};
-    if (recomputation_ != schedule::Recomputation::None) sums.backward += sums_of(ActionType::Recompute);
+  PassSums passes(const MicroBatchWork& work) const {
+    PassSums sums{.forward = sums_of(Pass::Forward, work),
+                  .backward = sums_of(Pass::Backward, work),
+                  .input_gradient = sums_of(Pass::InputGradient, work),
+                  .weight_gradient = sums_of(Pass::WeightGradient, work)};
+    if (recomputation_ == schedule::Recomputation::Mlp) sums.recompute = sums_of(Pass::RecomputeMlp, work);
+    if (recomputation_ == schedule::Recomputation::Full) sums.recompute = sums_of(Pass::RecomputeFull, work);
     return sums;
   }
-  double of_all_layers(ActionType type) const { return seconds(type, 0, num_layers_, false); }
-  double agree() const { return costs_.seconds({}, {.type = ActionType::Agree}); }
+  double of_all_layers(ActionType type) const {
+    return costs_.seconds(schedule::Rank::at(0), {.type = type,
+                                                  .stage = schedule::StageId::at(0),
+                                                  .first_layer = schedule::LayerId::at(0),
+                                                  .end_layer = schedule::LayerId::at(num_layers_)});
+  }
 
  private:
-  double seconds(ActionType type, std::size_t begin, std::size_t end, bool has_micro_batch = true) const {
-    return costs_.seconds(
-        schedule::Rank::at(0),
-        {.type = type,
-         .stage = schedule::StageId::at(0),
-         .micro_batch = has_micro_batch ? schedule::MicroBatchId::at(0) : schedule::MicroBatchId::none(),
-         .first_layer = schedule::LayerId::at(begin),
-         .end_layer = schedule::LayerId::at(end)});
+  /// Gradients are overwritten by a rank's first micro-batch and added to by all others: each part counts as
+  /// the cheaper of both.
+  template <typename Part>
+  double cheaper(Part part) const {
+    return std::min(part_costs_.of(part(Gradients::Overwritten)).total(),
+                    part_costs_.of(part(Gradients::AddedTo)).total());
   }
-  LayerSums sums_of(ActionType type) const {
-    LayerSums sums{.first = seconds(type, 0, 1)};
-    if (num_layers_ > 1) sums.last = seconds(type, num_layers_ - 1, num_layers_);
-    if (num_layers_ > 2) sums.middle = seconds(type, 1, 2);
+  LayerSums sums_of(Pass pass, const MicroBatchWork& work) const {
+    const ComputedWork computed = computed_work(work, ops_.model(), ops_.device());
+    if (computed.is_empty()) return {};
+    const auto layer = [&](std::size_t index) {
+      return cheaper([&](Gradients gradients) { return ops_.layer(index, pass, computed, gradients); });
+    };
+    LayerSums sums{.first = layer(0) + cheaper([&](Gradients gradients) {
+                              return ops_.embedding(pass, computed, gradients);
+                            })};
+    if (num_layers_ > 1) sums.last = layer(num_layers_ - 1);
+    if (num_layers_ > 2) sums.middle = layer(1);
+    (num_layers_ > 1 ? sums.last : sums.first) +=
+        cheaper([&](Gradients gradients) { return ops_.heads(pass, computed, gradients); });
     return sums;
   }
 
@@ -81,6 +96,8 @@ class OneRankCosts {
   schedule::Schedule schedule_;
   schedule::Recomputation recomputation_;
   StepCosts costs_;
+  ActionOps ops_;
+  PartCosts part_costs_;
 };
 
 /// The most that what it is rounded up to does not exceed.
@@ -190,6 +207,7 @@ PassSums& PassSums::operator+=(const PassSums& other) {
   backward += other.backward;
   input_gradient += other.input_gradient;
   weight_gradient += other.weight_gradient;
+  recompute += other.recompute;
   return *this;
 }
 
@@ -197,12 +215,13 @@ PassSums operator*(double factor, const PassSums& sums) {
   return {.forward = factor * sums.forward,
           .backward = factor * sums.backward,
           .input_gradient = factor * sums.input_gradient,
-          .weight_gradient = factor * sums.weight_gradient};
+          .weight_gradient = factor * sums.weight_gradient,
+          .recompute = factor * sums.recompute};
 }
 
 WorkBound work_bound(const describe::ModelDescription& slice, schedule::Recomputation recomputation,
                      std::span<const StepWork> steps, std::size_t num_replicas, const Cluster& cluster) {
-  OneRankCosts costs(slice, recomputation, UpdateRule::AdamW, cluster);
+  const OneRankCosts costs(slice, recomputation, UpdateRule::AdamW, cluster);
   WorkBound bound{.num_layers = slice.layers.size()};
   const double share = 1 / static_cast<double>(steps.size());
   for (const StepWork& step : steps) {
@@ -242,8 +261,8 @@ WorkBound work_bound(const describe::ModelDescription& slice, schedule::Recomput
   return bound;
 }
 
-ParameterBound parameter_bound(const describe::ModelDescription& slice, UpdateRule update,
-                               TiedGradient tied, const Cluster& cluster) {
+ParameterBound parameter_bound(const describe::ModelDescription& slice, UpdateRule update, TiedGradient tied,
+                               const Cluster& cluster) {
   const OneRankCosts costs(slice, schedule::Recomputation::None, update, cluster);
   const describe::ParameterTable table(slice);
   const std::size_t num_layers = slice.layers.size();
@@ -257,7 +276,6 @@ ParameterBound parameter_bound(const describe::ModelDescription& slice, UpdateRu
   const double all = bound.elements.of(0, num_layers, num_layers);
   bound.update_seconds_per_element = costs.of_all_layers(ActionType::Update) / all;
   bound.square_seconds_per_element = costs.of_all_layers(ActionType::SquareGradient) / all;
-  bound.agree_seconds = costs.agree();
   if (tied == TiedGradient::ByItself && table.tied() != nullptr) {
     bound.tied_elements = static_cast<double>(table.tied()->num_elements());
     bound.elements.first -= bound.tied_elements;
@@ -356,7 +374,8 @@ class LeastStep {
         parameters_(parameters),
         num_holders_(strategy.replicas * (strategy.placement == StagePlacement::BothWays ? 2 : 1)),
         any_link_(better(cluster.within_node, cluster.between_nodes)),
-        link_(spans_nodes(cluster) ? cluster.between_nodes : any_link_) {}
+        link_(spans_nodes(cluster) ? cluster.between_nodes : any_link_),
+        of_agreement_(agreement(cluster)) {}
 
   double seconds() const {
     // Between two agreements every rank updates what it has, passes micro-batches on, and sums gradients.
@@ -368,17 +387,21 @@ class LeastStep {
       if (strategy_.placement == StagePlacement::BothWays && 2 * rank >= strategy_.depth) break;
       most = std::max(most, of_rank(rank, std::max(before, of_update(rank)), behind));
       before += of(work_.smallest.forward, rank) + any_link_.latency_seconds;
-      behind +=
-          of(strategy_.splits_backward ? work_.smallest.input_gradient : work_.smallest.backward, rank) +
-          any_link_.latency_seconds;
+      behind += backwards_through(rank) + any_link_.latency_seconds;
     }
-    return most + parameters_.agree_seconds;
+    return most + of_agreement_;
   }
 
  private:
   bool spans_nodes(const Cluster& cluster) const {
     const std::size_t distance = strategy_.slices * strategy_.depth;
     return (strategy_.replicas - 1) * distance >= cluster.devices_per_node;
+  }
+  /// What all ranks tell each other is little, but they are many.
+  double agreement(const Cluster& cluster) const {
+    const std::size_t num_ranks = strategy_.replicas * strategy_.slices * strategy_.depth;
+    const Link& link = num_ranks > cluster.devices_per_node ? cluster.between_nodes : cluster.within_node;
+    return cluster.step_overhead_seconds + gather_seconds(link, 0, num_ranks).total();
   }
   double of(const LayerSums& sums, std::size_t stage) const {
     return sums.of(strategy_.stage_begins[stage], strategy_.stage_begins[stage + 1], work_.num_layers);
@@ -387,6 +410,14 @@ class LeastStep {
     double elements = 0;
     for_each_stage(strategy_, rank, [&](std::size_t stage) { elements += of(parameters_.elements, stage); });
     return elements;
+  }
+  /// From when the gradient of a micro-batch comes to a stage to when that of its input is there. While it is
+  /// waited for, the last layer may be computed again.
+  double backwards_through(std::size_t stage) const {
+    if (strategy_.splits_backward) return of(work_.smallest.input_gradient, stage);
+    const std::size_t begin = strategy_.stage_begins[stage];
+    const std::size_t end = strategy_.stage_begins[stage + 1];
+    return of(work_.smallest.backward, stage) + work_.smallest.recompute.of(begin, end - 1, work_.num_layers);
   }
   bool is_sharded() const { return strategy_.sharding != schedule::Sharding::None && num_holders_ > 1; }
   double bytes(double elements) const { return elements * static_cast<double>(strategy_.reduced_bytes); }
@@ -398,13 +429,13 @@ class LeastStep {
     return own * parameters_.update_seconds_per_element;
   }
 
-  /// The sum of a part of a stage's gradients.
-  double reduction(double elements) const {
+  /// The sum of a part of a stage's gradients, in so many pieces.
+  double reduction(double elements, std::size_t num_pieces = 1) const {
     if (num_holders_ < 2) return 0;
     const LinkSeconds seconds = strategy_.sharding == schedule::Sharding::None
                                     ? all_reduce_seconds(link_, bytes(elements), num_holders_)
                                     : gather_seconds(link_, bytes(elements), num_holders_);
-    return seconds.total();
+    return seconds.bandwidth + static_cast<double>(num_pieces) * seconds.latency;
   }
   /// Behind the last pass over the first layers of a stage.
   double last_reduction(std::size_t stage) const {
@@ -428,7 +459,7 @@ class LeastStep {
     for_each_stage(strategy_, rank, [&](std::size_t stage) {
       compute += of(work_.step.forward, stage);
       if (!strategy_.splits_backward) {
-        compute += of(work_.step.backward, stage);
+        compute += of(work_.step.backward, stage) + of(work_.step.recompute, stage);
         return;
       }
       compute += of(work_.step.input_gradient, stage) + of(work_.step.weight_gradient, stage);
@@ -444,11 +475,16 @@ class LeastStep {
   /// Sums follow each other; the first comes when the last backward has begun.
   double with_all_reductions(std::size_t rank, double begin) const {
     if (strategy_.placement != StagePlacement::InOrder || num_holders_ < 2) return 0;
-    double sums = reduction(elements_of(rank));
+    const std::size_t num_layers = strategy_.stage_begins[rank + 1] - strategy_.stage_begins[rank];
+    double sums = reduction(elements_of(rank), std::min(strategy_.num_buckets, num_layers));
     const double passes = strategy_.splits_backward ? 0
                                                     : of(work_.without_dearest.forward, rank) +
-                                                          of(work_.without_dearest.backward, rank);
-    if (strategy_.sharding >= schedule::Sharding::Gradients) return begin + sums;
+                                                          of(work_.without_dearest.backward, rank) +
+                                                          of(work_.without_dearest.recompute, rank);
+    // Round by round, whether a micro-batch is empty or not.
+    if (strategy_.sharding >= schedule::Sharding::Gradients) {
+      return begin + static_cast<double>(strategy_.micro_batches) * sums;
+    }
     if (strategy_.is_tied_apart && (rank == 0 || rank + 1 == strategy_.depth)) sums += of_tied();
     return begin + passes + sums + of_squares(rank);
   }
@@ -459,6 +495,7 @@ class LeastStep {
   std::size_t num_holders_;
   Link any_link_;
   Link link_;
+  double of_agreement_;
 };
 
 }  // namespace

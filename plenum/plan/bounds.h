@@ -33,9 +33,10 @@ struct LayerSums {
 /// Seconds of passes over micro-batches.
 struct PassSums {
   LayerSums forward;
-  LayerSums backward;         ///< with recomputation
+  LayerSums backward;         ///< without recomputation
   LayerSums input_gradient;   ///< of backward, what the stage before waits for
   LayerSums weight_gradient;  ///< the rest
+  LayerSums recompute;
 
   PassSums& operator+=(const PassSums& other);
   friend PassSums operator*(double factor, const PassSums& sums);
@@ -60,7 +61,6 @@ struct ParameterBound {
   double tied_elements = 0;  ///< of a word table that goes by itself
   double update_seconds_per_element = 0;
   double square_seconds_per_element = 0;
-  double agree_seconds = 0;
 };
 enum class TiedGradient : std::uint8_t { WithItsLayers, ByItself };
 ParameterBound parameter_bound(const describe::ModelDescription& slice, UpdateRule update, TiedGradient tied,
@@ -95,6 +95,7 @@ struct BoundedStrategy {
   std::span<const std::uint16_t> stage_begins;  ///< first layer of each stage, and the end
   std::size_t num_buckets = 1;                  ///< of a stage
   schedule::Sharding sharding = schedule::Sharding::None;
+  std::size_t micro_batches = 1;  ///< of a replica, empty ones included
   std::size_t reduced_bytes = 4;
   std::size_t alive_micro_batches = 1;  ///< that the first rank keeps at least at a time; each next one less
 };

@@ -58,8 +58,8 @@ MemoryReport process_memory(const schedule::Schedule& schedule, const describe::
     add_arena(memory::plan_memory(table, schedule, place, request), report);
   }
   if (request.device != tensor::Device::Cpu) return report;  // the rest is the host's
-  add_line("batches",
-           kStepsOfBatches * share.num_micro_batches * batch::micro_batch_bytes(request.capacity), report);
+  add_line("batches", kStepsOfBatches * share.num_micro_batches * batch::micro_batch_bytes(request.capacity),
+           report);
   add_line("threads", bytes_of_threads(schedule, num_slices, request, share.ranks), report);
   return report;
 }

@@ -42,8 +42,9 @@ struct ProcessShare {
   std::size_t num_micro_batches = 0;  ///< that it makes for a step
 };
 
-/// What training takes in a process: the arenas of its ranks, on the CPU batches and threads too. `num_slices`
-/// ranks of the run are one of the schedule, in the order of train's mesh. `model` is the whole one.
+/// What training takes in a process: the arenas of its ranks, on the CPU batches and threads too.
+/// `num_slices` ranks of the run are one of the schedule, in the order of train's mesh. `model` is the whole
+/// one.
 MemoryReport process_memory(const schedule::Schedule& schedule, const describe::ModelDescription& model,
                             std::size_t num_slices, const memory::MemoryRequest& request,
                             const ProcessShare& share);

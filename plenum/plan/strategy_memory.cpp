@@ -32,8 +32,7 @@ std::pair<std::int64_t, std::int64_t> size_of_slice(const describe::ModelDescrip
 /// layer or a bucket at a time.
 std::size_t bytes_of_whole_weights(const Strategy& strategy, const describe::ModelDescription& model,
                                    const schedule::Schedule& whole) {
-  const bool is_sharded =
-      strategy.sharding == schedule::Sharding::Parameters && strategy.num_places() > 1;
+  const bool is_sharded = strategy.sharding == schedule::Sharding::Parameters && strategy.num_places() > 1;
   if (strategy.depth * strategy.slices == 1 && !is_sharded) return 0;
   const describe::ParameterTable table(model);
   std::int64_t most = 0;
@@ -69,9 +68,8 @@ StrategyMemory strategy_memory(const Strategy& strategy, const describe::ModelDe
   // where they divide a stage, all that do.
   const schedule::Schedule& seen = strategy.depth > 1 ? schedule.written : schedule.whole;
   const memory::MemoryRequest request = memory_request(strategy, capacity, num_threads);
-  const std::size_t whole_weights = strategy.device == tensor::Device::Cpu
-                                        ? bytes_of_whole_weights(strategy, model, schedule.whole)
-                                        : 0;
+  const std::size_t whole_weights =
+      strategy.device == tensor::Device::Cpu ? bytes_of_whole_weights(strategy, model, schedule.whole) : 0;
   StrategyMemory memory;
   for (std::size_t place = 0; place < strategy.depth; ++place) {
     std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> bytes_by_slice;

@@ -1,5 +1,7 @@
 #include "plenum/tensor/cuda_device.h"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 #include "plenum/tensor/cuda_check.h"
@@ -16,6 +18,14 @@ int attribute(cudaDeviceAttr which) {
   return value;
 }
 
+/// CUDA puts all streams into eight queues unless told otherwise: of ranks that share a GPU, what one sends
+/// then waits for what another computes. Told before the driver is, which reads it once.
+void ask_for_queues() {
+  constexpr int kKeepTheUsers = 0;
+  static const int asked = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", kKeepTheUsers);
+  static_cast<void>(asked);
+}
+
 void require_device() {
   const std::optional<std::string> obstacle = cuda_obstacle();
   base::require(!obstacle, "no GPU can be used: {}", obstacle.value_or(""));
@@ -28,6 +38,7 @@ bool is_cuda_built() {
 }
 
 std::optional<std::string> cuda_obstacle() {
+  ask_for_queues();
   int count = 0;
   const cudaError_t result = cudaGetDeviceCount(&count);
   if (result == cudaErrorInsufficientDriver) return "no NVIDIA driver, or one too old for this build";

@@ -14,16 +14,16 @@
 #include "plenum/base/thread_pool.h"
 #include "plenum/base/units.h"
 #include "plenum/data/batches/prefetch.h"
-#include "plenum/describe/bert.h"
 #include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 #include "plenum/schedule/check/check.h"
 #include "plenum/schedule/core/refreshes.h"
 #include "plenum/schedule/fill/fill.h"
-#include "plenum/schedule/fill/kfac_filler.h"
+#include "plenum/schedule/fill/periodic_refresh.h"
 #include "plenum/schedule/simulate/measured_costs.h"
 #include "plenum/schedule/simulate/simulate.h"
 #include "plenum/schedule/text/schedule_text.h"
+#include "plenum/train/bubble_work.h"
 #include "plenum/train/hang_error.h"
 #include "plenum/train/replicas.h"
 #include "plenum/train/run_directory.h"
@@ -35,13 +35,29 @@ namespace {
 using schedule::Action;
 using schedule::Schedule;
 
-/// What actions take while the plan's steps run on all ranks.
-schedule::MeasuredCosts measured_costs(const RunPlan& plan, const BubbleFilling& filling) {
-  // The first take memory and fill caches. On a GPU they also try algorithms for every size that comes up, and
-  // are short.
+/// How many steps run, and how many of them count.
+struct MeasuredSteps {
+  std::uint64_t num_warm_up = 0;
+  std::uint64_t num_counted = 0;
+};
+
+/// The first take memory and fill caches. On a GPU they also try algorithms for every size that comes up, and
+/// are short.
+MeasuredSteps unfilled_steps(const RunPlan& plan) {
   const bool is_gpu = plan.program().device == tensor::Device::Cuda;
-  const std::uint64_t num_warm_up = is_gpu ? 6 : 1;
-  const std::uint64_t num_measured = is_gpu ? 8 : 4;
+  return is_gpu ? MeasuredSteps{.num_warm_up = 6, .num_counted = 8}
+                : MeasuredSteps{.num_warm_up = 1, .num_counted = 4};
+}
+
+/// A cycle to take memory, and one to measure.
+MeasuredSteps filled_steps(const RunPlan& plan) {
+  const std::size_t cycle = plan.schedule().num_steps();
+  return {.num_warm_up = cycle, .num_counted = cycle};
+}
+
+/// Adds what actions take while the plan's steps run on all ranks.
+void measure(const RunPlan& plan, const BubbleFilling& filling, const MeasuredSteps& steps,
+             schedule::MeasuredCosts& costs) {
   Replicas replicas(plan.mesh(), plan.schedule(), plan.program(), filling.processes,
                     filling.options.hang_limit());
   replicas.on_stuck(
@@ -53,20 +69,18 @@ schedule::MeasuredCosts measured_costs(const RunPlan& plan, const BubbleFilling&
   });
   replicas.begin(0, 0);
   data::Prefetch batches(plan.batches(), 0, plan.replica(), filling.exchange);
-  schedule::MeasuredCosts costs(plan.schedule());
   try {
-    for (std::uint64_t step = 0; step < num_warm_up + num_measured; ++step) {
+    for (std::uint64_t step = 0; step < steps.num_warm_up + steps.num_counted; ++step) {
       replicas.begin_step(batches.take(), {.learning_rate = plan.learning_rate().at(step),
                                            .device_times = pipeline::DeviceTimes::Recorded});
       replicas.end_step();
       const MeasuredStep measured = replicas.measured();
-      if (step >= num_warm_up) costs.add(measured.times, measured.is_empty);
+      if (step >= steps.num_warm_up) costs.add(measured.times, measured.is_empty);
     }
   } catch (const pipeline::ExecutionError& error) {
     if (!error.failure().is_hang) throw;
     throw HangError(pipeline::failure_text(error.failure()));
   }
-  return costs;
 }
 
 /// What processes have left of their memory beside the plan as it is.
@@ -111,41 +125,31 @@ class FreeMemory {
   }
 
   const RunPlan& plan_;
-  const Schedule& unfilled_;
+  Schedule unfilled_;
   bool is_alone_;
   std::vector<double> of_processes_;
 };
 
-/// What a map's input, output gradient and factors take, in slots for micro-batches of any size.
-std::vector<schedule::MapBytes> map_bytes_of(const RunPlan& plan) {
-  const bool is_gpu = plan.program().device == tensor::Device::Cuda;
-  const double element_bytes = is_gpu ? 2 : 4;
-  const auto rows = static_cast<double>(plan.program().capacity.rows);
-  std::vector<schedule::MapBytes> maps;
-  const describe::ModelDescription model = describe::describe_bert(plan.program().model);
-  for (const describe::FactorShape& shape : describe::factor_shapes(model.layers.front())) {
-    const auto in = static_cast<double>(shape.in_width);
-    const auto out = static_cast<double>(shape.out_width);
-    maps.push_back({.input_bytes = rows * in * element_bytes,
-                    .output_gradient_bytes = rows * out * element_bytes,
-                    .factor_bytes = (in * in + out * out) * sizeof(float)});
-  }
-  return maps;
+schedule::FillMode mode_of(const RunOptions& options) {
+  return options.fill() == BubbleFill::Fresh ? schedule::FillMode::Fresh : schedule::FillMode::Deferred;
 }
 
-schedule::FillMode mode_of(const RunOptions& options) {
-  return options.fill() == KfacFill::Fresh ? schedule::FillMode::Fresh : schedule::FillMode::Deferred;
-}
+/// What is to be filled, with what, and how much it may keep.
+struct Bubbles {
+  const Schedule& plain;  ///< steps without the work
+  const BubbleWork& work;
+  const FreeMemory& memory;
+};
 
 /// The freshest filling that there is memory for. Throws UserError if there is none.
-schedule::FillResult fill_within(const FreeMemory& memory, const RunPlan& plan, const Schedule& plain,
-                                 const schedule::CostModel& costs, schedule::FillMode mode) {
+schedule::FillResult fill_within(const Bubbles& bubbles, const schedule::CostModel& costs,
+                                 schedule::FillMode mode) {
   // What is counted while work is placed is not to the byte what slots take.
   constexpr int kAttempts = 4;
   schedule::FillOptions options{.mode = mode, .drains = true};
-  const schedule::KfacFiller filler(map_bytes_of(plan));
+  const FreeMemory& memory = bubbles.memory;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    schedule::FillResult result = schedule::fill(plain, filler, costs, options);
+    schedule::FillResult result = schedule::fill(bubbles.plain, *bubbles.work.filler, costs, options);
     if (memory.has_room_for(result.schedule)) return result;
     options.max_kept_bytes = attempt == 0 ? memory.bytes_of_rank() : options.max_kept_bytes / 2;
   }
@@ -153,9 +157,9 @@ schedule::FillResult fill_within(const FreeMemory& memory, const RunPlan& plan, 
              base::format_bytes(static_cast<std::uint64_t>(memory.bytes_of_rank())));
 }
 
-std::string text_of(const schedule::FillResult& filled, const Schedule& plain,
-                    const schedule::CostModel& costs, double more_bytes) {
-  const schedule::Simulation without = schedule::simulate(plain, costs);
+std::string text_of(const schedule::FillResult& filled, const Bubbles& bubbles,
+                    const schedule::CostModel& costs) {
+  const schedule::Simulation without = schedule::simulate(bubbles.plain, costs);
   constexpr double kMilli = 1e3;
   constexpr double kPercent = 100;
   const bool is_partial = filled.schedule.problem.has_partial_curvature;
@@ -164,34 +168,42 @@ std::string text_of(const schedule::FillResult& filled, const Schedule& plain,
                                kPercent * filled.coverage_a.mean, kPercent * filled.coverage_b.mean)
                  : "";
   return fmt::format(
-      "K-FAC's work fills the bubbles: a refresh{} every {}, inverses {:.1f} steps old in the mean and {} at "
-      "most; a step should take {:.1f} ms, {:.1f} without K-FAC; ranks compute {:.0f} % of the time "
-      "instead of {:.0f} %; what waits takes {} more on a rank",
-      coverage, filled.refresh_steps == 1 ? "step" : fmt::format("{:g} steps", filled.refresh_steps),
+      "{0}'s work fills the bubbles: a refresh{1} every {2}, {3} {4:.1f} steps old in the mean and {5} at "
+      "most; a step should take {6:.1f} ms, {7:.1f} without {0}; ranks compute {8:.0f} % of the time "
+      "instead of {9:.0f} %; what waits takes {10} more on a rank",
+      bubbles.work.optimizer, coverage,
+      filled.refresh_steps == 1 ? "step" : fmt::format("{:g} steps", filled.refresh_steps), bubbles.work.made,
       filled.mean_age, filled.max_age, kMilli * filled.filled_step_seconds, kMilli * without.step_seconds,
       kPercent * filled.utilization, kPercent * without.utilization,
-      base::format_bytes(static_cast<std::uint64_t>(more_bytes)));
+      base::format_bytes(static_cast<std::uint64_t>(bubbles.memory.most_more_bytes(filled.schedule))));
+}
+
+/// Whether the bubbles of a schedule are filled as the run's would be now.
+bool is_filled_so(const Schedule& kept, const Bubbles& bubbles, schedule::FillMode mode) {
+  Schedule changed = bubbles.plain;
+  bubbles.work.filler->change(changed.problem);
+  const bool is_of_mode =
+      mode == schedule::FillMode::Fresh ? takes_fresh_statistics(kept) : !kept.problem.has_partial_curvature;
+  return is_of_mode && is_filled_from(kept, bubbles.plain) &&
+         kept.problem.preconditioner == changed.problem.preconditioner &&
+         kept.problem.num_factors == changed.problem.num_factors;
 }
 
 /// The schedule that the run has kept, by the first process; empty, and noted, if it is not of its steps.
-std::string kept_schedule(const RunPlan& plan, const Schedule& plain, const FreeMemory& memory,
-                          const BubbleFilling& filling) {
+std::string kept_schedule(const RunPlan& plan, const Bubbles& bubbles, const BubbleFilling& filling) {
   const std::string path = RunPaths(filling.options.run.directory).schedule;
   if (!io::path_exists(path)) return {};
   std::string reason = "is of other steps than the run's now";
   try {
     const Schedule kept = schedule::parse_schedule_text(io::read_file(path), path);
-    const bool is_of_mode = mode_of(filling.options) == schedule::FillMode::Fresh
-                                ? takes_fresh_statistics(kept)
-                                : !kept.problem.has_partial_curvature;
-    const bool is_of_run = is_filled_from(kept, plain) && is_of_mode &&
-                           kept.problem.preconditioner == plan.schedule().problem.preconditioner &&
-                           kept.problem.num_factors == plan.schedule().problem.num_factors;
-    if (is_of_run) {
+    const bool is_unfilled = kept == plan.schedule();  // there was no room for the work
+    if (is_unfilled || is_filled_so(kept, bubbles, mode_of(filling.options))) {
       schedule::require_checked(kept);
-      if (memory.has_room_for(kept)) {
-        filling.observer.on_note(
-            fmt::format("K-FAC's work is where {} has it: a cycle of {} steps", path, kept.num_steps()));
+      if (bubbles.memory.has_room_for(kept)) {
+        filling.observer.on_note(is_unfilled
+                                     ? fmt::format("{}, as {} has it", bubbles.work.outside, path)
+                                     : fmt::format("{}'s work is where {} has it: a cycle of {} steps",
+                                                   bubbles.work.optimizer, path, kept.num_steps()));
         return schedule::print_schedule_text(kept);
       }
       reason = "needs more memory than there is";
@@ -203,23 +215,71 @@ std::string kept_schedule(const RunPlan& plan, const Schedule& plain, const Free
   return {};
 }
 
-/// A new one, by the first process.
-std::string new_schedule(const RunPlan& plan, const Schedule& plain, const FreeMemory& memory,
-                         const schedule::CostModel& costs, const BubbleFilling& filling) {
+/// Work in the bubbles, if it finds room there; a note says why not.
+std::optional<schedule::FillResult> try_to_fill(const Bubbles& bubbles, const schedule::CostModel& costs,
+                                                const BubbleFilling& filling) {
   try {
-    const schedule::FillResult filled = fill_within(memory, plan, plain, costs, mode_of(filling.options));
+    schedule::FillResult filled = fill_within(bubbles, costs, mode_of(filling.options));
     schedule::require_checked(filled.schedule);
-    filling.observer.on_note(text_of(filled, plain, costs, memory.most_more_bytes(filled.schedule)));
-    return schedule::print_schedule_text(filled.schedule);
+    return filled;
   } catch (const base::UserError& error) {
-    filling.observer.on_note(fmt::format(
-        "K-FAC works outside bubbles, in every step (--kfac-every makes it more seldom): {}", error.what()));
-    return schedule::print_schedule_text(plan.schedule());
+    filling.observer.on_note(fmt::format("{}: {}", bubbles.work.outside, error.what()));
+    return std::nullopt;
   }
+}
+
+/// A new one, from the first process, with a note; empty if the work finds no room.
+std::string new_schedule(const Bubbles& bubbles, const schedule::CostModel& costs,
+                         const BubbleFilling& filling) {
+  std::string text;
+  if (filling.processes.is_first()) {
+    if (const auto filled = try_to_fill(bubbles, costs, filling)) {
+      filling.observer.on_note(text_of(*filled, bubbles, costs));
+      text = schedule::print_schedule_text(filled->schedule);
+    }
+  }
+  return filling.processes.from_first(text);
+}
+
+/// The steps with the work right behind what it needs, in every step, so that all of it can be measured.
+Schedule with_work_at_once(const Bubbles& bubbles) {
+  Schedule schedule = schedule::with_periodic_refresh(bubbles.plain, *bubbles.work.filler, 1);
+  schedule::require_checked(schedule);
+  return schedule;
+}
+
+/// The same with measured costs: of steps without filling, and then of the steps that these let expect. In
+/// bubbles work runs beside other ranks' passes and partly in pieces, and so takes other times than alone.
+std::string new_schedule_by_measuring(RunPlan& plan, const Bubbles& bubbles, const BubbleFilling& filling) {
+  const Schedule own = plan.schedule();
+  const Schedule unfilled = with_work_at_once(bubbles);
+  if (!bubbles.memory.has_room_for(unfilled)) {
+    if (filling.processes.is_first())
+      filling.observer.on_note(fmt::format("{}: there is no memory for more", bubbles.work.outside));
+    return {};
+  }
+  plan.run_by(unfilled);
+  schedule::MeasuredCosts alone(unfilled);
+  measure(plan, filling, unfilled_steps(plan), alone);
+  plan.run_by(own);
+  std::string text;
+  if (filling.processes.is_first()) {
+    if (const auto filled = try_to_fill(bubbles, alone, filling))
+      text = schedule::print_schedule_text(filled->schedule);
+  }
+  text = filling.processes.from_first(text);
+  if (text.empty()) return text;
+  const Schedule tried = schedule::parse_schedule_text(text, "the schedule that is tried");
+  plan.run_by(tried);
+  schedule::MeasuredCosts in_bubbles(tried, &alone);
+  measure(plan, filling, filled_steps(plan), in_bubbles);
+  plan.run_by(own);
+  return new_schedule(bubbles, in_bubbles, filling);
 }
 
 bool is_second_order(const Action& action) {
   return schedule::traits_of(action.type).may_be_stale ||
+         action.type == schedule::ActionType::AccumulateFactor ||
          action.type == schedule::ActionType::GatherPreconditioned;
 }
 
@@ -255,21 +315,20 @@ bool is_filled_from(const Schedule& filled, const Schedule& plain) {
 }
 
 void fill_bubbles(RunPlan& plan, const BubbleFilling& filling) {
-  if (filling.options.fill() == KfacFill::Off) return;
+  if (filling.options.fill() == BubbleFill::Off) return;
   const Processes& processes = filling.processes;
   const Schedule plain = plan.plain_schedule();
+  const BubbleWork work = bubble_work(plan);
   const FreeMemory memory(plan, filling);
+  const Bubbles bubbles{.plain = plain, .work = work, .memory = memory};
   std::string text;
-  if (filling.is_resumed && processes.is_first()) text = kept_schedule(plan, plain, memory, filling);
+  if (filling.is_resumed && processes.is_first()) text = kept_schedule(plan, bubbles, filling);
   text = processes.from_first(text);
   if (text.empty()) {
-    std::optional<schedule::MeasuredCosts> measured;
-    if (filling.costs == nullptr) measured.emplace(measured_costs(plan, filling));
-    const schedule::CostModel& costs = measured ? *measured : *filling.costs;
-    if (processes.is_first()) text = new_schedule(plan, plain, memory, costs, filling);
-    text = processes.from_first(text);
+    text = filling.costs == nullptr ? new_schedule_by_measuring(plan, bubbles, filling)
+                                    : new_schedule(bubbles, *filling.costs, filling);
   }
-  plan.run_by(schedule::parse_schedule_text(text, "the schedule of the run"));
+  if (!text.empty()) plan.run_by(schedule::parse_schedule_text(text, "the schedule of the run"));
 }
 
 }  // namespace plenum::train

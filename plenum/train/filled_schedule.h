@@ -11,7 +11,7 @@
 
 namespace plenum::train {
 
-/// What a process knows when K-FAC's work is put into the bubbles of its pipeline.
+/// What a process knows when K-FAC's or SOAP's work is put into the bubbles of its pipeline.
 struct BubbleFilling {
   const RunOptions& options;
   const Processes& processes;
@@ -22,9 +22,9 @@ struct BubbleFilling {
   const schedule::CostModel* costs = nullptr;  ///< what actions take; measured if null
 };
 
-/// Lets the run of a plan do K-FAC's curvature and inversions in the bubbles of its pipeline, if its options
-/// say so (RunOptions::fill), in cycles at whose end nothing waits. By all processes at the same time, which
-/// then have the same schedule.
+/// Lets the run of a plan do K-FAC's curvature and inversions, or refresh SOAP's bases, in the bubbles of its
+/// pipeline, if its options say so (RunOptions::fill), in cycles at whose end nothing waits. By all processes
+/// at the same time, which then have the same schedule.
 ///
 /// A run that is resumed keeps to the schedule that it has kept, if that is still of its steps. Otherwise a
 /// few steps without filling are measured, with weights that are thrown away, and the first process fills
@@ -32,7 +32,7 @@ struct BubbleFilling {
 /// and a note says why.
 void fill_bubbles(RunPlan& plan, const BubbleFilling& filling);
 
-/// Whether K-FAC's statistics are taken in the step that they are of (KfacFill::Fresh).
+/// Whether K-FAC's statistics are taken in the step that they are of (BubbleFill::Fresh).
 bool takes_fresh_statistics(const schedule::Schedule& filled);
 
 /// Whether a schedule does the steps of a plain one and second-order work beside them, nothing else.

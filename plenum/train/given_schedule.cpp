@@ -33,9 +33,9 @@ void require_replicas(const schedule::Schedule& given, const std::string& file, 
   }
 }
 
-void require_kfac_of_run(const schedule::Schedule& given, const std::string& file, const RunOptions& options,
-                         const pipeline::BertProgramOptions& program) {
-  const bool is_kfac = options.optimizer.optimizer.kind == optim::OptimizerKind::Kfac;
+void require_kfac(const schedule::Schedule& given, const std::string& file,
+                  const optim::OptimizerOptions& optimizer) {
+  const bool is_kfac = optimizer.kind == optim::OptimizerKind::Kfac;
   const bool has_kfac = given.problem.preconditioner == schedule::Preconditioner::Kfac;
   base::require(is_kfac || !has_kfac, "{} has K-FAC's work; add --optimizer kfac, or give one without it",
                 file);
@@ -43,15 +43,32 @@ void require_kfac_of_run(const schedule::Schedule& given, const std::string& fil
                 "{} has nothing of K-FAC; make it with plenum simulate --fill kfac --drains, or choose "
                 "another --optimizer",
                 file);
-  if (!is_kfac) return;
+}
+
+/// Without SOAP's work in the schedule, SOAP is part of the update.
+void require_soap(const schedule::Schedule& given, const std::string& file,
+                  const optim::OptimizerOptions& optimizer) {
+  if (given.problem.preconditioner != schedule::Preconditioner::Shampoo) return;
+  base::require(optimizer.kind == optim::OptimizerKind::Soap,
+                "{} has SOAP's work; add --optimizer soap, or give one without it", file);
+  base::require(!optimizer.soap.every, "{} says itself when SOAP refreshes; leave out --soap-every", file);
+}
+
+/// Work of K-FAC or SOAP in a schedule is that of the run.
+void require_work_of_run(const schedule::Schedule& given, const std::string& file, const RunOptions& options,
+                         const pipeline::BertProgramOptions& program) {
+  require_kfac(given, file, options.optimizer.optimizer);
+  require_soap(given, file, options.optimizer.optimizer);
+  if (given.problem.preconditioner == schedule::Preconditioner::None) return;
+  const bool is_kfac = given.problem.preconditioner == schedule::Preconditioner::Kfac;
   const std::size_t num_maps = num_kfac_maps(program.model);
   base::require(given.problem.num_factors == num_maps,
                 "{} has {} linear maps with factors in a layer, the model {}", file,
                 given.problem.num_factors, num_maps);
   base::require(schedule::Refreshes(given).is_ever_drained(),
-                "in {} work of K-FAC waits at the end of every step, so the run could not be resumed; make "
-                "it with plenum simulate --fill kfac --drains",
-                file);
+                "in {} work of {} waits at the end of every step, so the run could not be resumed; make "
+                "it with plenum simulate --fill {} --drains",
+                file, is_kfac ? "K-FAC" : "SOAP", is_kfac ? "kfac" : "shampoo");
 }
 
 }  // namespace
@@ -108,7 +125,7 @@ void require_fitting(const schedule::Schedule& given, const RunOptions& options,
                 "{} does not say tensor-norms, which LAMB needs with --tp or --shard", file);
   base::require(needs_norms || !problem.has_tensor_norms,
                 "{} says tensor-norms, which only LAMB with --tp or --shard needs", file);
-  require_kfac_of_run(given, file, options, program);
+  require_work_of_run(given, file, options, program);
   schedule::require_checked(given);
   pipeline::require_bert_schedule(given, program);
   require_replicas(given, file, mesh);

@@ -181,7 +181,7 @@ std::unique_ptr<StepPrediction> predict(const RunOptions& options, const RunPlan
 
 /// Keeps a schedule that cannot be made again from options alone.
 void keep_schedule(const Run& run) {
-  const bool is_from_options = run.options.fill() == KfacFill::Off && !run.options.has_schedule_file();
+  const bool is_from_options = run.options.fill() == BubbleFill::Off && !run.options.has_schedule_file();
   if (!run.directory || is_from_options) return;
   const std::string path = run.directory->paths().schedule;
   const std::string text = schedule::print_schedule_text(run.plan->schedule());

@@ -21,7 +21,7 @@ namespace {
 /// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows the
 /// fingerprint of the one and the checksum of the other; where the weights came from no longer matters; and
 /// steps is told (RunDirectory::changes).
-constexpr std::array<std::string_view, 42> kMayChange = {"run",
+constexpr std::array<std::string_view, 43> kMayChange = {"run",
                                                          "device",
                                                          "steps",
                                                          "ranks",
@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 42> kMayChange = {"run",
                                                          "schedule",
                                                          "stage-layers",
                                                          "chunks",
-                                                         "kfac-fill",
+                                                         "fill",
                                                          "micro-batches",
                                                          "shard",
                                                          "bucket-bytes",
@@ -82,7 +82,7 @@ struct ToldChange {
   const char* consequence;
 };
 constexpr std::array<ToldChange, 4> kToldChanges = {
-    {{"kfac-fill", "K-FAC's inverses are of other steps from here on"},
+    {{"fill", "K-FAC's inverses, or SOAP's bases, are of other steps from here on"},
      {"steps", "steps that are left have the learning rates of the new length"},
      {"reduce-dtype", "gradients are rounded in another way from here on"},
      {"device", "what is computed is rounded in another way from here on"}}};

@@ -93,17 +93,17 @@ void add_pipeline(OptionTable& options, RunSettings& run) {
                        return fmt::format("{}", fmt::join(layers, ","));
                      });
   options.add("chunks", run.chunks, 2, 64, "With --schedule interleaved: stages on every rank");
-  options.add_choice<std::optional<KfacFill>>(
-      "kfac-fill", run.kfac_fill,
+  base::Option& fill = options.add_choice<std::optional<BubbleFill>>(
+      "fill", run.fill,
       {{"auto", std::nullopt},
-       {"off", KfacFill::Off},
-       {"deferred", KfacFill::Deferred},
-       {"fresh", KfacFill::Fresh}},
-      "With --pp: when K-FAC computes curvature and inverses: in bubbles, of all micro-batches and spread "
-      "over "
-      "several steps (deferred), or of as many as find room in their own step (fresh), or outside them, "
-      "every "
-      "--kfac-every steps (off); auto is deferred, or off if --kfac-every is given");
+       {"off", BubbleFill::Off},
+       {"deferred", BubbleFill::Deferred},
+       {"fresh", BubbleFill::Fresh}},
+      "With --pp: when K-FAC computes curvature and inverses, and SOAP its eigenbases: in bubbles, of whole "
+      "steps and spread over several (deferred), or of the micro-batches that find room in their own step "
+      "(fresh, kfac), or outside them, every --kfac-every or --soap-every steps (off); auto is deferred, or "
+      "off if one of these is given");
+  fill.former_name = "kfac-fill";
 }
 
 }  // namespace
@@ -295,25 +295,39 @@ bool RunOptions::has_schedule_file() const {
   return is_schedule_file(run.schedule);
 }
 
-KfacFill RunOptions::fill() const {
-  const bool has_bubbles = optimizer.optimizer.kind == optim::OptimizerKind::Kfac && run.pp > 1;
-  if (!has_bubbles || has_schedule_file()) return KfacFill::Off;
-  return run.kfac_fill.value_or(optimizer.optimizer.kfac.every ? KfacFill::Off : KfacFill::Deferred);
+BubbleFill RunOptions::fill() const {
+  if (run.pp == 1 || has_schedule_file()) return BubbleFill::Off;
+  const optim::OptimizerOptions& chosen = optimizer.optimizer;
+  if (chosen.kind == optim::OptimizerKind::Kfac)
+    return run.fill.value_or(chosen.kfac.every ? BubbleFill::Off : BubbleFill::Deferred);
+  if (chosen.kind != optim::OptimizerKind::Soap) return BubbleFill::Off;
+  const bool is_outside = chosen.soap.every || run.device == tensor::Device::Cuda;
+  return run.fill.value_or(is_outside ? BubbleFill::Off : BubbleFill::Deferred);
 }
 
 void RunOptions::check_fill() const {
-  const bool has_every = optimizer.optimizer.kfac.every.has_value();
-  base::require(!has_schedule_file() || !(run.kfac_fill || has_every || !run.stage_layers.empty()),
-                "{} says itself what layers stages have and when K-FAC computes; leave out --stage-layers, "
-                "--kfac-fill and --kfac-every",
+  const optim::OptimizerOptions& chosen = optimizer.optimizer;
+  base::require(!has_schedule_file() || !(run.fill || chosen.kfac.every || !run.stage_layers.empty()),
+                "{} says itself what layers stages have and when K-FAC or SOAP refreshes; leave out "
+                "--stage-layers, --fill and --kfac-every",
                 run.schedule);
-  if (run.kfac_fill.value_or(KfacFill::Off) == KfacFill::Off) return;
-  base::require(optimizer.optimizer.kind == optim::OptimizerKind::Kfac,
-                "--kfac-fill is for --optimizer kfac; leave it out, or choose that");
-  base::require(run.pp > 1, "--kfac-fill fills the bubbles of a pipeline; add --pp, or leave it out");
-  base::require(!has_every,
-                "--kfac-every does not go with --kfac-fill: how often factors are renewed follows from the "
-                "bubbles; leave out one of both");
+  if (run.fill.value_or(BubbleFill::Off) == BubbleFill::Off) return;
+  const bool is_soap = chosen.kind == optim::OptimizerKind::Soap;
+  base::require(is_soap || chosen.kind == optim::OptimizerKind::Kfac,
+                "--fill is for --optimizer kfac and soap; leave it out, or choose one of them");
+  base::require(run.pp > 1, "--fill fills the bubbles of a pipeline; add --pp, or leave it out");
+  base::require(
+      !(is_soap ? chosen.soap.every : chosen.kfac.every),
+      "--{}-every does not go with --fill: how often {} are renewed follows from the bubbles; leave "
+      "out one of both",
+      is_soap ? "soap" : "kfac", is_soap ? "bases" : "factors");
+  if (!is_soap) return;
+  base::require(run.fill != BubbleFill::Fresh,
+                "--fill fresh is for --optimizer kfac, whose statistics are of micro-batches; SOAP's are of "
+                "the gradient of a whole step: give --fill deferred");
+  base::require(run.device != tensor::Device::Cuda,
+                "SOAP's bases are refreshed in bubbles on the CPU alone so far; leave out --fill, or train "
+                "with --device cpu");
 }
 
 void RunOptions::check_pipeline() const {

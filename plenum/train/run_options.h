@@ -54,11 +54,11 @@ enum class Reduction : std::uint8_t {
   Library,  ///< as the library likes
 };
 
-/// What becomes of K-FAC's curvature and inversions in a pipeline.
-enum class KfacFill : std::uint8_t {
+/// What becomes of K-FAC's curvature and inversions, and of SOAP's bases, in a pipeline.
+enum class BubbleFill : std::uint8_t {
   Off,       ///< done outside bubbles, in the step whose statistics they take
   Deferred,  ///< spread over the bubbles of a cycle of steps, at whose end nothing waits
-  Fresh      ///< curvature of as many micro-batches as find room in the bubbles of their own step
+  Fresh      ///< K-FAC's curvature of as many micro-batches as find room in the bubbles of their own step
 };
 
 /// Where a run lives, how long it goes on and what it runs on.
@@ -74,7 +74,7 @@ struct RunSettings {
   std::string schedule;                    ///< of a pipeline, or a file that has one; 1f1b if empty
   std::vector<std::int64_t> stage_layers;  ///< of its stages; balanced by operations if empty
   std::int64_t chunks = 2;                 ///< stages on a rank, where the schedule has several
-  std::optional<KfacFill> kfac_fill;       ///< RunOptions::fill() if absent
+  std::optional<BubbleFill> fill;          ///< RunOptions::fill() if absent
   schedule::Sharding shard = schedule::Sharding::None;
   std::optional<std::int64_t> bucket_bytes;  ///< kBucketBytes if absent
   std::optional<std::int64_t> threads;       ///< over all ranks; all cores if absent
@@ -145,8 +145,9 @@ struct RunOptions {
   plan::Strategy strategy() const;
   /// Whether --schedule names a file rather than a pipeline.
   bool has_schedule_file() const;
-  /// What K-FAC does in the pipeline that there is: its bubbles are filled where nothing else is asked for.
-  KfacFill fill() const;
+  /// What K-FAC or SOAP does in the pipeline that there is: its bubbles are filled where nothing else is
+  /// asked for. On the device that is settled.
+  BubbleFill fill() const;
   std::size_t threads_per_rank() const;
   std::chrono::milliseconds hang_limit() const;
 

@@ -42,6 +42,8 @@ class RunPlan {
   const std::optional<data::EvaluationBatches>& held_out() const { return held_out_; }
   /// Its ranks are the places of the mesh.
   const schedule::Schedule& schedule() const { return schedule_; }
+  /// How the run is laid out.
+  plan::Strategy strategy() const { return options_.strategy(); }
   /// The same steps without K-FAC, where they are made, not given.
   schedule::Schedule plain_schedule() const;
   /// Plans with another schedule of the same steps from here on.

@@ -39,9 +39,10 @@ schedule::Schedule with_matrix_work(schedule::Schedule schedule, const RunOption
     return schedule::with_periodic_refresh(schedule, schedule::MuonFiller(num_maps), 1);
   // Bases that are refreshed less often are left to the update.
   constexpr std::int64_t kMostSteps = std::int64_t{schedule::kMaxAge} + 1;
-  if (optimizer.kind != optim::OptimizerKind::Soap || optimizer.soap.every > kMostSteps) return schedule;
+  if (optimizer.kind != optim::OptimizerKind::Soap || optimizer.soap.refresh_steps() > kMostSteps)
+    return schedule;
   return schedule::with_periodic_refresh(schedule, schedule::ShampooFiller(num_maps, 1),
-                                         static_cast<std::size_t>(optimizer.soap.every));
+                                         static_cast<std::size_t>(optimizer.soap.refresh_steps()));
 }
 
 }  // namespace

@@ -28,11 +28,9 @@ void require_no_trained_model(const std::string& preset) {
       fmt::join(describe::preset_names(), ", "), preset);
 }
 
-describe::ModelConfig altered_preset(const ModelSettings& settings, const data::DatasetDescription& dataset) {
+describe::ModelConfig altered_preset(const ModelSettings& settings) {
   require_no_trained_model(settings.preset);
   describe::ModelConfig model = describe::preset(settings.preset);
-  model.vocabulary = static_cast<std::int64_t>(dataset.vocabulary_size);
-  model.pad_id = dataset.special.pad;
   model.num_layers = settings.layers.value_or(model.num_layers);
   if (settings.width) model.mlp_width = 4 * *settings.width;
   model.width = settings.width.value_or(model.width);
@@ -42,15 +40,32 @@ describe::ModelConfig altered_preset(const ModelSettings& settings, const data::
   return model;
 }
 
-}  // namespace
-
-describe::ModelConfig starting_model(const ModelSettings& settings, const data::Dataset& dataset) {
+/// But for what the dataset says.
+describe::ModelConfig model_of(const ModelSettings& settings) {
   if (!settings.init.empty()) require_model_directory(settings.init, "--init");
-  describe::ModelConfig model = settings.init.empty() ? altered_preset(settings, dataset.description())
-                                                      : model::read_hugging_face_config(settings.init);
-  if (!settings.init.empty()) require_same_tokens(dataset, tokenizer_beside(settings.init), model);
+  describe::ModelConfig model =
+      settings.init.empty() ? altered_preset(settings) : model::read_hugging_face_config(settings.init);
   model.hidden_dropout = settings.hidden_dropout.value_or(model.hidden_dropout);
   model.attention_dropout = settings.attention_dropout.value_or(model.attention_dropout);
+  return model;
+}
+
+}  // namespace
+
+describe::ModelConfig model_without_data(const ModelSettings& settings) {
+  const describe::ModelConfig model = model_of(settings);
+  describe::require_valid(model);
+  return model;
+}
+
+describe::ModelConfig starting_model(const ModelSettings& settings, const data::Dataset& dataset) {
+  describe::ModelConfig model = model_of(settings);
+  if (settings.init.empty()) {
+    model.vocabulary = static_cast<std::int64_t>(dataset.description().vocabulary_size);
+    model.pad_id = dataset.description().special.pad;
+  } else {
+    require_same_tokens(dataset, tokenizer_beside(settings.init), model);
+  }
   model.has_next_sentence = dataset.description().objective == data::Objective::WithNextSentence;
   describe::require_valid(model);
   return model;

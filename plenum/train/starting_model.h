@@ -17,6 +17,9 @@ namespace plenum::train {
 /// together, and if the dataset has other tokens than the model of --init.
 describe::ModelConfig starting_model(const ModelSettings& settings, const data::Dataset& dataset);
 
+/// The same where no data is known, with the vocabulary that the preset or the directory has.
+describe::ModelConfig model_without_data(const ModelSettings& settings);
+
 /// Overwrites the flat weights with what a run begins with: random numbers by `seed`, and over them what
 /// --init holds. Notes what is new and what has no place.
 void write_starting_weights(const ModelSettings& settings, const describe::ParameterTable& table,

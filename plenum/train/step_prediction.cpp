@@ -5,19 +5,19 @@
 
 #include "plenum/calibrate/calibration.h"
 #include "plenum/describe/bert.h"
-#include "plenum/describe/tensor_parallel.h"
+#include "plenum/plan/link.h"
+#include "plenum/plan/simulated_step.h"
 #include "plenum/train/step_works.h"
 
 namespace plenum::train {
 namespace {
 
-plan::StepCostOptions cost_options(const RunPlan& plan) {
-  const pipeline::BertProgramOptions& program = plan.program();
-  const bool is_lamb = program.optimizer.update_kind() == optim::OptimizerKind::Lamb;
-  return {.model = describe::tensor_parallel_slice(describe::describe_bert(program.model),
-                                                   {.index = 0, .size = plan.mesh().num_slices()}),
-          .update = is_lamb ? plan::UpdateRule::Lamb : plan::UpdateRule::AdamW,
-          .reduced_bytes = tensor::size_of(program.reduce_dtype)};
+plan::StepCostOptions costs_of(const RunPlan& plan) {
+  return plan::cost_options(plan.strategy(), describe::describe_bert(plan.program().model));
+}
+
+plan::StepWork work_of(const RunPlan& plan, std::uint64_t step) {
+  return step_work(plan.batches(), plan.batches().share(step));
 }
 
 /// A step whose micro-batches are all what those of this one are in the mean; empty ones left out.
@@ -52,9 +52,7 @@ plan::Cluster unknown_cluster(const RunPlan& plan) {
 
 std::vector<plan::Op> typical_ops(const RunPlan& plan) {
   const plan::Cluster unknown = unknown_cluster(plan);
-  return plan::StepCosts(plan.schedule(), cost_options(plan), evened_out(step_work(plan.batches(), 0)),
-                         unknown)
-      .ops();
+  return plan::StepCosts(plan.schedule(), costs_of(plan), evened_out(work_of(plan, 0)), unknown).ops();
 }
 
 /// With which an all-reduce comes closest to what it took.
@@ -69,10 +67,10 @@ plan::Link link_of(const std::vector<calibrate::MeasuredLink>& links) {
 StepPrediction::StepPrediction(const RunPlan& plan, plan::Cluster cluster)
     : plan_(plan),
       cluster_(std::move(cluster)),
-      costs_(plan.schedule(), cost_options(plan), step_work(plan.batches(), 0), cluster_) {}
+      costs_(plan.schedule(), costs_of(plan), work_of(plan, 0), cluster_) {}
 
 schedule::Simulation StepPrediction::simulate(std::uint64_t step) {
-  costs_.set_work(step_work(plan_.batches(), step));
+  costs_.set_work(work_of(plan_, step));
   return schedule::simulate(plan_.schedule(), costs_);
 }
 

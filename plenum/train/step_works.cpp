@@ -16,8 +16,8 @@ data::TrainingDataOptions without_cut(data::TrainingDataOptions options) {
 
 }  // namespace
 
-plan::StepWork step_work(const data::StepBatchSource& batches, std::uint64_t step) {
-  const data::StepArrangement arrangement = batches.arrange(step);
+plan::StepWork step_work(const data::StepBatchSource& batches, const data::StepShares& shares) {
+  const data::StepArrangement arrangement = batches.arrange(shares);
   const std::vector<batch::Work> works = batches.work_of(arrangement);
   plan::StepWork result;
   result.micro_batches.resize(works.size());
@@ -52,10 +52,16 @@ std::vector<plan::StepWork> StepWorks::sample(std::size_t replicas, const batch:
   constexpr std::uint64_t kUnlike = 2;
   const std::uint64_t num_alike =
       batches.steps_per_epoch() > kUnlike ? batches.steps_per_epoch() - kUnlike : 1;
-  const auto num_sampled = std::min<std::uint64_t>(num_steps, num_alike);
+  constexpr std::size_t kManyReplicas = 256;
+  const auto num_sampled = std::min<std::uint64_t>(replicas < kManyReplicas ? num_steps : 1, num_alike);
+  std::vector<data::StepShares>& shares = shares_[replicas];
+  if (shares.size() != num_sampled) {
+    shares.clear();
+    for (std::uint64_t i = 0; i < num_sampled; ++i)
+      shares.push_back(batches.share(i * num_alike / num_sampled));
+  }
   std::vector<plan::StepWork> works;
-  for (std::uint64_t i = 0; i < num_sampled; ++i)
-    works.push_back(step_work(batches, i * num_alike / num_sampled));
+  for (const data::StepShares& of_step : shares) works.push_back(step_work(batches, of_step));
   return works;
 }
 

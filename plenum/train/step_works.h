@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <vector>
 
 #include "plenum/data/batches/step_batches.h"
@@ -10,9 +11,11 @@
 namespace plenum::train {
 
 /// What every micro-batch of a step has, by the schedule's ids.
-plan::StepWork step_work(const data::StepBatchSource& batches, std::uint64_t step);
+plan::StepWork step_work(const data::StepBatchSource& batches, const data::StepShares& shares);
 
-/// Steps as training would have them, from lengths alone.
+/// Steps as training would have them, from lengths alone. For one thread at a time: how a step is shared out
+/// is remembered for each number of replicas. Of many replicas few steps are looked at, since they differ
+/// among themselves as much as steps do.
 class StepWorks final : public plan::StepSampler {
  public:
   /// Borrows the sequences. Of `options` replicas and cut are the asker's. Throws UserError as
@@ -29,7 +32,8 @@ class StepWorks final : public plan::StepSampler {
 
  private:
   data::TrainingDataOptions options_;
-  data::StepBatchSource batches_;  ///< of one replica, filled
+  data::StepBatchSource batches_;                                        ///< of one replica, filled
+  mutable std::map<std::size_t, std::vector<data::StepShares>> shares_;  ///< by replicas
 };
 
 }  // namespace plenum::train

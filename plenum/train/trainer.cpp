@@ -412,6 +412,7 @@ TrainingResult train(const RunOptions& options, TrainingObserver& observer, cons
   const RunOptions settled = settle_defaults(
       options, connect ? 1 : options.run.ranks, [&](std::string_view line) { choices.emplace_back(line); },
       [&](std::string_view line) { notes.emplace_back(line); });
+  settled.check();  // a device may not do what was asked for
   Run run = open_run(settled, observer, connect ? connect(settled) : Processes());
   for (const std::string& note : notes) observer.on_note(note);
   for (const std::string& choice : choices) observer.on_choice(choice);

@@ -233,7 +233,9 @@ TEST(FreshFilling, EndsAllWorkWithItsCycleIfItDrains) {
   const FillResult filled = freshly_filled(pipeline("1f1b", 4), {.drains = true});
   EXPECT_NO_THROW(require_checked(filled.schedule));
   for_each_computation(filled.schedule, [](Rank, std::size_t step, const Action& action) {
-    if (action.type != ActionType::Precondition) EXPECT_LE(action.age, step);
+    if (action.type != ActionType::Precondition) {
+      EXPECT_LE(action.age, step);
+    }
   });
 }
 

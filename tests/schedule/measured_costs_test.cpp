@@ -98,5 +98,69 @@ TEST(MeasuredCosts, AreMeansOfWhatHasTheSameTypeStageAndLayers) {
   EXPECT_EQ(costs.seconds(Rank::at(2), forward), 0);
 }
 
+/// A step of one rank that inverts the factors of so many layers, the first of them in so many pieces.
+Schedule inversions(std::uint32_t num_layers, std::uint8_t num_pieces) {
+  Schedule schedule{.name = "inversions",
+                    .problem = {.stage_layers = {static_cast<std::uint16_t>(num_layers)}},
+                    .ranks = {{}}};
+  for (LaneProgram& lane : schedule.ranks[0].lanes) {
+    if (&lane == &schedule.ranks[0].lane(Lane::Compute)) {
+      for (std::uint32_t layer = 0; layer < num_layers; ++layer) {
+        const std::uint8_t count = layer == 0 ? num_pieces : std::uint8_t{1};
+        for (std::uint8_t piece = 0; piece < count; ++piece) {
+          lane.append({.type = ActionType::Invert,
+                       .stage = StageId::at(0),
+                       .first_layer = LayerId::at(layer),
+                       .end_layer = LayerId::at(layer + 1),
+                       .piece = piece,
+                       .num_pieces = count});
+        }
+      }
+    }
+    lane.end_step();
+  }
+  return schedule;
+}
+
+/// Each action of the compute lane took so long.
+std::vector<RankTimes> times_of(const std::vector<double>& seconds) {
+  std::vector<RankTimes> times(1);
+  for (const double duration : seconds)
+    times[0][static_cast<std::size_t>(Lane::Compute)].push_back({0, duration});
+  return times;
+}
+
+Action inversion(std::uint32_t layer, std::uint8_t num_pieces) {
+  Action action = inversions(layer + 1, 1).ranks[0].lane(Lane::Compute).actions().back();
+  action.num_pieces = num_pieces;
+  return action;
+}
+
+TEST(MeasuredCosts, AddToEveryPieceWhatCuttingWasSeenToCost) {
+  const Schedule whole = inversions(2, 1);
+  MeasuredCosts alone(whole);
+  alone.add(times_of({6, 10}), {});
+  const Schedule cut = inversions(2, 3);
+  MeasuredCosts costs(cut, &alone);
+  costs.add(times_of({3, 2, 4, 10}), {});  // 9 for 6: each piece takes 1 more
+  EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(0), inversion(0, 3)), 3);
+  EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(0), inversion(0, 1)), 6);
+  EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(0), inversion(0, 2)), 6.0 / 2 + 1);
+  EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(0), inversion(1, 5)), 10.0 / 5 + 1);
+}
+
+TEST(MeasuredCosts, OfWhatTheScheduleDoesNotDoAreThoseMeasuredBefore) {
+  const Schedule larger = inversions(3, 1);
+  MeasuredCosts before(larger);
+  before.add(times_of({6, 10, 8}), {});
+  const Schedule smaller = inversions(1, 1);
+  MeasuredCosts costs(smaller, &before);
+  costs.add(times_of({7}), {});
+  EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(0), inversion(0, 1)), 7);
+  EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(0), inversion(2, 1)), 8);
+  EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(0), inversion(2, 4)), 2);
+  EXPECT_EQ(MeasuredCosts(smaller).seconds(Rank::at(0), inversion(2, 1)), 0);
+}
+
 }  // namespace
 }  // namespace plenum::schedule

@@ -4,11 +4,9 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +15,6 @@
 #include <nlohmann/json.hpp>
 
 #include "plenum/io/directory.h"
-#include "plenum/io/safetensors.h"
 #include "plenum/schedule/core/refreshes.h"
 #include "plenum/schedule/fill/fill.h"
 #include "plenum/schedule/fill/kfac_filler.h"
@@ -31,7 +28,7 @@
 
 #include "tests/support/constant_costs.h"
 #include "tests/support/expect_user_error.h"
-#include "tests/train/training_fixture.h"
+#include "tests/train/filled_run_fixture.h"
 
 namespace plenum::train {
 namespace {
@@ -45,92 +42,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::uint64_t kStepsOfRun = 11;  // the last cycle is not complete
-
-/// What ends a process without a word.
-struct KilledProcess : std::runtime_error {
-  KilledProcess() : std::runtime_error("killed") {}
-};
-
-class FilledRun : public TrainingTest {
+class FilledRun : public FilledRunTest {
  protected:
-  RunOptions pipeline(std::string_view name, double steps = kStepsOfRun) const {
-    RunOptions given = options(name, steps);
-    given.model.layers = 4;
-    given.run.ranks = given.run.pp = 2;
-    given.run.threads = 2;
-    given.data.micro_batch_tokens.reset();
-    given.data.micro_batches = 4;
-    given.optimizer.optimizer.kind = optim::OptimizerKind::Kfac;
-    given.checkpoint.every = {2, optim::DurationUnit::Steps};
-    return given;
-  }
-
-  /// One rank.
-  RunOptions alone(std::string_view name) const {
-    RunOptions given = pipeline(name);
-    given.run.ranks = given.run.pp = given.run.threads.emplace(1);
-    return given;
-  }
-
-  std::unique_ptr<RunPlan> plan_of(const RunOptions& given) {
-    if (!opened_) opened_.emplace(given.data.directory);
-    return std::make_unique<RunPlan>(given, *opened_, starting_model(given.model, *opened_));
-  }
-
-  static test::ConstantCosts known_costs() {
-    using enum ActionType;
-    return test::ConstantCosts({{Forward, 1.0},
-                                {Backward, 2.0},
-                                {InputGradient, 1.0},
-                                {WeightGradient, 1.0},
-                                {CurvatureA, 0.04},
-                                {CurvatureB, 0.04},
-                                {Invert, 0.5},
-                                {Precondition, 0.1}});
-  }
-  static schedule::FillResult filled_of(const Schedule& plain, const schedule::FillOptions& options) {
-    return schedule::fill(plain, schedule::KfacFiller(6), known_costs(), options);
-  }
-
-  /// The same run by the schedule of a file, in cycles of kCycle steps.
-  RunOptions with_file(RunOptions given) {
-    const Schedule filled = filled_of(plan_of(given)->plain_schedule(), {.drains = true}).schedule;
-    EXPECT_EQ(filled.num_steps(), kCycle);
-    given.run.schedule = directory_.write("filled.txt", schedule::print_schedule_text(filled));
-    return given;
-  }
-  static constexpr std::uint64_t kCycle = 3;
-
-  RunOptions in_directory(RunOptions given, std::string_view name) const {
-    given.run.directory = directory_ / name;
-    return given;
-  }
-
-  void run_killed_after(const RunOptions& given, std::uint64_t step) const {
-    RecordingObserver observer;
-    observer.after_step = [&](const StepReport& report) {
-      if (report.step == step) throw KilledProcess();
-    };
-    EXPECT_THROW(train(given, observer, {}), KilledProcess);
-  }
-
-  /// The tensors of the newest checkpoint's optimizer whose names begin so.
-  static std::map<std::string, std::vector<float>> states_of(const RunOptions& given,
-                                                             std::string_view prefix) {
-    const io::SafetensorsFile file(CheckpointStore(given.run.directory, 1).list().back() +
-                                   "/optimizer.safetensors");
-    std::map<std::string, std::vector<float>> states;
-    for (const io::SafetensorsTensor& tensor : file.tensors()) {
-      if (!tensor.name.starts_with(prefix)) continue;
-      std::vector<float>& values = states[tensor.name];
-      values.resize(tensor.num_elements);
-      file.read(tensor, values);
-    }
-    return states;
-  }
-
-  std::optional<data::Dataset> opened_;
+  FilledRun() : FilledRunTest(optim::OptimizerKind::Kfac) {}
 };
 
 TEST_F(FilledRun, KilledAtAnyStepEndsWithTheBytesOfOneThatWasNot) {
@@ -219,12 +133,12 @@ TEST_F(FilledRun, MadeLongerWithinACycleUsesNothingOfTheStepsBefore) {
 }
 
 TEST_F(FilledRun, MeasuresItsStepsFirstAndTrainsAsIfItHadNot) {
-  for (const KfacFill fill : {KfacFill::Deferred, KfacFill::Fresh}) {
-    const bool is_fresh = fill == KfacFill::Fresh;
+  for (const BubbleFill fill : {BubbleFill::Deferred, BubbleFill::Fresh}) {
+    const bool is_fresh = fill == BubbleFill::Fresh;
     const std::string name = is_fresh ? "fresh" : "deferred";
     SCOPED_TRACE(name);
     RunOptions given = pipeline(name);
-    given.run.kfac_fill = fill;
+    given.run.fill = fill;
     run(given);
     // Where the machine does something else meanwhile, there may seem to be no room.
     EXPECT_THAT(observer_.notes, Contains(AnyOf(HasSubstr("K-FAC's work fills the bubbles: a refresh"),
@@ -235,7 +149,7 @@ TEST_F(FilledRun, MeasuresItsStepsFirstAndTrainsAsIfItHadNot) {
     EXPECT_TRUE(schedule::Refreshes(filled).is_drained(0));
     EXPECT_TRUE(is_filled_from(filled, plan_of(given)->plain_schedule()));
     RunOptions by_file = in_directory(given, name + " by file");
-    by_file.run.kfac_fill.reset();
+    by_file.run.fill.reset();
     by_file.run.schedule = directory_.write("copy.txt", io::read_file(kept));
     run(by_file);
     EXPECT_EQ(io::read_file(RunPaths(by_file.run.directory).schedule), io::read_file(kept));
@@ -259,14 +173,14 @@ TEST_F(FilledRun, ResumesByTheScheduleThatItKeptAndMakesAnotherForAnotherMesh) {
   const Schedule deferred = filled_of(plan_of(given)->plain_schedule(), {.drains = true}).schedule;
   EXPECT_FALSE(takes_fresh_statistics(deferred));
   directory_.write("run/schedule.txt", schedule::print_schedule_text(deferred));
-  given.run.kfac_fill = KfacFill::Fresh;
+  given.run.fill = BubbleFill::Fresh;
   run_and_stop(given, observer_.steps.back().step + 1);
   EXPECT_THAT(observer_.notes,
               Contains(HasSubstr("is of other steps than the run's now; a new one is made")));
   directory_.write("run/schedule.txt", "plenum-schedule 1\nlayers none\n");
   run_and_stop(given, observer_.steps.back().step + 1);
   EXPECT_THAT(observer_.notes, Contains(HasSubstr("a new one is made")));
-  given.run.kfac_fill.reset();
+  given.run.fill.reset();
   given.run.ranks = given.run.pp = 1;
   run_and_stop(given, observer_.steps.back().step + 1);
   EXPECT_THAT(observer_.notes, Not(Contains(HasSubstr("bubbles"))));
@@ -275,33 +189,33 @@ TEST_F(FilledRun, ResumesByTheScheduleThatItKeptAndMakesAnotherForAnotherMesh) {
 TEST_F(FilledRun, WithAnIntervalOrWithoutFillingWorksOutsideBubbles) {
   RunOptions every = pipeline("every");
   every.optimizer.optimizer.kfac.every = 2;
-  EXPECT_EQ(every.fill(), KfacFill::Off);
+  EXPECT_EQ(every.fill(), BubbleFill::Off);
   run(every);
   EXPECT_THAT(observer_.checkpoints, ElementsAre(2, 4, 6, 8, 10, 11));
   EXPECT_FALSE(io::path_exists(RunPaths(every.run.directory).schedule));
   RunOptions off = pipeline("off");
-  off.run.kfac_fill = KfacFill::Off;
-  EXPECT_EQ(off.fill(), KfacFill::Off);
-  EXPECT_EQ(alone("alone").fill(), KfacFill::Off);
-  EXPECT_EQ(pipeline("auto").fill(), KfacFill::Deferred);
+  off.run.fill = BubbleFill::Off;
+  EXPECT_EQ(off.fill(), BubbleFill::Off);
+  EXPECT_EQ(alone("alone").fill(), BubbleFill::Off);
+  EXPECT_EQ(pipeline("auto").fill(), BubbleFill::Deferred);
 }
 
 TEST_F(FilledRun, RefusesWhatDoesNotGoTogether) {
   RunOptions given = pipeline("run");
-  given.run.kfac_fill = KfacFill::Deferred;
+  given.run.fill = BubbleFill::Deferred;
   given.optimizer.optimizer.kfac.every = 2;
-  test::expect_user_error([&] { given.check(); }, "--kfac-every does not go with --kfac-fill");
+  test::expect_user_error([&] { given.check(); }, "--kfac-every does not go with --fill");
   given.optimizer.optimizer.kfac.every.reset();
   EXPECT_NO_THROW(given.check());
   given.run.pp = 1;
   test::expect_user_error([&] { given.check(); }, "add --pp");
   given.run.pp = 2;
   given.optimizer.optimizer.kind = optim::OptimizerKind::AdamW;
-  test::expect_user_error([&] { given.check(); }, "--kfac-fill is for --optimizer kfac");
+  test::expect_user_error([&] { given.check(); }, "--fill is for --optimizer kfac and soap");
   RunOptions by_file = pipeline("run");
   by_file.run.schedule = "schedule.json";
   EXPECT_NO_THROW(by_file.check());
-  by_file.run.kfac_fill = KfacFill::Off;
+  by_file.run.fill = BubbleFill::Off;
   test::expect_user_error([&] { by_file.check(); }, "schedule.json says itself");
 }
 

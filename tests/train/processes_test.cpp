@@ -13,6 +13,7 @@
 
 #include "plenum/comm/local/local_world.h"
 #include "plenum/io/file.h"
+#include "plenum/train/run_directory.h"
 #include "plenum/train/run_warnings.h"
 
 #include "tests/train/training_fixture.h"
@@ -226,6 +227,36 @@ TEST_F(ProcessesTest, DivideAModelToTheBytesOfRanksInOneProcess) {
       EXPECT_EQ(process.result.end, TrainingResult::End::Stopped) << process.error;
     for (const Ended& process : train_in_processes(stopped)) EXPECT_EQ(process.error, "");
     expect_same_checkpoint(stopped, threads);
+  }
+}
+
+TEST_F(ProcessesTest, FillBubblesToTheBytesOfRanksInOneProcessWithTheSameSchedule) {
+  for (const optim::OptimizerKind kind : {optim::OptimizerKind::Kfac, optim::OptimizerKind::Soap}) {
+    const std::string name = kind == optim::OptimizerKind::Kfac ? "kfac" : "soap";
+    SCOPED_TRACE(name);
+    RunOptions measured = options_of("measured " + name, {4, 1, schedule::Sharding::None, 2, "1f1b"});
+    measured.optimizer.optimizer.kind = kind;
+    // Others learn of the schedule from the first, who alone says what came of it.
+    const auto stop_the_last = [&](std::size_t index, Ended& process) {
+      if (index == 3) ask_to_stop_after(5, process);
+    };
+    const std::vector<Ended> stopped = train_in_processes(measured, stop_the_last);
+    for (std::size_t i = 0; i < stopped.size(); ++i) {
+      EXPECT_EQ(stopped[i].error, "");
+      const auto notes = testing::Contains(HasSubstr("bubbles"));
+      if (i == 0) {
+        EXPECT_THAT(stopped[i].observer.notes, notes);
+      } else {
+        EXPECT_THAT(stopped[i].observer.notes, testing::Not(notes));
+      }
+    }
+    for (const Ended& process : train_in_processes(measured)) EXPECT_EQ(process.error, "");
+    RunOptions threads = options_of("threads " + name, {4, 1, schedule::Sharding::None, 2});
+    threads.optimizer.optimizer.kind = kind;
+    threads.run.schedule =
+        directory_.write(name + ".txt", io::read_file(RunPaths(measured.run.directory).schedule));
+    run(threads);
+    expect_same_checkpoint(threads, measured);
   }
 }
 

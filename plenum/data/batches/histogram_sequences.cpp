@@ -14,8 +14,9 @@ HistogramSequences::HistogramSequences(packing::LengthHistogram histogram, std::
       has_next_sentence_(has_next_sentence),
       name_(std::move(name)) {
   base::require(ids_.num_sequences() > 0, "{} has no sequences", name_);
-  base::require(histogram_.longest() <= max_length_, "{} has sequences of up to {} tokens; --max-length is {}",
-                name_, histogram_.longest(), max_length_);
+  base::require(histogram_.longest() <= max_length_,
+                "{} has sequences of up to {} tokens; --max-length is {}", name_, histogram_.longest(),
+                max_length_);
 }
 
 void HistogramSequences::append(std::uint64_t id, std::vector<TokenId>& /*tokens*/,

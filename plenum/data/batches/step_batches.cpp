@@ -134,30 +134,39 @@ batch::StepBatch StepBatchSource::make(std::uint64_t step, base::Rank rank) cons
   return build(arrange(step), rank, sequences_);
 }
 
-StepArrangement StepBatchSource::arrange(std::uint64_t step) const {
-  StepArrangement arrangement;
-  arrangement.step = step;
-  arrangement.epoch = step / steps_per_epoch();
-  const GlobalBatch batch = order_.batch(arrangement.epoch, step % steps_per_epoch());
-  const std::vector<BatchSequence> sequences = measure_sequences(batch, sequences_, masking_.rate);
-  for (const BatchSequence& sequence : sequences) arrangement.global += sequence.work();
+StepShares StepBatchSource::share(std::uint64_t step) const {
+  StepShares shares;
+  shares.step = step;
+  shares.epoch = step / steps_per_epoch();
+  const GlobalBatch batch = order_.batch(shares.epoch, step % steps_per_epoch());
+  shares.sequences = measure_sequences(batch, sequences_, masking_.rate);
+  for (const BatchSequence& sequence : shares.sequences) shares.global += sequence.work();
+  shares.items = cut_items(batch, shares.sequences, layout_, bounds_.item_rows);
+  for (const BatchItem& item : shares.items) shares.costs.push_back(cost_of(item, flops_, attention_cost_));
+  shares.items_of_rank = divide_evenly(shares.costs, num_ranks_);
+  return shares;
+}
 
-  const std::vector<BatchItem> items = cut_items(batch, sequences, layout_, bounds_.item_rows);
-  std::vector<double> costs;
-  for (const BatchItem& item : items) costs.push_back(cost_of(item, flops_, attention_cost_));
-  for (const std::vector<std::size_t>& indices : divide_evenly(costs, num_ranks_)) {
+StepArrangement StepBatchSource::arrange(const StepShares& shares) const {
+  base::check(shares.items_of_rank.size() == num_ranks_, "a step must be shared out to as many ranks: {} {}",
+              shares.items_of_rank.size(), num_ranks_);
+  StepArrangement arrangement;
+  arrangement.step = shares.step;
+  arrangement.epoch = shares.epoch;
+  arrangement.global = shares.global;
+  for (const std::vector<std::size_t>& indices : shares.items_of_rank) {
     std::vector<BatchItem> items_of_rank;
     std::vector<double> costs_of_rank;
     for (const std::size_t index : indices) {
-      items_of_rank.push_back(items[index]);
-      costs_of_rank.push_back(costs[index]);
+      items_of_rank.push_back(shares.items[index]);
+      costs_of_rank.push_back(shares.costs[index]);
     }
     arrangement.micro_batches.push_back(
         divides_micro_batches_ ? divide_into_micro_batches(items_of_rank, costs_of_rank,
                                                            micro_batches_per_rank(), bounds_.capacity)
                                : fill_micro_batches(items_of_rank, bounds_.capacity));
     base::check(arrangement.micro_batches.back().size() <= micro_batches_per_rank(),
-                "a rank must not have more micro-batches than planned: step={} planned={}", step,
+                "a rank must not have more micro-batches than planned: step={} planned={}", shares.step,
                 micro_batches_per_rank());
     for (const MicroBatchPlan& plan : arrangement.micro_batches.back())
       arrangement.rows.push_back(plan.num_rows);

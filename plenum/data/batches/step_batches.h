@@ -25,6 +25,21 @@ struct StepArrangement {
   std::vector<std::vector<MicroBatchPlan>> micro_batches;  ///< of each rank
 };
 
+/// Which items of a step each rank has, however it cuts them into micro-batches.
+struct StepShares {
+  std::uint64_t step = 0;
+  std::uint64_t epoch = 0;
+  batch::Work global;
+  std::vector<BatchSequence> sequences;
+  std::vector<BatchItem> items;  ///< which borrow the sequences
+  std::vector<double> costs;     ///< of each item
+  std::vector<std::vector<std::size_t>> items_of_rank;
+
+  StepShares() = default;
+  StepShares(StepShares&&) = default;
+  StepShares& operator=(StepShares&&) = default;
+};
+
 /// What every step of a training run works on: a pure function of the step, in time that does not depend on
 /// it. Which sequences, and what is masked in them, depends on seed, data and `options` alone; ranks and
 /// layout only arrange them. Any number of threads may ask.
@@ -83,10 +98,14 @@ class StepBatchSource {
   batch::StepBatch make(std::uint64_t step, base::Rank rank) const;
 
   /// make() in two parts: who works on what, which follows from lengths alone, ...
-  StepArrangement arrange(std::uint64_t step) const;
+  StepArrangement arrange(std::uint64_t step) const { return arrange(share(step)); }
   /// ... and what one rank works on, with its sequences read from where they are.
   batch::StepBatch build(const StepArrangement& arrangement, base::Rank rank,
                          const SequenceSource& from) const;
+  /// The first part in two parts: what a source with any micro-batches and as many ranks has shared out ...
+  StepShares share(std::uint64_t step) const;
+  /// ... and how each rank cuts its share.
+  StepArrangement arrange(const StepShares& shares) const;
   /// Of every micro-batch of every rank, by the schedule's ids, padding left out.
   std::vector<batch::Work> work_of(const StepArrangement& arrangement) const;
 

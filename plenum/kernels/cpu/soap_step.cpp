@@ -58,24 +58,45 @@ float shift_of(const float* factor_NN, std::int64_t N) {
   return trace > 0 ? kSoapShift * trace / static_cast<float>(N) : 1.0F;
 }
 
+/// P (F + s I).
+void multiply_basis(const tensor::Stream& stream, std::int64_t N, const float* factor, const float* basis,
+                    float* iterated) {
+  multiply(stream, {N, N, N, {.data = basis, .stride = N}, {.data = factor, .stride = N}, iterated});
+  const float shift = shift_of(factor, N);
+  for_elements(stream, N * N, [&](std::int64_t at, auto lanes) {
+    const Vec shifted = load_first(iterated + at, lanes) + load_first(basis + at, lanes) * shift;
+    store_first(iterated + at, shifted, lanes);
+  });
+}
+
+void copy(const tensor::Stream& stream, std::int64_t count, const float* from, float* to) {
+  for_elements(stream, count,
+               [&](std::int64_t i, auto lanes) { store_first(to + i, load_first(from + i, lanes), lanes); });
+}
+
 /// One iteration of bases, each by its factor. `room_BNN` is overwritten.
 void iterate_bases(const tensor::Stream& stream, std::int64_t count, std::int64_t N, const float* factors_BNN,
                    float* bases_BNN, float* room_BNN) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float* const factor = factors_BNN + i * N * N;
-    const float* const basis = bases_BNN + i * N * N;
-    float* const iterated = room_BNN + i * N * N;
-    multiply(stream, {N, N, N, {.data = basis, .stride = N}, {.data = factor, .stride = N}, iterated});
-    const float shift = shift_of(factor, N);
-    for_elements(stream, N * N, [&](std::int64_t at, auto lanes) {
-      const Vec shifted = load_first(iterated + at, lanes) + load_first(basis + at, lanes) * shift;
-      store_first(iterated + at, shifted, lanes);
-    });
-  }
+  for (std::int64_t i = 0; i < count; ++i)
+    multiply_basis(stream, N, factors_BNN + i * N * N, bases_BNN + i * N * N, room_BNN + i * N * N);
   orthonormalise(stream, {.x_BNN = {room_BNN, tensor::Shape{count, N, N}}});
-  for_elements(stream, count * N * N, [&](std::int64_t i, auto lanes) {
-    store_first(bases_BNN + i, load_first(room_BNN + i, lanes), lanes);
-  });
+  copy(stream, count * N * N, room_BNN, bases_BNN);
+}
+
+/// Some steps of an iteration of one basis.
+void iterate_in_steps(const tensor::Stream& stream, const SoapBasis& args) {
+  const std::int64_t N = args.basis_NN.size(0);
+  auto* const basis = args.basis_NN.data<float>();
+  auto* const iterate = args.iterate_NN.data<float>();
+  if (args.first_step == 0 && args.end_step > 0) {
+    multiply_basis(stream, N, args.factor_NN.data<float>(), basis, args.room.data<float>());
+    copy(stream, N * N, args.room.data<float>(), iterate);
+  }
+  const std::int64_t last = num_soap_basis_steps(N) - 1;
+  orthonormalise_steps(stream, {.x_BNN = {iterate, tensor::Shape{1, N, N}}},
+                       std::clamp<std::int64_t>(args.first_step, 1, last) - 1,
+                       std::clamp<std::int64_t>(args.end_step, 1, last) - 1);
+  if (args.first_step <= last && last < args.end_step) copy(stream, N * N, iterate, basis);
 }
 
 void update_weight(const tensor::Stream& stream, const FlatMatrices& matrices, float rate, double decay,
@@ -273,6 +294,7 @@ void soap_factors(const tensor::Stream& stream, const SoapFactors& args) {
 
 void soap_basis(const tensor::Stream& stream, const SoapBasis& args) {
   if (args.scalars_C && FlatBuffers{.scalars = args.scalars_C.data<double>()}.is_skipped()) return;
+  if (args.iterate_NN) return iterate_in_steps(stream, args);
   iterate_bases(stream, 1, args.basis_NN.size(0), args.factor_NN.data<float>(), args.basis_NN.data<float>(),
                 args.room.data<float>());
 }

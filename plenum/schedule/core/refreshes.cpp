@@ -25,6 +25,7 @@ Refreshes::Refreshes(const Schedule& schedule)
       for (std::size_t step = 0; step < lane.num_steps(); ++step) {
         for (const Action& action : lane.step(step)) {
           if (!is_of_refresh(action.type)) continue;
+          has_pieces_ = has_pieces_ || action.num_pieces > 1;
           const std::size_t of =
               (step + (action.age / num_steps_ + 1) * num_steps_ - action.age) % num_steps_;
           for (std::size_t layer = action.first_layer.index(); layer < action.end_layer.index(); ++layer) {

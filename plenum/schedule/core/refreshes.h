@@ -23,6 +23,8 @@ class Refreshes {
   }
   /// Which memory the refresh of a step of training has, of a step that takes statistics of the layer.
   std::size_t place_of(std::uint64_t step, LayerId layer) const;
+  /// Whether inversions, roots or bases are made in several pieces.
+  bool has_pieces() const { return has_pieces_; }
   /// The greatest number of steps between statistics and work on them.
   std::size_t max_age() const { return max_age_; }
   /// Whether no work on statistics waits once so many steps are done: a run that resumes there needs
@@ -34,6 +36,7 @@ class Refreshes {
   std::size_t num_steps_;
   std::vector<std::vector<bool>> takes_statistics_;  ///< by layer and step of the cycle
   std::vector<bool> is_drained_;                     ///< by the steps of the cycle that are done
+  bool has_pieces_ = false;
   std::size_t max_age_ = 0;
   std::size_t num_places_ = 1;
 };

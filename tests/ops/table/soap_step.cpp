@@ -31,7 +31,9 @@ struct RowsOptions {
 
 class RowsCase final : public OpCase {
  public:
-  RowsCase(tensor::Device, const RowsOptions& o) : options_(o), x_BNN_(begun(o)) {}
+  RowsCase(tensor::Device device, const RowsOptions& o) : device_(device), options_(o), x_BNN_(begun(o)) {}
+
+  std::size_t scratch_bytes() const override { return kernels::linear_scratch_bytes(device_); }
 
   std::vector<OpCall> calls(Arguments& arguments) override {
     const kernels::Orthonormalise args = {.x_BNN = arguments.out(x_BNN_)};
@@ -74,6 +76,7 @@ class RowsCase final : public OpCase {
     return x;
   }
 
+  tensor::Device device_;
   RowsOptions options_;
   TestTensor<float> x_BNN_;
 };

@@ -66,6 +66,12 @@ void require_device(const RunOptions& options, const Processes& processes) {
   base::require(!obstacle, "no GPU can be used: {}; --device cpu trains on the CPU", obstacle.value_or(""));
 }
 
+/// What is to be drawn must have a place.
+void require_drawable(const RunOptions& options) {
+  for (const std::string& path : {options.run.process.trace, options.run.process.overlay})
+    if (!path.empty()) require_timeline_path(path, options.run.directory);
+}
+
 /// Compares the files of a dataset with their checksums, or says that they are too large for that to be
 /// quick.
 void require_unchanged(const data::Dataset& dataset, const Note& note) {
@@ -161,15 +167,17 @@ std::unique_ptr<RunPlan> plan_run(const RunOptions& options, const data::Dataset
   return plan;
 }
 
-/// Of the run's steps, on the machine of --machine or on this one as it is measured now; null where no
-/// process shows progress.
+/// Of the run's steps, on the machine of --machine or on this one as it is measured now; null where the first
+/// process shows no progress, and where measuring would not tell: of GPUs that talk to each other.
 std::unique_ptr<StepPrediction> predict(const RunOptions& options, const RunPlan& plan,
                                         const Processes& processes) {
   constexpr double kSeconds = 1;
   const ProcessSettings& process = options.run.process;
+  const std::size_t num_ranks = plan.mesh().num_ranks();
   const bool is_wanted = !processes.from_first(process.quiet ? "" : "wanted").empty();
   if (!is_wanted || plan.num_steps() <= StepCheck::kNumBefore) return nullptr;
-  const std::size_t num_ranks = plan.mesh().num_ranks();
+  if (process.machine.empty() && plan.program().device == tensor::Device::Cuda && num_ranks > 1)
+    return nullptr;
   plan::Cluster cluster =
       process.machine.empty()
           ? measure_cluster(plan, processes, kSeconds)
@@ -196,12 +204,15 @@ TrainingState resume(const FoundCheckpoint& found, Replicas& replicas, const Not
   return found.state;
 }
 
-void begin_anew(const RunOptions& options, const RunPlan& plan, Replicas& replicas, const Note& note) {
+/// Gives the ranks the weights that a run begins with.
+TrainingState begin_anew(const RunOptions& options, const RunPlan& plan, Replicas& replicas,
+                         TrainingState first, const Note& note) {
   base::ThreadPool pool(plan.evaluation_threads());
   replicas.write_weights([&](const tensor::TensorView& weights_N) {
     write_starting_weights(options.model, replicas.parameters(), plan.program().seed, pool, weights_N, note);
   });
   replicas.begin(0, 0);
+  return first;
 }
 
 /// Nothing where no data is held out.
@@ -246,6 +257,7 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
   const auto begin = std::chrono::steady_clock::now();
   const Note note = [&observer](std::string_view line) { observer.on_note(line); };
   require_device(options, processes);  // first: without the device nothing is touched
+  require_drawable(options);
   const DeviceMemory device_memory(options.run.device.value());
 
   auto dataset = std::make_unique<data::Dataset>(options.data.directory);
@@ -272,13 +284,8 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
   std::unique_ptr<StepPrediction> prediction = predict(options, *plan, processes);
   auto replicas = std::make_unique<Replicas>(plan->mesh(), plan->schedule(), plan->program(), processes,
                                              options.hang_limit(), options.run.process.emulate_link);
-  for (const std::string& path : {options.run.process.trace, options.run.process.overlay})
-    if (!path.empty()) require_timeline_path(path, options.run.directory);
-  if (found) {
-    state = resume(*found, *replicas, note);
-  } else {
-    begin_anew(options, *plan, *replicas, note);
-  }
+  state =
+      found ? resume(*found, *replicas, note) : begin_anew(options, *plan, *replicas, std::move(state), note);
   state.attention_cost = plan->batches().attention_cost();
   if (directory) state.options = directory->kept_options();
   std::unique_ptr<model::BertInference> inference = open_inference(*plan, *replicas, note);
@@ -364,6 +371,11 @@ std::string option_text(RunOptions options, std::string_view name) {
   return {};
 }
 
+double product_rate(const Run& run) {
+  if (run.prediction) return run.prediction->product_rate();
+  return run.options.run.process.quiet ? 0 : measure_product_rate(*run.plan, run.device_memory);
+}
+
 }  // namespace
 
 RunSummary summarise(const Run& run) {
@@ -388,7 +400,7 @@ RunSummary summarise(const Run& run) {
           .evaluation_times = plan.held_out() ? interval_text(plan.evaluate_every()) : "",
           .gpu = is_on_gpu(run) ? tensor::cuda_device_info().name : "",
           .predicted_step_seconds = run.prediction ? run.prediction->mean_seconds() : 0,
-          .product_rate = run.options.run.process.quiet ? 0 : measure_product_rate(plan, run.device_memory),
+          .product_rate = product_rate(run),
           .memory = plan.memory(),
           .device_memory = run.device_memory};
 }

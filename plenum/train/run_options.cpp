@@ -106,6 +106,27 @@ void add_pipeline(OptionTable& options, RunSettings& run) {
   fill.former_name = "kfac-fill";
 }
 
+/// What steps are measured for, and compared with.
+void add_predictions(OptionTable& options, ProcessSettings& process) {
+  options.add("trace", process.trace, "FILE",
+              "Draw the measured actions of a step: .svg, or .json for Perfetto");
+  options.add(
+      "overlay", process.overlay, "FILE",
+      "Draw a step as it was measured below what earlier steps predict: .svg, or .json with every action");
+  options.add(
+      "trace-step", process.trace_step, 1, std::numeric_limits<std::int64_t>::max(),
+      "Which step to draw, counted from the start of this process; 3, or 8 with --overlay, if not given");
+  options.add(
+      "machine", process.machine, "FILE",
+      "Predict the time of a step by this file, which plenum calibrate wrote; if not given, a second is "
+      "spent on measuring");
+  options.add_parsed(
+      "emulate-link", process.emulate_link, "LINK",
+      "For debugging and studies: let ranks of one process communicate as over a network, such as "
+      "latency=100us,bandwidth=1GB/s",
+      plan::parse_link, plan::link_text);
+}
+
 }  // namespace
 
 OptionTable RunSettings::table() {
@@ -154,23 +175,7 @@ OptionTable RunSettings::table() {
               "Write a checkpoint and stop after this long: 90s, 30min, 47h or 2d");
   options.add("max-skipped-steps", max_skipped_steps, 1, 1'000'000,
               "Stop after so many steps in a row with a loss or gradient that is not finite");
-  options.add("trace", process.trace, "FILE",
-              "Draw the measured actions of a step: .svg, or .json for Perfetto");
-  options.add(
-      "overlay", process.overlay, "FILE",
-      "Draw a step as it was measured below what earlier steps predict: .svg, or .json with every action");
-  options.add(
-      "trace-step", process.trace_step, 1, std::numeric_limits<std::int64_t>::max(),
-      "Which step to draw, counted from the start of this process; 3, or 8 with --overlay, if not given");
-  options.add(
-      "machine", process.machine, "FILE",
-      "Predict the time of a step by this file, which plenum calibrate wrote; if not given, a second is "
-      "spent on measuring");
-  options.add_parsed(
-      "emulate-link", process.emulate_link, "LINK",
-      "For debugging and studies: let ranks of one process communicate as over a network, such "
-      "as latency=100us,bandwidth=1GB/s",
-      plan::parse_link, plan::link_text);
+  add_predictions(options, process);
   options.add("hang-limit", process.hang_limit, "TIME",
               "Stop a run that hangs: the longest that a part of a step may take");
   options.add("json", process.json, "Print the result as JSON");

@@ -26,6 +26,11 @@ class StepPrediction {
   /// Over some steps at equal distances.
   double mean_seconds();
 
+  /// What large matrix products reach on all ranks together, in FLOP/s.
+  double product_rate() const {
+    return cluster_.device.peak_flops * static_cast<double>(plan_.mesh().num_ranks());
+  }
+
   /// Costs in the step that was simulated last.
   const plan::StepCosts& costs() const { return costs_; }
 

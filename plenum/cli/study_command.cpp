@@ -105,7 +105,6 @@ void StudyCommand::settle() {
   }
   setting.cores = base::usable_cores();
   request_.grid.most_ranks = setting.cores;
-  request_.grid.engine = setting.engine;
   setting.num_steps = static_cast<std::uint64_t>(steps_);
   setting.program_bytes = base::peak_memory_bytes();
   setting.program = std::filesystem::read_symlink("/proc/self/exe").string();

@@ -209,7 +209,6 @@ std::string memory_answer(const std::vector<StudyResult>& results) {
     const auto alone = std::ranges::find_if(group, is_alone);
     if (alone == group.end()) continue;
     for (const StudyResult* const result : group) {
-      // What a process was measured to take is of all ranks only where they are its threads.
       rows += fmt::format(
           "| {} | {}{} | {} | {} | {:.2f} | {:.2f} |\n", work, mesh_text(*result),
           sharded_text(run_of(*result).shard), base::format_bytes(result->prediction.peak_bytes),
@@ -333,9 +332,10 @@ std::string scale_answer(const describe::ModelDescription& model, const packing:
   return text;
 }
 
-std::string study_answers(const std::vector<StudyResult>& results) {
+std::string study_answers(const std::vector<StudyResult>& results, StudyEngine engine) {
   return parallelism_answer(results) + bucket_answer(results) + waiting_answer(results) +
-         memory_answer(results) + layout_answer(results) + link_answer(results);
+         (engine == StudyEngine::Threads ? memory_answer(results) : "") + layout_answer(results) +
+         link_answer(results);
 }
 
 }  // namespace plenum::train

@@ -29,7 +29,8 @@ std::string link_answer(const std::vector<StudyResult>& results);
 /// operations say, in sequences that are drawn at random, in sequences that are divided evenly, and in packs.
 std::string scale_answer(const describe::ModelDescription& model, const packing::LengthHistogram& lengths);
 
-/// All that have something to say.
-std::string study_answers(const std::vector<StudyResult>& results);
+/// All of a study that have something to say. Where ranks are processes, the memory of all of them together
+/// is not known.
+std::string study_answers(const std::vector<StudyResult>& results, StudyEngine engine);
 
 }  // namespace plenum::train

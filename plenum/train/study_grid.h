@@ -40,7 +40,6 @@ struct GridRequest {
   std::vector<std::string> models;  ///< of a ready grid; its own if empty
   std::vector<std::int64_t> ranks;  ///< the only numbers of ranks there are; 1, 2, 4 ... most_ranks if empty
   std::int64_t most_ranks = 1;      ///< as many as have a core each
-  StudyEngine engine = StudyEngine::Threads;
 };
 
 /// Configurations, none twice. A file has one in a line; empty lines and those that begin with # are passed

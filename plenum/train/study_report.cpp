@@ -233,7 +233,7 @@ std::string study_markdown(const Study& study) {
   if (!measured_of(study).empty()) text += summary_text(study) + "\n" + results_table(study);
   if (!regrets(study).empty())
     text += "\n## The plan that the prediction would choose\n\n" + regret_table(study);
-  return text + study_answers(study.results) + study.scale_answer + problems_text(study);
+  return text + study_answers(study.results, study.engine) + study.scale_answer + problems_text(study);
 }
 
 std::string study_json(const Study& study) {

@@ -42,6 +42,7 @@ std::unique_ptr<Command> make_pack_command();
 std::unique_ptr<Command> make_plan_command();
 std::unique_ptr<Command> make_prepare_command();
 std::unique_ptr<Command> make_simulate_command();
+std::unique_ptr<Command> make_study_command();
 std::unique_ptr<Command> make_tokenize_command();
 std::unique_ptr<Command> make_train_command();
 std::unique_ptr<Command> make_watch_command();

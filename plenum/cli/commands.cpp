@@ -16,6 +16,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_export_command());
   commands.push_back(make_simulate_command());
   commands.push_back(make_calibrate_command());
+  commands.push_back(make_study_command());
   commands.push_back(make_tokenize_command());
   return commands;
 }

@@ -10,6 +10,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/comm/local/local_world.h"
+#include "plenum/pipeline/emulated_communicator.h"
 #include "plenum/pipeline/measured_times.h"
 #include "plenum/pipeline/watchdog.h"
 #include "plenum/schedule/check/check.h"
@@ -38,11 +39,14 @@ void name_thread(Rank rank, Lane lane) {
 
 }  // namespace
 
-std::vector<LocalRank> local_ranks(const std::vector<StageProgram*>& programs, std::size_t num_slices) {
+std::vector<LocalRank> local_ranks(const std::vector<StageProgram*>& programs, std::size_t num_slices,
+                                   const std::optional<plan::Link>& emulated_link) {
   comm::local::LocalWorld world(programs.size());
   std::vector<LocalRank> ranks;
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    ranks.push_back(rank_of_world(*programs[i], world.communicator(Rank::at(i)), num_slices));
+    std::unique_ptr<comm::Communicator> own = world.communicator(Rank::at(i));
+    if (emulated_link) own = std::make_unique<EmulatedCommunicator>(std::move(own), *emulated_link);
+    ranks.push_back(rank_of_world(*programs[i], std::move(own), num_slices));
   }
   return ranks;
 }

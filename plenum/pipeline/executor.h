@@ -17,6 +17,7 @@
 #include "plenum/pipeline/failure.h"
 #include "plenum/pipeline/rank_executor.h"
 #include "plenum/pipeline/stage_program.h"
+#include "plenum/plan/link.h"
 #include "plenum/schedule/simulate/replay.h"
 
 namespace plenum::pipeline {
@@ -52,8 +53,10 @@ struct LocalRank {
 };
 
 /// All ranks of a schedule, in the order of their programs, for a world of this process alone. Each is
-/// `num_slices` programs that follow each other.
-std::vector<LocalRank> local_ranks(const std::vector<StageProgram*>& programs, std::size_t num_slices = 1);
+/// `num_slices` programs that follow each other. With a link they communicate as over it
+/// (EmulatedCommunicator).
+std::vector<LocalRank> local_ranks(const std::vector<StageProgram*>& programs, std::size_t num_slices = 1,
+                                   const std::optional<plan::Link>& emulated_link = std::nullopt);
 
 /// One of them, of a world that may have more processes: by a communicator of all slices of all ranks, of
 /// which all create their groups at the same time where the engine needs that.

@@ -1,5 +1,7 @@
 #include "plenum/plan/link.h"
 
+#include <algorithm>
+
 #include "plenum/base/check.h"
 
 namespace plenum::plan {
@@ -28,6 +30,11 @@ LinkSeconds gather_seconds(const Link& link, double bytes, std::size_t num_ranks
   // Whether each rank sends its own part to all others or passes on what comes in a ring: n - 1 parts.
   const auto n = static_cast<double>(num_ranks);
   return {.latency = (n - 1) * link.latency_seconds, .bandwidth = wire_seconds(link, bytes * (n - 1) / n)};
+}
+
+Link slower_of(const Link& a, const Link& b) {
+  return {.latency_seconds = std::max(a.latency_seconds, b.latency_seconds),
+          .bytes_per_second = std::min(a.bytes_per_second, b.bytes_per_second)};
 }
 
 LinkSeconds all_reduce_seconds(const Link& link, double bytes, std::size_t num_ranks) {

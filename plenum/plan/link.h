@@ -25,4 +25,7 @@ LinkSeconds message_seconds(const Link& link, double bytes);
 LinkSeconds gather_seconds(const Link& link, double bytes, std::size_t num_ranks);  ///< or reduce-scatter
 LinkSeconds all_reduce_seconds(const Link& link, double bytes, std::size_t num_ranks);
 
+/// A link that has the longer latency and the smaller bandwidth of two.
+Link slower_of(const Link& a, const Link& b);
+
 }  // namespace plenum::plan

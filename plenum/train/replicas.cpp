@@ -48,7 +48,7 @@ void rethrow_for_user(const pipeline::Failure& failure) {
 
 Replicas::Replicas(const Mesh& mesh, const schedule::Schedule& schedule,
                    const pipeline::BertProgramOptions& options, const Processes& processes,
-                   std::chrono::milliseconds hang_limit)
+                   std::chrono::milliseconds hang_limit, const std::optional<plan::Link>& emulated_link)
     : schedule_(schedule),
       processes_(processes),
       mesh_(mesh),
@@ -58,7 +58,8 @@ Replicas::Replicas(const Mesh& mesh, const schedule::Schedule& schedule,
       optimizer_(options.optimizer),
       divides_soap_(optimizer_.kind == optim::OptimizerKind::Soap &&
                     schedule::follows_agreement(schedule.problem.preconditioner)),
-      hang_limit_(hang_limit) {
+      hang_limit_(hang_limit),
+      emulated_link_(emulated_link) {
   base::check(schedule.ranks.size() == mesh.num_places(), "the schedule must be of the mesh: {} ranks for {}",
               schedule.ranks.size(), mesh.num_places());
   base::check(processes.is_alone() || processes.count() == mesh_.num_ranks(),
@@ -335,7 +336,7 @@ std::vector<pipeline::LocalRank> Replicas::ranks_here() const {
   }
   std::vector<pipeline::StageProgram*> programs;
   for (const std::unique_ptr<pipeline::BertProgram>& program : programs_) programs.push_back(program.get());
-  return pipeline::local_ranks(programs, mesh_.num_slices());
+  return pipeline::local_ranks(programs, mesh_.num_slices(), emulated_link_);
 }
 
 void Replicas::begin_step(std::span<const batch::StepBatch> batches, const StepRequest& request) {

@@ -17,6 +17,7 @@
 #include "plenum/model/parameters.h"
 #include "plenum/pipeline/bert_program.h"
 #include "plenum/pipeline/executor.h"
+#include "plenum/plan/link.h"
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/measured_step.h"
 #include "plenum/train/mesh.h"
@@ -41,9 +42,10 @@ class Replicas {
 
   /// Borrows the schedule, whose ranks are the places of the mesh. All memory is taken here, and the weights
   /// are zero. An action that takes longer than `hang_limit`, or ranks that wait for each other so long, are
-  /// given up.
+  /// given up. With a link the ranks of a process on its own communicate as over it.
   Replicas(const Mesh& mesh, const schedule::Schedule& schedule, const pipeline::BertProgramOptions& options,
-           const Processes& processes = {}, std::chrono::milliseconds hang_limit = kHangLimit);
+           const Processes& processes = {}, std::chrono::milliseconds hang_limit = kHangLimit,
+           const std::optional<plan::Link>& emulated_link = std::nullopt);
 
   /// Of the whole model.
   const describe::ParameterTable& parameters() const { return parts_.whole(); }
@@ -166,6 +168,7 @@ class Replicas {
   optim::OptimizerOptions optimizer_;
   bool divides_soap_;  ///< each matrix has one owner, who alone keeps what soap_matrices() says
   std::chrono::milliseconds hang_limit_;
+  std::optional<plan::Link> emulated_link_;
   std::function<void(const pipeline::Failure&)> on_stuck_;
   std::vector<std::unique_ptr<pipeline::BertProgram>> programs_;
   std::optional<WholeModel> whole_;               ///< where ranks hold it together; until begun also shards

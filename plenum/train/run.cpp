@@ -53,6 +53,9 @@ bool is_on_gpu(const Run& run) {
 
 /// A run that was begun on a GPU can be resumed without one.
 void require_device(const RunOptions& options, const Processes& processes) {
+  base::require(!options.run.process.emulate_link ||
+                    (processes.is_alone() && options.run.device == tensor::Device::Cpu),
+                "--emulate-link is for ranks of one process on the CPU; leave it out");
   if (options.run.device != tensor::Device::Cuda) return;
   base::require(
       !processes.is_alone() || options.run.ranks == 1 || options.run.share_gpu,
@@ -173,13 +176,15 @@ std::unique_ptr<StepPrediction> predict(const RunOptions& options, const RunPlan
   const std::size_t num_ranks = plan.mesh().num_ranks();
   const bool is_wanted = !processes.from_first(process.quiet ? "" : "wanted").empty();
   if (!is_wanted || plan.num_steps() <= StepCheck::kNumBefore) return nullptr;
-  if (!process.machine.empty()) {
-    return std::make_unique<StepPrediction>(
-        plan, calibrate::read_cluster(process.machine,
-                                      {.ranks = num_ranks, .threads = plan.program().num_threads}));
-  }
-  if (plan.program().device == tensor::Device::Cuda && num_ranks > 1) return nullptr;
-  return std::make_unique<StepPrediction>(plan, measure_cluster(plan, processes, kSeconds));
+  if (process.machine.empty() && plan.program().device == tensor::Device::Cuda && num_ranks > 1)
+    return nullptr;
+  plan::Cluster cluster =
+      process.machine.empty()
+          ? measure_cluster(plan, processes, kSeconds)
+          : calibrate::read_cluster(process.machine,
+                                    {.ranks = num_ranks, .threads = plan.program().num_threads});
+  if (process.emulate_link) slow_down(cluster, *process.emulate_link);
+  return std::make_unique<StepPrediction>(plan, std::move(cluster));
 }
 
 /// Keeps a schedule that cannot be made again from options alone.
@@ -278,7 +283,7 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
   // What it measures with is given back before the run takes its memory.
   std::unique_ptr<StepPrediction> prediction = predict(options, *plan, processes);
   auto replicas = std::make_unique<Replicas>(plan->mesh(), plan->schedule(), plan->program(), processes,
-                                             options.hang_limit());
+                                             options.hang_limit(), options.run.process.emulate_link);
   state =
       found ? resume(*found, *replicas, note) : begin_anew(options, *plan, *replicas, std::move(state), note);
   state.attention_cost = plan->batches().attention_cost();

@@ -21,7 +21,7 @@ namespace {
 /// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows the
 /// fingerprint of the one and the checksum of the other; where the weights came from no longer matters; and
 /// steps is told (RunDirectory::changes).
-constexpr std::array<std::string_view, 41> kMayChange = {"run",
+constexpr std::array<std::string_view, 43> kMayChange = {"run",
                                                          "device",
                                                          "steps",
                                                          "ranks",
@@ -37,6 +37,7 @@ constexpr std::array<std::string_view, 41> kMayChange = {"run",
                                                          "bucket-bytes",
                                                          "threads",
                                                          "recompute",
+                                                         "emulate-link",
                                                          "stop-after",
                                                          "max-skipped-steps",
                                                          "init",

@@ -10,6 +10,7 @@
 #include "plenum/base/check.h"
 #include "plenum/base/machine.h"
 #include "plenum/base/units.h"
+#include "plenum/plan/link_text.h"
 #include "plenum/schedule/generate/generator.h"
 
 namespace plenum::train {
@@ -119,6 +120,11 @@ void add_predictions(OptionTable& options, ProcessSettings& process) {
       "machine", process.machine, "FILE",
       "Predict the time of a step by this file, which plenum calibrate wrote; if not given, a second is "
       "spent on measuring");
+  options.add_parsed(
+      "emulate-link", process.emulate_link, "LINK",
+      "For debugging and studies: let ranks of one process communicate as over a network, such as "
+      "latency=100us,bandwidth=1GB/s",
+      plan::parse_link, plan::link_text);
 }
 
 }  // namespace

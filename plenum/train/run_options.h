@@ -10,6 +10,7 @@
 #include "plenum/data/batches/training_data_options.h"
 #include "plenum/optim/duration.h"
 #include "plenum/optim/training_options.h"
+#include "plenum/plan/link.h"
 #include "plenum/plan/strategy.h"
 #include "plenum/schedule/core/recomputation.h"
 #include "plenum/schedule/core/sharding.h"
@@ -36,6 +37,7 @@ struct ProcessSettings {
   std::string overlay;
   std::optional<std::int64_t> trace_step;  ///< 3, or kOverlayStep where a prediction is laid over
   std::string machine;                     ///< file by which steps are predicted; measured if empty
+  std::optional<plan::Link> emulate_link;  ///< over which ranks of this process communicate
   std::string hang_limit = "30min";        ///< a time
   std::int64_t gpus = 0;                   ///< processes to start on this node, one for each GPU; 0: none
   std::int64_t restarts = 0;               ///< of these, after a failure

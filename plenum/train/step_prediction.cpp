@@ -5,6 +5,7 @@
 
 #include "plenum/calibrate/calibration.h"
 #include "plenum/describe/bert.h"
+#include "plenum/plan/link.h"
 #include "plenum/plan/simulated_step.h"
 #include "plenum/train/step_works.h"
 
@@ -99,6 +100,11 @@ plan::Cluster measure_cluster(const RunPlan& plan, const Processes& processes, d
     cluster.within_node = link_of(calibrate::measure_link(*processes.communicator()));
   }
   return cluster;
+}
+
+void slow_down(plan::Cluster& cluster, const plan::Link& emulated_link) {
+  for (plan::Link* const link : {&cluster.within_node, &cluster.between_nodes})
+    *link = plan::slower_of(*link, emulated_link);
 }
 
 }  // namespace plenum::train

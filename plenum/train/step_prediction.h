@@ -45,4 +45,7 @@ class StepPrediction {
 /// process if there are no others. By all processes of the run at the same time.
 plan::Cluster measure_cluster(const RunPlan& plan, const Processes& processes, double seconds);
 
+/// Lets links be no faster than that of --emulate-link.
+void slow_down(plan::Cluster& cluster, const plan::Link& emulated_link);
+
 }  // namespace plenum::train

@@ -97,7 +97,10 @@ std::string summary_json(const TrainingResult& result, const std::string& run) {
       {"seconds", result.seconds},
       {"tokens", result.tokens},
       {"tokens_per_second", tokens_per_second(result)},
-      {"memory", {{"planned_bytes", result.memory.planned_bytes}, {"used_bytes", result.used_bytes}}}};
+      {"memory",
+       {{"planned_bytes", result.memory.planned_bytes},
+        {"expected_bytes", result.memory.expected_bytes()},
+        {"used_bytes", result.used_bytes}}}};
   if (result.best_loss) object["best"] = {{"loss", *result.best_loss}, {"step", result.best_step}};
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

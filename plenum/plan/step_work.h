@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "plenum/batch/capacity.h"
 #include "plenum/batch/work.h"
 
 namespace plenum::plan {
@@ -17,5 +18,8 @@ struct MicroBatchWork {
 struct StepWork {
   std::vector<MicroBatchWork> micro_batches;
 };
+
+/// What the micro-batches of these steps reach of the capacity that is planned for them.
+batch::Capacity largest_micro_batch(const std::vector<StepWork>& steps, const batch::Capacity& planned);
 
 }  // namespace plenum::plan

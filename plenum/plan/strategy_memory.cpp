@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
-#include "plenum/describe/parameter_table.h"
 #include "plenum/describe/tensor_parallel.h"
-#include "plenum/memory/schedule_shard.h"
 
 namespace plenum::plan {
 namespace {
@@ -28,25 +25,22 @@ std::pair<std::int64_t, std::int64_t> size_of_slice(const describe::ModelDescrip
   return {slice.embedding.words.num_rows, slice.layers.front().mlp.in.out_width};
 }
 
-/// The weights of the whole model, which a CPU's process puts together, with what is on the way meanwhile: a
-/// layer or a bucket at a time.
-std::size_t bytes_of_whole_weights(const Strategy& strategy, const describe::ModelDescription& model,
-                                   const schedule::Schedule& whole) {
-  const bool is_sharded = strategy.sharding == schedule::Sharding::Parameters && strategy.num_places() > 1;
-  if (strategy.depth * strategy.slices == 1 && !is_sharded) return 0;
-  const describe::ParameterTable table(model);
-  std::int64_t most = 0;
-  if (is_sharded) {
-    for (const describe::ParameterShard::Bucket& bucket :
-         memory::schedule_shard(table, whole, Rank::at(0)).buckets())
-      most = std::max(most, bucket.elements.end - bucket.elements.begin);
-  } else {
-    for (std::size_t i = 0; i < model.layers.size(); ++i) {
-      const auto elements = table.elements_of_layers(base::LayerId::at(i), base::LayerId::at(i + 1));
-      most = std::max(most, elements.end - elements.begin);
+/// Where ranks of a pipeline wait for each other decides what they keep, so all that run are looked at; where
+/// they divide a stage, all that do.
+const schedule::Schedule& seen(const Strategy& strategy, const AbridgedSchedule& schedule) {
+  return strategy.depth > 1 ? schedule.written : schedule.whole;
+}
+
+/// Calls visit(rank, the first of its place that takes as much) for the ranks of the first replica.
+template <typename Visit>
+void for_each_rank(const Strategy& strategy, const describe::ModelDescription& model, Visit visit) {
+  for (std::size_t place = 0; place < strategy.depth; ++place) {
+    std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> first_of_size;
+    for (std::size_t slice = 0; slice < strategy.slices; ++slice) {
+      const std::size_t rank = place * strategy.slices + slice;
+      visit(rank, first_of_size.try_emplace(size_of_slice(model, slice, strategy.slices), rank).first->second);
     }
   }
-  return static_cast<std::size_t>(table.num_elements() + most) * sizeof(float);
 }
 
 }  // namespace
@@ -61,39 +55,58 @@ memory::MemoryRequest memory_request(const Strategy& strategy, const batch::Capa
           .layer_update = layer_update_of(strategy.preconditioner)};
 }
 
+Processes processes_of(const Cluster& cluster, std::size_t num_ranks) {
+  const bool is_one = cluster.kind == tensor::Device::Cpu && num_ranks <= cluster.devices_per_node;
+  return is_one ? Processes::One : Processes::EachRank;
+}
+
+std::vector<tensor::MemoryLayout> rank_arenas(const Strategy& strategy,
+                                              const describe::ModelDescription& model,
+                                              const AbridgedSchedule& schedule,
+                                              const MemorySetting& setting) {
+  const memory::MemoryRequest request = memory_request(strategy, setting.capacity, setting.num_threads);
+  std::vector<tensor::MemoryLayout> arenas;
+  for_each_rank(strategy, model, [&](std::size_t rank, std::size_t first_alike) {
+    arenas.push_back(rank == first_alike ? rank_arena(seen(strategy, schedule), model, strategy.slices,
+                                                      request, Rank::at(rank))
+                                         : arenas[first_alike]);
+  });
+  return arenas;
+}
+
 StrategyMemory strategy_memory(const Strategy& strategy, const describe::ModelDescription& model,
-                               const AbridgedSchedule& schedule, const batch::Capacity& capacity,
-                               std::size_t num_threads) {
-  // Where ranks of a pipeline wait for each other decides what they keep, so all that run are looked at;
-  // where they divide a stage, all that do.
-  const schedule::Schedule& seen = strategy.depth > 1 ? schedule.written : schedule.whole;
-  const memory::MemoryRequest request = memory_request(strategy, capacity, num_threads);
-  const std::size_t whole_weights =
-      strategy.device == tensor::Device::Cpu ? bytes_of_whole_weights(strategy, model, schedule.whole) : 0;
-  StrategyMemory memory;
-  for (std::size_t place = 0; place < strategy.depth; ++place) {
-    std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> bytes_by_slice;
-    for (std::size_t slice = 0; slice < strategy.slices; ++slice) {
-      const std::size_t rank = place * strategy.slices + slice;
-      const auto size = size_of_slice(model, slice, strategy.slices);
-      if (const auto known = bytes_by_slice.find(size); known != bytes_by_slice.end()) {
-        memory.rank_bytes.push_back(known->second);
-        continue;
-      }
-      MemoryReport report =
-          process_memory(seen, model, strategy.slices, request,
-                         {.ranks = {Rank::at(rank)},
-                          .num_micro_batches = schedule.whole.problem.num_micro_batches / strategy.replicas});
-      if (whole_weights > 0) add_line("whole weights", whole_weights, report);
-      bytes_by_slice[size] = report.planned_bytes;
-      memory.rank_bytes.push_back(report.planned_bytes);
-      if (memory.peak.lines.empty() || report.planned_bytes > memory.peak.planned_bytes) {
-        memory.peak_rank = rank;
-        memory.peak = std::move(report);
-      }
-    }
+                               const AbridgedSchedule& schedule, const MemorySetting& setting) {
+  StrategyMemory memory{.processes = setting.processes};
+  for (const tensor::MemoryLayout& arena : rank_arenas(strategy, model, schedule, setting))
+    memory.rank_bytes.push_back(arena.num_bytes());
+  const auto most = std::ranges::max_element(memory.rank_bytes);
+  memory.peak_rank = static_cast<std::size_t>(most - memory.rank_bytes.begin());
+
+  const memory::MemoryRequest request = memory_request(strategy, setting.capacity, setting.num_threads);
+  const auto report_of = [&](std::vector<ProcessShare::Ranks> ranks, std::size_t num_replicas) {
+    const std::size_t num_micro_batches = schedule.whole.problem.num_micro_batches / strategy.replicas;
+    return process_memory(seen(strategy, schedule), model, strategy.slices, request,
+                          {.ranks = std::move(ranks),
+                           .has_all_ranks = setting.processes == Processes::One,
+                           .num_micro_batches = num_micro_batches * num_replicas,
+                           .evaluated = setting.evaluated,
+                           .largest = setting.largest,
+                           .outside_bytes = setting.outside_bytes});
+  };
+  if (setting.processes == Processes::One) {
+    std::map<std::size_t, std::size_t> count_of;
+    for_each_rank(strategy, model,
+                  [&](std::size_t, std::size_t first_alike) { count_of[first_alike] += strategy.replicas; });
+    std::vector<ProcessShare::Ranks> ranks;
+    for (const auto& [rank, count] : count_of) ranks.push_back({.rank = Rank::at(rank), .count = count});
+    memory.peak = report_of(std::move(ranks), strategy.replicas);
+    memory.total_bytes = memory.peak_bytes();
+    return memory;
   }
-  for (const std::size_t bytes : memory.rank_bytes) memory.total_bytes += bytes * strategy.replicas;
+  memory.peak = report_of({{.rank = Rank::at(memory.peak_rank)}}, 1);
+  // What a process has beside the arena of its rank is the same in all.
+  const std::size_t beside = memory.peak_bytes() - *most;
+  for (const std::size_t bytes : memory.rank_bytes) memory.total_bytes += (bytes + beside) * strategy.replicas;
   return memory;
 }
 

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "plenum/base/check.h"
-#include "plenum/describe/bert.h"
 
 namespace plenum::train {
 namespace {
@@ -32,21 +31,6 @@ WholeModel::Holding WholeModel::Holding::of_shard(base::Rank rank, const describ
   for (const describe::ParameterShard::Bucket& bucket : shard.buckets())
     holding.rounds.push_back({bucket.own, bucket.begin});
   return holding;
-}
-
-std::size_t WholeModel::num_bytes(const describe::ModelConfig& model) {
-  const describe::ParameterTable table(describe::describe_bert(model));
-  return static_cast<std::size_t>(table.num_elements()) * sizeof(float);
-}
-
-std::size_t WholeModel::num_bytes_on_the_way(std::span<const Holding> holdings) {
-  std::size_t most = 0;
-  for (std::size_t i = 0; i < holdings.front().rounds.size(); ++i) {
-    std::size_t of_round = 0;
-    for (const Holding& holding : holdings) of_round += size_of(holding.rounds[i]);
-    most = std::max(most, of_round);
-  }
-  return most * sizeof(float);
 }
 
 WholeModel::WholeModel(const ModelParts& parts)

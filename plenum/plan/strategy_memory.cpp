@@ -4,7 +4,9 @@
 #include <map>
 #include <utility>
 
+#include "plenum/describe/parameter_table.h"
 #include "plenum/describe/tensor_parallel.h"
+#include "plenum/memory/schedule_shard.h"
 
 namespace plenum::plan {
 namespace {
@@ -31,16 +33,59 @@ const schedule::Schedule& seen(const Strategy& strategy, const AbridgedSchedule&
   return strategy.depth > 1 ? schedule.written : schedule.whole;
 }
 
-/// Calls visit(rank, the first of its place that takes as much) for the ranks of the first replica.
-template <typename Visit>
-void for_each_rank(const Strategy& strategy, const describe::ModelDescription& model, Visit visit) {
+using Alike = ProcessShare::Ranks;
+
+/// Replicas with shards of one size. Shards differ by how elements are rounded, and only the replicas that are
+/// written out are at hand: for a size that none of these has stands the next larger one, or the largest.
+std::vector<Alike> alike_replicas(const describe::ParameterTable& table, const AbridgedSchedule& schedule) {
+  const describe::ParameterShard shard =
+      memory::schedule_shard(table, schedule.whole, schedule::Rank::at(0));
+  std::vector<std::size_t> sizes(schedule.whole.ranks.size());
+  for (const describe::ParameterShard::Bucket& bucket : shard.buckets())
+    for (std::size_t replica = 0; replica < sizes.size(); ++replica) sizes[replica] += bucket.counts[replica];
+  std::map<std::size_t, Alike> written;
+  for (std::size_t replica = 0; replica < schedule.written.ranks.size(); ++replica)
+    written.try_emplace(sizes[replica], Alike{.rank = Rank::at(replica), .count = 0});
+  for (const std::size_t size : sizes) {
+    const auto next = written.lower_bound(size);
+    ++(next == written.end() ? written.rbegin()->second : next->second).count;
+  }
+  std::vector<Alike> replicas;
+  for (const auto& [size, alike] : written)
+    if (alike.count > 0) replicas.push_back(alike);
+  return replicas;
+}
+
+/// The ranks of the run, those that take as much as each other as one: slices of a place that are of one size,
+/// in all replicas; where these divide an update, those with shards of one size.
+std::vector<Alike> alike_ranks(const Strategy& strategy, const describe::ModelDescription& model,
+                               const AbridgedSchedule& schedule) {
+  const bool is_sharded = strategy.sharding != schedule::Sharding::None && strategy.replicas > 1;
+  std::vector<Alike> ranks;
   for (std::size_t place = 0; place < strategy.depth; ++place) {
-    std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> first_of_size;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::pair<std::size_t, std::size_t>> slices;
     for (std::size_t slice = 0; slice < strategy.slices; ++slice) {
-      const std::size_t rank = place * strategy.slices + slice;
-      visit(rank, first_of_size.try_emplace(size_of_slice(model, slice, strategy.slices), rank).first->second);
+      auto& [first, count] =
+          slices.try_emplace(size_of_slice(model, slice, strategy.slices), slice, 0).first->second;
+      ++count;
+    }
+    for (const auto& [size, alike] : slices) {
+      const auto [slice, count] = alike;
+      const std::size_t of_first = place * strategy.slices + slice;
+      if (!is_sharded) {
+        ranks.push_back({.rank = Rank::at(of_first), .count = count * strategy.replicas});
+        continue;
+      }
+      const describe::ParameterTable table(
+          describe::tensor_parallel_slice(model, {.index = slice, .size = strategy.slices}),
+          memory::held_layers(schedule.whole, schedule::Rank::at(0)));
+      for (Alike& alike_shards : alike_replicas(table, schedule)) {
+        const std::size_t rank = alike_shards.rank.index() * strategy.slices + of_first;
+        ranks.push_back({.rank = Rank::at(rank), .count = count * alike_shards.count});
+      }
     }
   }
+  return ranks;
 }
 
 }  // namespace
@@ -66,47 +111,47 @@ std::vector<tensor::MemoryLayout> rank_arenas(const Strategy& strategy,
                                               const MemorySetting& setting) {
   const memory::MemoryRequest request = memory_request(strategy, setting.capacity, setting.num_threads);
   std::vector<tensor::MemoryLayout> arenas;
-  for_each_rank(strategy, model, [&](std::size_t rank, std::size_t first_alike) {
-    arenas.push_back(rank == first_alike ? rank_arena(seen(strategy, schedule), model, strategy.slices,
-                                                      request, Rank::at(rank))
-                                         : arenas[first_alike]);
-  });
+  for (std::size_t place = 0; place < strategy.depth; ++place) {
+    std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> first_of_size;
+    for (std::size_t slice = 0; slice < strategy.slices; ++slice) {
+      const std::size_t rank = place * strategy.slices + slice;
+      const auto [known, is_new] =
+          first_of_size.try_emplace(size_of_slice(model, slice, strategy.slices), rank);
+      arenas.push_back(is_new ? rank_arena(seen(strategy, schedule), model, strategy.slices, request,
+                                           Rank::at(rank))
+                              : arenas[known->second]);
+    }
+  }
   return arenas;
 }
 
 StrategyMemory strategy_memory(const Strategy& strategy, const describe::ModelDescription& model,
                                const AbridgedSchedule& schedule, const MemorySetting& setting) {
   StrategyMemory memory{.processes = setting.processes};
-  for (const tensor::MemoryLayout& arena : rank_arenas(strategy, model, schedule, setting))
-    memory.rank_bytes.push_back(arena.num_bytes());
-  const auto most = std::ranges::max_element(memory.rank_bytes);
-  memory.peak_rank = static_cast<std::size_t>(most - memory.rank_bytes.begin());
-
   const memory::MemoryRequest request = memory_request(strategy, setting.capacity, setting.num_threads);
-  const auto report_of = [&](std::vector<ProcessShare::Ranks> ranks, std::size_t num_replicas) {
-    const std::size_t num_micro_batches = schedule.whole.problem.num_micro_batches / strategy.replicas;
+  const std::size_t num_micro_batches = schedule.whole.problem.num_micro_batches;
+  const std::vector<Alike> alike = alike_ranks(strategy, model, schedule);
+  const auto report_of = [&](std::vector<Alike> ranks, std::size_t num_made) {
     return process_memory(seen(strategy, schedule), model, strategy.slices, request,
                           {.ranks = std::move(ranks),
                            .has_all_ranks = setting.processes == Processes::One,
-                           .num_micro_batches = num_micro_batches * num_replicas,
+                           .num_micro_batches = num_made,
                            .evaluated = setting.evaluated,
                            .largest = setting.largest,
                            .outside_bytes = setting.outside_bytes});
   };
   if (setting.processes == Processes::One) {
-    std::map<std::size_t, std::size_t> count_of;
-    for_each_rank(strategy, model,
-                  [&](std::size_t, std::size_t first_alike) { count_of[first_alike] += strategy.replicas; });
-    std::vector<ProcessShare::Ranks> ranks;
-    for (const auto& [rank, count] : count_of) ranks.push_back({.rank = Rank::at(rank), .count = count});
-    memory.peak = report_of(std::move(ranks), strategy.replicas);
+    memory.peak = report_of(alike, num_micro_batches);
     memory.total_bytes = memory.peak_bytes();
     return memory;
   }
-  memory.peak = report_of({{.rank = Rank::at(memory.peak_rank)}}, 1);
-  // What a process has beside the arena of its rank is the same in all.
-  const std::size_t beside = memory.peak_bytes() - *most;
-  for (const std::size_t bytes : memory.rank_bytes) memory.total_bytes += (bytes + beside) * strategy.replicas;
+  for (const auto& [rank, count] : alike) {
+    MemoryReport report = report_of({{.rank = rank}}, num_micro_batches / strategy.replicas);
+    memory.total_bytes += count * report.most_bytes();
+    if (!memory.peak.lines.empty() && report.planned_bytes <= memory.peak.planned_bytes) continue;
+    memory.peak_rank = rank.index();
+    memory.peak = std::move(report);
+  }
   return memory;
 }
 

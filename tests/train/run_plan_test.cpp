@@ -82,7 +82,7 @@ plan::StrategyMemory planner_memory(const RunPlan& plan, plan::Processes process
   return plan::strategy_memory(
       plan.strategy(), model,
       plan::abridged_schedule(plan.strategy(), model, typical_work(plan.batches().sequences(), {}),
-                              plan.batches().micro_batches_per_rank(), 2),
+                              plan.batches().micro_batches_per_rank(), 4),
       {.capacity = plan.batches().capacity(),
        .num_threads = plan.program().num_threads,
        .processes = processes,

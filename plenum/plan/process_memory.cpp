@@ -1,12 +1,14 @@
 #include "plenum/plan/process_memory.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "plenum/batch/micro_batch_bytes.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/describe/tensor_parallel.h"
 #include "plenum/memory/forward_memory.h"
 #include "plenum/memory/schedule_shard.h"
+#include "plenum/plan/distinct_words.h"
 
 namespace plenum::plan {
 namespace {
@@ -101,6 +103,11 @@ constexpr std::size_t kPageBytes = std::size_t{2} << 20;
 
 }  // namespace
 
+std::size_t outside_bytes(tensor::Device device, bool has_all_ranks, std::size_t known_bytes) {
+  if (device == tensor::Device::Cuda) return known_bytes;
+  return std::max(known_bytes, kProgramBytes + (has_all_ranks ? 0 : kMpiBytes));
+}
+
 std::size_t ProcessShare::num_ranks() const {
   std::size_t sum = 0;
   for (const Ranks& alike : ranks) sum += alike.count;
@@ -124,14 +131,15 @@ MemoryReport process_memory(const schedule::Schedule& schedule, const describe::
     add_arenas(arena, count, report);
     if (!is_cpu || !share.largest) continue;
     memory::MemoryRequest used = request;
-    used.capacity = *share.largest;
+    used.capacity = share.largest->micro_batch;
+    used.words_of_step = std::llround(
+        expected_distinct_words(static_cast<double>(share.largest->tokens),
+                                static_cast<double>(model.embedding.words.num_rows)));
     const tensor::MemoryLayout reached = rank_arena(schedule, model, num_slices, used, rank);
     report.untouched_bytes += count * (arena.num_bytes() - touched_bytes(arena, reached, kPageBytes));
   }
-  report.outside_bytes = share.outside_bytes;
+  report.outside_bytes = outside_bytes(request.device, share.has_all_ranks, share.known_outside_bytes);
   if (is_cpu) {  // on a GPU they are the host's
-    const std::size_t of_program = kProgramBytes + (share.has_all_ranks ? 0 : kMpiBytes);
-    report.outside_bytes = std::max(share.outside_bytes, of_program);
     add_line("batches",
              kStepsOfBatches * share.num_micro_batches * batch::micro_batch_bytes(request.capacity), report);
     add_line("threads", bytes_of_threads(schedule, num_slices, request, share), report);

@@ -9,6 +9,7 @@
 #include "plenum/describe/model_description.h"
 #include "plenum/memory/rank_memory.h"
 #include "plenum/plan/memory_report.h"
+#include "plenum/plan/step_work.h"
 #include "plenum/schedule/core/schedule.h"
 
 namespace plenum::plan {
@@ -22,6 +23,9 @@ inline constexpr std::size_t kProgramBytes = 16'000'000;
 /// What MPI takes on top of it.
 inline constexpr std::size_t kMpiBytes = 14'000'000;
 
+/// What lies outside the plan: what is known of the machine, on a CPU no less than programs take.
+std::size_t outside_bytes(tensor::Device device, bool has_all_ranks, std::size_t known_bytes);
+
 /// What a process of a run has.
 struct ProcessShare {
   /// A rank of the run, and how many of the process's take as much as it does, itself included.
@@ -33,8 +37,8 @@ struct ProcessShare {
   bool has_all_ranks = false;         ///< of the run, as threads; otherwise other processes have the others
   std::size_t num_micro_batches = 0;  ///< that it makes for a step
   std::optional<batch::Capacity> evaluated = {};  ///< of what is held out; nothing where none is
-  std::optional<batch::Capacity> largest = {};    ///< that micro-batches reach; MemoryReport::untouched_bytes
-  std::size_t outside_bytes = 0;                  ///< MemoryReport's; what programs take at least if less
+  std::optional<LargestStep> largest = {};        ///< that micro-batches reach; MemoryReport::untouched_bytes
+  std::size_t known_outside_bytes = 0;            ///< outside_bytes()
 
   std::size_t num_ranks() const;
 };

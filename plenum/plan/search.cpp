@@ -29,7 +29,7 @@ MemorySetting memory_setting(const Candidate& candidate, const StrategyRequest& 
           .num_threads = cluster.threads,
           .processes = processes_of(cluster, request.num_ranks),
           .evaluated = request.evaluated,
-          .outside_bytes = static_cast<std::size_t>(cluster.overhead_bytes)};
+          .known_outside_bytes = static_cast<std::size_t>(cluster.overhead_bytes)};
 }
 
 /// With what micro-batches reach in the steps that are looked at.
@@ -37,7 +37,7 @@ StrategyMemory memory_of(const Candidate& candidate, const StrategyRequest& requ
                          const AbridgedSchedule& schedule, const std::vector<StepWork>& steps,
                          const Cluster& cluster) {
   MemorySetting setting = memory_setting(candidate, request, cluster);
-  setting.largest = largest_micro_batch(steps, setting.capacity);
+  setting.largest = largest_step(steps, setting.capacity);
   return strategy_memory(candidate.strategy, request.model, schedule, setting);
 }
 
@@ -214,12 +214,8 @@ SearchResult search(const StrategyRequest& request, const std::string& model_nam
   const auto begin = std::chrono::steady_clock::now();
   CandidateBounds bounds(request, sampler, cluster, options.num_steps, options.most_replicas);
   std::vector<Bounded> all;
-  const bool is_one_process = processes_of(cluster, request.num_ranks) == Processes::One;
-  for (const Candidate& candidate : candidates) {
-    const std::size_t num_alike = is_one_process ? candidate.strategy.replicas : std::size_t{1};
-    all.push_back({&candidate, bounds.least_seconds(candidate),
-                   static_cast<double>(num_alike) * bounds.least_bytes(candidate)});
-  }
+  for (const Candidate& candidate : candidates)
+    all.push_back({&candidate, bounds.least_seconds(candidate), bounds.least_bytes(candidate)});
   result.bound_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::vector<Bounded> open;
   std::ranges::copy_if(all, std::back_inserter(open),

@@ -4,20 +4,20 @@
 
 namespace plenum::plan {
 
-batch::Capacity largest_micro_batch(const std::vector<StepWork>& steps, const batch::Capacity& planned) {
-  batch::Capacity largest{.max_length = planned.max_length};
+LargestStep largest_step(const std::vector<StepWork>& steps, const batch::Capacity& planned) {
+  LargestStep largest{.micro_batch = {.max_length = planned.max_length}};
+  batch::Capacity& most = largest.micro_batch;
   for (const StepWork& step : steps) {
+    std::int64_t tokens = 0;
     for (const MicroBatchWork& micro_batch : step.micro_batches) {
-      largest.rows = std::max(largest.rows, micro_batch.rows);
-      largest.sequences = std::max(largest.sequences, micro_batch.work.sequences);
-      for (std::size_t i = 0; i < largest.labels.size(); ++i)
-        largest.labels[i] = std::max(largest.labels[i], micro_batch.work.labels[i]);
+      tokens += micro_batch.work.tokens;
+      most.rows = std::max(most.rows, micro_batch.rows);
+      most.sequences = std::max(most.sequences, micro_batch.work.sequences);
+      for (std::size_t i = 0; i < most.labels.size(); ++i)
+        most.labels[i] = std::max(most.labels[i], micro_batch.work.labels[i]);
     }
+    largest.tokens = std::max(largest.tokens, tokens);
   }
-  largest.rows = std::min(largest.rows, planned.rows);
-  largest.sequences = std::min(largest.sequences, planned.sequences);
-  for (std::size_t i = 0; i < largest.labels.size(); ++i)
-    largest.labels[i] = std::min(largest.labels[i], planned.labels[i]);
   return largest;
 }
 

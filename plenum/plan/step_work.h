@@ -19,7 +19,12 @@ struct StepWork {
   std::vector<MicroBatchWork> micro_batches;
 };
 
-/// What the micro-batches of these steps reach of the capacity that is planned for them.
-batch::Capacity largest_micro_batch(const std::vector<StepWork>& steps, const batch::Capacity& planned);
+/// What steps reach of what is planned for them.
+struct LargestStep {
+  batch::Capacity micro_batch;  ///< the most that one has
+  std::int64_t tokens = 0;
+};
+/// Of these, the most. `planned` is what no micro-batch exceeds.
+LargestStep largest_step(const std::vector<StepWork>& steps, const batch::Capacity& planned);
 
 }  // namespace plenum::plan

@@ -138,7 +138,7 @@ StrategyMemory strategy_memory(const Strategy& strategy, const describe::ModelDe
                            .num_micro_batches = num_made,
                            .evaluated = setting.evaluated,
                            .largest = setting.largest,
-                           .outside_bytes = setting.outside_bytes});
+                           .known_outside_bytes = setting.known_outside_bytes});
   };
   if (setting.processes == Processes::One) {
     memory.peak = report_of(alike, num_micro_batches);

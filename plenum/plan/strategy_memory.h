@@ -33,8 +33,8 @@ struct MemorySetting {
   std::size_t num_threads = 1;  ///< of a rank on the CPU
   Processes processes = Processes::EachRank;
   std::optional<batch::Capacity> evaluated = {};  ///< of what is held out; nothing where none is
-  std::size_t outside_bytes = 0;                  ///< ProcessShare::outside_bytes
-  std::optional<batch::Capacity> largest = {};    ///< ProcessShare::largest
+  std::size_t known_outside_bytes = 0;            ///< ProcessShare's
+  std::optional<LargestStep> largest = {};        ///< ProcessShare::largest
 };
 
 /// What training takes.

@@ -55,7 +55,7 @@ static_assert(plan::kStepsOfBatches == data::Prefetch::kStepsAhead + 2,
 /// What a process has beside the rank that is given, or all ranks.
 struct Beside {
   std::optional<batch::Capacity> evaluated = {};
-  std::optional<batch::Capacity> largest = {};  ///< of micro-batches
+  std::optional<plan::LargestStep> largest = {};
 };
 
 MemoryReport plan_memory(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program,
@@ -289,7 +289,7 @@ MemoryReport RunPlan::memory_of_steps() const {
     steps.push_back(step_work(batches_, batches_.share(i * num_steps_ / count)));
   MemoryReport report = plan_memory(
       schedule_, program_, mesh_, rank_,
-      {.evaluated = evaluated(), .largest = plan::largest_micro_batch(steps, batches_.capacity())});
+      {.evaluated = evaluated(), .largest = plan::largest_step(steps, batches_.capacity())});
   add_largest_rank(report);
   return report;
 }

@@ -7,8 +7,8 @@
 #include "plenum/calibrate/busy_ranks.h"
 #include "plenum/calibrate/op_timer.h"
 #include "plenum/calibrate/stopwatch.h"
-#include "plenum/tensor/arena.h"
 #include "plenum/comm/local/local_world.h"
+#include "plenum/tensor/arena.h"
 
 namespace plenum::calibrate {
 namespace {

@@ -49,7 +49,8 @@ std::size_t op_timer_bytes(const plan::Op& op, tensor::Device device, std::size_
 class OpTimer {
  public:
   /// Takes the memory for the largest of these operations; each of them can be measured. One that needs more
-  /// than the options allow takes what it needs, once. Throws UserError where the device does not give it, or lacks a kernel for one.
+  /// than the options allow takes what it needs, once. Throws UserError where the device does not give it, or
+  /// lacks a kernel for one.
   OpTimer(tensor::Device device, std::size_t num_threads, std::span<const plan::Op> ops,
           const OpTimerOptions& options = {});
   ~OpTimer();

@@ -178,7 +178,10 @@ void PlanCommand::simulate_best(PlanReport& report, const Subject& subject,
   const plan::StepCosts costs(schedule.whole, plan::cost_options(best.strategy(), model), steps.front(),
                               cluster);
   const schedule::Simulation simulation = schedule::simulate(schedule.written, costs);
-  if (options_.explain) report.breakdown = plan::step_breakdown(schedule.written, costs, simulation);
+  if (options_.explain) {
+    report.breakdown = plan::step_breakdown(schedule.written, costs, simulation);
+    report.memory = plan::explain_memory(best.candidate, request(subject, cluster), *subject.steps, cluster);
+  }
   if (options_.svg.empty()) return;
   trace::Timeline timeline =
       schedule::timeline_of(schedule.written, simulation.replay.times, plan::strategy_text(best.strategy()));

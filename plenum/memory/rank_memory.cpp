@@ -135,8 +135,8 @@ tensor::TensorView plan_tied_rows(const describe::ParameterTable& table, const s
                                   const batch::Capacity& capacity, const MemoryRequest& request,
                                   tensor::MemoryPlan& plan) {
   const describe::Table& words = table.model().embedding.words;
-  const std::int64_t most = request.words_of_step.value_or(
-      static_cast<std::int64_t>(problem.num_micro_batches) * capacity.rows);
+  const std::int64_t most =
+      request.words_of_step.value_or(static_cast<std::int64_t>(problem.num_micro_batches) * capacity.rows);
   return plan.add(kGradients, Role::Gradient, {std::min(words.num_rows, most), words.width});
 }
 

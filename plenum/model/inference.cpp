@@ -71,8 +71,7 @@ struct BertInference::State {
 
   Pass pass(const batch::MicroBatch& micro_batch) {
     send_weights();
-    return {*stream, table.model(),
-            staging->put(micro_batch, is_on_gpu() ? &stream->cuda() : nullptr)};
+    return {*stream, table.model(), staging->put(micro_batch, is_on_gpu() ? &stream->cuda() : nullptr)};
   }
   /// What was written through weights() since the last call.
   void send_weights() {

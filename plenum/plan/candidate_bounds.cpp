@@ -100,8 +100,7 @@ double CandidateBounds::least_bytes(const Candidate& candidate) {
   const bool has_all = processes_of(cluster_, request_.num_ranks) == Processes::One;
   const std::size_t num_replicas = has_all ? candidate.strategy.replicas : std::size_t{1};
   const auto given = static_cast<std::size_t>(cluster_.overhead_bytes);
-  return static_cast<double>(num_replicas) *
-             least_peak_bytes(bounded(candidate), *terms(candidate).memory) +
+  return static_cast<double>(num_replicas) * least_peak_bytes(bounded(candidate), *terms(candidate).memory) +
          static_cast<double>(outside_bytes(candidate.strategy.device, has_all, given));
 }
 

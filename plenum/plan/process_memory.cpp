@@ -132,9 +132,8 @@ MemoryReport process_memory(const schedule::Schedule& schedule, const describe::
     if (!is_cpu || !share.largest) continue;
     memory::MemoryRequest used = request;
     used.capacity = share.largest->micro_batch;
-    used.words_of_step = std::llround(
-        expected_distinct_words(static_cast<double>(share.largest->tokens),
-                                static_cast<double>(model.embedding.words.num_rows)));
+    used.words_of_step = std::llround(expected_distinct_words(
+        static_cast<double>(share.largest->tokens), static_cast<double>(model.embedding.words.num_rows)));
     const tensor::MemoryLayout reached = rank_arena(schedule, model, num_slices, used, rank);
     report.untouched_bytes += count * (arena.num_bytes() - touched_bytes(arena, reached, kPageBytes));
   }

@@ -17,8 +17,8 @@ namespace plenum::plan {
 /// Steps whose batches a process has in the host's memory.
 inline constexpr std::size_t kStepsOfBatches = 4;
 
-/// What a process takes of a CPU's memory whatever it trains: program, libraries, what the allocator keeps, and
-/// data as they are read.
+/// What a process takes of a CPU's memory whatever it trains: program, libraries, what the allocator keeps,
+/// and data as they are read.
 inline constexpr std::size_t kProgramBytes = 16'000'000;
 /// What MPI takes on top of it.
 inline constexpr std::size_t kMpiBytes = 14'000'000;

@@ -106,12 +106,11 @@ class Obstacle {
              strategy.sharding == schedule::Sharding::None;
     });
     const Needed any = least([](const Strategy&) { return true; });
-    std::string reason =
-        fmt::format("no layout of {} over {} fits {} {}", model_name_,
-                    request_.num_ranks == 1 ? "1 rank" : fmt::format("{} ranks", request_.num_ranks),
-                    base::format_bytes(static_cast<std::uint64_t>(limit)),
-                    processes_of(cluster_, request_.num_ranks) == Processes::One ? "in one process"
-                                                                                 : "per rank");
+    std::string reason = fmt::format(
+        "no layout of {} over {} fits {} {}", model_name_,
+        request_.num_ranks == 1 ? "1 rank" : fmt::format("{} ranks", request_.num_ranks),
+        base::format_bytes(static_cast<std::uint64_t>(limit)),
+        processes_of(cluster_, request_.num_ranks) == Processes::One ? "in one process" : "per rank");
     if (plain.candidate != nullptr) reason += "; " + needs(plain);
     if (any.candidate != nullptr && any.candidate != plain.candidate) reason += "; the least: " + needs(any);
     return reason + advice(any, limit);
@@ -203,7 +202,8 @@ Plan plan_of(const Candidate& candidate, const StrategyRequest& request, const S
 SearchResult search(const StrategyRequest& request, const std::string& model_name, const StepSampler& sampler,
                     const Cluster& cluster, const SearchOptions& options) {
   SearchResult result;
-  result.memory_limit_bytes = options.memory_limit_bytes.value_or(memory_of_process(cluster, request.num_ranks));
+  result.memory_limit_bytes =
+      options.memory_limit_bytes.value_or(memory_of_process(cluster, request.num_ranks));
   const std::vector<Candidate> candidates = enumerate(request, options.grid, sampler, cluster);
   result.num_candidates = candidates.size();
   base::require(

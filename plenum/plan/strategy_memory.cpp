@@ -35,11 +35,10 @@ const schedule::Schedule& seen(const Strategy& strategy, const AbridgedSchedule&
 
 using Alike = ProcessShare::Ranks;
 
-/// Replicas with shards of one size. Shards differ by how elements are rounded, and only the replicas that are
-/// written out are at hand: for a size that none of these has stands the next larger one, or the largest.
+/// Replicas with shards of one size. Shards differ by how elements are rounded, and only the replicas that
+/// are written out are at hand: for a size that none of these has stands the next larger one, or the largest.
 std::vector<Alike> alike_replicas(const describe::ParameterTable& table, const AbridgedSchedule& schedule) {
-  const describe::ParameterShard shard =
-      memory::schedule_shard(table, schedule.whole, schedule::Rank::at(0));
+  const describe::ParameterShard shard = memory::schedule_shard(table, schedule.whole, schedule::Rank::at(0));
   std::vector<std::size_t> sizes(schedule.whole.ranks.size());
   for (const describe::ParameterShard::Bucket& bucket : shard.buckets())
     for (std::size_t replica = 0; replica < sizes.size(); ++replica) sizes[replica] += bucket.counts[replica];
@@ -56,8 +55,8 @@ std::vector<Alike> alike_replicas(const describe::ParameterTable& table, const A
   return replicas;
 }
 
-/// The ranks of the run, those that take as much as each other as one: slices of a place that are of one size,
-/// in all replicas; where these divide an update, those with shards of one size.
+/// The ranks of the run, those that take as much as each other as one: slices of a place that are of one
+/// size, in all replicas; where these divide an update, those with shards of one size.
 std::vector<Alike> alike_ranks(const Strategy& strategy, const describe::ModelDescription& model,
                                const AbridgedSchedule& schedule) {
   const bool is_sharded = strategy.sharding != schedule::Sharding::None && strategy.replicas > 1;
@@ -117,9 +116,9 @@ std::vector<tensor::MemoryLayout> rank_arenas(const Strategy& strategy,
       const std::size_t rank = place * strategy.slices + slice;
       const auto [known, is_new] =
           first_of_size.try_emplace(size_of_slice(model, slice, strategy.slices), rank);
-      arenas.push_back(is_new ? rank_arena(seen(strategy, schedule), model, strategy.slices, request,
-                                           Rank::at(rank))
-                              : arenas[known->second]);
+      arenas.push_back(
+          is_new ? rank_arena(seen(strategy, schedule), model, strategy.slices, request, Rank::at(rank))
+                 : arenas[known->second]);
     }
   }
   return arenas;

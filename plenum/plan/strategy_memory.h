@@ -40,9 +40,9 @@ struct MemorySetting {
 /// What training takes.
 struct StrategyMemory {
   Processes processes = Processes::EachRank;
-  MemoryReport peak = {};         ///< of the process that takes the most, by purpose
-  std::size_t peak_rank = 0;      ///< the first rank of that process
-  std::size_t total_bytes = 0;    ///< of all processes of the run
+  MemoryReport peak = {};       ///< of the process that takes the most, by purpose
+  std::size_t peak_rank = 0;    ///< the first rank of that process
+  std::size_t total_bytes = 0;  ///< of all processes of the run
 
   /// Of the process that takes the most, at most: what has to fit.
   std::size_t peak_bytes() const { return peak.most_bytes(); }
@@ -53,8 +53,8 @@ struct StrategyMemory {
 StrategyMemory strategy_memory(const Strategy& strategy, const describe::ModelDescription& model,
                                const AbridgedSchedule& schedule, const MemorySetting& setting);
 
-/// The arenas of the first replica's ranks, by purpose. Those of others are as large, but for how the elements of
-/// a shard are rounded.
+/// The arenas of the first replica's ranks, by purpose. Those of others are as large, but for how the
+/// elements of a shard are rounded.
 std::vector<tensor::MemoryLayout> rank_arenas(const Strategy& strategy,
                                               const describe::ModelDescription& model,
                                               const AbridgedSchedule& schedule, const MemorySetting& setting);

@@ -61,9 +61,9 @@ class MemoryLayout {
   std::vector<Line> lines_;
 };
 
-/// What an arena of this layout takes of the machine's memory if each block is used from its begin on as far as
-/// the same block of `used` reaches: the system gives whole pages, and only those that are written to. Layouts
-/// of the same code for sizes of which none is larger in `used`.
+/// What an arena of this layout takes of the machine's memory if each block is used from its begin on as far
+/// as the same block of `used` reaches: the system gives whole pages, and only those that are written to.
+/// Layouts of the same code for sizes of which none is larger in `used`.
 std::size_t touched_bytes(const MemoryLayout& planned, const MemoryLayout& used, std::size_t page_bytes);
 
 }  // namespace plenum::tensor

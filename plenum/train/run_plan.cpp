@@ -275,8 +275,7 @@ std::optional<batch::Capacity> RunPlan::evaluated() const {
 }
 
 MemoryReport RunPlan::memory() const {
-  MemoryReport report =
-      plan_memory(schedule_, program_, mesh_, rank_, {.evaluated = evaluated()});
+  MemoryReport report = plan_memory(schedule_, program_, mesh_, rank_, {.evaluated = evaluated()});
   add_largest_rank(report);
   return report;
 }
@@ -287,9 +286,9 @@ MemoryReport RunPlan::memory_of_steps() const {
   std::vector<plan::StepWork> steps;
   for (std::uint64_t i = 0; i < count; ++i)
     steps.push_back(step_work(batches_, batches_.share(i * num_steps_ / count)));
-  MemoryReport report = plan_memory(
-      schedule_, program_, mesh_, rank_,
-      {.evaluated = evaluated(), .largest = plan::largest_step(steps, batches_.capacity())});
+  MemoryReport report =
+      plan_memory(schedule_, program_, mesh_, rank_,
+                  {.evaluated = evaluated(), .largest = plan::largest_step(steps, batches_.capacity())});
   add_largest_rank(report);
   return report;
 }

@@ -1,7 +1,6 @@
 #include "plenum/train/whole_model.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "plenum/base/check.h"
 
@@ -54,12 +53,20 @@ void WholeModel::gather(std::span<const float> own, std::span<const Holding> hol
                         comm::Communicator& group) {
   base::check(group.size() == holdings.size(), "{} ranks hold the model together: {}", holdings.size(),
               group.size());
+  const auto size_of_round = [&](std::size_t round) {
+    std::size_t size = 0;
+    for (const Holding& holding : holdings) size += size_of(holding.rounds[round]);
+    return size;
+  };
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < holdings.front().rounds.size(); ++i) most = std::max(most, size_of_round(i));
   std::vector<float> values;  // of one round, of one rank behind another
+  values.reserve(most);       // at once: one that grows is there twice
   std::vector<std::size_t> counts(group.size());
   for (std::size_t i = 0; i < holdings.front().rounds.size(); ++i) {
     for (std::size_t member = 0; member < counts.size(); ++member)
       counts[member] = size_of(holdings[member].rounds[i]);
-    values.resize(std::accumulate(counts.begin(), counts.end(), std::size_t{0}));
+    values.resize(size_of_round(i));
     const Holding::Round& mine = holdings[group.index()].rounds[i];
     const std::span<const float> part = own.subspan(static_cast<std::size_t>(mine.begin), size_of(mine));
     group.start_all_gather(comm::elements_of(part), comm::elements_of(std::span(values)), counts, i).wait();

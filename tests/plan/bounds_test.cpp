@@ -45,8 +45,7 @@ void compare(std::uint64_t seed, Reach& reach) {
         << "seed " << seed << ": " << strategy_text(candidate.strategy) << " of "
         << request.model.layers.size() << " layers on device " << static_cast<int>(device);
     const auto planned = static_cast<double>(plan.memory.peak_bytes());
-    ASSERT_LE(bytes, planned)
-        << "seed " << seed << ": " << strategy_text(candidate.strategy);
+    ASSERT_LE(bytes, planned) << "seed " << seed << ": " << strategy_text(candidate.strategy);
     reach.seconds += seconds / plan.step.seconds;
     reach.bytes += bytes / planned;
     ++reach.count;

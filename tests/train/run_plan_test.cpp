@@ -170,8 +170,7 @@ TEST_F(RunPlanTest, TakesWhatThePlannerSaysInOneProcessAndInMany) {
       const std::size_t whole = bytes_of(memory, "whole weights");
       if (whole == 0) continue;
       const describe::ParameterTable table(describe::describe_bert(model));
-      EXPECT_EQ(whole,
-                sizeof(float) * static_cast<std::size_t>(table.num_elements()) + bytes_on_the_way(own))
+      EXPECT_EQ(whole, sizeof(float) * static_cast<std::size_t>(table.num_elements()) + bytes_on_the_way(own))
           << layout.name;
     }
     EXPECT_EQ(most, planned.peak.planned_bytes) << layout.name;
@@ -184,8 +183,7 @@ TEST_F(RunPlanTest, CountsHeldOutDataAndWholeWeightsWhereTheyAreNeededAlone) {
   for (const Layout& layout : kLayouts) {
     const RunOptions given = with(options("run"), layout);
     const RunPlan plan(given, dataset, starting_model(given.model, dataset));
-    const bool is_together =
-        layout.tp * layout.pp > 1 || layout.shard == schedule::Sharding::Parameters;
+    const bool is_together = layout.tp * layout.pp > 1 || layout.shard == schedule::Sharding::Parameters;
     EXPECT_EQ(bytes_of(plan.memory(), "whole weights") > 0, is_together) << layout.name;
     EXPECT_GT(bytes_of(plan.memory(), "evaluation"), 0U) << layout.name;
     EXPECT_EQ(bytes_of(planner_memory(plan, plan::Processes::One, std::nullopt).peak, "evaluation"), 0U);

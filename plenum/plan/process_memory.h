@@ -19,9 +19,9 @@ inline constexpr std::size_t kStepsOfBatches = 4;
 
 /// What a process takes of a CPU's memory whatever it trains: program, libraries, what the allocator keeps,
 /// and data as they are read.
-inline constexpr std::size_t kProgramBytes = 16'000'000;
+inline constexpr std::size_t kProgramBytes = 20'000'000;
 /// What MPI takes on top of it.
-inline constexpr std::size_t kMpiBytes = 14'000'000;
+inline constexpr std::size_t kMpiBytes = 10'000'000;
 
 /// What lies outside the plan: what is known of the machine, on a CPU no less than programs take.
 std::size_t outside_bytes(tensor::Device device, bool has_all_ranks, std::size_t known_bytes);

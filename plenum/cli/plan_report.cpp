@@ -106,7 +106,8 @@ std::string frontier(const PlanReport& report, int width) {
   }
   std::ranges::reverse(points);
   constexpr int kRows = 8;
-  std::string text = "\nMilliseconds of a step by the bytes of a process, of the layouts that were simulated\n";
+  std::string text =
+      "\nMilliseconds of a step by the bytes of a process, of the layouts that were simulated\n";
   text += draw_curve(points, std::clamp(width, 24, 100), kRows);
   for (const std::size_t i : result.frontier) {
     const Plan& plan = result.ranked[i];

@@ -23,11 +23,19 @@ double element_bytes(tensor::Device device) {
   return static_cast<double>(tensor::size_of(tensor::precision_of(device).of(tensor::Role::Activation)));
 }
 
-/// What the rate of products is measured by: large enough to fill all of a device.
-plan::Op peak_product(tensor::Device device) {
-  return device == tensor::Device::Cpu
-             ? plan::make_op(OpKind::ProductForward, 1024, 1024, 1024, element_bytes(device))
-             : plan::make_op(OpKind::ProductForward, 16384, 4096, 4096, element_bytes(device));
+/// What the rate of products is measured by: large enough to fill all of a device, where there is the memory.
+plan::Op peak_product(tensor::Device device, std::size_t num_threads, const OpTimerOptions& options) {
+  if (device == tensor::Device::Cuda)
+    return plan::make_op(OpKind::ProductForward, 16384, 4096, 4096, element_bytes(device));
+  constexpr double kLeast = 128;
+  const auto square = [&](double size) {
+    return plan::make_op(OpKind::ProductForward, size, size, size, element_bytes(device));
+  };
+  double size = 1024;
+  while (size > kLeast &&
+         op_timer_bytes(square(size), device, num_threads, options.setting) > options.most_bytes)
+    size /= 2;
+  return square(size);
 }
 
 void require_one_rank_of_gpu(tensor::Device device, std::size_t num_ranks) {
@@ -91,9 +99,8 @@ class BusyTimers {
 
 /// Measures what limits every operation. What was measured before stays where it was faster: somebody else
 /// may have been busy.
-void measure_limits(BusyTimers& timers, tensor::Device device, double seconds, plan::DeviceModel& model,
+void measure_limits(BusyTimers& timers, const plan::Op& product, double seconds, plan::DeviceModel& model,
                     Spreads& spreads) {
-  const plan::Op product = peak_product(device);
   const Timing gemm = timers.measure(product, seconds);
   if (product.flops / gemm.seconds > model.peak_flops) {
     model.peak_flops = product.flops / gemm.seconds;
@@ -188,11 +195,12 @@ Setting calibrate(const CalibrationOptions& options) {
         std::min(links.seconds, share / static_cast<double>(kNumLinkOperations * links.sizes.size()));
     setting.links = measure_local_link(options.ranks, links);
   }
+  const plan::Op product = peak_product(options.device, options.threads, options.timer);
   std::vector<plan::Op> prepared = ops;
-  prepared.push_back(peak_product(options.device));
+  prepared.push_back(product);
   BusyTimers timers(options.device, options.ranks, options.threads, prepared, options.timer);
   const double seconds_of_limit = std::min(options.seconds / 30, 5 * options.seconds_of_op);
-  measure_limits(timers, options.device, seconds_of_limit, setting.model, setting.spreads);
+  measure_limits(timers, product, seconds_of_limit, setting.model, setting.spreads);
   constexpr double kLargestShare = 0.02;  // of the time, for one operation
   Points points;
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -207,7 +215,7 @@ Setting calibrate(const CalibrationOptions& options) {
     const Timing timing = timers.measure(ops[i], std::clamp(share - least / 2, 0.0, options.seconds_of_op));
     points.add(ops[i], ops[i], timing);
   }
-  measure_limits(timers, options.device, seconds_of_limit, setting.model, setting.spreads);
+  measure_limits(timers, product, seconds_of_limit, setting.model, setting.spreads);
   points.put_into(setting.model, setting.spreads);
   return setting;
 }
@@ -224,11 +232,11 @@ plan::DeviceModel calibrate_ops(std::span<const plan::Op> ops, tensor::Device de
   // What limits them is measured first, with a timer of its own: which sizes there is time for follows.
   plan::DeviceModel model;
   Spreads spreads;
-  const std::vector<plan::Op> limits = {peak_product(device)};
+  const std::vector<plan::Op> limits = {peak_product(device, threads, options)};
   OpTimerOptions cold = options;
   {
     BusyTimers timers(device, num_busy_ranks, threads, limits, options);
-    measure_limits(timers, device, seconds / 20, model, spreads);
+    measure_limits(timers, limits.front(), seconds / 20, model, spreads);
     cold.warm_up_seconds = 0;
   }
   const double share = seconds / static_cast<double>(std::max<std::size_t>(1, sizes.size()));
@@ -237,7 +245,11 @@ plan::DeviceModel calibrate_ops(std::span<const plan::Op> ops, tensor::Device de
     // What is run and what it is held against are the same, whatever else the operation counts as its own.
     plan::Op shorter = plan::make_op(op.kind, op.rows, op.in, op.out, element_bytes(device));
     constexpr double kLeastRows = 64;
-    while (shorter.rows >= 2 * kLeastRows && kRunsOfLimit * model.limit_seconds(shorter) > share) {
+    const auto is_too_large = [&](const plan::Op& candidate) {
+      return kRunsOfLimit * model.limit_seconds(candidate) > share ||
+             op_timer_bytes(candidate, device, threads, options.setting) > options.most_bytes;
+    };
+    while (shorter.rows >= 2 * kLeastRows && is_too_large(shorter)) {
       shorter = plan::make_op(op.kind, std::ceil(shorter.rows / 2), op.in, op.out, element_bytes(device));
     }
     measured.push_back(shorter);

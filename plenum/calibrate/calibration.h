@@ -37,8 +37,8 @@ std::vector<plan::Op> calibration_grid(tensor::Device device);
 Setting calibrate(const CalibrationOptions& options);
 
 /// Measures exactly the operations of a run, each size once, while so many ranks are busy: its model's points
-/// are theirs. An operation that would take more than its share of the time is measured with fewer rows, for
-/// which its efficiency is taken to be the same.
+/// are theirs. An operation that would take more than its share of the time, or more memory than the options
+/// allow, is measured with fewer rows, for which its efficiency is taken to be the same.
 plan::DeviceModel calibrate_ops(std::span<const plan::Op> ops, tensor::Device device, std::size_t threads,
                                 std::size_t num_busy_ranks, double seconds,
                                 const OpTimerOptions& options = {});

@@ -8,6 +8,7 @@
 #include "plenum/calibrate/op_timer.h"
 #include "plenum/calibrate/stopwatch.h"
 #include "plenum/comm/local/local_world.h"
+#include "plenum/tensor/arena.h"
 
 namespace plenum::calibrate {
 namespace {
@@ -18,12 +19,15 @@ constexpr comm::Tag kTag = 1;
 class LinkTimer {
  public:
   LinkTimer(comm::Communicator& communicator, const LinkTimerOptions& options)
-      : communicator_(communicator), options_(options) {
+      : communicator_(communicator),
+        options_(options),
+        memory_(2 * std::ranges::max(options.sizes)),
+        source_(floats_of(memory_, 0)),
+        destination_(floats_of(memory_, 1)) {
     // Written, so that they are pages of their own. Zeros, because a sum that is summed again and again would
     // soon be infinite; how long an addition takes does not depend on them.
-    const std::size_t most = std::ranges::max(options.sizes) / sizeof(float);
-    source_.assign(most, 0.0F);
-    destination_.assign(most, 0.0F);
+    std::ranges::fill(source_, 0.0F);
+    std::ranges::fill(destination_, 0.0F);
   }
 
   MeasuredLink measure(LinkOperation operation) {
@@ -44,6 +48,12 @@ class LinkTimer {
   }
 
  private:
+  /// Half of it.
+  static std::span<float> floats_of(const tensor::Arena& memory, std::size_t half) {
+    const auto count = static_cast<std::int64_t>(memory.num_bytes() / 2 / sizeof(float));
+    const tensor::Block block{.offset = half * (memory.num_bytes() / 2), .shape = {count}};
+    return {memory.view(block).data<float>(), static_cast<std::size_t>(count)};
+  }
   /// Of one byte.
   plan::LinkSeconds seconds_of(LinkOperation operation, const plan::Link& link) const {
     if (operation == LinkOperation::Message) return plan::message_seconds(link, 1);
@@ -83,14 +93,14 @@ class LinkTimer {
   }
 
   void run(LinkOperation operation, std::size_t count) {
-    const std::span<float> all = std::span(source_).first(count);
+    const std::span<float> all = source_.first(count);
     if (operation == LinkOperation::Message) return exchange(all);
     if (operation == LinkOperation::AllReduce) {
       return communicator_.start_all_reduce(comm::elements_of(all), kTag).wait();
     }
     std::vector<std::size_t> counts(communicator_.size(), count / communicator_.size());
     counts.back() += count % communicator_.size();
-    const std::span<float> own = std::span(destination_).first(counts[communicator_.index()]);
+    const std::span<float> own = destination_.first(counts[communicator_.index()]);
     if (operation == LinkOperation::ReduceScatter) {
       communicator_.start_reduce_scatter(comm::elements_of(all), comm::elements_of(own), counts, kTag).wait();
     } else {
@@ -104,7 +114,7 @@ class LinkTimer {
   void exchange(std::span<float> all) {
     const std::size_t partner = this->partner();
     if (partner >= communicator_.size()) return;
-    const std::span<float> back = std::span(destination_).first(all.size());
+    const std::span<float> back = destination_.first(all.size());
     if (communicator_.index() < partner) {
       communicator_.start_send(partner, kTag, comm::elements_of(all)).wait();
       communicator_.start_receive(partner, kTag, comm::elements_of(back)).wait();
@@ -116,7 +126,8 @@ class LinkTimer {
 
   comm::Communicator& communicator_;
   const LinkTimerOptions& options_;
-  std::vector<float> source_, destination_;
+  tensor::Arena memory_;  ///< given back when it is not needed any more, as what an allocator keeps is not
+  std::span<float> source_, destination_;
 };
 
 }  // namespace

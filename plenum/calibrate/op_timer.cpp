@@ -17,10 +17,6 @@ constexpr double kBurstSeconds = 2e-3;  ///< of a GPU: beside it an event's own 
 constexpr std::int64_t kCopiedBytesCpu = std::int64_t{64} << 20;  ///< each way
 constexpr std::int64_t kCopiedBytesGpu = std::int64_t{512} << 20;
 
-std::int64_t copied_bytes(tensor::Device device) {
-  return device == tensor::Device::Cpu ? kCopiedBytesCpu : kCopiedBytesGpu;
-}
-
 std::size_t argument_bytes(const plan::Op& op, tensor::Device device, const OpSetting& setting) {
   ArgumentRoom room(device);
   bind_op(op, setting, room);
@@ -34,6 +30,14 @@ plan::Op large_product() {
 
 plan::Op smallest_op(tensor::Device device) {
   return plan::make_op(plan::OpKind::Activation, 1, 64, 1, device == tensor::Device::Cpu ? 4 : 2);
+}
+
+/// Of all threads.
+std::size_t scratch_bytes_of(const plan::Op& op, tensor::Device device, std::size_t num_threads) {
+  const std::size_t bytes = op_scratch_bytes(op, device);
+  if (device == tensor::Device::Cuda) return bytes;
+  constexpr std::size_t kLine = 64;  // of the cache
+  return (bytes + kLine - 1) / kLine * kLine * num_threads;
 }
 
 }  // namespace
@@ -51,6 +55,11 @@ Timing timing_of(std::vector<double> seconds) {
   return {.seconds = median,
           .spread = median > 0 ? (quantile(0.75) - quantile(0.25)) / median : 0,
           .num_runs = seconds.size()};
+}
+
+std::size_t op_timer_bytes(const plan::Op& op, tensor::Device device, std::size_t num_threads,
+                           const OpSetting& setting) {
+  return argument_bytes(op, device, setting) + scratch_bytes_of(op, device, num_threads);
 }
 
 /// Keeps a GPU at the clocks that it has when it is busy.
@@ -83,20 +92,16 @@ class OpTimer::Load {
 OpTimer::OpTimer(tensor::Device device, std::size_t num_threads, std::span<const plan::Op> ops,
                  const OpTimerOptions& options)
     : device_(device), options_(options), owner_(device, num_threads) {
-  auto room_bytes = static_cast<std::size_t>(2 * copied_bytes(device));
-  room_bytes =
-      std::max(room_bytes, argument_bytes(smallest_op(device), device, options_.setting) * kMostSets);
-  std::size_t scratch_bytes =
-      op_scratch_bytes(device == tensor::Device::Cuda ? large_product() : smallest_op(device), device);
-  for (const plan::Op& op : ops) {
-    const std::size_t bytes = argument_bytes(op, device, options_.setting);
-    room_bytes = std::max(room_bytes, bytes * num_sets(op));
-    scratch_bytes = std::max(scratch_bytes, op_scratch_bytes(op, device));
-  }
-  if (device == tensor::Device::Cpu) {
-    constexpr std::size_t kLine = 64;  // of the cache
-    scratch_bytes = (scratch_bytes + kLine - 1) / kLine * kLine * num_threads;
-  }
+  const plan::Op least = device == tensor::Device::Cuda ? large_product() : smallest_op(device);
+  std::size_t scratch_bytes = scratch_bytes_of(least, device, num_threads);
+  for (const plan::Op& op : ops)
+    scratch_bytes = std::max(scratch_bytes, scratch_bytes_of(op, device, num_threads));
+  argument_bytes_ = options.most_bytes - std::min(options.most_bytes, scratch_bytes);
+  std::size_t room_bytes = 2 * copied_bytes();
+  for (const plan::Op& op : ops)
+    room_bytes = std::max(room_bytes, argument_bytes(op, device, options_.setting) * num_sets(op));
+  const plan::Op smallest = smallest_op(device);
+  room_bytes = std::max(room_bytes, argument_bytes(smallest, device, options_.setting) * num_sets(smallest));
   scratch_ = std::make_unique<tensor::Arena>(scratch_bytes, device);
   tensor::MemoryLayout layout;
   const tensor::Block block =
@@ -120,7 +125,16 @@ std::size_t OpTimer::num_sets(const plan::Op& op) const {
   const std::size_t wanted =
       device_ == tensor::Device::Cpu ? options_.rotated_bytes_cpu : options_.rotated_bytes_gpu;
   const std::size_t bytes = std::max<std::size_t>(1, argument_bytes(op, device_, options_.setting));
-  return std::clamp<std::size_t>((wanted + bytes - 1) / bytes, 1, kMostSets);
+  const std::size_t fitting = std::clamp<std::size_t>(argument_bytes_ / bytes, 1, kMostSets);
+  return std::clamp<std::size_t>((wanted + bytes - 1) / bytes, 1, fitting);
+}
+
+std::size_t OpTimer::copied_bytes() const {
+  constexpr std::size_t kLeast = std::size_t{1} << 20;
+  const std::int64_t wanted = device_ == tensor::Device::Cpu ? kCopiedBytesCpu : kCopiedBytesGpu;
+  const std::size_t half =
+      argument_bytes_ / 2 / tensor::MemoryLayout::kAlignment * tensor::MemoryLayout::kAlignment;
+  return std::clamp(half, kLeast, static_cast<std::size_t>(wanted));
 }
 
 void OpTimer::prepare(const plan::Op& op) {
@@ -196,7 +210,7 @@ Timing OpTimer::launch(double seconds) {
 double OpTimer::copy_rate(double seconds, Timing* timing) {
   sets_.clear();
   room_->clear();
-  const std::int64_t size = copied_bytes(device_);
+  const auto size = static_cast<std::int64_t>(copied_bytes());
   const auto floats = size / static_cast<std::int64_t>(sizeof(float));
   const tensor::TensorView from = room_->random(tensor::DType::Float32, {floats});
   const tensor::TensorView to = room_->random(tensor::DType::Float32, {floats});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -30,6 +31,8 @@ struct OpTimerOptions {
   /// read last in the step before. On a GPU several times its second-level cache (50 MB on an H100).
   std::size_t rotated_bytes_cpu = std::size_t{32} << 20;
   std::size_t rotated_bytes_gpu = std::size_t{256} << 20;
+  /// What the arguments of one operation, copies and scratch may take together, where that is less.
+  std::size_t most_bytes = std::numeric_limits<std::size_t>::max();
   /// On a GPU, so long does a large product run before each burst that counts: clocks are then those at its
   /// limit of power, as in training, and not those of a GPU that has rested.
   double load_seconds = 4e-3;
@@ -37,12 +40,17 @@ struct OpTimerOptions {
   double warm_up_seconds = 2;
 };
 
+/// What an OpTimer of one operation takes, with one set of arguments.
+std::size_t op_timer_bytes(const plan::Op& op, tensor::Device device, std::size_t num_threads,
+                           const OpSetting& setting);
+
 /// Measures how long operations take by Plenum's kernels on a device, with random arguments in memory that is
 /// laid out beforehand, of the types that training has there (tensor::precision_of).
 class OpTimer {
  public:
-  /// Takes the memory for the largest of these operations; each of them can be measured. Throws UserError
-  /// where the device does not give it, or lacks a kernel for one.
+  /// Takes the memory for the largest of these operations; each of them can be measured. One that needs more
+  /// than the options allow takes what it needs, once. Throws UserError where the device does not give it, or
+  /// lacks a kernel for one.
   OpTimer(tensor::Device device, std::size_t num_threads, std::span<const plan::Op> ops,
           const OpTimerOptions& options = {});
   ~OpTimer();
@@ -67,12 +75,15 @@ class OpTimer {
   class Load;
 
   std::size_t num_sets(const plan::Op& op) const;
+  /// Each way.
+  std::size_t copied_bytes() const;
   Timing time_runs(double seconds, base::FunctionRef<void(std::size_t)> run);
   Timing time_bursts(double seconds, base::FunctionRef<void(std::size_t)> run);
   void load(double seconds);
 
   tensor::Device device_;
   OpTimerOptions options_;
+  std::size_t argument_bytes_ = 0;  ///< of all sets together, at most
   tensor::StreamOwner owner_;
   std::unique_ptr<tensor::Arena> scratch_;
   std::unique_ptr<tensor::Stream> stream_;

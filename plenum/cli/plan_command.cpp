@@ -13,6 +13,7 @@
 #include "plenum/cli/plan_report.h"
 #include "plenum/cli/terminal.h"
 #include "plenum/data/batches/dataset_sequences.h"
+#include "plenum/data/batches/evaluation_batches.h"
 #include "plenum/data/batches/histogram_file.h"
 #include "plenum/data/batches/histogram_sequences.h"
 #include "plenum/describe/bert.h"
@@ -46,6 +47,7 @@ struct Subject {
   describe::ModelConfig model;
   std::optional<train::StepWorks> steps;
   double flops_per_step = 0;
+  std::optional<batch::Capacity> evaluated;  ///< of what is held out
 };
 
 class PlanCommand final : public Command {
@@ -59,6 +61,7 @@ class PlanCommand final : public Command {
 
  private:
   void read_subject(Subject& subject);
+  std::optional<batch::Capacity> evaluated(const Subject& subject) const;
   plan::SearchOptions search_options() const;
   plan::StrategyRequest request(const Subject& subject, const plan::Cluster& cluster) const;
   WhatIfResult what_if(const plan::WhatIf& change, const PlanReport& report, const Subject& subject,
@@ -93,6 +96,7 @@ void PlanCommand::read_subject(Subject& subject) {
                                                                    options_.histogram);
     subject.model = train::model_without_data(model);
   }
+  subject.evaluated = evaluated(subject);
   constexpr std::uint64_t kSeed = 0;
   subject.steps.emplace(*subject.sequences, data, subject.model, kSeed, data.attention_cost.value_or(1));
   data::TrainingDataOptions unpadded = data;
@@ -100,6 +104,16 @@ void PlanCommand::read_subject(Subject& subject) {
   const batch::Work typical = train::typical_work(*subject.sequences, unpadded);
   subject.flops_per_step = describe::Flops(describe::describe_bert(subject.model)).training(typical) *
                            subject.steps->tokens_per_step() / static_cast<double>(typical.tokens);
+}
+
+/// Where only lengths are known, data like those are taken to be held out.
+std::optional<batch::Capacity> PlanCommand::evaluated(const Subject& subject) const {
+  data::EvaluationOptions options{.masking = options_.run.data.masking()};
+  if (options_.run.evaluation.sequences > 0) options.max_sequences = options_.run.evaluation.sequences;
+  if (!subject.dataset) return data::most_evaluated(*subject.sequences, options);
+  if (subject.dataset->num_sequences(data::Split::Holdout) == 0) return std::nullopt;
+  const data::DatasetSequences held_out(*subject.dataset, data::Split::Holdout);
+  return data::EvaluationBatches(held_out, options).capacity();
 }
 
 plan::SearchOptions PlanCommand::search_options() const {
@@ -116,7 +130,8 @@ plan::StrategyRequest PlanCommand::request(const Subject& subject, const plan::C
   return {.model = describe::describe_bert(subject.model),
           .num_ranks = options_.ranks ? static_cast<std::size_t>(*options_.ranks) : cluster.num_devices(),
           .update = update_rule(options_.run.optimizer.optimizer.kind),
-          .reduce_dtype = options_.reduce_dtype};
+          .reduce_dtype = options_.reduce_dtype,
+          .evaluated = subject.evaluated};
 }
 
 /// Those that are asked for, or with --explain twice of everything.
@@ -163,7 +178,10 @@ void PlanCommand::simulate_best(PlanReport& report, const Subject& subject,
   const plan::StepCosts costs(schedule.whole, plan::cost_options(best.strategy(), model), steps.front(),
                               cluster);
   const schedule::Simulation simulation = schedule::simulate(schedule.written, costs);
-  if (options_.explain) report.breakdown = plan::step_breakdown(schedule.written, costs, simulation);
+  if (options_.explain) {
+    report.breakdown = plan::step_breakdown(schedule.written, costs, simulation);
+    report.memory = plan::explain_memory(best.candidate, request(subject, cluster), *subject.steps, cluster);
+  }
   if (options_.svg.empty()) return;
   trace::Timeline timeline =
       schedule::timeline_of(schedule.written, simulation.replay.times, plan::strategy_text(best.strategy()));

@@ -22,8 +22,10 @@ std::vector<base::OptionTable> PlanOptions::tables() {
   table.add("ranks", ranks, 1, kMost, "Devices to use; default: all of the cluster");
   table.add("threads", threads, 1, 4096, "Of a rank on the CPU; default: as the cluster's file says");
   table.add_parsed("memory-limit", memory_limit, "BYTES",
-                   "What a rank may take, such as 24GB; default: what the cluster has", base::parse_bytes,
-                   [](double bytes) { return fmt::format("{:.0f}", bytes); });
+                   "What a process may take, such as 24GB: a GPU's rank, or on one node of CPUs all ranks "
+                   "together; default: "
+                   "what the cluster has",
+                   base::parse_bytes, [](double bytes) { return fmt::format("{:.0f}", bytes); });
   table.add_choice("reduce-dtype", reduce_dtype,
                    {{"fp32", tensor::DType::Float32}, {"bf16", tensor::DType::BFloat16}},
                    "In which gradients travel between ranks: bf16 in half the bytes, each rounded");

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plenum/base/units.h"
+#include "plenum/cli/plan_memory_text.h"
 #include "plenum/cli/terminal_plot.h"
 
 namespace plenum::cli {
@@ -64,7 +65,7 @@ std::string head(const PlanReport& report) {
       "{} on {}\n{} of {} devices, {} ({})\n", report.model, report.data,
       base::format_count(report.num_ranks), base::format_count(cluster.num_devices()), cluster.name,
       cluster.provenance == plan::Provenance::Measured ? "measured" : "from datasheets");
-  text += fmt::format("{} tokens a step, {:.3g} FLOPs; up to {} for a rank\n",
+  text += fmt::format("{} tokens a step, {:.3g} FLOPs; up to {} for a process\n",
                       base::format_count(static_cast<std::uint64_t>(report.tokens_per_step)),
                       report.flops_per_step, bytes_text(result.memory_limit_bytes));
   text += fmt::format("{} layouts, {} too large, {} simulated, in {}{}\n\n",
@@ -95,17 +96,6 @@ std::string table(const PlanReport& report) {
   return text;
 }
 
-std::string memory_paragraph(const Plan& plan) {
-  std::string purposes;
-  for (const tensor::MemoryLayout::Line& line : plan.memory.peak.lines) {
-    purposes += fmt::format("{}{} {}", purposes.empty() ? "" : ", ", line.purpose,
-                            bytes_text(static_cast<double>(line.bytes)));
-  }
-  return fmt::format("\nThe best: rank {} takes the most, {} ({}); all ranks together {}.\n",
-                     plan.memory.peak_rank, bytes_text(static_cast<double>(plan.memory.peak_bytes())),
-                     purposes, bytes_text(static_cast<double>(plan.memory.total_bytes)));
-}
-
 std::string frontier(const PlanReport& report, int width) {
   const plan::SearchResult& result = report.result;
   if (result.frontier.size() < 2) return "";
@@ -116,7 +106,8 @@ std::string frontier(const PlanReport& report, int width) {
   }
   std::ranges::reverse(points);
   constexpr int kRows = 8;
-  std::string text = "\nMilliseconds of a step by the bytes of a rank, of the layouts that were simulated\n";
+  std::string text =
+      "\nMilliseconds of a step by the bytes of a process, of the layouts that were simulated\n";
   text += draw_curve(points, std::clamp(width, 24, 100), kRows);
   for (const std::size_t i : result.frontier) {
     const Plan& plan = result.ranked[i];
@@ -193,6 +184,9 @@ nlohmann::ordered_json json_of(const PlanReport& report, const Plan& plan) {
   object["tokens_per_second"] = tokens_per_second(report, plan.step.seconds);
   object["share_of_peak"] = share_of_peak(report, plan.step.seconds);
   object["memory_bytes"] = plan.memory.peak_bytes();
+  object["expected_memory_bytes"] = plan.memory.peak.expected_bytes();
+  object["planned_memory_bytes"] = plan.memory.peak.planned_bytes;
+  object["ranks_of_process"] = plan.memory.processes == plan::Processes::One ? strategy.num_ranks() : 1;
   object["memory_rank"] = plan.memory.peak_rank;
   object["memory_bytes_of_all"] = plan.memory.total_bytes;
   for (const tensor::MemoryLayout::Line& line : plan.memory.peak.lines)
@@ -206,7 +200,8 @@ nlohmann::ordered_json json_of(const PlanReport& report, const Plan& plan) {
 
 std::string plan_report_text(const PlanReport& report, int width) {
   std::string text =
-      head(report) + table(report) + memory_paragraph(report.result.ranked.front()) + frontier(report, width);
+      head(report) + table(report) + memory_text(report.result.ranked.front()) + frontier(report, width);
+  if (report.memory) text += memory_text(*report.memory);
   if (report.breakdown) text += breakdown_text(*report.breakdown);
   return text + what_ifs_text(report);
 }
@@ -235,6 +230,18 @@ std::string plan_report_json(const PlanReport& report) {
     for (const auto& [name, seconds] : parts_of(*report.breakdown))
       object["breakdown_seconds"][name] = seconds;
   }
+  if (report.memory) {
+    for (const auto& rank : report.memory->ranks) {
+      nlohmann::ordered_json of_rank;
+      of_rank["bytes"] = rank.arena.num_bytes();
+      of_rank["first_layer"] = rank.first_layer;
+      of_rank["layers"] = rank.num_layers;
+      of_rank["micro_batches_alive"] = rank.num_alive;
+      for (const tensor::MemoryLayout::Line& line : rank.arena.lines())
+        of_rank["memory"][line.purpose] = line.bytes;
+      object["memory_of_ranks"].push_back(std::move(of_rank));
+    }
+  }
   for (const WhatIfResult& result : report.what_ifs) {
     nlohmann::ordered_json change;
     change["change"] = result.change.text();
@@ -247,10 +254,12 @@ std::string plan_report_json(const PlanReport& report) {
 
 std::string plan_file_comment(const PlanReport& report, const Plan& plan) {
   std::string text = fmt::format(
-      "# {} on {} ranks of {}: {}\n# predicted: {} a step, {} tokens/s, {} for rank {}\n", report.model,
+      "# {} on {} ranks of {}: {}\n# predicted: {} a step, {} tokens/s, {} for {}\n", report.model,
       report.num_ranks, report.cluster->name, layout_text(plan), base::format_seconds(plan.step.seconds),
       base::format_count(static_cast<std::uint64_t>(tokens_per_second(report, plan.step.seconds))),
-      bytes_text(static_cast<double>(plan.memory.peak_bytes())), plan.memory.peak_rank);
+      bytes_text(static_cast<double>(plan.memory.peak_bytes())),
+      plan.memory.processes == plan::Processes::One ? std::string("the process")
+                                                    : fmt::format("rank {}", plan.memory.peak_rank));
   const bool is_one_node = report.num_ranks <= report.cluster->devices_per_node;
   if (!is_one_node) text += fmt::format("# start {} processes, with mpirun or srun\n", report.num_ranks);
   return text;

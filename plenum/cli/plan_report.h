@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plenum/plan/cluster.h"
+#include "plenum/plan/memory_explanation.h"
 #include "plenum/plan/search.h"
 #include "plenum/plan/step_breakdown.h"
 #include "plenum/plan/what_if.h"
@@ -32,7 +33,8 @@ struct PlanReport {
   std::size_t num_shown = 10;
   double seconds = 0;  ///< that planning took
   plan::SearchResult result;
-  std::optional<plan::StepBreakdown> breakdown = {};  ///< of the best
+  std::optional<plan::StepBreakdown> breakdown = {};   ///< of the best
+  std::optional<plan::MemoryExplanation> memory = {};  ///< the same
   std::vector<WhatIfResult> what_ifs = {};
 };
 

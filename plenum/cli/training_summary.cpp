@@ -82,22 +82,24 @@ std::string summary_text(const TrainingResult& result, const std::string& run) {
 
 std::string summary_json(const TrainingResult& result, const std::string& run) {
   const train::RunPaths paths(run);
-  nlohmann::ordered_json object = {
-      {"run", run},
-      {"end", end_name(result.end)},
-      {"steps", result.step},
-      {"num_steps", result.num_steps},
-      {"first_step", result.first_step},
-      {"losses", losses_of(result)},
-      {"best", nullptr},
-      {"checkpoint", result.checkpoint},
-      {"metrics", paths.metrics},
-      {"evaluations", paths.evaluations},
-      {"tensorboard", paths.tensorboard},
-      {"seconds", result.seconds},
-      {"tokens", result.tokens},
-      {"tokens_per_second", tokens_per_second(result)},
-      {"memory", {{"planned_bytes", result.memory.planned_bytes}, {"used_bytes", result.used_bytes}}}};
+  nlohmann::ordered_json object = {{"run", run},
+                                   {"end", end_name(result.end)},
+                                   {"steps", result.step},
+                                   {"num_steps", result.num_steps},
+                                   {"first_step", result.first_step},
+                                   {"losses", losses_of(result)},
+                                   {"best", nullptr},
+                                   {"checkpoint", result.checkpoint},
+                                   {"metrics", paths.metrics},
+                                   {"evaluations", paths.evaluations},
+                                   {"tensorboard", paths.tensorboard},
+                                   {"seconds", result.seconds},
+                                   {"tokens", result.tokens},
+                                   {"tokens_per_second", tokens_per_second(result)},
+                                   {"memory",
+                                    {{"planned_bytes", result.memory.planned_bytes},
+                                     {"expected_bytes", result.memory.expected_bytes()},
+                                     {"used_bytes", result.used_bytes}}}};
   if (result.best_loss) object["best"] = {{"loss", *result.best_loss}, {"step", result.best_step}};
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

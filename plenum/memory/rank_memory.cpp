@@ -132,9 +132,11 @@ tensor::TensorView plan_map_wire(const std::vector<DividedLayer>& layers, const 
 }
 
 tensor::TensorView plan_tied_rows(const describe::ParameterTable& table, const schedule::Problem& problem,
-                                  const batch::Capacity& capacity, tensor::MemoryPlan& plan) {
+                                  const batch::Capacity& capacity, const MemoryRequest& request,
+                                  tensor::MemoryPlan& plan) {
   const describe::Table& words = table.model().embedding.words;
-  const std::int64_t most = static_cast<std::int64_t>(problem.num_micro_batches) * capacity.rows;
+  const std::int64_t most =
+      request.words_of_step.value_or(static_cast<std::int64_t>(problem.num_micro_batches) * capacity.rows);
   return plan.add(kGradients, Role::Gradient, {std::min(words.num_rows, most), words.width});
 }
 
@@ -161,7 +163,7 @@ RankMemory plan_rank_memory(const describe::ParameterTable& table, const schedul
     base::check(!problem.has_tied_halves, "rows of words travel in fp32");
     memory.wire_B = plan.add(kGradients, request.reduce_dtype, {largest_bucket(shard)});
   }
-  if (problem.has_tied_halves) memory.tied_rows_RD = plan_tied_rows(table, problem, capacity, plan);
+  if (problem.has_tied_halves) memory.tied_rows_RD = plan_tied_rows(table, problem, capacity, request, plan);
   memory.first_moments_S = plan.add(kState, Role::State, own);
   memory.second_moments_S = plan.add(kState, Role::State, own);
   if (is_gpu) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "plenum/batch/capacity.h"
@@ -34,7 +35,8 @@ struct MemoryRequest {
   tensor::DType reduce_dtype = tensor::DType::Float32;  ///< in which gradients travel between ranks
   RunningAverages kfac_averages = RunningAverages::No;
   LayerUpdate layer_update = LayerUpdate::AsOthers;
-  std::int64_t soap_limit = 0;  ///< kernels::SoapStep
+  std::int64_t soap_limit = 0;                     ///< kernels::SoapStep
+  std::optional<std::int64_t> words_of_step = {};  ///< that differ, at most; by the capacity if absent
 };
 
 /// All that lies in a rank's arena.

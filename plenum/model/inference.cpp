@@ -12,7 +12,7 @@
 #include "plenum/kernels/convert.h"
 #include "plenum/kernels/linear.h"
 #include "plenum/kernels/step_scalars.h"
-#include "plenum/memory/activation_layout.h"
+#include "plenum/memory/forward_memory.h"
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/model/bert.h"
 #include "plenum/model/micro_batch_staging.h"
@@ -30,43 +30,11 @@ namespace {
 using base::LayerId;
 using describe::ModelConfig;
 using describe::ParameterTable;
+using memory::ForwardMemory;
+using memory::ForwardWeights;
 using tensor::ConstTensorView;
 using tensor::DType;
-using tensor::Role;
 using tensor::TensorView;
-
-enum class Weights : std::uint8_t { Own, Borrowed };
-
-struct Memory {
-  TensorView exact_N;    ///< left out where weights are borrowed
-  TensorView compute_N;  ///< the same; exact_N on the CPU
-  TensorView scalars_C;
-  memory::InferenceMemory model;
-  TensorView scratch;
-  std::optional<MicroBatchStaging> staging;
-};
-
-Memory plan(const ParameterTable& table, const batch::Capacity& capacity, std::size_t num_threads,
-            Weights weights, tensor::MemoryPlan& plan) {
-  Memory memory;
-  const tensor::Shape flat{table.num_elements()};
-  if (weights == Weights::Own) {
-    memory.exact_N = plan.add("parameters", Role::Master, flat);
-    memory.compute_N =
-        plan.precision().shares_weights() ? memory.exact_N : plan.add("parameters", Role::Weight, flat);
-  }
-  memory.scalars_C =
-      plan.add("scratch", DType::Float64, {static_cast<std::int64_t>(kernels::kNumStepScalars)});
-  memory.model = memory::plan_inference_memory(table.model(), capacity, plan);
-  memory.scratch = memory::plan_scratch(table, capacity, num_threads, plan);
-  if (plan.device() == tensor::Device::Cpu) {
-    memory.staging.emplace(table.model());
-  } else {
-    const auto bytes = static_cast<std::int64_t>(memory::MicroBatchLayout(table.model(), capacity).num_bytes);
-    memory.staging.emplace(table.model(), capacity, plan.add("micro-batches", DType::Byte, {bytes}));
-  }
-  return memory;
-}
 
 }  // namespace
 
@@ -80,16 +48,20 @@ EvaluationSums& EvaluationSums::operator+=(const EvaluationSums& other) {
 }
 
 struct BertInference::State {
-  State(const ModelConfig& model, const batch::Capacity& given, std::size_t num_threads,
+  State(const ModelConfig& model, const batch::Capacity& capacity, std::size_t num_threads,
         const BertWeights* borrowed, tensor::Device device)
       : table(describe::describe_bert(model)), owner(device, num_threads) {
-    const batch::Capacity capacity = memory::computed_capacity(given, device);
-    const Weights whose = borrowed != nullptr ? Weights::Borrowed : Weights::Own;
+    const ForwardWeights whose = borrowed != nullptr ? ForwardWeights::Borrowed : ForwardWeights::Own;
     tensor::MemoryPlan sizes(device);
-    plan(table, capacity, num_threads, whose, sizes);
+    plan_forward_memory(table, capacity, num_threads, whose, sizes);
     arena.emplace(sizes.layout(), device);
     tensor::MemoryPlan views(*arena);
-    memory = plan(table, capacity, num_threads, whose, views);
+    memory = plan_forward_memory(table, capacity, num_threads, whose, views);
+    if (memory.micro_batch) {
+      staging.emplace(table.model(), memory::computed_capacity(capacity, device), memory.micro_batch);
+    } else {
+      staging.emplace(table.model());
+    }
     layout = views.layout();
     weights = borrowed != nullptr ? *borrowed : weights_of(table, {memory.exact_N, memory.compute_N});
     stream.emplace(owner.stream(memory.scratch, views.precision()));
@@ -99,8 +71,7 @@ struct BertInference::State {
 
   Pass pass(const batch::MicroBatch& micro_batch) {
     send_weights();
-    return {*stream, table.model(),
-            memory.staging->put(micro_batch, is_on_gpu() ? &stream->cuda() : nullptr)};
+    return {*stream, table.model(), staging->put(micro_batch, is_on_gpu() ? &stream->cuda() : nullptr)};
   }
   /// What was written through weights() since the last call.
   void send_weights() {
@@ -143,7 +114,8 @@ struct BertInference::State {
   ParameterTable table;
   tensor::StreamOwner owner;
   std::optional<tensor::Arena> arena;
-  Memory memory;
+  ForwardMemory memory;
+  std::optional<MicroBatchStaging> staging;
   tensor::MemoryLayout layout;
   BertWeights weights;
   std::optional<tensor::Stream> stream;
@@ -163,14 +135,6 @@ BertInference::BertInference(const ModelConfig& config, const batch::Capacity& c
 }
 
 BertInference::~BertInference() = default;
-
-tensor::MemoryLayout BertInference::plan_memory(const ModelConfig& config, const batch::Capacity& capacity,
-                                                std::size_t num_threads, tensor::Device device) {
-  tensor::MemoryPlan sizes(device);
-  plan(ParameterTable(describe::describe_bert(config)), memory::computed_capacity(capacity, device),
-       num_threads, Weights::Borrowed, sizes);
-  return sizes.layout();
-}
 
 const ParameterTable& BertInference::parameters() const {
   return state_->table;

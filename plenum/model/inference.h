@@ -46,11 +46,6 @@ class BertInference {
   BertInference(const BertInference&) = delete;
   BertInference& operator=(const BertInference&) = delete;
 
-  /// The memory that one with borrowed weights takes, without taking it.
-  static tensor::MemoryLayout plan_memory(const describe::ModelConfig& config,
-                                          const batch::Capacity& capacity, std::size_t num_threads,
-                                          tensor::Device device = tensor::Device::Cpu);
-
   const describe::ParameterTable& parameters() const;
   /// Its own weights: Float32, in the host's memory, flat in the order of parameters(). What is written there
   /// counts from the next call on. Not where they are borrowed.

@@ -4,6 +4,7 @@
 
 #include "plenum/describe/tensor_parallel.h"
 #include "plenum/plan/simulated_step.h"
+#include "plenum/plan/strategy_memory.h"
 #include "plenum/schedule/generate/generator.h"
 
 namespace plenum::plan {
@@ -96,7 +97,11 @@ double CandidateBounds::least_seconds(const Candidate& candidate) {
 }
 
 double CandidateBounds::least_bytes(const Candidate& candidate) {
-  return least_peak_bytes(bounded(candidate), *terms(candidate).memory);
+  const bool has_all = processes_of(cluster_, request_.num_ranks) == Processes::One;
+  const std::size_t num_replicas = has_all ? candidate.strategy.replicas : std::size_t{1};
+  const auto given = static_cast<std::size_t>(cluster_.overhead_bytes);
+  return static_cast<double>(num_replicas) * least_peak_bytes(bounded(candidate), *terms(candidate).memory) +
+         static_cast<double>(outside_bytes(candidate.strategy.device, has_all, given));
 }
 
 }  // namespace plenum::plan

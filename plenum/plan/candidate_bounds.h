@@ -33,6 +33,7 @@ class CandidateBounds {
   Terms terms(const Candidate& candidate);
 
   double least_seconds(const Candidate& candidate);
+  /// Of the process that takes the most, with what lies outside the plan.
   double least_bytes(const Candidate& candidate);
 
  private:

@@ -6,15 +6,12 @@
 #include <vector>
 
 #include "plenum/base/ids.h"
-#include "plenum/describe/model_description.h"
-#include "plenum/memory/rank_memory.h"
-#include "plenum/schedule/core/schedule.h"
 #include "plenum/tensor/device.h"
 #include "plenum/tensor/memory_layout.h"
 
 namespace plenum::plan {
 
-/// The memory of a run as it was planned, by purpose.
+/// The memory of a process of a run as it was planned, by purpose.
 struct MemoryReport {
   tensor::Device device = tensor::Device::Cpu;  ///< whose memory it is
   std::vector<tensor::MemoryLayout::Line>
@@ -26,27 +23,20 @@ struct MemoryReport {
   };
   std::optional<RankBytes> largest_rank = {};
   std::size_t planned_bytes = 0;  ///< of all; where purposes share memory, less than the lines' sum
+  /// Of the arenas, what no micro-batch is large enough to touch, as far as they were looked at: planned, but
+  /// not taken from the machine. Not of a GPU, whose memory is taken as it is planned.
+  std::size_t untouched_bytes = 0;
+  std::size_t outside_bytes = 0;  ///< that the process takes beside the plan, whatever it trains
+
+  /// What the process takes at most.
+  std::size_t most_bytes() const { return planned_bytes + outside_bytes; }
+  /// What is to be seen of it: its peak.
+  std::size_t expected_bytes() const { return most_bytes() - untouched_bytes; }
 };
 
-/// Adds the memory of one arena.
-void add_arena(const tensor::MemoryLayout& arena, MemoryReport& report);
+/// Adds the memory of so many arenas alike.
+void add_arenas(const tensor::MemoryLayout& arena, std::size_t count, MemoryReport& report);
 /// Adds what is for another purpose.
 void add_line(const std::string& purpose, std::size_t bytes, MemoryReport& report);
-
-/// Steps whose batches a process has in the host's memory.
-inline constexpr std::size_t kStepsOfBatches = 4;
-
-/// What a process of a run has.
-struct ProcessShare {
-  std::vector<base::Rank> ranks;      ///< of the run
-  std::size_t num_micro_batches = 0;  ///< that it makes for a step
-};
-
-/// What training takes in a process: the arenas of its ranks, on the CPU batches and threads too.
-/// `num_slices` ranks of the run are one of the schedule, in the order of train's mesh. `model` is the whole
-/// one.
-MemoryReport process_memory(const schedule::Schedule& schedule, const describe::ModelDescription& model,
-                            std::size_t num_slices, const memory::MemoryRequest& request,
-                            const ProcessShare& share);
 
 }  // namespace plenum::plan

@@ -23,6 +23,24 @@ AbridgedSchedule schedule_of(const Candidate& candidate, const StrategyRequest& 
                            candidate.limits.micro_batches_per_replica, most_replicas);
 }
 
+MemorySetting memory_setting(const Candidate& candidate, const StrategyRequest& request,
+                             const Cluster& cluster) {
+  return {.capacity = candidate.limits.capacity,
+          .num_threads = cluster.threads,
+          .processes = processes_of(cluster, request.num_ranks),
+          .evaluated = request.evaluated,
+          .known_outside_bytes = static_cast<std::size_t>(cluster.overhead_bytes)};
+}
+
+/// With what micro-batches reach in the steps that are looked at.
+StrategyMemory memory_of(const Candidate& candidate, const StrategyRequest& request,
+                         const AbridgedSchedule& schedule, const std::vector<StepWork>& steps,
+                         const Cluster& cluster) {
+  MemorySetting setting = memory_setting(candidate, request, cluster);
+  setting.largest = largest_step(steps, setting.capacity);
+  return strategy_memory(candidate.strategy, request.model, schedule, setting);
+}
+
 struct Bounded {
   const Candidate* candidate = nullptr;
   double seconds = 0;
@@ -88,10 +106,11 @@ class Obstacle {
              strategy.sharding == schedule::Sharding::None;
     });
     const Needed any = least([](const Strategy&) { return true; });
-    std::string reason =
-        fmt::format("no layout of {} over {} fits {} per rank", model_name_,
-                    request_.num_ranks == 1 ? "1 rank" : fmt::format("{} ranks", request_.num_ranks),
-                    base::format_bytes(static_cast<std::uint64_t>(limit)));
+    std::string reason = fmt::format(
+        "no layout of {} over {} fits {} {}", model_name_,
+        request_.num_ranks == 1 ? "1 rank" : fmt::format("{} ranks", request_.num_ranks),
+        base::format_bytes(static_cast<std::uint64_t>(limit)),
+        processes_of(cluster_, request_.num_ranks) == Processes::One ? "in one process" : "per rank");
     if (plain.candidate != nullptr) reason += "; " + needs(plain);
     if (any.candidate != nullptr && any.candidate != plain.candidate) reason += "; the least: " + needs(any);
     return reason + advice(any, limit);
@@ -106,7 +125,7 @@ class Obstacle {
   double bytes_of(const Candidate& candidate) const {
     return static_cast<double>(strategy_memory(candidate.strategy, request_.model,
                                                schedule_of(candidate, request_, sampler_, 2),
-                                               candidate.limits.capacity, cluster_.threads)
+                                               memory_setting(candidate, request_, cluster_))
                                    .peak_bytes());
   }
 
@@ -162,11 +181,12 @@ class Obstacle {
 
 }  // namespace
 
-double memory_of_rank(const Cluster& cluster, std::size_t num_ranks) {
+double memory_of_process(const Cluster& cluster, std::size_t num_ranks) {
   if (cluster.memory_bytes <= 0) return kNever;
-  const std::size_t sharing =
-      cluster.kind == tensor::Device::Cpu ? std::min(num_ranks, cluster.devices_per_node) : std::size_t{1};
-  return cluster.memory_bytes / static_cast<double>(sharing) - cluster.overhead_bytes;
+  const bool is_shared =
+      cluster.kind == tensor::Device::Cpu && processes_of(cluster, num_ranks) == Processes::EachRank;
+  const std::size_t sharing = is_shared ? std::min(num_ranks, cluster.devices_per_node) : std::size_t{1};
+  return cluster.memory_bytes / static_cast<double>(sharing);
 }
 
 Plan plan_of(const Candidate& candidate, const StrategyRequest& request, const StepSampler& sampler,
@@ -176,14 +196,14 @@ Plan plan_of(const Candidate& candidate, const StrategyRequest& request, const S
   return {.candidate = candidate,
           .step = simulate_steps(candidate.strategy, request.model, schedule, steps.of(candidate.strategy),
                                  cluster),
-          .memory = strategy_memory(candidate.strategy, request.model, schedule, candidate.limits.capacity,
-                                    cluster.threads)};
+          .memory = memory_of(candidate, request, schedule, steps.of(candidate.strategy), cluster)};
 }
 
 SearchResult search(const StrategyRequest& request, const std::string& model_name, const StepSampler& sampler,
                     const Cluster& cluster, const SearchOptions& options) {
   SearchResult result;
-  result.memory_limit_bytes = options.memory_limit_bytes.value_or(memory_of_rank(cluster, request.num_ranks));
+  result.memory_limit_bytes =
+      options.memory_limit_bytes.value_or(memory_of_process(cluster, request.num_ranks));
   const std::vector<Candidate> candidates = enumerate(request, options.grid, sampler, cluster);
   result.num_candidates = candidates.size();
   base::require(
@@ -213,8 +233,7 @@ SearchResult search(const StrategyRequest& request, const std::string& model_nam
     }
     const Candidate& candidate = *bound.candidate;
     const AbridgedSchedule schedule = schedule_of(candidate, request, sampler, options.most_replicas);
-    StrategyMemory memory = strategy_memory(candidate.strategy, request.model, schedule,
-                                            candidate.limits.capacity, cluster.threads);
+    StrategyMemory memory = memory_of(candidate, request, schedule, steps.of(candidate.strategy), cluster);
     if (static_cast<double>(memory.peak_bytes()) > result.memory_limit_bytes) {
       ++result.num_too_large;
       continue;

@@ -16,7 +16,7 @@ namespace plenum::plan {
 
 struct SearchOptions {
   StrategyGrid grid = {};
-  std::optional<double> memory_limit_bytes = {};  ///< of a rank; what the cluster has if absent
+  std::optional<double> memory_limit_bytes = {};  ///< of a process; what the cluster has if absent
   std::size_t num_best = 10;                      ///< that are to be found for certain
   std::size_t most_simulated = 200;
   std::size_t num_steps = 3;      ///< that are looked at
@@ -45,8 +45,8 @@ struct SearchResult {
   std::optional<std::string> reason = {};  ///< why nothing fits
 };
 
-/// What a rank may take, beside what a process takes anyway.
-double memory_of_rank(const Cluster& cluster, std::size_t num_ranks);
+/// What a process may take: a device, or on CPUs a node, or a rank's part of it.
+double memory_of_process(const Cluster& cluster, std::size_t num_ranks);
 
 /// One strategy, as the search sees it.
 Plan plan_of(const Candidate& candidate, const StrategyRequest& request, const StepSampler& sampler,

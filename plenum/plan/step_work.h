@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "plenum/batch/capacity.h"
 #include "plenum/batch/work.h"
 
 namespace plenum::plan {
@@ -17,5 +18,13 @@ struct MicroBatchWork {
 struct StepWork {
   std::vector<MicroBatchWork> micro_batches;
 };
+
+/// What steps reach of what is planned for them.
+struct LargestStep {
+  batch::Capacity micro_batch;  ///< the most that one has
+  std::int64_t tokens = 0;
+};
+/// Of these, the most. `planned` is what no micro-batch exceeds.
+LargestStep largest_step(const std::vector<StepWork>& steps, const batch::Capacity& planned);
 
 }  // namespace plenum::plan

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "plenum/batch/capacity.h"
 #include "plenum/describe/model_description.h"
 #include "plenum/plan/cluster.h"
 #include "plenum/plan/step_sampler.h"
@@ -18,6 +19,7 @@ struct StrategyRequest {
   std::size_t num_ranks = 1;
   UpdateRule update = UpdateRule::AdamW;
   tensor::DType reduce_dtype = tensor::DType::Float32;
+  std::optional<batch::Capacity> evaluated = {};  ///< of what is held out; nothing where none is
 };
 
 /// Which values are tried of what has many.

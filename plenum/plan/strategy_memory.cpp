@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "plenum/describe/parameter_table.h"
@@ -28,25 +27,64 @@ std::pair<std::int64_t, std::int64_t> size_of_slice(const describe::ModelDescrip
   return {slice.embedding.words.num_rows, slice.layers.front().mlp.in.out_width};
 }
 
-/// The weights of the whole model, which a CPU's process puts together, with what is on the way meanwhile: a
-/// layer or a bucket at a time.
-std::size_t bytes_of_whole_weights(const Strategy& strategy, const describe::ModelDescription& model,
-                                   const schedule::Schedule& whole) {
-  const bool is_sharded = strategy.sharding == schedule::Sharding::Parameters && strategy.num_places() > 1;
-  if (strategy.depth * strategy.slices == 1 && !is_sharded) return 0;
-  const describe::ParameterTable table(model);
-  std::int64_t most = 0;
-  if (is_sharded) {
-    for (const describe::ParameterShard::Bucket& bucket :
-         memory::schedule_shard(table, whole, Rank::at(0)).buckets())
-      most = std::max(most, bucket.elements.end - bucket.elements.begin);
-  } else {
-    for (std::size_t i = 0; i < model.layers.size(); ++i) {
-      const auto elements = table.elements_of_layers(base::LayerId::at(i), base::LayerId::at(i + 1));
-      most = std::max(most, elements.end - elements.begin);
+/// Where ranks of a pipeline wait for each other decides what they keep, so all that run are looked at; where
+/// they divide a stage, all that do.
+const schedule::Schedule& seen(const Strategy& strategy, const AbridgedSchedule& schedule) {
+  return strategy.depth > 1 ? schedule.written : schedule.whole;
+}
+
+using Alike = ProcessShare::Ranks;
+
+/// Replicas with shards of one size. Shards differ by how elements are rounded, and only the replicas that
+/// are written out are at hand: for a size that none of these has stands the next larger one, or the largest.
+std::vector<Alike> alike_replicas(const describe::ParameterTable& table, const AbridgedSchedule& schedule) {
+  const describe::ParameterShard shard = memory::schedule_shard(table, schedule.whole, schedule::Rank::at(0));
+  std::vector<std::size_t> sizes(schedule.whole.ranks.size());
+  for (const describe::ParameterShard::Bucket& bucket : shard.buckets())
+    for (std::size_t replica = 0; replica < sizes.size(); ++replica) sizes[replica] += bucket.counts[replica];
+  std::map<std::size_t, Alike> written;
+  for (std::size_t replica = 0; replica < schedule.written.ranks.size(); ++replica)
+    written.try_emplace(sizes[replica], Alike{.rank = Rank::at(replica), .count = 0});
+  for (const std::size_t size : sizes) {
+    const auto next = written.lower_bound(size);
+    ++(next == written.end() ? written.rbegin()->second : next->second).count;
+  }
+  std::vector<Alike> replicas;
+  for (const auto& [size, alike] : written)
+    if (alike.count > 0) replicas.push_back(alike);
+  return replicas;
+}
+
+/// The ranks of the run, those that take as much as each other as one: slices of a place that are of one
+/// size, in all replicas; where these divide an update, those with shards of one size.
+std::vector<Alike> alike_ranks(const Strategy& strategy, const describe::ModelDescription& model,
+                               const AbridgedSchedule& schedule) {
+  const bool is_sharded = strategy.sharding != schedule::Sharding::None && strategy.replicas > 1;
+  std::vector<Alike> ranks;
+  for (std::size_t place = 0; place < strategy.depth; ++place) {
+    std::map<std::pair<std::int64_t, std::int64_t>, std::pair<std::size_t, std::size_t>> slices;
+    for (std::size_t slice = 0; slice < strategy.slices; ++slice) {
+      auto& [first, count] =
+          slices.try_emplace(size_of_slice(model, slice, strategy.slices), slice, 0).first->second;
+      ++count;
+    }
+    for (const auto& [size, alike] : slices) {
+      const auto [slice, count] = alike;
+      const std::size_t of_first = place * strategy.slices + slice;
+      if (!is_sharded) {
+        ranks.push_back({.rank = Rank::at(of_first), .count = count * strategy.replicas});
+        continue;
+      }
+      const describe::ParameterTable table(
+          describe::tensor_parallel_slice(model, {.index = slice, .size = strategy.slices}),
+          memory::held_layers(schedule.whole, schedule::Rank::at(0)));
+      for (Alike& alike_shards : alike_replicas(table, schedule)) {
+        const std::size_t rank = alike_shards.rank.index() * strategy.slices + of_first;
+        ranks.push_back({.rank = Rank::at(rank), .count = count * alike_shards.count});
+      }
     }
   }
-  return static_cast<std::size_t>(table.num_elements() + most) * sizeof(float);
+  return ranks;
 }
 
 }  // namespace
@@ -61,39 +99,58 @@ memory::MemoryRequest memory_request(const Strategy& strategy, const batch::Capa
           .layer_update = layer_update_of(strategy.preconditioner)};
 }
 
-StrategyMemory strategy_memory(const Strategy& strategy, const describe::ModelDescription& model,
-                               const AbridgedSchedule& schedule, const batch::Capacity& capacity,
-                               std::size_t num_threads) {
-  // Where ranks of a pipeline wait for each other decides what they keep, so all that run are looked at;
-  // where they divide a stage, all that do.
-  const schedule::Schedule& seen = strategy.depth > 1 ? schedule.written : schedule.whole;
-  const memory::MemoryRequest request = memory_request(strategy, capacity, num_threads);
-  const std::size_t whole_weights =
-      strategy.device == tensor::Device::Cpu ? bytes_of_whole_weights(strategy, model, schedule.whole) : 0;
-  StrategyMemory memory;
+Processes processes_of(const Cluster& cluster, std::size_t num_ranks) {
+  const bool is_one = cluster.kind == tensor::Device::Cpu && num_ranks <= cluster.devices_per_node;
+  return is_one ? Processes::One : Processes::EachRank;
+}
+
+std::vector<tensor::MemoryLayout> rank_arenas(const Strategy& strategy,
+                                              const describe::ModelDescription& model,
+                                              const AbridgedSchedule& schedule,
+                                              const MemorySetting& setting) {
+  const memory::MemoryRequest request = memory_request(strategy, setting.capacity, setting.num_threads);
+  std::vector<tensor::MemoryLayout> arenas;
   for (std::size_t place = 0; place < strategy.depth; ++place) {
-    std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> bytes_by_slice;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> first_of_size;
     for (std::size_t slice = 0; slice < strategy.slices; ++slice) {
       const std::size_t rank = place * strategy.slices + slice;
-      const auto size = size_of_slice(model, slice, strategy.slices);
-      if (const auto known = bytes_by_slice.find(size); known != bytes_by_slice.end()) {
-        memory.rank_bytes.push_back(known->second);
-        continue;
-      }
-      MemoryReport report =
-          process_memory(seen, model, strategy.slices, request,
-                         {.ranks = {Rank::at(rank)},
-                          .num_micro_batches = schedule.whole.problem.num_micro_batches / strategy.replicas});
-      if (whole_weights > 0) add_line("whole weights", whole_weights, report);
-      bytes_by_slice[size] = report.planned_bytes;
-      memory.rank_bytes.push_back(report.planned_bytes);
-      if (memory.peak.lines.empty() || report.planned_bytes > memory.peak.planned_bytes) {
-        memory.peak_rank = rank;
-        memory.peak = std::move(report);
-      }
+      const auto [known, is_new] =
+          first_of_size.try_emplace(size_of_slice(model, slice, strategy.slices), rank);
+      arenas.push_back(
+          is_new ? rank_arena(seen(strategy, schedule), model, strategy.slices, request, Rank::at(rank))
+                 : arenas[known->second]);
     }
   }
-  for (const std::size_t bytes : memory.rank_bytes) memory.total_bytes += bytes * strategy.replicas;
+  return arenas;
+}
+
+StrategyMemory strategy_memory(const Strategy& strategy, const describe::ModelDescription& model,
+                               const AbridgedSchedule& schedule, const MemorySetting& setting) {
+  StrategyMemory memory{.processes = setting.processes};
+  const memory::MemoryRequest request = memory_request(strategy, setting.capacity, setting.num_threads);
+  const std::size_t num_micro_batches = schedule.whole.problem.num_micro_batches;
+  const std::vector<Alike> alike = alike_ranks(strategy, model, schedule);
+  const auto report_of = [&](std::vector<Alike> ranks, std::size_t num_made) {
+    return process_memory(seen(strategy, schedule), model, strategy.slices, request,
+                          {.ranks = std::move(ranks),
+                           .has_all_ranks = setting.processes == Processes::One,
+                           .num_micro_batches = num_made,
+                           .evaluated = setting.evaluated,
+                           .largest = setting.largest,
+                           .known_outside_bytes = setting.known_outside_bytes});
+  };
+  if (setting.processes == Processes::One) {
+    memory.peak = report_of(alike, num_micro_batches);
+    memory.total_bytes = memory.peak_bytes();
+    return memory;
+  }
+  for (const auto& [rank, count] : alike) {
+    MemoryReport report = report_of({{.rank = rank}}, num_micro_batches / strategy.replicas);
+    memory.total_bytes += count * report.most_bytes();
+    if (!memory.peak.lines.empty() && report.planned_bytes <= memory.peak.planned_bytes) continue;
+    memory.peak_rank = rank.index();
+    memory.peak = std::move(report);
+  }
   return memory;
 }
 

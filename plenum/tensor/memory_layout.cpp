@@ -36,6 +36,7 @@ Block MemoryLayout::add(const std::string& purpose, DType dtype, Shape shape) {
   const std::size_t bytes = *planned;
   end_ += bytes;
   highest_ = std::max(highest_, end_);
+  extents_.push_back({block.offset, bytes});
   const auto line = std::find_if(lines_.begin(), lines_.end(),
                                  [&](const Line& candidate) { return candidate.purpose == purpose; });
   if (line == lines_.end()) {
@@ -44,6 +45,27 @@ Block MemoryLayout::add(const std::string& purpose, DType dtype, Shape shape) {
     line->bytes += bytes;
   }
   return block;
+}
+
+std::size_t touched_bytes(const MemoryLayout& planned, const MemoryLayout& used, std::size_t page_bytes) {
+  base::check(planned.extents().size() == used.extents().size(), "layouts are of different code: {} and {}",
+              planned.extents().size(), used.extents().size());
+  std::vector<MemoryLayout::Extent> written;
+  for (std::size_t i = 0; i < planned.extents().size(); ++i) {
+    const std::size_t bytes = std::min(planned.extents()[i].bytes, used.extents()[i].bytes);
+    if (bytes > 0) written.push_back({planned.extents()[i].begin, bytes});
+  }
+  std::ranges::sort(written, {}, &MemoryLayout::Extent::begin);
+  std::size_t pages = 0;
+  std::size_t counted = 0;  // pages before this one
+  for (const auto& [begin, bytes] : written) {
+    const std::size_t first = std::max(begin / page_bytes, counted);
+    const std::size_t end = (begin + bytes + page_bytes - 1) / page_bytes;
+    if (end <= first) continue;
+    pages += end - first;
+    counted = end;
+  }
+  return std::min(pages * page_bytes, planned.num_bytes());
 }
 
 }  // namespace plenum::tensor

@@ -46,10 +46,24 @@ class MemoryLayout {
   /// By purpose, in order of first use. Where memory is shared the lines add up to more than num_bytes().
   const std::vector<Line>& lines() const { return lines_; }
 
+  /// Where a block lies, in bytes.
+  struct Extent {
+    std::size_t begin = 0;
+    std::size_t bytes = 0;
+  };
+  /// Of all blocks, in the order in which they were added.
+  const std::vector<Extent>& extents() const { return extents_; }
+
  private:
+  std::vector<Extent> extents_;
   std::size_t end_ = 0;
   std::size_t highest_ = 0;
   std::vector<Line> lines_;
 };
+
+/// What an arena of this layout takes of the machine's memory if each block is used from its begin on as far
+/// as the same block of `used` reaches: the system gives whole pages, and only those that are written to.
+/// Layouts of the same code for sizes of which none is larger in `used`.
+std::size_t touched_bytes(const MemoryLayout& planned, const MemoryLayout& used, std::size_t page_bytes);
 
 }  // namespace plenum::tensor

@@ -10,18 +10,14 @@
 #include "plenum/batch/capacity.h"
 #include "plenum/data/batches/prefetch.h"
 #include "plenum/describe/bert.h"
-#include "plenum/describe/parameter_table.h"
-#include "plenum/memory/schedule_shard.h"
-#include "plenum/model/inference.h"
 #include "plenum/optim/duration.h"
 #include "plenum/pipeline/bert_memory.h"
 #include "plenum/pipeline/bert_schedule.h"
-#include "plenum/plan/memory_report.h"
+#include "plenum/plan/process_memory.h"
 #include "plenum/train/given_schedule.h"
 #include "plenum/train/gpu_micro_batch.h"
-#include "plenum/train/model_parts.h"
 #include "plenum/train/run_schedule.h"
-#include "plenum/train/whole_model.h"
+#include "plenum/train/step_works.h"
 
 namespace plenum::train {
 namespace {
@@ -46,25 +42,34 @@ std::optional<std::int64_t> most_sequences(const EvaluationSettings& settings) {
 }
 
 /// The one that is given, or all.
-std::vector<base::Rank> ranks_of(const Mesh& mesh, std::optional<base::Rank> only) {
-  if (only) return {*only};
-  std::vector<base::Rank> ranks;
-  for (std::size_t rank = 0; rank < mesh.num_ranks(); ++rank) ranks.push_back(base::Rank::at(rank));
+std::vector<plan::ProcessShare::Ranks> ranks_of(const Mesh& mesh, std::optional<base::Rank> only) {
+  if (only) return {{.rank = *only}};
+  std::vector<plan::ProcessShare::Ranks> ranks;
+  for (std::size_t rank = 0; rank < mesh.num_ranks(); ++rank) ranks.push_back({.rank = base::Rank::at(rank)});
   return ranks;
 }
 
 static_assert(plan::kStepsOfBatches == data::Prefetch::kStepsAhead + 2,
               "those that are made ahead, one that is being made and one that is trained on");
 
-/// Of the ranks of this process: the one that is given, or all.
+/// What a process has beside the rank that is given, or all ranks.
+struct Beside {
+  std::optional<batch::Capacity> evaluated = {};
+  std::optional<plan::LargestStep> largest = {};
+};
+
 MemoryReport plan_memory(const schedule::Schedule& schedule, const pipeline::BertProgramOptions& program,
-                         const Mesh& mesh, std::optional<base::Rank> only) {
+                         const Mesh& mesh, std::optional<base::Rank> only, const Beside& beside) {
   pipeline::require_bert_schedule(schedule, program);
   const std::size_t num_micro_batches =
       schedule.problem.num_micro_batches / (only ? mesh.num_replicas() : std::size_t{1});
   return plan::process_memory(schedule, describe::describe_bert(program.model), mesh.num_slices(),
                               pipeline::request_of(program),
-                              {.ranks = ranks_of(mesh, only), .num_micro_batches = num_micro_batches});
+                              {.ranks = ranks_of(mesh, only),
+                               .has_all_ranks = !only,
+                               .num_micro_batches = num_micro_batches,
+                               .evaluated = beside.evaluated,
+                               .largest = beside.largest});
 }
 
 data::StepBatchSource make_batches(const RunOptions& options, const data::TrainingDataOptions& data,
@@ -75,18 +80,20 @@ data::StepBatchSource make_batches(const RunOptions& options, const data::Traini
       attention_cost};
 }
 
-/// What the arenas of training take with micro-batches of one size and another.
+/// What a process takes with micro-batches of one size and another.
 class MicroBatchMemory {
  public:
   /// Borrows all of them.
   MicroBatchMemory(const RunOptions& options, const describe::ModelConfig& model,
-                   const data::StepBatchSource& batches, std::optional<base::Rank> rank)
-      : options_(options), model_(model), batches_(batches), rank_(rank) {}
+                   const data::StepBatchSource& batches, std::optional<base::Rank> rank,
+                   std::optional<batch::Capacity> evaluated = std::nullopt)
+      : options_(options), model_(model), batches_(batches), rank_(rank), evaluated_(evaluated) {}
 
   std::size_t planned_bytes(const data::MicroBatchCut& micro_batches) {
     const data::StepBounds bounds = batches_.bounds_with(micro_batches);
     return plan_memory(schedule_of(static_cast<std::size_t>(bounds.micro_batches_per_rank)),
-                       program_options(options_, model_, bounds.capacity, rank_), options_.mesh(), rank_)
+                       program_options(options_, model_, bounds.capacity, rank_), options_.mesh(), rank_,
+                       {.evaluated = evaluated_})
         .planned_bytes;
   }
 
@@ -105,6 +112,7 @@ class MicroBatchMemory {
   const describe::ModelConfig& model_;
   const data::StepBatchSource& batches_;
   std::optional<base::Rank> rank_;              ///< of this process; none: all
+  std::optional<batch::Capacity> evaluated_;    ///< of what is held out
   std::optional<schedule::Schedule> schedule_;  ///< of the size before
 };
 
@@ -249,33 +257,6 @@ std::optional<base::Rank> RunPlan::replica() const {
   return mesh_.replica_of(*rank_);
 }
 
-/// Where ranks hold a model together, and something needs the whole.
-void RunPlan::add_whole_weights(MemoryReport& report) const {
-  const bool is_sharded =
-      schedule_.problem.sharding == schedule::Sharding::Parameters && schedule_.ranks.size() > 1;
-  if (mesh_.ranks_per_replica() == 1 && !is_sharded) return;
-  std::size_t bytes = WholeModel::num_bytes(program_.model);
-  if (program_.device == tensor::Device::Cuda) {
-    // They are put together in the host's memory; evaluation has them on the GPU, as products read them, too.
-    constexpr std::size_t kComputeShare = 2;
-    if (held_out_) plan::add_line("whole weights", bytes + bytes / kComputeShare, report);
-    return;
-  }
-  if (rank_) {
-    const ModelParts parts(program_.model, mesh_, schedule_);
-    std::vector<WholeModel::Holding> holdings;
-    for (std::size_t i = 0; i < (is_sharded ? mesh_.num_ranks() : mesh_.ranks_per_replica()); ++i) {
-      const base::Rank rank = base::Rank::at(i);
-      holdings.push_back(
-          is_sharded ? WholeModel::Holding::of_shard(
-                           rank, memory::schedule_shard(parts.part(rank), schedule_, mesh_.place_of(rank)))
-                     : WholeModel::Holding::of_part(parts, rank));
-    }
-    bytes += WholeModel::num_bytes_on_the_way(holdings);
-  }
-  plan::add_line("whole weights", bytes, report);
-}
-
 /// Ranks of a pipeline have different layers, and different numbers of micro-batches at a time.
 void RunPlan::add_largest_rank(MemoryReport& report) const {
   if (mesh_.depth() == 1) return;
@@ -289,16 +270,26 @@ void RunPlan::add_largest_rank(MemoryReport& report) const {
   }
 }
 
+std::optional<batch::Capacity> RunPlan::evaluated() const {
+  return held_out_ ? std::optional(held_out_->capacity()) : std::nullopt;
+}
+
 MemoryReport RunPlan::memory() const {
-  MemoryReport report = plan_memory(schedule_, program_, mesh_, rank_);
+  MemoryReport report = plan_memory(schedule_, program_, mesh_, rank_, {.evaluated = evaluated()});
   add_largest_rank(report);
-  add_whole_weights(report);
-  if (held_out_) {
-    const std::size_t bytes = model::BertInference::plan_memory(program_.model, held_out_->capacity(),
-                                                                evaluation_threads(), program_.device)
-                                  .num_bytes();
-    plan::add_line("evaluation", bytes, report);
-  }
+  return report;
+}
+
+MemoryReport RunPlan::memory_of_steps() const {
+  constexpr std::uint64_t kSteps = 8;
+  const std::uint64_t count = std::min(kSteps, num_steps_);
+  std::vector<plan::StepWork> steps;
+  for (std::uint64_t i = 0; i < count; ++i)
+    steps.push_back(step_work(batches_, batches_.share(i * num_steps_ / count)));
+  MemoryReport report =
+      plan_memory(schedule_, program_, mesh_, rank_,
+                  {.evaluated = evaluated(), .largest = plan::largest_step(steps, batches_.capacity())});
+  add_largest_rank(report);
   return report;
 }
 
@@ -308,18 +299,15 @@ schedule::Schedule RunPlan::plain_schedule() const {
 }
 
 std::size_t RunPlan::bytes_with(const schedule::Schedule& schedule, std::optional<base::Rank> rank) const {
-  return plan_memory(schedule, program_, mesh_, rank).planned_bytes;
+  return plan_memory(schedule, program_, mesh_, rank, {.evaluated = evaluated()}).planned_bytes;
 }
 
 void RunPlan::require_memory(std::uint64_t available_bytes) const {
   const MemoryReport planned = memory();
   if (available_bytes == 0 || planned.planned_bytes <= available_bytes) return;
-  // What does not depend on micro-batches stays; what is left for them decides.
-  const std::size_t others =
-      planned.planned_bytes - plan_memory(schedule_, program_, mesh_, rank_).planned_bytes;
-  MicroBatchMemory training(options_, program_.model, batches_, rank_);
+  MicroBatchMemory memory(options_, program_.model, batches_, rank_, evaluated());
   const auto fits = [&](const data::MicroBatchCut& cut) {
-    return training.planned_bytes(cut) + others <= available_bytes;
+    return memory.planned_bytes(cut) <= available_bytes;
   };
   const bool is_gpu = program_.device == tensor::Device::Cuda;
   const std::string advice = options_.has_schedule_file()       ? "give a --schedule that keeps less alive"

@@ -65,6 +65,8 @@ class RunPlan {
 
   /// What this process will take: the arenas of its ranks, on the CPU batches and threads too.
   MemoryReport memory() const;
+  /// With what of it some steps at equal distances do not touch.
+  MemoryReport memory_of_steps() const;
   /// What of it depends on the schedule, of one rank or of all, if their steps were those of another one.
   std::size_t bytes_with(const schedule::Schedule& schedule, std::optional<base::Rank> rank) const;
   /// Throws UserError, with the numbers and the largest --micro-batch-tokens that would do, if that is more
@@ -76,7 +78,7 @@ class RunPlan {
   Interval interval_of(const optim::Duration& every, std::string_view what) const;
   /// Where none is asked for.
   Interval default_evaluation_interval() const;
-  void add_whole_weights(MemoryReport& report) const;
+  std::optional<batch::Capacity> evaluated() const;
   void add_largest_rank(MemoryReport& report) const;
 
   const RunOptions& options_;

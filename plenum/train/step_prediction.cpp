@@ -1,6 +1,7 @@
 #include "plenum/train/step_prediction.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "plenum/calibrate/calibration.h"
@@ -62,6 +63,24 @@ plan::Link link_of(const std::vector<calibrate::MeasuredLink>& links) {
   return sums == links.end() ? plan::Link{.latency_seconds = 0, .bytes_per_second = 1} : sums->link;
 }
 
+/// Of all processes, so that all measure the same.
+std::size_t least_planned_bytes(const RunPlan& plan, const Processes& processes) {
+  std::size_t least = plan.memory().planned_bytes;
+  for (const std::string& bytes : processes.of_all(std::to_string(least)))
+    least = std::min<std::size_t>(least, std::stoull(bytes));
+  return least;
+}
+
+/// With messages that take a part of this memory at most: they are sent, received and copied in between.
+calibrate::LinkTimerOptions links_within(std::size_t most_bytes) {
+  constexpr std::size_t kCopies = 4;
+  constexpr std::size_t kLeastSizes = 3;
+  calibrate::LinkTimerOptions links;
+  while (links.sizes.size() > kLeastSizes && kCopies * links.sizes.back() > most_bytes)
+    links.sizes.pop_back();
+  return links;
+}
+
 }  // namespace
 
 StepPrediction::StepPrediction(const RunPlan& plan, plan::Cluster cluster)
@@ -90,14 +109,17 @@ plan::Cluster measure_cluster(const RunPlan& plan, const Processes& processes, d
   timer.setting.hidden_dropout = program.model.hidden_dropout;
   timer.setting.attention_dropout = program.model.attention_dropout;
   timer.setting.vocabulary = program.model.vocabulary;
+  // It is given back before the run takes its own, so that the peak is the run's.
+  timer.most_bytes = least_planned_bytes(plan, processes) / num_here;
   timer.warm_up_seconds = program.device == tensor::Device::Cuda ? seconds / 4 : 0.0;
   cluster.device = calibrate::calibrate_ops(typical_ops(plan), program.device, program.num_threads, num_here,
                                             seconds, timer);
   if (program.device == tensor::Device::Cuda || plan.mesh().num_ranks() == 1) return cluster;
+  const calibrate::LinkTimerOptions links = links_within(timer.most_bytes);
   if (processes.is_alone()) {
-    cluster.within_node = link_of(calibrate::measure_local_link(num_here));
+    cluster.within_node = link_of(calibrate::measure_local_link(num_here, links));
   } else {
-    cluster.within_node = link_of(calibrate::measure_link(*processes.communicator()));
+    cluster.within_node = link_of(calibrate::measure_link(*processes.communicator(), links));
   }
   return cluster;
 }

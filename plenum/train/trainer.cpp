@@ -185,7 +185,7 @@ TrainingResult Trainer::train() {
           .evaluation = evaluation_,
           .best_loss = run_.state.best_loss,
           .best_step = run_.state.best_step,
-          .memory = run_.plan->memory(),
+          .memory = run_.plan->memory_of_steps(),
           .used_bytes = run_.device_memory.used_bytes()};
 }
 

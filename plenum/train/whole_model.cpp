@@ -1,10 +1,8 @@
 #include "plenum/train/whole_model.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "plenum/base/check.h"
-#include "plenum/describe/bert.h"
 
 namespace plenum::train {
 namespace {
@@ -34,21 +32,6 @@ WholeModel::Holding WholeModel::Holding::of_shard(base::Rank rank, const describ
   return holding;
 }
 
-std::size_t WholeModel::num_bytes(const describe::ModelConfig& model) {
-  const describe::ParameterTable table(describe::describe_bert(model));
-  return static_cast<std::size_t>(table.num_elements()) * sizeof(float);
-}
-
-std::size_t WholeModel::num_bytes_on_the_way(std::span<const Holding> holdings) {
-  std::size_t most = 0;
-  for (std::size_t i = 0; i < holdings.front().rounds.size(); ++i) {
-    std::size_t of_round = 0;
-    for (const Holding& holding : holdings) of_round += size_of(holding.rounds[i]);
-    most = std::max(most, of_round);
-  }
-  return most * sizeof(float);
-}
-
 WholeModel::WholeModel(const ModelParts& parts)
     : parts_(parts),
       weights_(static_cast<std::size_t>(parts.whole().num_elements())),
@@ -70,12 +53,20 @@ void WholeModel::gather(std::span<const float> own, std::span<const Holding> hol
                         comm::Communicator& group) {
   base::check(group.size() == holdings.size(), "{} ranks hold the model together: {}", holdings.size(),
               group.size());
+  const auto size_of_round = [&](std::size_t round) {
+    std::size_t size = 0;
+    for (const Holding& holding : holdings) size += size_of(holding.rounds[round]);
+    return size;
+  };
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < holdings.front().rounds.size(); ++i) most = std::max(most, size_of_round(i));
   std::vector<float> values;  // of one round, of one rank behind another
+  values.reserve(most);       // at once: one that grows is there twice
   std::vector<std::size_t> counts(group.size());
   for (std::size_t i = 0; i < holdings.front().rounds.size(); ++i) {
     for (std::size_t member = 0; member < counts.size(); ++member)
       counts[member] = size_of(holdings[member].rounds[i]);
-    values.resize(std::accumulate(counts.begin(), counts.end(), std::size_t{0}));
+    values.resize(size_of_round(i));
     const Holding::Round& mine = holdings[group.index()].rounds[i];
     const std::span<const float> part = own.subspan(static_cast<std::size_t>(mine.begin), size_of(mine));
     group.start_all_gather(comm::elements_of(part), comm::elements_of(std::span(values)), counts, i).wait();

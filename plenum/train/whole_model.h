@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "plenum/comm/communicator.h"
-#include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_shard.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/model/flat_pieces.h"
@@ -35,11 +34,6 @@ class WholeModel {
     /// A bucket at a time, as a rank that has a shard of its part has it.
     static Holding of_shard(base::Rank rank, const describe::ParameterShard& shard);
   };
-
-  /// That of the room.
-  static std::size_t num_bytes(const describe::ModelConfig& model);
-  /// What is needed beside it while ranks of other processes put the model together.
-  static std::size_t num_bytes_on_the_way(std::span<const Holding> holdings);
 
   /// Borrows the parts.
   explicit WholeModel(const ModelParts& parts);

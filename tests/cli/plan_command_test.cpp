@@ -80,6 +80,32 @@ TEST_F(PlanCommandTest, RanksPlansAndSaysWhatTheyTake) {
   EXPECT_THAT(io::read_file(directory_ / "step.svg"), HasSubstr("<svg"));
 }
 
+TEST_F(PlanCommandTest, ExplainsWhichRankHoldsWhat) {
+  const nlohmann::json report = plan_json("--explain");
+  const nlohmann::json& best = report["plans"][0];
+  EXPECT_EQ(best["ranks_of_process"], 1) << "two nodes";
+  ASSERT_EQ(report["memory_of_ranks"].size(), best["tp"].get<std::size_t>() * best["pp"].get<std::size_t>());
+  for (const nlohmann::json& rank : report["memory_of_ranks"]) {
+    EXPECT_GT(rank["memory"]["parameters"].get<double>(), 0);
+    EXPECT_LT(rank["bytes"].get<double>(), best["memory_bytes"].get<double>());
+  }
+  EXPECT_LE(best["expected_memory_bytes"].get<double>(), best["memory_bytes"].get<double>());
+
+  const nlohmann::json of_node = plan_json("--ranks 2")["plans"][0];
+  EXPECT_EQ(of_node["ranks_of_process"], 2) << "one node: --ranks 2 starts one process";
+  const test::ProgramResult text = plenum(arguments("--ranks 2 --explain"));
+  EXPECT_THAT(text.output, HasSubstr("one process, with all ranks as threads (--ranks), takes"));
+  EXPECT_THAT(text.output, HasSubstr("What ranks of the first replica plan"));
+}
+
+TEST_F(PlanCommandTest, SaysTheMemoryThatTrainPlans) {
+  const nlohmann::json plan = plan_json("--ranks 2 --output plan.toml")["plans"][0];
+  const test::ProgramResult trained =
+      plenum("train --plan plan.toml --run run --steps 2 --learning-rate 1e-3 --json --quiet");
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  EXPECT_EQ(nlohmann::json::parse(trained.output)["memory"]["planned_bytes"], plan["planned_memory_bytes"]);
+}
+
 TEST_F(PlanCommandTest, WritesAPlanThatTrainRunsAsItIs) {
   const nlohmann::json report = plan_json("--ranks 2 --output plan.toml");
   const nlohmann::json& best = report["plans"][0];

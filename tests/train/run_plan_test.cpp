@@ -1,12 +1,23 @@
 #include "plenum/train/run_plan.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <regex>
+#include <string>
+#include <vector>
 
 #include "plenum/data/batches/packing_plan_file.h"
+#include "plenum/describe/bert.h"
+#include "plenum/describe/parameter_table.h"
+#include "plenum/memory/schedule_shard.h"
 #include "plenum/packing/lpfhp.h"
+#include "plenum/plan/strategy_memory.h"
 #include "plenum/tensor/cuda_device.h"
+#include "plenum/train/model_parts.h"
+#include "plenum/train/run_schedule.h"
 #include "plenum/train/starting_model.h"
+#include "plenum/train/whole_model.h"
 
 #include "tests/support/expect_user_error.h"
 #include "tests/support/on_gpu.h"
@@ -61,6 +72,121 @@ void RunPlanTest::expect_that_it_names_the_most_that_fits(RunOptions given) cons
   EXPECT_EQ(memory_error(with_tokens(given, fits), available), "no error");
   for (std::int64_t more = fits + 1; more <= kWanted; ++more) {
     EXPECT_GT(planned_bytes(with_tokens(given, more)), available) << more;
+  }
+}
+
+/// What the planner says of a run before there is one.
+plan::StrategyMemory planner_memory(const RunPlan& plan, plan::Processes processes,
+                                    std::optional<batch::Capacity> evaluated) {
+  const describe::ModelDescription model = describe::describe_bert(plan.program().model);
+  return plan::strategy_memory(
+      plan.strategy(), model,
+      plan::abridged_schedule(plan.strategy(), model, typical_work(plan.batches().sequences(), {}),
+                              plan.batches().micro_batches_per_rank(), 4),
+      {.capacity = plan.batches().capacity(),
+       .num_threads = plan.program().num_threads,
+       .processes = processes,
+       .evaluated = evaluated});
+}
+
+/// What is on the way while the process of a rank gets the model, counted from what ranks send.
+std::size_t bytes_on_the_way(const RunPlan& plan) {
+  const bool is_sharded = plan.schedule().problem.sharding == schedule::Sharding::Parameters;
+  const Mesh& mesh = plan.mesh();
+  const ModelParts parts(plan.program().model, mesh, plan.schedule());
+  std::vector<std::int64_t> rounds;
+  for (std::size_t i = 0; i < (is_sharded ? mesh.num_ranks() : mesh.ranks_per_replica()); ++i) {
+    const base::Rank rank = base::Rank::at(i);
+    const auto holding =
+        is_sharded ? WholeModel::Holding::of_shard(
+                         rank, memory::schedule_shard(parts.part(rank), plan.schedule(), mesh.place_of(rank)))
+                   : WholeModel::Holding::of_part(parts, rank);
+    rounds.resize(holding.rounds.size());
+    for (std::size_t round = 0; round < rounds.size(); ++round)
+      rounds[round] += holding.rounds[round].elements.end - holding.rounds[round].elements.begin;
+  }
+  return sizeof(float) * static_cast<std::size_t>(*std::ranges::max_element(rounds));
+}
+
+std::size_t bytes_of(const MemoryReport& report, const std::string& purpose) {
+  const auto line = std::ranges::find(report.lines, purpose, &tensor::MemoryLayout::Line::purpose);
+  return line == report.lines.end() ? 0 : line->bytes;
+}
+
+struct Layout {
+  std::string name;
+  std::int64_t ranks = 1;
+  std::int64_t tp = 1;
+  std::int64_t pp = 1;
+  schedule::Sharding shard = schedule::Sharding::None;
+};
+
+RunOptions with(RunOptions given, const Layout& layout) {
+  given.run.ranks = layout.ranks;
+  given.run.tp = layout.tp;
+  given.run.pp = layout.pp;
+  given.run.shard = layout.shard;
+  given.run.threads = layout.ranks;
+  given.model.layers = 2;
+  if (layout.pp > 1) {
+    given.data.micro_batch_tokens.reset();
+    given.data.micro_batches = 4;
+  }
+  return given;
+}
+
+const Layout kLayouts[] = {
+    {"one rank"},
+    {"replicas", 4},
+    {"slices", 4, 2},
+    {"pipeline", 4, 1, 2},
+    {"slices in a pipeline", 4, 2, 2},
+    {"sharded optimizer", 4, 1, 1, schedule::Sharding::Optimizer},
+    {"sharded parameters", 4, 1, 1, schedule::Sharding::Parameters},
+};
+
+TEST_F(RunPlanTest, TakesWhatThePlannerSaysInOneProcessAndInMany) {
+  const data::Dataset dataset(dataset_);
+  for (const Layout& layout : kLayouts) {
+    const RunOptions given = with(options("run"), layout);
+    const describe::ModelConfig model = starting_model(given.model, dataset);
+    const RunPlan alone(given, dataset, model);
+    ASSERT_TRUE(alone.held_out()) << layout.name;
+    const batch::Capacity evaluated = alone.held_out()->capacity();
+    const MemoryReport together = planner_memory(alone, plan::Processes::One, evaluated).peak;
+    EXPECT_EQ(alone.memory().planned_bytes, together.planned_bytes) << layout.name;
+    for (const tensor::MemoryLayout::Line& line : together.lines)
+      EXPECT_EQ(bytes_of(alone.memory(), line.purpose), line.bytes) << layout.name << ": " << line.purpose;
+    if (layout.ranks == 1) continue;
+
+    const plan::StrategyMemory planned = planner_memory(alone, plan::Processes::EachRank, evaluated);
+    std::size_t most = 0;
+    std::size_t total = 0;
+    for (std::int64_t rank = 0; rank < layout.ranks; ++rank) {
+      const RunPlan own(given, dataset, model, base::Rank::at(static_cast<std::size_t>(rank)));
+      const MemoryReport memory = own.memory();
+      most = std::max(most, memory.planned_bytes);
+      total += memory.most_bytes();
+      const std::size_t whole = bytes_of(memory, "whole weights");
+      if (whole == 0) continue;
+      const describe::ParameterTable table(describe::describe_bert(model));
+      EXPECT_EQ(whole, sizeof(float) * static_cast<std::size_t>(table.num_elements()) + bytes_on_the_way(own))
+          << layout.name;
+    }
+    EXPECT_EQ(most, planned.peak.planned_bytes) << layout.name;
+    EXPECT_EQ(total, planned.total_bytes) << layout.name;
+  }
+}
+
+TEST_F(RunPlanTest, CountsHeldOutDataAndWholeWeightsWhereTheyAreNeededAlone) {
+  const data::Dataset dataset(dataset_);
+  for (const Layout& layout : kLayouts) {
+    const RunOptions given = with(options("run"), layout);
+    const RunPlan plan(given, dataset, starting_model(given.model, dataset));
+    const bool is_together = layout.tp * layout.pp > 1 || layout.shard == schedule::Sharding::Parameters;
+    EXPECT_EQ(bytes_of(plan.memory(), "whole weights") > 0, is_together) << layout.name;
+    EXPECT_GT(bytes_of(plan.memory(), "evaluation"), 0U) << layout.name;
+    EXPECT_EQ(bytes_of(planner_memory(plan, plan::Processes::One, std::nullopt).peak, "evaluation"), 0U);
   }
 }
 

@@ -1,9 +1,13 @@
 #include "plenum/train/step_prediction.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <optional>
 
 #include <gmock/gmock.h>
 
+#include "plenum/base/machine.h"
 #include "plenum/calibrate/machine_file.h"
 #include "plenum/train/starting_model.h"
 #include "plenum/train/step_check.h"
@@ -27,6 +31,14 @@ plan::Cluster known_cluster(std::size_t num_ranks) {
   cluster.device.launch_seconds = 1e-6;
   cluster.within_node = cluster.between_nodes = {.latency_seconds = 1e-5, .bytes_per_second = 1e8};
   return cluster;
+}
+
+/// From here on, base::peak_memory_bytes() counts anew. Returns what the process has now.
+std::optional<std::uint64_t> forget_peak_memory() {
+  std::ofstream file("/proc/self/clear_refs");
+  file << "5" << std::flush;
+  if (!file) return std::nullopt;
+  return base::peak_memory_bytes();
 }
 
 class StepPredictionTest : public TrainingTest {
@@ -99,6 +111,27 @@ TEST_F(StepPredictionTest, ByWhatWasMeasuredOfTheRunsOperationsIsOfThemAll) {
     EXPECT_FALSE(measured.device.points(kind).empty()) << plan::op_kind_name(kind);
   }
   EXPECT_GT(StepPrediction(*plan_, measured).seconds(0), 0);
+}
+
+TEST_F(StepPredictionTest, TakesNoMoreMemoryThanTheRunWill) {
+  RunOptions given = options("run");
+  given.run.ranks = 2;
+  given.run.threads = 2;
+  given.model.layers = 2;
+  given.model.width = 256;
+  given.model.heads = 4;
+  given.model.mlp_width = 1024;
+  given.data.global_batch = "200";
+  given.data.micro_batch_tokens = 1000;
+  const data::Dataset dataset(dataset_);
+  const RunPlan plan(given, dataset, starting_model(given.model, dataset));
+  const std::size_t planned = plan.memory().planned_bytes;
+  ASSERT_LT(planned, std::size_t{200} << 20) << "or a test of one limit would not show it";
+  const std::optional<std::uint64_t> before = forget_peak_memory();
+  if (!before) GTEST_SKIP() << "this system does not let a process forget its peak";
+  measure_cluster(plan, {}, 0.2);
+  constexpr std::uint64_t kForThreads = std::uint64_t{8} << 20;
+  EXPECT_LE(base::peak_memory_bytes(), *before + planned + kForThreads);
 }
 
 TEST_F(StepPredictionTest, ThatComesTrueIsNoSurprise) {

@@ -26,21 +26,34 @@ GlobalBatch draw_sequences(const SequenceSource& sequences, const EvaluationOpti
   return drawn;
 }
 
+StepBounds bounds_of(const SequenceSource& sequences, const EvaluationOptions& options,
+                     std::int64_t num_sequences) {
+  return bound_steps({.histogram = sequences.histogram(),
+                      .plan = nullptr,
+                      .layout = Layout::Unpadded,
+                      .max_length = sequences.max_length(),
+                      .items_per_step = num_sequences,
+                      .num_ranks = 1,
+                      .micro_batches = {.tokens = options.micro_batch_tokens},
+                      .mask_rate = options.masking.rate,
+                      .labels_sequences = sequences.has_next_sentence()});
+}
+
 }  // namespace
+
+batch::Capacity most_evaluated(const SequenceSource& sequences, const EvaluationOptions& options) {
+  const auto total = static_cast<std::int64_t>(sequences.histogram().num_sequences());
+  batch::Capacity capacity =
+      bounds_of(sequences, options, std::min(total, options.max_sequences.value_or(total))).capacity;
+  capacity.max_length = sequences.max_length();
+  return capacity;
+}
 
 EvaluationBatches::EvaluationBatches(const SequenceSource& sequences, const EvaluationOptions& options)
     : sequences_(sequences), masking_(options.masking, sequences.vocabulary(), options.seed, /*epoch=*/0) {
   const GlobalBatch drawn = draw_sequences(sequences, options);
   const std::vector<BatchSequence> measured = measure_sequences(drawn, sequences, options.masking.rate);
-  const StepBounds bounds = bound_steps({.histogram = sequences.histogram(),
-                                         .plan = nullptr,
-                                         .layout = Layout::Unpadded,
-                                         .max_length = sequences.max_length(),
-                                         .items_per_step = static_cast<std::int64_t>(measured.size()),
-                                         .num_ranks = 1,
-                                         .micro_batches = {.tokens = options.micro_batch_tokens},
-                                         .mask_rate = options.masking.rate,
-                                         .labels_sequences = sequences.has_next_sentence()});
+  const StepBounds bounds = bounds_of(sequences, options, std::ssize(measured));
   plans_ =
       fill_micro_batches(cut_items(drawn, measured, Layout::Unpadded, bounds.item_rows), bounds.capacity);
   capacity_.max_length = sequences.max_length();

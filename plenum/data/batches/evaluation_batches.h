@@ -19,6 +19,10 @@ struct EvaluationOptions {
   std::uint64_t seed = 0;  ///< of draw and masks; not that of training, so that runs can be compared
 };
 
+/// The most that a micro-batch of EvaluationBatches may have, whichever sequences are drawn: known from
+/// lengths.
+batch::Capacity most_evaluated(const SequenceSource& sequences, const EvaluationOptions& options);
+
 /// What a model is evaluated on: sequences in unpadded micro-batches, masked the same way every time (as
 /// epoch 0 of the seed). Any number of threads may ask.
 class EvaluationBatches {

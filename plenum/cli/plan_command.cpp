@@ -200,6 +200,9 @@ int PlanCommand::run() {
   plan::Cluster cluster =
       calibrate::read_cluster(options_.cluster, {.ranks = 0, .threads = number(options_.threads)});
   if (options_.nodes) cluster.num_nodes = number(options_.nodes);
+  base::require(cluster.num_nodes == 1 || cluster.between_nodes.bytes_per_second > 0,
+                "{} is one node without a link to others; describe several as recipes/clusters does",
+                options_.cluster);
   Subject subject;
   read_subject(subject);
   const plan::StrategyRequest wanted = request(subject, cluster);

@@ -37,7 +37,8 @@ std::optional<std::string> StepCheck::surprise() const {
   const auto count = static_cast<double>(num_compared_);
   const auto ranks = static_cast<double>(schedule_.ranks.size());
   return fmt::format(
-      "a step takes {:.1f} ms in place of the {:.1f} ms that were predicted ({:+.0f} %); what differs most is "
+      "a step takes {:.1f} ms in place of the {:.1f} ms that were predicted ({:+.0f} %); what differs most "
+      "is "
       "{}: {:.1f} ms of a rank in place of {:.1f}",
       1e3 * of_steps_.measured / count, 1e3 * of_steps_.predicted / count, 100 * off,
       schedule::traits_of(type).name, 1e3 * worst->measured / count / ranks,

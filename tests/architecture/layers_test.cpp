@@ -15,10 +15,10 @@ namespace {
 // The level of each folder: a folder includes itself and folders of a strictly lower level. Folders that do
 // not exist yet stand here so that their place is known.
 const std::map<std::string, int> kLevels = {
-    {"base", 0},    {"tensor", 1},  {"trace", 1},    {"io", 1},       {"packing", 1},
-    {"batch", 1},   {"control", 2}, {"schedule", 2}, {"describe", 2}, {"workspace", 2},
-    {"kernels", 3}, {"comm", 3},    {"memory", 3},   {"model", 4},    {"plan", 4},
-    {"data", 4},    {"optim", 4},   {"pipeline", 5}, {"calibrate", 5}, {"train", 6}, {"cli", 7},
+    {"base", 0},      {"tensor", 1},   {"trace", 1},    {"io", 1},        {"packing", 1}, {"batch", 1},
+    {"control", 2},   {"schedule", 2}, {"describe", 2}, {"workspace", 2}, {"kernels", 3}, {"comm", 3},
+    {"memory", 3},    {"model", 4},    {"plan", 4},     {"data", 4},      {"optim", 4},   {"pipeline", 5},
+    {"calibrate", 5}, {"train", 6},    {"cli", 7},
 };
 
 // Folders that stand alone, usable as libraries by other projects: the only folders they may include.

@@ -148,6 +148,12 @@ TEST_F(PlanCommandTest, PlansFromLengthsAlone) {
 TEST_F(PlanCommandTest, RefusesImpossibleWishesInOneLine) {
   expect_error(arguments("--memory-limit 1MB"), "no layout of bert-tiny over 4 ranks fits 1.0 MB per rank");
   expect_error(arguments("--ranks 5"), "cluster two small nodes has 4 devices: --ranks is 5");
+  std::string alone = kCluster;
+  alone.erase(alone.find("[between-nodes]"));
+  alone.replace(alone.find("nodes = 2"), 9, "nodes = 1");
+  directory_.write("alone.toml", alone);
+  expect_error("plan --cluster alone.toml --nodes 2 --data data --model bert-tiny --global-batch 16",
+               "alone.toml is one node without a link to others");
   expect_error(arguments("--what-if link.speed=2x"), "can change link.bandwidth, link.latency");
   expect_error(arguments("--what-if memory=none"), "as a factor (2x)");
   expect_error(arguments("--optimizer muon"), "plans are made for --optimizer adamw, bert-adam or lamb");

@@ -41,8 +41,7 @@ struct ActionParts {
 ///   nodes. What it costs is what all of its ranks are busy with; who comes late is for the simulation to
 ///   say.
 /// - Agree carries the cluster's step_overhead_seconds, as a launch: it is in every step of every rank once,
-/// and
-///   no rank goes on before it.
+///   and no rank goes on before it.
 /// - A send holds the wire for its bytes; latency comes on top (latency_seconds). An empty micro-batch costs
 ///   nothing. ExchangeData takes no time: it runs beside everything.
 /// - Of the tied word table's rows that a step reads, as many are counted as tokens have different words

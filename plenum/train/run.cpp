@@ -167,24 +167,39 @@ std::unique_ptr<RunPlan> plan_run(const RunOptions& options, const data::Dataset
   return plan;
 }
 
+/// Nothing, and a note, where it cannot be measured: a run that has room for itself is not refused for want
+/// of room to measure. Of several processes the others wait for what this one would measure with them, so all
+/// end.
+std::optional<plan::Cluster> measured_cluster(const RunPlan& plan, const Processes& processes,
+                                              const Note& note) {
+  constexpr double kSeconds = 1;
+  try {
+    return measure_cluster(plan, processes, kSeconds);
+  } catch (const base::UserError& error) {
+    if (!processes.is_alone()) throw;
+    note(fmt::format("steps are not predicted: {}", error.what()));
+    return std::nullopt;
+  }
+}
+
 /// Of the run's steps, on the machine of --machine or on this one as it is measured now; null where the first
 /// process shows no progress, and where measuring would not tell: of GPUs that talk to each other.
 std::unique_ptr<StepPrediction> predict(const RunOptions& options, const RunPlan& plan,
-                                        const Processes& processes) {
-  constexpr double kSeconds = 1;
+                                        const Processes& processes, const Note& note) {
   const ProcessSettings& process = options.run.process;
   const std::size_t num_ranks = plan.mesh().num_ranks();
   const bool is_wanted = !processes.from_first(process.quiet ? "" : "wanted").empty();
   if (!is_wanted || plan.num_steps() <= StepCheck::kNumBefore) return nullptr;
   if (process.machine.empty() && plan.program().device == tensor::Device::Cuda && num_ranks > 1)
     return nullptr;
-  plan::Cluster cluster =
+  std::optional<plan::Cluster> cluster =
       process.machine.empty()
-          ? measure_cluster(plan, processes, kSeconds)
+          ? measured_cluster(plan, processes, note)
           : calibrate::read_cluster(process.machine,
                                     {.ranks = num_ranks, .threads = plan.program().num_threads});
-  if (process.emulate_link) slow_down(cluster, *process.emulate_link);
-  return std::make_unique<StepPrediction>(plan, std::move(cluster));
+  if (!cluster) return nullptr;
+  if (process.emulate_link) slow_down(*cluster, *process.emulate_link);
+  return std::make_unique<StepPrediction>(plan, *std::move(cluster));
 }
 
 /// Keeps a schedule that cannot be made again from options alone.
@@ -281,7 +296,7 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
                        .available_bytes = device_memory.available_bytes(),
                        .is_resumed = found.has_value()});
   // What it measures with is given back before the run takes its memory.
-  std::unique_ptr<StepPrediction> prediction = predict(options, *plan, processes);
+  std::unique_ptr<StepPrediction> prediction = predict(options, *plan, processes, note);
   auto replicas = std::make_unique<Replicas>(plan->mesh(), plan->schedule(), plan->program(), processes,
                                              options.hang_limit(), options.run.process.emulate_link);
   state =

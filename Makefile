@@ -4,7 +4,7 @@ PRESET ?= cpu
 JOBS ?= $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 
-.PHONY: help build demo test soak sanitize fuzz compare bench format lint bundle clean
+.PHONY: help build demo test soak sanitize fuzz compare bench reproduce format lint bundle clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -53,6 +53,14 @@ bench: ## Measure, beside the peers where they can be installed
 	@tools/bootstrap build bench
 	@tools/build cpu
 	@tools/bench
+
+cpu_benches = bench_exchange bench_leaks
+gpu_benches = $(addprefix bench_gpu_,train attention_bench linear elementwise optimizer)
+reproduce: ## Measure the published results anew: bench/reproduce (ROWS="..."; LONG=1; PRESET=cuda ONLY=gpu)
+	@tools/bootstrap build bench
+	@tools/build $(PRESET) plenum $(if $(filter gpu,$(ONLY)),,$(cpu_benches)) $(if $(filter cuda,$(PRESET)),$(gpu_benches))
+	@python3 bench/reproduce --build $(if $(filter cpu,$(PRESET)),build,build-$(PRESET)) $(if $(ROWS),--rows $(ROWS)) \
+	  $(if $(ONLY),--only $(ONLY)) $(if $(LONG),--long)
 
 format: ## Format all sources
 	@tools/bootstrap lint

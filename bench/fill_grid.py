@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """K-FAC in the idle time of pipelines over a grid of models, GPUs, depths and micro-batch sizes, simulated.
 
-    python bench/fill_grid.py --profiles DIR [--fresh] [--schedules 1f1b chimera] [--batches 8 32]
+    python bench/fill_grid.py [--profiles DIR] [--fresh] [--schedules 1f1b chimera] [--batches 8 32]
 
-DIR holds layer profiles named bert-base_time_memory_p100.csv and so on, in the form of recipes/profiles. For every
+DIR holds layer profiles named bert-base-p100.csv and so on, as recipes/profiles does. For every
 row `plenum simulate --fill kfac` places one refresh after the other. *Formula* is the published performance model:
 (N T_curvature + T_inversion) / T_bubble steps from one refresh to the next, and its memory of a rank in GB:
 activations, errors, two copies of factors and parameters. *Kept* is what filling keeps alive for work that waits.
@@ -96,7 +96,7 @@ def print_head(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--profiles", required=True)
+    parser.add_argument("--profiles", default="recipes/profiles")
     parser.add_argument("--schedules", nargs="+", default=["1f1b", "chimera"])
     parser.add_argument("--gpus", nargs="+", default=["p100", "v100", "rtx3090"])
     parser.add_argument("--batches", nargs="+", type=int, default=[8, 32])
@@ -107,7 +107,7 @@ def main():
     for model, shapes in MODELS.items():
         for depth, layers in shapes:
             for gpu in options.gpus:
-                path = os.path.join(options.profiles, f"{model}_time_memory_{gpu}.csv")
+                path = os.path.join(options.profiles, f"{model}-{gpu}.csv")
                 for batch in options.batches:
                     row = profile_row(path, batch)
                     for recompute in (False, True):

@@ -43,6 +43,7 @@ def command_of(options, engine, schedule, optimizer, refresh, directory):
              "--eval-every", "100000", "--checkpoint-every", "100000", "--overlay",
              os.path.join(directory, "overlay.json"), "--trace-step", str(options.drawn), "--learning-rate", "1e-3",
              "--optimizer", optimizer.partition("-")[0], *options.train]
+    threads = str(options.pp * options.threads_per_rank)
     name, _, how = optimizer.partition("-")
     if how == "outside":
         train += [f"--{name}-every", str(refresh)]
@@ -51,9 +52,8 @@ def command_of(options, engine, schedule, optimizer, refresh, directory):
     if engine == "gpu":
         return train + ["--ranks", str(options.pp), "--share-gpu", "--device", "cuda"]
     if engine == "threads":
-        return train + ["--ranks", str(options.pp), "--threads", str(options.pp), "--device", "cpu"]
-    return ["mpirun", "--bind-to", "core", "-np", str(options.pp)] + train + ["--threads", str(options.pp), "--device",
-                                                                              "cpu"]
+        return train + ["--ranks", str(options.pp), "--threads", threads, "--device", "cpu"]
+    return ["mpirun", *options.mpirun, "-np", str(options.pp), *train, "--threads", threads, "--device", "cpu"]
 
 
 def utilisation(overlay, which):
@@ -97,6 +97,10 @@ def measure(options, engine, schedule, optimizer, refresh):
             steps = [json.loads(line) for line in file][options.drawn + COMPARED:]
         with open(os.path.join(directory, "overlay.json"), encoding="utf-8") as file:
             overlay = json.load(file)
+        if options.overlays:
+            os.makedirs(options.overlays, exist_ok=True)
+            shutil.copy(os.path.join(directory, "overlay.json"),
+                        os.path.join(options.overlays, f"{engine}-{schedule}-{optimizer}.json"))
         error = re.search(r"mean error of ([0-9.]+) %", done.stdout)
         age = re.search(r"(?:inverses|bases) ([0-9.]+) steps old", done.stdout)
         kept = re.search(r"what waits takes (.*?) more on a rank", done.stdout)
@@ -129,8 +133,11 @@ def main():
                         help="steps between refreshes outside bubbles, where the same in bubbles was not run before")
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--drawn", type=int, default=8, help="the step that is laid over its prediction")
+    parser.add_argument("--threads-per-rank", type=int, default=1, help="on CPUs")
+    parser.add_argument("--mpirun", default=["--bind-to", "core"], type=str.split, help="options of mpirun")
     parser.add_argument("--train", default="", type=str.split, help="more options of plenum train")
     parser.add_argument("--plenum", default="build/plenum")
+    parser.add_argument("--overlays", help="keep there what --overlay wrote: every action, predicted and measured")
     options = parser.parse_args()
     if options.steps < options.drawn + COMPARED + 8:
         sys.exit("five steps are compared with their prediction, and others timed behind them: give more --steps")

@@ -36,7 +36,7 @@ void measure_bounds(benchmark::State& state) {
   std::vector<BoundedStrategy> strategies;
   for (const Candidate& candidate : subject.candidates) {
     terms.push_back(bounds.terms(candidate));
-    strategies.push_back(bounded(candidate));
+    strategies.push_back(bounded(candidate, 4));
   }
   for (auto _ : state) {
     for (std::size_t i = 0; i < strategies.size(); ++i) {

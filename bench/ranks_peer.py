@@ -15,7 +15,6 @@ gradients are clipped; PyTorch is spared both.
 import argparse
 import json
 import os
-import random
 import shutil
 import socket
 import statistics
@@ -24,26 +23,10 @@ import sys
 import tempfile
 import time
 
+from random_words import prepare
 from train_peer import VOCABULARY, build_model, draw_lengths, make_batch
 
 WARMUP_STEPS = 2
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-
-
-def prepare(options, directory):
-    """A dataset of random words, a document for each sequence."""
-    words = [f"w{i}" for i in range(VOCABULARY - len(SPECIAL))]
-    vocabulary, text = os.path.join(directory, "vocab.txt"), os.path.join(directory, "text.jsonl")
-    with open(vocabulary, "w", encoding="ascii") as file:
-        file.write("\n".join(SPECIAL + words) + "\n")
-    draw = random.Random(1)
-    with open(text, "w", encoding="ascii") as file:
-        for length in draw_lengths(options.histogram, options.sequences * max(options.ranks) * 4, 1, 1)[0]:
-            file.write(json.dumps({"text": " ".join(draw.choices(words, k=max(1, length - 2)))}) + "\n")
-    data = os.path.join(directory, "data")
-    run([options.plenum, "prepare", text, "--output", data, "--vocab", vocabulary, "--max-length", "512",
-         "--holdout", "0"])
-    return data
 
 
 def run(command, **more):
@@ -185,7 +168,7 @@ def main():
         train_peer(options)
         return
     with tempfile.TemporaryDirectory() as directory:
-        data = prepare(options, directory)
+        data = prepare(options.plenum, options.histogram, options.sequences * max(options.ranks) * 4, directory)
         for num_ranks in options.ranks:
             compare(options, data, directory, num_ranks)
 

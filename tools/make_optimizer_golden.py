@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes what PyTorch's AdamW and Hugging Face's schedules do into tests/golden/optimizer.json, for tests that
-run without Python: ten steps of AdamW on two small tensors, one of them without decay, three of Muon
-and four of SOAP on a square, a tall and a wide matrix in double precision, and learning rates of some schedules at every
-step."""
+run without Python: ten steps of AdamW on two small tensors, one of them without decay, five with a parameter group
+of its own rate for each layer of a BERT, three of Muon and four of SOAP on a square, a tall and a wide matrix in double
+precision, and learning rates of some schedules at every step."""
 
 import json
 import pathlib
@@ -33,6 +33,39 @@ def adamw():
     for _ in range(STEPS):
         for tensor in tensors:
             tensor.grad = torch.randn(ELEMENTS)
+        result["gradients"].append([numbers(t.grad) for t in tensors])
+        optimizer.step()
+        result["weights"].append([numbers(t) for t in tensors])
+    return result
+
+
+def depth_below_head(name, num_layers):
+    """0 for heads (the pooler among them), 1 for the last layer, and so on down to the embeddings."""
+    if name.startswith("bert.embeddings."):
+        return num_layers + 1
+    if name.startswith("bert.encoder.layer."):
+        return num_layers - int(name.split(".")[3])
+    return 0
+
+
+def layer_decay():
+    """A few elements of some tensors of a BERT of two layers, each a group: layer-wise learning-rate decay."""
+    torch.manual_seed(4)
+    num_layers, layer_decay, rate, decay = 2, 0.65, 0.01, 0.1
+    names = ["bert.embeddings.word_embeddings.weight", "bert.embeddings.LayerNorm.bias",
+             "bert.encoder.layer.0.attention.self.key.weight", "bert.encoder.layer.0.output.LayerNorm.weight",
+             "bert.encoder.layer.1.intermediate.dense.weight", "bert.encoder.layer.1.output.dense.bias",
+             "bert.pooler.dense.weight", "cls.seq_relationship.weight", "cls.predictions.transform.dense.bias"]
+    tensors = [torch.nn.Parameter(torch.randn(4)) for _ in names]
+    optimizer = torch.optim.AdamW([
+        {"params": [tensor], "lr": rate * layer_decay ** depth_below_head(name, num_layers),
+         "weight_decay": 0.0 if name.endswith("bias") or "LayerNorm" in name else decay}
+        for name, tensor in zip(names, tensors)])
+    result = {"num_layers": num_layers, "layer_decay": layer_decay, "lr": rate, "decay": decay, "names": names,
+              "begin": [numbers(t) for t in tensors], "gradients": [], "weights": []}
+    for _ in range(5):
+        for tensor in tensors:
+            tensor.grad = torch.randn(4)
         result["gradients"].append([numbers(t.grad) for t in tensors])
         optimizer.step()
         result["weights"].append([numbers(t) for t in tensors])
@@ -148,6 +181,7 @@ def main():
         "made_by": f"tools/make_optimizer_golden.py, torch {torch.__version__.split('+')[0]}, "
         f"transformers {transformers.__version__}",
         "adamw": adamw(),
+        "layer_decay": layer_decay(),
         "muon": muon(),
         "soap": soap(),
         "schedules": schedules(),

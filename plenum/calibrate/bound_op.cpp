@@ -410,6 +410,8 @@ BoundOp OpBinder::bind() {
       return inverse();
     case OpKind::Precondition:
       return precondition();
+    case OpKind::Orthonormalise:
+      return orthonormalise();
   }
   base::check(false, "an op has a kind that is not known: {}", static_cast<int>(kind_));
   return {};

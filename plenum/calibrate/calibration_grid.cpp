@@ -89,6 +89,7 @@ void Grid::add_curvature(int rank, double T, double D) {
 }
 
 void Grid::add_updates() {
+  constexpr double kLargestBasis = 1024;  // SOAP's limit
   for (const Ranked& count : {Ranked{4e6, 0}, {5e5, 1}, {3e7, 2}}) {
     add(count.rank, OpKind::AdamW, count.size, 1);
     add(count.rank, OpKind::Lamb, count.size, 1);
@@ -97,6 +98,7 @@ void Grid::add_updates() {
   for (const Ranked& width : {Ranked{256, 1}, {768, 2}, {1024, 3}}) {
     for (const double size : {width.size, 4 * width.size}) {
       add(width.rank, OpKind::Inverse, is_gpu_ ? 16 : 1, size);
+      if (size <= kLargestBasis) add(width.rank, OpKind::Orthonormalise, is_gpu_ ? 16 : 1, size);
     }
     add(width.rank, OpKind::Precondition, 1, width.size, width.size);
     add(width.rank, OpKind::Precondition, 1, width.size, 4 * width.size);

@@ -78,6 +78,7 @@ std::string print_efficiency(const plan::DeviceModel& model, const Spreads& spre
   for (std::size_t index = 0; index < plan::kNumOpKinds; ++index) {
     const auto kind = static_cast<OpKind>(index);
     const std::span<const plan::EfficiencyPoint> points = model.points(kind);
+    if (!model.is_known(kind)) continue;
     if (points.empty()) {
       text += fmt::format("{} = {:.6g}\n", plan::op_kind_name(kind), model.default_efficiency(kind));
       continue;

@@ -92,6 +92,7 @@ class OpBinder {
   BoundOp second_moment();
   BoundOp inverse();
   BoundOp precondition();
+  BoundOp orthonormalise();
   tensor::TensorView positive_matrix(std::int64_t size);
   tensor::TensorView inverse_state();
 

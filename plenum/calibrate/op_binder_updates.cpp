@@ -3,6 +3,7 @@
 
 #include "plenum/base/philox.h"
 #include "plenum/calibrate/op_binder.h"
+#include "plenum/kernels/orthonormalise.h"
 #include "plenum/kernels/precondition.h"
 #include "plenum/kernels/second_moment.h"
 #include "plenum/kernels/spd_inverse.h"
@@ -122,6 +123,11 @@ BoundOp OpBinder::precondition() {
             kernels::precondition(stream, {.maps = {&map, 1}, .room = room});
           },
           {}};
+}
+
+BoundOp OpBinder::orthonormalise() {
+  const tensor::TensorView x_TDD = floats({sizes_.T, sizes_.D, sizes_.D});
+  return {[x_TDD](const Stream& stream) { kernels::orthonormalise(stream, {.x_BNN = x_TDD}); }, {}};
 }
 
 }  // namespace plenum::calibrate

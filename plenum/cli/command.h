@@ -34,13 +34,17 @@ std::vector<std::unique_ptr<Command>> all_commands();
 
 std::unique_ptr<Command> make_calibrate_command();
 std::unique_ptr<Command> make_doctor_command();
+std::unique_ptr<Command> make_embed_command();
 std::unique_ptr<Command> make_eval_command();
 std::unique_ptr<Command> make_export_command();
 std::unique_ptr<Command> make_fill_mask_command();
+std::unique_ptr<Command> make_finetune_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_pack_command();
 std::unique_ptr<Command> make_plan_command();
+std::unique_ptr<Command> make_predict_command();
 std::unique_ptr<Command> make_prepare_command();
+std::unique_ptr<Command> make_report_command();
 std::unique_ptr<Command> make_simulate_command();
 std::unique_ptr<Command> make_study_command();
 std::unique_ptr<Command> make_tokenize_command();

@@ -101,6 +101,7 @@ int EvalCommand::run() {
   base::require(!model_.empty(), "no model is given; name a Hugging Face directory or a run");
   ProgressBar notes(stderr);
   const train::ModelSource model = train::find_model(model_, notes, checkpoint_);
+  train::require_masked_tokens(model);
   if (data_.empty()) data_ = train::training_data_of(model).directory;
   base::require(!data_.empty(), "no dataset is given, and {} is not of a run that knows one; add --data DIR",
                 model_);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -19,11 +20,13 @@
 #include "plenum/describe/bert.h"
 #include "plenum/describe/flops.h"
 #include "plenum/io/file.h"
+#include "plenum/plan/planned_schedule.h"
 #include "plenum/plan/search.h"
 #include "plenum/schedule/simulate/simulate.h"
 #include "plenum/schedule/simulate/timeline_of.h"
 #include "plenum/trace/svg_drawing.h"
 #include "plenum/train/planned_options.h"
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/run_schedule.h"
 #include "plenum/train/starting_model.h"
 #include "plenum/train/step_works.h"
@@ -33,16 +36,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-plan::UpdateRule update_rule(optim::OptimizerKind kind) {
-  const bool is_lamb = kind == optim::OptimizerKind::Lamb;
-  base::require(is_lamb || kind == optim::OptimizerKind::AdamW || kind == optim::OptimizerKind::BertAdam,
-                "plans are made for --optimizer adamw, bert-adam or lamb so far");
-  return is_lamb ? plan::UpdateRule::Lamb : plan::UpdateRule::AdamW;
-}
-
 /// What is planned for: model, sequences, and steps made of them.
 struct Subject {
-  std::optional<data::Dataset> dataset;
+  std::optional<train::PreparedData> data;
   std::unique_ptr<data::SequenceSource> sequences;
   describe::ModelConfig model;
   std::optional<train::StepWorks> steps;
@@ -63,6 +59,7 @@ class PlanCommand final : public Command {
   void read_subject(Subject& subject);
   std::optional<batch::Capacity> evaluated(const Subject& subject) const;
   plan::SearchOptions search_options() const;
+  plan::MatrixWork matrix_work(const plan::Cluster& cluster) const;
   plan::StrategyRequest request(const Subject& subject, const plan::Cluster& cluster) const;
   WhatIfResult what_if(const plan::WhatIf& change, const PlanReport& report, const Subject& subject,
                        const plan::Cluster& cluster) const;
@@ -85,9 +82,9 @@ void PlanCommand::read_subject(Subject& subject) {
   base::require(!data.global_batch.empty(),
                 "say what a step trains on: --global-batch 256 (sequences) or 32768tok (tokens)");
   if (!data.directory.empty()) {
-    subject.dataset.emplace(data.directory);
-    subject.sequences = std::make_unique<data::DatasetSequences>(*subject.dataset, data::Split::Train);
-    subject.model = train::starting_model(model, *subject.dataset);
+    subject.data.emplace(data.directory);
+    subject.sequences = std::make_unique<data::DatasetSequences>(subject.data->dataset(), data::Split::Train);
+    subject.model = train::starting_model(model, *subject.data);
   } else {
     packing::LengthHistogram histogram =
         data::read_histogram_file(options_.histogram, packing::HistogramText::Form::Histogram);
@@ -110,10 +107,10 @@ void PlanCommand::read_subject(Subject& subject) {
 std::optional<batch::Capacity> PlanCommand::evaluated(const Subject& subject) const {
   data::EvaluationOptions options{.masking = options_.run.data.masking()};
   if (options_.run.evaluation.sequences > 0) options.max_sequences = options_.run.evaluation.sequences;
-  if (!subject.dataset) return data::most_evaluated(*subject.sequences, options);
-  if (subject.dataset->num_sequences(data::Split::Holdout) == 0) return std::nullopt;
-  const data::DatasetSequences held_out(*subject.dataset, data::Split::Holdout);
-  return data::EvaluationBatches(held_out, options).capacity();
+  if (!subject.data) return data::most_evaluated(*subject.sequences, options);
+  const data::SequenceSource* held_out = subject.data->held_out();
+  if (held_out == nullptr) return std::nullopt;
+  return data::EvaluationBatches(*held_out, options).capacity();
 }
 
 plan::SearchOptions PlanCommand::search_options() const {
@@ -126,10 +123,26 @@ plan::SearchOptions PlanCommand::search_options() const {
   return options;
 }
 
+/// As a run on the cluster's devices would do it.
+plan::MatrixWork PlanCommand::matrix_work(const plan::Cluster& cluster) const {
+  train::RunOptions of_cluster = options_.run;
+  of_cluster.run.device = cluster.kind;
+  of_cluster.check_fill_choice();
+  base::require(!optim::has_layer_update(of_cluster.optimizer.optimizer.update_kind()) ||
+                    of_cluster.optimizer.optimizer.kind != optim::OptimizerKind::Kfac,
+                "plans of K-FAC are made with --kfac-base lamb or adamw so far");
+  // There it multiplies in fp32, of which machines' files know nothing.
+  base::require(of_cluster.optimizer.optimizer.kind != optim::OptimizerKind::Soap ||
+                    cluster.kind == tensor::Device::Cpu,
+                "plans of SOAP are made for CPUs so far; {} has GPUs", cluster.name);
+  return of_cluster.matrix_work();
+}
+
 plan::StrategyRequest PlanCommand::request(const Subject& subject, const plan::Cluster& cluster) const {
   return {.model = describe::describe_bert(subject.model),
           .num_ranks = options_.ranks ? static_cast<std::size_t>(*options_.ranks) : cluster.num_devices(),
-          .update = update_rule(options_.run.optimizer.optimizer.kind),
+          .update = options_.run.strategy().update,
+          .matrices = matrix_work(cluster),
           .reduce_dtype = options_.reduce_dtype,
           .evaluated = subject.evaluated};
 }
@@ -169,14 +182,21 @@ void PlanCommand::simulate_best(PlanReport& report, const Subject& subject,
   const plan::Plan& best = report.result.ranked.front();
   const plan::SearchOptions options = search_options();
   const describe::ModelDescription model = describe::describe_bert(subject.model);
-  const plan::AbridgedSchedule schedule =
-      plan::abridged_schedule(best.strategy(), model, subject.steps->typical(),
-                              best.candidate.limits.micro_batches_per_replica, options.most_replicas);
   const std::vector<plan::StepWork> steps =
       plan::busiest_first(subject.steps->sample(best.strategy().replicas, best.strategy().micro_batches, 1),
                           best.strategy().replicas, model);
+  const plan::AbridgedSchedule schedule =
+      plan::planned_schedule(best.strategy(), model, subject.steps->typical(), best.candidate.limits,
+                             steps.front(), cluster, options.most_replicas)
+          .steps;
   const plan::StepCosts costs(schedule.whole, plan::cost_options(best.strategy(), model), steps.front(),
                               cluster);
+  std::set<std::string> assumed;
+  for (const plan::Op& op : costs.ops()) {
+    if (cluster.provenance == plan::Provenance::Measured && !cluster.device.is_known(op.kind))
+      assumed.emplace(plan::op_kind_name(op.kind));
+  }
+  report.assumed.assign(assumed.begin(), assumed.end());
   const schedule::Simulation simulation = schedule::simulate(schedule.written, costs);
   if (options_.explain) {
     report.breakdown = plan::step_breakdown(schedule.written, costs, simulation);
@@ -218,6 +238,11 @@ int PlanCommand::run() {
                                            cluster, search_options())};
   if (report.result.ranked.empty()) base::fail("{}", *report.result.reason);
   simulate_best(report, subject, cluster);
+  for (std::size_t i = 0; i < std::min(report.num_shown, report.result.ranked.size()); ++i) {
+    if (const auto overhead =
+            plan::matrix_overhead(report.result.ranked[i], wanted, *subject.steps, cluster, search_options()))
+      report.overheads.push_back(*overhead);
+  }
   report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   for (const plan::WhatIf& change : wanted_changes)
     report.what_ifs.push_back(what_if(change, report, subject, cluster));

@@ -29,6 +29,7 @@ std::vector<base::OptionTable> PlanOptions::tables() {
   table.add_choice("reduce-dtype", reduce_dtype,
                    {{"fp32", tensor::DType::Float32}, {"bf16", tensor::DType::BFloat16}},
                    "In which gradients travel between ranks: bf16 in half the bytes, each rounded");
+  train::add_fill_option(table, run.run.fill);
   table.add("top", top, 1, 1000, "How many plans to find for certain, and to print");
   table.add("simulate", simulate, 1, kMost, "How many plans to simulate at most");
   table.add("output", output, "FILE", "Write the best plan as a configuration for plenum train --plan");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -58,6 +59,15 @@ std::string layout_text(const Plan& plan) {
   return plan::strategy_text(plan.strategy()) + layers_text(plan) + buckets_text(plan);
 }
 
+/// Of operations that nobody has measured.
+std::string assumed_text(const PlanReport& report) {
+  if (report.assumed.empty()) return "";
+  return fmt::format(
+      "The cluster's file says nothing of {}: assumed, by their operations; plenum calibrate measures "
+      "them\n\n",
+      fmt::join(report.assumed, ", "));
+}
+
 std::string head(const PlanReport& report) {
   const plan::Cluster& cluster = *report.cluster;
   const plan::SearchResult& result = report.result;
@@ -73,7 +83,7 @@ std::string head(const PlanReport& report) {
                       base::format_count(result.num_simulated), base::format_seconds(report.seconds),
                       result.is_cut_off ? "; others may be as fast: --simulate N looks at more"
                                         : "; by their lower bounds no other is faster");
-  return text;
+  return text + assumed_text(report);
 }
 
 std::string table(const PlanReport& report) {
@@ -92,6 +102,36 @@ std::string table(const PlanReport& report) {
         base::format_count(static_cast<std::uint64_t>(tokens_per_second(report, seconds))),
         100 * share_of_peak(report, seconds), bytes_text(static_cast<double>(plan.memory.peak_bytes())),
         cost ? fmt::format(" {:>12.2f}", *cost) : "", layout_text(plan));
+  }
+  return text;
+}
+
+std::string refresh_text(const Plan& plan) {
+  const plan::MatrixWork& work = plan.strategy().matrices;
+  if (work.kind == schedule::Preconditioner::Muon) return "in every step";
+  std::string text = plan.refresh_steps == 1
+                         ? std::string("a refresh in every step")
+                         : fmt::format("a refresh every {:.3g} steps", plan.refresh_steps);
+  if (plan.fills_bubbles) return text + " in the bubbles";
+  const bool has_no_room = plan.strategy().depth > 1 && work.fill != plan::BubbleFill::Off;
+  return text + (has_no_room ? ", outside bubbles: there is no room in them" : "");
+}
+
+/// What K-FAC, Muon or SOAP adds to each plan that is shown.
+std::string overheads_text(const PlanReport& report) {
+  if (report.overheads.empty()) return "";
+  const schedule::Preconditioner kind = report.result.ranked.front().strategy().matrices.kind;
+  const char* const name = kind == schedule::Preconditioner::Kfac   ? "K-FAC"
+                           : kind == schedule::Preconditioner::Muon ? "Muon"
+                                                                    : "SOAP";
+  std::string text = fmt::format("\nWhat {} adds to the same layout without it\n", name);
+  for (std::size_t i = 0; i < report.overheads.size(); ++i) {
+    const plan::MatrixOverhead& overhead = report.overheads[i];
+    const Plan& plan = report.result.ranked[i];
+    const char* const sign = overhead.bytes < 0 ? "-" : "+";
+    text += fmt::format("{:>3} {:>+9.1f}% of a step, {}{}, {}\n", i + 1,
+                        100 * overhead.share_of(plan.step.seconds), sign,
+                        bytes_text(std::abs(overhead.bytes)), refresh_text(plan));
   }
   return text;
 }
@@ -199,8 +239,8 @@ nlohmann::ordered_json json_of(const PlanReport& report, const Plan& plan) {
 }  // namespace
 
 std::string plan_report_text(const PlanReport& report, int width) {
-  std::string text =
-      head(report) + table(report) + memory_text(report.result.ranked.front()) + frontier(report, width);
+  std::string text = head(report) + table(report) + overheads_text(report) +
+                     memory_text(report.result.ranked.front()) + frontier(report, width);
   if (report.memory) text += memory_text(*report.memory);
   if (report.breakdown) text += breakdown_text(*report.breakdown);
   return text + what_ifs_text(report);
@@ -218,11 +258,19 @@ std::string plan_report_json(const PlanReport& report) {
   object["too_large"] = report.result.num_too_large;
   object["simulated"] = report.result.num_simulated;
   object["is_cut_off"] = report.result.is_cut_off;
+  object["assumed_operations"] = report.assumed;
   object["seconds"] = report.seconds;
   object["plans"] = nlohmann::ordered_json::array();
   const std::size_t num_shown = std::min(report.num_shown, report.result.ranked.size());
-  for (std::size_t i = 0; i < num_shown; ++i)
+  for (std::size_t i = 0; i < num_shown; ++i) {
     object["plans"].push_back(json_of(report, report.result.ranked[i]));
+    if (i >= report.overheads.size()) continue;
+    const Plan& plan = report.result.ranked[i];
+    object["plans"].back()["matrix_work"] = {{"refresh_steps", plan.refresh_steps},
+                                             {"fills_bubbles", plan.fills_bubbles},
+                                             {"overhead_seconds", report.overheads[i].seconds},
+                                             {"overhead_bytes", report.overheads[i].bytes}};
+  }
   object["frontier"] = nlohmann::ordered_json::array();
   for (const std::size_t i : report.result.frontier)
     object["frontier"].push_back(json_of(report, report.result.ranked[i]));

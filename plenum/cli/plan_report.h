@@ -33,7 +33,9 @@ struct PlanReport {
   std::size_t num_shown = 10;
   double seconds = 0;  ///< that planning took
   plan::SearchResult result;
-  std::optional<plan::StepBreakdown> breakdown = {};   ///< of the best
+  std::vector<std::string> assumed = {};              ///< operations of which the cluster's file says nothing
+  std::vector<plan::MatrixOverhead> overheads = {};   ///< of each plan that is shown, where there are any
+  std::optional<plan::StepBreakdown> breakdown = {};  ///< of the best
   std::optional<plan::MemoryExplanation> memory = {};  ///< the same
   std::vector<WhatIfResult> what_ifs = {};
 };

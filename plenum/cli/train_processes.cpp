@@ -65,11 +65,11 @@ void TrainProcesses::settle(train::RunSettings& run) const {
   run.threads = run.ranks * std::min<std::int64_t>(share, base::usable_cores());
 }
 
-train::Processes TrainProcesses::connect(const train::RunOptions& settled) {
+train::Processes TrainProcesses::connect(const train::RunOptions& settled, const train::TrainingData& data) {
   const bool is_gpu = settled.run.device == tensor::Device::Cuda;
   const bool is_new = is_first() && !io::path_exists(settled.run.directory);
   try {
-    connect(settled, is_gpu);
+    connect(settled, data, is_gpu);
   } catch (const base::UserError&) {
     // What holds something is left alone.
     std::error_code ignored;
@@ -81,7 +81,7 @@ train::Processes TrainProcesses::connect(const train::RunOptions& settled) {
       [this] { return control_->clock_offset().seconds; });
 }
 
-void TrainProcesses::connect(const train::RunOptions& settled, bool is_gpu) {
+void TrainProcesses::connect(const train::RunOptions& settled, const train::TrainingData& data, bool is_gpu) {
   if (!is_gpu) connect_cpus(settled);
   if (is_first()) io::make_directories(settled.run.directory);
   if (!is_gpu) train::require_shared_directory(settled.run.directory, *ranks_);
@@ -91,7 +91,7 @@ void TrainProcesses::connect(const train::RunOptions& settled, bool is_gpu) {
                               .interface = settled.run.process.interface},
       [this](const RankFailure& failure) { on_failure(failure); });
   try {
-    control_->compare(train::fingerprint_of(settled));
+    control_->compare(train::fingerprint_of(settled, data));
   } catch (const base::UserError&) {
     control_.reset();  // it is over, and all have been told
     throw;

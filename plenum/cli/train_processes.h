@@ -14,6 +14,7 @@
 #include "plenum/control/launch.h"
 #include "plenum/train/processes.h"
 #include "plenum/train/run_options.h"
+#include "plenum/train/training_data.h"
 
 namespace plenum::cli {
 
@@ -37,7 +38,7 @@ class TrainProcesses {
   void settle(train::RunSettings& run) const;
 
   /// Waits for the others, and throws UserError if this one or another does not belong to them.
-  train::Processes connect(const train::RunOptions& settled);
+  train::Processes connect(const train::RunOptions& settled, const train::TrainingData& data);
 
   /// What ended the run, once this process is known to have failed with `what`; another's failure if that is
   /// why. Tells the others, and waits until all know.
@@ -51,7 +52,7 @@ class TrainProcesses {
   void end();
 
  private:
-  void connect(const train::RunOptions& settled, bool is_gpu);
+  void connect(const train::RunOptions& settled, const train::TrainingData& data, bool is_gpu);
   void connect_cpus(const train::RunOptions& settled);
   void connect_gpus();
   void on_failure(const control::RankFailure& failure);

@@ -10,6 +10,7 @@
 
 #include "plenum/base/units.h"
 #include "plenum/cli/exit_codes.h"
+#include "plenum/cli/fine_tuning_report.h"
 #include "plenum/cli/progress_bar.h"
 
 namespace plenum::cli {
@@ -180,6 +181,7 @@ void TrainingDisplay::note(std::string_view line) {
 
 void TrainingDisplay::on_begin(const train::RunSummary& summary) {
   status_.num_steps = summary.num_steps;
+  steps_per_epoch_ = summary.steps_per_epoch;
   status_.step = summary.first_step;
   status_.product_rate = summary.product_rate;
   memory_ = summary.device_memory;
@@ -209,6 +211,13 @@ void TrainingDisplay::on_step(const train::StepReport& report) {
 }
 
 void TrainingDisplay::on_evaluation(std::uint64_t step, const train::Evaluation& evaluation) {
+  if (!evaluation.scores.empty()) {
+    const double epoch =
+        static_cast<double>(step) / static_cast<double>(std::max<std::uint64_t>(1, steps_per_epoch_));
+    note(fmt::format("step {}, epoch {:.3g}: dev loss {:.4f}, {}", format_count(step), epoch,
+                     evaluation.loss(), scores_text(evaluation.scores)));
+    return;
+  }
   note(fmt::format("step {}: held-out loss {:.4f}, {:.2f} % of {} right", format_count(step),
                    evaluation.loss(), 100 * evaluation.words().accuracy,
                    evaluation.words().objective.labelled));

@@ -69,6 +69,7 @@ class TrainingDisplay final : public train::TrainingObserver {
   StatusLine line_;
   EndProcess end_process_;
   TrainingStatus status_;
+  std::uint64_t steps_per_epoch_ = 0;
   std::vector<std::string> choices_;
   train::DeviceMemory memory_{tensor::Device::Cpu};
   // Of the steps since the last line.

@@ -18,7 +18,26 @@ double tokens_per_second(const TrainingResult& result) {
   return result.seconds > 0 ? static_cast<double>(result.tokens) / result.seconds : 0;
 }
 
-/// How far the run is, and how it came there.
+const char* end_name(End end) {
+  if (end == End::Stopped) return "stopped";
+  return end == End::NoBetter ? "no_better" : "finished";
+}
+
+nlohmann::ordered_json losses_of(const TrainingResult& result) {
+  nlohmann::ordered_json losses = {{"train", nullptr}, {"held_out", nullptr}};
+  if (result.loss) losses["train"] = *result.loss;
+  if (!result.evaluation) return losses;
+  losses["held_out"] = result.evaluation->loss();
+  for (const train::ObjectiveResult& objective : result.evaluation->objectives) {
+    losses[objective.objective.name + "_loss"] = objective.loss;
+    if (result.evaluation->scores.empty())
+      losses[objective.objective.name + "_accuracy"] = objective.accuracy;
+  }
+  return losses;
+}
+
+}  // namespace
+
 std::string progress_text(const TrainingResult& result) {
   const std::string step = base::format_count(result.step);
   const std::string num_steps = base::format_count(result.num_steps);
@@ -37,25 +56,6 @@ std::string progress_text(const TrainingResult& result) {
                             base::format_count(result.tokens),
                             base::format_count(static_cast<std::uint64_t>(tokens_per_second(result))));
 }
-
-const char* end_name(End end) {
-  if (end == End::Stopped) return "stopped";
-  return end == End::NoBetter ? "no_better" : "finished";
-}
-
-nlohmann::ordered_json losses_of(const TrainingResult& result) {
-  nlohmann::ordered_json losses = {{"train", nullptr}, {"held_out", nullptr}};
-  if (result.loss) losses["train"] = *result.loss;
-  if (!result.evaluation) return losses;
-  losses["held_out"] = result.evaluation->loss();
-  for (const train::ObjectiveResult& objective : result.evaluation->objectives) {
-    losses[objective.objective.name + "_loss"] = objective.loss;
-    losses[objective.objective.name + "_accuracy"] = objective.accuracy;
-  }
-  return losses;
-}
-
-}  // namespace
 
 std::string summary_text(const TrainingResult& result, const std::string& run) {
   std::string text = progress_text(result);
@@ -80,7 +80,7 @@ std::string summary_text(const TrainingResult& result, const std::string& run) {
                     run);
 }
 
-std::string summary_json(const TrainingResult& result, const std::string& run) {
+nlohmann::ordered_json summary_object(const TrainingResult& result, const std::string& run) {
   const train::RunPaths paths(run);
   nlohmann::ordered_json object = {{"run", run},
                                    {"end", end_name(result.end)},
@@ -101,7 +101,16 @@ std::string summary_json(const TrainingResult& result, const std::string& run) {
                                      {"expected_bytes", result.memory.expected_bytes()},
                                      {"used_bytes", result.used_bytes}}}};
   if (result.best_loss) object["best"] = {{"loss", *result.best_loss}, {"step", result.best_step}};
+  if (result.best_score) object["best"][result.best_score->name] = result.best_score->value;
+  return object;
+}
+
+std::string print_line(const nlohmann::ordered_json& object) {
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string summary_json(const TrainingResult& result, const std::string& run) {
+  return print_line(summary_object(result, run));
 }
 
 }  // namespace plenum::cli

@@ -11,6 +11,8 @@
 #include "plenum/cli/stop_signals.h"
 #include "plenum/cli/terminal.h"
 #include "plenum/cli/terminal_plot.h"
+#include "plenum/cli/training_session.h"
+#include "plenum/train/run_directory.h"
 #include "plenum/train/run_progress.h"
 
 namespace plenum::cli {
@@ -58,9 +60,9 @@ std::string state_text(const RunProgress& progress, const std::string& run) {
   if (progress.is_finished()) return "state: finished\n";
   const std::string silence = format_seconds(std::max(1.0, progress.silent_seconds));
   return fmt::format(
-      "state: no process of this machine trains it; last step {} ago; plenum train --run {} "
+      "state: no process of this machine trains it; last step {} ago; plenum {} --run {} "
       "resumes\n",
-      silence, run);
+      silence, train::read_run_options(run).task.kind ? "finetune" : "train", run);
 }
 
 std::string progress_text(const RunProgress& progress, const std::string& run, int width) {
@@ -93,6 +95,7 @@ class WatchCommand final : public Command {
 
   int run() override {
     base::require(!run_.empty(), "no run is given; name the directory of one");
+    require_one_seed(run_);
     const bool is_followed = !once_ && terminal_of(stdout).is_terminal;
     const StopSignals signals;
     bool was_locked = false;

@@ -65,6 +65,17 @@ class BertParts {
             .output = map("cls.seq_relationship", config_.width, objective.num_classes)};
   }
 
+  Head task_head(const Task& task) const {
+    const bool is_of_answers = task.kind == TaskKind::QuestionAnswering;
+    const bool is_of_tokens = is_of_answers || task.kind == TaskKind::TokenClassification;
+    Head head{.objective = task_objective(task),
+              .activation = HeadActivation::Tanh,
+              .dropout = is_of_answers ? 0 : task.dropout.value_or(config_.hidden_dropout),
+              .output = map(is_of_answers ? "qa_outputs" : "classifier", config_.width, num_outputs(task))};
+    if (!is_of_tokens) head.transform = map("bert.pooler.dense", config_.width, config_.width);
+    return head;
+  }
+
  private:
   LinearMap map(const std::string& name, std::int64_t in_width, std::int64_t out_width,
                 std::optional<std::size_t> split_dim = {}) const {
@@ -90,11 +101,7 @@ FileNames file_names() {
           .spare_beginnings = {"bert.pooler.", "cls.seq_relationship.", "classifier.", "qa_outputs."}};
 }
 
-}  // namespace
-
-ModelDescription describe_bert(const ModelConfig& config) {
-  require_valid(config);
-  const BertParts parts(config);
+ModelDescription encoder_of(const ModelConfig& config, const BertParts& parts) {
   ModelDescription model{.width = config.width,
                          .embedding = parts.embedding(),
                          .layers = {},
@@ -104,11 +111,41 @@ ModelDescription describe_bert(const ModelConfig& config) {
                          .attention_dropout = config.attention_dropout,
                          .file_names = file_names()};
   for (std::int64_t i = 0; i < config.num_layers; ++i) model.layers.push_back(parts.layer(i));
+  return model;
+}
+
+void add_pretraining_heads(const ModelConfig& config, const BertParts& parts, ModelDescription& model) {
   model.heads.push_back(parts.masked_token_head(model.embedding.words));
   if (config.has_next_sentence) model.heads.push_back(parts.next_sentence_head());
   const LinearMap& decoder = model.heads.front().output;
   model.file_names.copies = {{"cls.predictions.decoder.weight", decoder.weight},
                              {"cls.predictions.decoder.bias", decoder.bias}};
+}
+
+/// A model without heads of pre-training may be made of one that has them.
+void spare_pretraining_heads(ModelDescription& model) {
+  model.file_names.spare_beginnings.emplace_back("cls.");
+}
+
+}  // namespace
+
+ModelDescription describe_bert(const ModelConfig& config) {
+  require_valid(config);
+  const BertParts parts(config);
+  ModelDescription model = encoder_of(config, parts);
+  if (config.task) {
+    model.heads.push_back(parts.task_head(*config.task));
+    spare_pretraining_heads(model);
+  } else {
+    add_pretraining_heads(config, parts, model);
+  }
+  return model;
+}
+
+ModelDescription describe_bert_encoder(const ModelConfig& config) {
+  require_valid(config);
+  ModelDescription model = encoder_of(config, BertParts(config));
+  spare_pretraining_heads(model);
   return model;
 }
 

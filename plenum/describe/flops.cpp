@@ -31,7 +31,10 @@ Flops::Flops(const ModelDescription& model) {
     if (same == windowed_.end()) same = windowed_.insert(same, {.window = *layer.attention.window});
     same->of_pair += of_pair;
   }
-  for (const Head& head : model.heads) of_label_.push_back(of_map(head.transform) + of_map(head.output));
+  for (const Head& head : model.heads) {
+    double& flops = of_label_.emplace_back(0);
+    for (const LinearMap* map : head.maps()) flops += of_map(*map);
+  }
 }
 
 double Flops::forward(const batch::Work& work) const {

@@ -36,6 +36,17 @@ void require_rate(std::string_view what, double rate) {
                 rate);
 }
 
+void require_valid_task(const Task& task) {
+  const bool has_classes =
+      task.kind == TaskKind::Classification || task.kind == TaskKind::TokenClassification;
+  base::require(!has_classes || task.labels.size() >= 2, "{} needs at least 2 classes: {}",
+                name_of(task.kind), task.labels.size());
+  base::require(task.num_choices == 0 || task.num_choices >= 2,
+                "an example of {} needs at least 2 choices: {}", name_of(TaskKind::MultipleChoice),
+                task.num_choices);
+  if (task.dropout) require_rate("dropout of the task's head", *task.dropout);
+}
+
 }  // namespace
 
 void require_valid(const ModelConfig& config) {
@@ -57,6 +68,7 @@ void require_valid(const ModelConfig& config) {
                 config.layer_norm_epsilon);
   base::require(config.pad_id >= 0 && config.pad_id < config.vocabulary,
                 "the id of padding must lie in the vocabulary of {}: {}", config.vocabulary, config.pad_id);
+  if (config.task) require_valid_task(*config.task);
 }
 
 std::vector<std::string> preset_names() {

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "plenum/describe/task.h"
 
 namespace plenum::describe {
 
@@ -21,14 +24,15 @@ struct ModelConfig {
   double initializer_range = 0.02;
   double layer_norm_epsilon = 1e-12;
   std::int64_t pad_id = 0;
-  bool has_next_sentence = false;  ///< pooler and next-sentence head are trained
+  bool has_next_sentence = false;           ///< pooler and next-sentence head are trained
+  std::optional<Task> task = std::nullopt;  ///< fine-tuned for it: its head in place of those of pre-training
 
   std::int64_t head_width() const { return width / num_heads; }
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
-/// Throws UserError unless sizes are positive, heads divide the width, and rates are 0 or in
-/// [1/512, 1): dropout rounds them to 256ths.
+/// Throws UserError unless sizes are positive, heads divide the width, rates are 0 or in [1/512, 1) (dropout
+/// rounds them to 256ths), and a task has something to choose from.
 void require_valid(const ModelConfig& config);
 
 /// bert-tiny, bert-mini, bert-small, bert-base, bert-large.

@@ -24,6 +24,11 @@ std::vector<const LinearMap*> Layer::maps() const {
   return all;
 }
 
+std::vector<const LinearMap*> Head::maps() const {
+  if (!transform) return {&output};
+  return {&*transform, &output};
+}
+
 std::vector<Objective> ModelDescription::objectives() const {
   std::vector<Objective> all;
   for (const Head& head : heads) all.push_back(head.objective);

@@ -131,13 +131,17 @@ struct Layer {
 
 enum class HeadActivation : std::uint8_t { Gelu, Tanh };
 
-/// From the rows that an objective reads to its logits: output(norm(activation(transform(x)))).
+/// From the rows that an objective reads to its logits: output(dropout(norm(activation(transform(x))))).
 struct Head {
   Objective objective;
-  LinearMap transform;
+  std::optional<LinearMap> transform = std::nullopt;  ///< none: nor is there an activation or a norm
   HeadActivation activation = HeadActivation::Gelu;
   std::optional<Norm> norm = std::nullopt;
+  double dropout = 0;  ///< of what the output map reads, in training
   LinearMap output;
+
+  /// In the order of forward.
+  std::vector<const LinearMap*> maps() const;
 };
 
 /// How tensors may also be called in a file.
@@ -171,6 +175,9 @@ struct ModelDescription {
   std::int64_t vocabulary() const { return embedding.words.whole_rows(); }
   /// By the order of heads, which all counts and lists by objective follow.
   std::vector<Objective> objectives() const;
+  /// How many lists of rows of the last layer's output are read, all of them `objectives` of a micro-batch:
+  /// one by each head. Without heads there is one, of rows that are wanted themselves.
+  std::size_t num_row_lists() const { return heads.empty() ? 1 : heads.size(); }
 };
 
 /// The matrices of a layer whose gradients have Kronecker factors, in the order of forward: one for each part

@@ -162,7 +162,7 @@ void ParameterTable::add_norm(const std::optional<Norm>& norm) {
 void ParameterTable::add_head(const Head& head) {
   add_map(head.output);
   add_norm(head.norm);
-  add_map(head.transform);
+  if (head.transform) add_map(*head.transform);
 }
 
 void ParameterTable::add_layer(const Layer& layer) {

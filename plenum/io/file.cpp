@@ -92,6 +92,12 @@ void AtomicFile::write(std::string_view text) {
   if (buffer_.size() >= kBufferBytes) flush();
 }
 
+void AtomicFile::overwrite(std::uint64_t offset, std::string_view text) {
+  base::check(descriptor_ >= 0, "file is written after commit: {}", path_);
+  flush();
+  write_all_at(descriptor_, offset, text, path_);
+}
+
 void AtomicFile::flush() {
   write_all(descriptor_, buffer_, path_);
   buffer_.clear();

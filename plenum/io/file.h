@@ -26,6 +26,8 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
+  /// What was written there before, for a header that is known at the end only.
+  void overwrite(std::uint64_t offset, std::string_view text);
   void commit();
 
  private:

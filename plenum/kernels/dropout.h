@@ -12,7 +12,8 @@ enum class DropoutSite : std::uint32_t {
   Embedding = 0,
   AttentionWeights = 1,
   AttentionOutput = 2,
-  MlpOutput = 3
+  MlpOutput = 3,
+  HeadInput = 4,  ///< what the output map of a head reads; with layer 0, where no other site has its number
 };
 
 /// Dropout by identity: whether an activation is dropped is a function of (seed, epoch, sample, position,
@@ -27,7 +28,7 @@ enum class DropoutSite : std::uint32_t {
 struct Dropout {
   std::uint32_t threshold = 0;  ///< of 256; 0: nothing is dropped
   base::PhiloxKey key = {};     ///< of RandomFunction(seed, Purpose::Dropout, epoch)
-  std::uint32_t layer = 0;      ///< of the model, from 0; below 2^14. The embedding has the layer 0
+  std::uint32_t layer = 0;      ///< of the model, from 0; below 2^14. Embedding and heads have the layer 0
   DropoutSite site = DropoutSite::Embedding;
   /// Of attention weights: the head of the model that is head 0 here, where ranks divide the heads.
   std::uint32_t first_head = 0;

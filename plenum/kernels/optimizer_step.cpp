@@ -1,6 +1,7 @@
 #include "plenum/kernels/optimizer_step.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "plenum/kernels/check_argument.h"
 #include "plenum/kernels/cpu/optimizer_step.h"
@@ -35,6 +36,11 @@ void check_step(const AdamStep& args) {
                 end, shape[0]);
     end = range.end;
   }
+}
+
+std::int64_t chunk_settings(const FlatRange& range) {
+  const std::uint64_t factor = std::bit_cast<std::uint32_t>(range.rate_factor);
+  return static_cast<std::int64_t>(factor << 32 | (range.is_decayed ? 1U : 0U));
 }
 
 void check_half(const LambHalf& args) {
@@ -81,7 +87,7 @@ std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges) {
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     for (std::int64_t begin = ranges[i].begin; begin < ranges[i].end; begin += kChunk) {
       chunks_C4.insert(chunks_C4.end(), {begin, std::min(begin + kChunk, ranges[i].end),
-                                         ranges[i].is_decayed ? 1 : 0, static_cast<std::int64_t>(i)});
+                                         chunk_settings(ranges[i]), static_cast<std::int64_t>(i)});
     }
   }
   return chunks_C4;

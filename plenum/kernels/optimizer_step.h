@@ -20,6 +20,7 @@ struct FlatRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   bool is_decayed = false;
+  float rate_factor = 1;  ///< by which the learning rate is multiplied
 };
 
 /// Adds the squares of a part of the gradient, or of all of it, to StepScalar::GradientSquares, in an order
@@ -52,7 +53,8 @@ struct OptimizerWork {
 ///   m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2
 ///   w = w - learning_rate (m / correction1 / (sqrt(v / correction2) + epsilon) + decay w)
 /// where decay counts for ranges with is_decayed only; gradient_scale, learning_rate and the corrections are
-/// StepScalars. With corrections it is PyTorch's AdamW, without the original BERT's.
+/// StepScalars, the learning rate times the rate_factor of the range. With corrections it is PyTorch's AdamW,
+/// without the original BERT's.
 struct AdamStep {
   std::span<const FlatRange> ranges;  ///< in increasing order, without overlap
   OptimizerWork work = {};            ///< needed on the GPU
@@ -86,8 +88,9 @@ void lamb_moments(const tensor::Stream& stream, const LambHalf& args);
 /// Overwrites weights; squares_R2 are those of whole tensors.
 void lamb_weights(const tensor::Stream& stream, const LambHalf& args);
 
-/// Int64, [C, 4]: the ranges cut into chunks that blocks of the GPU take, each {begin, end, is_decayed, index
-/// of the range}; workspace::num_optimizer_chunks() of each.
+/// Int64, [C, 4]: the ranges cut into chunks that blocks of the GPU take, each {begin, end, settings, index
+/// of the range}; workspace::num_optimizer_chunks() of each. Settings are
+/// is_decayed in the lower half and the bits of rate_factor in the upper.
 std::vector<std::int64_t> optimizer_chunks(std::span<const FlatRange> ranges);
 
 /// Scratch that any of these needs on the GPU.

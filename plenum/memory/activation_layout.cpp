@@ -152,13 +152,14 @@ LayerRows most_rows(const batch::Capacity& capacity) {
 
 HeadActivations plan_word_head(const ModelDescription& model, const describe::Head& head, std::int64_t M,
                                MemoryPlan& plan) {
-  const std::int64_t D = head.transform.out_width;
+  const std::int64_t D = head.output.in_width;
   const std::int64_t V = head.output.out_width;
   const std::int64_t W = workspace::vocabulary_stride(plan.device(), V);
   HeadActivations kept{
       .u_MD = plan.add(kHead, Role::Activation, {M, D}),
       .norm = plan_norm(M, D, kHead, plan),
       .y_MD = plan.add(kHead, Role::Activation, {M, D}),
+      .dropped_MD = {},
       .logits_MW = plan.add(kHead, Role::Activation, {M, W}),
       .loss_M = plan.add(kHead, Role::Statistic, {M}),
       .lse_M = plan.add(kHead, Role::Statistic, {M}),
@@ -172,22 +173,29 @@ HeadActivations plan_word_head(const ModelDescription& model, const describe::He
   return kept;
 }
 
-HeadActivations plan_class_head(const ModelDescription& /*model*/, const describe::Head& head, std::int64_t M,
-                                MemoryPlan& plan) {
+/// Whether a forward drops activations.
+enum class HasDropout : std::uint8_t { No, Yes };
+
+HeadActivations plan_task_head(const describe::Head& head, std::int64_t M, HasDropout has_dropout,
+                               MemoryPlan& plan) {
+  const tensor::Shape rows{M, head.output.in_width};
   HeadActivations kept;
-  kept.y_MD = plan.add(kHead, Role::Activation, {M, head.transform.out_width});
+  if (head.transform) kept.y_MD = plan.add(kHead, Role::Activation, rows);
+  if (head.dropout > 0 && has_dropout == HasDropout::Yes)
+    kept.dropped_MD = plan.add(kHead, Role::Activation, rows);
   kept.logits_MW = plan.add(kHead, Role::Activation, {M, head.output.out_width});
   kept.loss_M = plan.add(kHead, Role::Statistic, {M});
   return kept;
 }
 
-void plan_heads(const ModelDescription& model, const batch::Capacity& capacity, Activations& kept,
-                MemoryPlan& plan) {
+void plan_heads(const ModelDescription& model, const batch::Capacity& capacity, HasDropout has_dropout,
+                Activations& kept, MemoryPlan& plan) {
   for (std::size_t i = 0; i < model.heads.size(); ++i) {
     const describe::Head& head = model.heads[i];
+    const std::int64_t M = capacity.labels[i];
     const bool is_of_words = head.objective.loss == describe::LossKind::WordCrossEntropy;
-    kept.heads.push_back(
-        (is_of_words ? plan_word_head : plan_class_head)(model, head, capacity.labels[i], plan));
+    kept.heads.push_back(is_of_words ? plan_word_head(model, head, M, plan)
+                                     : plan_task_head(head, M, has_dropout, plan));
   }
 }
 
@@ -230,8 +238,10 @@ SharedMemory plan_shared(const ModelDescription& model, const batch::Capacity& c
   }
   const std::size_t begin = plan.mark();
   for (std::size_t i = 0; num_read > 0 && i < model.heads.size(); ++i) {
-    const std::int64_t width = model.heads[i].transform.out_width;
-    transients.dy_MD[i] = plan.add(kTransients, Role::Activation, {capacity.labels[i], width});
+    const describe::Head& head = model.heads[i];
+    if (!head.transform) continue;  // the gradient that it would hold is that of what the head reads
+    transients.dy_MD[i] =
+        plan.add(kTransients, Role::Activation, {capacity.labels[i], head.transform->out_width});
   }
   const std::size_t behind_heads = plan.mark();
   plan.rewind(begin);
@@ -291,6 +301,7 @@ HeadActivations HeadActivations::of(std::int64_t num_labels) const {
   return {.u_MD = rows(u_MD, num_labels),
           .norm = norm.of(num_labels),
           .y_MD = rows(y_MD, num_labels),
+          .dropped_MD = rows(dropped_MD, num_labels),
           .logits_MW = rows(logits_MW, num_labels),
           .loss_M = rows(loss_M, num_labels),
           .lse_M = rows(lse_M, num_labels),
@@ -356,7 +367,7 @@ class SlotPlanner {
       if (model_.final_norm) slot.final_norm = plan_norm(capacity_.read(), model_.width, kActivations, plan_);
     }
     slot.dx_TD = plan_.add(kActivations, Role::Activation, {T, model_.width});
-    if (has_heads) plan_heads(model_, capacity_, slot, plan_);
+    if (has_heads) plan_heads(model_, capacity_, HasDropout::Yes, slot, plan_);
     return slot;
   }
 
@@ -421,7 +432,7 @@ InferenceMemory plan_inference_memory(const ModelDescription& model, const batch
   memory.transients.mlp_RF =
       plan.add(kActivations, Role::Activation, {most_rows(capacity).behind, LayerWidths(model).mlp});
   plan.rewind(behind_x);
-  plan_heads(model, capacity, activations, plan);
+  plan_heads(model, capacity, HasDropout::No, activations, plan);
   plan.rewind(plan.layout().num_bytes());
   return memory;
 }
@@ -449,6 +460,7 @@ TensorView plan_scratch(const describe::ParameterTable& table, const batch::Capa
       std::max({workspace::linear_scratch_bytes(device),
                 workspace::mlp_gelu_scratch_bytes(device, most_rows(capacity).behind, mlp_width),
                 workspace::layer_norm_scratch_bytes(device, model.width),
+                workspace::dropout_rows_scratch_bytes(device, model.width),
                 workspace::embedding_scratch_bytes(device, capacity.rows, model.width),
                 workspace::attention_scratch_bytes(device, attention_size(attention, capacity)),
                 workspace::vocabulary_loss_scratch_bytes(device),

@@ -56,12 +56,13 @@ struct LayerErrors {
   LayerErrors of(const LayerRows& rows) const;
 };
 
-/// What a head keeps of M labels. One without a norm leaves out what belongs to it, one of classes what only
-/// a vocabulary needs.
+/// What a head keeps of M labels. One without a transform or a norm leaves out what belongs to it, one of few
+/// outputs what only a vocabulary needs.
 struct HeadActivations {
-  tensor::TensorView u_MD;  ///< before the activation; left out where its backward reads its output
-  NormActivations norm;     ///< with M rows
-  tensor::TensorView y_MD;  ///< what the output map reads
+  tensor::TensorView u_MD;        ///< before the activation; left out where its backward reads its output
+  NormActivations norm;           ///< with M rows
+  tensor::TensorView y_MD;        ///< behind transform, activation and norm
+  tensor::TensorView dropped_MD;  ///< what dropout leaves for the output map; left out where it reads all
   tensor::TensorView logits_MW, loss_M;
   tensor::TensorView lse_M;
   tensor::TensorView tiles_MN2;     ///< room for the loss to work in
@@ -96,7 +97,7 @@ struct Transients {
   // The last layer's, while the heads' and its own others come and go.
   tensor::TensorView dread_RD;  ///< gradient of what the heads read
   tensor::TensorView dread_context_RD;
-  // The heads', by objective.
+  // The heads', by objective; left out where one has no transform.
   std::array<tensor::TensorView, batch::kMostObjectives> dy_MD;
 
   Transients of(const LayerRows& rows, const batch::LabelCounts& num_labels) const;

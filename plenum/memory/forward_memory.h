@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -30,7 +31,27 @@ struct ForwardMemory {
 ForwardMemory plan_forward_memory(const describe::ParameterTable& table, const batch::Capacity& capacity,
                                   std::size_t num_threads, ForwardWeights weights, tensor::MemoryPlan& plan);
 
-/// Every byte of it, by purpose: as memory::plan_memory.
+/// Of a model without heads, whose rows are pooled: all that lies in its arena.
+struct EncoderMemory {
+  /// For a micro-batch under way. There are several, so that one is brought and fetched while another is
+  /// computed.
+  struct Place {
+    tensor::TensorView micro_batch;  ///< as ForwardMemory has it
+    tensor::TensorView pooled_SD;    ///< Float32
+  };
+  static constexpr std::size_t kNumPlaces = 2;
+
+  tensor::TensorView exact_N, compute_N;  ///< as ForwardMemory has its own
+  InferenceMemory model;
+  tensor::TensorView scratch;
+  std::array<Place, kNumPlaces> places;
+};
+
+/// The same for micro-batches up to the capacity, whose vectors are as many as sequences.
+EncoderMemory plan_encoder_memory(const describe::ParameterTable& table, const batch::Capacity& capacity,
+                                  std::size_t num_threads, tensor::MemoryPlan& plan);
+
+/// Every byte of ForwardMemory, by purpose: as memory::plan_memory.
 tensor::MemoryLayout plan_forward(const describe::ParameterTable& table, const batch::Capacity& capacity,
                                   std::size_t num_threads, ForwardWeights weights, tensor::Device device);
 

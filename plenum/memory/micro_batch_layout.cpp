@@ -49,7 +49,7 @@ MicroBatchLayout::MicroBatchLayout(const describe::ModelDescription& model, cons
   position = add(DType::Int32, T);
   row_sample = add(DType::Int64, T);
   sample = add(DType::Int64, capacity.sequences);
-  for (std::size_t i = 0; i < model.heads.size(); ++i) {
+  for (std::size_t i = 0; i < model.num_row_lists(); ++i) {
     labelled_row[i] = add(DType::Int32, capacity.labels[i]);
     label[i] = add(DType::Int32, capacity.labels[i]);
   }

@@ -1,10 +1,10 @@
 #include "plenum/model/bert.h"
 
 #include "plenum/kernels/sum.h"
-#include "plenum/model/class_head.h"
 #include "plenum/model/embedding_block.h"
 #include "plenum/model/encoder_layer.h"
 #include "plenum/model/read_rows.h"
+#include "plenum/model/task_head.h"
 #include "plenum/model/word_head.h"
 #include "plenum/model/zero_gradients.h"
 
@@ -56,9 +56,9 @@ bool is_of_words(const Pass& pass, std::size_t objective) {
 void heads_forward(const Pass& pass, const BertWeights& weights, const Activations& kept) {
   for (std::size_t i = 0; i < pass.model.heads.size(); ++i) {
     if (pass.num_labels(i) == 0) continue;
-    const auto forward = is_of_words(pass, i) ? word_head_forward : class_head_forward;
-    forward(pass, weights.heads[i], rows_of_objective(pass, kept.read_RD, i),
-            pass.micro_batch.objectives[i].label_M, kept.heads[i].of(pass.num_labels(i)));
+    const auto forward = is_of_words(pass, i) ? word_head_forward : task_head_forward;
+    forward(pass, i, weights.heads[i], rows_of_objective(pass, kept.read_RD, i),
+            kept.heads[i].of(pass.num_labels(i)));
   }
 }
 
@@ -66,11 +66,10 @@ void heads_backward(const Pass& pass, const BertWeights& weights, const BertGrad
                     const Activations& kept, const Transients& transients, const ConstTensorView& scalars_C) {
   for (std::size_t i = 0; i < pass.model.heads.size(); ++i) {
     if (pass.num_labels(i) == 0) continue;
-    const auto backward = is_of_words(pass, i) ? word_head_backward : class_head_backward;
-    backward(pass, weights.heads[i], gradients.heads[i], rows_of_objective(pass, kept.read_RD, i),
-             pass.micro_batch.objectives[i].label_M, kept.heads[i].of(pass.num_labels(i)),
-             step_scalar(scalars_C, kernels::loss_scale_of(i)), transients.dy_MD[i],
-             rows_of_objective(pass, transients.dread_RD, i));
+    const auto backward = is_of_words(pass, i) ? word_head_backward : task_head_backward;
+    backward(pass, i, weights.heads[i], gradients.heads[i], rows_of_objective(pass, kept.read_RD, i),
+             kept.heads[i].of(pass.num_labels(i)), step_scalar(scalars_C, kernels::loss_scale_of(i)),
+             transients.dy_MD[i], rows_of_objective(pass, transients.dread_RD, i));
   }
 }
 

@@ -1,6 +1,8 @@
 #include "plenum/model/check_micro_batch.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -9,6 +11,7 @@
 #include <string_view>
 
 #include "plenum/base/check.h"
+#include "plenum/batch/group_label.h"
 #include "plenum/batch/micro_batch.h"
 
 namespace plenum::model {
@@ -34,15 +37,51 @@ void check_groups(std::string_view what, const batch::GroupedRows& grouped, std:
   check_below(what, grouped.rows, num_rows);
 }
 
-void check_objective(const describe::Objective& objective, const batch::ObjectiveRows& read,
-                     std::int64_t num_rows) {
-  const std::string labels = "labels of " + objective.labelled;
-  const std::string rows = "rows of " + objective.labelled;
-  check_length(labels, read.labels, static_cast<std::int64_t>(read.rows.size()));
-  check_below(labels, read.labels, objective.num_classes);
+void check_finite(std::string_view what, std::span<const std::int32_t> bits) {
+  for (const std::int32_t label : bits) {
+    base::check(std::isfinite(std::bit_cast<float>(label)), "{} must be finite numbers: {}", what,
+                std::bit_cast<float>(label));
+  }
+}
+
+/// Losses are normalised by what num_losses says, and so are groups of the sequences that are said.
+void check_answers(std::string_view what, const describe::Objective& objective,
+                   std::span<const std::int32_t> labels, std::int64_t num_sequences) {
+  if (labels.empty()) return;
+  batch::check_group_labels(labels, static_cast<int>(objective.num_classes));
+  base::check(std::ranges::find(labels, -1) == labels.end(), "{} must all be of groups", what);
+  if (objective.group_sequences == 0) return;
+  const std::int64_t num_groups = batch::count_groups(labels);
+  base::check(num_groups * objective.group_sequences == num_sequences,
+              "{} sequences must be {} groups of {}: {} groups", num_sequences,
+              num_sequences / objective.group_sequences, objective.group_sequences, num_groups);
+}
+
+void check_labels(std::string_view what, const describe::Objective& objective,
+                  std::span<const std::int32_t> labels, std::int64_t num_sequences) {
+  switch (objective.loss) {
+    case describe::LossKind::WordCrossEntropy:
+    case describe::LossKind::ClassCrossEntropy:
+      return check_below(what, labels, objective.num_classes);
+    case describe::LossKind::SquaredError:
+      return check_finite(what, labels);
+    case describe::LossKind::GroupCrossEntropy:
+      return check_answers(what, objective, labels, num_sequences);
+  }
+}
+
+void check_rows(const std::string& labelled, const batch::ObjectiveRows& read, std::int64_t num_rows) {
+  const std::string rows = "rows of " + labelled;
+  check_length("labels of " + labelled, read.labels, static_cast<std::int64_t>(read.rows.size()));
   check_below(rows, read.rows, num_rows);
   base::check(std::ranges::adjacent_find(read.rows, std::ranges::greater_equal()) == read.rows.end(),
               "{} must increase", rows);
+}
+
+void check_objective(const describe::Objective& objective, const batch::ObjectiveRows& read,
+                     std::int64_t num_sequences, std::int64_t num_rows) {
+  check_rows(objective.labelled, read, num_rows);
+  check_labels("labels of " + objective.labelled, objective, read.labels, num_sequences);
 }
 
 /// Entries that a table has; without it nothing is looked up, and any index will do.
@@ -67,7 +106,12 @@ void check_micro_batch(const batch::MicroBatch& micro_batch, const describe::Mod
   check_below("segments", micro_batch.segments, num_segments);
   check_below("positions", micro_batch.positions, num_positions);
   for (std::size_t i = 0; i < model.heads.size(); ++i) {
-    check_objective(model.heads[i].objective, micro_batch.objective(i), num_rows);
+    check_objective(model.heads[i].objective, micro_batch.objective(i), num_sequences, num_rows);
+  }
+  // What is read without a head is labelled by its sequence.
+  if (model.heads.empty()) {
+    check_rows("vectors", micro_batch.objective(0), num_rows);
+    check_below("labels of vectors", micro_batch.objective(0).labels, num_sequences);
   }
   check_groups("rows by token", micro_batch.by_word, vocabulary, num_rows);
   check_groups("rows by position", micro_batch.by_position, num_positions, num_rows);

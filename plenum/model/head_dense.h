@@ -5,7 +5,7 @@
 
 namespace plenum::model {
 
-// The linear map with which every head begins. M labels, D width.
+// The linear map with which heads begin that have a transform. M labels, D width.
 
 /// Computes u = x W + b.
 void head_dense_forward(const Pass& pass, const HeadWeights& weights, const tensor::ConstTensorView& x_MD,

@@ -6,6 +6,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/io/file.h"
+#include "plenum/model/hugging_face_task.h"
 
 namespace plenum::model {
 namespace {
@@ -52,6 +53,8 @@ class ConfigReader {
     return list.is_array() && std::find(list.begin(), list.end(), json(name)) != list.end();
   }
 
+  std::optional<describe::Task> task() const { return read_hugging_face_task(root_, source_); }
+
  private:
   static constexpr std::int64_t kMaxInteger = std::int64_t{1} << 40;
 
@@ -96,6 +99,7 @@ describe::ModelConfig parse_hugging_face_config(std::string_view text, const std
       .pad_id = reader.integer("pad_token_id", preset.pad_id),
       .has_next_sentence = reader.has_architecture("BertForPreTraining") ||
                            reader.has_architecture("BertForNextSentencePrediction"),
+      .task = reader.task(),
   };
   try {
     describe::require_valid(config);
@@ -111,7 +115,7 @@ describe::ModelConfig read_hugging_face_config(const std::string& directory) {
 }
 
 std::string print_hugging_face_config(const describe::ModelConfig& config) {
-  const json root = {
+  json root = {
       {"add_cross_attention", false},
       {"architectures", json::array({config.has_next_sentence ? "BertForPreTraining" : "BertForMaskedLM"})},
       {"attention_probs_dropout_prob", config.attention_dropout},
@@ -136,6 +140,7 @@ std::string print_hugging_face_config(const describe::ModelConfig& config) {
       {"use_cache", true},
       {"vocab_size", config.vocabulary},
   };
+  if (config.task) set_hugging_face_task(*config.task, root);
   return root.dump(2) + "\n";
 }
 

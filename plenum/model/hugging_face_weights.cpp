@@ -10,11 +10,13 @@
 #include <utility>
 
 #include "plenum/base/check.h"
+#include "plenum/base/function_ref.h"
 #include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 #include "plenum/io/json_file.h"
 #include "plenum/io/safetensors.h"
 #include "plenum/model/hugging_face_config.h"
+#include "plenum/model/hugging_face_task.h"
 #include "plenum/model/named_tensors.h"
 
 namespace plenum::model {
@@ -188,15 +190,21 @@ void copy_tokenizer(const std::string& source, io::AtomicDirectory& directory) {
 
 }  // namespace
 
-ImportReport read_hugging_face_weights(const std::string& directory, const describe::ParameterTable& table,
-                                       std::span<float> weights_N) {
+namespace {
+
+/// Whether the directory's values of a parameter are to be read.
+using IsRead = base::FunctionRef<bool(const describe::Parameter&)>;
+
+ImportReport read_weights(const std::string& directory, const describe::ParameterTable& table,
+                          std::span<float> weights_N, IsRead is_read) {
   StoredWeights stored(directory, table.model().file_names);
   const std::string& words = table.model().embedding.words.weight;
   if (const StoredTensor* embedding = stored.find(words))
     require_same_vocabulary(*embedding, table.at(words));
   ImportReport report;
   for (const describe::Parameter& parameter : table.parameters()) {
-    const std::optional<StoredTensor> found = stored.take(parameter.name);
+    const std::optional<StoredTensor> found =
+        is_read(parameter) ? stored.take(parameter.name) : std::optional<StoredTensor>();
     if (!found) {
       base::require(parameter.part == describe::ModelPart::Head, "{}: there is no tensor {}", directory,
                     parameter.name);
@@ -207,6 +215,27 @@ ImportReport read_hugging_face_weights(const std::string& directory, const descr
     require_finite(*found, elements_of(parameter, weights_N));
   }
   report.unused_tensors = stored.spare();
+  return report;
+}
+
+}  // namespace
+
+ImportReport read_hugging_face_weights(const std::string& directory, const describe::ParameterTable& table,
+                                       std::span<float> weights_N) {
+  return read_weights(directory, table, weights_N, kEveryParameter);
+}
+
+ImportReport read_weights_for_task(const std::string& directory, const describe::Task& task,
+                                   const describe::ParameterTable& table, std::span<float> weights_N) {
+  const std::string other = difference_of_heads(read_hugging_face_config(directory).task, task);
+  const describe::LinearMap& output = table.model().heads.front().output;
+  ImportReport report = read_weights(directory, table, weights_N, [&](const describe::Parameter& parameter) {
+    return other.empty() || (parameter.name != output.weight && parameter.name != output.bias);
+  });
+  const auto is_of_output = [&](const std::string& name) {
+    return name == output.weight || name == output.bias;
+  };
+  if (std::ranges::any_of(report.unused_tensors, is_of_output)) report.other_head = other;
   return report;
 }
 

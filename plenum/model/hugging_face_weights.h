@@ -15,6 +15,8 @@ namespace plenum::model {
 struct ImportReport {
   std::vector<std::string> new_tensors;     ///< of heads that the file lacks: not written, to be initialised
   std::vector<std::string> unused_tensors;  ///< of heads that the model does without
+  /// Of a task, where a head of the file was passed over that would fit: why, in a few words.
+  std::string other_head = {};
 };
 
 /// Overwrites the parameters in a flat buffer with those of a Hugging Face directory: model.safetensors, or
@@ -25,6 +27,12 @@ struct ImportReport {
 /// finite, naming it.
 ImportReport read_hugging_face_weights(const std::string& directory, const describe::ParameterTable& table,
                                        std::span<float> weights_N);
+
+/// The same of a model that is to be trained for a task, which need not be that of the directory: of its head
+/// the output map counts as missing unless the directory's config.json has the same task with the same labels
+/// in the same order.
+ImportReport read_weights_for_task(const std::string& directory, const describe::Task& task,
+                                   const describe::ParameterTable& table, std::span<float> weights_N);
 
 /// What a Hugging Face directory is made of.
 struct HuggingFaceModel {

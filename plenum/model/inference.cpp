@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <span>
 
 #include "plenum/base/check.h"
 #include "plenum/base/instruction_set.h"
 #include "plenum/batch/capacity.h"
+#include "plenum/batch/group_label.h"
 #include "plenum/batch/micro_batch.h"
 #include "plenum/describe/bert.h"
 #include "plenum/kernels/convert.h"
@@ -19,6 +21,7 @@
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
 #include "plenum/model/read_rows.h"
+#include "plenum/model/task_head.h"
 #include "plenum/model/word_head.h"
 #include "plenum/tensor/copy.h"
 #include "plenum/tensor/memory_plan.h"
@@ -28,6 +31,8 @@ namespace plenum::model {
 namespace {
 
 using base::LayerId;
+using batch::GroupLabel;
+using describe::LossKind;
 using describe::ModelConfig;
 using describe::ParameterTable;
 using memory::ForwardMemory;
@@ -36,12 +41,49 @@ using tensor::ConstTensorView;
 using tensor::DType;
 using tensor::TensorView;
 
+std::int64_t correct_predictions(std::span<const std::int32_t> predictions,
+                                 std::span<const std::int32_t> labels) {
+  std::int64_t correct = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) correct += predictions[i] == labels[i];
+  return correct;
+}
+
+std::int64_t correct_classes(const std::vector<float>& logits_MC, std::span<const std::int32_t> labels) {
+  const auto width = std::ssize(logits_MC) / std::ssize(labels);
+  std::vector<std::int32_t> greatest;
+  for (auto row = logits_MC.begin(); row != logits_MC.end(); row += width)
+    greatest.push_back(static_cast<std::int32_t>(std::max_element(row, row + width) - row));
+  return correct_predictions(greatest, labels);
+}
+
+/// Groups whose answer has the greatest logit in every column, the first one of equals.
+std::int64_t correct_groups(const std::vector<float>& logits_MC, std::span<const std::int32_t> labels) {
+  const std::size_t num_columns = logits_MC.size() / labels.size();
+  std::int64_t correct = 0;
+  for (std::size_t begin = 0; begin < labels.size();) {
+    std::size_t end = begin + 1;
+    while (end < labels.size() && !GroupLabel::is_first(labels[end])) ++end;
+    bool is_correct = true;
+    for (std::size_t column = 0; column < num_columns; ++column) {
+      std::size_t greatest = begin;
+      for (std::size_t row = begin; row < end; ++row) {
+        if (logits_MC[row * num_columns + column] > logits_MC[greatest * num_columns + column])
+          greatest = row;
+      }
+      is_correct = is_correct && GroupLabel::is_answer(labels[greatest], static_cast<int>(column));
+    }
+    correct += is_correct;
+    begin = end;
+  }
+  return correct;
+}
+
 }  // namespace
 
 EvaluationSums& EvaluationSums::operator+=(const EvaluationSums& other) {
   for (std::size_t i = 0; i < objectives.size(); ++i) {
     objectives[i].loss += other.objectives[i].loss;
-    objectives[i].labels += other.objectives[i].labels;
+    objectives[i].num_losses += other.objectives[i].num_losses;
     objectives[i].correct += other.objectives[i].correct;
   }
   return *this;
@@ -98,17 +140,49 @@ struct BertInference::State {
     return values;
   }
 
-  /// The label that each row of an objective's logits predicts.
-  std::vector<std::int32_t> predictions(std::size_t objective, std::int64_t count) const {
+  /// How many labels, or groups of them, the logits of an objective predict.
+  std::int64_t num_correct(std::size_t objective, std::span<const std::int32_t> labels) const {
     const HeadActivations& head = memory.model.activations.heads[objective];
-    if (head.prediction_M) return fetched<std::int32_t>(head.prediction_M.first_rows(count));
-    const std::vector<float> logits = fetched_compute(head.logits_MW.first_rows(count));
-    const auto width = static_cast<std::ptrdiff_t>(head.logits_MW.size(1));
-    std::vector<std::int32_t> greatest;
-    for (auto row = logits.begin(); row != logits.end(); row += width) {
-      greatest.push_back(static_cast<std::int32_t>(std::max_element(row, row + width) - row));
+    const auto count = std::ssize(labels);
+    switch (table.model().heads[objective].objective.loss) {
+      case LossKind::WordCrossEntropy:
+        return correct_predictions(fetched<std::int32_t>(head.prediction_M.first_rows(count)), labels);
+      case LossKind::ClassCrossEntropy:
+        return correct_classes(fetched_compute(head.logits_MW.first_rows(count)), labels);
+      case LossKind::SquaredError:
+        return 0;
+      case LossKind::GroupCrossEntropy:
+        return correct_groups(fetched_compute(head.logits_MW.first_rows(count)), labels);
     }
-    return greatest;
+    throw base::InternalError("a loss of no kind");
+  }
+
+  /// Of a task, once its head ran forward.
+  std::vector<float> logits_of_task(const batch::MicroBatch& micro_batch) const {
+    base::check(table.model().heads.front().objective.loss != LossKind::WordCrossEntropy,
+                "the logits of words are not kept");
+    const auto num_rows = std::ssize(micro_batch.objective(0).rows);
+    if (num_rows == 0) return {};
+    return fetched_compute(memory.model.activations.heads.front().logits_MW.first_rows(num_rows));
+  }
+
+  /// Of the first objective, behind the encoder, row by row without gaps.
+  TensorView first_logits(const Pass& pass, const HeadActivations& head) const {
+    constexpr std::size_t kFirst = 0;
+    const HeadWeights& of_head = weights.heads[kFirst];
+    const ConstTensorView x_MD = rows_of_objective(pass, memory.model.activations.read_RD, kFirst);
+    if (pass.model.heads[kFirst].objective.loss != LossKind::WordCrossEntropy) {
+      task_head_logits(pass, kFirst, of_head, x_MD, head);
+      return head.logits_MW;
+    }
+    word_head_transform_forward(pass, of_head, x_MD, head);
+    // Without the stride of logits that go into a loss.
+    const std::int64_t V = of_head.output_weight.size(0);
+    const TensorView logits_MV(head.logits_MW.raw(), head.logits_MW.dtype(), {pass.num_labels(kFirst), V});
+    kernels::linear_forward(
+        *stream,
+        {.x_TD = head.y_MD, .w_ED = of_head.output_weight, .b_E = of_head.output_bias, .y_TE = logits_MV});
+    return logits_MV;
   }
 
   ParameterTable table;
@@ -156,7 +230,7 @@ const tensor::MemoryLayout& BertInference::memory() const {
   return state_->layout;
 }
 
-EvaluationSums BertInference::evaluate(const batch::MicroBatch& micro_batch) {
+EvaluationSums BertInference::evaluate(const batch::MicroBatch& micro_batch, std::vector<float>* logits) {
   const Pass pass = state_->pass(micro_batch);
   const Activations& kept = state_->memory.model.activations;
   const TensorView& scalars_C = state_->memory.scalars_C;
@@ -169,31 +243,24 @@ EvaluationSums BertInference::evaluate(const batch::MicroBatch& micro_batch) {
     const std::vector<std::int32_t>& labels = micro_batch.objective(i).labels;
     if (labels.empty()) continue;
     ObjectiveSums& of = sums.objectives[i];
-    of.labels = static_cast<std::int64_t>(labels.size());
+    const bool is_of_groups = pass.model.heads[i].objective.loss == LossKind::GroupCrossEntropy;
     of.loss = scalars[kernels::index_of(kernels::loss_of(i))];
-    const std::vector<std::int32_t> predictions = state_->predictions(i, of.labels);
-    for (std::size_t j = 0; j < labels.size(); ++j) of.correct += predictions[j] == labels[j];
+    of.num_losses = is_of_groups ? batch::count_groups(labels) : std::ssize(labels);
+    of.correct = state_->num_correct(i, labels);
   }
+  if (logits != nullptr) *logits = state_->logits_of_task(micro_batch);
   return sums;
 }
 
-std::vector<float> BertInference::masked_logits(const batch::MicroBatch& micro_batch) {
+std::vector<float> BertInference::logits(const batch::MicroBatch& micro_batch) {
   const Pass pass = state_->pass(micro_batch);
-  constexpr std::size_t kWords = 0;  // the objective
-  if (pass.num_labels(kWords) == 0) return {};
+  constexpr std::size_t kFirst = 0;  // the objective
+  if (pass.num_labels(kFirst) == 0) return {};
   const Activations& kept = state_->memory.model.activations;
   bert_encoder_forward(pass, state_->weights, kept, state_->memory.model.transients, {}, state_->end());
-  const HeadActivations head = kept.heads[kWords].of(pass.num_labels(kWords));
-  const HeadWeights& weights = state_->weights.heads[kWords];
-  word_head_transform_forward(pass, weights, rows_of_objective(pass, kept.read_RD, kWords), head);
-  // Without the stride of logits that go into a loss.
-  const std::int64_t V = weights.output_weight.size(0);
-  const TensorView logits_MV(head.logits_MW.raw(), head.logits_MW.dtype(), {pass.num_labels(kWords), V});
-  kernels::linear_forward(
-      *state_->stream,
-      {.x_TD = head.y_MD, .w_ED = weights.output_weight, .b_E = weights.output_bias, .y_TE = logits_MV});
+  const TensorView logits_MW = state_->first_logits(pass, kept.heads[kFirst].of(pass.num_labels(kFirst)));
   return state_->fetched_compute(
-      logits_MV.first_rows(static_cast<std::int64_t>(micro_batch.objective(kWords).rows.size())));
+      logits_MW.first_rows(static_cast<std::int64_t>(micro_batch.objective(kFirst).rows.size())));
 }
 
 }  // namespace plenum::model

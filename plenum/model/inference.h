@@ -20,9 +20,10 @@ namespace plenum::model {
 
 /// What evaluation counts of an objective, over any number of micro-batches.
 struct ObjectiveSums {
-  double loss = 0;
-  std::int64_t labels = 0;
-  std::int64_t correct = 0;  ///< the label has the greatest logit
+  double loss = 0;              ///< the sum of
+  std::int64_t num_losses = 0;  ///< as describe::num_losses
+  /// Where the label has the greatest logit, of a group in every column; none where labels are numbers.
+  std::int64_t correct = 0;
 };
 
 struct EvaluationSums {
@@ -55,10 +56,12 @@ class BertInference {
   /// Of its device.
   const tensor::Stream& stream() const;
 
-  /// Losses and predictions of the objectives that model and micro-batch have.
-  EvaluationSums evaluate(const batch::MicroBatch& micro_batch);
-  /// The logits of all words at the rows of the first objective, [M, V], row by row; labels are not read.
-  std::vector<float> masked_logits(const batch::MicroBatch& micro_batch);
+  /// Losses and predictions of the objectives that model and micro-batch have. Of a task's head, overwrites
+  /// `logits`, if given, with what logits() returns.
+  EvaluationSums evaluate(const batch::MicroBatch& micro_batch, std::vector<float>* logits = nullptr);
+  /// The logits at the rows of the first objective, [M, words or other outputs], row by row; labels are not
+  /// read.
+  std::vector<float> logits(const batch::MicroBatch& micro_batch);
 
  private:
   struct State;

@@ -104,7 +104,7 @@ MicroBatchViews MicroBatchStaging::borrow(const batch::MicroBatch& micro_batch) 
                         .sequences = micro_batch.sequences(),
                         .samples = micro_batch.samples};
   batch::LabelCounts counts{};
-  const std::span<std::int64_t> num_labels = std::span(counts).first(model_->heads.size());
+  const std::span<std::int64_t> num_labels = std::span(counts).first(model_->num_row_lists());
   for (std::size_t i = 0; i < num_labels.size(); ++i) {
     const batch::ObjectiveRows& objective = micro_batch.objective(i);
     views.objectives[i] = {.row_M = view_of(objective.rows), .label_M = view_of(objective.labels)};
@@ -155,7 +155,7 @@ MicroBatchViews MicroBatchStaging::write(const batch::MicroBatch& micro_batch) {
 
 void MicroBatchStaging::write_objectives(const batch::MicroBatch& micro_batch, MicroBatchViews& views) {
   batch::LabelCounts counts{};
-  const std::span<std::int64_t> num_labels = std::span(counts).first(model_->heads.size());
+  const std::span<std::int64_t> num_labels = std::span(counts).first(model_->num_row_lists());
   for (std::size_t i = 0; i < num_labels.size(); ++i) {
     const batch::ObjectiveRows& objective = micro_batch.objective(i);
     num_labels[i] = memory::computed_labels(count_of(objective.rows), tensor::Device::Cuda);

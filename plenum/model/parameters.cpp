@@ -84,8 +84,8 @@ class Views {
   }
 
   HeadParameters<View> of_head(const describe::Head& head) const {
-    return {.transform_weight = of(head.transform.weight),
-            .transform_bias = of(head.transform.bias),
+    return {.transform_weight = head.transform ? of(head.transform->weight) : View(),
+            .transform_bias = head.transform ? of(head.transform->bias) : View(),
             .norm_weight = head.norm ? exact(head.norm->weight) : View(),
             .norm_bias = head.norm ? exact(head.norm->bias) : View(),
             .output_weight = of(head.output.weight),

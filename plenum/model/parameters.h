@@ -27,10 +27,10 @@ struct EncoderLayerParameters {
   View output_norm_weight_D, output_norm_bias_D;
 };
 
-/// D width, E words or classes.
+/// D width, E words or other outputs.
 template <typename View>
 struct HeadParameters {
-  View transform_weight, transform_bias;  ///< [D, D], [D]
+  View transform_weight, transform_bias;  ///< [D, D], [D]; left out where the head has no transform
   View norm_weight, norm_bias;            ///< [D]; left out where the head has no norm
   View output_weight, output_bias;        ///< [E, D], the embedding's words where they are tied; [E]
 };

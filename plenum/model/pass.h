@@ -62,6 +62,11 @@ struct Pass {
             .first_head =
                 is_attention ? static_cast<std::uint32_t>(model.layers[layer].attention.first_head) : 0};
   }
+  kernels::Dropout dropout_of_head(std::size_t objective) const {
+    return {.threshold = dropout.is_on ? kernels::dropout_threshold(model.heads[objective].dropout) : 0,
+            .key = dropout.key,
+            .site = kernels::DropoutSite::HeadInput};
+  }
   kernels::RowIdentities rows() const {
     return {.sample_T = micro_batch.row_sample_T, .position_T = micro_batch.position_T};
   }

@@ -9,7 +9,7 @@ using tensor::ConstTensorView;
 using tensor::TensorView;
 
 void gather_read_rows(const Pass& pass, const ConstTensorView& x_TD, const TensorView& y_RD) {
-  for (std::size_t i = 0; i < pass.model.heads.size(); ++i) {
+  for (std::size_t i = 0; i < pass.model.num_row_lists(); ++i) {
     if (pass.num_labels(i) == 0) continue;
     kernels::gather_rows_forward(pass.stream, {.x_TD = x_TD,
                                                .index_M = pass.micro_batch.objectives[i].row_M,

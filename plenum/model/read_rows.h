@@ -24,4 +24,11 @@ View rows_of_objective(const Pass& pass, const View& x_RD, std::size_t objective
   return x_RD.rows(first, pass.num_labels(objective));
 }
 
+/// Which tokens they are of.
+inline kernels::RowIdentities identities_of_objective(const Pass& pass, std::size_t objective) {
+  const kernels::RowIdentities all = pass.read_rows();
+  return {.sample_T = rows_of_objective(pass, all.sample_T, objective),
+          .position_T = rows_of_objective(pass, all.position_T, objective)};
+}
+
 }  // namespace plenum::model

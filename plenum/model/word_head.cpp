@@ -36,8 +36,9 @@ void word_head_transform_forward(const Pass& pass, const HeadWeights& weights, c
                                             .inverse_deviation_T = kept.norm.inverse_deviation_T});
 }
 
-void word_head_forward(const Pass& pass, const HeadWeights& weights, const ConstTensorView& x_MD,
-                       const ConstTensorView& label_M, const HeadActivations& kept) {
+void word_head_forward(const Pass& pass, std::size_t objective, const HeadWeights& weights,
+                       const ConstTensorView& x_MD, const HeadActivations& kept) {
+  const ConstTensorView& label_M = pass.micro_batch.objectives[objective].label_M;
   word_head_transform_forward(pass, weights, x_MD, kept);
   TensorView part_M4;
   if (pass.group != nullptr) {
@@ -65,13 +66,13 @@ void word_head_forward(const Pass& pass, const HeadWeights& weights, const Const
                                                   .prediction_M = kept.prediction_M});
 }
 
-void word_head_backward(const Pass& pass, const HeadWeights& weights, const HeadGradients& gradients,
-                        const ConstTensorView& x_MD, const ConstTensorView& label_M,
+void word_head_backward(const Pass& pass, std::size_t objective, const HeadWeights& weights,
+                        const HeadGradients& gradients, const ConstTensorView& x_MD,
                         const HeadActivations& kept, const ConstTensorView& loss_scale_1,
                         const TensorView& dy_MD, const TensorView& dx_MD) {
   kernels::vocabulary_loss_backward(pass.stream, {.h_MD = kept.y_MD,
                                                   .w_VD = weights.output_weight,
-                                                  .label_M = label_M,
+                                                  .label_M = pass.micro_batch.objectives[objective].label_M,
                                                   .words = words_here(pass),
                                                   .lse_M = kept.lse_M,
                                                   .scale_1 = loss_scale_1,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "plenum/model/activations.h"
 #include "plenum/model/parameters.h"
 #include "plenum/model/pass.h"
@@ -14,14 +16,14 @@ void word_head_transform_forward(const Pass& pass, const HeadWeights& weights,
                                  const tensor::ConstTensorView& x_MD, const HeadActivations& kept);
 
 /// Computes logits, losses and predictions. Overwrites `kept`.
-void word_head_forward(const Pass& pass, const HeadWeights& weights, const tensor::ConstTensorView& x_MD,
-                       const tensor::ConstTensorView& label_M, const HeadActivations& kept);
+void word_head_forward(const Pass& pass, std::size_t objective, const HeadWeights& weights,
+                       const tensor::ConstTensorView& x_MD, const HeadActivations& kept);
 
 /// The gradients of loss_scale * (sum of the losses): adds to `gradients` and overwrites dx_MD. With
 /// Accumulate::No it overwrites those of weights, the words' among them. The logits are used up; dy_MD is
 /// room to work in.
-void word_head_backward(const Pass& pass, const HeadWeights& weights, const HeadGradients& gradients,
-                        const tensor::ConstTensorView& x_MD, const tensor::ConstTensorView& label_M,
+void word_head_backward(const Pass& pass, std::size_t objective, const HeadWeights& weights,
+                        const HeadGradients& gradients, const tensor::ConstTensorView& x_MD,
                         const HeadActivations& kept, const tensor::ConstTensorView& loss_scale_1,
                         const tensor::TensorView& dy_MD, const tensor::TensorView& dx_MD);
 

@@ -8,6 +8,7 @@
 #include "plenum/describe/tensor_parallel.h"
 #include "plenum/kernels/zero_all.h"
 #include "plenum/memory/hidden_matrices.h"
+#include "plenum/optim/layer_decay.h"
 #include "plenum/tensor/copy.h"
 
 namespace plenum::optim {
@@ -21,6 +22,7 @@ Optimizer::Optimizer(const OptimizerOptions& options, const describe::ParameterT
   options_.kind = options.update_kind();
   for (const describe::ParameterShard::Bucket& bucket : shard.buckets()) add_piece(table, bucket);
   if (!has_layer_update(options_.kind)) return;
+  base::check(options_.layer_decay == 1, "Muon and SOAP update matrices of all layers at one rate");
   base::check(shard.is_whole(), "Muon and SOAP multiply whole matrices: a shard has parts of them");
   if (options_.kind == OptimizerKind::Muon) {
     muon_.emplace(table, options.muon_momentum, options.decay, buffers.muon);
@@ -43,7 +45,10 @@ void Optimizer::add_piece(const describe::ParameterTable& table,
     const std::int64_t end = std::min(parameter.end(), bucket.own.end);
     if (begin >= end) continue;
     if (piece.ranges.empty()) piece.first_parameter = i;
-    piece.ranges.push_back({begin - bucket.own.begin, end - bucket.own.begin, parameter.is_decayed});
+    piece.ranges.push_back({.begin = begin - bucket.own.begin,
+                            .end = end - bucket.own.begin,
+                            .is_decayed = parameter.is_decayed,
+                            .rate_factor = rate_factor(parameter, table, options_.layer_decay)});
     piece.num_chunks += workspace::num_optimizer_chunks(end - begin);
   }
   if (!pieces_.empty()) piece.first_chunk = pieces_.back().first_chunk + pieces_.back().num_chunks;

@@ -25,7 +25,8 @@ struct OptimizerOptions {
   double muon_momentum = 0.95;                   ///< of Muon, where beta1 is of the AdamW beside it
   SoapOptions soap = {};
   double decay = 0.01;
-  double clip_norm = 1;  ///< greatest norm of the whole gradient; 0: no clipping
+  double layer_decay = 1;  ///< of the learning rate from layer to layer: rate_factor()
+  double clip_norm = 1;    ///< greatest norm of the whole gradient; 0: no clipping
 
   OptimizerKind kfac_base = OptimizerKind::Lamb;  ///< what updates beneath K-FAC
   KfacOptions kfac = {};

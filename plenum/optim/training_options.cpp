@@ -10,6 +10,7 @@ constexpr double kLargestRate = 100;
 constexpr double kLeastEpsilon = 1e-30;
 constexpr double kLargestNorm = 1e30;
 constexpr double kLargestPower = 100;
+constexpr double kLeastLayerDecay = 0.1;
 constexpr double kLargestBeta = 0.9999999;
 constexpr double kLeastDamping = 1e-12;
 constexpr double kLargestDamping = 1e6;
@@ -50,6 +51,9 @@ void add_optimizer(base::OptionTable& options, OptimizerOptions& optimizer) {
   options.add("soap-limit", optimizer.soap.limit, std::int64_t{0}, kLargestLimit,
               "SOAP leaves sides of matrices that are larger than this as they are");
   options.add("weight-decay", optimizer.decay, 0.0, 1.0, "Weight decay; not of biases and layer norms");
+  options.add("layer-decay", optimizer.layer_decay, kLeastLayerDecay, 1.0,
+              "Learning rate of a layer as a part of that of the layer above, down to the embeddings; heads "
+              "have all of it; 1 for the same rate everywhere (adamw, bert-adam, lamb)");
   options.add("clip-norm", optimizer.clip_norm, 0.0, kLargestNorm,
               "Clip the norm of the gradient to this; 0 does not clip");
 }
@@ -105,6 +109,10 @@ base::OptionTable TrainingOptions::table() {
 void TrainingOptions::check() const {
   base::require(learning_rate.peak.value_or(1) > 0, "learning-rate must be positive: {}",
                 learning_rate.peak.value_or(0));
+  base::require(optimizer.layer_decay == 1 || !has_layer_update(optimizer.update_kind()),
+                "layer-decay is for adamw, bert-adam and lamb, also beneath kfac; leave it out with muon and "
+                "soap, which update the matrices of all layers together: {}",
+                optimizer.layer_decay);
 }
 
 }  // namespace plenum::optim

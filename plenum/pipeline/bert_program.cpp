@@ -363,7 +363,7 @@ void BertProgram::begin_step(const batch::StepBatch& batch, double learning_rate
   State::Gpu* const gpu = state_->gpu.get();
   state_->batch = &batch;
   HostScalars& given = state_->exchanged_with(batch.step).given;
-  given = given_to_step(batch, state_->table.model().heads.size(), learning_rate, due, state_->is_stop_asked);
+  given = given_to_step(batch, state_->table.model(), learning_rate, due, state_->is_stop_asked);
   for (std::size_t id = own.first; id < own.first + own.count; ++id) {
     state_->staging_of(batch.step, id)
         .put(batch.micro_batches[id - batch.first_micro_batch], gpu == nullptr ? nullptr : &gpu->copies);
@@ -543,7 +543,7 @@ void BertProgram::update(const ActionRun& run) {
 }
 
 StepOutcome BertProgram::outcome(std::uint64_t step, const batch::Work& global) const {
-  return outcome_of(state_->exchanged_with(step).decided, global, state_->table.model().heads.size());
+  return outcome_of(state_->exchanged_with(step).decided, global, state_->table.model());
 }
 
 }  // namespace plenum::pipeline

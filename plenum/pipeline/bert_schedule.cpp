@@ -128,7 +128,16 @@ void require_trainable_stages(const Schedule& schedule) {
       !schedule.problem.has_tied_halves,
       "several stages reduce the word table's gradient as a whole, not in halves: schedule {} has {}",
       schedule.name, schedule.num_stages());
-  base::require(schedule.problem.has_tied_parameters,
+}
+
+/// Whether stages share the word table, as a model of tasks alone does not.
+void require_tied_as_the_model(const Schedule& schedule, const describe::ModelConfig& model) {
+  const bool is_tied = !model.task;
+  base::require(
+      is_tied || !schedule.problem.has_tied_parameters,
+      "a model of a task has no word table that stages share; leave out tied parameters: schedule {}",
+      schedule.name);
+  base::require(!is_tied || schedule.num_stages() == 1 || schedule.problem.has_tied_parameters,
                 "the first and the last stage share the word table, which the schedule must say (tied "
                 "parameters): schedule {} has {} stages",
                 schedule.name, schedule.num_stages());
@@ -177,6 +186,7 @@ void require_bert_schedule(const Schedule& schedule, const BertProgramOptions& o
                 "the schedule must have the model's layers: {} instead of {}", layers.total(),
                 model.num_layers);
   require_trainable_stages(schedule);
+  require_tied_as_the_model(schedule, model);
   require_work_on_every_stage(schedule);
   for (const schedule::RankProgram& rank : schedule.ranks) {
     for (const schedule::LaneProgram& lane : rank.lanes) {

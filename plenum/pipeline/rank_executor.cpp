@@ -10,6 +10,7 @@
 #include "plenum/base/check.h"
 #include "plenum/pipeline/tags.h"
 #include "plenum/schedule/core/action_text.h"
+#include "plenum/tensor/cuda_range.h"
 
 namespace plenum::pipeline {
 
@@ -100,6 +101,8 @@ bool RankExecutor::run_step(LaneRun& lane, std::uint64_t step) {
   lane.progress.step.store(step, std::memory_order_relaxed);
   lane.progress.move_on(LaneState::AwaitsInputs);
   if (!board_.begin_step(lane.lane, step) || !await_older_steps(lane, step)) return false;
+  const tensor::CudaRange range(
+      [&] { return fmt::format("step {}, rank {}, {}", step, rank_.value, lane_name(lane.lane)); });
   for (std::size_t i = 0; i < actions.size(); ++i) {
     const ActionRun run{.action = actions[i],
                         .step = step,
@@ -171,6 +174,7 @@ bool RankExecutor::await_events(LaneRun& lane) {
 }
 
 void RankExecutor::perform(LaneRun& lane, const ActionRun& run, std::size_t position) {
+  const tensor::CudaRange range([&] { return schedule::action_text(run.action, dataflow_.layers()); });
   double& longest = longest_seconds_[index_of(lane.lane)][position];
   lane.progress.longest_seconds.store(longest, std::memory_order_relaxed);
   lane.progress.move_on(LaneState::Works);

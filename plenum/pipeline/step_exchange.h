@@ -5,6 +5,7 @@
 
 #include "plenum/batch/step_batch.h"
 #include "plenum/batch/work.h"
+#include "plenum/describe/model_description.h"
 #include "plenum/kernels/step_scalars.h"
 #include "plenum/pipeline/step_outcome.h"
 #include "plenum/tensor/tensor_view.h"
@@ -23,10 +24,11 @@ struct ExchangedScalars {
 tensor::TensorView view_of(HostScalars& scalars, std::size_t count = kernels::kNumStepScalars);
 
 /// What a step that works on a batch begins with.
-HostScalars given_to_step(const batch::StepBatch& batch, std::size_t num_objectives, double learning_rate,
-                          const DueByClock& due, bool is_stop_asked);
+HostScalars given_to_step(const batch::StepBatch& batch, const describe::ModelDescription& model,
+                          double learning_rate, const DueByClock& due, bool is_stop_asked);
 
 /// What it gave, by the scalars that it ended with.
-StepOutcome outcome_of(const HostScalars& decided, const batch::Work& global, std::size_t num_objectives);
+StepOutcome outcome_of(const HostScalars& decided, const batch::Work& global,
+                       const describe::ModelDescription& model);
 
 }  // namespace plenum::pipeline

@@ -22,7 +22,7 @@ struct DueByClock {
 
 /// What a step gave. The same on every rank.
 struct StepOutcome {
-  /// Of each objective of the model: mean over its labels in the global batch.
+  /// Of each objective of the model: mean over its losses in the global batch (describe::num_losses).
   std::array<double, batch::kMostObjectives> losses = {};
   double gradient_norm = 0;       ///< before clipping
   bool is_skipped = false;        ///< loss or gradient was not finite: nothing was changed

@@ -248,15 +248,18 @@ class ActionOps::HeadPass {
         head_(head),
         labels_(labels),
         gradients_(gradients),
-        width_(static_cast<double>(head.transform.out_width)),
+        width_(static_cast<double>(head.output.in_width)),
         classes_(static_cast<double>(head.output.out_width)),
         part_(part) {}
 
   void forward() {
-    add(OpKind::ProductForward, static_cast<double>(head_.transform.in_width), width_);
-    add(OpKind::Activation, width_);
+    if (head_.transform) {
+      add(OpKind::ProductForward, static_cast<double>(head_.transform->in_width), width_);
+      add(OpKind::Activation, width_);
+    }
     // Nothing is added to the rows: x is read, y written.
     if (head_.norm) add(OpKind::NormForward, width_, 1, 0.5);
+    if (head_.dropout > 0) add(OpKind::Activation, width_);
     if (is_of_words()) {
       add(OpKind::VocabularyLossForward, width_, classes_);
       if (is_divided()) {
@@ -286,10 +289,12 @@ class ActionOps::HeadPass {
       weight_gradient(width_, classes_);
       add(OpKind::ProductInputGradient, width_, classes_);
     }
+    if (head_.dropout > 0) add(OpKind::Activation, width_);
+    if (!head_.transform) return;
     if (head_.norm) add(OpKind::NormBackward, width_, 1, 0.75);  // without dropout
     add(OpKind::Activation, width_, 1, 1.5);                     // two arguments
-    weight_gradient(static_cast<double>(head_.transform.in_width), width_);
-    add(OpKind::ProductInputGradient, static_cast<double>(head_.transform.in_width), width_);
+    weight_gradient(static_cast<double>(head_.transform->in_width), width_);
+    add(OpKind::ProductInputGradient, static_cast<double>(head_.transform->in_width), width_);
   }
 
  private:

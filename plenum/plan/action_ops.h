@@ -58,7 +58,7 @@ struct PartWork {
 };
 
 /// The operations that the engine performs for the parts of a model (model/bert, model/encoder_layer,
-/// model/embedding_block, model/word_head, model/class_head), from the description alone. With tensor
+/// model/embedding_block, model/word_head, model/task_head), from the description alone. With tensor
 /// parallelism the description is a rank's slice, and so are the operations.
 ///
 /// Approximated: of a window of attention, all sequences count as of the mean length; a word's row of the

@@ -9,8 +9,12 @@
 #include "plenum/memory/activation_layout.h"
 #include "plenum/memory/micro_batch_layout.h"
 #include "plenum/plan/action_ops.h"
+#include "plenum/plan/best_case.h"
+#include "plenum/plan/matrix_bound.h"
+#include "plenum/plan/matrix_ops.h"
 #include "plenum/plan/pass_costs.h"
 #include "plenum/plan/step_costs.h"
+#include "plenum/schedule/core/dataflow.h"
 #include "plenum/schedule/generate/single.h"
 #include "plenum/tensor/memory_plan.h"
 
@@ -19,23 +23,61 @@ namespace {
 
 using schedule::ActionType;
 
-/// The device as if every operation came as close to its limit as the best of its kind.
-Cluster at_best(Cluster cluster) {
-  for (std::size_t i = 0; i < kNumOpKinds; ++i) {
-    const auto kind = static_cast<OpKind>(i);
-    double best = 0;
-    for (const EfficiencyPoint& point : cluster.device.points(kind)) best = std::max(best, point.efficiency);
-    if (best == 0) continue;
-    cluster.device.set_points(kind, {});
-    cluster.device.set_default_efficiency(kind, best);
-  }
-  return cluster;
-}
-
 schedule::Schedule one_micro_batch(std::size_t num_layers, schedule::Recomputation recomputation) {
   return schedule::generate_single(
       {.stage_layers = {static_cast<std::uint16_t>(num_layers)}, .recomputation = recomputation});
 }
+
+/// The most that what it is rounded up to does not exceed.
+template <typename Round>
+std::int64_t rounded_within(double most, Round round) {
+  auto count = static_cast<std::int64_t>(std::floor(most));
+  while (count > 0 && static_cast<double>(round(count)) > most) {
+    count = std::max<std::int64_t>(
+        0, count - std::max<std::int64_t>(
+                       1, static_cast<std::int64_t>(std::ceil(static_cast<double>(round(count)) - most))));
+  }
+  return count;
+}
+
+/// Sums over micro-batches, as passes count them: on the GPU in round numbers.
+struct WorkSum {
+  double count = 0;
+  double rows = 0;
+  double tokens = 0;
+  double squared_lengths = 0;
+  double sequences = 0;
+  std::array<double, batch::kMostObjectives> labels = {};
+  std::array<double, batch::kMostObjectives> real_labels = {};  ///< not rounded
+
+  void add(const MicroBatchWork& work, tensor::Device device) {
+    count += 1;
+    rows += static_cast<double>(memory::computed_rows(work.rows, device));
+    tokens += static_cast<double>(work.work.tokens);
+    squared_lengths += static_cast<double>(work.work.squared_lengths);
+    sequences += static_cast<double>(work.work.sequences);
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      labels[i] += static_cast<double>(memory::computed_labels(work.work.labels[i], device));
+      real_labels[i] += static_cast<double>(work.work.labels[i]);
+    }
+  }
+
+  /// In each quantity at most the mean: no dearer than micro-batches are in the mean, since what they cost
+  /// grows with each, and never slower.
+  MicroBatchWork mean(tensor::Device device) const {
+    MicroBatchWork work;
+    if (count == 0) return work;
+    work.rows = rounded_within(rows / count, [&](auto n) { return memory::computed_rows(n, device); });
+    work.work.tokens = std::min(work.rows, static_cast<std::int64_t>(tokens / count));
+    work.work.squared_lengths = static_cast<std::int64_t>(squared_lengths / count);
+    work.work.sequences = static_cast<std::int64_t>(sequences / count);
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      work.work.labels[i] =
+          rounded_within(labels[i] / count, [&](auto n) { return memory::computed_labels(n, device); });
+    }
+    return work;
+  }
+};
 
 /// Seconds of the actions of one rank that has the whole model and one micro-batch.
 class OneRankCosts {
@@ -58,6 +100,26 @@ class OneRankCosts {
                   .weight_gradient = sums_of(Pass::WeightGradient, work)};
     if (recomputation_ == schedule::Recomputation::Mlp) sums.recompute = sums_of(Pass::RecomputeMlp, work);
     if (recomputation_ == schedule::Recomputation::Full) sums.recompute = sums_of(Pass::RecomputeFull, work);
+    return sums;
+  }
+  /// Of the mean of some micro-batches; what heads read of them is not rounded here.
+  LayerSums curvature(const WorkSum& works) const {
+    ComputedWork computed = computed_work(works.mean(ops_.device()), ops_.model(), ops_.device());
+    computed.real_labels = 0;
+    for (std::size_t i = 0; i < ops_.model().heads.size(); ++i)
+      computed.real_labels += works.real_labels[i] / works.count;
+    const std::size_t num_maps = factor_shapes(ops_.model().layers.front()).size();
+    const auto layer = [&](std::size_t index) {
+      double seconds = 0;
+      for (std::size_t map = 0; map < num_maps; ++map) {
+        seconds += part_costs_.of(curvature_a_ops(ops_, index, map, computed)).total() +
+                   part_costs_.of(curvature_b_ops(ops_, index, map, computed)).total();
+      }
+      return seconds;
+    };
+    LayerSums sums{.first = layer(0)};
+    if (num_layers_ > 1) sums.last = layer(num_layers_ - 1);
+    if (num_layers_ > 2) sums.middle = layer(1);
     return sums;
   }
   double of_all_layers(ActionType type) const {
@@ -98,54 +160,6 @@ class OneRankCosts {
   StepCosts costs_;
   ActionOps ops_;
   PartCosts part_costs_;
-};
-
-/// The most that what it is rounded up to does not exceed.
-template <typename Round>
-std::int64_t rounded_within(double most, Round round) {
-  auto count = static_cast<std::int64_t>(std::floor(most));
-  while (count > 0 && static_cast<double>(round(count)) > most) {
-    count = std::max<std::int64_t>(
-        0, count - std::max<std::int64_t>(
-                       1, static_cast<std::int64_t>(std::ceil(static_cast<double>(round(count)) - most))));
-  }
-  return count;
-}
-
-/// Sums over micro-batches, as passes count them: on the GPU in round numbers.
-struct WorkSum {
-  double count = 0;
-  double rows = 0;
-  double tokens = 0;
-  double squared_lengths = 0;
-  double sequences = 0;
-  std::array<double, batch::kMostObjectives> labels = {};
-
-  void add(const MicroBatchWork& work, tensor::Device device) {
-    count += 1;
-    rows += static_cast<double>(memory::computed_rows(work.rows, device));
-    tokens += static_cast<double>(work.work.tokens);
-    squared_lengths += static_cast<double>(work.work.squared_lengths);
-    sequences += static_cast<double>(work.work.sequences);
-    for (std::size_t i = 0; i < labels.size(); ++i)
-      labels[i] += static_cast<double>(memory::computed_labels(work.work.labels[i], device));
-  }
-
-  /// In each quantity at most the mean: no dearer than micro-batches are in the mean, since what they cost
-  /// grows with each, and never slower.
-  MicroBatchWork mean(tensor::Device device) const {
-    MicroBatchWork work;
-    if (count == 0) return work;
-    work.rows = rounded_within(rows / count, [&](auto n) { return memory::computed_rows(n, device); });
-    work.work.tokens = std::min(work.rows, static_cast<std::int64_t>(tokens / count));
-    work.work.squared_lengths = static_cast<std::int64_t>(squared_lengths / count);
-    work.work.sequences = static_cast<std::int64_t>(sequences / count);
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      work.work.labels[i] =
-          rounded_within(labels[i] / count, [&](auto n) { return memory::computed_labels(n, device); });
-    }
-    return work;
-  }
 };
 
 void lower(std::int64_t& least, std::int64_t value) {
@@ -208,6 +222,7 @@ PassSums& PassSums::operator+=(const PassSums& other) {
   input_gradient += other.input_gradient;
   weight_gradient += other.weight_gradient;
   recompute += other.recompute;
+  curvature += other.curvature;
   return *this;
 }
 
@@ -216,11 +231,13 @@ PassSums operator*(double factor, const PassSums& sums) {
           .backward = factor * sums.backward,
           .input_gradient = factor * sums.input_gradient,
           .weight_gradient = factor * sums.weight_gradient,
-          .recompute = factor * sums.recompute};
+          .recompute = factor * sums.recompute,
+          .curvature = factor * sums.curvature};
 }
 
 WorkBound work_bound(const describe::ModelDescription& slice, schedule::Recomputation recomputation,
-                     std::span<const StepWork> steps, std::size_t num_replicas, const Cluster& cluster) {
+                     std::span<const StepWork> steps, std::size_t num_replicas, const Cluster& cluster,
+                     Curvature curvature) {
   const OneRankCosts costs(slice, recomputation, UpdateRule::AdamW, cluster);
   WorkBound bound{.num_layers = slice.layers.size()};
   const double share = 1 / static_cast<double>(steps.size());
@@ -254,6 +271,9 @@ WorkBound work_bound(const describe::ModelDescription& slice, schedule::Recomput
     if (sum.count == 0) continue;
     const double replicas = static_cast<double>(num_replicas);
     bound.step += (share * sum.count / replicas) * costs.passes(sum.mean(cluster.kind));
+    if (curvature == Curvature::Counted) {
+      bound.step.curvature += (share * sum.count / replicas) * costs.curvature(sum);
+    }
     if (others.count > 0 && others.rows > 0)
       bound.without_dearest += (share * others.count / replicas) * costs.passes(others.mean(cluster.kind));
     bound.smallest += share * costs.passes(of_step.least);
@@ -261,8 +281,8 @@ WorkBound work_bound(const describe::ModelDescription& slice, schedule::Recomput
   return bound;
 }
 
-ParameterBound parameter_bound(const describe::ModelDescription& slice, UpdateRule update, TiedGradient tied,
-                               const Cluster& cluster) {
+ParameterBound parameter_bound(const describe::ModelDescription& slice, UpdateRule update,
+                               const MatrixWork& matrices, TiedGradient tied, const Cluster& cluster) {
   const OneRankCosts costs(slice, schedule::Recomputation::None, update, cluster);
   const describe::ParameterTable table(slice);
   const std::size_t num_layers = slice.layers.size();
@@ -280,6 +300,7 @@ ParameterBound parameter_bound(const describe::ModelDescription& slice, UpdateRu
     bound.tied_elements = static_cast<double>(table.tied()->num_elements());
     bound.elements.first -= bound.tied_elements;
   }
+  bound.matrices = matrix_bound(slice, matrices, cluster);
   return bound;
 }
 
@@ -424,9 +445,41 @@ class LeastStep {
 
   /// Of what a rank has: with the gathers of what others have updated, which passes wait for.
   double of_update(std::size_t rank) const {
-    const double elements = elements_of(rank);
+    const double layers = num_layers_of(rank);
+    const double elements = elements_of(rank) - layers * parameters_.matrices.elements;
     const double own = is_sharded() ? elements / static_cast<double>(num_holders_) : elements;
-    return own * parameters_.update_seconds_per_element;
+    return std::max(0.0, own) * parameters_.update_seconds_per_element +
+           layers * parameters_.matrices.weight_seconds +
+           of_matrices(rank, parameters_.matrices.update_seconds);
+  }
+  double num_layers_of(std::size_t rank) const {
+    double layers = 0;
+    for_each_stage(strategy_, rank, [&](std::size_t stage) {
+      layers += static_cast<double>(strategy_.stage_begins[stage + 1] - strategy_.stage_begins[stage]);
+    });
+    return layers;
+  }
+  /// What a rank does for maps of its stages, in the mean over those of the replicas that are seen.
+  double of_matrices(std::size_t rank, const std::vector<double>& seconds_of_maps) const {
+    if (seconds_of_maps.empty()) return 0;
+    const std::size_t of_replica = num_holders_ / strategy_.replicas;
+    const std::size_t num_seen = of_replica * strategy_.num_seen_replicas;
+    const std::size_t num_owners = of_replica * strategy_.num_written_replicas;
+    const double share = static_cast<double>(num_owners) / static_cast<double>(num_holders_);
+    double seconds = 0;
+    for_each_stage(strategy_, rank, [&](std::size_t stage) {
+      const std::size_t num_layers = strategy_.stage_begins[stage + 1] - strategy_.stage_begins[stage];
+      for (std::size_t map = 0; map < seconds_of_maps.size(); ++map) {
+        double count = 0;
+        for (std::size_t layer = 0; layer < num_layers; ++layer) {
+          const std::size_t owner = schedule::owner_index(layer, map, num_layers, num_owners);
+          if (owner < num_seen) count += share / static_cast<double>(num_seen);
+        }
+        if (!strategy_.divides_matrices) count = static_cast<double>(num_layers);
+        seconds += count * seconds_of_maps[map];
+      }
+    });
+    return seconds;
   }
 
   /// The sum of a part of a stage's gradients, in so many pieces.
@@ -445,7 +498,7 @@ class LeastStep {
     return reduction(parameters_.elements.of(begin, begin + of_bucket, work_.num_layers));
   }
   double of_tied() const {
-    if (!strategy_.is_tied_apart) return 0;
+    if (!strategy_.is_tied_apart || parameters_.tied_elements == 0) return 0;
     return all_reduce_seconds(any_link_, bytes(parameters_.tied_elements), 2).total();
   }
   double of_squares(std::size_t rank) const {
@@ -456,8 +509,10 @@ class LeastStep {
   double of_rank(std::size_t rank, double begin, double behind) const {
     double compute = 0;
     double held_back = 0;
+    double curvature = 0;
     for_each_stage(strategy_, rank, [&](std::size_t stage) {
       compute += of(work_.step.forward, stage);
+      curvature += strategy_.curvature_share * of(work_.step.curvature, stage);
       if (!strategy_.splits_backward) {
         compute += of(work_.step.backward, stage) + of(work_.step.recompute, stage);
         return;
@@ -466,8 +521,12 @@ class LeastStep {
       held_back += of(work_.step.weight_gradient, stage);
     });
     // Two ranks share the micro-batches of two stages; one of them has half or more.
-    if (strategy_.placement == StagePlacement::BothWays) compute /= 2;
-    const double own = begin + compute + of_squares(rank);
+    if (strategy_.placement == StagePlacement::BothWays) {
+      compute /= 2;
+      curvature /= 2;
+    }
+    const double matrices = of_matrices(rank, parameters_.matrices.step_seconds);
+    const double own = begin + compute + curvature + matrices + of_squares(rank);
     const double through = begin + compute - held_back + behind + last_reduction(0) + of_tied();
     return std::max({own, through, with_all_reductions(rank, begin)});
   }

@@ -8,6 +8,7 @@
 #include "plenum/describe/model_description.h"
 #include "plenum/plan/cluster.h"
 #include "plenum/plan/link.h"
+#include "plenum/plan/matrix_bound.h"
 #include "plenum/plan/step_sampler.h"
 #include "plenum/plan/strategy.h"
 
@@ -37,6 +38,7 @@ struct PassSums {
   LayerSums input_gradient;   ///< of backward, what the stage before waits for
   LayerSums weight_gradient;  ///< the rest
   LayerSums recompute;
+  LayerSums curvature;  ///< K-FAC's, where it is asked for
 
   PassSums& operator+=(const PassSums& other);
   friend PassSums operator*(double factor, const PassSums& sums);
@@ -51,9 +53,11 @@ struct WorkBound {
   PassSums smallest;         ///< one micro-batch, whichever it is
 };
 
+enum class Curvature : bool { LeftOut, Counted };
 /// Of the replicas of some steps that are looked at, by ids that count from 0. Each step has as many.
 WorkBound work_bound(const describe::ModelDescription& slice, schedule::Recomputation recomputation,
-                     std::span<const StepWork> steps, std::size_t num_replicas, const Cluster& cluster);
+                     std::span<const StepWork> steps, std::size_t num_replicas, const Cluster& cluster,
+                     Curvature curvature = Curvature::LeftOut);
 
 /// Of one number of slices and one update rule: what belongs to parameters.
 struct ParameterBound {
@@ -61,10 +65,12 @@ struct ParameterBound {
   double tied_elements = 0;  ///< of a word table that goes by itself
   double update_seconds_per_element = 0;
   double square_seconds_per_element = 0;
+  MatrixBound matrices = {};
 };
 enum class TiedGradient : std::uint8_t { WithItsLayers, ByItself };
-ParameterBound parameter_bound(const describe::ModelDescription& slice, UpdateRule update, TiedGradient tied,
-                               const Cluster& cluster);
+/// In steps with this work on matrices; only what cannot be in bubbles where these are filled.
+ParameterBound parameter_bound(const describe::ModelDescription& slice, UpdateRule update,
+                               const MatrixWork& matrices, TiedGradient tied, const Cluster& cluster);
 
 /// Of one number of slices, one capacity and one recomputation: bytes of what a micro-batch keeps, and of
 /// parameters with all that is kept for each.
@@ -97,7 +103,11 @@ struct BoundedStrategy {
   schedule::Sharding sharding = schedule::Sharding::None;
   std::size_t micro_batches = 1;  ///< of a replica, empty ones included
   std::size_t reduced_bytes = 4;
-  std::size_t alive_micro_batches = 1;  ///< that the first rank keeps at least at a time; each next one less
+  bool divides_matrices = false;         ///< holders of a stage do, instead of each doing all
+  std::size_t num_seen_replicas = 1;     ///< the first ones, that `work` is of
+  std::size_t num_written_replicas = 1;  ///< that divide work on matrices in place of all
+  double curvature_share = 0;            ///< of the steps that K-FAC takes curvature in, outside bubbles
+  std::size_t alive_micro_batches = 1;   ///< that the first rank keeps at least at a time; each next one less
 };
 
 /// No step of the schedule takes less on the cluster, in the mean over the steps that `work` is made of.

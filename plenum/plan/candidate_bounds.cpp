@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plenum/describe/tensor_parallel.h"
+#include "plenum/plan/planned_schedule.h"
 #include "plenum/plan/simulated_step.h"
 #include "plenum/plan/strategy_memory.h"
 #include "plenum/schedule/generate/generator.h"
@@ -12,24 +13,42 @@ namespace {
 
 /// Whether the word table's gradient goes by itself, where a head shares it.
 TiedGradient tied_gradient(const Strategy& strategy, std::size_t num_layers) {
-  const bool has_halves = strategy.device == tensor::Device::Cpu && num_layers > 1 &&
+  const bool has_halves = strategy.matrices.kind != schedule::Preconditioner::Kfac &&
+                          strategy.device == tensor::Device::Cpu && num_layers > 1 &&
                           strategy.sharding <= schedule::Sharding::Optimizer &&
                           strategy.reduce_dtype == tensor::DType::Float32;
   return strategy.depth > 1 || has_halves ? TiedGradient::ByItself : TiedGradient::WithItsLayers;
 }
 
+/// K-FAC's holders always do; Muon's and SOAP's where the schedule has their work (with_matrix_work).
+bool divides_matrices(const Strategy& strategy) {
+  const MatrixWork& work = strategy.matrices;
+  if (work.kind != schedule::Preconditioner::Shampoo && work.kind != schedule::Preconditioner::Muon)
+    return work.kind == schedule::Preconditioner::Kfac;
+  const bool is_in_schedule =
+      work.kind == schedule::Preconditioner::Muon || work.every <= std::size_t{schedule::kMaxAge} + 1;
+  return strategy.device == tensor::Device::Cpu && is_in_schedule;
+}
+
 }  // namespace
 
-BoundedStrategy bounded(const Candidate& candidate) {
+BoundedStrategy bounded(const Candidate& candidate, std::size_t most_replicas) {
   const Strategy& strategy = candidate.strategy;
-  BoundedStrategy result{.replicas = strategy.replicas,
-                         .slices = strategy.slices,
-                         .depth = strategy.depth,
-                         .stage_begins = candidate.stage_begins,
-                         .num_buckets = candidate.num_buckets,
-                         .sharding = strategy.sharding,
-                         .micro_batches = candidate.limits.micro_batches_per_replica,
-                         .reduced_bytes = strategy.reduced_bytes()};
+  BoundedStrategy result{
+      .replicas = strategy.replicas,
+      .slices = strategy.slices,
+      .depth = strategy.depth,
+      .stage_begins = candidate.stage_begins,
+      .num_buckets = candidate.num_buckets,
+      .sharding = strategy.sharding,
+      .micro_batches = candidate.limits.micro_batches_per_replica,
+      .reduced_bytes = strategy.reduced_bytes(),
+      .divides_matrices = divides_matrices(strategy),
+      .num_seen_replicas = std::min(strategy.replicas, most_replicas),
+      .num_written_replicas = std::min(strategy.replicas, num_written_replicas(strategy, most_replicas))};
+  const MatrixWork& matrices = strategy.matrices;
+  if (matrices.kind == schedule::Preconditioner::Kfac && matrices.fill == BubbleFill::Off)
+    result.curvature_share = 1 / static_cast<double>(matrices.every);
   if (strategy.depth == 1) return result;
   const schedule::Generator& generator = schedule::generator_named(strategy.pipeline);
   result.is_tied_apart = true;
@@ -78,12 +97,16 @@ CandidateBounds::Terms CandidateBounds::terms(const Candidate& candidate) {
   const CutKey cut{strategy.replicas, strategy.micro_batches};
   const auto [work, is_new_work] = work_.try_emplace({strategy.slices, cut, strategy.recomputation});
   if (is_new_work) {
+    const bool is_kfac = request_.matrices.kind == schedule::Preconditioner::Kfac;
     work->second = work_bound(slice(strategy.slices), strategy.recomputation, steps(strategy),
-                              std::min(strategy.replicas, most_replicas_), cluster_);
+                              std::min(strategy.replicas, most_replicas_), cluster_,
+                              is_kfac ? Curvature::Counted : Curvature::LeftOut);
   }
   const TiedGradient tied = tied_gradient(strategy, request_.model.layers.size());
-  const auto [parameters, is_new] = parameters_.try_emplace({strategy.slices, tied});
-  if (is_new) parameters->second = parameter_bound(slice(strategy.slices), strategy.update, tied, cluster_);
+  const auto [parameters, is_new] = parameters_.try_emplace({strategy.slices, tied, strategy.matrices.fill});
+  if (is_new)
+    parameters->second =
+        parameter_bound(slice(strategy.slices), strategy.update, strategy.matrices, tied, cluster_);
   const auto [memory, is_new_memory] =
       memory_.try_emplace({strategy.slices, cut, strategy.recomputation, strategy.sharding});
   if (is_new_memory)
@@ -93,14 +116,16 @@ CandidateBounds::Terms CandidateBounds::terms(const Candidate& candidate) {
 
 double CandidateBounds::least_seconds(const Candidate& candidate) {
   const Terms of_candidate = terms(candidate);
-  return least_step_seconds(bounded(candidate), *of_candidate.work, *of_candidate.parameters, cluster_);
+  return least_step_seconds(bounded(candidate, most_replicas_), *of_candidate.work, *of_candidate.parameters,
+                            cluster_);
 }
 
 double CandidateBounds::least_bytes(const Candidate& candidate) {
   const bool has_all = processes_of(cluster_, request_.num_ranks) == Processes::One;
   const std::size_t num_replicas = has_all ? candidate.strategy.replicas : std::size_t{1};
   const auto given = static_cast<std::size_t>(cluster_.overhead_bytes);
-  return static_cast<double>(num_replicas) * least_peak_bytes(bounded(candidate), *terms(candidate).memory) +
+  return static_cast<double>(num_replicas) *
+             least_peak_bytes(bounded(candidate, most_replicas_), *terms(candidate).memory) +
          static_cast<double>(outside_bytes(candidate.strategy.device, has_all, given));
 }
 

@@ -14,8 +14,8 @@
 
 namespace plenum::plan {
 
-/// The strategy as its bound sees it. Borrows the candidate.
-BoundedStrategy bounded(const Candidate& candidate);
+/// The strategy as its bound sees it, where so many replicas are looked at. Borrows the candidate.
+BoundedStrategy bounded(const Candidate& candidate, std::size_t most_replicas);
 
 /// Bounds of candidates, with what many have in common made once.
 class CandidateBounds {
@@ -51,7 +51,7 @@ class CandidateBounds {
   std::map<std::size_t, describe::ModelDescription> slices_;
   std::map<CutKey, std::vector<StepWork>> steps_;
   std::map<std::tuple<std::size_t, CutKey, schedule::Recomputation>, WorkBound> work_;
-  std::map<std::pair<std::size_t, TiedGradient>, ParameterBound> parameters_;
+  std::map<std::tuple<std::size_t, TiedGradient, BubbleFill>, ParameterBound> parameters_;
   std::map<std::tuple<std::size_t, CutKey, schedule::Recomputation, schedule::Sharding>, MemoryBound> memory_;
 };
 

@@ -54,14 +54,19 @@ void DeviceModel::set_points(OpKind kind, std::vector<EfficiencyPoint> points) {
 void DeviceModel::set_default_efficiency(OpKind kind, double efficiency) {
   base::check(efficiency > 0, "an efficiency must be above 0: {}", efficiency);
   kinds_[static_cast<std::size_t>(kind)].by_default = efficiency;
+  kinds_[static_cast<std::size_t>(kind)].is_given = true;
 }
 
 double DeviceModel::limit_seconds(const Op& op) const {
   return limit_of(*this, op).seconds;
 }
 
+const DeviceModel::Kind& DeviceModel::known_for(OpKind kind) const {
+  return kind == OpKind::Orthonormalise && !is_known(kind) ? of(OpKind::Inverse) : of(kind);
+}
+
 double DeviceModel::efficiency(const Op& op) const {
-  const Kind& known = of(op.kind);
+  const Kind& known = known_for(op.kind);
   if (known.points.empty()) return known.by_default;
   const LogSizes own = log_sizes(op.rows, op.in, op.out);
   double weights = 0;

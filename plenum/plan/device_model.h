@@ -43,6 +43,9 @@ class DeviceModel {
   void set_default_efficiency(OpKind kind, double efficiency);
   std::span<const EfficiencyPoint> points(OpKind kind) const { return of(kind).points; }
   double default_efficiency(OpKind kind) const { return of(kind).by_default; }
+  /// Whether anything was said of a kind. If not, an orthonormalisation counts as an inversion, which works
+  /// in panels, too, and everything else has the default of this class.
+  bool is_known(OpKind kind) const { return of(kind).is_given || !of(kind).points.empty(); }
 
   /// The largest of the three times, for one of them.
   double limit_seconds(const Op& op) const;
@@ -58,8 +61,10 @@ class DeviceModel {
     std::vector<EfficiencyPoint> points;
     std::vector<LogSizes> places;  ///< of the points
     double by_default = 0.7;
+    bool is_given = false;  ///< the default
   };
   const Kind& of(OpKind kind) const { return kinds_[static_cast<std::size_t>(kind)]; }
+  const Kind& known_for(OpKind kind) const;
 
   std::array<Kind, kNumOpKinds> kinds_;
 };

@@ -29,6 +29,8 @@ Amount of_products(OpKind kind, double T, double D, double E, double e) {
       return {T * D * D * D, 8 * T * D * D};
     case OpKind::Precondition:
       return {2 * D * E * (D + E), 4 * (D * D + E * E + 2 * D * E)};
+    case OpKind::Orthonormalise:
+      return {4 * T * D * D * D, 8 * T * D * D};
     default:  // plain products
       return {2 * T * D * E, e * (T * D + D * E + T * E)};
   }
@@ -81,6 +83,7 @@ Uses uses_of(OpKind kind) {
       return {.out = true};
     case OpKind::SecondMoment:
     case OpKind::Inverse:
+    case OpKind::Orthonormalise:
       return {};
     case OpKind::Precondition:
       return {.rows = false, .out = true};

@@ -31,6 +31,7 @@ namespace plenum::plan {
 ///   SecondMoment            TD(D + 1)    eTD + 4D(D + 1): half of the moment, read and written
 ///   Inverse                 TD^3         8TD^2
 ///   Precondition            2DE(D + E)   4(D^2 + E^2 + 2DE)
+///   Orthonormalise          4TD^3        8TD^2: each row without those before it, twice
 Op make_op(OpKind kind, double rows, double in, double out, double element_bytes);
 
 }  // namespace plenum::plan

@@ -20,6 +20,20 @@ Op square_pass(double size, double arguments) {
   return op;
 }
 
+/// A pass over `arguments` such numbers of each element.
+Op element_pass(double num_elements, double arguments) {
+  Op op = make_op(OpKind::Gather, num_elements, 1, 1, kFloatBytes);
+  op.bytes = arguments * kFloatBytes * num_elements;
+  return op;
+}
+
+double elements_of(const FactorShape& shape) {
+  return static_cast<double>(shape.in_width) * static_cast<double>(shape.out_width);
+}
+
+/// The gradient is read, the moment read and written, the direction written.
+constexpr double kMuonMoment = 4;
+
 /// Equal operations become one that counts them.
 void append(std::vector<Op>& ops, const Op& op) {
   const auto same = std::ranges::find_if(ops, [&](Op other) {
@@ -67,11 +81,12 @@ struct Sides {
   bool rotates_rows = false;
   bool rotates_columns = false;
 
-  explicit Sides(const FactorShape& shape)
+  Sides(const FactorShape& shape, std::int64_t limit)
       : rows(static_cast<double>(shape.out_width)),
         columns(static_cast<double>(shape.in_width)),
-        rotates_rows(shape.out_width <= kSoapLimit),
-        rotates_columns(shape.in_width <= kSoapLimit) {}
+        rotates_rows(shape.out_width <= limit),
+        rotates_columns(shape.in_width <= limit) {}
+  double elements() const { return rows * columns; }
 };
 
 }  // namespace
@@ -126,42 +141,53 @@ std::vector<Op> kfac_precondition_ops(std::span<const FactorShape> shapes) {
   return ops;
 }
 
-std::vector<Op> soap_factor_ops(std::span<const FactorShape> shapes) {
+std::vector<Op> soap_factor_ops(std::span<const FactorShape> shapes, std::int64_t limit) {
   std::vector<Op> ops;
   for (const FactorShape& shape : shapes) {
-    const Sides sides(shape);
-    if (sides.rotates_rows) append_product(ops, sides.rows, sides.columns, sides.rows, kFloatBytes);
-    if (sides.rotates_columns) append_product(ops, sides.columns, sides.rows, sides.columns, kFloatBytes);
+    const Sides sides(shape, limit);
+    append(ops, element_pass(sides.elements(), 2));  // the clipped gradient
+    if (sides.rotates_rows) {
+      append_product(ops, sides.rows, sides.columns, sides.rows, kFloatBytes);
+      append(ops, square_pass(sides.rows, 3));
+    }
+    if (sides.rotates_columns) {
+      append_product(ops, sides.columns, sides.rows, sides.columns, kFloatBytes);
+      append(ops, square_pass(sides.columns, 3));
+    }
   }
   return ops;
 }
 
-std::vector<Op> soap_basis_ops(std::span<const FactorShape> shapes) {
+std::vector<Op> soap_basis_ops(std::span<const FactorShape> shapes, std::int64_t limit) {
   std::vector<Op> ops;
   const auto add_side = [&](double size) {
     append_product(ops, size, size, size, kFloatBytes);
-    Op orthonormalised = make_op(OpKind::Inverse, 1, size, 1, kFloatBytes);
-    orthonormalised.count = 4;
-    append(ops, orthonormalised);
+    append(ops, square_pass(size, 3));  // the shifted product
+    append(ops, make_op(OpKind::Orthonormalise, 1, size, 1, kFloatBytes));
+    append(ops, square_pass(size, 2));  // the new basis
   };
   for (const FactorShape& shape : shapes) {
-    const Sides sides(shape);
+    const Sides sides(shape, limit);
     if (sides.rotates_rows) add_side(sides.rows);
     if (sides.rotates_columns) add_side(sides.columns);
   }
   return ops;
 }
 
-std::vector<Op> soap_direction_ops(std::span<const FactorShape> shapes, double element_bytes) {
+std::vector<Op> soap_direction_ops(std::span<const FactorShape> shapes, std::int64_t limit) {
   constexpr double kRotations = 3;  // of the gradient, of its mean, of the direction back
   std::vector<Op> ops;
   for (const FactorShape& shape : shapes) {
-    const Sides sides(shape);
+    const Sides sides(shape, limit);
     if (sides.rotates_rows)
       append_product(ops, sides.rows, sides.rows, sides.columns, kFloatBytes, kRotations);
     if (sides.rotates_columns)
       append_product(ops, sides.rows, sides.columns, sides.columns, kFloatBytes, kRotations);
-    append(ops, make_op(OpKind::AdamW, sides.rows * sides.columns, 1, 1, element_bytes));
+    append(ops, element_pass(sides.elements(), 2 + 3));  // the clipped gradient, the first moment
+    // Rotated gradient and first moment are read, the second moment read and written, the direction written.
+    Op direction = make_op(OpKind::AdamW, sides.elements(), 1, 1, kFloatBytes);
+    direction.bytes = (2 + 2 + 1) * kFloatBytes * sides.elements();
+    append(ops, direction);
   }
   return ops;
 }
@@ -172,10 +198,53 @@ std::vector<Op> muon_direction_ops(std::span<const FactorShape> shapes, double e
   for (const FactorShape& shape : shapes) {
     const auto least = static_cast<double>(std::min(shape.in_width, shape.out_width));
     const auto most = static_cast<double>(std::max(shape.in_width, shape.out_width));
+    append(ops, element_pass(least * most, kMuonMoment + 2));              // and its length made 1
     append_product(ops, least, most, least, element_bytes, kIterations);   // A = X X^T
     append_product(ops, least, least, least, element_bytes, kIterations);  // A A
-    append_product(ops, least, least, most, element_bytes, kIterations);   // times X
+    Op polynomial = square_pass(least, 3);
+    polynomial.count = kIterations;
+    append(ops, polynomial);
+    append_product(ops, least, least, most, element_bytes, kIterations);  // times X
   }
+  return ops;
+}
+
+std::vector<Op> others_moment_ops(schedule::Preconditioner kind, std::span<const FactorShape> shapes) {
+  constexpr double kSoapMoment = 5;  // of which the clipped gradient is written and read again
+  const bool is_muon = kind == schedule::Preconditioner::Muon;
+  std::vector<Op> ops;
+  for (const FactorShape& shape : shapes)
+    append(ops, element_pass(elements_of(shape), is_muon ? kMuonMoment : kSoapMoment));
+  return ops;
+}
+
+std::vector<Op> matrix_weight_ops(std::span<const FactorShape> shapes, double weight_bytes) {
+  std::vector<Op> ops;
+  for (const FactorShape& shape : shapes) {
+    Op pass = element_pass(elements_of(shape), 3);
+    if (weight_bytes < kFloatBytes) pass.bytes += weight_bytes * elements_of(shape);
+    append(ops, pass);
+  }
+  return ops;
+}
+
+std::vector<Op> whole_matrix_update_ops(const MatrixWork& work, std::span<const FactorShape> shapes,
+                                        double weight_bytes) {
+  std::vector<Op> ops;
+  const auto add = [&](std::vector<Op> found, double share = 1) {
+    for (Op& op : found) {
+      op.count *= share;
+      ops.push_back(op);
+    }
+  };
+  if (work.kind == schedule::Preconditioner::Muon) {
+    add(muon_direction_ops(shapes, weight_bytes));
+  } else {
+    add(soap_factor_ops(shapes, work.soap_limit));
+    add(soap_basis_ops(shapes, work.soap_limit), 1 / static_cast<double>(work.every));
+    add(soap_direction_ops(shapes, work.soap_limit));
+  }
+  add(matrix_weight_ops(shapes, weight_bytes));
   return ops;
 }
 

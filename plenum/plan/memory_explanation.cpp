@@ -5,6 +5,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/memory/activation_slots.h"
+#include "plenum/plan/planned_schedule.h"
 
 namespace plenum::plan {
 namespace {
@@ -17,8 +18,10 @@ class Variants {
 
   AbridgedSchedule schedule(const Strategy& strategy, const StepLimits& limits) const {
     constexpr std::size_t kReplicas = 2;
-    return abridged_schedule(strategy, request_.model, sampler_.typical(), limits.micro_batches_per_replica,
-                             kReplicas);
+    const std::vector<StepWork> steps = sampler_.sample(strategy.replicas, strategy.micro_batches, 1);
+    return planned_schedule(strategy, request_.model, sampler_.typical(), limits, steps.front(), cluster_,
+                            kReplicas)
+        .steps;
   }
   std::vector<tensor::MemoryLayout> arenas(const Strategy& strategy, const StepLimits& limits) const {
     return rank_arenas(strategy, request_.model, schedule(strategy, limits),
@@ -81,6 +84,8 @@ std::optional<MemoryExplanation::Cut> better_cut(const Candidate& candidate, con
   const auto num_layers = static_cast<std::int64_t>(request.model.layers.size());
   const auto& begins = candidate.stage_begins;
   if (begins.size() != candidate.strategy.depth + 1) return std::nullopt;
+  // Every cut would have bubbles of its own to fill.
+  if (candidate.strategy.matrices.fill != BubbleFill::Off) return std::nullopt;
   constexpr double kNoticed = 0.99;
   std::optional<MemoryExplanation::Cut> best;
   for (std::int64_t first = 1; first <= begins[1]; ++first) {

@@ -30,6 +30,7 @@ constexpr std::array<std::string_view, kNumOpKinds> kNames = {
     "second_moment",
     "inverse",
     "precondition",
+    "orthonormalise",
 };
 
 }  // namespace

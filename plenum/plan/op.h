@@ -35,8 +35,9 @@ enum class OpKind : std::uint8_t {
   SecondMoment,    ///< K-FAC: a product x^T x of rows x `in`
   Inverse,         ///< K-FAC: of `rows` matrices of `in` x `in`
   Precondition,    ///< K-FAC: two products, of an `out` x `in` gradient
+  Orthonormalise,  ///< SOAP: rows of `rows` matrices of `in` x `in`
 };
-inline constexpr std::size_t kNumOpKinds = static_cast<std::size_t>(OpKind::Precondition) + 1;
+inline constexpr std::size_t kNumOpKinds = static_cast<std::size_t>(OpKind::Orthonormalise) + 1;
 
 /// "product_forward": what files call it.
 std::string_view op_kind_name(OpKind kind);

@@ -11,16 +11,18 @@
 #include "plenum/base/check.h"
 #include "plenum/base/units.h"
 #include "plenum/plan/candidate_bounds.h"
+#include "plenum/plan/planned_schedule.h"
 
 namespace plenum::plan {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-AbridgedSchedule schedule_of(const Candidate& candidate, const StrategyRequest& request,
-                             const StepSampler& sampler, std::size_t most_replicas) {
-  return abridged_schedule(candidate.strategy, request.model, sampler.typical(),
-                           candidate.limits.micro_batches_per_replica, most_replicas);
+PlannedSchedule schedule_of(const Candidate& candidate, const StrategyRequest& request,
+                            const StepSampler& sampler, const StepWork& step, const Cluster& cluster,
+                            std::size_t most_replicas) {
+  return planned_schedule(candidate.strategy, request.model, sampler.typical(), candidate.limits, step,
+                          cluster, most_replicas);
 }
 
 MemorySetting memory_setting(const Candidate& candidate, const StrategyRequest& request,
@@ -41,11 +43,37 @@ StrategyMemory memory_of(const Candidate& candidate, const StrategyRequest& requ
   return strategy_memory(candidate.strategy, request.model, schedule, setting);
 }
 
+/// A pipeline whose bubbles are filled takes no less than it does without: its actions keep their order, and
+/// others come between them. That is simulated in a part of the time that filling takes. Of SOAP, whose
+/// updates differ from those without it, nothing is said.
+double least_filled_seconds(const Candidate& candidate, const StrategyRequest& request,
+                            const StepSampler& sampler, const std::vector<StepWork>& steps,
+                            const Cluster& cluster, std::size_t most_replicas) {
+  const Strategy& strategy = candidate.strategy;
+  const bool is_filled = strategy.depth > 1 && strategy.matrices.fill != BubbleFill::Off &&
+                         strategy.matrices.kind == schedule::Preconditioner::Kfac;
+  if (!is_filled) return 0;
+  const AbridgedSchedule plain = abridged_schedule(strategy, request.model, sampler.typical(),
+                                                   candidate.limits.micro_batches_per_replica,
+                                                   num_written_replicas(strategy, most_replicas));
+  return simulate_steps(strategy, request.model, plain, steps, cluster).seconds;
+}
+
 struct Bounded {
   const Candidate* candidate = nullptr;
   double seconds = 0;
   double bytes = 0;
 };
+
+std::vector<Bounded> bounded_all(const std::vector<Candidate>& candidates, const StrategyRequest& request,
+                                 const StepSampler& sampler, const Cluster& cluster,
+                                 const SearchOptions& options) {
+  CandidateBounds bounds(request, sampler, cluster, options.num_steps, options.most_replicas);
+  std::vector<Bounded> all;
+  for (const Candidate& candidate : candidates)
+    all.push_back({&candidate, bounds.least_seconds(candidate), bounds.least_bytes(candidate)});
+  return all;
+}
 
 /// Steps of strategies that have replicas and cut in common.
 class SampledSteps {
@@ -123,8 +151,12 @@ class Obstacle {
   };
 
   double bytes_of(const Candidate& candidate) const {
-    return static_cast<double>(strategy_memory(candidate.strategy, request_.model,
-                                               schedule_of(candidate, request_, sampler_, 2),
+    const Strategy& strategy = candidate.strategy;
+    const std::vector<StepWork> steps = sampler_.sample(strategy.replicas, strategy.micro_batches, 1);
+    constexpr std::size_t kReplicas = 2;
+    const PlannedSchedule schedule =
+        schedule_of(candidate, request_, sampler_, steps.front(), cluster_, kReplicas);
+    return static_cast<double>(strategy_memory(strategy, request_.model, schedule.steps,
                                                memory_setting(candidate, request_, cluster_))
                                    .peak_bytes());
   }
@@ -191,12 +223,29 @@ double memory_of_process(const Cluster& cluster, std::size_t num_ranks) {
 
 Plan plan_of(const Candidate& candidate, const StrategyRequest& request, const StepSampler& sampler,
              const Cluster& cluster, const SearchOptions& options) {
-  const AbridgedSchedule schedule = schedule_of(candidate, request, sampler, options.most_replicas);
-  SampledSteps steps(request, sampler, options.num_steps);
+  SampledSteps sampled(request, sampler, options.num_steps);
+  const std::vector<StepWork>& steps = sampled.of(candidate.strategy);
+  const PlannedSchedule schedule =
+      schedule_of(candidate, request, sampler, steps.front(), cluster, options.most_replicas);
   return {.candidate = candidate,
-          .step = simulate_steps(candidate.strategy, request.model, schedule, steps.of(candidate.strategy),
-                                 cluster),
-          .memory = memory_of(candidate, request, schedule, steps.of(candidate.strategy), cluster)};
+          .step = simulate_steps(candidate.strategy, request.model, schedule.steps, steps, cluster),
+          .memory = memory_of(candidate, request, schedule.steps, steps, cluster),
+          .refresh_steps = schedule.refresh_steps,
+          .fills_bubbles = schedule.fills_bubbles};
+}
+
+std::optional<MatrixOverhead> matrix_overhead(const Plan& plan, const StrategyRequest& request,
+                                              const StepSampler& sampler, const Cluster& cluster,
+                                              const SearchOptions& options) {
+  if (request.matrices.kind == schedule::Preconditioner::None) return std::nullopt;
+  StrategyRequest without = request;
+  without.matrices = {};
+  Candidate candidate = plan.candidate;
+  candidate.strategy.matrices = {};
+  const Plan other = plan_of(candidate, without, sampler, cluster, options);
+  return MatrixOverhead{.seconds = plan.step.seconds - other.step.seconds,
+                        .bytes = static_cast<double>(plan.memory.peak_bytes()) -
+                                 static_cast<double>(other.memory.peak_bytes())};
 }
 
 SearchResult search(const StrategyRequest& request, const std::string& model_name, const StepSampler& sampler,
@@ -212,10 +261,7 @@ SearchResult search(const StrategyRequest& request, const std::string& model_nam
       request.num_ranks, model_name);
 
   const auto begin = std::chrono::steady_clock::now();
-  CandidateBounds bounds(request, sampler, cluster, options.num_steps, options.most_replicas);
-  std::vector<Bounded> all;
-  for (const Candidate& candidate : candidates)
-    all.push_back({&candidate, bounds.least_seconds(candidate), bounds.least_bytes(candidate)});
+  const std::vector<Bounded> all = bounded_all(candidates, request, sampler, cluster, options);
   result.bound_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::vector<Bounded> open;
   std::ranges::copy_if(all, std::back_inserter(open),
@@ -232,18 +278,25 @@ SearchResult search(const StrategyRequest& request, const std::string& model_nam
       break;
     }
     const Candidate& candidate = *bound.candidate;
-    const AbridgedSchedule schedule = schedule_of(candidate, request, sampler, options.most_replicas);
-    StrategyMemory memory = memory_of(candidate, request, schedule, steps.of(candidate.strategy), cluster);
+    const std::vector<StepWork>& works = steps.of(candidate.strategy);
+    if (best.size() >= options.num_best && least_filled_seconds(candidate, request, sampler, works, cluster,
+                                                                options.most_replicas) > best.back())
+      continue;
+    const PlannedSchedule schedule =
+        schedule_of(candidate, request, sampler, works.front(), cluster, options.most_replicas);
+    StrategyMemory memory = memory_of(candidate, request, schedule.steps, works, cluster);
     if (static_cast<double>(memory.peak_bytes()) > result.memory_limit_bytes) {
       ++result.num_too_large;
       continue;
     }
     ++result.num_simulated;
-    result.ranked.push_back({.candidate = candidate,
-                             .least_seconds = bound.seconds,
-                             .step = simulate_steps(candidate.strategy, request.model, schedule,
-                                                    steps.of(candidate.strategy), cluster),
-                             .memory = std::move(memory)});
+    result.ranked.push_back(
+        {.candidate = candidate,
+         .least_seconds = bound.seconds,
+         .step = simulate_steps(candidate.strategy, request.model, schedule.steps, works, cluster),
+         .memory = std::move(memory),
+         .refresh_steps = schedule.refresh_steps,
+         .fills_bubbles = schedule.fills_bubbles});
     best.insert(std::ranges::upper_bound(best, result.ranked.back().step.seconds),
                 result.ranked.back().step.seconds);
     if (best.size() > options.num_best) best.pop_back();

@@ -29,6 +29,8 @@ struct Plan {
   double least_seconds = 0;  ///< its bound
   SimulatedStep step;
   StrategyMemory memory;
+  double refresh_steps = 0;    ///< PlannedSchedule's
+  bool fills_bubbles = false;  ///< likewise
 
   const Strategy& strategy() const { return candidate.strategy; }
 };
@@ -51,6 +53,18 @@ double memory_of_process(const Cluster& cluster, std::size_t num_ranks);
 /// One strategy, as the search sees it.
 Plan plan_of(const Candidate& candidate, const StrategyRequest& request, const StepSampler& sampler,
              const Cluster& cluster, const SearchOptions& options = {});
+
+/// What an optimizer's work on matrices adds to a plan, held against the same layout with the optimizer that
+/// updates all other parameters.
+struct MatrixOverhead {
+  double seconds = 0;  ///< of a step
+  double bytes = 0;    ///< of the process that takes the most
+  double share_of(double step_seconds) const { return seconds / (step_seconds - seconds); }
+};
+/// Nothing where there is no such work.
+std::optional<MatrixOverhead> matrix_overhead(const Plan& plan, const StrategyRequest& request,
+                                              const StepSampler& sampler, const Cluster& cluster,
+                                              const SearchOptions& options = {});
 
 /// Bounds every strategy, simulates those that can fit in the order of their bounds until no other can be
 /// among the best, and ranks them. `model_name` stands in reasons.

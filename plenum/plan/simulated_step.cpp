@@ -39,6 +39,7 @@ std::vector<StepWork> busiest_first(std::vector<StepWork> steps, std::size_t num
 StepCostOptions cost_options(const Strategy& strategy, const describe::ModelDescription& model) {
   return {.model = describe::tensor_parallel_slice(model, {.index = 0, .size = strategy.slices}),
           .update = strategy.update,
+          .matrices = strategy.matrices,
           .reduced_bytes = strategy.reduced_bytes()};
 }
 

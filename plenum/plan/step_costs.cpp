@@ -1,6 +1,7 @@
 #include "plenum/plan/step_costs.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 
@@ -37,6 +38,19 @@ std::size_t num_slices_of(const describe::ModelDescription& model) {
 
 OpKind kind_of(UpdateRule rule) {
   return rule == UpdateRule::Lamb ? OpKind::Lamb : OpKind::AdamW;
+}
+
+double matrix_elements(const std::vector<FactorShape>& shapes) {
+  double elements = 0;
+  for (const FactorShape& shape : shapes)
+    elements += static_cast<double>(shape.in_width) * static_cast<double>(shape.out_width);
+  return elements;
+}
+
+/// So many times as many operations.
+std::vector<Op> times(double factor, std::vector<Op> ops) {
+  for (Op& op : ops) op.count *= factor;
+  return ops;
 }
 
 double elements_in(const describe::ParameterTable::ElementRange& range) {
@@ -94,6 +108,7 @@ struct StepCosts::State {
                   "a schedule that sums the norms of tensors is LAMB's: {}", run.name);
     find_first_micro_batches();
     find_shards();
+    find_owners();
   }
 
   void set_work(const StepWork& work);
@@ -106,10 +121,17 @@ struct StepCosts::State {
 
   void find_first_micro_batches();
   void find_shards();
+  void find_owners();
+  Rank owner(StageId stage, LayerId layer, std::size_t map) const;
+  double owned_share(StageId stage) const;
   Gradients gradients_of(const Action& action) const;
   std::size_t holder_index(Rank rank, StageId stage) const;
   double updated_elements(Rank rank, const Action& action) const;
   std::vector<FactorShape> own_shapes(Rank rank, const Action& action) const;
+  std::vector<FactorShape> others_shapes(Rank rank, const Action& action) const;
+  std::vector<FactorShape> shapes_of(const Action& action) const;
+  std::vector<Op> precondition_ops(Rank rank, const Action& action) const;
+  std::vector<Op> matrix_update_ops(const Action& action) const;
   ActionParts message(Rank rank, const Action& send) const;
 
   const Schedule& schedule;
@@ -123,9 +145,10 @@ struct StepCosts::State {
   PartCosts part_costs;
   ExchangeCosts exchange;
   PassCosts passes;
-  std::vector<bool> is_first;          ///< by stage and micro-batch: no gradient to add to
-  std::vector<double> shard_elements;  ///< of each holder, where there are shards
-  double tied_rows = 0;                ///< of the word table that a step reads
+  std::vector<bool> is_first;             ///< by stage and micro-batch: no gradient to add to
+  std::vector<double> shard_elements;     ///< of each holder, where there are shards
+  std::vector<std::vector<Rank>> owners;  ///< of each stage: its holders that have anything to do
+  double tied_rows = 0;                   ///< of the word table that a step reads
   StepWork current;
   mutable std::unordered_map<Key, ActionParts, KeyHash> known;
 };
@@ -174,6 +197,29 @@ void StepCosts::State::find_shards() {
   }
 }
 
+void StepCosts::State::find_owners() {
+  owners.resize(schedule.num_stages());
+  for (std::size_t stage = 0; stage < owners.size(); ++stage) {
+    for (const Rank rank : dataflow.holders(StageId::at(stage))) {
+      if (!schedule.ranks[rank.index()].lane(schedule::Lane::Compute).actions().empty())
+        owners[stage].push_back(rank);
+    }
+  }
+}
+
+/// Of an abridged schedule those that are written out own all maps, and have a part of the work on each.
+Rank StepCosts::State::owner(StageId stage, LayerId layer, std::size_t map) const {
+  const std::vector<Rank>& ranks = owners[stage.index()];
+  const schedule::StageLayers& layers = dataflow.layers();
+  return ranks[schedule::owner_index(layer.index() - layers.first(stage).index(), map, layers.count(stage),
+                                     ranks.size())];
+}
+
+double StepCosts::State::owned_share(StageId stage) const {
+  return static_cast<double>(owners[stage.index()].size()) /
+         static_cast<double>(dataflow.holders(stage).size());
+}
+
 Gradients StepCosts::State::gradients_of(const Action& action) const {
   // What is in flight is added up when it is reduced.
   if (dataflow.scatters_rounds(action.stage)) return Gradients::Overwritten;
@@ -203,11 +249,28 @@ std::vector<FactorShape> StepCosts::State::own_shapes(Rank rank, const Action& a
   for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) {
     const std::vector<FactorShape> shapes = factor_shapes(options.model.layers[layer.index()]);
     for (std::size_t map = 0; map < shapes.size(); ++map) {
-      if (dataflow.owner(action.stage, layer, static_cast<std::uint16_t>(map)) == rank)
-        own.push_back(shapes[map]);
+      if (owner(action.stage, layer, map) == rank) own.push_back(shapes[map]);
     }
   }
   return own;
+}
+
+std::vector<FactorShape> StepCosts::State::others_shapes(Rank rank, const Action& action) const {
+  std::vector<FactorShape> others;
+  for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value) {
+    const std::vector<FactorShape> shapes = factor_shapes(options.model.layers[layer.index()]);
+    for (std::size_t map = 0; map < shapes.size(); ++map) {
+      if (owner(action.stage, layer, map) != rank) others.push_back(shapes[map]);
+    }
+  }
+  return others;
+}
+
+std::vector<FactorShape> StepCosts::State::shapes_of(const Action& action) const {
+  std::vector<FactorShape> all;
+  for (LayerId layer = action.first_layer; layer < action.end_layer; ++layer.value)
+    std::ranges::copy(factor_shapes(options.model.layers[layer.index()]), std::back_inserter(all));
+  return all;
 }
 
 ActionParts StepCosts::State::message(Rank rank, const Action& send) const {
@@ -291,7 +354,6 @@ ActionParts StepCosts::State::computed(Rank rank, const Action& action) const {
 
 ActionParts StepCosts::State::second_order(Rank rank, const Action& action) const {
   const std::size_t layer = action.first_layer.index();
-  const bool is_muon = schedule.problem.preconditioner == Preconditioner::Muon;
   const auto one_map = [&] {
     return std::vector<FactorShape>{factor_shapes(options.model.layers[layer])[action.factor]};
   };
@@ -310,21 +372,38 @@ ActionParts StepCosts::State::second_order(Rank rank, const Action& action) cons
       found = inversion_ops(own_shapes(rank, action), cluster.kind);
       break;
     case ActionType::AccumulateFactor:
-      found = soap_factor_ops(own_shapes(rank, action));
+      found = soap_factor_ops(own_shapes(rank, action), options.matrices.soap_limit);
       break;
     case ActionType::InverseRoot:
-      found = soap_basis_ops(one_map());
+      found = soap_basis_ops(one_map(), options.matrices.soap_limit);
       break;
     default:  // Precondition
-      if (schedule.problem.preconditioner == Preconditioner::Kfac) {
-        found = kfac_precondition_ops(own_shapes(rank, action));
-      } else {
-        found = is_muon ? muon_direction_ops(own_shapes(rank, action), weight_bytes)
-                        : soap_direction_ops(own_shapes(rank, action), weight_bytes);
-      }
+      found = precondition_ops(rank, action);
   }
-  for (Op& op : found) op.count /= action.num_pieces;
-  return part_costs.of(found);
+  const bool is_divided = !schedule::is_curvature(action.type) && action.type != ActionType::Precondition;
+  const double share = is_divided ? owned_share(action.stage) : 1;
+  return part_costs.of(times(share / action.num_pieces, std::move(found)));
+}
+
+std::vector<Op> StepCosts::State::precondition_ops(Rank rank, const Action& action) const {
+  const Preconditioner kind = schedule.problem.preconditioner;
+  const std::vector<FactorShape> own = own_shapes(rank, action);
+  const double share = owned_share(action.stage);
+  if (kind == Preconditioner::Kfac) return times(share, kfac_precondition_ops(own));
+  std::vector<Op> found =
+      times(share, kind == Preconditioner::Muon ? muon_direction_ops(own, weight_bytes)
+                                                : soap_direction_ops(own, options.matrices.soap_limit));
+  std::ranges::copy(times(1 - share, others_moment_ops(kind, own)), std::back_inserter(found));
+  std::ranges::copy(others_moment_ops(kind, others_shapes(rank, action)), std::back_inserter(found));
+  return found;
+}
+
+std::vector<Op> StepCosts::State::matrix_update_ops(const Action& action) const {
+  if (!options.matrices.replaces_update()) return {};
+  const std::vector<FactorShape> shapes = shapes_of(action);
+  return schedule.problem.preconditioner == options.matrices.kind
+             ? matrix_weight_ops(shapes, weight_bytes)
+             : whole_matrix_update_ops(options.matrices, shapes, weight_bytes);
 }
 
 ActionParts StepCosts::State::update(Rank rank, const Action& action) const {
@@ -349,8 +428,11 @@ ActionParts StepCosts::State::update(Rank rank, const Action& action) const {
   const UpdatePart part = !is_halved                                 ? UpdatePart::All
                           : action.type == ActionType::UpdateMoments ? UpdatePart::Moments
                                                                      : UpdatePart::Weights;
-  ActionParts parts = part_costs.of(std::vector<Op>{
-      update_op(kind_of(options.update), part, updated_elements(rank, action), weight_bytes)});
+  double elements = updated_elements(rank, action);
+  if (options.matrices.replaces_update()) elements -= matrix_elements(shapes_of(action));
+  std::vector<Op> found = matrix_update_ops(action);
+  found.push_back(update_op(kind_of(options.update), part, elements, weight_bytes));
+  ActionParts parts = part_costs.of(found);
   if (action.type == ActionType::Update && schedule.problem.has_tensor_norms && num_slices > 1)
     parts.link +=
         part_costs.sum_over_slices(static_cast<double>(table.parameters().size()) * 2 * kDoubleBytes);

@@ -8,6 +8,7 @@
 #include "plenum/plan/cluster.h"
 #include "plenum/plan/device_model.h"
 #include "plenum/plan/link.h"
+#include "plenum/plan/matrix_work.h"
 #include "plenum/plan/step_work.h"
 #include "plenum/schedule/core/schedule.h"
 #include "plenum/schedule/simulate/cost_model.h"
@@ -21,6 +22,7 @@ enum class UpdateRule : std::uint8_t { AdamW, Lamb };
 struct StepCostOptions {
   describe::ModelDescription model = {};  ///< all of it, or with tensor parallelism the slice of one rank
   UpdateRule update = UpdateRule::AdamW;
+  MatrixWork matrices = {};       ///< that the schedule has, or that the update does where it has none
   std::size_t reduced_bytes = 4;  ///< in which an element of the gradient travels
 };
 
@@ -46,7 +48,10 @@ struct ActionParts {
 ///   nothing. ExchangeData takes no time: it runs beside everything.
 /// - Of the tied word table's rows that a step reads, as many are counted as tokens have different words
 ///   (expected_distinct_words).
-/// - Muon and SOAP update weights as the update rule does; see matrix_ops.h for what they do before.
+/// - Of what holders of a stage divide map by map, those that are written out of an abridged schedule do what
+///   all would do in the mean.
+/// - Muon and SOAP update the matrices of layers: all of it in Update, or where the schedule has actions for
+///   it only the weights. Where SOAP's bases are left to Update, each step has its share of their refreshes.
 ///
 /// What was asked once is remembered, so it is for one thread at a time.
 class StepCosts final : public schedule::CostModel {

@@ -21,7 +21,7 @@ namespace {
 
 /// Behind the last of several layers, the other layers hide the first half of the word table's reduction.
 bool reduces_tied_halves(const Strategy& strategy, std::size_t num_layers) {
-  const bool is_kfac = strategy.preconditioner == schedule::Preconditioner::Kfac;
+  const bool is_kfac = strategy.matrices.kind == schedule::Preconditioner::Kfac;
   return !is_kfac && num_layers > 1 && strategy.sharding <= schedule::Sharding::Optimizer &&
          strategy.reduce_dtype == tensor::DType::Float32 && strategy.device == tensor::Device::Cpu;
 }

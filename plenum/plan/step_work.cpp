@@ -7,6 +7,8 @@ namespace plenum::plan {
 LargestStep largest_step(const std::vector<StepWork>& steps, const batch::Capacity& planned) {
   LargestStep largest{.micro_batch = {.max_length = planned.max_length}};
   batch::Capacity& most = largest.micro_batch;
+  for (std::size_t i = 0; i < most.labels.size(); ++i)
+    most.labels[i] = std::min<std::int64_t>(planned.labels[i], 1);
   for (const StepWork& step : steps) {
     std::int64_t tokens = 0;
     for (const MicroBatchWork& micro_batch : step.micro_batches) {

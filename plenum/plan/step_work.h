@@ -24,7 +24,8 @@ struct LargestStep {
   batch::Capacity micro_batch;  ///< the most that one has
   std::int64_t tokens = 0;
 };
-/// Of these, the most. `planned` is what no micro-batch exceeds.
+/// Of these, the most; of an objective that is planned for at least one label, as what is laid out for none
+/// is less. `planned` is what no micro-batch exceeds.
 LargestStep largest_step(const std::vector<StepWork>& steps, const batch::Capacity& planned);
 
 }  // namespace plenum::plan

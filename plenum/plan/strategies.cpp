@@ -42,9 +42,12 @@ class Enumeration {
                       .slices = slices,
                       .depth = depth,
                       .update = request_.update,
+                      .matrices = request_.matrices,
                       .reduce_dtype = request_.reduce_dtype,
                       .device = cluster_.kind};
         if (mesh.replicas > sampler_.items_per_step()) continue;
+        if (depth == 1) mesh.matrices.fill = BubbleFill::Off;
+        if (reason_against(mesh)) continue;
         depth == 1 ? add_without_pipeline(mesh) : add_pipelines(mesh);
       }
     }
@@ -101,6 +104,7 @@ class Enumeration {
       // Sharded gradients travel in fp32.
       if (sharding >= Sharding::Gradients && strategy.reduce_dtype != tensor::DType::Float32) continue;
       strategy.sharding = sharding;
+      if (reason_against(strategy)) continue;
       add_buckets(strategy, limits, {0, static_cast<std::uint16_t>(num_layers())});
     }
   }

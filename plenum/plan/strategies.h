@@ -18,6 +18,7 @@ struct StrategyRequest {
   describe::ModelDescription model;  ///< the whole one
   std::size_t num_ranks = 1;
   UpdateRule update = UpdateRule::AdamW;
+  MatrixWork matrices = {};  ///< bubbles are filled where there is a pipeline
   tensor::DType reduce_dtype = tensor::DType::Float32;
   std::optional<batch::Capacity> evaluated = {};  ///< of what is held out; nothing where none is
 };

@@ -31,9 +31,27 @@ std::string recomputation_text(schedule::Recomputation recomputation) {
   return recomputation == schedule::Recomputation::Mlp ? ", recompute mlp" : ", recompute full";
 }
 
+/// Matrices are multiplied whole.
+std::optional<std::string> reason_against_dividing(const Strategy& strategy) {
+  if (strategy.matrices.kind == schedule::Preconditioner::None) return std::nullopt;
+  const bool is_kfac = strategy.matrices.kind == schedule::Preconditioner::Kfac;
+  if (strategy.slices > 1) {
+    return is_kfac ? "K-FAC needs whole linear maps on a rank; leave out --tp, or choose another --optimizer"
+                   : "Muon and SOAP multiply whole matrices, which --tp divides; leave out --tp, or train "
+                     "with --optimizer adamw or lamb";
+  }
+  if (strategy.sharding != schedule::Sharding::None) {
+    return is_kfac ? "K-FAC needs whole gradients on a rank; leave out --shard, or choose another --optimizer"
+                   : "Muon and SOAP multiply whole matrices, which --shard cuts; leave out --shard, or train "
+                     "with --optimizer adamw or lamb";
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> reason_against(const Strategy& strategy) {
+  if (std::optional<std::string> reason = reason_against_dividing(strategy)) return reason;
   if (strategy.depth == 1) return std::nullopt;
   if (strategy.sharding != schedule::Sharding::None) {
     return fmt::format(

@@ -8,6 +8,7 @@
 
 #include "plenum/batch/micro_batch_cut.h"
 #include "plenum/plan/gradient_buckets.h"
+#include "plenum/plan/matrix_work.h"
 #include "plenum/plan/step_costs.h"
 #include "plenum/schedule/core/recomputation.h"
 #include "plenum/schedule/core/schedule.h"
@@ -31,7 +32,7 @@ struct Strategy {
   schedule::Recomputation recomputation = schedule::Recomputation::None;
   std::int64_t bucket_bytes = kBucketBytes;
   UpdateRule update = UpdateRule::AdamW;
-  schedule::Preconditioner preconditioner = schedule::Preconditioner::None;
+  MatrixWork matrices = {};
   tensor::DType reduce_dtype = tensor::DType::Float32;  ///< in which gradients travel between ranks
   tensor::Device device = tensor::Device::Cpu;
 

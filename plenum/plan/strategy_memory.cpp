@@ -55,11 +55,25 @@ std::vector<Alike> alike_replicas(const describe::ParameterTable& table, const A
   return replicas;
 }
 
+/// Every rank that is written out, where they divide work on matrices and no two have the same. Replicas that
+/// are left out count as the last of them.
+std::vector<Alike> written_ranks(const Strategy& strategy, const AbridgedSchedule& schedule) {
+  const std::size_t num_written = schedule.written.ranks.size();
+  std::vector<Alike> ranks;
+  for (std::size_t rank = 0; rank < num_written; ++rank) {
+    const bool is_last = rank + strategy.depth >= num_written;
+    const std::size_t num_others = is_last ? strategy.replicas - num_written / strategy.depth : 0;
+    ranks.push_back({.rank = Rank::at(rank), .count = 1 + num_others});
+  }
+  return ranks;
+}
+
 /// The ranks of the run, those that take as much as each other as one: slices of a place that are of one
 /// size, in all replicas; where these divide an update, those with shards of one size.
 std::vector<Alike> alike_ranks(const Strategy& strategy, const describe::ModelDescription& model,
                                const AbridgedSchedule& schedule) {
   const bool is_sharded = strategy.sharding != schedule::Sharding::None && strategy.replicas > 1;
+  if (strategy.matrices.kind != schedule::Preconditioner::None) return written_ranks(strategy, schedule);
   std::vector<Alike> ranks;
   for (std::size_t place = 0; place < strategy.depth; ++place) {
     std::map<std::pair<std::int64_t, std::int64_t>, std::pair<std::size_t, std::size_t>> slices;
@@ -96,7 +110,9 @@ memory::MemoryRequest memory_request(const Strategy& strategy, const batch::Capa
           .precision = tensor::precision_of(strategy.device),
           .num_threads = num_threads,
           .reduce_dtype = strategy.num_ranks() > 1 ? strategy.reduce_dtype : tensor::DType::Float32,
-          .layer_update = layer_update_of(strategy.preconditioner)};
+          .kfac_averages = strategy.matrices.kfac_averages,
+          .layer_update = layer_update_of(strategy.matrices.kind),
+          .soap_limit = strategy.matrices.soap_limit};
 }
 
 Processes processes_of(const Cluster& cluster, std::size_t num_ranks) {

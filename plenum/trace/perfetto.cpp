@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,11 @@ struct Slice {
   std::int64_t end = 0;
 };
 
+bool is_backward(Category category) {
+  return category == Category::Backward || category == Category::InputGradient ||
+         category == Category::WeightGradient;
+}
+
 class TraceWriter {
  public:
   TraceWriter(const Timeline& timeline, const std::function<void(std::string_view)>& write)
@@ -30,6 +36,7 @@ class TraceWriter {
     for (const Span& span : timeline.spans) origin_ = std::min(origin_, span.start_seconds);
     find_slices();
     for (const std::string& label : timeline.labels) labels_.push_back(json_quoted(label));
+    for (const std::string& text : timeline.explanations) explanations_.push_back(json_quoted(text));
     for (std::size_t i = 0; i < kNumCategories; ++i) {
       categories_.push_back(json_quoted(category_name(static_cast<Category>(i))));
     }
@@ -41,6 +48,7 @@ class TraceWriter {
     for (std::size_t track = 0; track < timeline_.tracks.size(); ++track) add_track(track);
     for (std::size_t span = 0; span < timeline_.spans.size(); ++span) add_span(span);
     for (std::size_t flow = 0; flow < timeline_.flows.size(); ++flow) add_flow(flow);
+    add_counters();
     add("\n]}}\n");
     write_(text_);
   }
@@ -59,20 +67,22 @@ class TraceWriter {
     has_events_ = true;
   }
 
+  bool has_explanation(std::uint32_t label) const {
+    return !timeline_.explanations.empty() && !timeline_.explanations[label].empty();
+  }
+
   std::int64_t nanoseconds(double seconds) const { return std::llround((seconds - origin_) * 1e9); }
 
-  /// An arrow binds to the slice of its track that is under way at its time, so a slice at the end of one has
-  /// an extent and no other slice of its track in it.
+  /// Every slice has an extent and no other slice of its track in it: of two at the same time Perfetto draws
+  /// one within the other, and an arrow binds to the slice that is under way at its time.
   void find_slices() {
-    std::vector<bool> is_flow_end(timeline_.spans.size(), false);
-    for (const Flow& flow : timeline_.flows) is_flow_end[flow.from] = is_flow_end[flow.to] = true;
     for (std::size_t i = 0; i < timeline_.spans.size(); ++i) {
       const Span& span = timeline_.spans[i];
       Slice slice{nanoseconds(span.start_seconds), nanoseconds(span.end_seconds)};
       if (i > 0 && timeline_.spans[i - 1].track == span.track) {
         slice.start = std::max(slice.start, slices_.back().end);
       }
-      slice.end = std::max(slice.end, slice.start + (is_flow_end[i] ? 1 : 0));
+      slice.end = std::max(slice.end, slice.start + 1);
       slices_.push_back(slice);
     }
   }
@@ -107,6 +117,7 @@ class TraceWriter {
         length % 1000, span.step);
     if (span.stage != kNoStage) add(",\"stage\":{}", span.stage);
     if (span.micro_batch >= 0) add(",\"micro_batch\":{}", span.micro_batch);
+    if (has_explanation(span.label)) add(",\"action\":{}", explanations_[span.label]);
     add("}}}}");
   }
 
@@ -124,11 +135,54 @@ class TraceWriter {
         index, timeline_.tracks[span.track].process, span.track, start / 1000, start % 1000);
   }
 
+  /// Where a rank's micro-batches begin and end to be between forward and backward.
+  void add_counters() {
+    std::map<std::uint32_t, std::map<std::int64_t, int>> changes;  // by process and time
+    for (const auto& [of, time] : alive_times()) {
+      ++changes[of.process][time.start];
+      --changes[of.process][time.end];
+    }
+    for (const auto& [process, at] : changes) {
+      int count = 0;
+      for (const auto& [time, change] : at) {
+        count += change;
+        begin_event();
+        add("{{\"ph\":\"C\",\"name\":\"micro-batches\",\"pid\":{},\"ts\":{}.{:03},\"args\":{{\"held\":{}}}}}",
+            process, time / 1000, time % 1000, count);
+      }
+    }
+  }
+
+  struct AliveKey {
+    std::uint32_t process = 0;
+    std::uint32_t step = 0;
+    std::uint16_t stage = 0;
+    std::int32_t micro_batch = 0;
+    friend auto operator<=>(const AliveKey&, const AliveKey&) = default;
+  };
+
+  /// From the first forward of what a stage has of a micro-batch to its last backward, where it has both.
+  std::map<AliveKey, Slice> alive_times() const {
+    std::map<AliveKey, Slice> times;
+    for (std::size_t i = 0; i < timeline_.spans.size(); ++i) {
+      const Span& span = timeline_.spans[i];
+      if (span.micro_batch < 0) continue;
+      const AliveKey of{timeline_.tracks[span.track].process, span.step, span.stage, span.micro_batch};
+      if (span.category == Category::Forward) times.try_emplace(of, slices_[i].start, slices_[i].start);
+      if (!is_backward(span.category)) continue;
+      const auto found = times.find(of);
+      if (found != times.end()) found->second.end = std::max(found->second.end, slices_[i].end);
+    }
+    std::erase_if(times, [](const auto& time) { return time.second.end == time.second.start; });
+    return times;
+  }
+
   const Timeline& timeline_;
   const std::function<void(std::string_view)>& write_;
   double origin_ = 0;
   std::vector<Slice> slices_;  ///< of each span
   std::vector<std::string> labels_;
+  std::vector<std::string> explanations_;  ///< of each label; may be empty
   std::vector<std::string> categories_;
   bool has_events_ = false;
   std::string text_;

@@ -61,6 +61,7 @@ struct Timeline {
   double end_seconds = 0;
   std::vector<Track> tracks;
   std::vector<std::string> labels;
+  std::vector<std::string> explanations;  ///< of each label, in other words; may be empty
   std::vector<Span> spans;
   std::vector<Flow> flows;
   std::vector<double> step_begin_seconds;  ///< of each step that the timeline shows

@@ -7,6 +7,8 @@
 #include "plenum/base/function_ref.h"
 #include "plenum/comm/communicator.h"
 #include "plenum/data/batches/evaluation_batches.h"
+#include "plenum/data/tasks/predictions.h"
+#include "plenum/data/tasks/task_scores.h"
 #include "plenum/describe/objective.h"
 #include "plenum/model/inference.h"
 
@@ -22,6 +24,7 @@ struct ObjectiveResult {
 
 struct Evaluation {
   std::vector<ObjectiveResult> objectives;  ///< that both model and data have, the words' first
+  std::vector<data::TaskScore> scores;      ///< of a task's predictions
   std::int64_t sequences = 0;
   double seconds = 0;
 
@@ -32,11 +35,18 @@ struct Evaluation {
   double pseudo_perplexity() const;
 };
 
+/// Where predictions are scored, for which data and how.
+struct TaskScoring {
+  const data::TaskSequences* sequences = nullptr;  ///< those of the batches, all of them; null: nothing is
+  const data::TaskOptions* options = nullptr;
+};
+
 /// Runs the model over all of the batches. Asks before each whether to go on, and gives nothing if not.
 /// Processes that have the same weights may share the batches out: each evaluates one in turn, asks before it
 /// whether to go on, as all others do and with the same answer, and gets what one process would, to the bit.
 std::optional<Evaluation> evaluate(
     model::BertInference& model, const data::EvaluationBatches& batches,
-    base::FunctionRef<bool()> goes_on = [] { return true; }, comm::Communicator* processes = nullptr);
+    base::FunctionRef<bool()> goes_on = [] { return true; }, comm::Communicator* processes = nullptr,
+    const TaskScoring& scoring = {});
 
 }  // namespace plenum::train

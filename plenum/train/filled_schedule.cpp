@@ -64,8 +64,8 @@ void measure(const RunPlan& plan, const BubbleFilling& filling, const MeasuredSt
       [&](const pipeline::Failure& hang) { filling.observer.on_hang(pipeline::failure_text(hang)); });
   base::ThreadPool pool(plan.evaluation_threads());
   replicas.write_weights([&](const tensor::TensorView& weights_N) {
-    write_starting_weights(filling.options.model, replicas.parameters(), plan.program().seed, pool, weights_N,
-                           [](std::string_view) {});
+    write_starting_weights(filling.options.model, plan.program().model.task, replicas.parameters(),
+                           plan.program().seed, pool, weights_N, [](std::string_view) {});
   });
   replicas.begin(0, 0);
   data::Prefetch batches(plan.batches(), 0, plan.replica(), filling.exchange);

@@ -110,7 +110,7 @@ void require_fitting(const schedule::Schedule& given, const RunOptions& options,
                 "{} has {} micro-batches in a step, and the run {}; give --micro-batches {}, or another file",
                 file, problem.num_micro_batches, num_micro_batches,
                 problem.num_micro_batches / mesh.num_replicas());
-  base::require(given.num_stages() == 1 || problem.has_tied_parameters,
+  base::require(given.num_stages() == 1 || problem.has_tied_parameters || program.model.task,
                 "{} does not say tied, and the first and the last stage share the word table; make it with "
                 "plenum simulate --tied",
                 file);

@@ -58,6 +58,11 @@ batch::Capacity capacity_of(const std::vector<batch::MicroBatch>& texts) {
   return capacity;
 }
 
+data::Tokenizer tokenizer_for_masks(const ModelSource& source) {
+  require_masked_tokens(source);
+  return load_tokenizer(source);
+}
+
 bool is_special(TokenId id, const data::SpecialTokens& special) {
   return id == special.pad || id == special.unknown || id == special.cls || id == special.sep ||
          id == special.mask;
@@ -67,7 +72,7 @@ bool is_special(TokenId id, const data::SpecialTokens& special) {
 
 MaskFilling::MaskFilling(const ModelSource& source, const std::vector<std::string>& texts,
                          std::size_t num_threads, tensor::Device device, const Note& note)
-    : tokenizer_(load_tokenizer(source)) {
+    : tokenizer_(tokenizer_for_masks(source)) {
   data::Encoder encoder(tokenizer_);
   for (const std::string& text : texts) {
     texts_.push_back(encode(text, tokenizer_, encoder, source.config.max_positions));
@@ -77,7 +82,7 @@ MaskFilling::MaskFilling(const ModelSource& source, const std::vector<std::strin
 
 std::vector<std::vector<Guess>> MaskFilling::guesses(std::size_t text_index, std::size_t top) {
   const batch::MicroBatch& text = texts_[text_index];
-  const std::vector<float> logits_MV = model_->masked_logits(text);
+  const std::vector<float> logits_MV = model_->logits(text);
   const std::size_t num_masks = text.objectives.front().rows.size();
   const std::size_t width = logits_MV.size() / num_masks;
   std::vector<std::vector<Guess>> guesses;

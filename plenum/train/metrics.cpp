@@ -79,8 +79,9 @@ ordered_json to_json(std::uint64_t step, const Evaluation& evaluation) {
   ordered_json object = {{"step", step}, {"loss", evaluation.loss()}};
   for (const ObjectiveResult& result : evaluation.objectives) {
     object[result.objective.name + "_loss"] = result.loss;
-    object[result.objective.name + "_accuracy"] = result.accuracy;
+    if (evaluation.scores.empty()) object[result.objective.name + "_accuracy"] = result.accuracy;
   }
+  for (const data::TaskScore& score : evaluation.scores) object[score.name] = score.value;
   object["sequences"] = evaluation.sequences;
   for (const ObjectiveResult& result : evaluation.objectives) {
     if (!result.objective.count_key.empty()) object[result.objective.count_key] = result.labels;
@@ -124,14 +125,14 @@ void StepLines::sync() const {
   if (file_) file_->sync();
 }
 
-Metrics::Metrics(const RunPaths& paths, std::uint64_t last_step, const RunExtent& extent,
+Metrics::Metrics(const RunPaths& paths, const TrainingState& state, const RunExtent& extent,
                  std::vector<describe::Objective> objectives)
     : extent_(extent),
       objectives_(std::move(objectives)),
-      steps_(paths.metrics, last_step),
-      evaluations_(paths.evaluations, last_step),
+      steps_(paths.metrics, state.step),
+      evaluations_(paths.evaluations, state.evaluated_step),
       events_(paths.tensorboard, host_name(), ::getpid(), wall_time(),
-              static_cast<std::int64_t>(last_step + 1)),
+              static_cast<std::int64_t>(state.step + 1)),
       earlier_seconds_(wall_seconds_in(steps_.last_kept())) {}
 
 double Metrics::wall_seconds() const {
@@ -164,8 +165,11 @@ void Metrics::add(std::uint64_t step, const Evaluation& evaluation) {
   Values values = {{"eval/loss", evaluation.loss()}};
   for (const ObjectiveResult& result : evaluation.objectives) {
     values.emplace_back("eval/" + result.objective.name + "_loss", result.loss);
-    values.emplace_back("eval/" + result.objective.name + "_accuracy", result.accuracy);
+    if (evaluation.scores.empty())
+      values.emplace_back("eval/" + result.objective.name + "_accuracy", result.accuracy);
   }
+  for (const data::TaskScore& score : evaluation.scores)
+    values.emplace_back("eval/" + score.name, score.value);
   add_scalars(step, values);
 }
 

@@ -13,6 +13,7 @@
 #include "plenum/train/evaluation.h"
 #include "plenum/train/run_directory.h"
 #include "plenum/train/training_observer.h"
+#include "plenum/train/training_state.h"
 
 namespace plenum::train {
 
@@ -47,8 +48,9 @@ struct RunExtent {
 /// from the last step that is kept: what passes while no process trains does not count.
 class Metrics {
  public:
-  /// The objectives, which are the model's, give metrics their names.
-  Metrics(const RunPaths& paths, std::uint64_t last_step, const RunExtent& extent,
+  /// Of a run that stands at a state: steps and evaluations that it does not count are dropped, and made
+  /// again. The objectives, which are the model's, give metrics their names.
+  Metrics(const RunPaths& paths, const TrainingState& state, const RunExtent& extent,
           std::vector<describe::Objective> objectives);
 
   /// Throw UserError when the disk is full.

@@ -16,6 +16,7 @@
 #include "plenum/io/directory.h"
 #include "plenum/model/hugging_face_config.h"
 #include "plenum/model/hugging_face_weights.h"
+#include "plenum/train/best_evaluation.h"
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/run_directory.h"
 
@@ -28,7 +29,7 @@ namespace fs = std::filesystem;
 std::string remark_on(const FoundCheckpoint& found) {
   const TrainingState& state = found.state;
   const bool is_best = state.best_loss && state.best_step == state.step;
-  return is_best ? fmt::format("step {}, the best held-out loss ({:.4f})", state.step, *state.best_loss)
+  return is_best ? fmt::format("step {}, the best {}", state.step, best_text(state))
                  : fmt::format("step {}", state.step);
 }
 
@@ -113,6 +114,12 @@ std::string first_difference(const data::Tokenizer& dataset, const data::Tokeniz
   return matched_tokens(dataset) == matched_tokens(model) ? "" : "other added tokens";
 }
 
+void require_still_there(const ModelSource& source) {
+  base::require(io::path_exists(source.directory),
+                "{} is gone: a run keeps only its newest checkpoints; begin again from the newest",
+                source.directory);
+}
+
 }  // namespace
 
 void require_model_directory(const std::string& directory, const std::string& option) {
@@ -123,6 +130,12 @@ void require_model_directory(const std::string& directory, const std::string& op
 std::string tokenizer_beside(const std::string& directory) {
   const std::string run = run_of(directory);
   return run.empty() ? directory : RunPaths(run).tokenizer;
+}
+
+void require_masked_tokens(const ModelSource& source) {
+  if (!source.config.task) return;
+  base::fail("{0} is fine-tuned for {1} and predicts no masked tokens; use plenum predict --model {0}",
+             source.run.empty() ? source.directory : source.run, describe::name_of(source.config.task->kind));
 }
 
 void add_checkpoint_option(base::OptionTable& options, CheckpointChoice& choice) {
@@ -185,21 +198,31 @@ data::Tokenizer load_tokenizer(const ModelSource& source) {
 std::unique_ptr<model::BertInference> load_model(const ModelSource& source, const batch::Capacity& capacity,
                                                  std::size_t num_threads, tensor::Device device,
                                                  const Note& note) {
-  base::require(io::path_exists(source.directory),
-                "{} is gone: a run keeps only its newest checkpoints; begin again from the newest",
-                source.directory);
+  require_still_there(source);
   auto inference = std::make_unique<model::BertInference>(source.config, capacity, num_threads, device);
   const model::ImportReport report = model::read_hugging_face_weights(
       source.directory, inference->parameters(), inference->weights().span<float>());
-  base::require(report.new_tensors.empty(), "{} lacks {}; train it first: plenum train --init {}",
-                source.directory, fmt::join(report.new_tensors, ", "), source.directory);
+  base::require(report.new_tensors.empty(), "{} lacks {}; train it first: plenum {} {}", source.directory,
+                fmt::join(report.new_tensors, ", "), source.config.task ? "finetune --model" : "train --init",
+                source.directory);
   note_unused(source.directory, report, note);
   return inference;
 }
 
+std::unique_ptr<model::SentenceEncoder> load_encoder(const ModelSource& source,
+                                                     const batch::Capacity& capacity, std::size_t num_threads,
+                                                     tensor::Device device) {
+  require_still_there(source);
+  auto encoder = std::make_unique<model::SentenceEncoder>(source.config, capacity, num_threads, device);
+  encoder->write_weights([&](std::span<float> weights_N) {
+    model::read_hugging_face_weights(source.directory, encoder->parameters(), weights_N);
+  });
+  return encoder;
+}
+
 void note_unused(const std::string& directory, const model::ImportReport& report, const Note& note) {
   if (report.unused_tensors.empty()) return;
-  note(fmt::format("of {}, this model does without {}", directory, fmt::join(report.unused_tensors, ", ")));
+  note(fmt::format("not used from {}: {}", directory, fmt::join(report.unused_tensors, ", ")));
 }
 
 }  // namespace plenum::train

@@ -12,8 +12,9 @@
 #include "plenum/describe/model_config.h"
 #include "plenum/model/hugging_face_weights.h"
 #include "plenum/model/inference.h"
+#include "plenum/model/sentence_encoder.h"
 #include "plenum/train/checkpoint.h"
-#include "plenum/train/run_directory.h"
+#include "plenum/train/note.h"
 
 namespace plenum::train {
 
@@ -35,6 +36,9 @@ ModelSource find_model(const std::string& path, base::Progress& progress,
 /// Throws UserError if a directory that a model is to be read from is not there: nothing is downloaded, and
 /// the line says how a name of Hugging Face's hub becomes a directory.
 void require_model_directory(const std::string& directory, const std::string& option);
+
+/// Throws UserError for a model that is fine-tuned for a task, and so has no head for masked tokens.
+void require_masked_tokens(const ModelSource& source);
 
 /// Adds --checkpoint to a command's options.
 void add_checkpoint_option(base::OptionTable& options, CheckpointChoice& choice);
@@ -64,6 +68,11 @@ data::Tokenizer load_tokenizer(const ModelSource& source);
 std::unique_ptr<model::BertInference> load_model(
     const ModelSource& source, const batch::Capacity& capacity, std::size_t num_threads,
     tensor::Device device = tensor::Device::Cpu, const Note& note = [](std::string_view) {});
+
+/// Its encoder alone, whatever heads it has or lacks, to make vectors of sequences.
+std::unique_ptr<model::SentenceEncoder> load_encoder(const ModelSource& source,
+                                                     const batch::Capacity& capacity, std::size_t num_threads,
+                                                     tensor::Device device = tensor::Device::Cpu);
 
 /// Notes the tensors of a directory that a model does without, if there are any.
 void note_unused(const std::string& directory, const model::ImportReport& report, const Note& note);

@@ -24,6 +24,8 @@ RunOptions planned_options(RunOptions options, const plan::Strategy& strategy, c
     run.schedule = strategy.pipeline;
     run.chunks = number(strategy.chunks);
     run.stage_layers = strategy.stage_layers;
+  } else {
+    run.fill.reset();
   }
   run.shard = strategy.sharding;
   run.recompute = strategy.recomputation;

@@ -72,43 +72,27 @@ void require_drawable(const RunOptions& options) {
     if (!path.empty()) require_timeline_path(path, options.run.directory);
 }
 
-/// Compares the files of a dataset with their checksums, or says that they are too large for that to be
-/// quick.
-void require_unchanged(const data::Dataset& dataset, const Note& note) {
-  constexpr std::uint64_t kMostVerifiedBytes = std::uint64_t{1} << 30;
-  const std::uint64_t bytes = dataset.num_bytes();
-  if (bytes > kMostVerifiedBytes) {
-    note(fmt::format("{} of data are not compared with their checksums; plenum inspect {} --verify does",
-                     base::format_bytes(bytes), dataset.directory()));
-    return;
-  }
-  base::SilentProgress silent;
-  dataset.verify_files(silent);
-}
-
 /// Nothing where this process can read the whole dataset itself; it must, unless its shards are dealt out.
-std::unique_ptr<data::SequenceExchange> open_exchange(const RunOptions& options, const data::Dataset& dataset,
+std::unique_ptr<data::SequenceExchange> open_exchange(const RunOptions& options, const TrainingData& data,
                                                       const RunPlan& plan, const Processes& processes) {
+  const std::vector<bool> here = data.shards_here();
   if (options.data.sharding == data::DataSharding::Local && !processes.is_alone()) {
-    std::vector<bool> here;
-    for (std::uint64_t shard = 0; shard < dataset.num_shards(); ++shard)
-      here.push_back(dataset.has_shard(shard));
     return std::make_unique<data::SequenceExchange>(
         plan.batches().sequences(), here, processes.communicator(), plan.mesh().ranks_per_replica());
   }
   base::require(
-      dataset.is_whole(),
+      std::ranges::find(here, false) == here.end(),
       "{} has not all of the {} shards of its dataset; put all of them there, or give each of several "
       "processes some and all of them --data-sharding local",
-      options.data.directory, dataset.num_shards());
+      data.name(), here.size());
   return nullptr;
 }
 
 /// What a run that begins now remembers of its data.
-TrainingState first_state(const RunOptions& options, const data::Dataset& dataset) {
+TrainingState first_state(const RunOptions& options, const TrainingData& data) {
   TrainingState state;
   state.seed = static_cast<std::uint64_t>(options.run.seed);
-  state.fingerprint = dataset.description().fingerprint;
+  state.fingerprint = data.fingerprint();
   if (!options.data.packing_plan.empty()) state.packing_plan = io::file_checksum(options.data.packing_plan);
   return state;
 }
@@ -116,7 +100,8 @@ TrainingState first_state(const RunOptions& options, const data::Dataset& datase
 /// The checkpoint to resume from, if there is one. Throws UserError if it is of another run than the one that
 /// would begin with `first`.
 std::optional<FoundCheckpoint> find_checkpoint(const RunOptions& options, const RunDirectory& directory,
-                                               const TrainingState& first, TrainingObserver& observer) {
+                                               const TrainingData& data, const TrainingState& first,
+                                               TrainingObserver& observer) {
   ObservedNotes notes(observer);
   std::optional<FoundCheckpoint> found = CheckpointStore(options.run.directory, 1).find_latest(notes);
   if (!found) return found;
@@ -129,7 +114,7 @@ std::optional<FoundCheckpoint> find_checkpoint(const RunOptions& options, const 
   base::require(found->state.fingerprint == first.fingerprint,
                 "{} was trained on other data than {} holds; give the dataset it was begun with, or choose "
                 "another --run",
-                options.run.directory, options.data.directory);
+                options.run.directory, data.name());
   base::require(
       found->state.packing_plan == first.packing_plan,
       "{} was trained with another packing plan than {}; give the plan it was begun with, or choose "
@@ -146,14 +131,14 @@ std::optional<FoundCheckpoint> shared_checkpoint(std::optional<FoundCheckpoint> 
   return describe_checkpoint(directory);
 }
 
-std::unique_ptr<RunPlan> plan_run(const RunOptions& options, const data::Dataset& dataset,
+std::unique_ptr<RunPlan> plan_run(const RunOptions& options, const TrainingData& data,
                                   const std::optional<FoundCheckpoint>& found,
                                   const DeviceMemory& device_memory, const Processes& processes,
                                   const Note& note) {
   const std::optional<schedule::Schedule> given = read_given_schedule(options, processes, note);
   const auto plan_with = [&](double attention_cost) {
-    return std::make_unique<RunPlan>(options, dataset,
-                                     found ? found->model : starting_model(options.model, dataset),
+    return std::make_unique<RunPlan>(options, data,
+                                     found ? found->model : starting_model(options.model, data),
                                      processes.rank(), attention_cost, given);
   };
   const bool is_settled = found || options.data.attention_cost;
@@ -224,7 +209,8 @@ TrainingState begin_anew(const RunOptions& options, const RunPlan& plan, Replica
                          TrainingState first, const Note& note) {
   base::ThreadPool pool(plan.evaluation_threads());
   replicas.write_weights([&](const tensor::TensorView& weights_N) {
-    write_starting_weights(options.model, replicas.parameters(), plan.program().seed, pool, weights_N, note);
+    write_starting_weights(options.model, plan.program().model.task, replicas.parameters(),
+                           plan.program().seed, pool, weights_N, note);
   });
   replicas.begin(0, 0);
   return first;
@@ -232,7 +218,7 @@ TrainingState begin_anew(const RunOptions& options, const RunPlan& plan, Replica
 
 /// Nothing where no data is held out.
 std::unique_ptr<model::BertInference> open_inference(const RunPlan& plan, const Replicas& replicas,
-                                                     const Note& note) {
+                                                     const TrainingData& data, const Note& note) {
   if (const auto& held_out = plan.held_out()) {
     // Weights that are put together lie in the host's memory, so a GPU needs room of its own for them.
     if (plan.program().device == tensor::Device::Cuda && replicas.is_put_together()) {
@@ -243,7 +229,7 @@ std::unique_ptr<model::BertInference> open_inference(const RunPlan& plan, const 
                                                   plan.evaluation_threads(), replicas.weights(),
                                                   plan.program().device);
   }
-  note("no data is held out, so nothing is evaluated; plenum prepare --holdout 1% does");
+  note(fmt::format("no data is held out, so nothing is evaluated; {}", data.held_out_advice()));
   return nullptr;
 }
 
@@ -268,27 +254,27 @@ std::vector<TunedStream> Run::tuned_streams() const {
   return streams;
 }
 
-Run open_run(const RunOptions& options, TrainingObserver& observer, const Processes& processes) {
+Run open_run(const RunOptions& options, std::unique_ptr<const TrainingData> data, TrainingObserver& observer,
+             const Processes& processes) {
   const auto begin = std::chrono::steady_clock::now();
   const Note note = [&observer](std::string_view line) { observer.on_note(line); };
   require_device(options, processes);  // first: without the device nothing is touched
   require_drawable(options);
   const DeviceMemory device_memory(options.run.device.value());
 
-  auto dataset = std::make_unique<data::Dataset>(options.data.directory);
-  TrainingState state = first_state(options, *dataset);
+  TrainingState state = first_state(options, *data);
   std::unique_ptr<RunDirectory> directory;
   std::optional<FoundCheckpoint> found;
   if (processes.is_first() || options.data.sharding == data::DataSharding::Local)
-    require_unchanged(*dataset, note);
+    data->require_unchanged(note);
   if (processes.is_first()) {
-    directory = std::make_unique<RunDirectory>(options, *dataset);
-    found = find_checkpoint(options, *directory, state, observer);
+    directory = std::make_unique<RunDirectory>(options, *data);
+    found = find_checkpoint(options, *directory, *data, state, observer);
   }
   found = shared_checkpoint(std::move(found), processes);
 
-  std::unique_ptr<RunPlan> plan = plan_run(options, *dataset, found, device_memory, processes, note);
-  std::unique_ptr<data::SequenceExchange> exchange = open_exchange(options, *dataset, *plan, processes);
+  std::unique_ptr<RunPlan> plan = plan_run(options, *data, found, device_memory, processes, note);
+  std::unique_ptr<data::SequenceExchange> exchange = open_exchange(options, *data, *plan, processes);
   fill_bubbles(*plan, {.options = options,
                        .processes = processes,
                        .observer = observer,
@@ -303,14 +289,14 @@ Run open_run(const RunOptions& options, TrainingObserver& observer, const Proces
       found ? resume(*found, *replicas, note) : begin_anew(options, *plan, *replicas, std::move(state), note);
   state.attention_cost = plan->batches().attention_cost();
   if (directory) state.options = directory->kept_options();
-  std::unique_ptr<model::BertInference> inference = open_inference(*plan, *replicas, note);
+  std::unique_ptr<model::BertInference> inference = open_inference(*plan, *replicas, *data, note);
 
   Run run{.begin = begin,
           .options = options,
           .device_memory = device_memory,
           .processes = processes,
           .between_steps = processes.communicator(),
-          .dataset = std::move(dataset),
+          .data = std::move(data),
           .directory = std::move(directory),
           .plan = std::move(plan),
           .prediction = std::move(prediction),
@@ -337,6 +323,11 @@ std::uint64_t drawn_step(const Run& run) {
   return (earliest + cycle - 2) / cycle * cycle + 1;
 }
 
+bool is_overlaid(const Run& run) {
+  if (!run.options.run.process.overlay.empty()) return true;
+  return run.prediction && run.plan->schedule().num_steps() > 1;
+}
+
 RunCadence cadence_of(const Run& run) {
   const ProcessSettings& process = run.options.run.process;
   RunCadence cadence{.num_steps = run.plan->num_steps(),
@@ -349,12 +340,12 @@ RunCadence cadence_of(const Run& run) {
                      .is_drained = drained_steps(run.plan->schedule())};
   const std::uint64_t drawn = drawn_step(run);
   if (!process.trace.empty()) cadence.traced_step = drawn;
-  if (!process.overlay.empty()) {
+  if (is_overlaid(run)) {
     cadence.first_measured_step =
         std::max(drawn - std::min(drawn, StepOverlay::num_calibrating(run.plan->schedule())),
                  run.state.step + StepOverlay::kFirstUsable);
     cadence.end_measured_step = drawn + StepOverlay::kNumCompared;
-  } else if (run.prediction && run.plan->schedule().num_steps() == 1) {
+  } else if (run.prediction) {
     cadence.first_measured_step = run.state.step + StepCheck::kNumBefore + 1;
     cadence.end_measured_step = cadence.first_measured_step + StepCheck::kNumCompared;
   }

@@ -8,7 +8,6 @@
 
 #include "plenum/comm/communicator.h"
 #include "plenum/data/batches/sequence_exchange.h"
-#include "plenum/data/corpus/dataset.h"
 #include "plenum/model/inference.h"
 #include "plenum/train/device_memory.h"
 #include "plenum/train/processes.h"
@@ -18,6 +17,7 @@
 #include "plenum/train/run_plan.h"
 #include "plenum/train/run_policy.h"
 #include "plenum/train/step_prediction.h"
+#include "plenum/train/training_data.h"
 #include "plenum/train/training_observer.h"
 #include "plenum/train/training_state.h"
 #include "plenum/train/tuning_file.h"
@@ -32,7 +32,7 @@ struct Run {
   DeviceMemory device_memory;
   Processes processes;
   std::unique_ptr<comm::Communicator> between_steps;  ///< of the processes, for what they decide together
-  std::unique_ptr<const data::Dataset> dataset;
+  std::unique_ptr<const TrainingData> data;
   std::unique_ptr<RunDirectory> directory;  ///< of the first process
   std::unique_ptr<const RunPlan> plan;
   std::unique_ptr<StepPrediction> prediction;        ///< null where nobody wants to know
@@ -52,11 +52,16 @@ struct Run {
 /// Opens a run, to begin it or to resume it from its newest checkpoint; all its processes do so at the same
 /// time. Borrows the options. Throws UserError for whatever could refuse it, before a new run's directory is
 /// made.
-Run open_run(const RunOptions& options, TrainingObserver& observer, const Processes& processes = {});
+Run open_run(const RunOptions& options, std::unique_ptr<const TrainingData> data, TrainingObserver& observer,
+             const Processes& processes = {});
 
 /// The step that --trace and --overlay draw. Where none is asked for and steps form cycles, the first of a
 /// cycle, the third or a later one.
 std::uint64_t drawn_step(const Run& run);
+
+/// Whether measured steps are laid over what earlier ones predict for them: where that is to be drawn, and
+/// where steps form cycles, of which the machine alone tells less.
+bool is_overlaid(const Run& run);
 
 /// When an opened run pauses and ends.
 RunCadence cadence_of(const Run& run);

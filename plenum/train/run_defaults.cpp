@@ -9,12 +9,13 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/units.h"
-#include "plenum/data/corpus/dataset.h"
+#include "plenum/data/tasks/task_scores.h"
 #include "plenum/describe/bert.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/io/directory.h"
 #include "plenum/plan/gradient_buckets.h"
 #include "plenum/tensor/cuda_device.h"
+#include "plenum/train/fine_tuning.h"
 #include "plenum/train/starting_model.h"
 #include "plenum/workspace/attention.h"
 #include "plenum/workspace/rows.h"
@@ -61,6 +62,13 @@ std::optional<std::string> shape_obstacle(const describe::ModelConfig& model) {
   } catch (const base::UserError& error) {
     return error.what();
   }
+}
+
+/// The first of the task's metrics.
+void settle_metric(RunOptions& options, const TrainingData& data, const Note& on_choice) {
+  if (data.scored() == nullptr || !options.task.metric.empty()) return;
+  options.task.metric = data::score_names(data.scored()->examples().task).front();
+  on_choice(fmt::format("the best checkpoint is that of the best {} (--metric)", options.task.metric));
 }
 
 /// How much lower the learning rate of a trained model is, which is to keep what it knows.
@@ -111,35 +119,39 @@ tensor::Device settle_device(const DeviceChoice& choice, const describe::ModelCo
   return tensor::Device::Cpu;
 }
 
-RunOptions settle_defaults(RunOptions options, std::int64_t ranks_here, const Note& on_choice,
-                           const Note& note) {
+RunOptions settle_defaults(RunOptions options, const TrainingData& data, std::int64_t ranks_here,
+                           const Note& on_choice, const Note& note) {
   std::optional<double>& rate = options.optimizer.learning_rate.peak;
+  settle_metric(options, data, on_choice);
   const bool has_buckets = options.mesh().num_replicas() == 1 || options.run.bucket_bytes;
   if (options.run.device && rate && !options.data.global_batch.empty() && has_buckets) return options;
-  const data::Dataset dataset(options.data.directory);
   if (!options.run.device) {
     const std::int64_t num_apart = options.run.share_gpu ? 1 : ranks_here;
-    options.run.device = settle_device({}, starting_model(options.model, dataset), num_apart, note);
+    options.run.device = settle_device({}, starting_model(options.model, data), num_apart, note);
+  }
+  if (!rate && options.task.kind) {
+    rate = fine_tuning_learning_rate(starting_model(options.model, data));
+    on_choice(fmt::format("learning rate {:g}, by the size of the model (--learning-rate)", *rate));
   }
   if (!rate) {
     const bool is_continued = !options.model.init.empty();
-    rate = (is_continued ? kContinuedShare : 1) *
-           default_learning_rate(starting_model(options.model, dataset),
-                                 options.optimizer.optimizer.update_kind());
+    rate =
+        (is_continued ? kContinuedShare : 1) *
+        default_learning_rate(starting_model(options.model, data), options.optimizer.optimizer.update_kind());
     on_choice(fmt::format("learning rate {:g}, by the size of the model{} (--learning-rate)", *rate,
                           is_continued ? ", a quarter because it is trained already" : ""));
   }
   if (options.data.global_batch.empty()) {
     const std::uint64_t tokens =
-        default_batch_tokens(options.run.steps, dataset.histogram(data::Split::Train).num_tokens(),
-                             dataset.num_sequences(data::Split::Train));
+        default_batch_tokens(options.run.steps, data.training().histogram().num_tokens(),
+                             data.training().histogram().num_sequences());
     options.data.global_batch = fmt::format("{}tok", tokens);
     on_choice(fmt::format("batches of {} tokens, by the length of the run (--global-batch)",
                           base::format_count(tokens)));
   }
   if (!has_buckets) {
     options.run.bucket_bytes = plan::kBucketBytes;
-    const describe::ParameterTable table(describe::describe_bert(starting_model(options.model, dataset)));
+    const describe::ParameterTable table(describe::describe_bert(starting_model(options.model, data)));
     const std::size_t num_buckets = plan::num_gradient_buckets(table, plan::kBucketBytes);
     on_choice(fmt::format("gradients are summed over ranks in {}, of {} or a layer at most (--bucket-bytes)",
                           num_buckets == 1 ? "one bucket" : fmt::format("{} buckets", num_buckets),

@@ -5,8 +5,9 @@
 #include "plenum/describe/model_config.h"
 #include "plenum/optim/duration.h"
 #include "plenum/optim/optimizer.h"
-#include "plenum/train/run_directory.h"
+#include "plenum/train/note.h"
 #include "plenum/train/run_options.h"
+#include "plenum/train/training_data.h"
 
 namespace plenum::train {
 
@@ -29,7 +30,7 @@ tensor::Device settle_device(const DeviceChoice& choice, const describe::ModelCo
 
 /// The options with nothing left to be chosen, for a process with so many ranks. `on_choice` gets a line for
 /// every default that was chosen here, with the option that changes it; `note` what the user may not expect.
-RunOptions settle_defaults(RunOptions options, std::int64_t ranks_here, const Note& on_choice,
-                           const Note& note);
+RunOptions settle_defaults(RunOptions options, const TrainingData& data, std::int64_t ranks_here,
+                           const Note& on_choice, const Note& note);
 
 }  // namespace plenum::train

@@ -21,7 +21,7 @@ namespace {
 /// micro-batches. Whether data and packing plan are the same is for the checkpoint to say, which knows the
 /// fingerprint of the one and the checksum of the other; where the weights came from no longer matters; and
 /// steps is told (RunDirectory::changes).
-constexpr std::array<std::string_view, 43> kMayChange = {"run",
+constexpr std::array<std::string_view, 46> kMayChange = {"run",
                                                          "device",
                                                          "steps",
                                                          "ranks",
@@ -62,10 +62,12 @@ constexpr std::array<std::string_view, 43> kMayChange = {"run",
                                                          "on-full-disk",
                                                          "eval-every",
                                                          "eval-sequences",
-                                                         "stop-when-worse"};
+                                                         "stop-when-worse",
+                                                         "train",
+                                                         "dev",
+                                                         "test"};
 
-constexpr std::array<const char*, 3> kTokenizerFiles = {"vocab.txt", "tokenizer.json",
-                                                        "tokenizer_config.json"};
+constexpr std::size_t kTokenizerFiles = 3;
 
 bool may_change(std::string_view name) {
   return std::find(kMayChange.begin(), kMayChange.end(), name) != kMayChange.end();
@@ -103,11 +105,14 @@ RunPaths::RunPaths(const std::string& directory)
       lock(directory + "/lock"),
       metrics(directory + "/metrics.jsonl"),
       evaluations(directory + "/evaluations.jsonl"),
+      events(directory + "/events.jsonl"),
+      step(directory + "/step.json"),
       tensorboard(directory + "/tensorboard"),
       tokenizer(directory + "/tokenizer"),
       tuning(directory + "/tuning.json"),
       schedule(directory + "/schedule.txt"),
       checkpoints(directory + "/checkpoints"),
+      model(directory + "/model"),
       logs(directory + "/logs") {}
 
 bool is_run_directory(const std::string& directory) {
@@ -127,15 +132,15 @@ void require_known_options(const RunOptions& options) {
 
 RunOptions read_run_options(const std::string& directory) {
   RunOptions options;
-  const std::vector<base::OptionTable> tables = options.tables();
+  const std::vector<base::OptionTable> tables = options.all_tables();
   const std::string path = RunPaths(directory).config;
   io::set_options(io::read_config_file(path, tables, io::FormerNames::Accepted), tables);
   options.run.process = {};  // earlier versions kept it
   return options;
 }
 
-RunDirectory::RunDirectory(const RunOptions& options, const data::Dataset& dataset)
-    : dataset_(dataset), options_(options), directory_(options.run.directory), paths_(directory_) {
+RunDirectory::RunDirectory(const RunOptions& options, const TrainingData& data)
+    : data_(data), options_(options), directory_(options.run.directory), paths_(directory_) {
   is_new_ = kept_names().empty();
   base::require(is_new_ || io::path_exists(paths_.lock),
                 "{} is not the directory of a run and not empty; choose another --run", directory_);
@@ -181,13 +186,12 @@ void RunDirectory::lock() {
 void RunDirectory::make() {
   if (!is_new_) {
     if (lost_config()) mended_.push_back(fmt::format("{} was gone and is written again", paths_.config));
-    if (io::names_in(paths_.tokenizer).size() >= kTokenizerFiles.size()) return;
+    if (io::names_in(paths_.tokenizer).size() >= kTokenizerFiles) return;
     write_tokenizer();
     mended_.push_back(fmt::format("{} was gone and is written again", paths_.tokenizer));
     return;
   }
-  for (const char* name : kTokenizerFiles)  // first: a dataset may lack a file of it
-    io::read_file(fmt::format("{}/{}", dataset_.directory(), name));
+  static_cast<void>(data_.tokenizer_files());  // first: a dataset may lack one
   if (!lock_) {
     io::make_directories(directory_);
     lock();
@@ -198,13 +202,10 @@ void RunDirectory::make() {
   write_tokenizer();
 }
 
-/// The dataset's.
 void RunDirectory::write_tokenizer() const {
   io::make_directories(paths_.tokenizer);
-  for (const char* name : kTokenizerFiles) {
-    io::write_file(fmt::format("{}/{}", paths_.tokenizer, name),
-                   io::read_file(fmt::format("{}/{}", dataset_.directory(), name)));
-  }
+  for (const auto& [name, bytes] : data_.tokenizer_files())
+    io::write_file(fmt::format("{}/{}", paths_.tokenizer, name), bytes);
 }
 
 OptionTexts RunDirectory::kept_options() const {

@@ -1,21 +1,17 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "plenum/data/corpus/dataset.h"
 #include "plenum/io/lock_file.h"
+#include "plenum/train/note.h"
 #include "plenum/train/processes.h"
 #include "plenum/train/run_options.h"
+#include "plenum/train/training_data.h"
 #include "plenum/train/training_state.h"
 
 namespace plenum::train {
-
-/// Says one line to whoever watches.
-using Note = std::function<void(std::string_view line)>;
 
 /// The values of all options by name.
 OptionTexts option_texts(RunOptions options);
@@ -28,11 +24,14 @@ struct RunPaths {
   std::string lock;         ///< held by the process that trains
   std::string metrics;      ///< a JSON object for each step
   std::string evaluations;  ///< a JSON object for each evaluation
+  std::string events;       ///< a JSON object for each thing that happened beside steps
+  std::string step;         ///< a step as it was predicted and as it was measured
   std::string tensorboard;  ///< a directory
-  std::string tokenizer;    ///< a directory: the dataset's
+  std::string tokenizer;    ///< a directory: that of the data
   std::string tuning;       ///< which algorithms were found the fastest on the GPU
   std::string schedule;     ///< what ranks do, where that was measured or given
   std::string checkpoints;  ///< a directory
+  std::string model;        ///< a directory: the best checkpoint of a fine-tuned model, for transformers
   std::string logs;         ///< a directory: a file for each process but the first
 };
 
@@ -53,11 +52,11 @@ RunOptions read_run_options(const std::string& directory);
 /// and `steps`: a run can go on longer, with the learning rates of the new length from there on.
 class RunDirectory {
  public:
-  /// Borrows the dataset. Takes up what is there, without what a killed process left of unfinished
+  /// Borrows the data. Takes up what is there, without what a killed process left of unfinished
   /// checkpoints; makes nothing. Throws UserError if another process trains this run, if the directory holds
   /// something else, or if it has checkpoints of another configuration: the first key that differs is named
   /// with both values.
-  RunDirectory(const RunOptions& options, const data::Dataset& dataset);
+  RunDirectory(const RunOptions& options, const TrainingData& data);
 
   const RunPaths& paths() const { return paths_; }
   /// Those that may not change, for the next process to compare with.
@@ -84,7 +83,7 @@ class RunDirectory {
   void take_up();
   void write_tokenizer() const;
 
-  const data::Dataset& dataset_;
+  const TrainingData& data_;
   RunOptions options_;
   std::string directory_;
   RunPaths paths_;

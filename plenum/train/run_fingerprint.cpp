@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "plenum/data/corpus/dataset.h"
 #include "plenum/io/checksum.h"
 #include "plenum/train/run_directory.h"
 
@@ -13,20 +12,20 @@ namespace plenum::train {
 namespace {
 
 /// A path may have another name on another machine; what lies there is compared.
-constexpr std::array<std::string_view, 9> kOwn = {
-    "run in [run]",       "threads in [run]", "data in [data]", "packing-plan in [data]", "init in [model]",
-    "interface in [run]", "json in [run]",    "quiet in [run]", "hang-limit in [run]"};
+constexpr std::array<std::string_view, 12> kOwn = {
+    "run in [run]",        "threads in [run]",   "data in [data]", "packing-plan in [data]",
+    "init in [model]",     "interface in [run]", "json in [run]",  "quiet in [run]",
+    "hang-limit in [run]", "train in [task]",    "dev in [task]",  "test in [task]"};
 
 }  // namespace
 
-control::Fingerprint fingerprint_of(const RunOptions& settled) {
+control::Fingerprint fingerprint_of(const RunOptions& settled, const TrainingData& data) {
   control::Fingerprint fingerprint;
   for (const auto& [name, value] : option_texts(settled)) {
     if (std::ranges::find(kOwn, name) == kOwn.end()) fingerprint.emplace_back(name, value);
   }
-  const data::Dataset dataset(settled.data.directory);
-  fingerprint.emplace_back("the dataset", dataset.description().fingerprint);
-  fingerprint.emplace_back("the number of its shards", std::to_string(dataset.num_shards()));
+  fingerprint.emplace_back("the dataset", data.fingerprint());
+  fingerprint.emplace_back("the number of its shards", std::to_string(data.shards_here().size()));
   if (!settled.data.packing_plan.empty())
     fingerprint.emplace_back("the packing plan", io::file_checksum(settled.data.packing_plan));
   fingerprint.emplace_back("the program", io::file_checksum("/proc/self/exe"));

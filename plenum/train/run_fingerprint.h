@@ -2,11 +2,12 @@
 
 #include "plenum/control/fingerprint.h"
 #include "plenum/train/run_options.h"
+#include "plenum/train/training_data.h"
 
 namespace plenum::train {
 
 /// What must be the same in all processes of a run: every option that concerns more than one of them, the
 /// dataset, the packing plan and the program. Reads what it needs of them.
-control::Fingerprint fingerprint_of(const RunOptions& settled);
+control::Fingerprint fingerprint_of(const RunOptions& settled, const TrainingData& data);
 
 }  // namespace plenum::train

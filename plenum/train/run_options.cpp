@@ -31,6 +31,20 @@ void add_device_option(base::OptionTable& options, DeviceChoice& device) {
   };
 }
 
+void add_fill_option(base::OptionTable& options, std::optional<BubbleFill>& fill) {
+  base::Option& option = options.add_choice<std::optional<BubbleFill>>(
+      "fill", fill,
+      {{"auto", std::nullopt},
+       {"off", BubbleFill::Off},
+       {"deferred", BubbleFill::Deferred},
+       {"fresh", BubbleFill::Fresh}},
+      "With --pp: when K-FAC computes curvature and inverses, and SOAP its eigenbases: in bubbles, of whole "
+      "steps and spread over several (deferred), or of the micro-batches that find room in their own step "
+      "(fresh, kfac), or outside them, every --kfac-every or --soap-every steps (off); auto is deferred, or "
+      "off if one of these is given");
+  option.former_name = "kfac-fill";
+}
+
 using base::OptionTable;
 
 namespace {
@@ -93,17 +107,7 @@ void add_pipeline(OptionTable& options, RunSettings& run) {
                        return fmt::format("{}", fmt::join(layers, ","));
                      });
   options.add("chunks", run.chunks, 2, 64, "With --schedule interleaved: stages on every rank");
-  base::Option& fill = options.add_choice<std::optional<BubbleFill>>(
-      "fill", run.fill,
-      {{"auto", std::nullopt},
-       {"off", BubbleFill::Off},
-       {"deferred", BubbleFill::Deferred},
-       {"fresh", BubbleFill::Fresh}},
-      "With --pp: when K-FAC computes curvature and inverses, and SOAP its eigenbases: in bubbles, of whole "
-      "steps and spread over several (deferred), or of the micro-batches that find room in their own step "
-      "(fresh, kfac), or outside them, every --kfac-every or --soap-every steps (off); auto is deferred, or "
-      "off if one of these is given");
-  fill.former_name = "kfac-fill";
+  add_fill_option(options, run.fill);
 }
 
 /// What steps are measured for, and compared with.
@@ -229,6 +233,10 @@ plan::UpdateRule update_rule(optim::OptimizerKind kind) {
   return kind == optim::OptimizerKind::Lamb ? plan::UpdateRule::Lamb : plan::UpdateRule::AdamW;
 }
 
+bool fills_bubbles(optim::OptimizerKind kind) {
+  return kind == optim::OptimizerKind::Kfac || kind == optim::OptimizerKind::Soap;
+}
+
 schedule::Preconditioner preconditioner(optim::OptimizerKind kind) {
   if (kind == optim::OptimizerKind::Kfac) return schedule::Preconditioner::Kfac;
   if (kind == optim::OptimizerKind::Muon) return schedule::Preconditioner::Muon;
@@ -239,6 +247,12 @@ schedule::Preconditioner preconditioner(optim::OptimizerKind kind) {
 }  // namespace
 
 std::vector<OptionTable> RunOptions::tables() {
+  std::vector<OptionTable> tables = all_tables();
+  if (!task.kind) tables.erase(tables.end() - 2, tables.end());
+  return tables;
+}
+
+std::vector<OptionTable> RunOptions::all_tables() {
   std::vector<OptionTable> tables;
   tables.push_back(run.table());
   tables.push_back(model.table());
@@ -246,11 +260,19 @@ std::vector<OptionTable> RunOptions::tables() {
   tables.push_back(optimizer.table());
   tables.push_back(checkpoint.table());
   tables.push_back(evaluation.table());
+  tables.push_back(task.table());
+  tables.push_back(task.data.table());
   return tables;
 }
 
-void RunOptions::check() const {
-  base::require(!run.directory.empty(), "no place for the run is given; add --run DIR");
+void RunOptions::check_model() const {
+  if (task.kind) {
+    base::require(!model.init.empty(),
+                  "give --model DIR, a Hugging Face directory or a run of plenum train; {} holds no run that "
+                  "has one",
+                  run.directory);
+    return;
+  }
   base::require(
       !model.preset.empty() || !model.init.empty(),
       "give either --model NAME, such as bert-mini, or --init DIR, a Hugging Face directory; {} holds "
@@ -262,24 +284,17 @@ void RunOptions::check() const {
   base::require(model.init.empty() ||
                     !(model.layers || model.width || model.heads || model.mlp_width || model.max_positions),
                 "sizes do not go with --init, whose directory states them");
+}
+
+void RunOptions::check() const {
+  base::require(!run.directory.empty(), "no place for the run is given; add --run DIR");
+  check_model();
   base::require(!run.threads || *run.threads >= run.ranks,
                 "every rank needs a thread: {} ranks, {} threads; give more --threads or fewer --ranks",
                 run.ranks, run.threads.value_or(0));
   static_cast<void>(mesh());
   check_fill();
   check_pipeline();
-  const bool is_kfac = optimizer.optimizer.kind == optim::OptimizerKind::Kfac;
-  base::require(!is_kfac || run.tp == 1,
-                "K-FAC needs whole linear maps on a rank; leave out --tp, or choose another --optimizer");
-  base::require(!is_kfac || run.shard == schedule::Sharding::None,
-                "K-FAC needs whole gradients on a rank; leave out --shard, or choose another --optimizer");
-  const bool has_layer_update = optim::has_layer_update(optimizer.optimizer.update_kind());
-  base::require(!has_layer_update || run.tp == 1,
-                "Muon and SOAP multiply whole matrices, which --tp divides; leave out --tp, or train with "
-                "--optimizer adamw or lamb");
-  base::require(!has_layer_update || run.shard == schedule::Sharding::None,
-                "Muon and SOAP multiply whole matrices, which --shard cuts; leave out --shard, or train with "
-                "--optimizer adamw or lamb");
   base::require(run.process.trace.empty() || run.process.trace.ends_with(".svg") ||
                     run.process.trace.ends_with(".json"),
                 "--trace must end with .svg or .json: {}", run.process.trace);
@@ -292,7 +307,14 @@ void RunOptions::check() const {
                 kTraceStep);
   if (!run.process.stop_after.empty()) base::parse_seconds(run.process.stop_after, "stop-after");
   hang_limit();
-  data.check();
+  if (task.kind) {
+    task.check();
+    data::TrainingDataOptions of_task = data;
+    of_task.directory = task.train;
+    of_task.check();
+  } else {
+    data.check();
+  }
   optimizer.check();
 }
 
@@ -300,14 +322,33 @@ bool RunOptions::has_schedule_file() const {
   return is_schedule_file(run.schedule);
 }
 
+namespace {
+
+/// Of a pipeline whose schedule is made.
+BubbleFill fill_of_pipeline(const optim::OptimizerOptions& chosen, std::optional<BubbleFill> asked,
+                            bool is_gpu) {
+  if (chosen.kind == optim::OptimizerKind::Kfac)
+    return asked.value_or(chosen.kfac.every ? BubbleFill::Off : BubbleFill::Deferred);
+  if (chosen.kind != optim::OptimizerKind::Soap) return BubbleFill::Off;
+  return asked.value_or(chosen.soap.every || is_gpu ? BubbleFill::Off : BubbleFill::Deferred);
+}
+
+}  // namespace
+
 BubbleFill RunOptions::fill() const {
   if (run.pp == 1 || has_schedule_file()) return BubbleFill::Off;
+  return matrix_work().fill;
+}
+
+plan::MatrixWork RunOptions::matrix_work() const {
   const optim::OptimizerOptions& chosen = optimizer.optimizer;
-  if (chosen.kind == optim::OptimizerKind::Kfac)
-    return run.fill.value_or(chosen.kfac.every ? BubbleFill::Off : BubbleFill::Deferred);
-  if (chosen.kind != optim::OptimizerKind::Soap) return BubbleFill::Off;
-  const bool is_outside = chosen.soap.every || run.device == tensor::Device::Cuda;
-  return run.fill.value_or(is_outside ? BubbleFill::Off : BubbleFill::Deferred);
+  const bool is_kfac = chosen.kind == optim::OptimizerKind::Kfac;
+  const std::int64_t every = is_kfac ? chosen.kfac.every.value_or(1) : chosen.soap.refresh_steps();
+  return {.kind = preconditioner(chosen.kind),
+          .every = static_cast<std::size_t>(every),
+          .fill = fill_of_pipeline(chosen, run.fill, run.device == tensor::Device::Cuda),
+          .soap_limit = chosen.soap.limit,
+          .kfac_averages = chosen.kfac.average ? memory::RunningAverages::Yes : memory::RunningAverages::No};
 }
 
 void RunOptions::check_fill() const {
@@ -317,10 +358,17 @@ void RunOptions::check_fill() const {
                 "--stage-layers, --fill and --kfac-every",
                 run.schedule);
   if (run.fill.value_or(BubbleFill::Off) == BubbleFill::Off) return;
+  base::require(run.pp > 1 || !fills_bubbles(chosen.kind),
+                "--fill fills the bubbles of a pipeline; add --pp, or leave it out");
+  check_fill_choice();
+}
+
+void RunOptions::check_fill_choice() const {
+  if (run.fill.value_or(BubbleFill::Off) == BubbleFill::Off) return;
+  const optim::OptimizerOptions& chosen = optimizer.optimizer;
   const bool is_soap = chosen.kind == optim::OptimizerKind::Soap;
-  base::require(is_soap || chosen.kind == optim::OptimizerKind::Kfac,
+  base::require(fills_bubbles(chosen.kind),
                 "--fill is for --optimizer kfac and soap; leave it out, or choose one of them");
-  base::require(run.pp > 1, "--fill fills the bubbles of a pipeline; add --pp, or leave it out");
   base::require(
       !(is_soap ? chosen.soap.every : chosen.kfac.every),
       "--{}-every does not go with --fill: how often {} are renewed follows from the bubbles; leave "
@@ -351,7 +399,7 @@ plan::Strategy RunOptions::strategy() const {
                           .recomputation = run.recompute,
                           .bucket_bytes = run.bucket_bytes.value_or(plan::kBucketBytes),
                           .update = update_rule(optimizer.optimizer.update_kind()),
-                          .preconditioner = preconditioner(optimizer.optimizer.kind),
+                          .matrices = matrix_work(),
                           .reduce_dtype = run.reduce_dtype,
                           .device = run.device.value_or(tensor::Device::Cpu)};
   if (!run.schedule.empty() && !has_schedule_file()) strategy.pipeline = run.schedule;

@@ -16,14 +16,19 @@
 #include "plenum/schedule/core/sharding.h"
 #include "plenum/tensor/device.h"
 #include "plenum/train/mesh.h"
+#include "plenum/train/task_settings.h"
 
 namespace plenum::train {
 
 /// What is to compute; none: what the machine has.
 using DeviceChoice = std::optional<tensor::Device>;
 
+using plan::BubbleFill;
+
 /// Adds --device to a command's options.
 void add_device_option(base::OptionTable& options, DeviceChoice& device);
+/// The option --fill: what K-FAC and SOAP do in the bubbles of pipelines.
+void add_fill_option(base::OptionTable& options, std::optional<BubbleFill>& fill);
 
 /// Which step --trace and --overlay draw if nothing is said, from the start of the process: a prediction
 /// takes the durations of actions from the steps before.
@@ -52,13 +57,6 @@ struct ProcessSettings {
 enum class Reduction : std::uint8_t {
   Direct,   ///< each owner of a slice adds in the order of the ranks: the bytes of as many threads
   Library,  ///< as the library likes
-};
-
-/// What becomes of K-FAC's curvature and inversions, and of SOAP's bases, in a pipeline.
-enum class BubbleFill : std::uint8_t {
-  Off,       ///< done outside bubbles, in the step whose statistics they take
-  Deferred,  ///< spread over the bubbles of a cycle of steps, at whose end nothing waits
-  Fresh      ///< K-FAC's curvature of as many micro-batches as find room in the bubbles of their own step
 };
 
 /// Where a run lives, how long it goes on and what it runs on.
@@ -127,7 +125,7 @@ struct EvaluationSettings {
   base::OptionTable table();
 };
 
-/// Everything that decides what `train` does.
+/// Everything that decides what `train` and `finetune` do.
 struct RunOptions {
   RunSettings run;
   ModelSettings model;
@@ -135,8 +133,11 @@ struct RunOptions {
   optim::TrainingOptions optimizer;
   CheckpointSettings checkpoint;
   EvaluationSettings evaluation;
+  TaskSettings task;  ///< with a kind where the run fine-tunes
 
+  /// Without those of a task where there is none.
   std::vector<base::OptionTable> tables();
+  std::vector<base::OptionTable> all_tables();
 
   /// Throws UserError for settings that are wrong or contradict each other.
   void check() const;
@@ -148,11 +149,17 @@ struct RunOptions {
   /// What K-FAC or SOAP does in the pipeline that there is: its bubbles are filled where nothing else is
   /// asked for. On the device that is settled.
   BubbleFill fill() const;
+  /// Of matrices, by the optimizer and what is asked for its refreshes; in a pipeline that there is or is
+  /// not.
+  plan::MatrixWork matrix_work() const;
+  /// Throws UserError for --fill with an optimizer or refreshes that it does not go with.
+  void check_fill_choice() const;
   std::size_t threads_per_rank() const;
   std::chrono::milliseconds hang_limit() const;
 
  private:
   void check_fill() const;
+  void check_model() const;
   void check_pipeline() const;
 };
 

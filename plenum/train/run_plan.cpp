@@ -22,8 +22,6 @@
 namespace plenum::train {
 namespace {
 
-using data::Split;
-
 pipeline::BertProgramOptions program_options(const RunOptions& options, const describe::ModelConfig& model,
                                              const batch::Capacity& capacity,
                                              std::optional<base::Rank> rank) {
@@ -187,18 +185,17 @@ data::TrainingDataOptions settle_data(const RunOptions& options, const data::Seq
 
 }  // namespace
 
-RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model,
+RunPlan::RunPlan(const RunOptions& options, const TrainingData& data, const describe::ModelConfig& model,
                  std::optional<base::Rank> rank, double attention_cost,
                  std::optional<schedule::Schedule> given)
     : options_(options),
-      dataset_(dataset),
+      data_(data),
       mesh_(options.mesh()),
       rank_(rank),
-      training_(dataset, Split::Train),
-      batches_(make_batches(options, settle_data(options, training_, model, rank, given), training_, model,
-                            attention_cost)),
+      batches_(make_batches(options, settle_data(options, data.training(), model, rank, given),
+                            data.training(), model, attention_cost)),
       schedule_(given ? std::move(*given)
-                      : make_schedule(options, model, typical_work(training_, options.data),
+                      : make_schedule(options, model, typical_work(data.training(), options.data),
                                       batches_.micro_batches_per_rank())),
       program_(program_options(options, model, batches_.capacity(), rank)),
       num_steps_(optim::num_steps(options.run.steps, length(), "steps")),
@@ -207,13 +204,13 @@ RunPlan::RunPlan(const RunOptions& options, const data::Dataset& dataset, const 
     require_fitting(schedule_, options, batches_.micro_batches_per_rank(), program_);
   base::require(num_steps_ > 0, "steps must be more than none: {}", optim::to_string(options.run.steps));
   learning_rate_.emplace(options.optimizer.learning_rate, num_steps_, length());
-  base::require(options.evaluation.stop_when_worse == 0 || dataset.num_sequences(Split::Holdout) > 0,
-                "--stop-when-worse {} needs held-out data, and {} has none; prepare it with --holdout 1%",
-                options.evaluation.stop_when_worse, dataset.directory());
-  if (dataset.num_sequences(Split::Holdout) == 0) return;
-  holdout_.emplace(dataset, Split::Holdout);
-  held_out_.emplace(*holdout_, data::EvaluationOptions{.masking = options.data.masking(),
-                                                       .max_sequences = most_sequences(options.evaluation)});
+  base::require(options.evaluation.stop_when_worse == 0 || data.held_out() != nullptr,
+                "--stop-when-worse {} needs held-out data, and {} has none; {}",
+                options.evaluation.stop_when_worse, data.name(), data.held_out_advice());
+  if (data.held_out() == nullptr) return;
+  held_out_.emplace(*data.held_out(),
+                    data::EvaluationOptions{.masking = options.data.masking(),
+                                            .max_sequences = most_sequences(options.evaluation)});
   evaluate_every_ = options.evaluation.every ? interval_of(*options.evaluation.every, "eval-every")
                                              : default_evaluation_interval();
 }
@@ -231,12 +228,11 @@ Interval RunPlan::default_evaluation_interval() const {
   constexpr double kMostSeconds = 600;
   constexpr double kTimesAsLong = 20;
   constexpr double kShareOfForward = 1.0 / 3;
-  const auto held_out = static_cast<double>(dataset_.num_sequences(Split::Holdout));
+  const packing::LengthHistogram& lengths = data_.held_out()->histogram();
+  const auto held_out = static_cast<double>(lengths.num_sequences());
   const double evaluated = std::min(
-      held_out, static_cast<double>(
-                    most_sequences(options_.evaluation).value_or(dataset_.num_sequences(Split::Holdout))));
-  const double tokens =
-      evaluated * static_cast<double>(dataset_.histogram(Split::Holdout).num_tokens()) / held_out;
+      held_out, static_cast<double>(most_sequences(options_.evaluation).value_or(lengths.num_sequences())));
+  const double tokens = evaluated * static_cast<double>(lengths.num_tokens()) / held_out;
   const double least = kTimesAsLong * kShareOfForward * tokens / batches_.expected_tokens_per_step();
   const double steps = std::max(static_cast<double>(num_steps_) / kPoints, least);
   // Where --stop-when-worse ends a run is not to depend on how fast it is.
@@ -249,7 +245,7 @@ optim::RunLength RunPlan::length() const {
   const auto steps = static_cast<double>(batches_.steps_per_epoch());
   return {.steps_per_epoch = batches_.steps_per_epoch(),
           .tokens_per_step = batches_.expected_tokens_per_step(),
-          .sequences_per_step = static_cast<double>(dataset_.num_sequences(Split::Train)) / steps};
+          .sequences_per_step = static_cast<double>(data_.training().histogram().num_sequences()) / steps};
 }
 
 std::optional<base::Rank> RunPlan::replica() const {
@@ -294,7 +290,7 @@ MemoryReport RunPlan::memory_of_steps() const {
 }
 
 schedule::Schedule RunPlan::plain_schedule() const {
-  return make_plain_schedule(options_, program_.model, typical_work(training_, options_.data),
+  return make_plain_schedule(options_, program_.model, typical_work(data_.training(), options_.data),
                              batches_.micro_batches_per_rank());
 }
 

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string_view>
 
-#include "plenum/data/batches/dataset_sequences.h"
 #include "plenum/data/batches/evaluation_batches.h"
 #include "plenum/data/batches/step_batches.h"
 #include "plenum/optim/learning_rate.h"
@@ -13,6 +12,7 @@
 #include "plenum/train/memory_report.h"
 #include "plenum/train/run_options.h"
 #include "plenum/train/run_policy.h"
+#include "plenum/train/training_data.h"
 
 namespace plenum::train {
 
@@ -28,10 +28,10 @@ struct Interval {
 /// the schedule that it is, how long the run goes on, how large it is.
 class RunPlan {
  public:
-  /// Borrows the dataset. `attention_cost` is that of data::StepBatchSource; `rank` is the one that this
+  /// Borrows the data. `attention_cost` is that of data::StepBatchSource; `rank` is the one that this
   /// process has; without, it has all ranks of the run. `given` is the schedule of the file that --schedule
   /// names. Throws UserError if options, data, model and that schedule do not belong together.
-  RunPlan(const RunOptions& options, const data::Dataset& dataset, const describe::ModelConfig& model,
+  RunPlan(const RunOptions& options, const TrainingData& data, const describe::ModelConfig& model,
           std::optional<base::Rank> rank = std::nullopt, double attention_cost = 1,
           std::optional<schedule::Schedule> given = std::nullopt);
   RunPlan(const RunPlan&) = delete;
@@ -82,11 +82,9 @@ class RunPlan {
   void add_largest_rank(MemoryReport& report) const;
 
   const RunOptions& options_;
-  const data::Dataset& dataset_;
+  const TrainingData& data_;
   Mesh mesh_;
   std::optional<base::Rank> rank_;
-  data::DatasetSequences training_;
-  std::optional<data::DatasetSequences> holdout_;
   data::StepBatchSource batches_;
   std::optional<data::EvaluationBatches> held_out_;
   schedule::Schedule schedule_;

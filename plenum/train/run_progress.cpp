@@ -49,8 +49,9 @@ std::optional<RecordedEvaluation> parse_evaluation(const std::string& line) {
   RecordedEvaluation evaluation{.step = static_cast<std::uint64_t>(number_in(object, "step")),
                                 .loss = object["loss"].get<double>(),
                                 .accuracy = std::nullopt};
-  if (object.contains("mlm_accuracy") && object["mlm_accuracy"].is_number())
-    evaluation.accuracy = object["mlm_accuracy"].get<double>();
+  for (const char* key : {"mlm_accuracy", "accuracy"}) {
+    if (object.contains(key) && object[key].is_number()) evaluation.accuracy = object[key].get<double>();
+  }
   return evaluation;
 }
 

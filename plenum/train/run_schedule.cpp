@@ -7,46 +7,11 @@
 #include "plenum/data/batches/masking.h"
 #include "plenum/data/batches/objective_index.h"
 #include "plenum/describe/bert.h"
+#include "plenum/plan/matrix_schedule.h"
 #include "plenum/plan/step_schedule.h"
 #include "plenum/schedule/check/check.h"
-#include "plenum/schedule/fill/kfac_filler.h"
-#include "plenum/schedule/fill/muon_filler.h"
-#include "plenum/schedule/fill/periodic_refresh.h"
-#include "plenum/schedule/fill/shampoo_filler.h"
 
 namespace plenum::train {
-namespace {
-
-bool has_several_holders(const schedule::Schedule& schedule) {
-  std::vector<std::size_t> num_holders(schedule.num_stages());
-  for (const schedule::RankProgram& rank : schedule.ranks) {
-    for (const schedule::StageId stage : rank.stages) ++num_holders[stage.index()];
-  }
-  return std::ranges::any_of(num_holders, [](std::size_t count) { return count > 1; });
-}
-
-/// K-FAC's work in every so many steps, or Muon's and SOAP's where several ranks divide it.
-schedule::Schedule with_matrix_work(schedule::Schedule schedule, const RunOptions& options,
-                                    const describe::ModelConfig& model) {
-  const optim::OptimizerOptions& optimizer = options.optimizer.optimizer;
-  const std::size_t num_maps = num_kfac_maps(model);
-  if (optimizer.kind == optim::OptimizerKind::Kfac) {
-    return schedule::with_periodic_refresh(schedule, schedule::KfacFiller(num_maps),
-                                           static_cast<std::size_t>(optimizer.kfac.every.value_or(1)));
-  }
-  if (options.run.device != tensor::Device::Cpu || !has_several_holders(schedule)) return schedule;
-  if (optimizer.kind == optim::OptimizerKind::Muon)
-    return schedule::with_periodic_refresh(schedule, schedule::MuonFiller(num_maps), 1);
-  // Bases that are refreshed less often are left to the update.
-  constexpr std::int64_t kMostSteps = std::int64_t{schedule::kMaxAge} + 1;
-  if (optimizer.kind != optim::OptimizerKind::Soap || optimizer.soap.refresh_steps() > kMostSteps)
-    return schedule;
-  return schedule::with_periodic_refresh(schedule, schedule::ShampooFiller(num_maps, 1),
-                                         static_cast<std::size_t>(optimizer.soap.refresh_steps()));
-}
-
-}  // namespace
-
 std::size_t num_kfac_maps(const describe::ModelConfig& model) {
   return describe::factor_shapes(describe::describe_bert(model).layers.front()).size();
 }
@@ -59,8 +24,10 @@ schedule::Schedule make_plain_schedule(const RunOptions& options, const describe
 
 schedule::Schedule make_schedule(const RunOptions& options, const describe::ModelConfig& model,
                                  const batch::Work& typical, std::size_t micro_batches_per_replica) {
-  schedule::Schedule schedule = with_matrix_work(
-      make_plain_schedule(options, model, typical, micro_batches_per_replica), options, model);
+  const plan::Strategy strategy = options.strategy();
+  schedule::Schedule schedule =
+      plan::with_matrix_work(make_plain_schedule(options, model, typical, micro_batches_per_replica),
+                             strategy.matrices, strategy.device, describe::describe_bert(model));
   schedule::require_checked(schedule);
   return schedule;
 }

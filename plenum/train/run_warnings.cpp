@@ -97,7 +97,7 @@ Warning of_learning_rate_schedule(const RunOptions& options) {
 Warning of_continued_training(const RunOptions& options, const RunPlan& plan, std::uint64_t step) {
   constexpr std::uint64_t kFewSteps = 100;
   constexpr double kFewTokens = 500'000;
-  if (options.model.init.empty() || step > 0) return {};
+  if (options.task.kind || options.model.init.empty() || step > 0) return {};
   const double tokens = static_cast<double>(plan.num_steps()) * plan.batches().expected_tokens_per_step();
   if (plan.num_steps() >= kFewSteps && tokens >= kFewTokens) return {};
   return fmt::format(
@@ -145,7 +145,8 @@ std::vector<std::string> warnings_of(const RunOptions& options, const RunPlan& p
   std::vector<std::string> warnings;
   for (const Warning& warning :
        {of_global_batch(options, plan), of_ranks(plan), of_pipeline(options, plan),
-        mask_rate_warning(options.data.mask_rate, plan.batches().sequences().histogram()),
+        options.task.kind ? Warning()
+                          : mask_rate_warning(options.data.mask_rate, plan.batches().sequences().histogram()),
         of_learning_rate(options, plan, state.step), of_learning_rate_schedule(options),
         of_continued_training(options, plan, state.step), of_early_stop(options, plan),
         of_trace(options.run.process, plan.num_steps() - state.step)}) {

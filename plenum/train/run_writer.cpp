@@ -14,7 +14,7 @@ RunWriter::RunWriter(Run& run, TrainingObserver& observer, HangWatch& watch)
       watch_(watch),
       checkpoints_(run.options.run.directory, static_cast<std::size_t>(run.options.checkpoint.keep)) {
   if (run.processes.is_first()) {
-    metrics_.emplace(run.directory->paths(), run.state.step,
+    metrics_.emplace(run.directory->paths(), run.state,
                      RunExtent{.num_steps = run.plan->num_steps(),
                                .steps_per_epoch = run.plan->batches().steps_per_epoch()},
                      run.replicas->parameters().model().objectives());

@@ -40,11 +40,12 @@ describe::ModelConfig altered_preset(const ModelSettings& settings) {
   return model;
 }
 
-/// But for what the dataset says.
+/// But for what the data says.
 describe::ModelConfig model_of(const ModelSettings& settings) {
   if (!settings.init.empty()) require_model_directory(settings.init, "--init");
   describe::ModelConfig model =
       settings.init.empty() ? altered_preset(settings) : model::read_hugging_face_config(settings.init);
+  model.task.reset();  // the data decides what it is trained for
   model.hidden_dropout = settings.hidden_dropout.value_or(model.hidden_dropout);
   model.attention_dropout = settings.attention_dropout.value_or(model.attention_dropout);
   return model;
@@ -58,29 +59,25 @@ describe::ModelConfig model_without_data(const ModelSettings& settings) {
   return model;
 }
 
-describe::ModelConfig starting_model(const ModelSettings& settings, const data::Dataset& dataset) {
-  describe::ModelConfig model = model_of(settings);
-  if (settings.init.empty()) {
-    model.vocabulary = static_cast<std::int64_t>(dataset.description().vocabulary_size);
-    model.pad_id = dataset.description().special.pad;
-  } else {
-    require_same_tokens(dataset, tokenizer_beside(settings.init), model);
-  }
-  model.has_next_sentence = dataset.description().objective == data::Objective::WithNextSentence;
+describe::ModelConfig starting_model(const ModelSettings& settings, const TrainingData& data) {
+  const describe::ModelConfig model = data.fitted(model_of(settings), settings.init);
   describe::require_valid(model);
   return model;
 }
 
-void write_starting_weights(const ModelSettings& settings, const describe::ParameterTable& table,
-                            std::uint64_t seed, base::ThreadPool& pool, tensor::TensorView weights_N,
-                            const Note& note) {
+void write_starting_weights(const ModelSettings& settings, const std::optional<describe::Task>& task,
+                            const describe::ParameterTable& table, std::uint64_t seed, base::ThreadPool& pool,
+                            tensor::TensorView weights_N, const Note& note) {
   model::initialise_weights(table, seed, pool, weights_N);
   if (settings.init.empty()) return;
   if (is_checkpoint(settings.init)) verify_checkpoint(settings.init);
-  const model::ImportReport report =
-      model::read_hugging_face_weights(settings.init, table, weights_N.span<float>());
+  const std::span<float> weights = weights_N.span<float>();
+  const model::ImportReport report = task ? model::read_weights_for_task(settings.init, *task, table, weights)
+                                          : model::read_hugging_face_weights(settings.init, table, weights);
+  if (!report.other_head.empty())
+    note(fmt::format("the head of {} is not used: {}", settings.init, report.other_head));
   if (!report.new_tensors.empty()) {
-    note(fmt::format("not in {}, so begun with random numbers: {}", settings.init,
+    note(fmt::format("not in {}, so initialized randomly: {}", settings.init,
                      fmt::join(report.new_tensors, ", ")));
   }
   note_unused(settings.init, report, note);

@@ -2,14 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+
+#include "plenum/plan/step_breakdown.h"
+#include "plenum/schedule/simulate/timeline_of.h"
+#include "plenum/train/step_timeline.h"
 
 namespace plenum::train {
 
 void StepCheck::add(std::uint64_t step, const MeasuredStep& measured, double seconds) {
-  const schedule::Simulation predicted = prediction_.simulate(step);
-  of_steps_.predicted += predicted.step_seconds;
+  predicted_ = prediction_.simulate(step);
+  of_steps_.predicted += predicted_.step_seconds;
   of_steps_.measured += seconds;
   ++num_compared_;
   for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
@@ -18,13 +24,30 @@ void StepCheck::add(std::uint64_t step, const MeasuredStep& measured, double sec
       for (std::size_t i = program.step_begin(measured.cycle_step); i < program.step_end(measured.cycle_step);
            ++i) {
         Seconds& sums = of_actions_[static_cast<std::size_t>(program.actions()[i].type)];
-        const schedule::ActionTime& expected = predicted.replay.times[rank][lane][i];
+        const schedule::ActionTime& expected = predicted_.replay.times[rank][lane][i];
         const schedule::ActionTime& taken = measured.times[rank][lane][i];
         sums.predicted += expected.end - expected.start;
         sums.measured += taken.end - taken.start;
       }
     }
   }
+}
+
+StepRecord StepCheck::record(std::uint64_t step, const MeasuredStep& measured) const {
+  const auto timeline = [&](const std::vector<schedule::RankTimes>& times, std::string title) {
+    trace::Timeline timeline =
+        schedule::timeline_of(schedule_, times, std::move(title), schedule::ActionLabels::Words);
+    keep_step(timeline, measured.cycle_step);
+    remove_empty_micro_batches(timeline, measured.is_empty);
+    return timeline;
+  };
+  return {.step = step,
+          .schedule = schedule_.name,
+          .source = StepRecord::Source::Machine,
+          .predicted = timeline(predicted_.replay.times, "predicted"),
+          .measured = timeline(measured.times, "measured"),
+          .breakdown = plan::rank_breakdowns(schedule_, prediction_.costs(), predicted_),
+          .waited_seconds = measured.waited_seconds};
 }
 
 std::optional<std::string> StepCheck::surprise() const {

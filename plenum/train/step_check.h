@@ -9,6 +9,7 @@
 #include "plenum/schedule/core/action.h"
 #include "plenum/train/measured_step.h"
 #include "plenum/train/step_prediction.h"
+#include "plenum/train/step_record.h"
 
 namespace plenum::train {
 
@@ -27,6 +28,9 @@ class StepCheck {
   void add(std::uint64_t step, const MeasuredStep& measured, double seconds);
   std::size_t num_compared() const { return num_compared_; }
 
+  /// The step that was added last, by its number from 1.
+  StepRecord record(std::uint64_t step, const MeasuredStep& measured) const;
+
   /// If they took much longer or shorter than predicted: by how much, and which action's time differs most.
   std::optional<std::string> surprise() const;
 
@@ -38,6 +42,7 @@ class StepCheck {
 
   const schedule::Schedule& schedule_;
   StepPrediction& prediction_;
+  schedule::Simulation predicted_;  ///< of the step that was added last
   Seconds of_steps_;
   std::array<Seconds, schedule::kNumActionTypes> of_actions_ = {};  ///< sums over ranks
   std::size_t num_compared_ = 0;

@@ -68,6 +68,7 @@ void add_wait_for_data(trace::Timeline& timeline, double seconds) {
                                 .track = track,
                                 .label = static_cast<std::uint32_t>(timeline.labels.size())});
   timeline.labels.emplace_back("waiting for data");
+  if (!timeline.explanations.empty()) timeline.explanations.emplace_back("");
   for (trace::Flow& flow : timeline.flows) {
     flow.from += flow.from >= place ? 1 : 0;
     flow.to += flow.to >= place ? 1 : 0;

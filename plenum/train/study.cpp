@@ -10,8 +10,8 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/machine.h"
-#include "plenum/data/corpus/dataset.h"
 #include "plenum/describe/bert.h"
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/starting_model.h"
 #include "plenum/train/study_answers.h"
 
@@ -89,11 +89,11 @@ Study run_study(const StudyRequest& request, const std::function<void(std::strin
     }
   }
   for (std::optional<StudyResult>& result : results) study.results.push_back(std::move(*result));
-  const data::Dataset dataset(request.setting.data);
+  const PreparedData data(request.setting.data);
   ModelSettings model;
   model.preset = "bert-base";
-  study.scale_answer = scale_answer(describe::describe_bert(starting_model(model, dataset)),
-                                    dataset.histogram(data::Split::Train));
+  study.scale_answer =
+      scale_answer(describe::describe_bert(starting_model(model, data)), data.training().histogram());
   return study;
 }
 

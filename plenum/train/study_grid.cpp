@@ -116,6 +116,13 @@ std::string usual_line(const std::string& model, std::string_view layout = "unpa
   return fmt::format("--model {} --layout {} --global-batch {}tok", model, layout, usual_batch_tokens(model));
 }
 
+/// Steps of a number of sequences, and so of different numbers of tokens.
+std::string varied_line(const std::string& model) {
+  constexpr std::int64_t kTokensOfSequence = 256;
+  return fmt::format("--model {} --layout unpadded --order sequences --global-batch {}", model,
+                     usual_batch_tokens(model) / kTokensOfSequence);
+}
+
 constexpr std::array<std::string_view, 3> kLayouts = {"padded", "packed", "unpadded"};
 
 void add_quick(GridLines& lines) {
@@ -167,6 +174,7 @@ void add_full(GridLines& lines) {
     for (const std::int64_t n : lines.ranks())
       lines.add("--model {} --layout unpadded --global-batch {}tok --ranks {}", model,
                 usual_batch_tokens(model) / 4, n);
+    for (const std::int64_t n : lines.ranks()) lines.add("{} --ranks {}", varied_line(model), n);
   }
   if (lines.has_one_rank()) add_work_of_full(lines, middle);
   for (const std::int64_t n : lines.several_ranks()) {

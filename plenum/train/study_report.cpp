@@ -10,6 +10,7 @@
 
 #include "plenum/base/units.h"
 #include "plenum/trace/svg_scatter.h"
+#include "plenum/train/step_record.h"
 #include "plenum/train/study_answers.h"
 #include "plenum/train/study_statistics.h"
 
@@ -48,10 +49,9 @@ Pairs memory_pairs(const Study& study) {
   return pairs;
 }
 
-/// Of layouts whose steps differ from each other.
+/// Where steps are much alike, most of what differs between them is noise.
 bool has_random_steps(const StudyResult& result) {
-  return result.configuration.options.data.layout == data::Layout::Unpadded &&
-         !result.measured_steps().empty();
+  return !result.measured_steps().empty() && result.has_steps_of_different_sizes();
 }
 
 std::vector<Regret> regrets(const Study& study) {
@@ -80,11 +80,16 @@ std::string summary_text(const Study& study) {
       summary_line("peak memory of the process", summarise_errors(memory.predicted, memory.measured));
   std::vector<double> spreads;
   std::vector<double> r_squared;
+  std::vector<double> scaled;
+  std::vector<double> attainable;
   std::size_t num_within = 0;
   for (const StudyResult* const result : measured_of(study)) {
     spreads.push_back(result->spread());
     if (std::abs(result->step_error()) <= std::max(0.05, result->spread())) ++num_within;
-    if (has_random_steps(*result)) r_squared.push_back(result->step_r_squared());
+    if (!has_random_steps(*result)) continue;
+    r_squared.push_back(result->step_r_squared());
+    scaled.push_back(result->scaled_step_r_squared());
+    if (const auto most = result->attainable_step_r_squared()) attainable.push_back(*most);
   }
   if (study.repeats > 1)
     text += fmt::format(
@@ -93,8 +98,15 @@ std::string summary_text(const Study& study) {
         "percentile; {} of {} errors are within 5 % or that spread\n",
         100 * mean_of(spreads), 100 * quantile_of(spreads, 0.95), num_within, spreads.size());
   if (!r_squared.empty())
-    text += fmt::format("- single steps of unpadded runs: R² {:.3f} in the median, {:.3f} at the least\n",
-                        quantile_of(r_squared, 0.5), std::ranges::min(r_squared));
+    text += fmt::format(
+        "- single steps of {} configurations with steps of different sizes: R² {:.3f} in the median, {:.3f} "
+        "at "
+        "the least; {:.3f} and {:.3f} if their means were predicted rightly{}\n",
+        r_squared.size(), quantile_of(r_squared, 0.5), std::ranges::min(r_squared), quantile_of(scaled, 0.5),
+        std::ranges::min(scaled),
+        attainable.empty() ? std::string()
+                           : fmt::format("; what differs from run to run allows {:.3f} and {:.3f}",
+                                         quantile_of(attainable, 0.5), std::ranges::min(attainable)));
   const std::vector<Regret> of_works = regrets(study);
   if (of_works.empty()) return text;
   std::vector<double> each;
@@ -143,18 +155,6 @@ std::string problems_text(const Study& study) {
   return text.empty() ? "" : "\n## Not measured\n\n" + text;
 }
 
-ordered_json breakdown_json(const plan::StepBreakdown& breakdown) {
-  return {{"arithmetic", breakdown.arithmetic},
-          {"memory", breakdown.memory},
-          {"launch", breakdown.launch},
-          {"communication_latency", breakdown.communication_latency},
-          {"communication_bandwidth", breakdown.communication_bandwidth},
-          {"waiting", breakdown.waiting},
-          {"bubbles", breakdown.bubbles},
-          {"padding", breakdown.padding},
-          {"optimizer", breakdown.optimizer}};
-}
-
 ordered_json run_json(const StudyMeasurement& run) {
   ordered_json object = {{"step_seconds", run.step_seconds},   {"step_tokens", run.step_tokens},
                          {"planned_bytes", run.planned_bytes}, {"used_bytes", run.used_bytes},
@@ -185,8 +185,15 @@ ordered_json result_json(const StudyResult& result) {
                     {"measured_seconds", result.measured_step()},
                     {"error", result.step_error()},
                     {"spread", result.spread()},
-                    {"r_squared", result.step_r_squared()},
+                    {"r_squared", nullptr},
+                    {"scaled_r_squared", nullptr},
+                    {"attainable_r_squared", nullptr},
                     {"tokens", result.tokens_per_step()}};
+  if (has_random_steps(result)) {
+    object["step"]["r_squared"] = result.step_r_squared();
+    object["step"]["scaled_r_squared"] = result.scaled_step_r_squared();
+    if (const auto most = result.attainable_step_r_squared()) object["step"]["attainable_r_squared"] = *most;
+  }
   object["memory"] = {{"predicted_bytes", prediction.peak_bytes},
                       {"measured_bytes", result.used_bytes()},
                       {"error", result.memory_error()}};
@@ -295,7 +302,7 @@ std::string memory_plot(const Study& study) {
 std::string single_steps_plot(const Study& study) {
   constexpr std::size_t kMostPoints = 100;  // of a configuration: more only cover each other
   constexpr std::size_t kMostSeries = 8;    // as many as have colours of their own
-  trace::ScatterPlot plot{.title = "Single steps of unpadded runs",
+  trace::ScatterPlot plot{.title = "Single steps of different sizes",
                           .subtitle = "as shares of the mean step of their configuration",
                           .x_label = "measured / mean measured",
                           .y_label = "predicted / mean measured"};

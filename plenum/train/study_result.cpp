@@ -92,6 +92,29 @@ double StudyResult::step_r_squared() const {
   return r_squared(predicted_steps(), measured_steps());
 }
 
+bool StudyResult::has_steps_of_different_sizes() const {
+  constexpr double kLeastVariation = 0.05;
+  return variation_of(predicted_steps()) >= kLeastVariation;
+}
+
+double StudyResult::scaled_step_r_squared() const {
+  std::vector<double> scaled = predicted_steps();
+  const double factor = measured_step() / predicted_step();
+  for (double& step : scaled) step *= factor;
+  return r_squared(scaled, measured_steps());
+}
+
+std::optional<double> StudyResult::attainable_step_r_squared() const {
+  std::vector<std::vector<double>> steps;
+  for (const StudyMeasurement& run : runs) {
+    const std::span<const double> rest = counted(run.step_seconds);
+    steps.emplace_back(rest.begin(), rest.end());
+    const double factor = measured_step() / mean_of(rest);
+    for (double& step : steps.back()) step *= factor;
+  }
+  return attainable_r_squared(steps);
+}
+
 double StudyResult::tokens_per_step() const {
   return runs.empty() ? 0 : mean_of(counted(runs.front().step_tokens));
 }

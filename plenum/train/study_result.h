@@ -55,7 +55,13 @@ struct StudyResult {
   /// Of the steps that count, each the mean over runs.
   std::vector<double> measured_steps() const;
   std::vector<double> predicted_steps() const;
+  /// Whether steps are different enough, by what was predicted, for R² to say anything.
+  bool has_steps_of_different_sizes() const;
   double step_r_squared() const;
+  /// The same if the mean of all steps had been predicted rightly: how well differences between steps are.
+  double scaled_step_r_squared() const;
+  /// The most that this can be: attainable_r_squared() of the steps that count, all runs with one mean.
+  std::optional<double> attainable_step_r_squared() const;
   double tokens_per_step() const;
   /// The most over runs.
   std::size_t used_bytes() const;

@@ -15,7 +15,6 @@
 #include "plenum/base/check.h"
 #include "plenum/calibrate/machine_file.h"
 #include "plenum/control/child_process.h"
-#include "plenum/data/corpus/dataset.h"
 #include "plenum/describe/bert.h"
 #include "plenum/describe/parameter_table.h"
 #include "plenum/io/directory.h"
@@ -23,6 +22,7 @@
 #include "plenum/io/json_file.h"
 #include "plenum/plan/step_breakdown.h"
 #include "plenum/schedule/core/action.h"
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/run_defaults.h"
 #include "plenum/train/run_directory.h"
 #include "plenum/train/run_plan.h"
@@ -40,10 +40,10 @@ constexpr std::uint64_t kMostSteps = 3000;
 /// The plan of a configuration with all that it borrows.
 struct PlannedRun {
   PlannedRun(const StudySetting& setting, const RunOptions& given)
-      : dataset(setting.data),
+      : data(setting.data),
         options(settle_defaults(
-            given, given.run.ranks, [](std::string_view) {}, [](std::string_view) {})),
-        plan(options, dataset, starting_model(options.model, dataset), rank_of(setting, options),
+            given, data, given.run.ranks, [](std::string_view) {}, [](std::string_view) {})),
+        plan(options, data, starting_model(options.model, data), rank_of(setting, options),
              options.data.attention_cost.value_or(1)) {}
 
   static std::optional<base::Rank> rank_of(const StudySetting& setting, const RunOptions& options) {
@@ -51,7 +51,7 @@ struct PlannedRun {
     return is_of_process ? std::optional(base::Rank::at(0)) : std::nullopt;
   }
 
-  data::Dataset dataset;
+  PreparedData data;
   RunOptions options;
   RunPlan plan;
 };

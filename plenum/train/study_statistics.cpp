@@ -51,6 +51,36 @@ double r_squared(std::span<const double> predicted, std::span<const double> meas
   return all > 0 ? 1 - left / all : 0;
 }
 
+std::optional<double> attainable_r_squared(std::span<const std::vector<double>> runs) {
+  std::size_t num_steps = runs.empty() ? 0 : runs.front().size();
+  for (const std::vector<double>& run : runs) num_steps = std::min(num_steps, run.size());
+  if (runs.size() < 2 || num_steps == 0) return std::nullopt;
+  const auto num_runs = static_cast<double>(runs.size());
+  std::vector<double> means;
+  double noise = 0;  // squares of what a run has beside the mean of all
+  for (std::size_t step = 0; step < num_steps; ++step) {
+    double mean = 0;
+    for (const std::vector<double>& run : runs) mean += run[step] / num_runs;
+    for (const std::vector<double>& run : runs) noise += (run[step] - mean) * (run[step] - mean);
+    means.push_back(mean);
+  }
+  // A mean of n runs keeps 1 / n of the variance of one.
+  const double of_mean = noise / (num_runs - 1) / num_runs;
+  const double middle = mean_of(means);
+  double all = 0;
+  for (const double mean : means) all += (mean - middle) * (mean - middle);
+  if (all == 0) return std::nullopt;
+  return 1 - of_mean / all;
+}
+
+double variation_of(std::span<const double> values) {
+  const double mean = mean_of(values);
+  if (mean == 0) return 0;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size())) / mean;
+}
+
 double spread_of(std::span<const double> values) {
   if (values.size() < 2) return 0;
   const auto [least, most] = std::ranges::minmax(values);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,11 @@ double correlation_of(std::span<const double> x, std::span<const double> y);
 /// How much of the variance of what was measured the prediction, as it is, explains: 1 where they are equal,
 /// below 0 where their mean would be nearer. 0 where nothing varies.
 double r_squared(std::span<const double> predicted, std::span<const double> measured);
+/// R² of the best prediction that there can be of the mean of some runs, step by step: what differs from run
+/// to run cannot be predicted. Of one run nothing is known, nor where nothing varies.
+std::optional<double> attainable_r_squared(std::span<const std::vector<double>> runs);
+/// Standard deviation / mean; 0 of nothing.
+double variation_of(std::span<const double> values);
 /// (most - least) / mean.
 double spread_of(std::span<const double> values);
 

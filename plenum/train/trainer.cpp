@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -18,17 +19,25 @@
 #include "plenum/base/machine.h"
 #include "plenum/base/units.h"
 #include "plenum/data/batches/prefetch.h"
+#include "plenum/io/file.h"
+#include "plenum/tensor/cuda_range.h"
 #include "plenum/tensor/device_error.h"
 #include "plenum/trace/overlay.h"
 #include "plenum/train/agreement.h"
+#include "plenum/train/best_evaluation.h"
+#include "plenum/train/fine_tuning.h"
 #include "plenum/train/hang_watch.h"
+#include "plenum/train/mendable_failure.h"
 #include "plenum/train/run.h"
+#include "plenum/train/run_beginning.h"
 #include "plenum/train/run_defaults.h"
+#include "plenum/train/run_events.h"
 #include "plenum/train/run_policy.h"
 #include "plenum/train/run_warnings.h"
 #include "plenum/train/run_writer.h"
 #include "plenum/train/step_check.h"
 #include "plenum/train/step_overlay.h"
+#include "plenum/train/step_record.h"
 #include "plenum/train/step_timeline.h"
 #include "plenum/train/timeline_file.h"
 
@@ -67,9 +76,10 @@ void count(const StepReport& report, TrainingState& state) {
 class Trainer {
  public:
   /// Borrows the first two.
-  Trainer(Run& run, TrainingObserver& observer, std::stop_token stop)
+  Trainer(Run& run, RunEvents& events, std::stop_token stop)
       : run_(run),
-        observer_(observer),
+        events_(events),
+        observer_(events),
         stop_(std::move(stop)),
         first_step_(run.state.step),
         first_tokens_(run.state.tokens),
@@ -78,7 +88,7 @@ class Trainer {
         agreement_(*run.between_steps),
         watch_(run.options.hang_limit(),
                [this](const std::string& what) { observer_.on_hang(with_way_on(what)); }),
-        writer_(run, observer, watch_),
+        writer_(run, events, watch_),
         watching_([this](const std::stop_token& gone) { watch_.watch(gone); }) {
     if (run.processes.say())
       telling_ = std::jthread([this](const std::stop_token& gone) { tell_others(gone); });
@@ -88,6 +98,8 @@ class Trainer {
   TrainingResult train();
 
  private:
+  void tell_of_beginning();
+  void tell_of_end();
   /// Says every so often what this process does.
   void tell_others(const std::stop_token& gone) const;
   /// What went wrong, and where the run resumes.
@@ -124,6 +136,8 @@ class Trainer {
   void draw(const Pause& pause);
   /// Compares a step with what was predicted for it before the run, and says if that was far off.
   void check(const MeasuredStep& step);
+  /// Keeps a step's times in the run's directory.
+  void keep(const StepRecord& record);
   /// Says how well steps were predicted, once.
   void tell_of_overlay();
   /// Whether to go on after it: all processes cut it short together, before the same batch, if one of them is
@@ -134,7 +148,8 @@ class Trainer {
   void save_before_error();
 
   Run& run_;
-  TrainingObserver& observer_;
+  RunEvents& events_;
+  TrainingObserver& observer_;  ///< who is told by way of them
   const std::stop_token stop_;
   const std::uint64_t first_step_;
   const std::uint64_t first_tokens_;  ///< that the run was trained on before
@@ -164,16 +179,22 @@ TrainingResult Trainer::train() {
     for (const std::string& part : run_.directory->mended()) observer_.on_note(part);
   }
   if (!is_finished()) note_surprises(run_, observer_);
-  observer_.on_begin(summarise(run_));
+  tell_of_beginning();
   begin_ = Clock::now();
   try {
     train_and_save();
   } catch (const tensor::DeviceError& error) {
+    events_.add("error", error.what());
     base::fail("{}", with_way_on(error.what()));
   } catch (const pipeline::ExecutionError& error) {
+    events_.add("error", error.what());
     if (!error.failure().is_hang) throw;
     throw HangError(hang_text(error.failure()));
+  } catch (const std::exception& error) {
+    events_.add("error", error.what());
+    throw;
   }
+  tell_of_end();
   return {.end = end(),
           .first_step = first_step_,
           .step = run_.state.step,
@@ -184,9 +205,30 @@ TrainingResult Trainer::train() {
           .checkpoint = writer_.saved_path(),
           .evaluation = evaluation_,
           .best_loss = run_.state.best_loss,
+          .best_score = run_.state.best_score,
           .best_step = run_.state.best_step,
           .memory = run_.plan->memory_of_steps(),
           .used_bytes = run_.device_memory.used_bytes()};
+}
+
+void Trainer::tell_of_beginning() {
+  const RunSummary summary = summarise(run_);
+  if (run_.directory && !is_finished()) {
+    events_.open(run_.directory->paths().events, watch_,
+                 {.step = run_.state.step,
+                  .checkpoint = run_.checkpoint,
+                  .details = describe_beginning(run_, summary)});
+  }
+  observer_.on_begin(summary);
+}
+
+void Trainer::tell_of_end() {
+  if (run_.state.step == first_step_) return;
+  const TrainingResult::End end = this->end();
+  const char* const kind = end == TrainingResult::End::Finished   ? "finish"
+                           : end == TrainingResult::End::NoBetter ? "no better"
+                                                                  : "stop";
+  events_.add(kind, "", events_.memory_details());
 }
 
 void Trainer::tell_others(const std::stop_token& gone) const {
@@ -194,6 +236,7 @@ void Trainer::tell_others(const std::stop_token& gone) const {
   std::mutex mutex;
   std::condition_variable_any woken;
   std::unique_lock lock(mutex);
+  run_.processes.say()(fmt::format("step {}: has not begun", first_step_ + 1));
   while (!gone.stop_requested()) {
     std::string action = run_.replicas->where();
     if (action.empty()) action = watch_.under_way();
@@ -296,7 +339,7 @@ StepReport Trainer::end_step() {
 void Trainer::tell(const StepReport& report) {
   observer_.on_step(report);
   if (!report.outcome.is_skipped) return;
-  observer_.on_note(fmt::format("step {} is skipped: loss {}, gradient norm {}", report.step,
+  observer_.on_skip(fmt::format("step {} is skipped: loss {}, gradient norm {}", report.step,
                                 report.outcome.loss(), report.outcome.gradient_norm));
   base::require(run_.state.skipped_in_a_row < static_cast<std::uint64_t>(run_.options.run.max_skipped_steps),
                 "{} steps in a row were skipped for a loss or gradient that is not finite; a lower "
@@ -320,40 +363,58 @@ bool Trainer::pause(const Pause& pause) {
 void Trainer::draw(const Pause& pause) {
   const MeasuredStep step = run_.replicas->measured();
   if (!run_.processes.is_first()) return;
-  if (pause.is_measured && run_.prediction && run_.options.run.process.overlay.empty()) check(step);
+  if (pause.is_measured && !is_overlaid(run_)) check(step);
   const std::string title = fmt::format("{}, step {}", model_name(run_.options.model), run_.state.step);
   const schedule::Schedule& schedule = run_.plan->schedule();
   if (pause.is_traced)
     write_timeline(run_.options.run.process.trace, timeline_of_step(schedule, step, title + ", measured"));
-  if (!pause.is_measured || run_.options.run.process.overlay.empty()) return;
+  if (!pause.is_measured || !is_overlaid(run_)) return;
   if (!overlay_) overlay_.emplace(schedule, drawn_step_);
   overlay_->add(run_.state.step, step);
-  if (run_.state.step == drawn_step_)
-    write_overlay(run_.options.run.process.overlay, *overlay_->drawn(),
-                  fmt::format("{}, {}", title, schedule.name));
+  if (run_.state.step == drawn_step_) {
+    keep({.step = drawn_step_,
+          .schedule = schedule.name,
+          .source = StepRecord::Source::EarlierSteps,
+          .predicted = overlay_->drawn()->predicted,
+          .measured = overlay_->drawn()->measured,
+          .breakdown = {},
+          .waited_seconds = step.waited_seconds});
+    if (const std::string& path = run_.options.run.process.overlay; !path.empty())
+      write_overlay(path, *overlay_->drawn(), fmt::format("{}, {}", title, schedule.name));
+  }
   if (overlay_->num_compared() == StepOverlay::kNumCompared) tell_of_overlay();
+}
+
+/// What cannot be kept, for want of room, is not missed.
+void Trainer::keep(const StepRecord& record) {
+  const HangWatch::Activity writing(watch_, "writing a step's times hangs: nothing has been written");
+  static_cast<void>(
+      mendable_failure_of([&] { io::write_file(run_.directory->paths().step, step_record_json(record)); }));
 }
 
 void Trainer::check(const MeasuredStep& step) {
   if (!check_) check_.emplace(run_.plan->schedule(), *run_.prediction);
   check_->add(run_.state.step - 1, step, times_.step_seconds);
   if (check_->num_compared() < StepCheck::kNumCompared) return;
+  keep(check_->record(run_.state.step, step));
   if (const std::optional<std::string> surprise = check_->surprise()) observer_.on_note(*surprise);
 }
 
 void Trainer::tell_of_overlay() {
   if (!overlay_ || !overlay_->drawn()) return;
   const StepOverlay::Drawn& drawn = *overlay_->drawn();
-  observer_.on_table(trace::overlay_text(trace::lay_over(drawn.predicted, drawn.measured)));
-  observer_.on_note(fmt::format(
-      "{}: the time of {} was predicted from those before with a mean error of {:.1f} %",
-      run_.options.run.process.overlay,
-      overlay_->num_compared() == 1 ? "1 step" : fmt::format("{} steps", overlay_->num_compared()),
-      100 * overlay_->mean_error()));
+  if (const std::string& path = run_.options.run.process.overlay; !path.empty()) {
+    observer_.on_table(trace::overlay_text(trace::lay_over(drawn.predicted, drawn.measured)));
+    observer_.on_note(fmt::format(
+        "{}: the time of {} was predicted from those before with a mean error of {:.1f} %", path,
+        overlay_->num_compared() == 1 ? "1 step" : fmt::format("{} steps", overlay_->num_compared()),
+        100 * overlay_->mean_error()));
+  }
   overlay_.reset();
 }
 
 void Trainer::save() {
+  const tensor::CudaRange range([&] { return fmt::format("checkpoint after step {}", run_.state.step); });
   const Clock::time_point begin = Clock::now();
   writer_.save();
   last_checkpoint_ = Clock::now();
@@ -361,6 +422,7 @@ void Trainer::save() {
 }
 
 bool Trainer::evaluate() {
+  const tensor::CudaRange range([&] { return fmt::format("evaluation after step {}", run_.state.step); });
   const Clock::time_point begin = Clock::now();
   {
     HangWatch::Activity evaluating(
@@ -375,21 +437,15 @@ bool Trainer::evaluate() {
       std::ranges::copy(run_.replicas->whole_weights_N().span<float>(),
                         run_.inference->weights().span<float>().begin());
     }
-    evaluation_ = train::evaluate(*run_.inference, *run_.plan->held_out(), goes_on, run_.between_steps.get());
+    evaluation_ = train::evaluate(*run_.inference, *run_.plan->held_out(), goes_on, run_.between_steps.get(),
+                                  {.sequences = run_.data->scored(), .options = &run_.options.task.data});
   }
   last_evaluation_ = Clock::now();
   times_.evaluation_seconds = std::max(times_.evaluation_seconds, seconds_since(begin));
   if (!evaluation_) return false;
-  TrainingState& state = run_.state;
-  state.evaluated_step = state.step;
-  ++state.worse_in_a_row;
-  if (std::isfinite(evaluation_->loss()) && (!state.best_loss || evaluation_->loss() < *state.best_loss)) {
-    state.best_loss = evaluation_->loss();
-    state.best_step = state.step;
-    state.worse_in_a_row = 0;
-  }
+  count_evaluation(*evaluation_, run_.options.task.metric, run_.state);
   writer_.add(*evaluation_);
-  observer_.on_evaluation(state.step, *evaluation_);
+  observer_.on_evaluation(run_.state.step, *evaluation_);
   return true;
 }
 
@@ -409,14 +465,19 @@ TrainingResult train(const RunOptions& options, TrainingObserver& observer, cons
   // Nobody wants to hear of them where the run is refused.
   std::vector<std::string> choices;
   std::vector<std::string> notes;
-  const RunOptions settled = settle_defaults(
-      options, connect ? 1 : options.run.ranks, [&](std::string_view line) { choices.emplace_back(line); },
-      [&](std::string_view line) { notes.emplace_back(line); });
+  const Note on_choice = [&](std::string_view line) { choices.emplace_back(line); };
+  const RunOptions readable = settle_task(options, on_choice);
+  std::unique_ptr<const TrainingData> data = open_training_data(readable);
+  for (const std::string& remark : data->remarks()) on_choice(remark);
+  const RunOptions settled = settle_defaults(readable, *data, connect ? 1 : options.run.ranks, on_choice,
+                                             [&](std::string_view line) { notes.emplace_back(line); });
   settled.check();  // a device may not do what was asked for
-  Run run = open_run(settled, observer, connect ? connect(settled) : Processes());
-  for (const std::string& note : notes) observer.on_note(note);
-  for (const std::string& choice : choices) observer.on_choice(choice);
-  return Trainer(run, observer, stop).train();
+  RunEvents events(observer);
+  const Processes processes = connect ? connect(settled, *data) : Processes();
+  Run run = open_run(settled, std::move(data), events, processes);
+  for (const std::string& note : notes) events.on_note(note);
+  for (const std::string& choice : choices) events.on_choice(choice);
+  return Trainer(run, events, stop).train();
 }
 
 }  // namespace plenum::train

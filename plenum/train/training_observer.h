@@ -62,7 +62,9 @@ class TrainingObserver {
   virtual void on_checkpoint(std::uint64_t step, const std::string& path) = 0;
   /// What was chosen because the user did not say, in a line.
   virtual void on_choice(std::string_view line) = 0;
-  /// A fact worth one line, for instance that a step was skipped.
+  /// A step was skipped, as `line` says: a note, unless somebody tells them apart.
+  virtual void on_skip(std::string_view line) { on_note(line); }
+  /// A fact worth one line, for instance what a resumed run does otherwise than before.
   virtual void on_note(std::string_view line) = 0;
   /// Several lines that belong together.
   virtual void on_table(std::string_view text) = 0;

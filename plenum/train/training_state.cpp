@@ -28,6 +28,12 @@ void visit_counts(State& state, Visit visit) {
   visit("seed", state.seed);
 }
 
+data::TaskScore parse_score(const nlohmann::json& object, const std::string& source) {
+  const bool is_one = object.is_object() && object.size() == 1 && object.begin()->is_number();
+  base::require(is_one, "{}: best_score must be an object of one number: {}", source, object.dump());
+  return {.name = object.begin().key(), .value = object.begin()->get<double>()};
+}
+
 std::string parse_text(const nlohmann::json& object, const char* key, const std::string& source) {
   const nlohmann::json& value = io::require_key(object, key, source);
   base::require(value.is_string(), "{}: {} must be a text: {}", source, key, value.dump());
@@ -41,6 +47,7 @@ nlohmann::json to_json_object(const TrainingState& state) {
       {"fingerprint", state.fingerprint},
       {"best_loss", state.best_loss ? nlohmann::json(*state.best_loss) : nlohmann::json()}};
   visit_counts(state, [&](const char* key, std::uint64_t count) { object[key] = count; });
+  if (state.best_score) object["best_score"] = {{state.best_score->name, state.best_score->value}};
   if (state.attention_cost != 1) object["attention_cost"] = state.attention_cost;
   if (!state.packing_plan.empty()) object["packing_plan"] = state.packing_plan;
   if (!state.options.empty()) object["options"] = state.options;
@@ -60,6 +67,7 @@ TrainingState parse_training_state(const nlohmann::json& object, const std::stri
   base::require(best_loss.is_null() || best_loss.is_number(), "{}: best_loss must be a number or null: {}",
                 source, best_loss.dump());
   if (best_loss.is_number()) state.best_loss = best_loss.get<double>();
+  if (object.contains("best_score")) state.best_score = parse_score(object["best_score"], source);
   state.fingerprint = parse_text(object, "fingerprint", source);
   if (object.contains("attention_cost")) {
     const nlohmann::json& cost = object["attention_cost"];

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "plenum/data/tasks/task_scores.h"
+
 namespace plenum::train {
 
 /// Values of options by name, such as "width in [model]".
@@ -18,9 +20,10 @@ struct TrainingState {
   std::uint64_t num_updates = 0;  ///< of the optimizer
   std::uint64_t tokens = 0;       ///< real ones that were trained on
   std::uint64_t sequences = 0;
-  std::uint64_t skipped_steps = 0;     ///< for a loss or gradient that was not finite
-  std::uint64_t skipped_in_a_row = 0;  ///< up to now
-  std::optional<double> best_loss;     ///< of evaluation, if there was one
+  std::uint64_t skipped_steps = 0;            ///< for a loss or gradient that was not finite
+  std::uint64_t skipped_in_a_row = 0;         ///< up to now
+  std::optional<double> best_loss;            ///< of the best evaluation, if there was one
+  std::optional<data::TaskScore> best_score;  ///< by which it is the best; not written where that is the loss
   std::uint64_t best_step = 0;
   std::uint64_t worse_in_a_row = 0;  ///< evaluations since the best one
   std::uint64_t evaluated_step = 0;  ///< after which the run was evaluated last

@@ -16,6 +16,12 @@ void require_row_width(std::int64_t width) {
       kMaxRowWidth, width);
 }
 
+std::size_t dropout_rows_scratch_bytes(Device device, std::int64_t width) {
+  if (device == Device::Cpu) return row_dropout_bytes(width);
+  require_row_width(width);
+  return 0;
+}
+
 std::size_t layer_norm_scratch_bytes(Device device, std::int64_t width) {
   const std::size_t sums_bytes = kMaxLayerNormSums * static_cast<std::size_t>(width) * sizeof(float);
   if (device == Device::Cpu) return row_dropout_bytes(width) + kMostLayerNormBlocks * sums_bytes;

@@ -20,6 +20,10 @@ constexpr std::size_t row_dropout_bytes(std::int64_t width) {
   return dropout_buffer_bytes((width + kDropoutGroup - 1) / kDropoutGroup);
 }
 
+/// Scratch that dropout by itself needs for rows of this width, on the CPU each thread. Throws UserError
+/// where rows are too wide for the GPU.
+std::size_t dropout_rows_scratch_bytes(tensor::Device device, std::int64_t width);
+
 /// What layer norm sums over all rows: dy zhat for dgamma, dy for dbeta, and dx for db where it is asked for.
 inline constexpr std::size_t kMaxLayerNormSums = 3;
 /// Parts of all rows that the CPU sums apart, at most: enough for threads to share evenly, and for few sums.

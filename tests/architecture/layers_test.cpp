@@ -15,16 +15,18 @@ namespace {
 // The level of each folder: a folder includes itself and folders of a strictly lower level. Folders that do
 // not exist yet stand here so that their place is known.
 const std::map<std::string, int> kLevels = {
-    {"base", 0},      {"tensor", 1},   {"trace", 1},    {"io", 1},        {"packing", 1}, {"batch", 1},
-    {"control", 2},   {"schedule", 2}, {"describe", 2}, {"workspace", 2}, {"kernels", 3}, {"comm", 3},
-    {"memory", 3},    {"model", 4},    {"plan", 4},     {"data", 4},      {"optim", 4},   {"pipeline", 5},
-    {"calibrate", 5}, {"train", 6},    {"cli", 7},
+    {"base", 0},    {"tensor", 1},   {"trace", 1},     {"io", 1},       {"packing", 1},  {"batch", 1},
+    {"score", 1},   {"control", 2},  {"report", 2},    {"schedule", 2}, {"describe", 2}, {"workspace", 2},
+    {"kernels", 3}, {"comm", 3},     {"memory", 3},    {"model", 4},    {"plan", 4},     {"data", 4},
+    {"optim", 4},   {"pipeline", 5}, {"calibrate", 5}, {"train", 6},    {"cli", 7},
 };
 
 // Folders that stand alone, usable as libraries by other projects: the only folders they may include.
 const std::map<std::string, std::set<std::string>> kPure = {
     {"packing", {"base"}},
+    {"score", {"base"}},
     {"batch", {"base"}},
+    {"report", {"base", "io", "trace"}},
     {"schedule", {"base", "trace"}},
     {"describe", {"base", "batch", "tensor"}},
     {"workspace", {"base", "batch", "tensor"}},
@@ -40,13 +42,13 @@ const std::vector<std::pair<std::regex, std::vector<std::string>>> kConfinedHead
      {"plenum/kernels/cuda/", "plenum/tensor/cuda_", "plenum/comm/nccl"}},
     {std::regex("<CLI/.*>"), {"plenum/cli/"}},
     {std::regex("<toml\\+\\+/.*>"), {"plenum/io/"}},
-    {std::regex("<simdjson\\.h>"), {"plenum/io/", "plenum/data/"}},
+    {std::regex("<simdjson\\.h>"), {"plenum/io/", "plenum/data/", "plenum/report/"}},
     {std::regex("<utf8proc\\.h>"), {"plenum/data/"}},
     {std::regex("<(zlib|zstd|xxhash)\\.h>"), {"plenum/io/"}},
     {std::regex("<sodium\\.h>"), {"plenum/control/"}},
     {std::regex("<nlohmann/.*>"),
      {"plenum/io/", "plenum/control/", "plenum/schedule/", "plenum/data/", "plenum/cli/", "plenum/model/",
-      "plenum/train/"}},
+      "plenum/train/", "plenum/report/"}},
     {std::regex("<iostream>"), {}},
 };
 
@@ -98,7 +100,7 @@ TEST(Layers, AFolderIncludesOnlyLowerLevels) {
 // to none and may include all.
 const std::map<std::string, std::vector<std::string>> kRooms = {
     {"plenum/schedule/", {"core", "text", "simulate", "check", "generate", "fill"}},
-    {"plenum/data/", {"text", "tokenizer", "corpus", "batches"}},
+    {"plenum/data/", {"text", "tokenizer", "corpus", "batches", "tasks"}},
     {"plenum/kernels/cuda/", {"device", "rows", "product", "attention"}},
 };
 

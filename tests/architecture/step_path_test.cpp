@@ -41,7 +41,7 @@ std::string function_of(const std::string& call) {
 TEST(PathOfAStep, IsShortEnoughToSayAloud) {
   const std::vector<Hop> hops = path_of_a_step();
   ASSERT_FALSE(hops.empty()) << "docs/design.md has no table From command to kernel";
-  EXPECT_EQ(hops.front().file, "cli/train_command");
+  EXPECT_EQ(hops.front().file, "cli/training_session");
   EXPECT_TRUE(hops.back().file.starts_with("kernels/cpu/"));
   EXPECT_LE(hops.size(), 10U) << "a file that only passes a step on belongs into its neighbour";
 }

@@ -106,6 +106,37 @@ TEST_F(PlanCommandTest, SaysTheMemoryThatTrainPlans) {
   EXPECT_EQ(nlohmann::json::parse(trained.output)["memory"]["planned_bytes"], plan["planned_memory_bytes"]);
 }
 
+TEST_F(PlanCommandTest, SaysTheMemoryThatTrainPlansForWorkOnMatrices) {
+  for (const std::string optimizer : {"muon", "kfac --kfac-every 2", "soap --soap-every 3"}) {
+    const nlohmann::json plan =
+        plan_json("--ranks 2 --output plan.toml --optimizer " + optimizer)["plans"][0];
+    const test::ProgramResult trained = plenum("train --plan plan.toml --run run-" + optimizer.substr(0, 4) +
+                                               " --steps 2 --learning-rate 1e-3 --json --quiet");
+    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+    EXPECT_EQ(nlohmann::json::parse(trained.output)["memory"]["planned_bytes"], plan["planned_memory_bytes"])
+        << optimizer;
+  }
+}
+
+TEST_F(PlanCommandTest, SaysWhatWorkOnMatricesAdds) {
+  const nlohmann::json report = plan_json("--top 40 --optimizer kfac --fill deferred");
+  std::size_t num_filled = 0;
+  for (const nlohmann::json& plan : report["plans"]) {
+    const nlohmann::json& work = plan["matrix_work"];
+    EXPECT_GT(work["overhead_seconds"].get<double>(), 0);
+    EXPECT_GT(work["overhead_bytes"].get<double>(), 0);
+    EXPECT_GE(work["refresh_steps"].get<double>(), 1);
+    EXPECT_EQ(plan["tp"], 1) << "K-FAC takes whole matrices";
+    if (plan["pp"] == 1) EXPECT_FALSE(work["fills_bubbles"].get<bool>());
+    num_filled += work["fills_bubbles"].get<bool>() ? 1 : 0;
+  }
+  EXPECT_GT(num_filled, 0U);
+  const test::ProgramResult text = plenum(arguments("--optimizer kfac --fill deferred --explain"));
+  EXPECT_EQ(text.exit_code, 0) << text.errors;
+  EXPECT_THAT(text.output, HasSubstr("What K-FAC adds to the same layout without it"));
+  EXPECT_THAT(text.output, HasSubstr("a refresh"));
+}
+
 TEST_F(PlanCommandTest, WritesAPlanThatTrainRunsAsItIs) {
   const nlohmann::json report = plan_json("--ranks 2 --output plan.toml");
   const nlohmann::json& best = report["plans"][0];
@@ -156,7 +187,13 @@ TEST_F(PlanCommandTest, RefusesImpossibleWishesInOneLine) {
                "alone.toml is one node without a link to others");
   expect_error(arguments("--what-if link.speed=2x"), "can change link.bandwidth, link.latency");
   expect_error(arguments("--what-if memory=none"), "as a factor (2x)");
-  expect_error(arguments("--optimizer muon"), "plans are made for --optimizer adamw, bert-adam or lamb");
+  expect_error(arguments("--optimizer kfac --kfac-base muon"), "plans of K-FAC are made with --kfac-base");
+  expect_error(arguments("--optimizer muon --fill deferred"), "--fill is for --optimizer kfac and soap");
+  expect_error(arguments("--optimizer soap --fill fresh"), "--fill fresh is for --optimizer kfac");
+  std::string on_gpus = arguments("--optimizer soap");
+  on_gpus.replace(on_gpus.find("cluster.toml"), std::string("cluster.toml").size(),
+                  PLENUM_SOURCE_DIR "/recipes/clusters/h200.toml");
+  expect_error(on_gpus, "plans of SOAP are made for CPUs");
   expect_error(arguments("--histogram lengths.txt"), "either --data DIR or --histogram FILE");
   expect_error("plan --data data --model bert-tiny --global-batch 16", "--cluster FILE");
   expect_error("plan --cluster cluster.toml --data data --model bert-tiny", "--global-batch");

@@ -83,5 +83,20 @@ TEST_F(Recipes, ForSeveralGpusAsksForAllOfThem) {
   EXPECT_THAT(printed.output, AllOf(HasSubstr("gpus = 3"), HasSubstr("restart = 3")));
 }
 
+TEST_F(Recipes, OfTwoPhasesContinuesOnLongerSequences) {
+  const std::string variables =
+      "TEXT=in WORK=phases MODEL=bert-tiny VOCABULARY=150 STEPS_128=4 STEPS_512=3 DOCUMENTS=line ";
+  const test::ProgramResult trained =
+      run_recipe("two-phases.sh", variables, "--global-batch 8 --learning-rate 1e-3 --device cpu");
+  EXPECT_EQ(trained.exit_code, 0) << trained.errors;
+  EXPECT_THAT(trained.output, AllOf(HasSubstr("trained 4 of 4 steps"), HasSubstr("trained 3 of 3 steps")));
+  EXPECT_THAT(read("phases/phase-1/config.toml"), HasSubstr("data-128"));
+  EXPECT_THAT(read("phases/phase-2/config.toml"),
+              AllOf(HasSubstr("data-512"), HasSubstr("phase-1/checkpoints/best")));
+  const test::ProgramResult again =
+      run_recipe("two-phases.sh", variables, "--global-batch 8 --learning-rate 1e-3 --device cpu");
+  EXPECT_EQ(again.exit_code, 0) << again.errors;
+}
+
 }  // namespace
 }  // namespace plenum::cli

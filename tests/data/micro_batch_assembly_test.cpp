@@ -58,7 +58,7 @@ TEST(FillMicroBatches, FillsBestWhicheverOfRowsAndMaskedTokensIsScarce) {
     std::vector<BatchItem> items;
     for (std::uint32_t i = 0; i < 60; ++i) {
       const base::PhiloxCounter bits = random(index, i);
-      items.push_back({.sequences = {}, .num_rows = 1 + bits[0] % 9, .masked = bits[1] % 4});
+      items.push_back({.sequences = {}, .num_rows = 1 + bits[0] % 9, .labels = bits[1] % 4});
     }
     std::stable_sort(items.begin(), items.end(),
                      [](const BatchItem& a, const BatchItem& b) { return a.num_rows > b.num_rows; });
@@ -69,16 +69,16 @@ TEST(FillMicroBatches, FillsBestWhicheverOfRowsAndMaskedTokensIsScarce) {
       std::pair<std::int64_t, std::int64_t>* best = nullptr;
       for (auto& filled : expected) {
         const bool fits = filled.first + item.num_rows <= capacity.rows &&
-                          filled.second + item.masked <= capacity.labels[0];
+                          filled.second + item.labels <= capacity.labels[0];
         if (fits && (best == nullptr || filled.first > best->first)) best = &filled;
       }
       if (best == nullptr) best = &expected.emplace_back();
       best->first += item.num_rows;
-      best->second += item.masked;
+      best->second += item.labels;
     }
     std::vector<std::pair<std::int64_t, std::int64_t>> filled;
     for (const MicroBatchPlan& plan : fill_micro_batches(items, capacity))
-      filled.emplace_back(plan.num_rows, plan.masked);
+      filled.emplace_back(plan.num_rows, plan.labels);
     EXPECT_EQ(filled, expected);
   }
 }
@@ -140,7 +140,7 @@ void expect_groups(const batch::GroupedRows& groups, const batch::MicroBatch& ba
 TEST(BuildMicroBatch, GroupsTheRowsOfSequencesByWhatTheyRead) {
   const test::SyntheticSequences sequences = synthetic(random_lengths(1, 32), /*has_next_sentence=*/true);
   const MicroBatchPlan plan{.num_rows = 100,
-                            .masked = 0,
+                            .labels = 0,
                             .sequences = {{.id = 5, .start = 0, .length = sequences.length(5)},
                                           {.id = 90, .start = 32, .length = sequences.length(90)},
                                           {.id = 40, .start = 64, .length = sequences.length(40)}}};
@@ -166,7 +166,7 @@ TEST(BuildMicroBatch, GroupsTheRowsOfSequencesByWhatTheyRead) {
 TEST(BuildMicroBatch, RestoresTheTextWhereLabelsStand) {
   const test::SyntheticSequences sequences = synthetic(random_lengths(1, 32));
   const MicroBatchPlan plan{.num_rows = 70,
-                            .masked = 0,
+                            .labels = 0,
                             .sequences = {{.id = 80, .start = 0, .length = sequences.length(80)},
                                           {.id = 100, .start = 35, .length = sequences.length(100)}}};
   const Masking masking({}, sequences.vocabulary(), 1, 0);
@@ -214,7 +214,7 @@ TEST(BuildMicroBatch, NamesTheSequenceThatNoModelCouldRead) {
     const auto sequence = static_cast<std::uint64_t>(id);
     const MicroBatchPlan plan{
         .num_rows = 64,
-        .masked = 0,
+        .labels = 0,
         .sequences = {{.id = sequence, .start = 0, .length = sequences.length(sequence)}}};
     const std::string error =
         test::user_error_of([&] { build_micro_batch(plan, sequences, masking, MicroBatchUse::Training); });

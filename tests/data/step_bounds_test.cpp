@@ -70,6 +70,16 @@ TEST(StepBounds, FollowThePlan) {
             (batch::Capacity{.rows = 180, .sequences = 3, .labels = {27}, .max_length = 60}));
 }
 
+TEST(StepBounds, OfPacksOfAStepsOwnSequencesHoldNoMoreThanTheStepHas) {
+  const packing::LengthHistogram histogram = histogram_of({{5, 1000}, {10, 40}, {60, 20}});
+  const StepBounds bounds =
+      bound_steps({.histogram = histogram, .layout = Layout::Packed, .max_length = 128, .items_per_step = 6});
+  EXPECT_EQ(bounds.item_rows, 128);
+  EXPECT_EQ(bounds.items_per_step, 3) << "any two sequences fit into a pack";
+  EXPECT_EQ(bounds.capacity,
+            (batch::Capacity{.rows = 3 * 128, .sequences = 6, .labels = {6 * 9}, .max_length = 60}));
+}
+
 TEST(StepBounds, RefuseMicroBatchesThatAreTooSmall) {
   const packing::LengthHistogram histogram = histogram_of({{5, 10}, {512, 10}});
   const auto error = test::user_error_of([&] {

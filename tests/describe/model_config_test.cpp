@@ -39,5 +39,20 @@ TEST(ModelConfig, RefusesDropoutThatWouldBeRoundedToNone) {
   }
 }
 
+TEST(ModelConfig, RefusesATaskWithNothingToChooseFrom) {
+  const auto expect_refused = [](const Task& task, const char* why) {
+    ModelConfig config = preset("bert-tiny");
+    config.task = task;
+    test::expect_user_error([&] { require_valid(config); }, why);
+  };
+  expect_refused({.kind = TaskKind::Classification, .labels = {"only"}},
+                 "classification needs at least 2 classes: 1");
+  expect_refused({.kind = TaskKind::TokenClassification}, "token-classification needs at least 2 classes: 0");
+  expect_refused({.kind = TaskKind::MultipleChoice, .num_choices = 1},
+                 "an example of multiple-choice needs at least 2 choices: 1");
+  expect_refused({.kind = TaskKind::Regression, .dropout = 1.0},
+                 "dropout of the task's head must be 0 or in [1/512, 1): 1");
+}
+
 }  // namespace
 }  // namespace plenum::describe

@@ -26,6 +26,22 @@ TEST(ParameterTable, CountsWhatThePublishedModelsHave) {
   EXPECT_EQ(ParameterTable(describe_bert(preset("bert-base"))).parameters().size(), 202U);
 }
 
+TEST(ParameterTable, OfAnEncoderIsThatOfTheModelWithoutHeads) {
+  const ParameterTable whole(describe_bert(with_next_sentence("bert-base")));
+  const ParameterTable encoder(describe_bert_encoder(with_next_sentence("bert-base")));
+  std::set<std::string> expected;
+  for (const Parameter& parameter : whole.parameters()) {
+    if (parameter.part != ModelPart::Head) expected.insert(parameter.name);
+  }
+  std::set<std::string> names;
+  for (const Parameter& parameter : encoder.parameters()) names.insert(parameter.name);
+  EXPECT_EQ(names, expected);
+  // BertModel's 109,482,240 without its pooler.
+  EXPECT_EQ(encoder.num_parameters(), 109'482'240 - (768 * 768 + 768));
+  EXPECT_EQ(encoder.model().num_row_lists(), 1U);
+  EXPECT_EQ(whole.model().num_row_lists(), 2U);
+}
+
 TEST(ParameterTable, LaysTensorsOutWithoutOverlapAndAligned) {
   const ParameterTable table(
       describe_bert(with_next_sentence("bert-tiny")));  // whose head has a bias of two elements

@@ -145,7 +145,8 @@ class DistributedTraining : public TrainingTest {
                                if (hook) hook(kind, elements);
                              });
     try {
-      train(options, observer_, source.get_token(), [&](const RunOptions&) { return Processes(ranks); });
+      train(options, observer_, source.get_token(),
+            [&](const RunOptions&, const TrainingData&) { return Processes(ranks); });
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
       all().abort_all(comm::Rank::at(all().index()), error.what());

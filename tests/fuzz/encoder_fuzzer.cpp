@@ -1,3 +1,4 @@
+#include "plenum/data/tokenizer/aligned_encoder.h"
 #include "plenum/data/tokenizer/tokenizer.h"
 
 #include "tests/fuzz/fuzz.h"
@@ -22,6 +23,20 @@ plenum::data::Tokenizer make_tokenizer(bool lowercase) {
 
 }  // namespace
 
+/// The same ids with places in the text.
+void check_aligned(const plenum::data::Tokenizer& tokenizer, std::string_view text,
+                   const std::vector<TokenId>& ids) {
+  plenum::data::AlignedEncoder encoder(tokenizer);
+  std::vector<plenum::data::AlignedToken> tokens;
+  encoder.encode(text, tokens);
+  if (tokens.size() != ids.size()) __builtin_trap();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const plenum::data::AlignedToken& token = tokens[i];
+    if (token.id != ids[i] || token.begin < 0 || token.end > static_cast<std::int32_t>(text.size()))
+      __builtin_trap();
+  }
+}
+
 // Any bytes at all, cased and uncased: ids in range, and the same when encoded again with warm caches.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const plenum::data::Tokenizer tokenizers[] = {make_tokenizer(true), make_tokenizer(false)};
@@ -36,6 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const TokenId id : first) {
       if (id < 0 || static_cast<std::size_t>(id) >= tokenizers[i].vocabulary().size()) __builtin_trap();
     }
+    check_aligned(tokenizers[i], plenum::fuzz::as_text(data, size), first);
     static_cast<void>(plenum::data::decode(tokenizers[i].vocabulary(), first));
   }
   return 0;

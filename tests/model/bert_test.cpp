@@ -10,6 +10,7 @@
 #include "plenum/kernels/attention.h"
 #include "plenum/tensor/cuda_device.h"
 
+#include "tests/model/gradient_differences.h"
 #include "tests/model/model_run.h"
 #include "tests/ops/op_testing.h"
 #include "tests/reference/bert.h"
@@ -36,17 +37,6 @@ const describe::ModelConfig kConfig{.vocabulary = 31,
                                     .has_next_sentence = true};
 
 const DropoutSource kDropout{.is_on = true, .key = base::RandomFunction(9, base::Purpose::Dropout, 2).key()};
-
-void fill_randomly(ModelRun& run) {
-  for (const describe::Parameter& parameter : run.table().parameters()) {
-    const bool is_gamma = parameter.kind == describe::ParameterKind::NormWeight;
-    const auto begin = static_cast<std::size_t>(parameter.begin);
-    const ops::TestTensor<float> values = ops::random_tensor(parameter.shape, begin, 0.4);
-    for (std::size_t i = 0; i < values.values().size(); ++i) {
-      run.weights()[begin + i] = values.values()[i] + (is_gamma ? 1.0F : 0.0F);
-    }
-  }
-}
 
 TEST(Bert, AgreesWithTheReferenceWithDropout) {
   for (const std::int64_t row_length : {0, 12}) {
@@ -77,25 +67,7 @@ void expect_differences_of_the_reference(const batch::MicroBatch& batch) {
   std::fill(run.gradients().begin(), run.gradients().end(), kBefore);
   run.forward(batch, kDropout);
   run.backward(batch, scale, kDropout);
-  for (const describe::Parameter& parameter : run.table().parameters()) {
-    const std::span<const float> gradient = run.gradient(parameter);
-    double largest = 0;
-    for (const float value : gradient) largest = std::max(largest, std::abs(double{value} - kBefore));
-    // Two elements of every tensor stand for the rest, which the ops' own tests go through.
-    for (const std::size_t i : {std::size_t{0}, gradient.size() * 2 / 3}) {
-      double& weight = flat[static_cast<std::size_t>(parameter.begin) + i];
-      const double at = weight;
-      weight = at + ops::kDifferenceStep;
-      const double above = loss();
-      weight = at - ops::kDifferenceStep;
-      const double below = loss();
-      weight = at;
-      // What was there before takes its share of the digits.
-      EXPECT_NEAR(gradient[i] - kBefore, (above - below) / (2 * ops::kDifferenceStep),
-                  ops::kGradientRelative * largest + 4e-7 * kBefore)
-          << parameter.name << " element " << i;
-    }
-  }
+  expect_differences(run, kBefore, flat, loss);
 }
 
 TEST(Bert, BackwardAddsTheReferencesDifferencesToGradients) {

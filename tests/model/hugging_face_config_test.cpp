@@ -61,6 +61,9 @@ TEST(HuggingFaceConfig, FillsInDefaultsAndPassesOverTheRest) {
   EXPECT_EQ(parse_hugging_face_config(with("pad_token_id", nullptr), "config.json"), defaults);
   EXPECT_EQ(parse_hugging_face_config(with("position_embedding_type", "absolute"), "config.json"), defaults);
   EXPECT_EQ(parse_hugging_face_config(with("id2label", json::object()), "config.json"), defaults);
+  EXPECT_EQ(parse_hugging_face_config(with("architectures", json::array({"BertModel"})), "config.json"),
+            defaults)
+      << "of no task";
 }
 
 TEST(HuggingFaceConfig, RefusesByNameWhatIsNotSupported) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -7,7 +8,7 @@
 
 #include "tests/support/bfloat16_band.h"
 #include "tests/support/on_gpu.h"
-#include "tests/support/test_sequences.h"
+#include "tests/support/task_batches.h"
 #include "tests/support/wide_heads.h"
 
 namespace plenum::model {
@@ -22,14 +23,20 @@ using tensor::Device;
 /// The same random model on either device.
 class Model {
  public:
-  Model(const batch::MicroBatch& largest, Device device)
-      : inference_(test::wide_heads(), test::capacity_of(largest), 1, device) {
+  Model(const batch::MicroBatch& largest, Device device, const std::optional<describe::Task>& task = {})
+      : inference_(config_of(task), test::capacity_of(largest), 1, device) {
     std::ranges::copy(test::random_weights(inference_.parameters(), test::wide_heads().width),
                       inference_.weights().span<float>().begin());
   }
   BertInference* operator->() { return &inference_; }
 
  private:
+  static describe::ModelConfig config_of(const std::optional<describe::Task>& task) {
+    describe::ModelConfig config = test::wide_heads();
+    config.task = task;
+    return config;
+  }
+
   BertInference inference_;
 };
 
@@ -48,8 +55,8 @@ TEST_F(InferenceOnGpu, EvaluatesAsTheCpuDoes) {
     Model cpu(batch, Device::Cpu);
     const EvaluationSums actual = gpu->evaluate(batch);
     const EvaluationSums expected = cpu->evaluate(batch);
-    EXPECT_EQ(actual.objectives[0].labels, expected.objectives[0].labels);
-    EXPECT_EQ(actual.objectives[1].labels, expected.objectives[1].labels);
+    EXPECT_EQ(actual.objectives[0].num_losses, expected.objectives[0].num_losses);
+    EXPECT_EQ(actual.objectives[1].num_losses, expected.objectives[1].num_losses);
     EXPECT_NEAR(actual.objectives[0].loss, expected.objectives[0].loss,
                 kBFloat16Loss * expected.objectives[0].loss);
     EXPECT_NEAR(actual.objectives[1].loss, expected.objectives[1].loss,
@@ -65,12 +72,27 @@ TEST_F(InferenceOnGpu, EvaluatesAsTheCpuDoes) {
   }
 }
 
+TEST_F(InferenceOnGpu, GivesTheLossAndLogitsOfEveryTaskAsTheCpuDoes) {
+  for (const describe::Task& task : test::every_task()) {
+    const batch::MicroBatch batch =
+        for_evaluation(test::lay_out_task(task, random_sequences(9, 200, 97, 5), 200));
+    Model gpu(batch, Device::Cuda, task);
+    Model cpu(batch, Device::Cpu, task);
+    const ObjectiveSums actual = gpu->evaluate(batch).objectives[0];
+    const ObjectiveSums expected = cpu->evaluate(batch).objectives[0];
+    EXPECT_NEAR(actual.loss, expected.loss, kBFloat16Loss * expected.loss) << describe::name_of(task.kind);
+    EXPECT_EQ(actual.num_losses, expected.num_losses);
+    EXPECT_LE(test::relative_distance(gpu->logits(batch), cpu->logits(batch)), kBFloat16Logits)
+        << describe::name_of(task.kind);
+  }
+}
+
 TEST_F(InferenceOnGpu, GivesTheLogitsOfTheCpu) {
   const batch::MicroBatch batch = for_evaluation(lay_out(random_sequences(9, 200, 97, 5)));
   Model gpu(batch, Device::Cuda);
   Model cpu(batch, Device::Cpu);
-  const std::vector<float> actual = gpu->masked_logits(batch);
-  const std::vector<float> expected = cpu->masked_logits(batch);
+  const std::vector<float> actual = gpu->logits(batch);
+  const std::vector<float> expected = cpu->logits(batch);
   ASSERT_EQ(actual.size(), expected.size());
   const double distance = test::relative_distance(actual, expected);
   EXPECT_LE(distance, kBFloat16Logits);
@@ -89,7 +111,7 @@ TEST_F(InferenceOnGpu, TakesMicroBatchesOfAnySize) {
     actual += gpu->evaluate(batch);
     expected += cpu->evaluate(batch);
   }
-  EXPECT_EQ(actual.objectives[0].labels, expected.objectives[0].labels);
+  EXPECT_EQ(actual.objectives[0].num_losses, expected.objectives[0].num_losses);
   EXPECT_NEAR(actual.objectives[0].loss, expected.objectives[0].loss,
               kBFloat16Loss * expected.objectives[0].loss);
 
@@ -97,7 +119,7 @@ TEST_F(InferenceOnGpu, TakesMicroBatchesOfAnySize) {
   unmasked.objectives[0].rows.clear();
   unmasked.objectives[0].labels.clear();
   unmasked.objectives[1] = {};
-  EXPECT_TRUE(gpu->masked_logits(unmasked).empty());
+  EXPECT_TRUE(gpu->logits(unmasked).empty());
   EXPECT_EQ(gpu->evaluate(unmasked).objectives[0].loss, 0);
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plenum/kernels/attention.h"
+#include "plenum/kernels/dropout_rows.h"
 #include "plenum/kernels/embedding.h"
 #include "plenum/kernels/layer_norm.h"
 #include "plenum/kernels/linear.h"
@@ -82,6 +83,20 @@ TEST(CheckScratch, HoldsForLayerNorm) {
     args.dbeta_D = dbeta_D;
     layer_norm_backward(stream, args);
   });
+}
+
+TEST(CheckScratch, HoldsForDropoutOfRows) {
+  const TestTensor<float> x_TD({T, D});
+  const TestTensor<std::int64_t> sample_T({T});
+  const TestTensor<std::int32_t> position_T({T});
+  TestTensor<float> y_TD({T, D});
+  expect_needs(workspace::dropout_rows_scratch_bytes(tensor::Device::Cpu, D),
+               [&](const tensor::Stream& stream) {
+                 dropout_rows(stream, {.x_TD = x_TD,
+                                       .dropout = {.threshold = 26},
+                                       .rows = {.sample_T = sample_T, .position_T = position_T},
+                                       .y_TD = y_TD});
+               });
 }
 
 TEST(CheckScratch, HoldsForEmbedding) {

@@ -1,6 +1,7 @@
 #include "plenum/kernels/optimizer_step.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -27,9 +28,9 @@ constexpr std::int64_t kElements = 300'000;
 const std::vector<FlatRange> kRanges = {
     {0, 1, true},
     {16, 16, true},
-    {17, 50, false},
+    {17, 50, false, 0.5F},
     {50, 1003, true},
-    {1024, 270'001, true},
+    {1024, 270'001, true, 0.75F},
     {270'016, 290'000, false},
     {290'016, kElements, true},
 };
@@ -107,12 +108,12 @@ struct Buffers {
     return {part(weight), part(gradient), part(first_moment), part(second_moment)};
   }
 
-  reference::OptimizerSettings settings(bool is_decayed) {
-    return {at(scalars, StepScalar::LearningRate),
+  reference::OptimizerSettings settings(const FlatRange& range) {
+    return {at(scalars, StepScalar::LearningRate) * range.rate_factor,
             kBeta1,
             kBeta2,
             epsilon,
-            is_decayed ? decay : 0,
+            range.is_decayed ? decay : 0,
             at(scalars, StepScalar::Correction1),
             at(scalars, StepScalar::Correction2),
             at(scalars, StepScalar::GradientScale)};
@@ -141,7 +142,7 @@ class OptimizerStepOn : public OnDevice {
     buffers.run(step, context());
     for (const FlatRange& range : kRanges) {
       reference::OptimizedTensor expected = before.range(range);
-      reference_step(expected, buffers.settings(range.is_decayed), range.is_decayed);
+      reference_step(expected, buffers.settings(range), range.is_decayed);
       const auto begin = static_cast<std::size_t>(range.begin);
       const auto count = static_cast<std::size_t>(range.end - range.begin);
       const auto take = [&](const TestTensor<float>& from, TestTensor<float>& to) {
@@ -258,7 +259,9 @@ TEST(OptimizerStep, CutsRangesIntoChunksThatCoverThemInOrder) {
     const auto range = static_cast<std::size_t>(chunks_C4[i + 3]);
     EXPECT_EQ(chunks_C4[i], end_R[range]);
     EXPECT_GT(chunks_C4[i + 1], chunks_C4[i]);
-    EXPECT_EQ(chunks_C4[i + 2] == 1, kRanges[range].is_decayed);
+    EXPECT_EQ((chunks_C4[i + 2] & 0xffffffff) == 1, kRanges[range].is_decayed);
+    EXPECT_EQ(std::bit_cast<float>(static_cast<std::int32_t>(chunks_C4[i + 2] >> 32)),
+              kRanges[range].rate_factor);
     end_R[range] = chunks_C4[i + 1];
   }
   for (std::size_t i = 0; i < kRanges.size(); ++i) EXPECT_EQ(end_R[i], kRanges[i].end);

@@ -16,8 +16,8 @@ inline constexpr double kBFloat16Relative = 8e-3;
 /// up no faster than the elements, which are of either sign too: the same suffices, relative to the largest.
 inline constexpr double kBFloat16TwiceRelative = 1.2e-2;
 
-/// The same for two products in a row of which each cuts factors of fp32 to TF32: ten bits of the mantissa, so
-/// 2^-10 for each of three factors and for what lies between the products, 3.9e-3 together.
+/// The same for two products in a row of which each cuts factors of fp32 to TF32: ten bits of the mantissa,
+/// so 2^-10 for each of three factors and for what lies between the products, 3.9e-3 together.
 inline constexpr double kTensorFloat32Relative = 4e-3;
 
 /// How far an analytic gradient may be from central differences of the double-precision reference, relative

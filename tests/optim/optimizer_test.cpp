@@ -1,5 +1,6 @@
 #include "plenum/optim/optimizer.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -10,6 +11,7 @@
 #include "plenum/base/thread_pool.h"
 #include "plenum/describe/bert.h"
 #include "plenum/memory/hidden_matrices.h"
+#include "plenum/optim/layer_decay.h"
 #include "plenum/tensor/arena.h"
 
 #include "tests/reference/optimizer_step.h"
@@ -21,6 +23,9 @@ namespace {
 /// The optimizer of a tiny BERT, whose weights, gradients and moments are zero but for what a test writes.
 class OptimizerTest : public testing::Test {
  protected:
+  OptimizerTest() : OptimizerTest(config()) {}
+  explicit OptimizerTest(const describe::ModelConfig& config) : table_(describe::describe_bert(config)) {}
+
   static describe::ModelConfig config() {
     describe::ModelConfig config;
     config.vocabulary = 20;
@@ -44,7 +49,7 @@ class OptimizerTest : public testing::Test {
   }
 
   const describe::Head& head() const { return table_.model().heads.front(); }
-  std::size_t transform_weight() const { return table_.index_of(head().transform.weight); }
+  std::size_t transform_weight() const { return table_.index_of(head().transform->weight); }
   std::span<float> weights(std::size_t parameter) {
     return std::span(weights_).subspan(static_cast<std::size_t>(table_[parameter].begin),
                                        static_cast<std::size_t>(table_[parameter].num_elements()));
@@ -55,7 +60,11 @@ class OptimizerTest : public testing::Test {
                  static_cast<std::size_t>(table_[parameter].num_elements()));
   }
 
-  describe::ParameterTable table_{describe::describe_bert(config())};
+  static void assign(std::span<float> to, const std::vector<float>& from) {
+    std::copy(from.begin(), from.end(), to.begin());
+  }
+
+  describe::ParameterTable table_;
   describe::ParameterShard shard_{table_};
   std::size_t size_ = static_cast<std::size_t>(table_.num_elements());
   std::vector<float> weights_ = std::vector<float>(size_);
@@ -81,9 +90,6 @@ class OptimizerTest : public testing::Test {
     const std::array<std::size_t, 3> matrices = {table_.index_of(layer.attention.projections[1].weight),
                                                  table_.index_of(layer.mlp.in.weight),
                                                  table_.index_of(layer.mlp.out.weight)};
-    const auto assign = [](std::span<float> to, const std::vector<float>& from) {
-      std::copy(from.begin(), from.end(), to.begin());
-    };
     for (std::size_t i = 0; i < matrices.size(); ++i) assign(weights(matrices[i]), golden.at("begin")[i]);
     float& other = weights(transform_weight())[3];
     other = 2;
@@ -122,9 +128,6 @@ TEST_F(OptimizerTest, FollowsPyTorchForTenSteps) {
                        .clip_norm = 0},
                       table_, shard_, buffers());
   const std::array<std::size_t, 2> tensors = {transform_weight(), table_.index_of(head().output.bias)};
-  const auto assign = [](std::span<float> to, const std::vector<float>& from) {
-    std::copy(from.begin(), from.end(), to.begin());
-  };
   for (std::size_t i = 0; i < 2; ++i) assign(weights(tensors[i]), golden.at("begin")[i]);
   for (std::size_t step = 0; step < golden.at("gradients").size(); ++step) {
     for (std::size_t i = 0; i < 2; ++i) assign(gradients(tensors[i]), golden.at("gradients")[step][i]);
@@ -136,6 +139,90 @@ TEST_F(OptimizerTest, FollowsPyTorchForTenSteps) {
       }
     }
   }
+}
+
+/// The same of two layers and a next-sentence head.
+class LayerDecayTest : public OptimizerTest {
+ protected:
+  static describe::ModelConfig deeper() {
+    describe::ModelConfig config = OptimizerTest::config();
+    config.num_layers = 2;
+    config.has_next_sentence = true;
+    return config;
+  }
+
+  LayerDecayTest() : OptimizerTest(deeper()) {}
+};
+
+TEST_F(LayerDecayTest, FollowsPyTorchWithAGroupForEachLayer) {
+  const nlohmann::json golden = test::read_golden("optimizer.json").at("layer_decay");
+  Optimizer optimizer({.kind = OptimizerKind::AdamW,
+                       .decay = golden.at("decay"),
+                       .layer_decay = golden.at("layer_decay"),
+                       .clip_norm = 0},
+                      table_, shard_, buffers());
+  ASSERT_EQ(golden.at("num_layers"), table_.model().layers.size());
+  std::vector<std::size_t> tensors;
+  for (const std::string name : golden.at("names")) tensors.push_back(table_.index_of(name));
+  for (std::size_t i = 0; i < tensors.size(); ++i) assign(weights(tensors[i]), golden.at("begin")[i]);
+  for (std::size_t step = 0; step < golden.at("gradients").size(); ++step) {
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      assign(gradients(tensors[i]), golden.at("gradients")[step][i]);
+    this->step(optimizer, golden.at("lr"));
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const std::vector<double> expected = golden.at("weights")[step][i];
+      for (std::size_t j = 0; j < expected.size(); ++j) {
+        EXPECT_NEAR(weights(tensors[i])[j], expected[j], 1e-6)
+            << "step " << step << " " << table_[tensors[i]].name;
+      }
+    }
+  }
+}
+
+TEST_F(LayerDecayTest, MultipliesTheRateOfEveryParameter) {
+  for (const OptimizerKind kind : {OptimizerKind::AdamW, OptimizerKind::BertAdam, OptimizerKind::Lamb}) {
+    const auto moved = [&](double layer_decay) {
+      for (std::size_t i = 0; i < size_; ++i) {
+        weights_[i] = 1;
+        gradients_[i] = std::sin(static_cast<float>(i)) + 2;
+      }
+      std::ranges::fill(first_moments_, 0.0F);
+      std::ranges::fill(second_moments_, 0.0F);
+      scalars_ = {};
+      Optimizer optimizer({.kind = kind, .layer_decay = layer_decay, .clip_norm = 0}, table_, shard_,
+                          buffers());
+      step(optimizer, 0.1);
+      return weights_;
+    };
+    const std::vector<float> even = moved(1);
+    const std::vector<float> decayed = moved(0.5);
+    for (const describe::Parameter& parameter : table_.parameters()) {
+      const double factor = parameter.name.starts_with("bert.embeddings.")        ? 0.125
+                            : parameter.name.starts_with("bert.encoder.layer.0.") ? 0.25
+                            : parameter.name.starts_with("bert.encoder.layer.1.") ? 0.5
+                                                                                  : 1;
+      for (std::int64_t i = parameter.begin; i < parameter.end(); ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        ASSERT_GT(1 - even[at], 0.01) << parameter.name;
+        EXPECT_NEAR(1 - decayed[at], factor * (1 - even[at]), 1e-6) << parameter.name;
+      }
+    }
+  }
+}
+
+TEST(RateFactor, IsThatOfTheWholeModelInEveryStageOfAPipeline) {
+  describe::ModelConfig config;
+  config.num_layers = 3;
+  const describe::ModelDescription model = describe::describe_bert(config);
+  const describe::ParameterTable whole(model);
+  for (std::size_t layer = 0; layer < 3; ++layer) {
+    const describe::ParameterTable stage(model, {{base::LayerId::at(layer), base::LayerId::at(layer + 1)}});
+    for (const describe::Parameter& parameter : stage.parameters()) {
+      EXPECT_EQ(rate_factor(parameter, stage, 0.7), rate_factor(whole.at(parameter.name), whole, 0.7))
+          << parameter.name << " in the stage of layer " << layer;
+    }
+  }
+  EXPECT_EQ(rate_factor(whole.at(model.embedding.words.weight), whole, 0.5), 0.0625F);
 }
 
 TEST_F(OptimizerTest, MuonFollowsPyTorchOnTheMatricesOfLayersAndAdamWOnTheRest) {

@@ -17,6 +17,8 @@ TEST(TrainingOptions, AreReadBackAsWritten) {
   set("decay-duration", "3ep");
   set("epsilon", "1e-5");
   set("final-ratio", "10%");
+  set("layer-decay", "0.75");
+  EXPECT_EQ(options.optimizer.layer_decay, 0.75);
   EXPECT_EQ(options.optimizer.kind, OptimizerKind::Lamb);
   EXPECT_EQ(options.learning_rate.warmup, (Duration{2e9, DurationUnit::Tokens}));
   TrainingOptions copy;
@@ -42,6 +44,14 @@ TEST(TrainingOptions, RefuseWhatCannotBeMeant) {
   test::expect_user_error([&] { table.find("beta1")->set({"1"}); }, "beta1 must be between");
   test::expect_user_error([&] { table.find("epsilon")->set({"0"}); }, "epsilon must be between");
   test::expect_user_error([&] { table.find("optimizer")->set({"adam"}); }, "did you mean 'adamw'");
+  test::expect_user_error([&] { table.find("layer-decay")->set({"1.1"}); }, "layer-decay must be between");
+  for (const char* optimizer : {"muon", "soap"}) {
+    table.find("optimizer")->set({optimizer});
+    table.find("layer-decay")->set({"0.9"});
+    test::expect_user_error([&] { options.check(); }, "layer-decay is for adamw, bert-adam and lamb");
+    table.find("layer-decay")->set({"1"});
+    EXPECT_NO_THROW(options.check());
+  }
   options.learning_rate.peak = 0;
   test::expect_user_error([&] { options.check(); }, "learning-rate must be positive");
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -16,6 +17,7 @@
 #include "tests/plan/counted_encoder.h"
 #include "tests/plan/op_sums.h"
 #include "tests/support/modern_encoder.h"
+#include "tests/support/task_batches.h"
 
 namespace plenum::plan {
 namespace {
@@ -26,14 +28,15 @@ using tensor::Device;
 using test::bytes_of;
 using test::flops_of;
 
-ModelDescription small_bert() {
+ModelDescription small_bert(const std::optional<describe::Task>& task = {}) {
   return describe::describe_bert({.vocabulary = 48,
                                   .width = 8,
                                   .num_layers = 3,
                                   .num_heads = 2,
                                   .mlp_width = 24,
                                   .max_positions = 16,
-                                  .has_next_sentence = true});
+                                  .has_next_sentence = true,
+                                  .task = task});
 }
 
 ModelDescription small_modern_encoder() {
@@ -89,6 +92,16 @@ TEST(ActionOps, HaveTheFlopsThatANaiveEncoderDoes) {
   const MicroBatchWork work = work_of(kLengths, 4);
   EXPECT_DOUBLE_EQ(pass_flops(model, Pass::Forward, work), counted.forward());
   EXPECT_DOUBLE_EQ(pass_flops(model, Pass::Backward, work), counted.backward());
+}
+
+TEST(ActionOps, HaveTheFlopsOfTheHeadOfATask) {
+  for (const describe::Task& task : test::every_task()) {
+    const ModelDescription model = small_bert(task);
+    test::CountedEncoder counted(model, kLengths, {6});
+    const MicroBatchWork work = work_of(kLengths, 6);
+    EXPECT_DOUBLE_EQ(pass_flops(model, Pass::Forward, work), counted.forward());
+    EXPECT_DOUBLE_EQ(pass_flops(model, Pass::Backward, work), counted.backward());
+  }
 }
 
 TEST(ActionOps, HaveTheFlopsThatTheDescriptionNeeds) {

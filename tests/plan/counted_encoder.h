@@ -35,8 +35,7 @@ class CountedEncoder {
       product(behind, layer.mlp.out);
     }
     for (std::size_t i = 0; i < model_.heads.size(); ++i) {
-      product(labels_[i], model_.heads[i].transform);
-      product(labels_[i], model_.heads[i].output);
+      for (const describe::LinearMap* map : model_.heads[i].maps()) product(labels_[i], *map);
     }
     return count_;
   }
@@ -44,8 +43,7 @@ class CountedEncoder {
   double backward() {
     count_ = 0;
     for (std::size_t i = 0; i < model_.heads.size(); ++i) {
-      gradients(labels_[i], model_.heads[i].output);
-      gradients(labels_[i], model_.heads[i].transform);
+      for (const describe::LinearMap* map : model_.heads[i].maps()) gradients(labels_[i], *map);
     }
     for (std::size_t i = 0; i < model_.layers.size(); ++i) {
       const describe::Layer& layer = model_.layers[i];

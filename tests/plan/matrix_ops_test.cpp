@@ -6,6 +6,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/describe/bert.h"
+#include "plenum/plan/make_op.h"
 
 #include "tests/plan/op_sums.h"
 
@@ -119,12 +120,47 @@ TEST(PreconditionOps, HaveTheFlopsOfTwoProducts) {
 
 TEST(SoapOps, LeaveOutSidesAboveTheLimit) {
   const std::vector<FactorShape> both = {{768, 512}};
-  EXPECT_DOUBLE_EQ(flops_of(soap_factor_ops(both)), 2.0 * 768 * 512 * (768 + 512));
-  EXPECT_DOUBLE_EQ(flops_of(soap_direction_ops(both, 4)), 3 * 2.0 * 768 * 512 * (768 + 512));
+  EXPECT_DOUBLE_EQ(flops_of(soap_factor_ops(both, 1024)), 2.0 * 768 * 512 * (768 + 512));
+  EXPECT_DOUBLE_EQ(flops_of(soap_direction_ops(both, 1024)), 3 * 2.0 * 768 * 512 * (768 + 512));
   const std::vector<FactorShape> one = {{768, 3072}};
-  EXPECT_DOUBLE_EQ(flops_of(soap_factor_ops(one)), 2.0 * 768 * 768 * 3072);
-  EXPECT_DOUBLE_EQ(flops_of(soap_direction_ops(one, 4)), 3 * 2.0 * 768 * 768 * 3072);
-  EXPECT_DOUBLE_EQ(flops_of(soap_basis_ops(one)), (2.0 + 4) * 768 * 768 * 768);
+  EXPECT_DOUBLE_EQ(flops_of(soap_factor_ops(one, 1024)), 2.0 * 768 * 768 * 3072);
+  EXPECT_DOUBLE_EQ(flops_of(soap_direction_ops(one, 1024)), 3 * 2.0 * 768 * 768 * 3072);
+  EXPECT_DOUBLE_EQ(flops_of(soap_basis_ops(one, 1024)), (2.0 + 4) * 768 * 768 * 768);
+  EXPECT_DOUBLE_EQ(flops_of(soap_factor_ops(both, 600)), 2.0 * 768 * 512 * 512);
+}
+
+TEST(SoapOps, OrthonormaliseTakesEachRowsPartsAwayTwice) {
+  constexpr std::int64_t kN = 256;
+  double counted = 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    for (std::int64_t row = 0; row < kN; ++row) {
+      counted += 2 * kN + kN;  // its length, by which it is divided
+      for (std::int64_t before = 0; before < row; ++before) counted += 2 * kN + 2 * kN;
+    }
+  }
+  EXPECT_NEAR(make_op(OpKind::Orthonormalise, 1, kN, 1, 4).flops / counted, 1, 1.0 / kN);
+  EXPECT_EQ(make_op(OpKind::Orthonormalise, 3, kN, 1, 4).flops,
+            3 * make_op(OpKind::Orthonormalise, 1, kN, 1, 4).flops);
+}
+
+TEST(SoapOps, MoveWhatStepsReadAndWrite) {
+  constexpr double kRows = 24;
+  constexpr double kColumns = 8;
+  constexpr double kAll = kRows * kColumns;
+  const std::vector<FactorShape> shapes = {{8, 24}};
+  const auto product = [](double m, double n, double k) { return 4 * (m * n + m * k + n * k); };
+  // The gradient is scaled to a place of its own; of each side, the product, and the average over it.
+  EXPECT_DOUBLE_EQ(bytes_of(soap_factor_ops(shapes, 1024)), 8 * kAll + product(kRows, kRows, kColumns) +
+                                                                product(kColumns, kColumns, kRows) +
+                                                                12 * (kRows * kRows + kColumns * kColumns));
+  double basis = 0;
+  for (const double N : {kRows, kColumns})
+    basis += product(N, N, N) + 12 * N * N + 8 * N * N + 8 * N * N;  // the shift, the rows, the copy
+  EXPECT_DOUBLE_EQ(bytes_of(soap_basis_ops(shapes, 1024)), basis);
+  // Scaled gradient; first moment; the direction of two rotated matrices and the second moment.
+  EXPECT_DOUBLE_EQ(
+      bytes_of(soap_direction_ops(shapes, 1024)),
+      (8 + 12 + 20) * kAll + 3 * (product(kRows, kColumns, kRows) + product(kRows, kColumns, kColumns)));
 }
 
 TEST(MuonOps, HaveTheFlopsOfFiveIterations) {
@@ -138,6 +174,34 @@ TEST(MuonOps, HaveTheFlopsOfFiveIterations) {
     }
   }
   EXPECT_DOUBLE_EQ(flops_of(muon_direction_ops(shapes, 4)), 2 * counted);
+}
+
+TEST(MuonOps, MoveMomentsIteratesAndPolynomials) {
+  const std::vector<FactorShape> shapes = {{24, 8}};
+  double counted = 4 * 24 * 8 * (1 + 2 + 1) + 4 * 24 * 8 * 2;  // gradient, moment, iterate; its length
+  for (int iteration = 0; iteration < 5; ++iteration) {
+    counted += 4 * (24 * 8 + 24 * 8 + 8 * 8);  // X, X and A
+    counted += 4 * 3 * 8 * 8;                  // A, A and A A
+    counted += 4 * 3 * 8 * 8;                  // A is added to it
+    counted += 4 * (8 * 8 + 2 * 24 * 8);       // the polynomial, X and what comes of it
+  }
+  EXPECT_DOUBLE_EQ(bytes_of(muon_direction_ops(shapes, 4)), counted);
+}
+
+TEST(MatrixUpdateOps, AreThoseOfItsPartsWithAShareOfRefreshes) {
+  const std::vector<FactorShape> shapes = {{24, 8}, {8, 8}};
+  const double elements = 24 * 8 + 8 * 8;
+  EXPECT_DOUBLE_EQ(bytes_of(matrix_weight_ops(shapes, 4)), 12 * elements);
+  EXPECT_DOUBLE_EQ(bytes_of(matrix_weight_ops(shapes, 2)), 14 * elements);
+  EXPECT_DOUBLE_EQ(bytes_of(others_moment_ops(schedule::Preconditioner::Muon, shapes)), 16 * elements);
+  EXPECT_DOUBLE_EQ(bytes_of(others_moment_ops(schedule::Preconditioner::Shampoo, shapes)), 20 * elements);
+  const MatrixWork muon{.kind = schedule::Preconditioner::Muon, .every = 7};
+  EXPECT_DOUBLE_EQ(flops_of(whole_matrix_update_ops(muon, shapes, 4)),
+                   flops_of(muon_direction_ops(shapes, 4)));
+  const MatrixWork soap{.kind = schedule::Preconditioner::Shampoo, .every = 4};
+  EXPECT_DOUBLE_EQ(flops_of(whole_matrix_update_ops(soap, shapes, 4)),
+                   flops_of(soap_factor_ops(shapes, 1024)) + flops_of(soap_basis_ops(shapes, 1024)) / 4 +
+                       flops_of(soap_direction_ops(shapes, 1024)));
 }
 
 TEST(UpdateOp, MovesGradientMomentsAndWeights) {

@@ -74,6 +74,9 @@ TEST(LargestStep, HasTheMostOfEachKind) {
   EXPECT_EQ(largest.micro_batch,
             (batch::Capacity{.rows = 10, .sequences = 4, .labels = {4}, .max_length = 9}));
   EXPECT_EQ(largest.tokens, 17);
+  // Without a label its memory would be laid out by other code than the plan's.
+  const MicroBatchWork unlabelled{.rows = 8, .work = {.tokens = 8, .sequences = 4}};
+  EXPECT_EQ(largest_step({{{unlabelled}}}, {.labels = {7}}).micro_batch.labels.front(), 1);
 }
 
 class ExplainMemory : public testing::Test {

@@ -5,6 +5,7 @@
 #include "plenum/describe/parameter_table.h"
 #include "plenum/describe/tensor_parallel.h"
 #include "plenum/memory/schedule_shard.h"
+#include "plenum/plan/planned_schedule.h"
 #include "plenum/plan/search.h"
 #include "plenum/plan/strategy_memory.h"
 #include "plenum/schedule/simulate/simulate.h"
@@ -30,13 +31,14 @@ double seconds_of_all(const Candidate& candidate, const StrategyRequest& request
 }
 
 struct MadeUpRun {
-  MadeUpRun(std::uint64_t seed, bool is_uniform) : made_up(seed) {
+  MadeUpRun(std::uint64_t seed, bool is_uniform, const MatrixWork& matrices = {}) : made_up(seed) {
     const tensor::Device device = made_up.coin() ? tensor::Device::Cpu : tensor::Device::Cuda;
     cluster = made_up.cluster(device);
     // Replicas of one kind lie alike on their nodes.
     cluster.devices_per_node = 1;
     cluster.num_nodes = 64;
-    request = {.model = made_up.model(), .num_ranks = made_up.one_of<std::size_t>({6, 8, 12})};
+    request = {
+        .model = made_up.model(), .num_ranks = made_up.one_of<std::size_t>({6, 8, 12}), .matrices = matrices};
     sampler.emplace(
         MadeUpSteps::Shape{.items = 48, .max_length = 32, .is_uniform = is_uniform, .seed = seed});
     for (Candidate& candidate : enumerate(request, test::small_grid(), *sampler, cluster)) {
@@ -119,6 +121,109 @@ std::size_t planned_bytes(const Candidate& candidate, const StrategyRequest& req
   return memory::plan_memory(table, whole, place,
                              memory_request(candidate.strategy, candidate.limits.capacity, 2))
       .num_bytes();
+}
+
+const std::vector<MatrixWork>& kinds_of_matrix_work() {
+  static const std::vector<MatrixWork> kinds = {
+      {.kind = schedule::Preconditioner::Kfac, .every = 3},
+      {.kind = schedule::Preconditioner::Kfac, .fill = BubbleFill::Deferred},
+      {.kind = schedule::Preconditioner::Kfac, .fill = BubbleFill::Fresh},
+      {.kind = schedule::Preconditioner::Muon},
+      {.kind = schedule::Preconditioner::Shampoo, .every = 4, .soap_limit = 128},
+      {.kind = schedule::Preconditioner::Shampoo, .every = 4, .fill = BubbleFill::Deferred}};
+  return kinds;
+}
+
+TEST(SimulatedStep, WithWorkOnMatricesTakesLongerThanWithout) {
+  for (const MatrixWork& work : kinds_of_matrix_work()) {
+    std::size_t num_compared = 0;
+    std::size_t num_filled = 0;
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+      MadeUpRun run(seed, false, work);
+      if (run.cluster.kind == tensor::Device::Cuda && work.fill != BubbleFill::Off) continue;
+      for (int i = 0; i < 4 && !run.candidates.empty(); ++i) {
+        const Candidate candidate = run.made_up.one_of(run.candidates);
+        const SearchOptions options{.num_steps = 2};
+        const Plan plan = plan_of(candidate, run.request, *run.sampler, run.cluster, options);
+        const MatrixOverhead overhead =
+            matrix_overhead(plan, run.request, *run.sampler, run.cluster, options).value();
+        EXPECT_GT(overhead.seconds, 0) << "seed " << seed << ": " << strategy_text(candidate.strategy);
+        if (work.kind == schedule::Preconditioner::Kfac)
+          EXPECT_GT(overhead.bytes, 0) << "seed " << seed << ": " << strategy_text(candidate.strategy);
+        const bool is_refreshed = work.kind != schedule::Preconditioner::Muon;
+        EXPECT_EQ(plan.refresh_steps > 0, is_refreshed);
+        num_filled += plan.fills_bubbles ? 1 : 0;
+        if (!plan.fills_bubbles && is_refreshed)
+          EXPECT_EQ(plan.refresh_steps, static_cast<double>(work.every));
+        ++num_compared;
+      }
+    }
+    EXPECT_GT(num_compared, 10U);
+    EXPECT_EQ(num_filled > 0, work.fill != BubbleFill::Off) << static_cast<int>(work.kind);
+  }
+}
+
+TEST(PlannedSchedule, OfAFewReplicasComputesWhatAllDoInTheMean) {
+  MadeUp made_up(5);
+  Cluster cluster = made_up.cluster(tensor::Device::Cpu);
+  cluster.devices_per_node = 1;
+  cluster.num_nodes = 64;
+  const describe::ModelDescription model = describe::describe_bert(
+      {.vocabulary = 100, .width = 64, .num_layers = 8, .num_heads = 1, .mlp_width = 256});
+  const MadeUpSteps sampler({.items = 64, .max_length = 16, .is_uniform = true});
+  for (const MatrixWork& work : kinds_of_matrix_work()) {
+    if (work.fill != BubbleFill::Off) continue;
+    const Strategy strategy{.replicas = 24, .micro_batches = {.tokens = 1024}, .matrices = work};
+    const StepLimits limits = sampler.limits(24, strategy.micro_batches);
+    const StepWork step = sampler.sample(24, strategy.micro_batches, 1).front();
+    const auto schedule_of = [&](std::size_t most_replicas) {
+      return planned_schedule(strategy, model, sampler.typical(), limits, step, cluster, most_replicas).steps;
+    };
+    const AbridgedSchedule few = schedule_of(4);
+    const AbridgedSchedule all = schedule_of(24);
+    ASSERT_EQ(few.written.ranks.size(), 16U);
+    ASSERT_EQ(all.written.ranks.size(), 24U);
+    const StepCosts costs_of_few(few.whole, cost_options(strategy, model), step, cluster);
+    const StepCosts costs_of_all(all.whole, cost_options(strategy, model), step, cluster);
+    const auto seconds = [](const AbridgedSchedule& steps, const StepCosts& costs) {
+      double sum = 0;
+      for (std::size_t rank = 0; rank < steps.written.ranks.size(); ++rank)
+        for (const schedule::Action& action :
+             steps.written.ranks[rank].lane(schedule::Lane::Compute).actions())
+          sum += costs.seconds(schedule::Rank::at(rank), action);
+      return sum / static_cast<double>(steps.written.ranks.size());
+    };
+    const double of_all = seconds(all, costs_of_all);
+    EXPECT_NEAR(seconds(few, costs_of_few), of_all, 0.02 * of_all) << static_cast<int>(work.kind);
+  }
+}
+
+TEST(StrategyMemory, IsWhatTheEnginePlansForEveryRankWithWorkOnMatrices) {
+  for (const MatrixWork& work : kinds_of_matrix_work()) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      MadeUpRun run(seed, false, work);
+      if (run.cluster.kind == tensor::Device::Cuda) continue;
+      run.cluster.devices_per_node = 64;  // ranks of one process
+      for (int i = 0; i < 3 && !run.candidates.empty(); ++i) {
+        const Candidate candidate = run.made_up.one_of(run.candidates);
+        const Strategy& strategy = candidate.strategy;
+        const StepWork step = run.sampler->sample(strategy.replicas, strategy.micro_batches, 1).front();
+        const AbridgedSchedule planned = planned_schedule(strategy, run.request.model, run.sampler->typical(),
+                                                          candidate.limits, step, run.cluster, 2)
+                                             .steps;
+        ASSERT_EQ(planned.written.ranks.size(), strategy.num_ranks());
+        const StrategyMemory memory = strategy_memory(
+            strategy, run.request.model, planned,
+            {.capacity = candidate.limits.capacity, .num_threads = 2, .processes = Processes::EachRank});
+        std::size_t most = 0;
+        for (std::size_t rank = 0; rank < strategy.num_ranks(); ++rank)
+          most = std::max(most, planned_bytes(candidate, run.request, planned.written, rank));
+        EXPECT_EQ(planned_bytes(candidate, run.request, planned.written, memory.peak_rank), most)
+            << "seed " << seed << ": " << strategy_text(strategy);
+        EXPECT_GE(memory.peak_bytes(), most);
+      }
+    }
+  }
 }
 
 TEST(StrategyMemory, IsWhatTheEnginePlansForEveryRankOfTheWholeSchedule) {

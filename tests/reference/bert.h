@@ -13,9 +13,11 @@
 #include "tests/reference/attention.h"
 #include "tests/reference/class_loss.h"
 #include "tests/reference/embedding.h"
+#include "tests/reference/group_loss.h"
 #include "tests/reference/layer_norm.h"
 #include "tests/reference/linear.h"
 #include "tests/reference/rows.h"
+#include "tests/reference/squared_loss.h"
 #include "tests/reference/vocabulary_loss.h"
 
 namespace plenum::reference {
@@ -26,6 +28,7 @@ class Bert {
   struct Losses {
     double masked = 0;  ///< sums
     double next_sentence = 0;
+    double task = 0;  ///< in place of the others
     std::vector<double> logits_MV;
   };
 
@@ -45,6 +48,10 @@ class Bert {
     }
 
     Losses losses;
+    if (config_.task) {
+      losses.task = task_loss(*config_.task, flat, batch, x);
+      return losses;
+    }
     const std::string head = "cls.predictions.";
     std::vector<double> h =
         map(flat, head + "transform.dense", gather_rows(x, batch.objective(0).rows, width()));
@@ -71,6 +78,35 @@ class Bert {
   }
 
  private:
+  double task_loss(const describe::Task& task, const std::vector<double>& flat,
+                   const batch::MicroBatch& batch, const std::vector<double>& x) const {
+    using describe::TaskKind;
+    const auto& [rows, labels] = batch.objective(0);
+    const bool is_of_answers = task.kind == TaskKind::QuestionAnswering;
+    std::vector<double> y = gather_rows(x, rows, width());
+    if (!is_of_answers && task.kind != TaskKind::TokenClassification) {
+      y = map(flat, "bert.pooler.dense", y);
+      for (double& value : y) value = std::tanh(value);
+    }
+    if (!is_of_answers) {
+      std::vector<std::int64_t> samples;
+      std::vector<std::int32_t> positions;
+      for (const std::int32_t row : rows) {
+        samples.push_back(batch.row_samples[static_cast<std::size_t>(row)]);
+        positions.push_back(batch.positions[static_cast<std::size_t>(row)]);
+      }
+      kernels::Dropout dropped = dropout(0, kernels::DropoutSite::HeadInput);
+      if (task.dropout) dropped.threshold = kernels::dropout_threshold(*task.dropout);
+      y = drop_rows(dropped, y, samples, positions);
+    }
+    const std::vector<double> logits = map(flat, is_of_answers ? "qa_outputs" : "classifier", y);
+    if (task.kind == TaskKind::Regression) return squared_loss(logits, labels);
+    if (!is_of_answers && task.kind != TaskKind::MultipleChoice) return class_loss(logits, labels);
+    double sum = 0;
+    for (const double loss : group_losses(logits, labels)) sum += loss;
+    return sum;
+  }
+
   std::size_t width() const { return static_cast<std::size_t>(config_.width); }
 
   std::vector<double> get(const std::vector<double>& flat, const std::string& name) const {

@@ -98,15 +98,15 @@ TEST(MeasuredCosts, AreMeansOfWhatHasTheSameTypeStageAndLayers) {
   EXPECT_EQ(costs.seconds(Rank::at(2), forward), 0);
 }
 
-/// A step of one rank that inverts the factors of so many layers, the first of them in so many pieces.
-Schedule inversions(std::uint32_t num_layers, std::uint8_t num_pieces) {
+/// A step of one rank that inverts the factors of so many layers, the first ones of them in so many pieces.
+Schedule inversions(std::uint32_t num_layers, std::uint8_t num_pieces, std::uint32_t num_cut = 1) {
   Schedule schedule{.name = "inversions",
                     .problem = {.stage_layers = {static_cast<std::uint16_t>(num_layers)}},
                     .ranks = {{}}};
   for (LaneProgram& lane : schedule.ranks[0].lanes) {
     if (&lane == &schedule.ranks[0].lane(Lane::Compute)) {
       for (std::uint32_t layer = 0; layer < num_layers; ++layer) {
-        const std::uint8_t count = layer == 0 ? num_pieces : std::uint8_t{1};
+        const std::uint8_t count = layer < num_cut ? num_pieces : std::uint8_t{1};
         for (std::uint8_t piece = 0; piece < count; ++piece) {
           lane.append({.type = ActionType::Invert,
                        .stage = StageId::at(0),
@@ -147,6 +147,22 @@ TEST(MeasuredCosts, AddToEveryPieceWhatCuttingWasSeenToCost) {
   EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(0), inversion(0, 1)), 6);
   EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(0), inversion(0, 2)), 6.0 / 2 + 1);
   EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(0), inversion(1, 5)), 10.0 / 5 + 1);
+}
+
+/// All pieces of the second layer took less than cutting the first seems to have cost.
+TEST(MeasuredCosts, AreThoseOfTheWholeWherePiecesTookLessThanCuttingCosts) {
+  const Schedule whole = inversions(2, 1);
+  MeasuredCosts alone(whole);
+  alone.add(times_of({6, 5}), {});
+  const Schedule cut = inversions(2, 3, 2);
+  MeasuredCosts costs(cut, &alone);
+  costs.add(times_of({12, 12, 12, 1, 2, 3}), {});  // 36 for 6: each piece takes 10 more
+  EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(0), inversion(0, 1)), 6);
+  EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(0), inversion(1, 1)), 5);
+  EXPECT_DOUBLE_EQ(costs.seconds(Rank::at(0), inversion(1, 4)), 5.0 / 4 + 10);
+  MeasuredCosts of_pieces_alone(cut);
+  of_pieces_alone.add(times_of({12, 12, 12, 1, 2, 3}), {});
+  EXPECT_DOUBLE_EQ(of_pieces_alone.seconds(Rank::at(0), inversion(1, 1)), 6);
 }
 
 TEST(MeasuredCosts, OfWhatTheScheduleDoesNotDoAreThoseMeasuredBefore) {

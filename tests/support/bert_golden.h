@@ -1,22 +1,23 @@
 #pragma once
 
-#include <cstring>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "plenum/base/check.h"
 #include "plenum/describe/model_config.h"
 #include "plenum/describe/parameter_table.h"
-#include "plenum/io/safetensors.h"
 
+#include "tests/support/golden_tensors.h"
 #include "tests/support/test_sequences.h"
 
 namespace plenum::test {
 
-/// What Hugging Face computes for a tiny BERT (tools/make_bert_golden.py).
-class BertGolden {
+/// What Hugging Face computes for a tiny BERT (tools/make_bert_golden.py): "gradient:<name>", "masked_logits"
+/// and so on.
+class BertGolden : public GoldenTensors {
  public:
-  BertGolden() : file_(std::string(PLENUM_SOURCE_DIR) + "/tests/golden/bert.safetensors") {}
+  BertGolden() : GoldenTensors("bert.safetensors") {}
 
   static describe::ModelConfig config() {
     return {.vocabulary = 97,
@@ -30,30 +31,10 @@ class BertGolden {
             .has_next_sentence = true};
   }
 
-  template <typename Element>
-  std::vector<Element> read(const std::string& name) const {
-    const io::SafetensorsTensor* tensor = file_.find(name);
-    base::check(tensor != nullptr, "the golden file has no {}", name);
-    const std::span<const std::byte> bytes = file_.bytes(*tensor);
-    std::vector<Element> values(bytes.size() / sizeof(Element));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
-    return values;
-  }
-
-  /// As doubles: "gradient:<name>", "masked_logits" and so on.
-  std::vector<double> expected(const std::string& name) const {
-    const std::vector<float> values = read<float>(name);
-    return {values.begin(), values.end()};
-  }
-
   /// Overwrites flat buffers with the initial weights.
   void read_weights(const describe::ParameterTable& table, std::span<float> flat) const {
-    for (const describe::Parameter& parameter : table.parameters()) {
-      const io::SafetensorsTensor* tensor = file_.find("weight:" + parameter.name);
-      base::check(tensor != nullptr, "the golden file has no weight {}", parameter.name);
-      file_.read(*tensor, flat.subspan(static_cast<std::size_t>(parameter.begin),
-                                       static_cast<std::size_t>(parameter.num_elements())));
-    }
+    for (const describe::Parameter& parameter : table.parameters())
+      read_parameter("weight:" + parameter.name, parameter, flat);
   }
 
   std::vector<TestSequence> sequences() const {
@@ -78,9 +59,6 @@ class BertGolden {
     }
     return sequences;
   }
-
- private:
-  io::SafetensorsFile file_;
 };
 
 }  // namespace plenum::test

@@ -61,15 +61,19 @@ inline batch::GroupedRows group_rows(const std::vector<std::int32_t>& entries,
   return grouped;
 }
 
-/// Lays sequences end to end, or with `row_length` each at the beginning of a row of that length.
-inline batch::MicroBatch lay_out(std::span<const TestSequence> sequences, std::int64_t row_length = 0) {
+/// Lays sequences end to end, or with `row_length` so many of them at the beginning of a row of that length.
+inline batch::MicroBatch lay_out(std::span<const TestSequence> sequences, std::int64_t row_length = 0,
+                                 std::size_t sequences_of_row = 1) {
   batch::MicroBatch batch;
   batch.objectives.resize(2);  // masked tokens, next sentence
   std::vector<std::int32_t> real_rows;
   for (const TestSequence& sequence : sequences) {
     const auto length = static_cast<std::int64_t>(sequence.ids.size());
     const auto start = static_cast<std::int32_t>(batch.num_rows);
-    batch.num_rows += row_length == 0 ? length : row_length;
+    batch.num_rows += length;
+    const std::size_t num_placed = batch.starts.size() + 1;
+    if (row_length > 0 && (num_placed % sequences_of_row == 0 || num_placed == sequences.size()))
+      batch.num_rows = (start / row_length + 1) * row_length;
     const auto size = static_cast<std::size_t>(batch.num_rows);
     for (std::int32_t i = 0; i < length; ++i) {
       batch.positions.push_back(i);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "plenum/describe/model_config.h"
 
 namespace plenum::test {
@@ -13,6 +15,13 @@ inline describe::ModelConfig tiny_model(bool has_next_sentence = true) {
           .mlp_width = 6,
           .max_positions = 5,
           .has_next_sentence = has_next_sentence};
+}
+
+/// The same, fine-tuned for a task.
+inline describe::ModelConfig tiny_model_for(describe::Task task) {
+  describe::ModelConfig config = tiny_model(false);
+  config.task = std::move(task);
+  return config;
 }
 
 }  // namespace plenum::test

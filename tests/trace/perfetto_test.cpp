@@ -106,6 +106,19 @@ TEST(Perfetto, LeavesNoDoubtWhichSpanAnArrowBindsTo) {
   }
 }
 
+TEST(Perfetto, DrawsSpansThatTakeNoTimeOneBehindTheOther) {
+  SampleTimeline sample;
+  sample.track(0, "compute");
+  for (const char* name : {"NS0", "U0", "U1"}) sample.span(1e-3, 1e-3, name, Category::Update);
+  const std::vector<Json> events = events_of(Json::parse(trace_json(sample.build("", 0, 1, {0}))), "X");
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    EXPECT_GT(events[i]["dur"].get<double>(), 0);
+    if (i == 0) continue;
+    EXPECT_GE(std::llround(1e3 * events[i]["ts"].get<double>()),
+              std::llround(1e3 * (events[i - 1]["ts"].get<double>() + events[i - 1]["dur"].get<double>())));
+  }
+}
+
 TEST(Perfetto, LeavesNoOverlapByRounding) {
   SampleTimeline sample;
   sample.track(0, "compute");
@@ -154,6 +167,31 @@ TEST(Perfetto, WritesInPieces) {
   EXPECT_EQ(events_of(Json::parse(joined), "X").size(), 5000u);
   EXPECT_GT(num_pieces, 5u);
   EXPECT_LT(longest, 100000u);
+}
+
+TEST(Perfetto, CountsMicroBatchesBetweenForwardAndBackward) {
+  const Timeline timeline = SampleTimeline()
+                                .track(0, "compute")
+                                .span(0, 1, "F0", Category::Forward, 0)
+                                .span(1, 2, "F1", Category::Forward, 1)
+                                .span(2, 3, "BI0", Category::InputGradient, 0)
+                                .span(3, 4, "B1", Category::Backward, 1)
+                                .span(5, 6, "BW0", Category::WeightGradient, 0)
+                                .track(1, "compute")
+                                .span(0, 1, "F0", Category::Forward, 0)
+                                .build("", 0, 6, {0});
+  std::vector<std::pair<double, int>> counts;
+  for (const Json& event : events_of(Json::parse(trace_json(timeline)), "C")) {
+    EXPECT_EQ(event["pid"], 0) << "a forward alone keeps nothing that is counted";
+    counts.emplace_back(event["ts"].get<double>() / 1e6, event["args"]["held"]);
+  }
+  EXPECT_EQ(counts, (std::vector<std::pair<double, int>>{{0, 1}, {1, 2}, {4, 1}, {6, 0}}));
+}
+
+TEST(Perfetto, SaysInOtherWordsWhatASpanIs) {
+  Timeline timeline = two_ranks();
+  timeline.explanations.assign(timeline.labels.size(), "\"forward\"");
+  EXPECT_EQ(events_of(Json::parse(trace_json(timeline)), "X")[1]["args"]["action"], "\"forward\"");
 }
 
 TEST(Perfetto, TakesAnEmptyTimeline) {

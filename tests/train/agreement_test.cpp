@@ -142,8 +142,9 @@ TEST_F(ProcessesOfAnEvaluation, CutItShortBeforeTheSameBatchWhereOneIsAskedToSto
   std::vector<RunOptions> given;
   for (std::size_t i = 0; i < kNumProcesses; ++i) given.push_back(options("run" + std::to_string(i)));
   std::vector<train::Run> runs;
-  for (const RunOptions& options : given) runs.push_back(open_run(options, observer_));
-  const data::DatasetSequences held_out(*runs.front().dataset, data::Split::Holdout);
+  for (const RunOptions& options : given)
+    runs.push_back(open_run(options, open_training_data(options), observer_));
+  const data::SequenceSource& held_out = *runs.front().data->held_out();
   const data::EvaluationBatches batches(held_out, {.micro_batch_tokens = 32});
   ASSERT_GT(batches.size(), 3U);
 

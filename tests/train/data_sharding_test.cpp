@@ -67,7 +67,7 @@ class DataShardingTest : public TrainingTest {
         const std::unique_ptr<comm::Communicator> ranks = world.communicator(Rank::at(i));
         RecordingObserver observer;
         try {
-          train(own, observer, {}, [&](const RunOptions&) { return Processes(*ranks); });
+          train(own, observer, {}, [&](const RunOptions&, const TrainingData&) { return Processes(*ranks); });
         } catch (const std::exception& error) {
           errors[i] = error.what();
           ranks->abort_all(Rank::at(i), error.what());

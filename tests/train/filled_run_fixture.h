@@ -16,6 +16,7 @@
 #include "plenum/schedule/fill/kfac_filler.h"
 #include "plenum/schedule/fill/shampoo_filler.h"
 #include "plenum/schedule/text/schedule_text.h"
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/run_plan.h"
 #include "plenum/train/starting_model.h"
 
@@ -118,7 +119,7 @@ class FilledRunTest : public TrainingTest {
   }
 
   optim::OptimizerKind kind_;
-  std::optional<data::Dataset> opened_;
+  std::optional<PreparedData> opened_;
 };
 
 }  // namespace plenum::train

@@ -22,7 +22,9 @@
 #include "plenum/schedule/text/schedule_json.h"
 #include "plenum/schedule/text/schedule_text.h"
 #include "plenum/train/filled_schedule.h"
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/replicas.h"
+#include "plenum/train/run_directory.h"
 #include "plenum/train/run_plan.h"
 #include "plenum/train/starting_model.h"
 
@@ -328,13 +330,14 @@ TEST_F(FilledRun, KeepsLessWaitingWhereMemoryIsShortAndWorksOutsideBubblesWhereT
 /// Poisons the weights of the step whose statistics a cycle works on.
 TEST_F(FilledRun, DropsTheWorkOfACycleWhoseStatisticsAreOfASkippedStep) {
   const RunOptions given = with_file(pipeline("run"));
-  const data::Dataset dataset(given.data.directory);
+  const PreparedData dataset(given.data.directory);
   const RunPlan plan(given, dataset, starting_model(given.model, dataset), std::nullopt, 1,
                      schedule::parse_schedule_text(io::read_file(given.run.schedule), given.run.schedule));
   Replicas replicas(plan.mesh(), plan.schedule(), plan.program());
   base::ThreadPool pool(1);
   replicas.write_weights([&](const tensor::TensorView& weights_N) {
-    write_starting_weights(given.model, replicas.parameters(), 3, pool, weights_N, [](std::string_view) {});
+    write_starting_weights(given.model, {}, replicas.parameters(), 3, pool, weights_N,
+                           [](std::string_view) {});
   });
   replicas.begin(0, 0);
   const auto step = [&](std::uint64_t index) {

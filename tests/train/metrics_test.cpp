@@ -61,7 +61,7 @@ StepReport report_of(std::uint64_t step) {
 TEST(Metrics, HaveTheEpochAndTheLengthOfTheRun) {
   const test::TemporaryDirectory directory;
   const RunPaths paths(directory.path());
-  Metrics metrics(paths, 0, {.num_steps = 9, .steps_per_epoch = 4}, {});
+  Metrics metrics(paths, {.step = 0}, {.num_steps = 9, .steps_per_epoch = 4}, {});
   for (std::uint64_t step = 1; step <= 3; ++step) metrics.add(report_of(step));
   EXPECT_THAT(numbers_in(paths.metrics, "epoch"), testing::ElementsAre(0.25, 0.5, 0.75));
   EXPECT_THAT(numbers_in(paths.metrics, "num_steps"), testing::Each(9));
@@ -73,7 +73,7 @@ TEST(Metrics, CountWallTimeOnFromTheStepThatIsTakenUp) {
   directory.write("metrics.jsonl",
                   "{\"step\":1,\"wall_seconds\":50.0}\n{\"step\":2,\"wall_seconds\":100.0}\n"
                   "{\"step\":3,\"wall_seconds\":150.0}\n");
-  Metrics metrics(paths, 2, {.num_steps = 9, .steps_per_epoch = 4}, {});
+  Metrics metrics(paths, {.step = 2}, {.num_steps = 9, .steps_per_epoch = 4}, {});
   metrics.add(report_of(3));
   metrics.add(report_of(4));
   const std::vector<double> seconds = numbers_in(paths.metrics, "wall_seconds");
@@ -83,11 +83,22 @@ TEST(Metrics, CountWallTimeOnFromTheStepThatIsTakenUp) {
   EXPECT_GE(seconds[3], seconds[2]);
 }
 
+/// A process may be stopped within the evaluation that follows its last step: the next one does it, and may
+/// be killed before its checkpoint says so.
+TEST(Metrics, DropTheEvaluationThatTheCheckpointDoesNotCount) {
+  const test::TemporaryDirectory directory;
+  const RunPaths paths(directory.path());
+  directory.write("evaluations.jsonl", "{\"step\":2}\n{\"step\":4}\n");
+  Metrics metrics(paths, {.step = 4, .evaluated_step = 2}, {.num_steps = 9, .steps_per_epoch = 4}, {});
+  metrics.add(4, Evaluation());
+  EXPECT_THAT(numbers_in(paths.evaluations, "step"), testing::ElementsAre(2, 4));
+}
+
 TEST(Metrics, BeginWallTimeAnewWhereAnEarlierVersionWroteNone) {
   const test::TemporaryDirectory directory;
   const RunPaths paths(directory.path());
   directory.write("metrics.jsonl", "{\"step\":1}\n");
-  Metrics metrics(paths, 1, {.num_steps = 9, .steps_per_epoch = 4}, {});
+  Metrics metrics(paths, {.step = 1}, {.num_steps = 9, .steps_per_epoch = 4}, {});
   metrics.add(report_of(2));
   EXPECT_THAT(io::read_file(paths.metrics), testing::ContainsRegex("\"wall_seconds\":[0-9.e-]+}\n$"));
 }

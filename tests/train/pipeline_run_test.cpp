@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/replicas.h"
 #include "plenum/train/run_plan.h"
 #include "plenum/train/starting_model.h"
@@ -43,7 +44,7 @@ class PipelineRun : public TrainingTest {
   }
 
   /// Reads a checkpoint as a run would, and writes it again.
-  static void expect_copied(const RunOptions& other, const data::Dataset& dataset,
+  static void expect_copied(const RunOptions& other, const PreparedData& dataset,
                             const FoundCheckpoint& found,
                             const std::map<std::string, std::string>& expected) {
     const RunPlan plan(other, dataset, found.model);
@@ -116,7 +117,7 @@ TEST_F(PipelineRun, AnyMeshWritesTheBytesThatItRead) {
   run(one);
   const auto expected = newest_checkpoint(one);
   const FoundCheckpoint found = verify_checkpoint(CheckpointStore(one.run.directory, 1).list().back());
-  const data::Dataset dataset(one.data.directory);
+  const PreparedData dataset(one.data.directory);
   for (const MeshOfRun& mesh : kMeshes) expect_copied(options_of("copy", mesh, 5), dataset, found, expected);
 }
 
@@ -131,7 +132,7 @@ TEST_F(PipelineRun, AnyMeshWritesTheBytesThatItReadOfSoap) {
   run(one);
   const auto expected = newest_checkpoint(one);
   const FoundCheckpoint found = verify_checkpoint(CheckpointStore(one.run.directory, 1).list().back());
-  const data::Dataset dataset(one.data.directory);
+  const PreparedData dataset(one.data.directory);
   for (const MeshOfRun& mesh : kMeshes) {
     if (mesh.tp > 1) continue;  // is refused
     expect_copied(with_soap("copy", mesh), dataset, found, expected);
@@ -214,7 +215,7 @@ TEST_F(PipelineRun, SaysHowManyMicroBatchesWouldFit) {
   RunOptions given = options_of("run", {2, 2});
   given.data.micro_batch_tokens.reset();
   given.data.micro_batches = 1;
-  const data::Dataset dataset(given.data.directory);
+  const PreparedData dataset(given.data.directory);
   const auto plan_of = [&](std::int64_t count) {
     given.data.micro_batches = count;
     return std::make_unique<RunPlan>(given, dataset, starting_model(given.model, dataset));

@@ -96,7 +96,7 @@ class ProcessesTest : public TrainingTest {
         threads.emplace_back([&, i] {
           const std::unique_ptr<comm::Communicator> ranks = world.communicator(Rank::at(i));
           try {
-            const Connect connect = [&](const RunOptions&) {
+            const Connect connect = [&](const RunOptions&, const TrainingData&) {
               return Processes(*ranks, [&](std::string_view text) { ended[i].said.emplace_back(text); });
             };
             ended[i].result = train(options, ended[i].observer, ended[i].stop.get_token(), connect);

@@ -8,6 +8,7 @@
 
 #include "plenum/data/corpus/dataset.h"
 #include "plenum/train/attention_cost.h"
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/starting_model.h"
 
 #include "tests/train/training_fixture.h"
@@ -47,7 +48,7 @@ class RankBalanceTest : public TrainingTest {
  protected:
   /// What is chosen for a plan, and what is told of it.
   double choose(const RunOptions& options) {
-    const data::Dataset dataset(options.data.directory);
+    const PreparedData dataset(options.data.directory);
     const auto plan_with = [&](double cost) {
       return std::make_unique<RunPlan>(options, dataset, starting_model(options.model, dataset), std::nullopt,
                                        cost);

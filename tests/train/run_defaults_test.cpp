@@ -4,6 +4,7 @@
 
 #include "plenum/describe/bert.h"
 #include "plenum/tensor/cuda_device.h"
+#include "plenum/train/run_directory.h"
 
 #include "tests/train/training_fixture.h"
 
@@ -60,7 +61,8 @@ class SettledDefaults : public TrainingTest {
  protected:
   RunOptions settle(const RunOptions& given) {
     return settle_defaults(
-        given, given.run.ranks, [this](std::string_view line) { choices_.emplace_back(line); },
+        given, *open_training_data(given), given.run.ranks,
+        [this](std::string_view line) { choices_.emplace_back(line); },
         [this](std::string_view line) { notes_.emplace_back(line); });
   }
 

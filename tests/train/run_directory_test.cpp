@@ -5,6 +5,7 @@
 #include "plenum/data/batches/packing_plan_file.h"
 #include "plenum/io/lock_file.h"
 #include "plenum/packing/lpfhp.h"
+#include "plenum/train/prepared_data.h"
 
 #include "tests/support/expect_user_error.h"
 #include "tests/train/training_fixture.h"
@@ -166,7 +167,7 @@ TEST_F(RunDirectoryTest, IsNotMadeForARunThatIsRefused) {
 }
 
 TEST_F(RunDirectoryTest, IsMadeByOneOfTwoProcessesThatBeginAtOnce) {
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   RunDirectory second(options("new"), dataset);
   {
     RunDirectory first(options("new"), dataset);
@@ -190,10 +191,10 @@ TEST_F(RunDirectoryTest, DoesNotBeginAnewWhereCheckpointsCannotBeRead) {
 }
 
 TEST_F(RunDirectoryTest, KeepsThePackingPlanItWasBegunWith) {
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   const auto plan_of_depth = [&](std::int64_t depth) {
-    return data::print_packing_plan(packing::pack_lpfhp(
-        {.histogram = dataset.histogram(data::Split::Train), .capacity = 24, .depth = depth}));
+    return data::print_packing_plan(
+        packing::pack_lpfhp({.histogram = dataset.training().histogram(), .capacity = 24, .depth = depth}));
   };
   RunOptions packed = options("packed", 3);
   packed.data.layout = data::Layout::Packed;

@@ -15,10 +15,12 @@
 #include "plenum/plan/strategy_memory.h"
 #include "plenum/tensor/cuda_device.h"
 #include "plenum/train/model_parts.h"
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/run_schedule.h"
 #include "plenum/train/starting_model.h"
 #include "plenum/train/whole_model.h"
 
+#include "tests/support/bytes_for.h"
 #include "tests/support/expect_user_error.h"
 #include "tests/support/on_gpu.h"
 #include "tests/train/training_fixture.h"
@@ -29,12 +31,12 @@ namespace {
 class RunPlanTest : public TrainingTest {
  protected:
   std::string memory_error(const RunOptions& given, std::uint64_t available_bytes) const {
-    const data::Dataset dataset(dataset_);
+    const PreparedData dataset(dataset_);
     const RunPlan plan(given, dataset, starting_model(given.model, dataset));
     return test::user_error_of([&] { plan.require_memory(available_bytes); });
   }
   std::uint64_t planned_bytes(const RunOptions& given) const {
-    const data::Dataset dataset(dataset_);
+    const PreparedData dataset(dataset_);
     return RunPlan(given, dataset, starting_model(given.model, dataset)).memory().planned_bytes;
   }
 
@@ -108,11 +110,6 @@ std::size_t bytes_on_the_way(const RunPlan& plan) {
   return sizeof(float) * static_cast<std::size_t>(*std::ranges::max_element(rounds));
 }
 
-std::size_t bytes_of(const MemoryReport& report, const std::string& purpose) {
-  const auto line = std::ranges::find(report.lines, purpose, &tensor::MemoryLayout::Line::purpose);
-  return line == report.lines.end() ? 0 : line->bytes;
-}
-
 struct Layout {
   std::string name;
   std::int64_t ranks = 1;
@@ -146,7 +143,7 @@ const Layout kLayouts[] = {
 };
 
 TEST_F(RunPlanTest, TakesWhatThePlannerSaysInOneProcessAndInMany) {
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   for (const Layout& layout : kLayouts) {
     const RunOptions given = with(options("run"), layout);
     const describe::ModelConfig model = starting_model(given.model, dataset);
@@ -156,7 +153,8 @@ TEST_F(RunPlanTest, TakesWhatThePlannerSaysInOneProcessAndInMany) {
     const MemoryReport together = planner_memory(alone, plan::Processes::One, evaluated).peak;
     EXPECT_EQ(alone.memory().planned_bytes, together.planned_bytes) << layout.name;
     for (const tensor::MemoryLayout::Line& line : together.lines)
-      EXPECT_EQ(bytes_of(alone.memory(), line.purpose), line.bytes) << layout.name << ": " << line.purpose;
+      EXPECT_EQ(test::bytes_for(alone.memory(), line.purpose), line.bytes)
+          << layout.name << ": " << line.purpose;
     if (layout.ranks == 1) continue;
 
     const plan::StrategyMemory planned = planner_memory(alone, plan::Processes::EachRank, evaluated);
@@ -167,7 +165,7 @@ TEST_F(RunPlanTest, TakesWhatThePlannerSaysInOneProcessAndInMany) {
       const MemoryReport memory = own.memory();
       most = std::max(most, memory.planned_bytes);
       total += memory.most_bytes();
-      const std::size_t whole = bytes_of(memory, "whole weights");
+      const std::size_t whole = test::bytes_for(memory, "whole weights");
       if (whole == 0) continue;
       const describe::ParameterTable table(describe::describe_bert(model));
       EXPECT_EQ(whole, sizeof(float) * static_cast<std::size_t>(table.num_elements()) + bytes_on_the_way(own))
@@ -179,14 +177,15 @@ TEST_F(RunPlanTest, TakesWhatThePlannerSaysInOneProcessAndInMany) {
 }
 
 TEST_F(RunPlanTest, CountsHeldOutDataAndWholeWeightsWhereTheyAreNeededAlone) {
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   for (const Layout& layout : kLayouts) {
     const RunOptions given = with(options("run"), layout);
     const RunPlan plan(given, dataset, starting_model(given.model, dataset));
     const bool is_together = layout.tp * layout.pp > 1 || layout.shard == schedule::Sharding::Parameters;
-    EXPECT_EQ(bytes_of(plan.memory(), "whole weights") > 0, is_together) << layout.name;
-    EXPECT_GT(bytes_of(plan.memory(), "evaluation"), 0U) << layout.name;
-    EXPECT_EQ(bytes_of(planner_memory(plan, plan::Processes::One, std::nullopt).peak, "evaluation"), 0U);
+    EXPECT_EQ(test::bytes_for(plan.memory(), "whole weights") > 0, is_together) << layout.name;
+    EXPECT_GT(test::bytes_for(plan.memory(), "evaluation"), 0U) << layout.name;
+    EXPECT_EQ(test::bytes_for(planner_memory(plan, plan::Processes::One, std::nullopt).peak, "evaluation"),
+              0U);
   }
 }
 
@@ -236,12 +235,12 @@ TEST_F(RunPlanOnGpu, WhatItNamesTrainsWithinTheMemory) {
 }
 
 TEST_F(RunPlanTest, LooksForTheLargestMicroBatchWithThePackingPlanItHas) {
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   RunOptions given = with_tokens(options("run"), 240);
   given.data.layout = data::Layout::Packed;
   given.data.packing_plan = directory_.write(
       "plan.json", data::print_packing_plan(packing::pack_lpfhp(
-                       {.histogram = dataset.histogram(data::Split::Train), .capacity = 24, .depth = 24})));
+                       {.histogram = dataset.training().histogram(), .capacity = 24, .depth = 24})));
   const std::uint64_t available = planned_bytes(with_tokens(given, 48));
   const RunPlan plan(given, dataset, starting_model(given.model, dataset));
   std::filesystem::remove(given.data.packing_plan);
@@ -253,7 +252,7 @@ TEST_F(RunPlanTest, HasIntervalsBySteps) {
   RunOptions given = options("run", 100);
   given.checkpoint.every = {0.25, optim::DurationUnit::Run};
   given.evaluation.every = optim::Duration{0, optim::DurationUnit::Steps};
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   const RunPlan plan(given, dataset, starting_model(given.model, dataset));
   EXPECT_EQ(plan.checkpoint_every(), (Interval{.steps = 25}));
   EXPECT_EQ(plan.evaluate_every(), Interval{});
@@ -263,7 +262,7 @@ TEST_F(RunPlanTest, HasIntervalsByTheClock) {
   RunOptions given = options("run", 100);
   given.checkpoint.every = {90, optim::DurationUnit::Seconds};
   given.evaluation.every = optim::Duration{0, optim::DurationUnit::Seconds};
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   const RunPlan plan(given, dataset, starting_model(given.model, dataset));
   EXPECT_EQ(plan.checkpoint_every(), (Interval{.steps = 0, .seconds = 90}));
   EXPECT_EQ(plan.evaluate_every(), Interval{});
@@ -273,7 +272,7 @@ TEST_F(RunPlanTest, EvaluatesTenTimesIfNotToldOtherwise) {
   RunOptions given = options("run", 1000);
   given.evaluation.every.reset();
   given.evaluation.sequences = 1;
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   const describe::ModelConfig model = starting_model(given.model, dataset);
   EXPECT_EQ(RunPlan(given, dataset, model).evaluate_every(), (Interval{.steps = 100, .seconds = 600}));
   // Where a run ends must not depend on how fast it is.
@@ -287,9 +286,9 @@ TEST_F(RunPlanTest, EvaluatesForATwentiethOfTheTimeAtMostIfNotToldOtherwise) {
   given.evaluation.sequences = 0;
   given.data.global_batch = "1";
   given.data.micro_batch_tokens.reset();
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   const RunPlan plan(given, dataset, starting_model(given.model, dataset));
-  const auto held_out = static_cast<double>(dataset.histogram(data::Split::Holdout).num_tokens());
+  const auto held_out = static_cast<double>(dataset.held_out()->histogram().num_tokens());
   const double steps = 20 * held_out / 3 / plan.batches().expected_tokens_per_step();
   ASSERT_GT(steps, 100);
   ASSERT_LT(steps, 1000);
@@ -307,7 +306,7 @@ TEST_F(RunPlanTest, RefusesToStopWhenWorseWhereNothingIsHeldOut) {
   prepared.threads = 1;
   base::SilentProgress silent;
   data::prepare(prepared, silent);
-  const data::Dataset dataset(prepared.output);
+  const PreparedData dataset(prepared.output);
   test::expect_user_error([&] { RunPlan(given, dataset, starting_model(given.model, dataset)); },
                           "--stop-when-worse 2 needs held-out data");
 }
@@ -338,7 +337,7 @@ TEST_F(RunPlanTest, RefusesShapesThatAGpuHasNoKernelsFor) {
 TEST_F(RunPlanTest, CountsEvaluationOnTheGpuToo) {
   if (!tensor::is_cuda_built()) GTEST_SKIP() << *tensor::cuda_obstacle();
   RunOptions given = gpu_options();
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   const RunPlan plan(given, dataset, starting_model(given.model, dataset));
   const std::size_t training =
       pipeline::BertProgram::plan_memory(plan.schedule(), schedule::Rank{0}, plan.program()).num_bytes();
@@ -352,7 +351,7 @@ TEST_F(RunPlanTest, CountsDurationsInEpochs) {
   RunOptions given = options("run");
   given.run.steps = {3, optim::DurationUnit::Epochs};
   given.checkpoint.every = {0.5, optim::DurationUnit::Run};
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   const RunPlan plan(given, dataset, starting_model(given.model, dataset));
   EXPECT_EQ(plan.num_steps(), 3 * plan.batches().steps_per_epoch());
   EXPECT_EQ(plan.checkpoint_every().steps, (plan.num_steps() + 1) / 2);

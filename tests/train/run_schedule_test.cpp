@@ -5,6 +5,7 @@
 #include "plenum/data/batches/dataset_sequences.h"
 #include "plenum/data/corpus/dataset.h"
 #include "plenum/schedule/generate/generator.h"
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/starting_model.h"
 
 #include "tests/support/expect_user_error.h"
@@ -29,8 +30,8 @@ class RunSchedule : public TrainingTest {
     return given;
   }
   schedule::Schedule make(const RunOptions& given, std::size_t micro_batches = 8) const {
-    const data::Dataset dataset(given.data.directory);
-    const data::DatasetSequences sequences(dataset, data::Split::Train);
+    const PreparedData dataset(given.data.directory);
+    const data::SequenceSource& sequences = dataset.training();
     return make_schedule(given, starting_model(given.model, dataset), typical_work(sequences, given.data),
                          micro_batches);
   }
@@ -41,8 +42,8 @@ class RunSchedule : public TrainingTest {
     });
   }
   std::int64_t micro_batches_of(const RunOptions& given) const {
-    const data::Dataset dataset(given.data.directory);
-    const data::DatasetSequences sequences(dataset, data::Split::Train);
+    const PreparedData dataset(given.data.directory);
+    const data::SequenceSource& sequences = dataset.training();
     const data::StepBatchSource batches(sequences, given.data, starting_model(given.model, dataset),
                                         given.mesh().num_replicas(), 3);
     return default_micro_batches(given, batches);

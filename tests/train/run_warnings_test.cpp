@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "plenum/base/units.h"
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/starting_model.h"
 
 #include "tests/train/training_fixture.h"
@@ -19,7 +20,7 @@ using testing::IsEmpty;
 class RunWarnings : public TrainingTest {
  protected:
   std::vector<std::string> warnings(const RunOptions& given, std::uint64_t step = 0) const {
-    const data::Dataset dataset(dataset_);
+    const PreparedData dataset(dataset_);
     const RunPlan plan(given, dataset, starting_model(given.model, dataset));
     TrainingState state;
     state.step = step;
@@ -33,9 +34,9 @@ TEST_F(RunWarnings, AreNotNeededForAnOrdinaryRun) {
 
 TEST_F(RunWarnings, TellOfABatchThatIsLargerThanTheData) {
   RunOptions given = options("run", 20);
-  const data::Dataset dataset(dataset_);
-  const std::uint64_t sequences = dataset.num_sequences(data::Split::Train);
-  const std::uint64_t tokens = dataset.histogram(data::Split::Train).num_tokens();
+  const PreparedData dataset(dataset_);
+  const std::uint64_t sequences = dataset.training().histogram().num_sequences();
+  const std::uint64_t tokens = dataset.training().histogram().num_tokens();
   given.data.global_batch = fmt::format("{}", sequences);
   EXPECT_THAT(warnings(given), IsEmpty()) << "who asks for all of it gets all of it";
   given.data.global_batch = fmt::format("{}", sequences + 1);

@@ -4,8 +4,10 @@
 
 #include "plenum/describe/bert.h"
 #include "plenum/plan/gradient_buckets.h"
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/run_plan.h"
 
+#include "tests/support/bytes_for.h"
 #include "tests/support/expect_user_error.h"
 #include "tests/train/training_fixture.h"
 
@@ -137,34 +139,26 @@ TEST_F(ShardedTraining, SaysIntoHowManyBucketsGradientsAreCut) {
   EXPECT_THAT(observer_.choices, testing::Contains(HasSubstr("--bucket-bytes")));
 }
 
-/// The bytes of a purpose that a plan names.
-std::size_t bytes_of(const MemoryReport& report, std::string_view purpose) {
-  for (const tensor::MemoryLayout::Line& line : report.lines) {
-    if (line.purpose == purpose) return line.bytes;
-  }
-  return 0;
-}
-
 TEST_F(ShardedTraining, OnAGpuEvaluatesWithTheWeightsThatItHasGatheredForTraining) {
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   const describe::ModelConfig model = describe::preset("bert-mini");
   const auto N =
       static_cast<std::size_t>(describe::ParameterTable(describe::describe_bert(model)).num_elements());
   for (const Sharding shard : {Sharding::None, Sharding::Optimizer, Sharding::Gradients}) {
     RunOptions given = sharded("gpu", shard, 2);
     given.run.device = tensor::Device::Cuda;
-    EXPECT_EQ(bytes_of(RunPlan(given, dataset, model, base::Rank{1}).memory(), "whole weights"), 0U);
+    EXPECT_EQ(test::bytes_for(RunPlan(given, dataset, model, base::Rank{1}).memory(), "whole weights"), 0U);
   }
   // Nothing but shards lives through a step: evaluation has weights of its own, in fp32 and bf16.
   RunOptions given = sharded("gpu", Sharding::Parameters, 2);
   given.run.device = tensor::Device::Cuda;
-  EXPECT_EQ(bytes_of(RunPlan(given, dataset, model, base::Rank{1}).memory(), "whole weights"), 6 * N);
+  EXPECT_EQ(test::bytes_for(RunPlan(given, dataset, model, base::Rank{1}).memory(), "whole weights"), 6 * N);
 }
 
 TEST_F(ShardedTraining, PlansLessMemoryThanReplicas) {
   const RunOptions replicas = sharded("a", Sharding::None, 4);
   const RunOptions optimizer = sharded("b", Sharding::Optimizer, 4);
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   const describe::ModelConfig model = describe::preset("bert-mini");
   const std::size_t whole = RunPlan(replicas, dataset, model).memory().planned_bytes;
   const std::size_t less = RunPlan(optimizer, dataset, model).memory().planned_bytes;

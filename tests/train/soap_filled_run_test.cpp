@@ -13,6 +13,7 @@
 #include "plenum/schedule/fill/on_one_rank.h"
 #include "plenum/schedule/fill/periodic_refresh.h"
 #include "plenum/train/filled_schedule.h"
+#include "plenum/train/run_directory.h"
 
 #include "tests/support/expect_user_error.h"
 #include "tests/train/filled_run_fixture.h"

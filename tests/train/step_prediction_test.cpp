@@ -9,6 +9,7 @@
 
 #include "plenum/base/machine.h"
 #include "plenum/calibrate/machine_file.h"
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/starting_model.h"
 #include "plenum/train/step_check.h"
 #include "plenum/train/step_works.h"
@@ -70,7 +71,7 @@ class StepPredictionTest : public TrainingTest {
   }
 
   RunOptions given_;
-  std::optional<data::Dataset> data_;
+  std::optional<PreparedData> data_;
   std::optional<RunPlan> plan_;
 };
 
@@ -123,7 +124,7 @@ TEST_F(StepPredictionTest, TakesNoMoreMemoryThanTheRunWill) {
   given.model.mlp_width = 1024;
   given.data.global_batch = "200";
   given.data.micro_batch_tokens = 1000;
-  const data::Dataset dataset(dataset_);
+  const PreparedData dataset(dataset_);
   const RunPlan plan(given, dataset, starting_model(given.model, dataset));
   const std::size_t planned = plan.memory().planned_bytes;
   ASSERT_LT(planned, std::size_t{200} << 20) << "or a test of one limit would not show it";

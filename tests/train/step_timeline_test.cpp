@@ -58,7 +58,9 @@ TEST(KeepStep, LeavesOneStepOfACycle) {
 
 TEST(AddWaitForData, LiesOnATrackOfTheFirstRankBeforeAllElse) {
   Timeline timeline = two_ranks();
+  timeline.explanations = timeline.labels;
   add_wait_for_data(timeline, 0.25);
+  EXPECT_EQ(timeline.explanations.size(), timeline.labels.size());
   EXPECT_EQ(timeline.begin_seconds, 0.75);
   ASSERT_EQ(timeline.tracks.size(), 5U);
   EXPECT_EQ(timeline.tracks[2].name, "loader");

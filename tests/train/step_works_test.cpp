@@ -4,6 +4,7 @@
 
 #include "plenum/data/batches/dataset_sequences.h"
 #include "plenum/data/batches/histogram_sequences.h"
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/starting_model.h"
 
 #include "tests/train/training_fixture.h"
@@ -15,8 +16,8 @@ class StepWorksTest : public TrainingTest {};
 
 TEST_F(StepWorksTest, AreThoseOfTheStepsThatTrainingMakes) {
   const RunOptions given = options("run");
-  const data::Dataset dataset(given.data.directory);
-  const data::DatasetSequences sequences(dataset, data::Split::Train);
+  const PreparedData dataset(given.data.directory);
+  const data::SequenceSource& sequences = dataset.training();
   const describe::ModelConfig model = starting_model(given.model, dataset);
   for (const batch::MicroBatchCut& cut :
        {batch::MicroBatchCut{.tokens = 100}, batch::MicroBatchCut{.count = 3}}) {
@@ -48,8 +49,8 @@ TEST_F(StepWorksTest, AreThoseOfTheStepsThatTrainingMakes) {
 
 TEST_F(StepWorksTest, NeedLengthsAlone) {
   const RunOptions given = options("run");
-  const data::Dataset dataset(given.data.directory);
-  const data::DatasetSequences sequences(dataset, data::Split::Train);
+  const PreparedData dataset(given.data.directory);
+  const data::SequenceSource& sequences = dataset.training();
   const data::HistogramSequences lengths(sequences.histogram(), sequences.max_length(), false, "lengths");
   const describe::ModelConfig model = starting_model(given.model, dataset);
   const StepWorks of_data(sequences, given.data, model, 3);

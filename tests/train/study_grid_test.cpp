@@ -86,6 +86,20 @@ TEST(StudyGrid, ReadyGridsKeepToModelsAndRanks) {
   EXPECT_FALSE(study_grid({.name = "quick", .ranks = {1}}).empty());
 }
 
+TEST(StudyGrid, TheGridForOneGpuHasAllLayoutsOfThreeModels) {
+  GridRequest request;
+  request.name = PLENUM_SOURCE_DIR "/recipes/studies/one-gpu.txt";
+  std::set<std::string> works;
+  std::set<std::string> models;
+  for (const StudyConfiguration& configuration : study_grid(request)) {
+    EXPECT_EQ(configuration.options.run.device, tensor::Device::Cuda);
+    works.insert(configuration.name());
+    models.insert(configuration.options.model.preset);
+  }
+  EXPECT_EQ(models.size(), 3);
+  EXPECT_EQ(works.size(), 3 * 3 * 4);
+}
+
 TEST(StudyGrid, AFileHasOneConfigurationInALine) {
   const test::TemporaryDirectory directory;
   const std::string path =

@@ -63,6 +63,18 @@ TEST(StudyResult, RunsAreAveragedStepByStep) {
   EXPECT_EQ(result_of(kWork, 0.1, {0.1}).spread(), 0);
 }
 
+TEST(StudyResult, RSquaredIsOfStepsThatDifferInSize) {
+  StudyResult result = result_of(kWork, 0.1, {0.2});
+  EXPECT_FALSE(result.has_steps_of_different_sizes());
+  EXPECT_THAT(study_markdown({.results = {result}}), Not(HasSubstr("R² -")));
+  // Predicted at half of what they take, in the right proportion.
+  result.prediction.step_seconds = after_others({0.09, 0.11});
+  EXPECT_TRUE(result.has_steps_of_different_sizes());
+  EXPECT_NEAR(result.scaled_step_r_squared(), 1, 1e-12);
+  EXPECT_LT(result.step_r_squared(), 0);
+  EXPECT_FALSE(result.attainable_step_r_squared());
+}
+
 TEST(StudyResult, ARunThatStoppedEarlyShortensTheComparison) {
   StudyResult result = result_of(kWork, 0.1, {0.2, 0.2});
   result.runs[1].step_seconds.pop_back();
@@ -132,7 +144,9 @@ TEST(StudyReport, OfNothingMeasuredSaysSo) {
 }
 
 TEST(StudyReport, PlotsHaveAMarkForEveryConfiguration) {
-  const Study study = study_of({result_of(kWork, 0.3, {0.2}), result_of(kWork + " --ranks 2", 0.1, {0.25})});
+  Study study = study_of({result_of(kWork, 0.3, {0.2}), result_of(kWork + " --ranks 2", 0.1, {0.25}),
+                          result_of(kWork + " --ranks 4", 0.1, {0.1})});
+  for (std::size_t i = 0; i < 2; ++i) study.results[i].prediction.step_seconds = after_others({0.2, 0.3});
   const auto num_marks = [](const std::string& plot) {
     std::size_t count = 0;
     for (std::size_t at = plot.find("</title></circle>"); at != std::string::npos;
@@ -140,9 +154,10 @@ TEST(StudyReport, PlotsHaveAMarkForEveryConfiguration) {
       ++count;
     return count;
   };
-  EXPECT_EQ(num_marks(step_time_plot(study)), 2);
-  EXPECT_EQ(num_marks(memory_plot(study)), 2);
-  EXPECT_EQ(num_marks(single_steps_plot(study)), 4);  // two steps of each count
+  EXPECT_EQ(num_marks(step_time_plot(study)), 3);
+  EXPECT_EQ(num_marks(memory_plot(study)), 3);
+  // Two steps count of each whose steps differ.
+  EXPECT_EQ(num_marks(single_steps_plot(study)), 4);
 }
 
 TEST(StudyAnswers, ComparesWaysToHoldTheModelOnTheSameRanks) {

@@ -47,6 +47,21 @@ TEST(StudyStatistics, SpreadIsOfSeveralRuns) {
   EXPECT_DOUBLE_EQ(spread_of(std::vector<double>{9}), 0);
 }
 
+TEST(StudyStatistics, WhatDiffersFromRunToRunCannotBePredicted) {
+  // Steps of 10, 12 and 14, and 0.3 more or less in each of two runs: a mean of both keeps half of the
+  // variance, which is 2 * 0.3^2 for two numbers that are 0.6 apart.
+  const std::vector<std::vector<double>> runs = {{10.3, 11.7, 14.3}, {9.7, 12.3, 13.7}};
+  EXPECT_NEAR(attainable_r_squared(runs).value(), 1 - 3 * 0.3 * 0.3 / 8, 1e-12);
+  EXPECT_NEAR(attainable_r_squared(std::vector(2, runs[0])).value(), 1, 1e-12);
+  EXPECT_FALSE(attainable_r_squared(std::span(runs).first(1)));
+  EXPECT_FALSE(attainable_r_squared({}));
+}
+
+TEST(StudyStatistics, VariationIsAShareOfTheMean) {
+  EXPECT_DOUBLE_EQ(variation_of(std::vector<double>{9, 11}), 0.1);
+  EXPECT_EQ(variation_of({}), 0);
+}
+
 TEST(StudyStatistics, RegretIsWhatTheChosenWayLosesToTheFastest) {
   const std::vector<WorkTime> times = {{.work = "a", .predicted = 3, .measured = 4},
                                        {.work = "alone", .predicted = 1, .measured = 1},

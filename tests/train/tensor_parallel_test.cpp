@@ -9,6 +9,7 @@
 #include "plenum/comm/local/local_world.h"
 #include "plenum/schedule/generate/data_parallel.h"
 #include "plenum/train/mesh.h"
+#include "plenum/train/prepared_data.h"
 #include "plenum/train/replicas.h"
 #include "plenum/train/run_plan.h"
 #include "plenum/train/whole_model.h"
@@ -184,7 +185,7 @@ TEST_F(TensorParallelRun, AnyMeshWritesTheBytesThatItRead) {
   run(one);
   const auto expected = newest_checkpoint(one);
   const FoundCheckpoint found = verify_checkpoint(CheckpointStore(one.run.directory, 1).list().back());
-  const data::Dataset dataset(one.data.directory);
+  const PreparedData dataset(one.data.directory);
   for (const auto& [ranks, tp] : {std::pair(2, 2), std::pair(4, 4), std::pair(4, 2)}) {
     const RunOptions other = options_of("copy", ranks, tp, 5);
     const RunPlan plan(other, dataset, found.model);

@@ -284,8 +284,8 @@ TEST_F(TrainingTest, StartsFromADirectoryAndSaysWhatIsNew) {
   other.model = {};
   other.model.init = CheckpointStore(first.run.directory, 1).list().back();
   run(other);
-  EXPECT_THAT(observer_.notes, Contains(AllOf(HasSubstr("begun with random numbers"),
-                                              HasSubstr("cls.seq_relationship.weight"))));
+  EXPECT_THAT(observer_.notes,
+              Contains(AllOf(HasSubstr("initialized randomly"), HasSubstr("cls.seq_relationship.weight"))));
   EXPECT_LT(observer_.steps.front().outcome.losses[0], 4.0);
   EXPECT_GT(observer_.steps.front().outcome.losses[1], 0.3);
 }

@@ -36,7 +36,8 @@ StepBounds bounds_of(const SequenceSource& sequences, const EvaluationOptions& o
                       .num_ranks = 1,
                       .micro_batches = {.tokens = options.micro_batch_tokens},
                       .mask_rate = options.masking.rate,
-                      .labels_sequences = sequences.has_next_sentence()});
+                      .labels_sequences = sequences.has_next_sentence(),
+                      .task = sequences.task_labels()});
 }
 
 }  // namespace
@@ -59,8 +60,8 @@ EvaluationBatches::EvaluationBatches(const SequenceSource& sequences, const Eval
   capacity_.max_length = sequences.max_length();
   for (const MicroBatchPlan& plan : plans_) {
     capacity_.rows = std::max(capacity_.rows, plan.num_rows);
-    std::int64_t& masked = capacity_.labels[kMaskedTokens];
-    masked = std::max(masked, plan.masked);
+    std::int64_t& labels = capacity_.labels[kFirstObjective];
+    labels = std::max(labels, plan.labels);
     capacity_.sequences = std::max(capacity_.sequences, static_cast<std::int64_t>(plan.sequences.size()));
   }
   if (sequences.has_next_sentence()) capacity_.labels[kNextSentence] = capacity_.sequences;

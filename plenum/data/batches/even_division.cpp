@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 #include <queue>
+#include <set>
 #include <utility>
 
 #include "plenum/base/check.h"
@@ -51,14 +52,17 @@ class Exchanges {
  public:
   /// Borrows both.
   Exchanges(std::span<const double> costs, std::vector<Share>& shares) : costs_(costs), shares_(shares) {
-    for (const Share& share : shares) mean_ += share.load / static_cast<double>(shares.size());
+    for (std::size_t part = 0; part < shares.size(); ++part) {
+      mean_ += shares[part].load / static_cast<double>(shares.size());
+      by_load_.emplace(shares[part].load, part);
+    }
   }
 
   void run() {
     const std::size_t most_exchanges = 4 * shares_.size() + 64;
     for (std::size_t i = 0; i < most_exchanges; ++i) {
-      const auto dearest =
-          static_cast<std::size_t>(std::ranges::max_element(shares_, {}, &Share::load) - shares_.begin());
+      // Of equal loads that of the first part.
+      const std::size_t dearest = by_load_.lower_bound({by_load_.rbegin()->first, 0})->second;
       if (is_good(shares_[dearest].load)) return;
       const std::optional<Exchange> best = best_exchange(dearest);
       if (!best) return;
@@ -79,11 +83,10 @@ class Exchanges {
 
   /// With the part that has the least first, since it gains the most.
   std::optional<Exchange> best_exchange(std::size_t dearest) const {
-    std::vector<std::size_t> others(shares_.size());
-    std::iota(others.begin(), others.end(), std::size_t{0});
-    std::ranges::stable_sort(others, {}, [&](std::size_t part) { return shares_[part].load; });
     std::optional<Exchange> best;
-    for (const std::size_t other : others) {
+    for (const auto& [load, other] : by_load_) {
+      // No exchange leaves both parts below half of what they have together.
+      if (best && (shares_[dearest].load + load) / 2 >= best->peak) break;
       if (other == dearest) continue;
       look_for_better(dearest, other, best);
       if (best && is_good(best->peak)) break;
@@ -113,10 +116,14 @@ class Exchanges {
   void do_exchange(std::size_t dearest, const Exchange& exchange) {
     Share& high = shares_[dearest];
     Share& low = shares_[exchange.part];
+    by_load_.erase({high.load, dearest});
+    by_load_.erase({low.load, exchange.part});
     const double moved = costs_[high.items[exchange.from]] - costs_[low.items[exchange.to]];
     std::swap(high.items[exchange.from], low.items[exchange.to]);
     high.load -= moved;
     low.load += moved;
+    by_load_.emplace(high.load, dearest);
+    by_load_.emplace(low.load, exchange.part);
     for (Share* share : {&high, &low}) {
       std::ranges::sort(share->items, [&](std::size_t a, std::size_t b) {
         return std::pair(costs_[a], b) < std::pair(costs_[b], a);
@@ -126,6 +133,7 @@ class Exchanges {
 
   std::span<const double> costs_;
   std::vector<Share>& shares_;
+  std::set<std::pair<double, std::size_t>> by_load_;  ///< all parts, each with its load before it
   double mean_ = 0;
 };
 

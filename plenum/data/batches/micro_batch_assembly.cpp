@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -15,14 +16,24 @@
 namespace plenum::data {
 namespace {
 
+std::size_t num_parts(const BatchSequence& sequence) {
+  return std::max<std::size_t>(sequence.parts.size(), 1);
+}
+
+std::int64_t part_length(const BatchSequence& sequence, std::size_t part) {
+  return sequence.parts.empty() ? sequence.length : sequence.parts[part];
+}
+
 BatchItem make_item(std::span<const BatchSequence> sequences, Layout layout, std::int64_t item_rows) {
   BatchItem item{.sequences = sequences};
   std::int64_t tokens = 0;
   for (const BatchSequence& sequence : sequences) {
     tokens += sequence.length;
-    item.masked += sequence.labels[kMaskedTokens];
+    item.labels += sequence.labels[kFirstObjective];
   }
   item.num_rows = layout == Layout::Unpadded ? tokens : item_rows;
+  if (layout == Layout::Padded)
+    item.sequence_rows = item_rows / static_cast<std::int64_t>(num_parts(sequences.front()));
   base::check(tokens <= item_rows,
               "an item must not have more tokens than rows are planned: tokens={} rows={}", tokens,
               item_rows);
@@ -32,19 +43,23 @@ BatchItem make_item(std::span<const BatchSequence> sequences, Layout layout, std
 void append(const BatchItem& item, MicroBatchPlan& plan) {
   std::int64_t start = plan.num_rows;
   for (const BatchSequence& sequence : item.sequences) {
-    plan.sequences.push_back({.id = sequence.id, .start = start, .length = sequence.length});
-    start += sequence.length;
+    for (std::size_t part = 0; part < num_parts(sequence); ++part) {
+      const std::int64_t length = part_length(sequence, part);
+      plan.sequences.push_back(
+          {.id = sequence.id, .start = start, .length = length, .part = static_cast<std::int64_t>(part)});
+      start += std::max(length, item.sequence_rows);
+    }
   }
   plan.num_rows += item.num_rows;
-  plan.masked += item.masked;
+  plan.labels += item.labels;
 }
 
 void require_within(const MicroBatchPlan& plan, const batch::Capacity& capacity) {
-  const std::int64_t most_masked = capacity.labels[kMaskedTokens];
-  base::check(plan.num_rows <= capacity.rows && plan.masked <= most_masked &&
+  const std::int64_t most_labels = capacity.labels[kFirstObjective];
+  base::check(plan.num_rows <= capacity.rows && plan.labels <= most_labels &&
                   std::ssize(plan.sequences) <= capacity.sequences,
-              "a micro-batch must keep to what is planned: rows={} of {} masked={} of {} sequences={} of {}",
-              plan.num_rows, capacity.rows, plan.masked, most_masked, plan.sequences.size(),
+              "a micro-batch must keep to what is planned: rows={} of {} labels={} of {} sequences={} of {}",
+              plan.num_rows, capacity.rows, plan.labels, most_labels, plan.sequences.size(),
               capacity.sequences);
 }
 
@@ -54,13 +69,13 @@ class Filling {
   explicit Filling(const batch::Capacity& capacity) : capacity_(capacity) {}
 
   void place(const BatchItem& item) {
-    base::check(item.num_rows <= capacity_.rows && item.masked <= capacity_.labels[kMaskedTokens],
-                "an item must fit into a micro-batch: rows={} of {} masked={} of {}", item.num_rows,
-                capacity_.rows, item.masked, capacity_.labels[kMaskedTokens]);
-    reopen(item.masked);
+    base::check(item.num_rows <= capacity_.rows && item.labels <= capacity_.labels[kFirstObjective],
+                "an item must fit into a micro-batch: rows={} of {} labels={} of {}", item.num_rows,
+                capacity_.rows, item.labels, capacity_.labels[kFirstObjective]);
+    reopen(item.labels);
     auto tightest = by_free_rows_.lower_bound({item.num_rows, 0});
-    while (tightest != by_free_rows_.end() && free_masked(tightest->second) < item.masked) {
-      waiting_.emplace(free_masked(tightest->second), tightest->second);
+    while (tightest != by_free_rows_.end() && free_labels(tightest->second) < item.labels) {
+      waiting_.emplace(free_labels(tightest->second), tightest->second);
       tightest = by_free_rows_.erase(tightest);
     }
     if (tightest != by_free_rows_.end()) {
@@ -77,13 +92,13 @@ class Filling {
 
  private:
   std::int64_t free_rows(std::size_t index) const { return capacity_.rows - plans_[index].num_rows; }
-  std::int64_t free_masked(std::size_t index) const {
-    return capacity_.labels[kMaskedTokens] - plans_[index].masked;
+  std::int64_t free_labels(std::size_t index) const {
+    return capacity_.labels[kFirstObjective] - plans_[index].labels;
   }
 
-  /// Takes back the micro-batches that wait for an item with no more than `masked` masked tokens.
-  void reopen(std::int64_t masked) {
-    while (!waiting_.empty() && waiting_.rbegin()->first >= masked) {
+  /// Takes back the micro-batches that wait for an item with no more than so many labels.
+  void reopen(std::int64_t labels) {
+    while (!waiting_.empty() && waiting_.rbegin()->first >= labels) {
       const std::size_t index = waiting_.rbegin()->second;
       waiting_.erase(std::prev(waiting_.end()));
       by_free_rows_.emplace(free_rows(index), index);
@@ -99,12 +114,20 @@ class Filling {
   batch::Capacity capacity_;
   std::vector<MicroBatchPlan> plans_;
   std::set<std::pair<std::int64_t, std::size_t>> by_free_rows_;
-  /// By free masked tokens: those with rows but too few masked tokens for an item. Left among the others,
-  /// each item would pass over all of them; so each is moved aside once, as smaller items mask fewer tokens.
+  /// By free labels: those with rows but too few labels for an item. Left among the others, each item would
+  /// pass over all of them; so each is moved aside, for most once, as smaller items have fewer labels.
   std::set<std::pair<std::int64_t, std::size_t>> waiting_;
 };
 
 }  // namespace
+
+batch::Work BatchSequence::work() const {
+  batch::Work work{
+      .tokens = length, .sequences = static_cast<std::int64_t>(num_parts(*this)), .labels = labels};
+  for (std::size_t part = 0; part < num_parts(*this); ++part)
+    work.squared_lengths += part_length(*this, part) * part_length(*this, part);
+  return work;
+}
 
 std::vector<BatchSequence> measure_sequences(const GlobalBatch& batch, const SequenceSource& source,
                                              double mask_rate) {
@@ -119,10 +142,48 @@ std::vector<BatchSequence> measure_sequences(const GlobalBatch& batch, const Seq
         "{} is damaged: sequence {} has {} tokens where the histogram has {}; prepare the dataset again",
         source.name(), id, length, ids.length_of(id));
     BatchSequence& sequence = sequences.emplace_back(BatchSequence{.id = id, .length = length});
+    if (const TaskLabels* labels = source.task_labels()) {
+      sequence.labels[kTask] = labels->num_labels(id);
+      if (labels->sequences_per_example() > 1) sequence.parts = labels->sequence_lengths(id);
+      continue;
+    }
     sequence.labels[kMaskedTokens] = masked_count(length, mask_rate);
     if (source.has_next_sentence()) sequence.labels[kNextSentence] = 1;
   }
   return sequences;
+}
+
+void pack_batch(GlobalBatch& batch, std::vector<BatchSequence>& sequences, std::int64_t capacity) {
+  std::vector<std::size_t> longest_first(sequences.size());
+  std::iota(longest_first.begin(), longest_first.end(), std::size_t{0});
+  std::stable_sort(longest_first.begin(), longest_first.end(),
+                   [&](std::size_t a, std::size_t b) { return sequences[a].length > sequences[b].length; });
+  std::vector<std::vector<std::size_t>> packs;
+  std::set<std::pair<std::int64_t, std::size_t>> by_free_tokens;
+  for (const std::size_t index : longest_first) {
+    const std::int64_t length = sequences[index].length;
+    auto tightest = by_free_tokens.lower_bound({length, 0});
+    std::pair<std::int64_t, std::size_t> pack{capacity, packs.size()};
+    if (tightest != by_free_tokens.end()) {
+      pack = *tightest;
+      by_free_tokens.erase(tightest);
+    } else {
+      packs.emplace_back();
+    }
+    packs[pack.second].push_back(index);
+    by_free_tokens.emplace(pack.first - length, pack.second);
+  }
+  const std::vector<BatchSequence> unordered = std::exchange(sequences, {});
+  batch.sequence_ids.clear();
+  batch.pack_starts.clear();
+  for (const std::vector<std::size_t>& pack : packs) {
+    batch.pack_starts.push_back(sequences.size());
+    for (const std::size_t index : pack) {
+      sequences.push_back(unordered[index]);
+      batch.sequence_ids.push_back(unordered[index].id);
+    }
+  }
+  batch.pack_starts.push_back(sequences.size());
 }
 
 std::vector<BatchItem> cut_items(const GlobalBatch& batch, std::span<const BatchSequence> sequences,

@@ -22,7 +22,7 @@ std::optional<packing::PackingPlan> make_plan(const SequenceSource& sequences,
   if (options.order() != OrderUnit::Packs) return std::nullopt;
   if (!options.packing_plan.empty()) return read_packing_plan(options.packing_plan);
   // Not the optimal packer: a time limit ends its search, but a resumed run must find the same plan.
-  const std::int64_t capacity = sequences.max_length();
+  const std::int64_t capacity = pack_capacity(sequences.histogram(), sequences.max_length());
   return packing::pack_lpfhp({.histogram = sequences.histogram(),
                               .capacity = capacity,
                               .depth = options.packing_depth.value_or(capacity)});
@@ -51,10 +51,11 @@ StepBatchSource::StepBatchSource(const SequenceSource& sequences, const Training
       order_(make_order(sequences, options, seed)),
       bounds_(bounds_with({.tokens = options.micro_batch_tokens, .count = options.micro_batches})) {
   require_fit(sequences, model);
-  base::require(sequences.has_next_sentence() || !model.has_next_sentence,
-                "{} has no next-sentence pairs, which the model trains; prepare the text with --objective "
-                "mlm+nsp, or train without",
-                sequences.name());
+  base::require(
+      sequences.task_labels() != nullptr || sequences.has_next_sentence() || !model.has_next_sentence,
+      "{} has no next-sentence pairs, which the model trains; prepare the text with --objective "
+      "mlm+nsp, or train without",
+      sequences.name());
 }
 
 StepBounds StepBatchSource::bounds_with(std::size_t num_ranks, const MicroBatchCut& micro_batches) const {
@@ -67,7 +68,8 @@ StepBounds StepBatchSource::bounds_with(std::size_t num_ranks, const MicroBatchC
                       .num_ranks = static_cast<std::int64_t>(num_ranks),
                       .micro_batches = micro_batches,
                       .mask_rate = masking_.rate,
-                      .labels_sequences = sequences_.has_next_sentence()});
+                      .labels_sequences = sequences_.has_next_sentence(),
+                      .task = sequences_.task_labels()});
 }
 
 StepBatchSource StepBatchSource::divided(std::size_t num_ranks, const MicroBatchCut& micro_batches) const {
@@ -81,7 +83,7 @@ StepBatchSource StepBatchSource::divided(std::size_t num_ranks, const MicroBatch
 batch::Work StepBatchSource::work_of(const MicroBatchPlan& plan) const {
   batch::Work work;
   work.tokens = plan.num_rows;
-  work.labels[kMaskedTokens] = plan.masked;
+  work.labels[kFirstObjective] = plan.labels;
   for (const PlacedSequence& sequence : plan.sequences)
     work.squared_lengths += sequence.length * sequence.length;
   if (sequences_.has_next_sentence())
@@ -138,9 +140,11 @@ StepShares StepBatchSource::share(std::uint64_t step) const {
   StepShares shares;
   shares.step = step;
   shares.epoch = step / steps_per_epoch();
-  const GlobalBatch batch = order_.batch(shares.epoch, step % steps_per_epoch());
+  GlobalBatch batch = order_.batch(shares.epoch, step % steps_per_epoch());
   shares.sequences = measure_sequences(batch, sequences_, masking_.rate);
   for (const BatchSequence& sequence : shares.sequences) shares.global += sequence.work();
+  if (layout_ == Layout::Packed && batch.pack_starts.empty())
+    pack_batch(batch, shares.sequences, bounds_.item_rows);
   shares.items = cut_items(batch, shares.sequences, layout_, bounds_.item_rows);
   for (const BatchItem& item : shares.items) shares.costs.push_back(cost_of(item, flops_, attention_cost_));
   shares.items_of_rank = divide_evenly(shares.costs, num_ranks_);

@@ -66,6 +66,8 @@ class StepBatchSource {
   /// At most, that ranks share out: sequences or packs.
   std::size_t items_per_step() const { return static_cast<std::size_t>(bounds_.items_per_step); }
   const SequenceSource& sequences() const { return sequences_; }
+  /// By which items are packs; nothing where they are sequences.
+  const std::optional<packing::PackingPlan>& packing_plan() const { return order_.plan(); }
   std::size_t num_ranks() const { return num_ranks_; }
   double attention_cost() const { return attention_cost_; }
   /// Whether their number was given, so that they are divided by cost and not filled.

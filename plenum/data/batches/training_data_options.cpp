@@ -31,8 +31,9 @@ base::OptionTable TrainingDataOptions::table() {
   options.add_choice(
       "order", order_choice,
       {{"auto", OrderChoice::Auto}, {"sequences", OrderChoice::Sequences}, {"packs", OrderChoice::Packs}},
-      "What is shuffled; packs gives every layout the same steps, of nearly the same tokens; auto is packs "
-      "for packed and where the global batch is in tokens");
+      "What is shuffled; packs gives every layout the same steps, of nearly the same tokens; with sequences "
+      "the packed layout packs those of each step; auto is packs for packed and where the global batch is in "
+      "tokens");
   options.add(
       "global-batch", global_batch, "N|Nsp|Ntok",
       "What a step trains on: sequences (256 or 256sp) or tokens (32768tok); by the length of the run if "
@@ -64,8 +65,6 @@ void TrainingDataOptions::check() const {
   if (!global_batch.empty()) global_batch_size();
   masking();
   base::require(mask_rate > 0, "mask-rate must be above 0: there would be nothing to learn");
-  base::require(layout != Layout::Packed || order_choice != OrderChoice::Sequences,
-                "--layout packed needs --order packs, or none");
   const bool has_packs = order() == OrderUnit::Packs;
   base::require(has_packs || (!packing_depth && packing_plan.empty()),
                 "--packing-depth and --packing-plan need --order packs");

@@ -17,6 +17,8 @@ GlobalBatchSize parse_global_batch(std::string_view text, std::string_view what)
 
 /// Which order is asked for. Auto is packs for the packed layout, and where a step is a number of tokens:
 /// packs are all nearly full, so every step has about as many, where sequences differ. Else it is sequences.
+/// With Sequences a step is exactly so many of them, and the packed layout packs those (pack_batch), less
+/// tightly than a plan for all.
 enum class OrderChoice { Auto, Sequences, Packs };
 
 /// Where processes find the dataset.

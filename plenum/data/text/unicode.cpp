@@ -104,6 +104,12 @@ bool is_punctuation(char32_t code_point) {
   return listed != differences().punctuation.contains(code_point);
 }
 
+bool is_alphanumeric(char32_t code_point) {
+  const utf8proc_category_t known = category(code_point);
+  const bool is_letter = known >= UTF8PROC_CATEGORY_LU && known <= UTF8PROC_CATEGORY_LO;
+  return is_letter || (known >= UTF8PROC_CATEGORY_ND && known <= UTF8PROC_CATEGORY_NO);
+}
+
 bool is_cjk(char32_t code_point) {
   return contains(kCjk, code_point);
 }

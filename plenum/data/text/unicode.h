@@ -30,6 +30,9 @@ bool is_control(char32_t code_point);
 /// ASCII punctuation and symbols, or category P.
 bool is_punctuation(char32_t code_point);
 
+/// Categories L and N.
+bool is_alphanumeric(char32_t code_point);
+
 /// The eight blocks of ideographs that BERT sets apart, with the gap U+2B820..U+2B91F that Hugging Face has.
 bool is_cjk(char32_t code_point);
 

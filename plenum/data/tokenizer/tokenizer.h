@@ -42,6 +42,7 @@ class Tokenizer {
 
  private:
   friend class Encoder;
+  friend class AlignedEncoder;
 
   /// The longest added token that begins at `at`; nullptr if none does.
   const AddedToken* added_token_at(const char* at, const char* end) const;

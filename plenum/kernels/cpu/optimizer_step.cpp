@@ -69,6 +69,10 @@ float decay_of(const AdamStep& args, const FlatRange& range) {
   return range.is_decayed ? static_cast<float>(args.decay) : 0.0F;
 }
 
+double rate_of(const AdamStep& args, const FlatRange& range) {
+  return scalar(args, StepScalar::LearningRate) * range.rate_factor;
+}
+
 void adam_range(const Step& step, std::int64_t begin, std::int64_t end, float decay, float rate) {
   for_vectors(begin, end, [&](std::int64_t i, auto lanes) {
     const Step::Moments moments = step.update_moments(i, lanes);
@@ -187,7 +191,6 @@ void decide_step(const tensor::Stream&, const StepDecision& args) {
 void adam_step(const tensor::Stream& stream, const AdamStep& args) {
   if (args.ranges.empty() || scalar(args, StepScalar::IsSkipped) > 0) return;
   const Step step(args);
-  const auto rate = static_cast<float>(scalar(args, StepScalar::LearningRate));
   const auto num_blocks = static_cast<std::size_t>((args.ranges.back().end + kFlatBlock - 1) / kFlatBlock);
   stream.pool().run(num_blocks, [&](std::size_t block, std::size_t) {
     const std::int64_t begin = static_cast<std::int64_t>(block) * kFlatBlock;
@@ -196,7 +199,7 @@ void adam_step(const tensor::Stream& stream, const AdamStep& args) {
                                       [&](const FlatRange& candidate) { return candidate.end <= begin; });
     for (; range != args.ranges.end() && range->begin < end; ++range) {
       adam_range(step, std::max(begin, range->begin), std::min(end, range->end), decay_of(args, *range),
-                 rate);
+                 static_cast<float>(rate_of(args, *range)));
     }
   });
 }
@@ -207,7 +210,7 @@ void lamb_step(const tensor::Stream& stream, const AdamStep& args) {
   for (const FlatRange& range : args.ranges) {
     const float decay = decay_of(args, range);
     const LambNorms norms = moments_of_range(stream, step, range, decay);
-    weights_of_range(stream, step, range, decay, norms, scalar(args, StepScalar::LearningRate));
+    weights_of_range(stream, step, range, decay, norms, rate_of(args, range));
   }
 }
 
@@ -229,8 +232,7 @@ void lamb_weights(const tensor::Stream& stream, const LambHalf& args) {
   for (const FlatRange& range : args.step.ranges) {
     const LambNorms norms{squares[0], squares[1]};
     squares += 2;
-    weights_of_range(stream, step, range, decay_of(args.step, range), norms,
-                     scalar(args.step, StepScalar::LearningRate));
+    weights_of_range(stream, step, range, decay_of(args.step, range), norms, rate_of(args.step, range));
   }
 }
 

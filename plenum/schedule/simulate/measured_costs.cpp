@@ -84,7 +84,10 @@ std::optional<double> MeasuredCosts::whole_seconds(const Kind& kind) const {
     const auto cuttings = joined_.find(kind);
     if (cuttings != joined_.end()) {
       for (const auto& [num_pieces, pieces] : cuttings->second) {
-        if (pieces.count == num_pieces) return pieces.seconds - num_pieces * piece_seconds_;
+        if (pieces.count != num_pieces) continue;
+        // Negative if other pieces were delayed so that cutting seems to cost more than these took.
+        const double seconds = pieces.seconds - num_pieces * piece_seconds_;
+        if (seconds > 0) return seconds;
       }
     }
   }

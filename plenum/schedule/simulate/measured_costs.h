@@ -22,7 +22,9 @@ namespace plenum::schedule {
 ///
 /// Of work that was measured whole, a piece takes its share and what each piece takes in addition, which
 /// shows where some work was measured in pieces: the median of what these took longer than the whole, by
-/// piece. What was never measured, and what is done for an empty micro-batch, takes no time.
+/// piece. Work that was measured in pieces alone takes what they came to without that, or, if they took less,
+/// what it took whole before. What was never measured, and what is done for an empty micro-batch, takes no
+/// time.
 class MeasuredCosts final : public CostModel {
  public:
   /// Borrows the schedule that is measured, and what was measured before with another one of the same step:
@@ -56,7 +58,7 @@ class MeasuredCosts final : public CostModel {
   static Kind whole_of(Kind kind);
   static void settle(Measured& measured);
   const Measured* find(const Kind& kind) const;
-  /// As it was measured, or what its pieces come to; before if not with this schedule.
+  /// As it was measured, or what its pieces come to; before if not with this schedule. Never negative.
   std::optional<double> whole_seconds(const Kind& kind) const;
   void join_pieces();
   static bool is_of(const std::vector<bool>& micro_batches, const Action& action);

@@ -49,6 +49,7 @@ class TimelineBuilder {
     for (const auto& [receive, send] : receives_) {
       if (sends_[send] != kNoSpan) timeline_.flows.push_back({sends_[send], receive});
     }
+    if (labels_ == ActionLabels::Words) std::swap(timeline_.labels, timeline_.explanations);
     find_bounds();
     return std::move(timeline_);
   }
@@ -110,8 +111,8 @@ class TimelineBuilder {
     const auto next = static_cast<std::uint32_t>(timeline_.labels.size());
     const auto [found, is_new] = label_indices_.emplace(action, next);
     if (is_new) {
-      timeline_.labels.push_back(labels_ == ActionLabels::Codes ? action_text(action, dataflow_.layers())
-                                                                : action_words(action, dataflow_.layers()));
+      timeline_.labels.push_back(action_text(action, dataflow_.layers()));
+      timeline_.explanations.push_back(action_words(action, dataflow_.layers()));
     }
     return found->second;
   }

@@ -12,7 +12,8 @@ namespace plenum::schedule {
 /// What an action is drawn as.
 trace::Category category_of(ActionType type);
 
-/// How the actions of a timeline are labelled: as action_text() or as action_words() writes them.
+/// How the actions of a timeline are labelled: as action_text() or as action_words() writes them. The other
+/// is the label's explanation.
 enum class ActionLabels : std::uint8_t { Codes, Words };
 
 /// The timeline of one cycle, from the times of its actions: simulated (ReplayResult::times) or measured by

@@ -140,8 +140,8 @@ int run(int argc, char** argv) {
   TrainProcesses processes(launch);
   processes.settle(options.run);
   std::unique_ptr<HookedCommunicator> ranks;
-  const auto connect = [&](const train::RunOptions& settled) {
-    const train::Processes connected = processes.connect(settled);
+  const auto connect = [&](const train::RunOptions& settled, const train::TrainingData& data) {
+    const train::Processes connected = processes.connect(settled, data);
     ranks = std::make_unique<HookedCommunicator>(connected.communicator(),
                                                  [&](Kind kind, comm::ConstElements elements) {
                                                    if (dies) death.begun(kind, elements);

@@ -101,6 +101,7 @@ class StepCase final : public OpCase {
       reference::OptimizedTensor tensor = {part(weight), part(gradient_.doubles()), part(first),
                                            part(second)};
       reference::OptimizerSettings settings = kSettings;
+      settings.learning_rate *= range.rate_factor;
       if (!range.is_decayed) settings.decay = 0;
       options_.step->reference(tensor, settings, range.is_decayed);
       std::ranges::copy(tensor.weight, weight.begin() + range.begin);
@@ -157,9 +158,13 @@ OpDescriptor descriptor(const Step& step) {
           .functions = step.functions,
           .shapes = [&step](tensor::Device) -> std::vector<OpShape> {
             // One element, none, odd borders, gaps, one that takes many blocks, the end of the buffers.
-            const std::vector<FlatRange> odd = {
-                {0, 1, true},         {16, 16, true},          {17, 50, false},        {50, 1003, true},
-                {1024, 70'001, true}, {70'016, 90'000, false}, {90'016, 100'000, true}};
+            const std::vector<FlatRange> odd = {{0, 1, true},
+                                                {16, 16, true},
+                                                {17, 50, false, 0.5F},
+                                                {50, 1003, true},
+                                                {1024, 70'001, true, 0.75F},
+                                                {70'016, 90'000, false},
+                                                {90'016, 100'000, true}};
             return {shape({&step, 1, {{0, 1, true}}}), shape({&step, 40, {}}),
                     shape({&step, 40, {{7, 7, true}, {9, 9, false}}}), shape({&step, 100'000, odd})};
           },

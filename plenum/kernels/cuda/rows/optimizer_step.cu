@@ -91,7 +91,10 @@ __global__ void decide(DecisionSettings settings, double* __restrict__ scalars_C
 
 /// A part of a range: a row of chunks_C4.
 struct Chunk {
-  std::int64_t begin, end, is_decayed, range_index;
+  std::int64_t begin, end;
+  std::int32_t is_decayed;  // the settings: optimizer_chunks()
+  float rate_factor;
+  std::int64_t range_index;
 };
 static_assert(sizeof(Chunk) == 4 * sizeof(std::int64_t));
 
@@ -119,6 +122,10 @@ struct Step {
   __nv_bfloat16* compute_weight;  ///< may be null
   float beta1, rest1, beta2, rest2, epsilon, decay;
 };
+
+__device__ double learning_rate(const Step& step, const Chunk& chunk) {
+  return step.scalars_C[index_of(StepScalar::LearningRate)] * chunk.rate_factor;
+}
 
 /// A block's part of a step, with the scalars that were decided.
 class ChunkStep {
@@ -199,7 +206,7 @@ __device__ bool is_skipped(const Step& step) {
 __global__ void __launch_bounds__(kThreads) adam(const __grid_constant__ Step step) {
   if (is_skipped(step)) return;
   const ChunkStep chunk(step);
-  const float rate = scalar(step.scalars_C, StepScalar::LearningRate);
+  const auto rate = static_cast<float>(learning_rate(step, chunk.chunk()));
   chunk.for_elements([&](std::int64_t i, auto elements) {
     const auto gradient = elements.load(step.gradient + i);
     const auto weights = elements.load(step.weight + i);
@@ -241,11 +248,11 @@ __device__ std::int64_t first_chunk(const Chunk* chunks_C, std::int64_t num_chun
   return begin;
 }
 
-/// The learning rate of a range's weights, from the squares of its tensor.
-__device__ float lamb_rate(const Step& step, bool is_decayed, const LambSquares& total) {
-  const bool has_ratio = is_decayed && total.weight > 0 && total.direction > 0;
-  const double learning_rate = step.scalars_C[index_of(StepScalar::LearningRate)];
-  return static_cast<float>(learning_rate * (has_ratio ? sqrt(total.weight / total.direction) : 1.0));
+/// The learning rate of the weights of a chunk's range, from the squares of its tensor.
+__device__ float lamb_rate(const Step& step, const Chunk& chunk, const LambSquares& total) {
+  const bool has_ratio = chunk.is_decayed != 0 && total.weight > 0 && total.direction > 0;
+  const double ratio = has_ratio ? sqrt(total.weight / total.direction) : 1.0;
+  return static_cast<float>(learning_rate(step, chunk) * ratio);
 }
 
 /// Adds up the sums of chunks [begin, end), by all threads of a block; thread 0 has the result.
@@ -270,7 +277,7 @@ __global__ void __launch_bounds__(kThreads)
   if (begin == end) return;
   __shared__ BlockReductionOf<double> shared[2];
   const LambSquares total = sum_of_chunks(squares_C, begin, end, shared);
-  if (threadIdx.x == 0) rate_R[range] = lamb_rate(step, step.chunks_C[begin].is_decayed != 0, total);
+  if (threadIdx.x == 0) rate_R[range] = lamb_rate(step, step.chunks_C[begin], total);
 }
 
 /// Adds up the sums of a range, a block for each, and leaves them.
@@ -293,7 +300,7 @@ __global__ void __launch_bounds__(kThreads)
   if (is_skipped(step) || range >= num_ranges) return;
   const std::int64_t begin = first_chunk(step.chunks_C, num_chunks, range);
   if (begin == num_chunks || step.chunks_C[begin].range_index != range) return;  // it is empty
-  rate_R[range] = lamb_rate(step, step.chunks_C[begin].is_decayed != 0, squares_R[range]);
+  rate_R[range] = lamb_rate(step, step.chunks_C[begin], squares_R[range]);
 }
 
 __global__ void __launch_bounds__(kThreads)

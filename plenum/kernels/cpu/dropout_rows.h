@@ -1,0 +1,9 @@
+#pragma once
+
+#include "plenum/kernels/dropout_rows.h"
+
+namespace plenum::kernels::cpu {
+
+void dropout_rows(const tensor::Stream& stream, const DropoutRows& args);
+
+}  // namespace plenum::kernels::cpu

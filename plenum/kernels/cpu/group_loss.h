@@ -1,0 +1,10 @@
+#pragma once
+
+#include "plenum/kernels/group_loss.h"
+
+namespace plenum::kernels::cpu {
+
+void group_loss_forward(const tensor::Stream& stream, const GroupLossForward& args);
+void group_loss_backward(const tensor::Stream& stream, const GroupLossBackward& args);
+
+}  // namespace plenum::kernels::cpu

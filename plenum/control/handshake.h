@@ -12,7 +12,7 @@
 namespace plenum::control {
 
 /// Two ranks whose numbers differ here do not understand each other.
-inline constexpr std::uint16_t kProtocolVersion = 1;
+inline constexpr std::uint16_t kProtocolVersion = 2;
 
 // How a rank and rank 0 show each other that they know the secret of the same run, without showing it. All
 // three texts have fixed sizes, so that nobody's length is believed.

@@ -13,6 +13,9 @@
 namespace plenum::control {
 namespace {
 
+/// In which the others come to wait for a rank that has failed. Launchers kill them soon: Open MPI a second after
+/// it saw one die, by default.
+constexpr auto kSettleLimit = std::chrono::milliseconds(250);
 /// How long rank 0 waits until all have heard the news: longer only helps one that is stopped.
 constexpr auto kTellLimit = std::chrono::seconds(2);
 
@@ -54,7 +57,7 @@ void Hub::serve() {
     send_heartbeats(now);
     look_for_silence();
     if (is_stopping_) stop_limit_ = std::min(stop_limit_, now + kTellLimit);
-    if (phase_ == Phase::Settling && (is_stopping_ || now >= phase_end_)) tell();
+    pursue_failure(now);
     flush();
     if (is_over(now)) break;
   }
@@ -82,6 +85,7 @@ void Hub::take(Peer& peer, Message&& message) {
   peer.heard_at = awake_.now();
   if (auto* heartbeat = std::get_if<Heartbeat>(&message)) {
     peer.status = std::move(heartbeat->status);
+    peer.has_answered = phase_ == Phase::Asking;
   } else if (auto* contribution = std::get_if<Contribution>(&message)) {
     peer.contribution = std::move(*contribution);
     changed_.notify_all();
@@ -137,8 +141,7 @@ bool Hub::is_over(Clock::time_point now) const {
              return peer.connection && peer.has_said_goodbye;
            });
   }
-  if (phase_ == Phase::Running) return false;
-  if (phase_ == Phase::Settling) return false;
+  if (phase_ != Phase::Telling) return false;
   return now >= phase_end_ || std::ranges::none_of(peers_, [&](const Peer& peer) {
            return peer.connection && !peer.has_said_goodbye && !(pending_ && pending_->rank == peer.rank);
          });
@@ -147,8 +150,28 @@ bool Hub::is_over(Clock::time_point now) const {
 void Hub::begin_failure(base::Rank rank, std::string what) {
   if (phase_ != Phase::Running) return;
   phase_ = Phase::Settling;
-  phase_end_ = Clock::now() + options_.heartbeat_interval * 3 / 2;
+  phase_end_ = Clock::now() + std::min<Clock::duration>(options_.heartbeat_interval, kSettleLimit);
   pending_ = RankFailure{.rank = rank, .host = options_.host, .what = std::move(what)};
+}
+
+void Hub::pursue_failure(Clock::time_point now) {
+  if (phase_ == Phase::Settling && now >= phase_end_) ask();
+  const bool is_waiting = phase_ == Phase::Settling || phase_ == Phase::Asking;
+  const bool is_answered = phase_ == Phase::Asking && (has_all_answers() || now >= phase_end_);
+  if (is_waiting && (is_stopping_ || is_answered)) tell();
+}
+
+void Hub::ask() {
+  phase_ = Phase::Asking;
+  phase_end_ = Clock::now() + options_.heartbeat_interval * 3 / 2;
+  for (Peer& peer : peers_) {
+    if (peer.connection) peer.connection->queue(StatusRequest{});
+  }
+}
+
+bool Hub::has_all_answers() const {
+  return std::ranges::all_of(
+      peers_, [](const Peer& peer) { return !peer.connection || peer.has_said_goodbye || peer.has_answered; });
 }
 
 void Hub::tell() {

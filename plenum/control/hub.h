@@ -34,11 +34,12 @@ class Hub final : public Star {
     Clock::duration heard_at = {};  ///< by the clock of this process's running time
     std::optional<Contribution> contribution = {};
     bool has_said_goodbye = false;
+    bool has_answered = false;  ///< said what it does since it was asked, in a failure
   };
 
-  /// Running, until a rank fails; then Settling, while the others say what they wait for; then Telling, until
-  /// all have heard of it. A refusal goes to Telling at once.
-  enum class Phase { Running, Settling, Telling };
+  /// Running, until a rank fails; then Settling, until it shows on the others, and Asking them what they wait
+  /// for; then Telling, until all have heard of it. A refusal goes to Telling at once.
+  enum class Phase { Running, Settling, Asking, Telling };
 
   void serve() override;
   std::vector<Waiting> waiting_connections(Clock::time_point& until) const;
@@ -50,6 +51,9 @@ class Hub final : public Star {
   void flush();
   bool is_over(Clock::time_point now) const;
   void begin_failure(base::Rank rank, std::string what);
+  void pursue_failure(Clock::time_point now);
+  void ask();
+  bool has_all_answers() const;
   void tell();
   void begin_telling();
   std::string what_others_do(base::Rank failed) const;

@@ -61,8 +61,13 @@ std::string encode_body(const Goodbye&) {
   return {};
 }
 
+std::string encode_body(const StatusRequest&) {
+  return {};
+}
+
 void read(ByteReader&, Begin&) {}
 void read(ByteReader&, Goodbye&) {}
+void read(ByteReader&, StatusRequest&) {}
 
 void read(ByteReader& reader, Heartbeat& message) {
   message.status = reader.text(kMostStatusBytes);
@@ -144,6 +149,7 @@ constexpr std::array<TypeRow, std::variant_size_v<Message>> kTypes = {{
     {8, &parse_as<ClockPing>},
     {16, &parse_as<ClockPong>},
     {0, &parse_as<Goodbye>},
+    {0, &parse_as<StatusRequest>},
 }};
 
 }  // namespace

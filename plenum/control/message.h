@@ -74,9 +74,14 @@ struct Goodbye {
   friend bool operator==(const Goodbye&, const Goodbye&) = default;
 };
 
+/// Rank 0 asks for a heartbeat now: a rank has failed, and what the others wait for is news.
+struct StatusRequest {
+  friend bool operator==(const StatusRequest&, const StatusRequest&) = default;
+};
+
 /// Everything that two processes say to each other once each knows who the other is.
 using Message = std::variant<Begin, Heartbeat, Contribution, Outcome, FailureReport, FailureNews, ClockPing,
-                             ClockPong, Goodbye>;
+                             ClockPong, Goodbye, StatusRequest>;
 
 /// What stands before a message on the wire, readable.
 struct FrameHeader {

@@ -80,6 +80,8 @@ void Spoke::take(Message&& message) {
     outcome_ = std::move(*outcome);
   } else if (auto* news = std::get_if<FailureNews>(&message)) {
     notice_failure(std::move(news->failure));
+  } else if (std::holds_alternative<StatusRequest>(message)) {
+    connection_.queue(Heartbeat{status_.read()});
   } else if (const auto* pong = std::get_if<ClockPong>(&message)) {
     take_pong(*pong);
   } else if (std::holds_alternative<Goodbye>(message)) {
@@ -98,9 +100,11 @@ void Spoke::take_pong(const ClockPong& pong) {
 }
 
 void Spoke::keep_time(Clock::time_point now) {
-  if (now >= next_heartbeat_) {
+  const bool is_first_status = has_spoken_ && !has_told_status_;
+  if (now >= next_heartbeat_ || is_first_status) {
     next_heartbeat_ = now + options_.heartbeat_interval;
-    if (!connection_.has_unsent()) connection_.queue(Heartbeat{status_.read()});
+    has_told_status_ |= is_first_status;
+    if (!connection_.has_unsent() || is_first_status) connection_.queue(Heartbeat{status_.read()});
   }
   if (now >= next_ping_ && !is_ping_on_its_way_) {
     is_ping_on_its_way_ = true;

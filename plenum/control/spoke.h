@@ -37,6 +37,7 @@ class Spoke final : public Star {
   Connection connection_;
   const std::string host_of_rank_0_;
   std::string status_of_rank_0_;
+  bool has_told_status_ = false;
   Clock::duration heard_at_{};
   std::optional<RankFailure> pending_;  ///< the failure, from when it is noticed
   std::string reported_;                ///< this rank's own failure

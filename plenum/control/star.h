@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -67,7 +68,11 @@ class Star {
   Star(const Star&) = delete;
   Star& operator=(const Star&) = delete;
 
-  void say(std::string_view action) noexcept { status_.write(action); }
+  /// The first is told at once, so that something is known of a rank that ends before its next heartbeat.
+  void say(std::string_view action) noexcept {
+    status_.write(action);
+    if (!has_spoken_.exchange(true)) wake();
+  }
 
   /// Gives rank 0 the bytes of each rank and each rank what rank 0 made of them. Throws RankFailed, UserError
   /// where the time is over, and UserError with the bytes where it is a refusal, after which nobody is
@@ -108,6 +113,7 @@ class Star {
 
   const Options options_;
   LatestText status_;
+  std::atomic<bool> has_spoken_{false};
   mutable std::mutex
       mutex_;  ///< of all that follows here and in derived classes, but for what the thread owns
   std::condition_variable changed_;

@@ -131,6 +131,39 @@ TEST(Failure, ReportedByARankReachesEverybodyOnce) {
   }
 }
 
+TEST(Failure, SaysWhatARankDidThatEndsBeforeItsNextHeartbeat) {
+  const test::TemporaryDirectory directory;
+  ControlOptions options = quick_options(directory.path());
+  options.heartbeat_interval = 10 * kLongTime;
+  options.dead_after = 10 * options.heartbeat_interval;
+  const auto results = run_ranks(2, options, [](TestRank it) {
+    it.plane.barrier();
+    it.plane.say("step 12");
+    it.plane.barrier();
+    if (it.rank == 0) it.failures.wait();
+  });
+  ASSERT_EQ(results[0].failures.size(), 1U);
+  EXPECT_EQ(results[0].failures[0].last_action, "step 12");
+}
+
+TEST(Failure, WithWhatTheOthersDoReachesEverybodyBeforeTheNextHeartbeat) {
+  const test::TemporaryDirectory directory;
+  ControlOptions options = quick_options(directory.path());
+  options.heartbeat_interval = 10 * kLongTime;
+  options.dead_after = 10 * options.heartbeat_interval;
+  const auto results = run_ranks(4, options, [](TestRank it) {
+    it.plane.barrier();
+    if (it.rank == 3) return;
+    it.plane.say("step 12");
+    it.failures.wait();
+  });
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    ASSERT_EQ(results[rank].failures.size(), 1U);
+    EXPECT_EQ(results[rank].failures[0].rank.value, 3U);
+    EXPECT_EQ(results[rank].failures[0].others, "ranks 0, 1, 2: step 12");
+  }
+}
+
 TEST(Failure, OfRank0ReachesEverybodyOnce) {
   const test::TemporaryDirectory directory;
   const auto results = run_ranks(3, quick_options(directory.path()), [](TestRank it) {

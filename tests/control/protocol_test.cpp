@@ -27,7 +27,8 @@ std::vector<Message> one_of_each() {
           FailureNews{{.rank = {3}, .host = "n1", .what = "w", .last_action = "a", .others = "o"}},
           ClockPing{-5},
           ClockPong{.sent_ns = 1, .answered_ns = 2},
-          Goodbye{}};
+          Goodbye{},
+          StatusRequest{}};
 }
 
 TEST(Message, IsReadAsItWasWritten) {
@@ -68,7 +69,7 @@ TEST(FrameHeader, IsRefusedForUnknownTypesAndSizesThatNoMessageHas) {
   EXPECT_TRUE(header(1, 516).has_value());
   EXPECT_FALSE(header(1, 517).has_value());
   EXPECT_FALSE(header(0, 1).has_value());
-  EXPECT_FALSE(header(9, 0).has_value());
+  EXPECT_FALSE(header(10, 0).has_value());
   EXPECT_FALSE(header(2, 0xffffffffU).has_value());
   EXPECT_FALSE(parse_header("short").has_value());
   EXPECT_FALSE(parse_header(std::string("\0\0\0\0\1\1\0\0", 8)).has_value());

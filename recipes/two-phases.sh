@@ -21,5 +21,5 @@ prepare 512 --vocab "$work/data-128/vocab.txt"
 
 "$plenum" train --data "$work/data-128" --run "$work/phase-1" --model "${MODEL:-bert-base}" \
   --steps "${STEPS_128:-90000}" "$@"
-"$plenum" train --data "$work/data-512" --run "$work/phase-2" --init "$work/phase-1/checkpoints/best" \
+"$plenum" train --data "$work/data-512" --run "$work/phase-2" --init "$work/phase-1" \
   --steps "${STEPS_512:-10000}" "$@"

@@ -22,6 +22,7 @@
 #include "plenum/train/fine_tuning.h"
 #include "plenum/train/run_defaults.h"
 #include "plenum/train/run_directory.h"
+#include "plenum/train/starting_model.h"
 #include "plenum/train/training_data.h"
 
 namespace plenum::cli {
@@ -160,6 +161,7 @@ train::FineTunedModel FinetuneCommand::finish(const train::RunOptions& options) 
 /// anything is made or written.
 void FinetuneCommand::require_seeds_can_run() {
   const auto ignore = [](std::string_view) {};
+  options_.model = train::settle_source(options_.model, ignore);
   options_ = train::settle_task(options_, ignore);
   const std::unique_ptr<const train::TrainingData> data = train::open_training_data(options_);
   const train::RunOptions settled =

@@ -34,13 +34,7 @@ double fine_tuning_learning_rate(const describe::ModelConfig& model) {
 
 RunOptions settle_task(RunOptions options, const Note& on_choice) {
   if (!options.task.kind) return options;
-  std::string& init = options.model.init;
-  if (is_run_directory(init)) {
-    base::SilentProgress silent;
-    const ModelSource source = find_model(init, silent);
-    on_choice(fmt::format("begins with {} ({})", source.directory, source.remark));
-    init = source.directory;
-  }
+  const std::string& init = options.model.init;
   // A run that has begun goes on without it.
   if (!is_run_directory(options.run.directory)) require_model_directory(init, "--model");
   std::optional<std::int64_t>& max_length = options.task.data.max_length;

@@ -21,9 +21,8 @@ RunOptions fine_tuning_defaults();
 /// diverge sooner.
 double fine_tuning_learning_rate(const describe::ModelConfig& model);
 
-/// The options of a run that fine-tunes with what can be settled before its data is read: the best checkpoint
-/// of a run that --model names, and how long sequences may be. Leaves others as they are. `on_choice` gets a
-/// line for each.
+/// The options of a run that fine-tunes, whose source is settled, with what else can be settled before its
+/// data is read: how long sequences may be. Leaves others as they are. `on_choice` gets a line for it.
 RunOptions settle_task(RunOptions options, const Note& on_choice);
 
 /// What a run that is done leaves behind, beside its checkpoints.

@@ -192,7 +192,9 @@ OptionTable ModelSettings::table() {
   constexpr std::int64_t kMost = 1 << 20;
   options.add("model", preset, "NAME",
               "What to train: bert-tiny, bert-mini, bert-small, bert-base or bert-large");
-  options.add("init", init, "DIR", "Start from the BERT in this Hugging Face directory instead");
+  options.add("init", init, "DIR",
+              "Start from this BERT instead: a Hugging Face directory, a run of plenum train, whose best "
+              "checkpoint is taken, or a checkpoint");
   options.add("layers", layers, 1, 4096, "Encoder layers instead of the preset's");
   options.add("width", width, 1, kMost, "Width instead of the preset's");
   options.add("heads", heads, 1, kMost, "Attention heads instead of the preset's");
@@ -275,8 +277,8 @@ void RunOptions::check_model() const {
   }
   base::require(
       !model.preset.empty() || !model.init.empty(),
-      "give either --model NAME, such as bert-mini, or --init DIR, a Hugging Face directory; {} holds "
-      "no run that has one",
+      "give either --model NAME, such as bert-mini, or --init DIR, a Hugging Face directory or a run; {} "
+      "holds no run that has one",
       run.directory);
   base::require(model.preset.empty() || model.init.empty(),
                 "give --model or --init, not both, and neither to a run that has one: --model {} --init {}",

@@ -1,15 +1,19 @@
 #include "plenum/train/starting_model.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/ranges.h>
 
 #include "plenum/base/check.h"
+#include "plenum/base/progress.h"
 #include "plenum/model/hugging_face_config.h"
 #include "plenum/model/hugging_face_weights.h"
 #include "plenum/model/initialise.h"
 #include "plenum/train/checkpoint.h"
 #include "plenum/train/model_source.h"
+#include "plenum/train/run_directory.h"
 
 namespace plenum::train {
 namespace {
@@ -51,7 +55,31 @@ describe::ModelConfig model_of(const ModelSettings& settings) {
   return model;
 }
 
+/// The checkpoint that a link names; empty if the path is no such link.
+std::string linked_checkpoint(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path bare = path.ends_with('/') ? fs::path(path).parent_path() : fs::path(path);
+  std::error_code error;
+  if (!fs::is_symlink(bare, error) || !is_checkpoint(path)) return {};
+  const fs::path named = fs::read_symlink(bare, error);
+  return error ? std::string() : (bare.parent_path() / named).lexically_normal().string();
+}
+
 }  // namespace
+
+ModelSettings settle_source(ModelSettings settings, const Note& on_choice) {
+  std::string& init = settings.init;
+  if (is_run_directory(init)) {
+    base::SilentProgress silent;
+    const ModelSource source = find_model(init, silent);
+    on_choice(fmt::format("begins with {} ({})", source.directory, source.remark));
+    init = source.directory;
+  } else if (const std::string linked = linked_checkpoint(init); !linked.empty()) {
+    on_choice(fmt::format("begins with {}", linked));
+    init = linked;
+  }
+  return settings;
+}
 
 describe::ModelConfig model_without_data(const ModelSettings& settings) {
   const describe::ModelConfig model = model_of(settings);

@@ -13,6 +13,11 @@
 
 namespace plenum::train {
 
+/// The settings with the directory of weights that --init (--model of fine-tuning) stands for: of a run its
+/// best checkpoint, and what a link to a checkpoint names now, for a run that goes on moves the link.
+/// `on_choice` gets a line for it. Leaves all else as it is. Throws UserError for a run without a checkpoint.
+ModelSettings settle_source(ModelSettings settings, const Note& on_choice);
+
 /// The model that a run begins with: the preset with the sizes given in its place, or that of --init, with
 /// what the data decides of it. Throws UserError for sizes that do not go together, and if the data was not
 /// made for such a model.

@@ -35,6 +35,7 @@
 #include "plenum/train/run_policy.h"
 #include "plenum/train/run_warnings.h"
 #include "plenum/train/run_writer.h"
+#include "plenum/train/starting_model.h"
 #include "plenum/train/step_check.h"
 #include "plenum/train/step_overlay.h"
 #include "plenum/train/step_record.h"
@@ -466,7 +467,9 @@ TrainingResult train(const RunOptions& options, TrainingObserver& observer, cons
   std::vector<std::string> choices;
   std::vector<std::string> notes;
   const Note on_choice = [&](std::string_view line) { choices.emplace_back(line); };
-  const RunOptions readable = settle_task(options, on_choice);
+  RunOptions readable = options;
+  readable.model = settle_source(options.model, on_choice);
+  readable = settle_task(readable, on_choice);
   std::unique_ptr<const TrainingData> data = open_training_data(readable);
   for (const std::string& remark : data->remarks()) on_choice(remark);
   const RunOptions settled = settle_defaults(readable, *data, connect ? 1 : options.run.ranks, on_choice,

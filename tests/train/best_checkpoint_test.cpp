@@ -68,6 +68,23 @@ TEST_F(BestCheckpointTest, IsKeptBesideTheNewestAndNamed) {
   EXPECT_THAT(last.directory, testing::EndsWith("step-00000060"));
 }
 
+TEST_F(BestCheckpointTest, IsWhatAnotherRunBeginsWithThatIsGivenTheRun) {
+  const RunOptions first = overshooting("first");
+  const std::string best =
+      fmt::format("{}/step-{:08}", RunPaths(first.run.directory).checkpoints, run(first).best_step);
+  for (const std::string& source :
+       {first.run.directory, RunPaths(first.run.directory).checkpoints + "/best"}) {
+    RunOptions second = options("second", 1);
+    fs::remove_all(second.run.directory);
+    second.model = {.init = source};
+    run(second);
+    EXPECT_THAT(observer_.choices, Contains(HasSubstr("begins with " + best))) << source;
+    const std::string kept = read_run_options(second.run.directory).model.init;
+    EXPECT_TRUE(fs::equivalent(kept, best)) << "names what stays while the first run goes on: " << kept;
+    EXPECT_FALSE(fs::is_symlink(kept)) << kept;
+  }
+}
+
 TEST_F(BestCheckpointTest, IsSavedAtOnce) {
   RunOptions given = overshooting("run");
   given.checkpoint.every = {1000, optim::DurationUnit::Steps};

@@ -43,7 +43,7 @@ class StatusItems {
                : static_cast<double>(status_.step) / static_cast<double>(status_.num_steps);
   }
   std::string share_text() const { return fmt::format("{:3.0f} %", std::floor(100 * share())); }
-  std::string loss() const { return fmt::format("loss {:.3f}", status_.loss); }
+  std::string loss() const { return status_.loss ? fmt::format("loss {:.3f}", *status_.loss) : "no loss"; }
   std::string time_left() const {
     return fmt::format("{} left", base::format_seconds(std::max(1.0, status_.seconds_left)));
   }
@@ -198,7 +198,7 @@ void TrainingDisplay::on_step(const train::StepReport& report) {
   all_seconds_ += report.seconds;
   ++all_steps_;
   status_.step = report.step;
-  status_.loss = report.outcome.loss();
+  status_.loss = report.outcome.known_loss();
   status_.learning_rate = report.learning_rate;
   if (!line_.is_due()) return;
   status_.tokens_per_second = tokens_ / seconds_;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,7 @@ namespace plenum::cli {
 struct TrainingStatus {
   std::uint64_t step = 0;
   std::uint64_t num_steps = 0;
-  double loss = 0;
+  std::optional<double> loss;  ///< none where nothing had a label
   double learning_rate = 0;
   double tokens_per_second = 0;    ///< real ones
   double flops_per_second = 0;     ///< useful ones

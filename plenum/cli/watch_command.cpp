@@ -36,7 +36,9 @@ std::string step_text(const RunProgress& progress) {
   if (last.num_steps > 0) {
     text += fmt::format("/{}  {} %", format_count(last.num_steps), 100 * last.step / last.num_steps);
   }
-  text += last.loss ? fmt::format("  loss {:.3f}", *last.loss) : std::string("  loss not finite");
+  text += last.loss         ? fmt::format("  loss {:.3f}", *last.loss)
+          : last.is_skipped ? std::string("  loss not finite")
+                            : std::string("  no loss");
   if (last.step < last.num_steps)
     text += fmt::format("  {} left", format_seconds(std::max(1.0, progress.seconds_left())));
   return text;

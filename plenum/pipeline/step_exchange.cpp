@@ -57,8 +57,10 @@ StepOutcome outcome_of(const HostScalars& decided, const batch::Work& global,
                               .is_checkpoint_due = at(StepScalar::CheckpointDue) > 0,
                               .is_evaluation_due = at(StepScalar::EvaluationDue) > 0},
                       .num_updates = static_cast<std::uint64_t>(at(StepScalar::NumUpdates))};
-  for (std::size_t i = 0; i < model.heads.size(); ++i)
-    outcome.losses[i] = mean_of(at(kernels::loss_of(i)), num_losses(model, i, global));
+  for (std::size_t i = 0; i < model.heads.size(); ++i) {
+    outcome.num_losses[i] = num_losses(model, i, global);
+    outcome.losses[i] = mean_of(at(kernels::loss_of(i)), outcome.num_losses[i]);
+  }
   return outcome;
 }
 

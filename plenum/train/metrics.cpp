@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -58,10 +59,14 @@ double tokens_per_second(const StepReport& report) {
   return report.seconds > 0 ? static_cast<double>(report.work.tokens) / report.seconds : 0.0;
 }
 
+ordered_json or_null(std::optional<double> value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
 ordered_json to_json(const StepReport& report, const std::vector<describe::Objective>& objectives) {
-  ordered_json object = {{"step", report.step}, {"loss", report.outcome.loss()}};
+  ordered_json object = {{"step", report.step}, {"loss", or_null(report.outcome.known_loss())}};
   for (std::size_t i = 0; i < objectives.size(); ++i) {
-    object[objectives[i].name + "_loss"] = report.outcome.losses[i];
+    object[objectives[i].name + "_loss"] = or_null(report.outcome.known_loss(i));
   }
   object.update({{"lr", report.learning_rate},
                  {"gradient_norm", report.outcome.gradient_norm},
@@ -146,10 +151,13 @@ void Metrics::add(const StepReport& report) {
   ordered_json object = to_json(report, objectives_);
   object.update({{"num_steps", extent_.num_steps}, {"epoch", epoch}, {"wall_seconds", wall_seconds}});
   steps_.append(object.dump());
-  Values values = {{"train/loss", report.outcome.loss()}};
-  for (std::size_t i = 0; i < objectives_.size(); ++i) {
-    values.emplace_back("train/" + objectives_[i].name + "_loss", report.outcome.losses[i]);
-  }
+  Values values;
+  const auto add_loss = [&](const std::string& tag, std::optional<double> loss) {
+    if (loss) values.emplace_back(tag, *loss);
+  };
+  add_loss("train/loss", report.outcome.known_loss());
+  for (std::size_t i = 0; i < objectives_.size(); ++i)
+    add_loss("train/" + objectives_[i].name + "_loss", report.outcome.known_loss(i));
   values.emplace_back("train/learning_rate", report.learning_rate);
   values.emplace_back("train/gradient_norm", report.outcome.gradient_norm);
   values.emplace_back("train/tokens_per_second", tokens_per_second(report));

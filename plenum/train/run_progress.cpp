@@ -34,6 +34,7 @@ std::optional<RecordedStep> parse_step(const std::string& line) {
   RecordedStep step{.step = static_cast<std::uint64_t>(number_in(object, "step")),
                     .num_steps = static_cast<std::uint64_t>(number_in(object, "num_steps")),
                     .loss = std::nullopt,
+                    .is_skipped = object.value("skipped", json(false)) == true,
                     .learning_rate = number_in(object, "lr"),
                     .tokens_per_second = number_in(object, "tokens_per_second"),
                     .seconds = number_in(object, "seconds"),

@@ -12,7 +12,8 @@ namespace plenum::train {
 struct RecordedStep {
   std::uint64_t step = 0;
   std::uint64_t num_steps = 0;  ///< of the run
-  std::optional<double> loss;   ///< nothing where it was not finite
+  std::optional<double> loss;   ///< nothing where it was not finite or nothing had a label
+  bool is_skipped = false;
   double learning_rate = 0;
   double tokens_per_second = 0;
   double seconds = 0;

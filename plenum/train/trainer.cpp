@@ -331,7 +331,7 @@ std::vector<batch::StepBatch> Trainer::take(data::Prefetch& batches, std::uint64
 StepReport Trainer::end_step() {
   const StepReport report = run_.replicas->end_step();
   times_.step_seconds = report.seconds;
-  loss_ = report.outcome.loss();
+  loss_ = report.outcome.known_loss();
   count(report, run_.state);
   writer_.add(report);
   return report;

@@ -25,6 +25,12 @@ TEST(DrawTraining, ShowsStepBarLossRemainingTimeAndThenTheRest) {
             "45.1 GFLOP/s (62 %)  312 MB");
 }
 
+TEST(DrawTraining, ShowsNoLossWhereNothingHadALabel) {
+  TrainingStatus unlabelled = kStatus;
+  unlabelled.loss.reset();
+  EXPECT_EQ(draw_training(unlabelled, 30, false), "step 120/1,000  no loss");
+}
+
 TEST(DrawTraining, LeavesOutWhatMattersLeastWhereThereIsLessRoom) {
   EXPECT_EQ(draw_training(kStatus, 79, false),
             "step 120/1,000  [        ]   12 %  loss 6.123  3 min 12 s left  12,345 tokens/s");

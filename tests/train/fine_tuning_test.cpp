@@ -201,6 +201,30 @@ TEST_F(FineTuning, SaysWhatIsNewWhatIsNotUsedAndWhatItChose) {
   EXPECT_THAT(observer_.choices, Contains(HasSubstr("the best accuracy (--metric)")));
 }
 
+/// A word longer than a window leaves windows in which no word begins.
+TEST_F(FineTuning, RecordsNoLossForAStepWithoutALabel) {
+  const MadeTask task{.kind = describe::TaskKind::TokenClassification, .extension = ".conll", .metric = "f1"};
+  RunOptions options = fine_tuning(task, "run", 4);
+  std::ofstream(options.task.train, std::ios::app) << "\n" << std::string(50, '.') << " O\n";
+  options.task.data.max_length = 16;
+  options.data.global_batch = "1";
+  options.run.steps = {1, optim::DurationUnit::Epochs};
+  run(options);
+  std::size_t num_unlabelled = 0;
+  std::ifstream lines(RunPaths(options.run.directory).metrics);
+  std::size_t i = 0;
+  for (std::string line; std::getline(lines, line); ++i) {
+    const nlohmann::json step = nlohmann::json::parse(line);
+    const bool is_unlabelled = observer_.steps.at(i).work.labels[0] == 0;
+    num_unlabelled += is_unlabelled ? 1 : 0;
+    EXPECT_EQ(step.at("loss").is_null(), is_unlabelled) << line;
+    EXPECT_EQ(step.at("task_loss").is_null(), is_unlabelled) << line;
+    EXPECT_FALSE(step.at("skipped").get<bool>()) << line;
+  }
+  EXPECT_GT(num_unlabelled, 0U);
+  EXPECT_LT(num_unlabelled, i);
+}
+
 TEST_F(FineTuning, IsRefusedOnFilesThatChanged) {
   RunOptions options = classification("run");
   run_and_stop(options, 4);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "plenum/io/directory.h"
 #include "plenum/io/file.h"
 
 #include "tests/support/temporary_directory.h"
@@ -65,6 +66,26 @@ TEST(Metrics, HaveTheEpochAndTheLengthOfTheRun) {
   for (std::uint64_t step = 1; step <= 3; ++step) metrics.add(report_of(step));
   EXPECT_THAT(numbers_in(paths.metrics, "epoch"), testing::ElementsAre(0.25, 0.5, 0.75));
   EXPECT_THAT(numbers_in(paths.metrics, "num_steps"), testing::Each(9));
+}
+
+TEST(Metrics, HaveNoLossOfAnObjectiveWithoutLabels) {
+  const test::TemporaryDirectory directory;
+  const RunPaths paths(directory.path());
+  Metrics metrics(paths, {.step = 0}, {.num_steps = 9, .steps_per_epoch = 4},
+                  {describe::masked_token_objective(9), describe::next_sentence_objective()});
+  StepReport report = report_of(1);
+  report.outcome.losses = {2.5, 0};
+  report.outcome.num_losses = {3, 0};
+  metrics.add(report);
+  const nlohmann::json line = nlohmann::json::parse(io::read_file(paths.metrics));
+  EXPECT_EQ(line.at("loss"), 2.5);
+  EXPECT_EQ(line.at("mlm_loss"), 2.5);
+  EXPECT_TRUE(line.at("nsp_loss").is_null());
+  const std::vector<std::string> names = io::names_in(paths.tensorboard);
+  ASSERT_EQ(names.size(), 1U);
+  const std::string events = io::read_file(paths.tensorboard + "/" + names.front());
+  EXPECT_THAT(events, testing::HasSubstr("train/mlm_loss"));
+  EXPECT_THAT(events, testing::Not(testing::HasSubstr("train/nsp_loss")));
 }
 
 TEST(Metrics, CountWallTimeOnFromTheStepThatIsTakenUp) {

@@ -69,6 +69,16 @@ TEST_F(RunProgressTest, HasNoLossWhereItWasNotFinite) {
   EXPECT_EQ(progress.recent.back().loss, std::nullopt);
 }
 
+TEST_F(RunProgressTest, KnowsSkippedStepsFromThoseWithoutALabel) {
+  directory_.write("metrics.jsonl",
+                   "{\"step\":1,\"loss\":null,\"skipped\":true}\n"
+                   "{\"step\":2,\"loss\":null,\"skipped\":false}\n");
+  const RunProgress progress = read_run_progress(directory_.path(), 10);
+  ASSERT_EQ(progress.recent.size(), 2U);
+  EXPECT_TRUE(progress.recent[0].is_skipped);
+  EXPECT_FALSE(progress.recent[1].is_skipped);
+}
+
 TEST_F(RunProgressTest, FindsTheLastEvaluationAndTheBest) {
   directory_.write("evaluations.jsonl",
                    "{\"step\":1,\"loss\":3.0,\"mlm_accuracy\":0.1}\n{\"step\":2,\"loss\":2.0}\n"

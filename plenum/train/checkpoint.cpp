@@ -175,6 +175,11 @@ bool is_checkpoint(const std::string& directory) {
   return io::path_exists(directory + "/" + kStateName);
 }
 
+std::string checkpoint_identity(const std::string& directory) {
+  const std::string path = directory + "/" + kStateName;
+  return fmt::format("step {}, {}", describe_checkpoint(directory).state.step, io::file_checksum(path));
+}
+
 FoundCheckpoint describe_checkpoint(const std::string& directory) {
   const std::string path = directory + "/" + kStateName;
   const json root = read_sized_state(directory);

@@ -33,6 +33,10 @@ struct FoundCheckpoint {
 /// Whether a directory is, or was, a checkpoint.
 bool is_checkpoint(const std::string& directory);
 
+/// A text that differs between checkpoints of other steps or other bytes, as "step 200, xxh3:...". Reads only
+/// what a checkpoint says of its files.
+std::string checkpoint_identity(const std::string& directory);
+
 /// Reads what describes a checkpoint that another process has verified: only the sizes of files are looked
 /// at. Throws UserError naming what is damaged or cannot be read.
 FoundCheckpoint describe_checkpoint(const std::string& directory);

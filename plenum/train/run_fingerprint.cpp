@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "plenum/io/checksum.h"
+#include "plenum/train/checkpoint.h"
 #include "plenum/train/run_directory.h"
+#include "plenum/train/starting_model.h"
 
 namespace plenum::train {
 namespace {
@@ -28,6 +30,9 @@ control::Fingerprint fingerprint_of(const RunOptions& settled, const TrainingDat
   fingerprint.emplace_back("the number of its shards", std::to_string(data.shards_here().size()));
   if (!settled.data.packing_plan.empty())
     fingerprint.emplace_back("the packing plan", io::file_checksum(settled.data.packing_plan));
+  // A run that has a checkpoint goes on without the model that it began with, which may be gone.
+  if (CheckpointStore(settled.run.directory, 1).list().empty())
+    fingerprint.emplace_back("the model to begin with", source_identity(settled.model));
   fingerprint.emplace_back("the program", io::file_checksum("/proc/self/exe"));
   return fingerprint;
 }

@@ -8,6 +8,8 @@
 
 #include "plenum/base/check.h"
 #include "plenum/base/progress.h"
+#include "plenum/io/checksum.h"
+#include "plenum/io/directory.h"
 #include "plenum/model/hugging_face_config.h"
 #include "plenum/model/hugging_face_weights.h"
 #include "plenum/model/initialise.h"
@@ -79,6 +81,18 @@ ModelSettings settle_source(ModelSettings settings, const Note& on_choice) {
     init = linked;
   }
   return settings;
+}
+
+std::string source_identity(const ModelSettings& settings) {
+  const std::string& init = settings.init;
+  if (init.empty()) return {};
+  if (is_checkpoint(init)) return checkpoint_identity(init);
+  io::Checksum checksum;
+  for (const std::string& name : io::names_in(init)) {
+    if (name != "config.json" && !name.ends_with(".safetensors")) continue;
+    checksum.update(fmt::format("{} {} ", name, io::file_checksum(init + "/" + name)));
+  }
+  return io::format_checksum(checksum.value());
 }
 
 describe::ModelConfig model_without_data(const ModelSettings& settings) {

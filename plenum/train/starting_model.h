@@ -18,6 +18,11 @@ namespace plenum::train {
 /// `on_choice` gets a line for it. Leaves all else as it is. Throws UserError for a run without a checkpoint.
 ModelSettings settle_source(ModelSettings settings, const Note& on_choice);
 
+/// A text that differs where the weights that --init stands for, or their configuration, have other bytes,
+/// wherever they lie; empty where the run begins with random ones. Reads them, but of a checkpoint only what
+/// it says of them.
+std::string source_identity(const ModelSettings& settings);
+
 /// The model that a run begins with: the preset with the sizes given in its place, or that of --init, with
 /// what the data decides of it. Throws UserError for sizes that do not go together, and if the data was not
 /// made for such a model.

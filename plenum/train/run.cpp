@@ -197,10 +197,9 @@ void keep_schedule(const Run& run) {
 }
 
 /// Gives the ranks the weights and moments of a checkpoint; returns where the run stands with them.
-TrainingState resume(const FoundCheckpoint& found, Replicas& replicas, const Note& note) {
+TrainingState resume(const FoundCheckpoint& found, Replicas& replicas) {
   replicas.load(found);
   replicas.begin(found.state.step, found.state.num_updates);
-  note(fmt::format("resumes from {}", found.directory));
   return found.state;
 }
 
@@ -286,7 +285,7 @@ Run open_run(const RunOptions& options, std::unique_ptr<const TrainingData> data
   auto replicas = std::make_unique<Replicas>(plan->mesh(), plan->schedule(), plan->program(), processes,
                                              options.hang_limit(), options.run.process.emulate_link);
   state =
-      found ? resume(*found, *replicas, note) : begin_anew(options, *plan, *replicas, std::move(state), note);
+      found ? resume(*found, *replicas) : begin_anew(options, *plan, *replicas, std::move(state), note);
   state.attention_cost = plan->batches().attention_cost();
   if (directory) state.options = directory->kept_options();
   std::unique_ptr<model::BertInference> inference = open_inference(*plan, *replicas, *data, note);

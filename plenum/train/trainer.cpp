@@ -179,7 +179,6 @@ TrainingResult Trainer::train() {
     if (run_.state.step <= run_.plan->num_steps()) run_.directory->write_config(run_.processes);
     for (const std::string& part : run_.directory->mended()) observer_.on_note(part);
   }
-  if (!is_finished()) note_surprises(run_, observer_);
   tell_of_beginning();
   begin_ = Clock::now();
   try {
@@ -213,6 +212,10 @@ TrainingResult Trainer::train() {
 }
 
 void Trainer::tell_of_beginning() {
+  if (is_finished() && !is_evaluation_owed()) return;
+  if (!run_.checkpoint.empty())
+    observer_.on_note(fmt::format("resumes from {}", run_.checkpoint));
+  if (!is_finished()) note_surprises(run_, observer_);
   const RunSummary summary = summarise(run_);
   if (run_.directory && !is_finished()) {
     events_.open(run_.directory->paths().events, watch_,

@@ -56,6 +56,7 @@ class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;
 
+  /// Not of a run that is finished: nothing begins.
   virtual void on_begin(const RunSummary& summary) = 0;
   virtual void on_step(const StepReport& report) = 0;
   virtual void on_evaluation(std::uint64_t step, const Evaluation& evaluation) = 0;

@@ -30,6 +30,18 @@ TEST_F(FineTuningProgram, ShowsMetricsAndWhereTheModelIs) {
   EXPECT_EQ(config["id2label"], (nlohmann::json{{"0", "blame"}, {"1", "praise"}}));
 }
 
+TEST_F(FineTuningProgram, ShowsTheResultOfAFinishedRunAsIfNothingBegan) {
+  const test::ProgramResult first = plenum(finetune_arguments(classification(), "run"));
+  ASSERT_EQ(first.exit_code, 0) << first.errors;
+  const test::ProgramResult again = plenum("finetune --run run");
+  EXPECT_EQ(again.exit_code, 0);
+  for (const char* part : {"resumes from", "model: ", "steps: ", "learning rate: ", "chosen: "})
+    EXPECT_THAT(again.errors, Not(HasSubstr(part)));
+  EXPECT_THAT(again.output, testing::StartsWith("nothing remains to be done: 12 steps are trained"));
+  EXPECT_EQ(again.output.substr(again.output.find("checkpoint: ")),
+            first.output.substr(first.output.find("checkpoint: ")));
+}
+
 TEST_F(FineTuningProgram, PrintsJsonWithTheScoresOfTheBestCheckpoint) {
   const test::ProgramResult result =
       plenum(finetune_arguments(classification(), "run") + " --json --quiet --epochs 2");

@@ -84,6 +84,7 @@ TEST_F(TrainingTest, MeasuresMatrixProductsWhereProgressIsShown) {
   run(given);
   EXPECT_EQ(observer_.summary.product_rate, 0);
   given.run.process.quiet = false;
+  given.run.steps.amount = 2;
   run(given);
   EXPECT_GT(observer_.summary.product_rate, 0);
 }
@@ -352,6 +353,15 @@ TEST_F(TrainingTest, SaysHowWellStepsWerePredictedWhereTheRunEndsEarly) {
   run(given);
   EXPECT_TRUE(std::filesystem::exists(given.run.process.overlay));
   EXPECT_THAT(observer_.notes, Contains(HasSubstr("the time of 2 steps was predicted")));
+}
+
+TEST_F(TrainingTest, SaysNothingOfABeginningWhereTheRunIsFinished) {
+  const RunOptions given = options("run", 4);
+  run(given);
+  EXPECT_EQ(observer_.summary.num_steps, 4U);
+  EXPECT_EQ(run(given).end, TrainingResult::End::Finished);
+  EXPECT_EQ(observer_.summary.num_steps, 0U);
+  EXPECT_TRUE(observer_.notes.empty());
 }
 
 TEST_F(TrainingTest, RefusesADrawingThatCouldNotBeWrittenBeforeTheFirstStep) {

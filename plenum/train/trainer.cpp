@@ -141,6 +141,8 @@ class Trainer {
   void keep(const StepRecord& record);
   /// Says how well steps were predicted, once.
   void tell_of_overlay();
+  /// Says what was to be drawn and was not, because the run ended before.
+  void tell_of_undrawn(const std::string& path);
   /// Whether to go on after it: all processes cut it short together, before the same batch, if one of them is
   /// asked to stop meanwhile.
   bool evaluate();
@@ -227,6 +229,9 @@ void Trainer::tell_of_beginning() {
 }
 
 void Trainer::tell_of_end() {
+  tell_of_overlay();
+  const ProcessSettings& process = run_.options.run.process;
+  for (const std::string& path : {process.trace, process.overlay}) tell_of_undrawn(path);
   if (run_.state.step == first_step_) return;
   const TrainingResult::End end = this->end();
   const char* const kind = end == TrainingResult::End::Finished   ? "finish"
@@ -360,7 +365,6 @@ bool Trainer::pause(const Pause& pause) {
   const bool is_new_best = evaluation_ && run_.state.best_loss && run_.state.best_step == run_.state.step;
   if (pause.is_saved || (is_new_best && run_.state.skipped_in_a_row == 0)) save();
   times_.pause_seconds = std::max(times_.pause_seconds, seconds_since(begin));
-  if (!goes_on) tell_of_overlay();
   return !goes_on;
 }
 
@@ -415,6 +419,14 @@ void Trainer::tell_of_overlay() {
         100 * overlay_->mean_error()));
   }
   overlay_.reset();
+}
+
+/// Of a step behind the last that was asked for, the beginning told.
+void Trainer::tell_of_undrawn(const std::string& path) {
+  const bool is_foretold = drawn_step_ > run_.plan->num_steps() && run_.state.step > first_step_;
+  if (path.empty() || !run_.processes.is_first() || run_.state.step >= drawn_step_ || is_foretold) return;
+  observer_.on_note(fmt::format("{} is not written: step {} was to be drawn, and the run ended after step {}",
+                                path, drawn_step_, run_.state.step));
 }
 
 void Trainer::save() {

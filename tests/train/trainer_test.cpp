@@ -355,6 +355,38 @@ TEST_F(TrainingTest, SaysHowWellStepsWerePredictedWhereTheRunEndsEarly) {
   EXPECT_THAT(observer_.notes, Contains(HasSubstr("the time of 2 steps was predicted")));
 }
 
+/// The first evaluation is the best so far, and no later one of a learning rate of 0 is better.
+TEST_F(TrainingTest, SaysHowWellStepsWerePredictedOrThatNothingIsDrawnWhereEvaluationsEndTheRun) {
+  RunOptions given = options("drawn", 20);
+  given.optimizer.learning_rate.peak = 1e-30;
+  given.evaluation.every = {3, optim::DurationUnit::Steps};
+  given.evaluation.stop_when_worse = 1;
+  given.run.process.overlay = directory_ / "overlay.svg";
+  given.run.process.trace_step = 5;
+  EXPECT_EQ(run(given).step, 6U);
+  EXPECT_THAT(observer_.notes, Contains(HasSubstr("overlay.svg: the time of 2 steps was predicted")));
+  given.run.directory = directory_ / "undrawn";
+  given.run.process.overlay = directory_ / "late.svg";
+  given.run.process.trace = directory_ / "late.json";
+  given.run.process.trace_step = 7;
+  EXPECT_EQ(run(given).step, 6U);
+  for (const std::string& path : {given.run.process.overlay, given.run.process.trace}) {
+    EXPECT_THAT(observer_.notes,
+                Contains(path + " is not written: step 7 was to be drawn, and the run ended after step 6"));
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+}
+
+TEST_F(TrainingTest, SaysThatNothingIsDrawnWhereTheRunIsStoppedBefore) {
+  RunOptions given = options("run", 20);
+  given.run.process.overlay = directory_ / "overlay.svg";
+  const TrainingResult stopped = run_and_stop(given, 4);
+  EXPECT_THAT(
+      observer_.notes,
+      Contains(fmt::format("{} is not written: step 8 was to be drawn, and the run ended after step {}",
+                           given.run.process.overlay, stopped.step)));
+}
+
 TEST_F(TrainingTest, SaysNothingOfABeginningWhereTheRunIsFinished) {
   const RunOptions given = options("run", 4);
   run(given);

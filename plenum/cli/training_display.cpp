@@ -233,7 +233,7 @@ void TrainingDisplay::on_hang(std::string_view line) {
 }
 
 void SilentDisplay::on_note(std::string_view line) {
-  say(stderr, fmt::format("plenum: {}\n", line));
+  say(stream_, fmt::format("plenum: {}\n", line));
 }
 
 void SilentDisplay::on_hang(std::string_view line) {

@@ -81,9 +81,12 @@ class TrainingDisplay final : public train::TrainingObserver {
   double all_steps_ = 0;
 };
 
-/// What --quiet shows: nothing but notes, which tell of what did not go as it should.
+/// What --quiet shows on a stream: nothing but notes, which tell of what did not go as it should.
 class SilentDisplay final : public train::TrainingObserver {
  public:
+  /// Borrows `stream`.
+  explicit SilentDisplay(std::FILE* stream) : stream_(stream) {}
+
   void on_begin(const train::RunSummary&) override {}
   void on_step(const train::StepReport&) override {}
   void on_evaluation(std::uint64_t, const train::Evaluation&) override {}
@@ -92,6 +95,9 @@ class SilentDisplay final : public train::TrainingObserver {
   void on_table(std::string_view) override {}
   void on_note(std::string_view line) override;
   void on_hang(std::string_view line) override;
+
+ private:
+  std::FILE* stream_;
 };
 
 }  // namespace plenum::cli

@@ -110,7 +110,7 @@ int run_training(train::RunOptions& options, const AfterTraining& after) {
   processes.choose_gpu();
   processes.settle(options.run);
   const RankLog log(options.run.directory, launch);
-  SilentDisplay silent;
+  SilentDisplay silent(log.stream());
   TrainingDisplay display(log.stream(), [&](std::string_view what) {
     if (!processes.is_alone()) processes.fail(what, false);
     end_hanging_process(what);

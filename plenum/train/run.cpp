@@ -257,6 +257,10 @@ Run open_run(const RunOptions& options, std::unique_ptr<const TrainingData> data
              const Processes& processes) {
   const auto begin = std::chrono::steady_clock::now();
   const Note note = [&observer](std::string_view line) { observer.on_note(line); };
+  // What all processes would say, the first one says.
+  const Note note_once = [&](std::string_view line) {
+    if (processes.is_first()) observer.on_note(line);
+  };
   require_device(options, processes);  // first: without the device nothing is touched
   require_drawable(options);
   const DeviceMemory device_memory(options.run.device.value());
@@ -272,7 +276,7 @@ Run open_run(const RunOptions& options, std::unique_ptr<const TrainingData> data
   }
   found = shared_checkpoint(std::move(found), processes);
 
-  std::unique_ptr<RunPlan> plan = plan_run(options, *data, found, device_memory, processes, note);
+  std::unique_ptr<RunPlan> plan = plan_run(options, *data, found, device_memory, processes, note_once);
   std::unique_ptr<data::SequenceExchange> exchange = open_exchange(options, *data, *plan, processes);
   fill_bubbles(*plan, {.options = options,
                        .processes = processes,
@@ -285,10 +289,10 @@ Run open_run(const RunOptions& options, std::unique_ptr<const TrainingData> data
   auto replicas = std::make_unique<Replicas>(plan->mesh(), plan->schedule(), plan->program(), processes,
                                              options.hang_limit(), options.run.process.emulate_link);
   state =
-      found ? resume(*found, *replicas) : begin_anew(options, *plan, *replicas, std::move(state), note);
+      found ? resume(*found, *replicas) : begin_anew(options, *plan, *replicas, std::move(state), note_once);
   state.attention_cost = plan->batches().attention_cost();
   if (directory) state.options = directory->kept_options();
-  std::unique_ptr<model::BertInference> inference = open_inference(*plan, *replicas, *data, note);
+  std::unique_ptr<model::BertInference> inference = open_inference(*plan, *replicas, *data, note_once);
 
   Run run{.begin = begin,
           .options = options,

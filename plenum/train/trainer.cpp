@@ -215,7 +215,7 @@ TrainingResult Trainer::train() {
 
 void Trainer::tell_of_beginning() {
   if (is_finished() && !is_evaluation_owed()) return;
-  if (!run_.checkpoint.empty())
+  if (!run_.checkpoint.empty() && run_.processes.is_first())
     observer_.on_note(fmt::format("resumes from {}", run_.checkpoint));
   if (!is_finished()) note_surprises(run_, observer_);
   const RunSummary summary = summarise(run_);

@@ -315,6 +315,22 @@ TEST_F(ProcessesTest, OnlyTheFirstWritesMetricsAndAllKnowOfCheckpoints) {
   EXPECT_EQ(std::ranges::count(metrics, '\n'), 12);
 }
 
+TEST_F(ProcessesTest, LeaveToTheFirstWhatAllWouldSay) {
+  RunOptions given = options_of("run", 2);
+  given.data.directory =
+      prepare("whole", data::Objective::MaskedLanguageModel, data::letter_vocabulary(), 50, 0);
+  const auto has_notes = [](const Ended& process, const char* part) {
+    return std::ranges::any_of(process.observer.notes,
+                               [&](const std::string& note) { return note.find(part) != std::string::npos; });
+  };
+  for (const char* part : {"no data is held out", "resumes from"}) {
+    const std::vector<Ended> ended = train_in_processes(given);
+    EXPECT_TRUE(has_notes(ended[0], part)) << part;
+    EXPECT_FALSE(has_notes(ended[1], part)) << part;
+    given.run.steps.amount += 2;
+  }
+}
+
 TEST_F(ProcessesTest, NeverSayThatTheyDoNothing) {
   for (const Ended& process : train_in_processes(options_of("run", 2)))
     EXPECT_THAT(process.said, testing::Each(testing::Ne("")));

@@ -80,15 +80,15 @@ class TrainingTest : public testing::Test {
   TrainingTest() { dataset_ = prepare("data", data::Objective::MaskedLanguageModel); }
 
   std::string prepare(const std::string& name, data::Objective objective,
-                      const std::string& vocabulary = data::letter_vocabulary(),
-                      int num_documents = 100) const {
+                      const std::string& vocabulary = data::letter_vocabulary(), int num_documents = 100,
+                      double holdout = 0.2) const {
     data::PrepareOptions options;
     options.inputs = {directory_.write(name + ".txt", learnable_text(7, num_documents))};
     options.output = directory_ / name;
     options.vocab_path = directory_.write(name + "-vocab.txt", vocabulary);
     options.sequences.max_length = 24;
     options.sequences.objective = objective;
-    options.holdout = 0.2;
+    options.holdout = holdout;
     options.threads = 1;
     base::SilentProgress silent;
     data::prepare(options, silent);

@@ -341,6 +341,26 @@ TEST(TaskExamples, NameFileAndLineOfWhatTheyRefuse) {
     EXPECT_THAT(files.error(one.name, one.text, one.kind), HasSubstr(one.message)) << one.text;
 }
 
+TEST(TaskExamples, HaveNoTwoColumnsOfOneNameHoweverManyThereAre) {
+  const TaskFiles files;
+  std::string header = "text,label";
+  std::string record = ",x";
+  for (int i = 0; i < 20'000; ++i) {
+    header += ",c" + std::to_string(i);
+    record += ",";
+  }
+  EXPECT_EQ(files
+                .train("a.csv", header + ",,\na" + record + ",,\nb,y" + record.substr(2) + ",,\n",
+                       TaskKind::Classification)
+                .examples.size(),
+            2U)
+      << "columns without a name are as many as they like";
+  EXPECT_EQ(
+      files.error("a.csv", header + ",c7,c3\n", TaskKind::Classification),
+      "a.csv:1: the header has the column 'c7' twice; if the file has no header, give columns by number, "
+      "such as --text-column 1");
+}
+
 TEST(TaskExamples, ReplaceInvalidBytesIfAsked) {
   const TaskFiles files;
   TaskOptions options;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -61,13 +63,12 @@ class DelimitedRecords {
 
  private:
   void require_names_once() const {
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const bool is_first = std::find(columns_.begin(), columns_.end(), columns_[i]) ==
-                            columns_.begin() + static_cast<std::ptrdiff_t>(i);
-      base::require(is_first || columns_[i].empty(),
+    std::unordered_set<std::string_view> names;
+    for (const std::string& name : columns_) {
+      base::require(name.empty() || names.insert(name).second,
                     "{}:1: the header has the column '{}' twice; if the file has no header, give columns by "
                     "number, such as --text-column 1",
-                    path_, columns_[i]);
+                    path_, name);
     }
   }
 

@@ -422,7 +422,7 @@ class LeastStep {
   double agreement(const Cluster& cluster) const {
     const std::size_t num_ranks = strategy_.replicas * strategy_.slices * strategy_.depth;
     const Link& link = num_ranks > cluster.devices_per_node ? cluster.between_nodes : cluster.within_node;
-    return cluster.step_overhead_seconds + gather_seconds(link, 0, num_ranks).total();
+    return cluster.step_overhead_seconds + agreement_seconds(link, 0, num_ranks, cluster.kind).total();
   }
   double of(const LayerSums& sums, std::size_t stage) const {
     return sums.of(strategy_.stage_begins[stage], strategy_.stage_begins[stage + 1], work_.num_layers);

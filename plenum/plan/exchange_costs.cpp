@@ -94,13 +94,12 @@ ActionParts ExchangeCosts::of(const Action& collective) const {
 }
 
 ActionParts ExchangeCosts::agree() const {
-  // So few numbers travel whole, to everyone at once.
   const std::size_t num_places = dataflow_.schedule().ranks.size();
   const std::size_t num_ranks = num_places * num_slices_;
   const double bytes = static_cast<double>(num_ranks) * kNumAgreed * kDoubleBytes;
   const Link& link = link_between({}, Rank::at(num_places - 1));
   return {.device = {.launch = cluster_.step_overhead_seconds},
-          .link = gather_seconds(link, bytes, num_ranks)};
+          .link = agreement_seconds(link, bytes, num_ranks, cluster_.kind)};
 }
 
 ActionParts ExchangeCosts::reduction(const Action& action, const Link& link, std::size_t num_ranks) const {

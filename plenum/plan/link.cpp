@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plenum/base/check.h"
+#include "plenum/base/gather_rounds.h"
 
 namespace plenum::plan {
 namespace {
@@ -30,6 +31,13 @@ LinkSeconds gather_seconds(const Link& link, double bytes, std::size_t num_ranks
   // Whether each rank sends its own part to all others or passes on what comes in a ring: n - 1 parts.
   const auto n = static_cast<double>(num_ranks);
   return {.latency = (n - 1) * link.latency_seconds, .bandwidth = wire_seconds(link, bytes * (n - 1) / n)};
+}
+
+LinkSeconds agreement_seconds(const Link& link, double bytes, std::size_t num_ranks, tensor::Device kind) {
+  LinkSeconds seconds = gather_seconds(link, bytes, num_ranks);
+  if (kind == tensor::Device::Cpu && num_ranks > 1)
+    seconds.latency = static_cast<double>(base::num_gather_messages(num_ranks)) * link.latency_seconds;
+  return seconds;
 }
 
 Link slower_of(const Link& a, const Link& b) {

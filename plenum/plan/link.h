@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "plenum/tensor/device.h"
+
 namespace plenum::plan {
 
 /// What ranks talk over: a message of b bytes takes latency + b / bandwidth.
@@ -24,6 +26,11 @@ struct LinkSeconds {
 LinkSeconds message_seconds(const Link& link, double bytes);
 LinkSeconds gather_seconds(const Link& link, double bytes, std::size_t num_ranks);  ///< or reduce-scatter
 LinkSeconds all_reduce_seconds(const Link& link, double bytes, std::size_t num_ranks);
+
+/// What ranks on devices of a kind all tell each other, `bytes` together: so few that on CPUs they travel
+/// whole in the rounds of base/gather_rounds (comm/mpi/greeting), with a latency for each message that a rank
+/// sends. On GPUs, where NCCL has its ring, they are gathered. Never longer than gather_seconds().
+LinkSeconds agreement_seconds(const Link& link, double bytes, std::size_t num_ranks, tensor::Device kind);
 
 /// A link that has the longer latency and the smaller bandwidth of two.
 Link slower_of(const Link& a, const Link& b);

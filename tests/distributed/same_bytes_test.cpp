@@ -65,7 +65,8 @@ class SameBytes : public testing::Test {
  protected:
   void compare(const std::function<void(Communicator&, std::vector<Element>&)>& work) {
     Communicator& all = *mpi_ranks().all;
-    for (const std::size_t count : {1, 2, 3, 63, 64, 65, 511, 513, 1000, 4097, 65'537, 262'147, 1'000'003}) {
+    for (const std::size_t count :
+         {1, 2, 3, 40, 63, 64, 65, 255, 256, 257, 511, 513, 1000, 4097, 65'537, 262'147, 1'000'003}) {
       std::vector<Element> own = random_elements<Element>(all.index(), count);
       work(all, own);
       const std::vector<Element> expected = run_local<Element>(all.size(), count, work)[all.index()];

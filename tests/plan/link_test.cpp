@@ -59,6 +59,25 @@ TEST(Link, CostsCollectivesWhatTheirDirectExchangeSends) {
   }
 }
 
+TEST(Link, CostsAnAgreementOnCpusTheMessagesOfItsRounds) {
+  const auto latency = [](std::size_t num_ranks, tensor::Device kind) {
+    return agreement_seconds(kLink, 840, num_ranks, kind).latency;
+  };
+  // One round, two of 7 messages, three of 15.
+  EXPECT_DOUBLE_EQ(latency(2, tensor::Device::Cpu), 3);
+  EXPECT_DOUBLE_EQ(latency(16, tensor::Device::Cpu), 15 * 3);
+  EXPECT_DOUBLE_EQ(latency(64, tensor::Device::Cpu), 2 * 7 * 3);
+  EXPECT_DOUBLE_EQ(latency(4096, tensor::Device::Cpu), 3 * 15 * 3);
+  EXPECT_DOUBLE_EQ(latency(4096, tensor::Device::Cuda), 3 * 4095);
+  EXPECT_EQ(agreement_seconds(kLink, 840, 1, tensor::Device::Cpu).total(), 0);
+  for (const std::size_t num_ranks : {2, 3, 5, 9, 64, 1000}) {
+    const LinkSeconds gather = gather_seconds(kLink, 840, num_ranks);
+    const LinkSeconds agreement = agreement_seconds(kLink, 840, num_ranks, tensor::Device::Cpu);
+    EXPECT_LE(agreement.latency, gather.latency);
+    EXPECT_EQ(agreement.bandwidth, gather.bandwidth);
+  }
+}
+
 TEST(Link, RefusesToMoveBytesWithoutBandwidth) {
   EXPECT_THROW(static_cast<void>(message_seconds({.latency_seconds = 1}, 1)), base::InternalError);
 }

@@ -34,7 +34,8 @@ bool Collective::advance(CollectiveRoom& room) {
     has_begun_ = true;
     room.greeting.start(own_);
   }
-  if (!room.greeting.test()) return has_just_begun;
+  const bool has_moved = room.greeting.advance();
+  if (!room.greeting.is_done()) return has_just_begun || has_moved;
   have_all_come_ = true;
   const std::string disagreement = room.greeting.disagreement(own_.shape);
   if (disagreement.empty()) {

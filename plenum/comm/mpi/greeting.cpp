@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+
+#include "plenum/base/check.h"
 
 namespace plenum::comm::mpi {
 namespace {
 
 /// Elements up to this size travel with the greeting.
 constexpr std::size_t kEnclosedLineBytes = 2048;
+/// MPI counts in int.
+constexpr std::size_t kMostMessageBytes = std::numeric_limits<int>::max();
 
 /// Writes behind what is there; returns the end.
 std::byte* write(std::byte* to, std::span<const std::byte> bytes) {
@@ -34,13 +39,15 @@ struct Greeting::Head {
   std::uint64_t num_receive_counts = 0;
 
   std::size_t counts_bytes() const { return (num_counts + num_receive_counts) * sizeof(std::size_t); }
+  std::size_t record_bytes() const { return sizeof(Head) + counts_bytes() + num_enclosed; }
 };
 
 Greeting::Greeting(const GroupLines& lines)
     : lines_(lines),
       most_bytes_(sizeof(Head) + 2 * lines.size() * sizeof(std::size_t) + kEnclosedLineBytes),
-      sent_(most_bytes_),
-      received_(lines.size() * most_bytes_) {}
+      records_(std::make_unique_for_overwrite<std::byte[]>(lines.size() * most_bytes_)),
+      begins_(lines.size() + 1),
+      rounds_(base::gather_rounds(lines.size())) {}
 
 bool Greeting::encloses(const CollectiveShape& shape) {
   const std::size_t size = tensor::size_of(shape.dtype);
@@ -56,11 +63,16 @@ bool Greeting::encloses(const CollectiveShape& shape) {
   }
 }
 
-std::span<std::byte> Greeting::place_of(std::size_t member) {
-  return std::span(received_).subspan(member * most_bytes_, most_bytes_);
+std::span<std::byte> Greeting::place_at(std::size_t distance, std::size_t num_records) const {
+  return {records_.get() + distance * most_bytes_, std::min(num_records * most_bytes_, kMostMessageBytes)};
 }
 
 void Greeting::start(const Contribution& own) {
+  write_own(own);
+  begin_round();
+}
+
+void Greeting::write_own(const Contribution& own) {
   const CollectiveShape& shape = own.shape;
   const bool is_heard = shape.kind != CollectiveKind::Broadcast || shape.root == lines_.index;
   const std::span<const std::byte> elements =
@@ -73,28 +85,67 @@ void Greeting::start(const Contribution& own) {
                   .count = shape.count,
                   .num_counts = shape.counts.size(),
                   .num_receive_counts = shape.receive_counts.size()};
-  std::byte* end = write(sent_.data(), std::as_bytes(std::span(&head, 1)));
+  std::byte* end = write(records_.get(), std::as_bytes(std::span(&head, 1)));
   end = write(end, std::as_bytes(std::span(shape.counts)));
   end = write(end, std::as_bytes(std::span(shape.receive_counts)));
   end = write(end, elements);
-  for (std::size_t distance = 1; distance < lines_.size(); ++distance) {
-    const std::size_t member = lines_.other(distance);
-    requests_.receive(place_of(member), lines_.line(member, Topic::Greeting));
+  begins_[1] = static_cast<std::size_t>(end - records_.get());
+  num_ended_ = 0;
+}
+
+bool Greeting::advance() {
+  bool has_moved = false;
+  while (!is_done() && requests_.test()) {
+    end_round();
+    begin_round();
+    has_moved = true;
   }
-  for (std::size_t distance = 1; distance < lines_.size(); ++distance) {
-    requests_.send({sent_.data(), end}, lines_.line(lines_.other(distance), Topic::Greeting));
+  return has_moved;
+}
+
+void Greeting::begin_round() {
+  if (is_done()) return;
+  const base::GatherRound& round = rounds_[num_ended_];
+  for (const auto& [distance, num_records] : round) {
+    requests_.add(
+        receive_piece(place_at(distance, num_records), lines_.line(lines_.other(distance), Topic::Greeting)));
+  }
+  for (const auto& [distance, num_records] : round) {
+    const std::size_t num_bytes = begins_[num_records];
+    base::check(num_bytes <= kMostMessageBytes, "what {} members tell each other must fit into a message: {}",
+                lines_.size(), num_bytes);
+    requests_.add(
+        send_piece({records_.get(), num_bytes}, lines_.line(lines_.before(distance), Topic::Greeting)));
   }
 }
 
-Greeting::Head Greeting::head_of(std::size_t member) const {
+void Greeting::end_round() {
+  for (const auto& [distance, num_records] : rounds_[num_ended_]) {
+    const std::byte* const arrived = place_at(distance, num_records).data();
+    std::size_t num_bytes = 0;
+    for (std::size_t i = 0; i < num_records; ++i) {
+      num_bytes += head_at(arrived + num_bytes).record_bytes();
+      begins_[distance + i + 1] = begins_[distance] + num_bytes;
+    }
+    std::memmove(records_.get() + begins_[distance], arrived, num_bytes);
+  }
+  ++num_ended_;
+}
+
+Greeting::Head Greeting::head_at(const std::byte* record) {
   Head head;
-  std::memcpy(&head, received_.data() + member * most_bytes_, sizeof(head));
+  std::memcpy(&head, record, sizeof(head));
   return head;
 }
 
+const std::byte* Greeting::record_of(std::size_t member) const {
+  return records_.get() + begins_[lines_.distance_of(member)];
+}
+
 CollectiveShape Greeting::shape_of(std::size_t member) const {
-  const Head head = head_of(member);
-  const std::byte* const counts = received_.data() + member * most_bytes_ + sizeof(head);
+  const std::byte* const record = record_of(member);
+  const Head head = head_at(record);
+  const std::byte* const counts = record + sizeof(head);
   return {
       .kind = head.kind,
       .dtype = head.dtype,
@@ -117,9 +168,9 @@ std::string Greeting::disagreement(const CollectiveShape& own) const {
 }
 
 std::span<const std::byte> Greeting::enclosed(std::size_t member) const {
-  const Head head = head_of(member);
-  return std::span(received_).subspan(member * most_bytes_ + sizeof(head) + head.counts_bytes(),
-                                      head.num_enclosed);
+  const std::byte* const record = record_of(member);
+  const Head head = head_at(record);
+  return {record + sizeof(head) + head.counts_bytes(), head.num_enclosed};
 }
 
 }  // namespace plenum::comm::mpi

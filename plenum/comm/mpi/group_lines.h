@@ -21,6 +21,10 @@ struct GroupLines {
   }
   /// The other members, beginning with the next, so that not all begin with the same one.
   std::size_t other(std::size_t distance) const { return (index + distance) % size(); }
+  /// The member of whom this one is other(distance).
+  std::size_t before(std::size_t distance) const { return (index + size() - distance) % size(); }
+  /// The distance at which another member is.
+  std::size_t distance_of(std::size_t member) const { return (member + size() - index) % size(); }
 };
 
 }  // namespace plenum::comm::mpi

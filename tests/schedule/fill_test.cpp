@@ -1,6 +1,8 @@
 #include "plenum/schedule/fill/fill.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -341,6 +343,15 @@ TEST(Fill, PlacesWorkThatTakesNoTimeWithoutAnyGap) {
   const FillResult result = fill(base, KfacFiller(2), costs);
   EXPECT_DOUBLE_EQ(result.refresh_steps, 1);
   expect_sound(result, costs);
+}
+
+TEST(Fill, RefusesWorkOfATimeThatIsNegativeOrNotFinite) {
+  const Schedule base = generator_named("single").generate({.num_micro_batches = 2, .stage_layers = {3}});
+  for (const double seconds : {-1.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
+    const test::ConstantCosts costs(
+        {{ActionType::Forward, 1}, {ActionType::Backward, 2}, {ActionType::Invert, seconds}});
+    EXPECT_THROW(fill(base, KfacFiller(2), costs), base::InternalError) << seconds;
+  }
 }
 
 TEST(Fill, OrdersWorkThatTakesNoTimeByWhatItWaitsFor) {

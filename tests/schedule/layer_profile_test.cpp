@@ -93,6 +93,8 @@ TEST(LayerProfile, RefusesWhatIsNotAProfileWithItsLine) {
             "layer.csv:2: time_f must be a number: 'inf'");
   EXPECT_EQ(message_of(with_header("8,1,2,3,4,5,6,7,8,9,1e308\n")),
             "layer.csv:2: mem_kron is too large: 1e308");
+  EXPECT_EQ(message_of(with_header("8,1e305,2,3,4,5,6,7,8,9,10\n")),
+            "layer.csv:2: time_f is too large: 1e305");
   EXPECT_EQ(message_of(with_header("0,1,2,3,4,5,6,7,8,9,10\n")),
             "layer.csv:2: bs must be a whole number greater than zero: 0");
   EXPECT_EQ(message_of(with_header("1.5,1,2,3,4,5,6,7,8,9,10\n")),

@@ -1,5 +1,7 @@
 #include "plenum/schedule/simulate/profile_costs.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "plenum/base/check.h"
@@ -7,6 +9,7 @@
 #include "plenum/schedule/simulate/simulate.h"
 
 #include "tests/support/bert_layer_maps.h"
+#include "tests/support/expect_user_error.h"
 
 namespace plenum::schedule {
 namespace {
@@ -226,6 +229,12 @@ TEST(ProfileCosts, RefuseWhatMakesNoSense) {
                base::UserError);
   EXPECT_THROW(ProfileCosts(schedule, kBertBase, {.communication = {.latency_seconds = -1}}),
                base::UserError);
+  test::expect_user_error(
+      [&] {
+        ProfileCosts(schedule, kBertBase,
+                     {.communication = {.boundary_bytes = std::numeric_limits<double>::infinity()}});
+      },
+      "the bytes between two stages must be finite and not negative: inf");
   EXPECT_THROW(ProfileCosts(schedule, kBertBase, {.input_gradient_share = 1.5}), base::UserError);
   schedule.problem.num_factors = 5;
   EXPECT_THROW(bert_costs(schedule, kBertBase), base::UserError);

@@ -1,8 +1,11 @@
 #include "plenum/schedule/simulate/replay.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plenum/base/check.h"
 #include "plenum/schedule/core/action_text.h"
 #include "plenum/schedule/text/parse_schedule.h"
 
@@ -244,6 +247,22 @@ TEST(Replay, LetsNoLaneRunAwayFromTheOthers) {
   const ReplayResult result = replay(schedule, Dataflow(schedule), costs, 5);
   EXPECT_EQ(time_of(schedule, result, 0, "F0.0").start, 12);
   EXPECT_EQ(time_of(schedule, result, 0, "X").start, 9) << "in step 4, once step 2 has ended";
+}
+
+TEST(Replay, RefusesTimesThatAreNegativeOrNotFinite) {
+  const Schedule schedule =
+      generate("1f1b", {.depth = 2, .num_micro_batches = 2, .num_replicas = 2, .stage_layers = {1, 1}});
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const double seconds : {-1e-9, kInfinity, std::numeric_limits<double>::quiet_NaN()}) {
+    for (const ActionType type :
+         {ActionType::Forward, ActionType::SendActivation, ActionType::ReduceGradient}) {
+      const test::ConstantCosts costs({{type, seconds}});
+      EXPECT_THROW(replay(schedule, Dataflow(schedule), costs, 1), base::InternalError) << seconds;
+    }
+    const test::ConstantCosts late({}, seconds);
+    for (const MessageOrder order : {MessageOrder::OfLanes, MessageOrder::Free})
+      EXPECT_THROW(replay(schedule, Dataflow(schedule), late, 1, order), base::InternalError) << seconds;
+  }
 }
 
 TEST(Replay, NeedsMoreCyclesWhereAgesReachFurtherBack) {

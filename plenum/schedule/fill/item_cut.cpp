@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plenum/schedule/simulate/checked_costs.h"
+
 namespace plenum::schedule {
 namespace {
 
@@ -47,7 +49,7 @@ std::optional<ItemCut> find_cut(const ReadyPool& pool, const Refresh& refresh, c
          num_pieces <= work.max_pieces && best.waste > enough; ++num_pieces) {
       Action action = work.action;
       action.num_pieces = static_cast<std::uint8_t>(num_pieces);
-      const double seconds = costs.seconds(rank, action);
+      const double seconds = checked_seconds(costs, rank, action);
       if (seconds <= 0 || seconds > room) continue;
       const std::size_t num_now = std::min(num_pieces - 1, static_cast<std::size_t>(room / seconds));
       const double rest = room - static_cast<double>(num_now) * seconds;

@@ -6,6 +6,7 @@
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/core/action_text.h"
+#include "plenum/schedule/simulate/checked_costs.h"
 
 namespace plenum::schedule {
 namespace {
@@ -50,7 +51,7 @@ void Refresh::collect(const SteadyStep& step, const Filler& filler, const CostMo
         if (group.front() != rank) continue;
         ranks.assign(group.begin(), group.end());
       }
-      const double seconds = costs.seconds(rank, item.action);
+      const double seconds = checked_seconds(costs, rank, item.action);
       base::check(traits.is_collective == (traits.lane == Lane::DataParallel),
                   "work items compute or reduce: {}", traits.name);
       std::vector<double>& lane_seconds = traits.is_collective ? reduce_seconds_ : compute_seconds_;

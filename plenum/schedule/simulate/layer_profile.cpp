@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kSecondsPerMillisecond = 1e-3;
 constexpr double kBytesPerMebibyte = 1024.0 * 1024.0;
+constexpr double kGreatestCost = 1e15;     ///< seconds or bytes: sums of many stay finite
 constexpr std::size_t kLongestField = 40;  ///< longer than any number that is meant
 
 struct Column {
@@ -126,7 +127,7 @@ class ProfileReader {
     for (std::size_t i = 0; i < kColumns.size(); ++i) {
       const std::string_view field = fields[column_indices_[i]];
       const double cost = read_number(field, kColumns[i].name) * kColumns[i].unit;
-      if (!std::isfinite(cost)) fail("{} is too large: {}", kColumns[i].name, shortened(field));
+      if (!(cost <= kGreatestCost)) fail("{} is too large: {}", kColumns[i].name, shortened(field));
       row.costs.*kColumns[i].field = cost;
     }
     return row;

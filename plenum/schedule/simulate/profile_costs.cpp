@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <iterator>
 #include <numeric>
+#include <utility>
 
 #include "plenum/base/check.h"
 #include "plenum/schedule/core/dataflow.h"
@@ -15,12 +17,16 @@ void require_options(const ProfileOptions& options) {
   const CommunicationCosts& communication = options.communication;
   base::require(communication.bytes_per_second > 0, "the bandwidth must be greater than zero: {} bytes/s",
                 communication.bytes_per_second);
-  for (const double value :
-       {communication.latency_seconds, communication.boundary_bytes, communication.tied_bytes,
-        communication.exchange_bytes, communication.gradient_bytes_per_layer.value_or(0),
-        options.inverse_root_factor, options.update_seconds_per_layer}) {
-    base::require(value >= 0, "times and sizes must not be negative: {}", value);
-  }
+  const std::pair<const char*, double> values[] = {
+      {"the latency", communication.latency_seconds},
+      {"the bytes between two stages", communication.boundary_bytes},
+      {"the bytes of a tied parameter", communication.tied_bytes},
+      {"the bytes of an exchange", communication.exchange_bytes},
+      {"the bytes of a layer's gradients", communication.gradient_bytes_per_layer.value_or(0)},
+      {"the factor of an inverse root", options.inverse_root_factor},
+      {"the seconds of a layer's update", options.update_seconds_per_layer}};
+  for (const auto& [name, value] : values)
+    base::require(value >= 0 && std::isfinite(value), "{} must be finite and not negative: {}", name, value);
   base::require(options.input_gradient_share >= 0 && options.input_gradient_share <= 1,
                 "the input gradient's share of a backward must be between 0 and 1: {}",
                 options.input_gradient_share);

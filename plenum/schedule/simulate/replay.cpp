@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "plenum/base/check.h"
+#include "plenum/schedule/simulate/checked_costs.h"
 
 namespace plenum::schedule {
 namespace {
@@ -182,7 +183,7 @@ class Replay {
     }
     if (lane == kPipeline) return meet(rank, action, start);
     if (traits_of(action.type).is_collective) return attend(rank, lane, action, start);
-    const double end = start + costs_.seconds(rank, action);
+    const double end = start + checked_seconds(costs_, rank, action);
     finish(rank, lane, action, {start, end});
     if (message_order_ == MessageOrder::Free) deliver(rank, action, step, end);
     return true;
@@ -201,8 +202,10 @@ class Replay {
     if (schedule_.ranks[peer.index()].lane(Lane::Pipeline).actions()[other.position] != awaited) return false;
     const bool sends = is_send(action.type);
     const double begin = std::max(start, other.present_since);
-    const double end = begin + (sends ? costs_.seconds(rank, action) + costs_.latency_seconds(rank, peer)
-                                      : costs_.seconds(peer, awaited) + costs_.latency_seconds(peer, rank));
+    const double end =
+        begin + (sends
+                     ? checked_seconds(costs_, rank, action) + checked_latency_seconds(costs_, rank, peer)
+                     : checked_seconds(costs_, peer, awaited) + checked_latency_seconds(costs_, peer, rank));
     finish(rank, kPipeline, action, {begin, end});
     finish(peer, kPipeline, awaited, {begin, end});
     state.is_present = other.is_present = false;
@@ -216,7 +219,8 @@ class Replay {
     if (!send) return;
     const Rank to = dataflow_.peer(*send);
     if (to.is_none() || to == rank) return;
-    const double arrival = time + costs_.seconds(rank, *send) + costs_.latency_seconds(rank, to);
+    const double arrival =
+        time + checked_seconds(costs_, rank, *send) + checked_latency_seconds(costs_, rank, to);
     dataflow_.outputs(to, dataflow_.counterpart(*send), values_);
     for (const ValueRef& value : values_) {
       cell(to, value.index, step) = {arrival, static_cast<std::int32_t>(step)};
@@ -236,7 +240,7 @@ class Replay {
     state.is_present = true;
     if (attendance.num_present < group.size()) return false;
     const double begin = attendance.ready;
-    const double end = begin + costs_.seconds(rank, action);
+    const double end = begin + checked_seconds(costs_, rank, action);
     meetings_.erase(meeting);
     for (const Rank member : group) {
       finish(member, lane, action, {begin, end});

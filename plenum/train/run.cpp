@@ -66,6 +66,11 @@ void require_device(const RunOptions& options, const Processes& processes) {
   base::require(!obstacle, "no GPU can be used: {}; --device cpu trains on the CPU", obstacle.value_or(""));
 }
 
+/// For what all processes would say: the first one says it.
+Note of_first(const Processes& processes, const Note& note) {
+  return processes.is_first() ? note : [](std::string_view) {};
+}
+
 /// What is to be drawn must have a place.
 void require_drawable(const RunOptions& options) {
   for (const std::string& path : {options.run.process.trace, options.run.process.overlay})
@@ -257,10 +262,7 @@ Run open_run(const RunOptions& options, std::unique_ptr<const TrainingData> data
              const Processes& processes) {
   const auto begin = std::chrono::steady_clock::now();
   const Note note = [&observer](std::string_view line) { observer.on_note(line); };
-  // What all processes would say, the first one says.
-  const Note note_once = [&](std::string_view line) {
-    if (processes.is_first()) observer.on_note(line);
-  };
+  const Note note_once = of_first(processes, note);
   require_device(options, processes);  // first: without the device nothing is touched
   require_drawable(options);
   const DeviceMemory device_memory(options.run.device.value());

@@ -237,7 +237,7 @@ void SilentDisplay::on_note(std::string_view line) {
 }
 
 void SilentDisplay::on_hang(std::string_view line) {
-  end_hanging_process(line);
+  end_process_(line);
 }
 
 }  // namespace plenum::cli

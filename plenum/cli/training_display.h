@@ -42,12 +42,13 @@ std::string describe_device(const train::RunSummary& summary);
 /// checkpoints.
 std::string describe_run(const train::RunSummary& summary);
 
+/// Ends the process for what hangs, as TrainingObserver::on_hang() says.
+using EndProcess = std::function<void(std::string_view what)>;
+
 /// Shows training on a stream: a status line, and a line for each thing worth keeping. Where the stream is no
 /// terminal, lines begin with the date and the time.
 class TrainingDisplay final : public train::TrainingObserver {
  public:
-  /// Ends the process for what hangs, as on_hang() says.
-  using EndProcess = std::function<void(std::string_view what)>;
   /// Borrows `stream`.
   explicit TrainingDisplay(std::FILE* stream, EndProcess end_process = end_hanging_process)
       : line_(stream), end_process_(std::move(end_process)) {}
@@ -84,8 +85,9 @@ class TrainingDisplay final : public train::TrainingObserver {
 /// What --quiet shows on a stream: nothing but notes, which tell of what did not go as it should.
 class SilentDisplay final : public train::TrainingObserver {
  public:
-  /// Borrows `stream`.
-  explicit SilentDisplay(std::FILE* stream) : stream_(stream) {}
+  /// As those of a TrainingDisplay.
+  SilentDisplay(std::FILE* stream, EndProcess end_process)
+      : stream_(stream), end_process_(std::move(end_process)) {}
 
   void on_begin(const train::RunSummary&) override {}
   void on_step(const train::StepReport&) override {}
@@ -98,6 +100,7 @@ class SilentDisplay final : public train::TrainingObserver {
 
  private:
   std::FILE* stream_;
+  EndProcess end_process_;
 };
 
 }  // namespace plenum::cli

@@ -110,11 +110,12 @@ int run_training(train::RunOptions& options, const AfterTraining& after) {
   processes.choose_gpu();
   processes.settle(options.run);
   const RankLog log(options.run.directory, launch);
-  SilentDisplay silent(log.stream());
-  TrainingDisplay display(log.stream(), [&](std::string_view what) {
+  const EndProcess end_process = [&](std::string_view what) {
     if (!processes.is_alone()) processes.fail(what, false);
     end_hanging_process(what);
-  });
+  };
+  SilentDisplay silent(log.stream(), end_process);
+  TrainingDisplay display(log.stream(), end_process);
   train::TrainingObserver& observer =
       options.run.process.quiet ? static_cast<train::TrainingObserver&>(silent) : display;
   std::optional<train::TrainingResult> result;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -52,8 +53,12 @@ Link parse_link(std::string_view text, std::string_view what) {
       is_understood = false;
     }
   }
-  base::require(is_understood && latency && bandwidth && *latency >= 0 && *bandwidth > 0,
-                "{} must say a latency and a bandwidth above 0, such as latency=100us,bandwidth=1GB/s: {}",
+  constexpr double kMostLatencySeconds = 60;
+  constexpr double kLeastBytesPerSecond = 1;
+  base::require(is_understood && latency && bandwidth && *latency >= 0 && *latency <= kMostLatencySeconds &&
+                    *bandwidth >= kLeastBytesPerSecond && std::isfinite(*bandwidth),
+                "{} must say a latency of at most a minute and a bandwidth of at least 1B/s, such as "
+                "latency=100us,bandwidth=1GB/s: {}",
                 what, text);
   return {.latency_seconds = *latency, .bytes_per_second = *bandwidth};
 }

@@ -51,10 +51,13 @@ WhatIf parse_what_if(std::string_view text, std::string_view what) {
   change.is_factor = number.ends_with('x');
   if (change.is_factor) number.remove_suffix(1);
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), change.value);
+  constexpr double kLeast = 1e-12;  // a picosecond
+  constexpr double kMost = 1e30;
   base::require(
-      error == std::errc() && end == number.data() + number.size() && change.value > 0 && change.value < 1e30,
-      "{} must say how much, above 0, as a factor (2x) or in bytes, seconds or FLOPs (25e9): '{}'", what,
-      text);
+      error == std::errc() && end == number.data() + number.size() && change.value >= kLeast &&
+          change.value <= kMost,
+      "{} must say how much, from {} to {}, as a factor (2x) or in bytes, seconds or FLOPs (25e9): '{}'",
+      what, kLeast, kMost, text);
   return change;
 }
 

@@ -27,7 +27,8 @@ TEST(LinkText, RefusesEverythingElse) {
   for (const char* const text :
        {"", "latency=1us", "bandwidth=1GB/s", "latency=1,bandwidth=1GB/s", "latency=1us,bandwidth=1GB",
         "latency=-1us,bandwidth=1GB/s", "latency=1us,bandwidth=0B/s", "latency=us,bandwidth=1GB/s",
-        "latency=1us bandwidth=1GB/s", "latency=1us,bandwidth=1GB/s,loss=1%", "latency=1us,bandwidth=1GB/s,"})
+        "latency=1us,bandwidth=1e-310B/s", "latency=61s,bandwidth=1GB/s", "latency=1us bandwidth=1GB/s",
+        "latency=1us,bandwidth=1GB/s,loss=1%", "latency=1us,bandwidth=1GB/s,"})
     EXPECT_THROW(parse_link(text, "link"), base::UserError) << text;
 }
 

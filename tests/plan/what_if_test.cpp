@@ -29,7 +29,7 @@ TEST(WhatIf, IsWrittenAsItIsRead) {
 
 TEST(WhatIf, RefusesWhatItDoesNotUnderstand) {
   for (const char* text : {"", "memory", "memory=", "memory=x", "memory=0", "memory=-1x", "memory=2y",
-                           "ram=2x", "memory=nan", "memory=1e99"})
+                           "ram=2x", "memory=nan", "memory=1e99", "link.bandwidth=1e-310"})
     EXPECT_THROW(parse_what_if(text, "--what-if"), base::UserError) << text;
 }
 

@@ -54,8 +54,8 @@ bench: ## Measure, beside the peers where they can be installed
 	@tools/build cpu
 	@tools/bench
 
-cpu_benches = bench_exchange bench_leaks
-gpu_benches = $(addprefix bench_gpu_,train attention_bench linear elementwise optimizer)
+cpu_benches = bench_ablation bench_clipping bench_exchange bench_leaks
+gpu_benches = bench_ablation $(addprefix bench_gpu_,train attention_bench linear elementwise optimizer)
 reproduce: ## Measure the published results anew: bench/reproduce (ROWS="..."; LONG=1; PRESET=cuda ONLY=gpu)
 	@tools/bootstrap build bench
 	@tools/build $(PRESET) plenum $(if $(filter gpu,$(ONLY)),,$(cpu_benches)) $(if $(filter cuda,$(PRESET)),$(gpu_benches))

@@ -5,7 +5,8 @@ For every optimizer runs `plenum train` on a grid of settings, as many points fo
 lowest held-out loss at the end, repeats that with several seeds, and writes
 
     OUT/table.md     held-out loss at 20, 40, 50, 60, 80 and 100 % of the steps, steps to the loss that the
-                     reference (LAMB) reaches at its end, gap between held-out and training loss, tokens/s
+                     reference (LAMB) reaches at its end and the time that the run itself took to it (sum of its
+                     steps, without evaluations), gap between held-out and training loss, tokens/s
     OUT/runs.jsonl   a line for every run: its options, its losses at ten points, its speed
 
 A study may be stopped and started again: what is complete is not repeated, what is not resumes from its checkpoint.
@@ -140,6 +141,7 @@ class Run:
             return
         steps = read_lines(self.directory / "metrics.jsonl")
         last = [step["mlm_loss"] for step in steps[-max(1, len(steps) // 20) :] if step["mlm_loss"] is not None]
+        seconds = dict(zip((step["step"] for step in steps), itertools.accumulate(step["seconds"] for step in steps)))
         speeds = [step["tokens_per_second"] for step in steps[len(steps) // 10 :]]
         summary = {
             "study": self.study.fingerprint(),
@@ -149,6 +151,7 @@ class Run:
             "seed": self.seed,
             "diverged": has_diverged,
             "held_out": losses,
+            "step_seconds": [[step, seconds[step]] for step, _ in losses if step in seconds],
             "end_loss": losses[-1][1] if losses and not has_diverged else None,
             "train_loss": statistics.fmean(last) if last else None,
             "skipped_steps": sum(step["skipped"] for step in steps),
@@ -174,12 +177,12 @@ def points_of(grid):
         yield {**grid.get("fixed", {}), **dict(zip(names, values))}
 
 
-def loss_at(curve, step):
+def value_at(curve, step):
     """Linear between the points of a curve; None before the first."""
     for (left, before), (right, after) in zip(curve, curve[1:]):
         if left <= step <= right:
             return before + (after - before) * (step - left) / (right - left)
-    return next((loss for at, loss in curve if at == step), None)
+    return next((value for at, value in curve if at == step), None)
 
 
 def steps_to(curve, target):
@@ -295,8 +298,8 @@ class Study:
             "",
             "| optimizer | " + " | ".join(f"{share} %" for share in SHARES)
             + f" | seeds | steps to {arguments.reference}'s end{f' ({target:.4f})' if target else ''}"
-            + " | held-out - training | tokens/s |",
-            "|---" * (len(SHARES) + 5) + "|",
+            + " | seconds to it | held-out - training | tokens/s |",
+            "|---" * (len(SHARES) + 6) + "|",
         ]
         for name in self.points:
             lines.append(self.row(name, target))
@@ -312,20 +315,23 @@ class Study:
     def row(self, name, target):
         best, summaries = self.best(name), self.curves(name)
         if not summaries:
-            return f"| {name} | " + " | ".join("" for _ in range(len(SHARES) + 4)) + " |"
+            return f"| {name} | " + " | ".join("" for _ in range(len(SHARES) + 5)) + " |"
         curve = mean_curve([summary["held_out"] for summary in summaries])
-        losses = [loss_at(curve, self.arguments.steps * share / 100) for share in SHARES]
+        losses = [value_at(curve, self.arguments.steps * share / 100) for share in SHARES]
         cells = [f"{loss:.4f}" if loss is not None else "" for loss in losses]
         ends = [summary["end_loss"] for summary in summaries]
         if len(ends) > 1:
             cells[-1] += f" ({min(ends):.4f} to {max(ends):.4f})"
         reached = steps_to(curve, target) if target else None
         share = f"{reached:.0f} ({100 * reached / self.arguments.steps:.0f} %)" if reached else "never"
+        curves = [summary["step_seconds"] for summary in summaries]
+        seconds = value_at([[0, 0.0], *mean_curve(curves)], reached) if reached else None
         gap = statistics.fmean(summary["end_loss"] - summary["train_loss"] for summary in summaries)
         speed = statistics.median(summary["tokens_per_second"] for summary in summaries)
         point = ", ".join(f"{key} {value}" for key, value in best.items() if key != "optimizer")
         return f"| {name}: {point} | " + " | ".join(
-            cells + [str(len(summaries)), share if target else "", f"{gap:+.3f}", f"{speed:,.0f}"]) + " |"
+            cells + [str(len(summaries)), share if target else "", f"{seconds:.0f}" if seconds else "", f"{gap:+.3f}",
+                     f"{speed:,.0f}"]) + " |"
 
 
 def main():

@@ -88,9 +88,9 @@ def time_to_loss(lab):
             "lamb,kfac")
     with open(f"{out}/table.md", encoding="utf-8") as file:
         rows = {row[0].partition(":")[0]: row for row in table_rows(file.read(), "| optimizer")}
-    reached = re.match(r"[0-9]+", rows["kfac"][-3])
+    reached = re.match(r"[0-9]+", rows["kfac"][-4])
     if not reached:
-        raise Failure(f"K-FAC reaches LAMB's loss {rows['kfac'][-3]}")
+        raise Failure(f"K-FAC reaches LAMB's loss {rows['kfac'][-4]}")
     filled = simulate(lab, "bert-base", "1f1b", 4, 3)
     share = int(reached[0]) / STEPS
     return {"steps": int(reached[0]), "of": STEPS, "share": share, "lamb": float(rows["lamb"][6]),

@@ -10,6 +10,7 @@ DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
 def move_to(directory):
     """Keeps results elsewhere, for a try."""
     global DIRECTORY
+    os.makedirs(directory, exist_ok=True)
     DIRECTORY = directory
 
 

@@ -52,7 +52,7 @@ class StatusItems {
                        format_count(static_cast<std::uint64_t>(std::max(0.0, status_.tokens_per_second))));
   }
   std::string flops() const {
-    const std::string text = flops_text(status_.flops_per_second);
+    std::string text = flops_text(status_.flops_per_second);
     if (status_.product_rate <= 0) return text;
     return fmt::format("{} ({:.0f} %)", text, 100 * status_.flops_per_second / status_.product_rate);
   }

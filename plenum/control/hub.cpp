@@ -13,8 +13,8 @@
 namespace plenum::control {
 namespace {
 
-/// In which the others come to wait for a rank that has failed. Launchers kill them soon: Open MPI a second after
-/// it saw one die, by default.
+/// In which the others come to wait for a rank that has failed. Launchers kill them soon: Open MPI a second
+/// after it saw one die, by default.
 constexpr auto kSettleLimit = std::chrono::milliseconds(250);
 /// How long rank 0 waits until all have heard the news: longer only helps one that is stopped.
 constexpr auto kTellLimit = std::chrono::seconds(2);
@@ -170,8 +170,9 @@ void Hub::ask() {
 }
 
 bool Hub::has_all_answers() const {
-  return std::ranges::all_of(
-      peers_, [](const Peer& peer) { return !peer.connection || peer.has_said_goodbye || peer.has_answered; });
+  return std::ranges::all_of(peers_, [](const Peer& peer) {
+    return !peer.connection || peer.has_said_goodbye || peer.has_answered;
+  });
 }
 
 void Hub::tell() {

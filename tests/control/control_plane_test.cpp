@@ -131,12 +131,17 @@ TEST(Failure, ReportedByARankReachesEverybodyOnce) {
   }
 }
 
-TEST(Failure, SaysWhatARankDidThatEndsBeforeItsNextHeartbeat) {
-  const test::TemporaryDirectory directory;
-  ControlOptions options = quick_options(directory.path());
+/// The first heartbeat is the last that a test lives to see.
+ControlOptions without_heartbeats(const std::string& run_directory) {
+  ControlOptions options = quick_options(run_directory);
   options.heartbeat_interval = 10 * kLongTime;
   options.dead_after = 10 * options.heartbeat_interval;
-  const auto results = run_ranks(2, options, [](TestRank it) {
+  return options;
+}
+
+TEST(Failure, SaysWhatARankDidThatEndsBeforeItsNextHeartbeat) {
+  const test::TemporaryDirectory directory;
+  const auto results = run_ranks(2, without_heartbeats(directory.path()), [](TestRank it) {
     it.plane.barrier();
     it.plane.say("step 12");
     it.plane.barrier();
@@ -148,10 +153,7 @@ TEST(Failure, SaysWhatARankDidThatEndsBeforeItsNextHeartbeat) {
 
 TEST(Failure, WithWhatTheOthersDoReachesEverybodyBeforeTheNextHeartbeat) {
   const test::TemporaryDirectory directory;
-  ControlOptions options = quick_options(directory.path());
-  options.heartbeat_interval = 10 * kLongTime;
-  options.dead_after = 10 * options.heartbeat_interval;
-  const auto results = run_ranks(4, options, [](TestRank it) {
+  const auto results = run_ranks(4, without_heartbeats(directory.path()), [](TestRank it) {
     it.plane.barrier();
     if (it.rank == 3) return;
     it.plane.say("step 12");
